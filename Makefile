@@ -1,0 +1,65 @@
+# The front door: everything that people and CI do with this repository. The builds themselves are CMake presets.
+
+MAKEFLAGS += --no-print-directory
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 30
+
+.DEFAULT_GOAL := build
+.NOTPARALLEL:
+.PHONY: build setup demo test test-full asan portable fuzz format lint help clean
+
+# configure and build a preset; extra CMake arguments: make TARN_CMAKE_ARGS=-DX=Y
+define preset
+@cmake --preset $(1) --log-level=NOTICE $(TARN_CMAKE_ARGS) > /dev/null
+@cmake --build --preset $(1) -j $(JOBS)
+endef
+
+ctest = ctest --output-on-failure --no-tests=error -j $(JOBS)
+sources = git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.c'
+
+build: setup  ## what `make` does: set up if needed, then build libtarn, tarn, tarn-convert and the tests
+	$(call preset,host)
+
+setup:  ## install missing packages (TARN_NO_INSTALL=1: only list them), fetch and build the dependencies
+	@tools/dev/packages.sh build
+	@tools/dev/deps.sh
+
+demo: build  ## let the default model write a few hundred tokens, then show what memory it took
+	build/bin/tarn run -m examples/models/shakespeare-rfa-gate-int8.tarn -p "ROMEO:" -n 300
+
+test: build  ## the fast tests, the include graph and the symbol scan: under two minutes after the build
+	$(ctest) --test-dir build -L fast
+	tools/dev/check_includes.py
+	tools/dev/check_symbols.py build/lib
+
+test-full: build asan portable  ## everything: sanitizers, the build without XNNPACK, long runs, a short fuzz run
+	$(ctest) --test-dir build -L full
+	@$(MAKE) fuzz
+
+asan: setup  ## build with AddressSanitizer and UBSan in build/asan, run the fast tests there
+	$(call preset,asan)
+	$(ctest) --test-dir build/asan -L fast
+
+portable: setup  ## build without XNNPACK, pthreadpool and cpuinfo in build/portable, run the fast tests there
+	$(call preset,portable)
+	$(ctest) --test-dir build/portable -L fast
+
+fuzz: setup  ## run every fuzzer under Clang's libFuzzer for FUZZ_SECONDS (30) each
+	@tools/dev/packages.sh fuzz
+	$(call preset,fuzz)
+	@tools/dev/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+format:  ## rewrite our sources in the style of .clang-format
+	@tools/dev/packages.sh format
+	@$(sources) | xargs -r clang-format -i
+
+lint:  ## complain about sources that `make format` would change, and about the include graph
+	@tools/dev/packages.sh format
+	@$(sources) | xargs -r clang-format --dry-run -Werror
+	tools/dev/check_includes.py
+
+clean:  ## remove build/ (the built dependencies stay in the cache)
+	rm -rf build
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

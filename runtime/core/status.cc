@@ -1,0 +1,39 @@
+#include "runtime/core/status.h"
+
+#include <cstdarg>
+#include <cstdio>
+
+namespace tarn {
+
+Status Error(tarn_status code, const char* format, ...) {
+  Status status;
+  status.code_ = code;
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(status.message_, sizeof(status.message_), format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+Status Status::In(const char* format, ...) const {
+  if (ok()) return *this;
+  char context[kMessageBytes];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(context, sizeof(context), format, arguments);
+  va_end(arguments);
+  return Error(code_, "%s: %s", context, message_);
+}
+
+const char* StatusString(tarn_status code) {
+  switch (code) {
+#define TARN_STATUS_CASE(name, number, text) \
+  case TARN_##name:                          \
+    return text;
+    TARN_STATUS_TABLE(TARN_STATUS_CASE)
+#undef TARN_STATUS_CASE
+  }
+  return "unknown status";
+}
+
+}  // namespace tarn

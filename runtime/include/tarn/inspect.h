@@ -1,0 +1,53 @@
+/* Looking inside a model: its tensors, states and ops, for tools. Conventions as in tarn.h. */
+#ifndef TARN_INSPECT_H_
+#define TARN_INSPECT_H_
+
+#include "tarn/tarn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TARN_MAX_DIMS 4
+
+typedef struct tarn_tensor_info {
+  size_t struct_size;
+  const char* name;  /* all strings here are borrowed from the model */
+  const char* dtype; /* "f32", "f16", "i8", ... */
+  uint32_t rank;
+  uint32_t shape[TARN_MAX_DIMS];
+  uint64_t data_bytes;
+} tarn_tensor_info;
+
+/* A declared state; its shape is that of one sequence. */
+typedef struct tarn_state_info {
+  size_t struct_size;
+  const char* name;
+  const char* dtype;
+  uint32_t rank;
+  uint32_t shape[TARN_MAX_DIMS];
+  uint64_t data_bytes; /* of one sequence, before alignment */
+} tarn_state_info;
+
+/* An op of the program, in the order in which they run. */
+typedef struct tarn_op_info {
+  size_t struct_size;
+  const char* name; /* "layers.0.attn" */
+  const char* kind; /* "linear_state" */
+  char detail[192]; /* "rfa: gaussian 64 features, gate forget, ...; q[0:256] k[256:512] -> o" */
+  uint64_t state_bytes; /* of one sequence */
+  /* For an op that remembers: the number of tokens after which a softmax KV cache of the same heads, f32, would be larger.
+   * 0: the op has no state or is such a cache. */
+  uint64_t kv_break_even_tokens;
+} tarn_op_info;
+
+/* Each returns TARN_NOT_FOUND past the last index. Thread safety: any thread. */
+TARN_API tarn_status tarn_model_tensor(const tarn_model* model, size_t index, tarn_tensor_info* info, tarn_error* error);
+TARN_API tarn_status tarn_model_state(const tarn_model* model, size_t index, tarn_state_info* info, tarn_error* error);
+TARN_API tarn_status tarn_model_op(const tarn_model* model, size_t index, tarn_op_info* info, tarn_error* error);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* TARN_INSPECT_H_ */

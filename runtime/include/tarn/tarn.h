@@ -1,0 +1,282 @@
+/* tarn: sequence models whose memory does not grow. The C API (C99).
+ *
+ * Conventions
+ *  1. Ownership: every `*_open` / `*_create` has one `*_close` / `*_destroy`, which accepts NULL. A tarn_model must
+ *     outlive its sessions. Strings and logits returned by pointer are borrowed; each declaration says for how long.
+ *  2. Errors: every call that can fail returns a tarn_status and takes a `tarn_error* error`, which may be NULL. On failure
+ *     it holds one line that names the thing, the value found and the value wanted. The library never aborts, exits,
+ *     throws, prints or keeps an error in a global. Unless a declaration says otherwise, a failed call changes nothing
+ *     and out parameters are left alone.
+ *  3. Threads: a tarn_model is immutable and may be shared between threads. A session, a sampler and a text decoder
+ *     belong to one thread at a time.
+ *  4. Memory: tarn_requirements() tells every byte beforehand, by class. After tarn_session_create() a session allocates
+ *     nothing. There is nothing global, with one exception: XNNPACK's process-wide allocator hook, set at the first use.
+ *  5. Units: sizes are bytes where the name ends in `_bytes`, elements or tokens elsewhere. Text is UTF-8, lengths are
+ *     bytes, and no string argument but a path or a name needs a terminating NUL.
+ *  6. ABI: every struct that a caller fills or receives begins with `struct_size`; set it to sizeof(the struct), most easily
+ *     by initialising with the TARN_*_INIT macro. Fields are only ever added at the end, and zero is their default.
+ *  7. Files are untrusted: header and graph are always checked against their hash and validated; weights on request.
+ *  8. Not supported: big-endian machines, calls into one session from two threads at once. */
+#ifndef TARN_TARN_H_
+#define TARN_TARN_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/status.h"
+
+#if defined(_WIN32)
+#define TARN_API
+#else
+#define TARN_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TARN_VERSION_MAJOR 0
+#define TARN_VERSION_MINOR 1
+#define TARN_VERSION_PATCH 0
+
+typedef struct tarn_model tarn_model;
+typedef struct tarn_session tarn_session;
+typedef struct tarn_sampler tarn_sampler;
+
+/* A failure in words. `message` is one NUL-terminated line without a newline; long ones are cut. */
+typedef struct tarn_error {
+  tarn_status status;
+  char message[252];
+} tarn_error;
+
+/* "0.1.0". Lives for ever. Thread safety: any thread. */
+TARN_API const char* tarn_version(void);
+
+/* What a code means, in two or three words; "unknown status" for other numbers. Lives for ever. Thread safety: any thread. */
+TARN_API const char* tarn_status_string(tarn_status status);
+
+/* Where memory comes from. `allocate` returns `size_bytes` bytes aligned to `alignment` (a power of two, at most 64), or NULL;
+ * `release` gets the pointer and size back. Both NULL: the C library's. The allocator of a model may be called from any
+ * thread that creates sessions without a block of their own. */
+typedef struct tarn_allocator {
+  void* (*allocate)(void* context, size_t size_bytes, size_t alignment);
+  void (*release)(void* context, void* pointer, size_t size_bytes);
+  void* context;
+} tarn_allocator;
+
+/* ---- Model ------------------------------------------------------------------------------------------------------ */
+
+/* Which file to open: exactly one of path, fd (>= 0 with `use_fd` set) or buffer.
+ *  - path:   NUL-terminated; mapped read-only.
+ *  - fd:     mapped from `offset_bytes` (any alignment: an asset inside an APK) over `length_bytes` (0: to the end of the
+ *            file). The descriptor is not closed and may be closed by the caller after the call.
+ *  - buffer: `length_bytes` bytes that must stay unchanged until tarn_model_close(). Any alignment is accepted; one that
+ *            is not a multiple of 64 costs a copy of the part that is not. */
+typedef struct tarn_source {
+  size_t struct_size;
+  const char* path;
+  int use_fd; /* 0 or 1 */
+  int fd;
+  uint64_t offset_bytes;
+  uint64_t length_bytes;
+  const void* buffer;
+} tarn_source;
+#define TARN_SOURCE_INIT {sizeof(tarn_source), NULL, 0, -1, 0, 0, NULL}
+
+typedef struct tarn_model_config {
+  size_t struct_size;
+  /* Read the whole weight section once and compare its XXH3-128 with the header's. */
+  int verify_weights;
+  /* Kernels to use: NULL for the best that this CPU runs, "reference" for the scalar oracle, or a name that
+   * tarn_isa_name() lists. */
+  const char* isa;
+  /* Use the portable dense layers even where XNNPACK is built in. */
+  int portable_dense;
+  /* For the model's own memory and for sessions that bring no block. */
+  tarn_allocator allocator;
+} tarn_model_config;
+#define TARN_MODEL_CONFIG_INIT {sizeof(tarn_model_config), 0, NULL, 0, {NULL, NULL, NULL}}
+
+/* Everything that the size of a session depends on. */
+typedef struct tarn_session_config {
+  size_t struct_size;
+  /* Sequences that run in lockstep. State is [batch, ...]. 0 means 1. */
+  uint32_t batch;
+  /* Longest chunk of a prefill, in tokens per sequence: longer prompts are cut into such chunks. 0 means 64. */
+  uint32_t max_chunk;
+  /* Rows of logits kept per sequence by tarn_session_score(). 0 means 1 (only the last row of a prefill is ever needed to
+   * generate). */
+  uint32_t max_logits_rows;
+  /* Threads, the caller's included. 0 means 1. Output does not depend on it, bit for bit. */
+  uint32_t threads;
+  /* Optional: the session's memory, at least tarn_memory.session_bytes bytes, aligned to 64, the caller's until
+   * tarn_session_destroy(). NULL: one block from the model's allocator. */
+  void* block;
+  size_t block_bytes;
+} tarn_session_config;
+#define TARN_SESSION_CONFIG_INIT {sizeof(tarn_session_config), 0, 0, 0, 0, NULL, 0}
+
+/* The memory contract: exact bytes, by class. File-backed and anonymous bytes are never added up. */
+typedef struct tarn_memory {
+  size_t struct_size;
+  /* Per model. */
+  uint64_t mapped_bytes;           /* file-backed and clean: the model file (a buffer source: the caller's bytes) */
+  uint64_t packed_file_bytes;      /* file-backed and clean: packed weights in a cache file (none in this version) */
+  uint64_t packed_anonymous_bytes; /* anonymous: weights in the layout of the dense kernels; 0 with portable dense */
+  uint64_t model_bytes;            /* anonymous: the model object and what had to be copied for alignment */
+  /* Per session; session_bytes is the sum of the others and the size of the one block that a session lives in. */
+  uint64_t state_bytes;   /* what the sequences remember; constant for ever */
+  uint64_t arena_bytes;   /* values between the ops, packed by lifetime */
+  uint64_t scratch_bytes; /* per-thread working memory of the ops */
+  uint64_t program_bytes; /* the prepared program: ops, operators, tables */
+  uint64_t session_bytes;
+} tarn_memory;
+#define TARN_MEMORY_INIT {sizeof(tarn_memory), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/* What a model and a session of it will need, from the graph part of the file alone: weights are not read.
+ * `model_config` and `session_config` may be NULL (defaults).
+ * Errors: as tarn_model_open() and tarn_session_create().   Thread safety: any thread. */
+TARN_API tarn_status tarn_requirements(const tarn_source* source, const tarn_model_config* model_config,
+                                       const tarn_session_config* session_config, tarn_memory* memory, tarn_error* error);
+
+/* Opens, checks and validates a model, and packs its weights for the dense kernels of this CPU.
+ * Errors: TARN_NOT_FOUND (no such file), TARN_IO, TARN_BAD_FORMAT (names the field), TARN_UNSUPPORTED (names the feature or the
+ *   version), TARN_CHECKSUM, TARN_OUT_OF_MEMORY, TARN_INVALID_ARGUMENT.   Thread safety: any thread. */
+TARN_API tarn_status tarn_model_open(const tarn_source* source, const tarn_model_config* config, tarn_model** model,
+                                     tarn_error* error);
+
+/* All sessions must be gone. Thread safety: once, from any thread. */
+TARN_API void tarn_model_close(tarn_model* model);
+
+/* The same answer as tarn_requirements(), for a model that is open. Thread safety: any thread. */
+TARN_API tarn_status tarn_model_requirements(const tarn_model* model, const tarn_session_config* config, tarn_memory* memory,
+                                             tarn_error* error);
+
+typedef enum tarn_tokenizer_kind {
+  TARN_TOKENIZER_NONE = 0, /* token ids only */
+  TARN_TOKENIZER_BYTES = 1 /* token = byte value; no begin or end token */
+} tarn_tokenizer_kind;
+
+typedef struct tarn_model_info {
+  size_t struct_size;
+  const char* name;      /* borrowed from the model */
+  const char* precision; /* how the converter was asked to store the weights: "f32", "int8"; borrowed from the model */
+  uint32_t vocab_size;
+  tarn_tokenizer_kind tokenizer;
+  uint64_t first_position;
+  uint64_t max_tokens;     /* tokens that a session can take from a reset; UINT64_MAX where nothing is bounded */
+  uint64_t parameters;     /* elements of all weight tensors, quantization scales not counted */
+  uint8_t fingerprint[32]; /* XXH3-128 of the graph, then of the weights */
+  const char* isa;         /* the kernels that were chosen; lives for ever */
+  const char* dense;       /* "xnnpack" or "portable"; lives for ever */
+} tarn_model_info;
+#define TARN_MODEL_INFO_INIT {sizeof(tarn_model_info), NULL, NULL, 0, TARN_TOKENIZER_NONE, 0, 0, 0, {0}, NULL, NULL}
+
+/* Errors: TARN_INVALID_ARGUMENT.   Thread safety: any thread. */
+TARN_API tarn_status tarn_model_get_info(const tarn_model* model, tarn_model_info* info, tarn_error* error);
+
+/* Names of the kernel sets that this CPU can run, best first, then "reference"; NULL past the last. Lives for ever. */
+TARN_API const char* tarn_isa_name(size_t index);
+
+/* The number of fast cores (clusters of the highest performance), found out once per process: what `threads` should be.
+ * At least 1. */
+TARN_API uint32_t tarn_fast_cores(void);
+
+/* ---- Session ---------------------------------------------------------------------------------------------------- */
+
+/* Creates a session in the reset state, in exactly the bytes that tarn_requirements() reports.
+ * Errors: TARN_BUFFER_TOO_SMALL (names both sizes), TARN_OUT_OF_MEMORY, TARN_INVALID_ARGUMENT.
+ * Thread safety: any thread; sessions of one model may be created at the same time. */
+TARN_API tarn_status tarn_session_create(const tarn_model* model, const tarn_session_config* config, tarn_session** session,
+                                         tarn_error* error);
+TARN_API void tarn_session_destroy(tarn_session* session);
+
+/* Feeds `count` >= 1 tokens per sequence; `tokens` is [batch, count], row-major. If `logits` is not NULL it receives a pointer to
+ * [batch, vocab_size] f32, the logits after the last token, borrowed until the next call on this session.
+ * Errors: TARN_INVALID_ARGUMENT (a token >= vocab_size: names it; nothing has been fed), TARN_CONTEXT_FULL (names the bound;
+ *   nothing has been fed). */
+TARN_API tarn_status tarn_session_prefill(tarn_session* session, const int32_t* tokens, size_t count, const float** logits,
+                                          tarn_error* error);
+
+/* Feeds one token per sequence, `tokens` is [batch]. As tarn_session_prefill() with count 1. */
+TARN_API tarn_status tarn_session_step(tarn_session* session, const int32_t* tokens, const float** logits, tarn_error* error);
+
+/* Feeds `count` tokens per sequence, 1 <= count <= min(max_chunk, max_logits_rows), in one chunk, and returns the logits after
+ * every one of them: [batch, count, vocab_size] f32, borrowed until the next call on this session. For scoring text.
+ * Errors: as tarn_session_prefill(). */
+TARN_API tarn_status tarn_session_score(tarn_session* session, const int32_t* tokens, size_t count, const float** logits,
+                                        tarn_error* error);
+
+/* Back to the state after creation. Cannot fail. */
+TARN_API void tarn_session_reset(tarn_session* session);
+
+/* Tokens fed to each sequence since the last reset. */
+TARN_API uint64_t tarn_session_tokens(const tarn_session* session);
+
+/* ---- Text ------------------------------------------------------------------------------------------------------- */
+
+/* Turns text into token ids. Writes up to `capacity` ids and always sets `*count` to the number that the text has.
+ * Errors: TARN_UNSUPPORTED (the model has no tokenizer), TARN_BUFFER_TOO_SMALL (names both numbers; `*count` is set). */
+TARN_API tarn_status tarn_tokenize(const tarn_model* model, const char* text, size_t text_bytes, int32_t* tokens,
+                                   size_t capacity, size_t* count, tarn_error* error);
+
+/* Streams token ids back to text: bytes come out as soon as they are whole UTF-8 characters. Bytes that can never become valid
+ * UTF-8 come out as U+FFFD. Plain data of the caller's: zero it to begin a text. */
+typedef struct tarn_text_decoder {
+  uint8_t pending[4];
+  uint32_t pending_bytes;
+} tarn_text_decoder;
+
+/* The text that `token` completes: writes its `*text_bytes` bytes (0 if a character is still incomplete) to `text`, which has
+ * room for `capacity` bytes; tarn_max_piece_bytes() is always enough.
+ * Errors: TARN_UNSUPPORTED (the model has no tokenizer), TARN_INVALID_ARGUMENT (token out of range), TARN_BUFFER_TOO_SMALL; the
+ *   decoder is unchanged. */
+TARN_API tarn_status tarn_text_decode(const tarn_model* model, tarn_text_decoder* decoder, int32_t token, char* text,
+                                      size_t capacity, size_t* text_bytes, tarn_error* error);
+
+/* Ends a text: an incomplete character comes out as U+FFFD. `text` has room for tarn_max_piece_bytes(). Returns the number of
+ * bytes written and zeroes the decoder. */
+TARN_API size_t tarn_text_finish(tarn_text_decoder* decoder, char* text);
+
+/* Upper bound of the bytes of one tarn_text_decode() or tarn_text_finish(). */
+TARN_API size_t tarn_max_piece_bytes(const tarn_model* model);
+
+/* ---- Sampler ---------------------------------------------------------------------------------------------------- */
+
+/* The chain, in this order: repetition penalty (over the last `repeat_last_n` accepted tokens: a positive logit is divided by it,
+ * a negative one multiplied), top-k, top-p, min-p, temperature, draw. The draw is PCG32's: the same seed gives the same text
+ * on every machine whose logits are the same. Ties go to the lower id. */
+typedef struct tarn_sampler_config {
+  size_t struct_size;
+  float temperature;    /* >= 0; 0 is greedy: the largest logit after penalties */
+  uint32_t top_k;       /* keep the k largest logits; 0: all */
+  float top_p;          /* in (0, 1]: keep the fewest tokens whose probability reaches it */
+  float min_p;          /* in [0, 1]: drop tokens less probable than min_p times the most probable one */
+  float repeat_penalty; /* > 0; 1: none */
+  uint32_t repeat_last_n;
+  uint64_t seed;
+  tarn_allocator allocator; /* used at creation only */
+} tarn_sampler_config;
+#define TARN_SAMPLER_CONFIG_INIT \
+  {sizeof(tarn_sampler_config), 0.8f, 40, 0.95f, 0.05f, 1.0f, 64, 0, {NULL, NULL, NULL}}
+
+/* Errors: TARN_INVALID_ARGUMENT (names the field and its range), TARN_OUT_OF_MEMORY. */
+TARN_API tarn_status tarn_sampler_create(uint32_t vocab_size, const tarn_sampler_config* config, tarn_sampler** sampler,
+                                         tarn_error* error);
+TARN_API void tarn_sampler_destroy(tarn_sampler* sampler);
+
+/* Picks a token from `logits` [vocab_size] and accepts it into the penalty window. Allocates nothing.
+ * Errors: TARN_INVALID_ARGUMENT (a logit is NaN: names the token). */
+TARN_API tarn_status tarn_sampler_sample(tarn_sampler* sampler, const float* logits, int32_t* token, tarn_error* error);
+
+/* Tells the sampler of a token that it did not pick (a prompt's). */
+TARN_API void tarn_sampler_accept(tarn_sampler* sampler, int32_t token);
+
+/* Back to the seed and an empty window. */
+TARN_API void tarn_sampler_reset(tarn_sampler* sampler);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* TARN_TARN_H_ */

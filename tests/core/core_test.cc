@@ -1,0 +1,117 @@
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "runtime/core/allocator.h"
+#include "runtime/core/arith.h"
+#include "runtime/core/bump.h"
+#include "runtime/core/result.h"
+
+namespace tarn {
+namespace {
+
+TEST(Status, OkHasNoMessage) {
+  const Status status;
+  EXPECT_TRUE(status.ok());
+  EXPECT_EQ(status.code(), TARN_OK);
+  EXPECT_STREQ(status.message(), "");
+}
+
+TEST(Status, ContextStandsBeforeTheMessage) {
+  const Status status = Error(TARN_IO, "cannot read %d bytes", 7).In("file '%s'", "x");
+  EXPECT_EQ(status.code(), TARN_IO);
+  EXPECT_STREQ(status.message(), "file 'x': cannot read 7 bytes");
+  EXPECT_TRUE(Ok().In("never %d", 1).ok());
+}
+
+TEST(Status, LongMessagesAreCutAndTerminated) {
+  const std::string lengthy(1000, 'a');
+  const Status status = Error(TARN_IO, "%s", lengthy.c_str()).In("%s", lengthy.c_str());
+  EXPECT_EQ(std::strlen(status.message()), Status::kMessageBytes - 1);
+}
+
+TEST(Status, EveryCodeHasWords) {
+#define TARN_EXPECT_TEXT(name, number, text) \
+  EXPECT_STREQ(StatusString(TARN_##name), text); \
+  EXPECT_EQ(static_cast<int>(TARN_##name), number);
+  TARN_STATUS_TABLE(TARN_EXPECT_TEXT)
+#undef TARN_EXPECT_TEXT
+  EXPECT_STREQ(StatusString(static_cast<tarn_status>(15)), "unknown status");
+}
+
+Result<int> Half(int x) {
+  if (x % 2 != 0) return Error(TARN_INVALID_ARGUMENT, "%d is odd", x);
+  return x / 2;
+}
+
+Result<int> Quarter(int x) {
+  TARN_ASSIGN_OR_RETURN(const int half, Half(x));
+  return Half(half);
+}
+
+TEST(Result, CarriesValueOrStatus) {
+  EXPECT_EQ(Quarter(8).value(), 2);
+  EXPECT_STREQ(Quarter(6).status().message(), "3 is odd");
+}
+
+TEST(Arith, NoticesOverflow) {
+  uint64_t result = 0;
+  EXPECT_TRUE(CheckedMul(1ull << 32, (1ull << 32) - 1, &result));
+  EXPECT_FALSE(CheckedMul(1ull << 32, 1ull << 32, &result));
+  EXPECT_TRUE(CheckedAdd(UINT64_MAX - 1, 1, &result));
+  EXPECT_FALSE(CheckedAdd(UINT64_MAX, 1, &result));
+  EXPECT_EQ(AlignUp(0), 0u);
+  EXPECT_EQ(AlignUp(1), 64u);
+  EXPECT_EQ(AlignUp(64), 64u);
+}
+
+TEST(Bump, CountsWhatItWouldHandOut) {
+  Bump count;
+  EXPECT_EQ(count.Take(1), nullptr);
+  EXPECT_EQ(count.Take(65), nullptr);
+  EXPECT_EQ(count.used(), 64u + 128u);
+
+  alignas(64) uint8_t block[192];
+  Bump bump{Span<uint8_t>(block)};
+  EXPECT_EQ(bump.Take(1), block);
+  EXPECT_EQ(bump.Take(65), block + 64);
+  EXPECT_EQ(bump.Take(1), nullptr);
+}
+
+TEST(Block, RefusedMemoryIsAnErrorWithTheSize) {
+  const Allocator empty = {[](void*, size_t, size_t) -> void* { return nullptr; }, [](void*, void*, size_t) {}, nullptr};
+  const Result<Block> block = Block::Allocate(empty, 12345, "thing");
+  EXPECT_EQ(block.status().code(), TARN_OUT_OF_MEMORY);
+  EXPECT_STREQ(block.status().message(), "thing: cannot allocate 12345 bytes");
+}
+
+TEST(Block, GivesBackWhatItTookOnce) {
+  struct Counts {
+    int live = 0;
+    size_t bytes = 0;
+  } counts;
+  const Allocator counting = {[](void* context, size_t bytes, size_t alignment) -> void* {
+                                ++static_cast<Counts*>(context)->live;
+                                static_cast<Counts*>(context)->bytes += bytes;
+                                return DefaultAllocator().allocate(nullptr, bytes, alignment);
+                              },
+                              [](void* context, void* pointer, size_t bytes) {
+                                --static_cast<Counts*>(context)->live;
+                                static_cast<Counts*>(context)->bytes -= bytes;
+                                DefaultAllocator().release(nullptr, pointer, bytes);
+                              },
+                              &counts};
+  {
+    Result<Block> block = Block::Allocate(counting, 100, "thing");
+    Block moved = std::move(block.value());
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(moved.bytes().data()) % kAlignment, 0u);
+    EXPECT_EQ(counts.live, 1);
+  }
+  EXPECT_EQ(counts.live, 0);
+  EXPECT_EQ(counts.bytes, 0u);
+}
+
+}  // namespace
+}  // namespace tarn

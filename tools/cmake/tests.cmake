@@ -1,0 +1,136 @@
+# Tests by convention, so that adding one is adding a file under tests/<room>/:
+#
+#   <x>_test.cc        GoogleTest; all of a room's make one binary, test_<room>
+#   <x>_full_test.cc   the same for long runs: test_<room>_full
+#   other .cc          helpers of the room, in both binaries
+#   <x>_test.sh, .py   scripts; <x>_full.sh, .py for long runs
+#   capi/<x>.c         C99 programs, linked with libtarn.a and with libtarn.so
+#   fuzz/<x>_fuzz.cc   fuzzers; their corpus/<x>/ is replayed
+#   golden/golden_test.cc   a tool as well as a test: build/bin/golden_test, run over golden/data
+#
+# Every test runs in the source folder and finds both folders in TARN_SOURCE and TARN_BUILD.
+# Labels: `fast` for `make test`, `full` for `make test-full`.
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+find_package(GTest REQUIRED)
+
+function(tarn_add_test name label)  # name label command...
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set(environment TARN_SOURCE=${PROJECT_SOURCE_DIR} TARN_BUILD=${PROJECT_BINARY_DIR})
+  if(TARN_SANITIZE)
+    # Failing allocations are tested: they must return NULL as they do without the sanitizer.
+    list(APPEND environment ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1)
+  endif()
+  set(timeout 300)
+  if(label STREQUAL full)
+    set(timeout 3600)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} ENVIRONMENT "${environment}")
+endfunction()
+
+# What a test may see: everything.
+add_library(tarn_test_base INTERFACE)
+target_include_directories(tarn_test_base INTERFACE ${PROJECT_SOURCE_DIR})
+target_link_libraries(tarn_test_base INTERFACE tarn tarn_schema deps::highway deps::xxhash deps::json)
+if(TARN_XNNPACK)
+  target_link_libraries(tarn_test_base INTERFACE deps::xnnpack)
+endif()
+if(TARGET tarn_convert)
+  target_link_libraries(tarn_test_base INTERFACE tarn_convert)
+endif()
+
+# --- GoogleTest, one binary per room ---------------------------------------------------------------------------
+
+function(tarn_add_room_tests room label binary sources)
+  if(sources)
+    add_executable(${binary} ${sources} ${ARGN})
+    target_link_libraries(${binary} PRIVATE tarn_test_base GTest::gtest GTest::gtest_main)
+    tarn_add_test(${room} ${label} ${binary})
+  endif()
+endfunction()
+
+file(GLOB rooms CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE ${PROJECT_SOURCE_DIR}/tests tests/*)
+foreach(room IN LISTS rooms)
+  file(GLOB helpers CONFIGURE_DEPENDS tests/${room}/*.cc)
+  list(FILTER helpers EXCLUDE REGEX "/(golden_test|replay_main|[a-z0-9_]+_fuzz)\\.cc$")  # programs of their own, below
+  set(fast ${helpers})
+  list(FILTER helpers EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER fast INCLUDE REGEX "_test\\.cc$")
+  set(full ${fast})
+  list(FILTER fast EXCLUDE REGEX "_full_test\\.cc$")
+  list(FILTER full INCLUDE REGEX "_full_test\\.cc$")
+  tarn_add_room_tests(${room} fast test_${room} "${fast}" ${helpers})
+  tarn_add_room_tests(${room}_full full test_${room}_full "${full}" ${helpers})
+endforeach()
+
+# --- C programs ------------------------------------------------------------------------------------------------
+
+file(GLOB c_programs CONFIGURE_DEPENDS tests/capi/*.c)
+foreach(source IN LISTS c_programs)
+  cmake_path(GET source STEM stem)
+  foreach(library IN ITEMS tarn tarn_shared)
+    set(name capi_${stem}_${library})
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE ${library})
+    tarn_add_test(${name} fast ${name})
+  endforeach()
+endforeach()
+
+# --- golden files ----------------------------------------------------------------------------------------------
+
+if(EXISTS ${PROJECT_SOURCE_DIR}/tests/golden/golden_test.cc AND TARGET tarn_convert)
+  file(GLOB helpers CONFIGURE_DEPENDS tests/golden/*.cc)
+  list(FILTER helpers EXCLUDE REGEX "_test\\.cc$")
+  add_executable(golden_test tests/golden/golden_test.cc ${helpers})
+  set_target_properties(golden_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  target_link_libraries(golden_test PRIVATE tarn_test_base)
+  tarn_add_test(golden_files fast golden_test --target all tests/golden/data)
+endif()
+
+# --- fuzzers ---------------------------------------------------------------------------------------------------
+
+file(GLOB fuzzers CONFIGURE_DEPENDS tests/fuzz/*_fuzz.cc)
+add_custom_target(fuzzers)
+foreach(source IN LISTS fuzzers)
+  cmake_path(GET source STEM binary)
+  string(REGEX REPLACE "_fuzz$" "" name ${binary})
+  add_executable(${binary} ${source})
+  set_target_properties(${binary} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+  target_link_libraries(${binary} PRIVATE tarn_test_base)
+  if(TARN_FUZZ)
+    target_link_options(${binary} PRIVATE -fsanitize=fuzzer)
+  else()
+    target_sources(${binary} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cc)
+  endif()
+  add_dependencies(fuzzers ${binary})
+  file(GLOB corpus CONFIGURE_DEPENDS tests/fuzz/corpus/${name}/*)
+  if(corpus)
+    tarn_add_test(fuzz_${name} fast ${binary} ${corpus})
+  endif()
+endforeach()
+
+# --- scripts ---------------------------------------------------------------------------------------------------
+
+file(GLOB_RECURSE scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests
+     tests/*_test.sh tests/*_test.py tests/*_full.sh tests/*_full.py)
+foreach(script IN LISTS scripts)
+  string(REGEX REPLACE "\\.[a-z]+$" "" name ${script})
+  string(REPLACE / _ name ${name})
+  set(label fast)
+  if(name MATCHES "_full$")
+    set(label full)
+  endif()
+  set(interpreter bash)
+  if(script MATCHES "\\.py$")
+    set(interpreter python3)
+  endif()
+  tarn_add_test(${name} ${label} ${interpreter} ${PROJECT_SOURCE_DIR}/tests/${script})
+endforeach()
+
+# --- schema: what was released stays readable ------------------------------------------------------------------
+
+file(GLOB released CONFIGURE_DEPENDS schema/v*.fbs)
+foreach(schema IN LISTS released)
+  cmake_path(GET schema STEM LAST_ONLY version)
+  tarn_add_test(schema_conforms_to_${version} fast ${TARN_FLATC} --conform ${schema} ${PROJECT_SOURCE_DIR}/schema/tarn.fbs)
+endforeach()

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Holds every #include against the graph of who may see whom.
+
+    check_includes.py [ROOT]
+
+The graph is the table below. Tests may include anything and are not read.
+"""
+
+import pathlib
+import re
+import sys
+
+# Layers of the library: each sees itself and what the line says.
+CORE = {"runtime/core", "tarn/status.h"}  # the public status table is also the library's own
+PLATFORM = CORE | {"runtime/platform"}
+MODEL = PLATFORM | {"runtime/model", "schema"}
+OPS = MODEL | {"runtime/planner", "runtime/ops", "kernels"}
+# Interpreter and session name kernels too: the table of kernels and the dense layers of a model are chosen once, by the
+# session, and handed down to the ops.
+INTERPRETER = OPS | {"runtime/interpreter"}
+SESSION = INTERPRETER | {"runtime/session"}
+PUBLIC = {"tarn/status.h", "tarn/tarn.h", "tarn/inspect.h"}
+
+# Folder -> what its files may include besides the standard library. The longest matching folder counts.
+MAY_INCLUDE = {
+    "runtime/include": PUBLIC,
+    "runtime/core": CORE,
+    "runtime/platform": PLATFORM | {"pthreadpool.h", "cpuinfo.h"},
+    "runtime/model": MODEL | {"flatbuffers/", "xxhash.h"},
+    "runtime/planner": CORE | {"runtime/planner"},  # a pure function: sees neither schema nor kernels
+    "runtime/ops": OPS,
+    "runtime/interpreter": INTERPRETER,
+    "runtime/session": SESSION | {"xxhash.h"},
+    "runtime/text": CORE | {"runtime/text"},
+    "runtime/capi": SESSION | PUBLIC | {"runtime/capi", "runtime/text"},
+    "kernels": CORE | {"kernels", "hwy/"},
+    "kernels/dense": CORE | {"kernels", "hwy/", "xnnpack.h", "pthreadpool.h", "cpuinfo.h"},
+    "tools/tarn": PUBLIC | {"tools/tarn", "CLI/", "nlohmann/"},
+    "tools/convert": PUBLIC | {"tools/convert", "schema", "flatbuffers/", "xxhash.h", "CLI/", "nlohmann/"},
+    "examples": PUBLIC,
+}
+
+# What counts as one of ours or as a dependency; everything else in <> is the system's.
+GUARDED = sorted(set().union(*MAY_INCLUDE.values()) | {"tarn/", "runtime/", "kernels/", "schema/", "tools/", "gtest/", "gmock/"})
+
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+SUFFIXES = {".h", ".cc", ".c"}
+
+
+def covers(entry, path):
+    """Whether a table entry (a folder, a prefix that ends in '/', or a header) covers an include path."""
+    return path == entry or path.startswith(entry if entry.endswith("/") else entry + "/")
+
+
+def rule_for(file):
+    folders = [folder for folder in MAY_INCLUDE if covers(folder, file)]
+    return max(folders, key=len, default=None)
+
+
+def check_file(root, file):
+    name = file.relative_to(root).as_posix()
+    room = rule_for(name)
+    if room is None:
+        yield f"{name}:1: no rule for this folder; add one to tools/dev/check_includes.py"
+        return
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        quote, path = match.groups()
+        if any(covers(entry, path) for entry in MAY_INCLUDE[room]):
+            continue
+        if any(covers(entry, path) for entry in GUARDED):
+            yield f"{name}:{number}: {room} may not include {path}"
+        elif quote == '"':
+            yield f'{name}:{number}: "{path}": paths in quotes begin at the repository root'
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]).resolve()
+    files = [f for top in ("runtime", "kernels", "schema", "tools", "examples") for f in sorted((root / top).rglob("*"))
+             if f.suffix in SUFFIXES]
+    errors = [error for file in files for error in check_file(root, file)]
+    for error in errors:
+        print(error, file=sys.stderr)
+    print(f"check_includes: {len(files)} files, {len(errors)} errors")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

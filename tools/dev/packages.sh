@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that a group of make targets needs, after saying which and what for.
+#
+#   packages.sh build|fuzz|format
+#
+# TARN_NO_INSTALL=1 never installs. Without root it prints the command for somebody who has it.
+set -euo pipefail
+
+case ${1:-} in
+  build) needed='
+    g++                 compiler of everything
+    cmake               build system
+    ninja-build         runs the build
+    python3             generates file lists of XNNPACK, runs our checks
+    xz-utils            unpacks source tarballs
+    libgtest-dev        GoogleTest, for the tests
+    nlohmann-json3-dev  JSON in tarn-convert and the tools
+    libcli11-dev        command lines of the tools' ;;
+  fuzz) needed='
+    clang               compiler that has libFuzzer
+    libclang-rt-dev     libFuzzer and the sanitizers for it' ;;
+  format) needed='
+    clang-format        source formatting' ;;
+  *) echo 'usage: packages.sh build|fuzz|format' >&2; exit 2 ;;
+esac
+
+if ! command -v dpkg-query > /dev/null; then
+  echo "setup: not a Debian system; these or their equivalents are needed:$needed"
+  exit
+fi
+
+missing=()
+while read -r package purpose; do
+  [ -n "$package" ] || continue
+  dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed && continue
+  [ ${#missing[@]} -gt 0 ] || echo 'packages: missing'
+  printf '  %-20s %s\n' "$package" "$purpose"
+  missing+=("$package")
+done <<< "$needed"
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+command="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+refused=
+[ "$(id -u)" -eq 0 ] || refused='there is no root here'
+[ -z "${TARN_NO_INSTALL:-}" ] || refused='TARN_NO_INSTALL is set'
+if [ -n "$refused" ]; then
+  printf 'setup: %s. Somebody with root must run:\n  %s\n' "$refused" "$command" >&2
+  exit 1
+fi
+
+# apt's output as a few lines: the size, then a count that moves.
+progress() {
+  local line total=0 count=0
+  while IFS= read -r line; do
+    case $line in
+      'Need to get '* | 'After this operation'*) echo "  $line" ;;
+      *' newly installed, '*) [[ $line =~ ([0-9]+)\ newly ]] && total=${BASH_REMATCH[1]} ;;
+      'Setting up '*)
+        count=$((count + 1))
+        [ ! -t 1 ] || printf '\r  installed %d of %d packages' "$count" "$total" ;;
+    esac
+  done
+  [ ! -t 1 ] || printf '\r'
+  printf '  installed %d of %d packages\n' "$count" "$total"
+}
+
+echo 'packages: installing them'
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+export DEBIAN_FRONTEND=noninteractive
+bash -c "$command" 2>&1 | tee "$log" | progress || {
+  echo "setup: failed: $command" >&2
+  tail -n 15 "$log" >&2
+  exit 1
+}
