@@ -1,0 +1,215 @@
+// ABC-MLP's control of the slots (MATH 1.8.1): from activated logits to decays and writes.
+#include <cmath>
+
+#include "kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/attention/abc_control.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/groups.h"
+#include "kernels/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tarn {
+namespace HWY_NAMESPACE {
+
+// One vector of slots, `count` of them from `slot` on, through the tokens of a chunk.
+struct Slots {
+  const AbcControlArgs& a;
+  size_t slot;
+  size_t count;
+
+  HWY_INLINE VF Logits(size_t token) const {
+    const DF d;
+    const VF s = hn::LoadN(d, a.logits + token * a.logit_stride + slot, count);
+    return hn::Min(hn::Max(s, hn::Set(d, a.clamp_min)), hn::Set(d, a.clamp_max));
+  }
+
+  // alpha of relu and sigmoid.
+  HWY_INLINE VF Control(size_t token) const {
+    const DF d;
+    const VF s = Logits(token);
+    return a.activation == SlotActivation::kRelu ? hn::Max(s, hn::Zero(d)) : Sigmoid(d, s);
+  }
+
+  HWY_INLINE VF Mass() const { return hn::LoadN(DF(), a.mass + slot, count); }
+  HWY_INLINE void PutMass(VF v) const { hn::StoreN(v, DF(), a.mass + slot, count); }
+  HWY_INLINE void Put(VF v, size_t token, float* to) const { hn::StoreN(v, DF(), to + token * a.slots + slot, count); }
+
+  // 0, or -inf where a masked slot has no mass.
+  HWY_INLINE VF Bias(VF mass) const {
+    const DF d;
+    if (!a.mask_empty) return hn::Zero(d);
+    return hn::IfThenElse(hn::Gt(mass, hn::Zero(d)), hn::Zero(d), hn::Set(d, -HUGE_VALF));
+  }
+};
+
+// sum > 0 ? x / sum : otherwise.
+HWY_INLINE VF Share(VF x, VF sum, float otherwise) {
+  const DF d;
+  return hn::IfThenElse(hn::Gt(sum, hn::Zero(d)), hn::Div(x, sum), hn::Set(d, otherwise));
+}
+
+HWY_INLINE void StepExp(const Slots& s, float* decay, float* write, float* bias) {
+  const DF d;
+  const VF one = hn::Set(d, 1.0f);
+  const bool frozen = s.a.normalization == SlotNormalization::kFrozen;
+  const VF logit = s.Logits(0);
+  s.Put(hn::Zero(d), 0, bias);
+  if (s.a.first) {  // the log-sum-exp of nothing is -inf, which must not enter arithmetic
+    s.Put(frozen ? one : hn::Zero(d), 0, decay);
+    s.Put(one, 0, write);
+    s.PutMass(logit);
+    return;
+  }
+  // sigmoid(s - lse), sigmoid(lse - s) and log(e^lse + e^s) from one exponential of -|s - lse|.
+  const VF lse = s.Mass();
+  const VF x = hn::Sub(logit, lse);
+  const VF e = hn::Exp(d, hn::Neg(hn::Abs(x)));
+  const VF larger = hn::Div(one, hn::Add(one, e));
+  const VF smaller = hn::Mul(e, larger);
+  const auto falls = hn::Lt(x, hn::Zero(d));
+  s.Put(frozen ? one : hn::IfThenElse(falls, larger, smaller), 0, decay);
+  s.Put(hn::IfThenElse(falls, smaller, larger), 0, write);
+  s.PutMass(hn::Add(hn::Max(logit, lse), hn::Log1p(d, e)));
+}
+
+HWY_INLINE void StepSum(const Slots& s, float* decay, float* write, float* bias) {
+  const DF d;
+  const VF past = s.a.first ? hn::Zero(d) : s.Mass();
+  const VF control = s.Control(0);
+  const VF mass = hn::Add(past, control);
+  s.Put(s.a.normalization == SlotNormalization::kFrozen ? hn::Set(d, 1.0f) : Share(past, mass, 1.0f), 0, decay);
+  s.Put(Share(control, mass, 0.0f), 0, write);
+  s.Put(s.Bias(mass), 0, bias);
+  s.PutMass(mass);
+}
+
+// The largest logit of the chunk.
+HWY_INLINE VF Top(const Slots& s) {
+  VF top = s.Logits(0);
+  for (size_t t = 1; t < s.a.tokens; ++t) top = hn::Max(top, s.Logits(t));
+  return top;
+}
+
+// Whether the factors of these slots stay below exp(kAbcLogLimit). With exp the log-sum-exp never falls, so the first token's gain is the
+// largest; with the sums that of the first token that left mass.
+HWY_INLINE bool FactorsFit(const Slots& s) {
+  const DF d;
+  if (s.a.normalization == SlotNormalization::kFrozen) return true;
+  if (s.a.activation == SlotActivation::kExp) {
+    const VF lse = s.a.first ? s.Logits(0) : LogAddExp(d, s.Mass(), s.Logits(0));
+    return hn::AllFalse(d, hn::Gt(hn::Sub(Top(s), lse), hn::Set(d, kAbcLogLimit)));
+  }
+  const VF limit = hn::Set(d, std::exp(kAbcLogLimit));
+  VF mass = s.a.first ? hn::Zero(d) : s.Mass();
+  VF largest = hn::Zero(d);
+  for (size_t t = 0; t < s.a.tokens; ++t) {
+    const VF control = s.Control(t);
+    mass = hn::Add(mass, control);
+    largest = hn::Max(largest, hn::Max(control, Share(hn::Set(d, 1.0f), mass, 0.0f)));
+  }
+  return hn::AllFalse(d, hn::Gt(largest, limit));
+}
+
+// carry, gain and weight with top as the reference: exp(lse_t - r) = exp(lse_0 - r) + exp(top - r) sum_i weight_i for r = max(top, lse_0),
+// so that a token costs one exponential, and its logarithm is needed only at the end.
+HWY_INLINE void ChunkExp(const Slots& s, float* carry, float* gain, float* weight, float* bias) {
+  const DF d;
+  const VF top = Top(s);
+  const VF past = s.a.first ? top : s.Mass();
+  const VF r = hn::Max(top, past);
+  const VF from_past = s.a.first ? hn::Zero(d) : hn::Exp(d, hn::Sub(past, r));
+  const VF from_chunk = hn::Exp(d, hn::Sub(top, r));
+  VF sum = hn::Zero(d), total = sum;
+  for (size_t t = 0; t < s.a.tokens; ++t) {
+    const VF w = hn::Exp(d, hn::Sub(s.Logits(t), top));
+    sum = hn::Add(sum, w);
+    total = hn::MulAdd(from_chunk, sum, from_past);
+    const VF inverse = hn::Div(hn::Set(d, 1.0f), total);
+    s.Put(hn::Mul(from_past, inverse), t, carry);
+    s.Put(hn::Mul(from_chunk, inverse), t, gain);
+    s.Put(w, t, weight);
+    s.Put(hn::Zero(d), t, bias);
+  }
+  s.PutMass(hn::Add(r, hn::Log(d, total)));
+}
+
+// Frozen writes keep b_t = exp(s_t - lse_t), which no reference needs to bound.
+HWY_INLINE void ChunkExpFrozen(const Slots& s, float* carry, float* gain, float* weight, float* bias) {
+  const DF d;
+  VF lse = s.Logits(0);
+  for (size_t t = 0; t < s.a.tokens; ++t) {
+    const VF logit = s.Logits(t);
+    if (t > 0 || !s.a.first) lse = LogAddExp(d, t == 0 ? s.Mass() : lse, logit);
+    s.Put(hn::Set(d, 1.0f), t, carry);
+    s.Put(hn::Set(d, 1.0f), t, gain);
+    s.Put(hn::Exp(d, hn::Sub(logit, lse)), t, weight);
+    s.Put(hn::Zero(d), t, bias);
+  }
+  s.PutMass(lse);
+}
+
+HWY_INLINE void ChunkSum(const Slots& s, float* carry, float* gain, float* weight, float* bias) {
+  const DF d;
+  const VF one = hn::Set(d, 1.0f);
+  const bool frozen = s.a.normalization == SlotNormalization::kFrozen;
+  const VF past = s.a.first ? hn::Zero(d) : s.Mass();
+  VF mass = past;
+  for (size_t t = 0; t < s.a.tokens; ++t) {
+    const VF control = s.Control(t);
+    mass = hn::Add(mass, control);
+    s.Put(s.Bias(mass), t, bias);
+    s.Put(frozen ? one : Share(past, mass, 1.0f), t, carry);
+    s.Put(frozen ? one : Share(one, mass, 0.0f), t, gain);
+    s.Put(frozen ? Share(control, mass, 0.0f) : control, t, weight);
+  }
+  s.PutMass(mass);
+}
+
+void AbcStep(const AbcControlArgs& a, float* decay, float* write, float* bias) {
+  const size_t lanes = hn::Lanes(DF());
+  for (size_t j = 0; j < a.slots; j += lanes) {
+    const Slots slots{a, j, a.slots - j};
+    if (a.activation == SlotActivation::kExp) {
+      StepExp(slots, decay, write, bias);
+    } else {
+      StepSum(slots, decay, write, bias);
+    }
+  }
+}
+
+bool AbcChunk(const AbcControlArgs& a, float* carry, float* gain, float* weight, float* bias) {
+  const size_t lanes = hn::Lanes(DF());
+  for (size_t j = 0; j < a.slots; j += lanes) {
+    if (!FactorsFit(Slots{a, j, a.slots - j})) return false;
+  }
+  for (size_t j = 0; j < a.slots; j += lanes) {
+    const Slots slots{a, j, a.slots - j};
+    if (a.activation == SlotActivation::kExp && a.normalization == SlotNormalization::kFrozen) {
+      ChunkExpFrozen(slots, carry, gain, weight, bias);
+    } else if (a.activation == SlotActivation::kExp) {
+      ChunkExp(slots, carry, gain, weight, bias);
+    } else {
+      ChunkSum(slots, carry, gain, weight, bias);
+    }
+  }
+  return true;
+}
+
+void FillAbcControl(Kernels& table) {
+  table.abc_control_step = AbcStep;
+  table.abc_control_chunk = AbcChunk;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tarn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tarn {
+HWY_EXPORT(FillAbcControl);
+void FillAbcControl(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillAbcControl)[TargetIndex(target)](table); }
+}  // namespace tarn
+#endif

@@ -1,0 +1,46 @@
+// The decode step of the linear state (MATH F1; RFA eq. 6-7).
+#include "kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/attention/linear_step.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/attention/denominator.h"
+#include "kernels/attention/rank-one-inl.h"
+#include "kernels/groups.h"
+#include "kernels/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tarn {
+namespace HWY_NAMESPACE {
+
+void LinearStep(const LinearStepArgs& a) {
+  RankOneUpdateAndRead({a.features, a.value_dim, a.queries, &a.decay, 0, a.decay != 1.0f, a.phi_k, a.v, a.write, a.phi_q, a.state,
+                        a.o});
+  if (a.den_mode != DenMode::kNone) {
+    const VF decay = hn::Set(DF(), a.decay);
+    const VF write = hn::Set(DF(), a.write);
+    Map2(a.features, a.norm, a.phi_k, a.norm,
+         [decay, write](DF, VF z, VF k) HWY_ATTR { return hn::MulAdd(write, k, hn::Mul(decay, z)); });
+  }
+  for (size_t g = 0; g < a.queries; ++g) {
+    float factor = a.scale;
+    if (a.den_mode != DenMode::kNone) {
+      factor /= GuardedDenominator(a.den_mode, Dot(a.features, a.phi_q + g * a.features, a.norm), a.den_eps);
+    }
+    if (factor != 1.0f) Scale(a.value_dim, factor, a.o + g * a.value_dim);
+  }
+}
+
+void FillLinearStep(Kernels& table) { table.linear_step = LinearStep; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tarn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tarn {
+HWY_EXPORT(FillLinearStep);
+void FillLinearStep(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillLinearStep)[TargetIndex(target)](table); }
+}  // namespace tarn
+#endif

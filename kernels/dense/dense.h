@@ -1,0 +1,73 @@
+// Fully connected layers, y = x W^T + b, behind one seam with two sides: XNNPACK, and a portable one made of our own kernels.
+//
+// A layer is used in three steps, which are three moments of a model's life:
+//   Measure  from shapes alone: how many bytes it will take (tarn_requirements)
+//   Pack     once per model: weights into the layout of the kernels of this CPU
+//   Create   once per session: a runnable layer over packed weights, in memory that Measure counted
+// Running allocates nothing. XNNPACK's operators hold the pointers of their last call, so a layer belongs to one session.
+#ifndef TARN_KERNELS_DENSE_DENSE_H_
+#define TARN_KERNELS_DENSE_DENSE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+#include "runtime/core/result.h"
+#include "runtime/core/span.h"
+
+struct pthreadpool;
+
+namespace tarn {
+
+enum class DenseWeights : uint8_t {
+  kF32,   // f32 activations x f32 weights
+  kQC8W,  // activations quantized to int8 per row as they come (qd8) x int8 weights with a scale per output channel
+};
+
+struct DenseSpec {
+  size_t inputs;
+  size_t outputs;
+  DenseWeights type;
+  const void* weight;   // [outputs, inputs]; read by Pack (XNNPACK) or by every run (portable)
+  const float* scales;  // [outputs], > 0; kQC8W only
+  const float* bias;    // [outputs] or nullptr
+  size_t x_stride;      // elements between rows of x, >= inputs
+  size_t y_stride;
+  size_t max_rows;
+  const Kernels* kernels;  // for the portable side
+};
+
+struct DenseBytes {
+  uint64_t packed;   // shared by all sessions of a model; a multiple of 64
+  uint64_t layer;    // per session: the layer and XNNPACK's operators
+  uint64_t scratch;  // during a run
+};
+
+// Each side derives its own.
+struct DenseLayer {};
+
+struct DenseBackend {
+  const char* name;
+  // Errors: TARN_UNSUPPORTED, TARN_OUT_OF_MEMORY. Reads no weights.
+  Result<DenseBytes> (*measure)(const DenseSpec& spec);
+  // `packed` has the measured size and is aligned to 64.
+  Status (*pack)(const DenseSpec& spec, Span<uint8_t> packed);
+  // `memory` has the measured size and is aligned to 64. `packed` outlives the layer.
+  Result<DenseLayer*> (*create)(const DenseSpec& spec, const uint8_t* packed, Span<uint8_t> memory);
+  void (*destroy)(DenseLayer* layer);
+  // x [rows, inputs] -> y [rows, outputs], rows <= max_rows. May read, and ignore, up to kDenseOverread bytes past the last row of x.
+  Status (*run)(DenseLayer* layer, size_t rows, const float* x, float* y, uint8_t* scratch, pthreadpool* threads);
+};
+
+constexpr size_t kDenseOverread = 128;
+
+const DenseBackend& PortableDense();
+
+#if defined(TARN_HAVE_XNNPACK)
+// Sets XNNPACK up at the first call (its allocator hook is process-wide). Errors: TARN_UNSUPPORTED (a CPU that XNNPACK does not run on).
+Result<const DenseBackend*> XnnpackDense();
+#endif
+
+}  // namespace tarn
+
+#endif  // TARN_KERNELS_DENSE_DENSE_H_

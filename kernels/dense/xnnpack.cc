@@ -1,0 +1,255 @@
+// The XNNPACK side of the dense seam, and the only file that includes xnnpack.h.
+//
+// XNNPACK allocates through a process-wide hook, when an operator is created. The hook below sends what a thread allocates inside an
+// AllocationScope to that scope: to a session's block, or, while measuring, to the heap with a count. Anything else goes to the heap.
+#include <xnnpack.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "kernels/dense/dense.h"
+#include "runtime/core/arith.h"
+#include "runtime/core/bump.h"
+
+namespace tarn {
+namespace {
+
+// ---- Allocation ----
+
+class AllocationScope {
+ public:
+  explicit AllocationScope(Bump* block) : block_(block), outer_(current_) { current_ = this; }
+  ~AllocationScope() { current_ = outer_; }
+  AllocationScope(const AllocationScope&) = delete;
+  AllocationScope& operator=(const AllocationScope&) = delete;
+
+  static AllocationScope* current() { return current_; }
+  Bump* block() const { return block_; }  // nullptr: heap
+  void Count(size_t bytes) { counted_ += AlignUp(bytes); }
+  uint64_t counted() const { return counted_; }
+
+ private:
+  static thread_local AllocationScope* current_;
+  Bump* block_;
+  AllocationScope* outer_;
+  uint64_t counted_ = 0;
+};
+thread_local AllocationScope* AllocationScope::current_ = nullptr;
+
+// Stands before every allocation and says who frees it.
+struct alignas(kAlignment) Prefix {
+  size_t bytes;
+  bool on_heap;
+};
+
+void* HookAllocateAligned(void*, size_t alignment, size_t bytes) {
+  if (alignment > kAlignment || bytes > SIZE_MAX - sizeof(Prefix)) return nullptr;
+  AllocationScope* scope = AllocationScope::current();
+  const size_t total = bytes + sizeof(Prefix);
+  if (scope != nullptr) scope->Count(total);
+  const bool on_heap = scope == nullptr || scope->block() == nullptr;
+  void* memory = nullptr;
+  if (on_heap) {
+    if (posix_memalign(&memory, kAlignment, total) != 0) return nullptr;
+  } else {
+    memory = scope->block()->Take(total);
+    if (memory == nullptr) return nullptr;
+  }
+  Prefix* prefix = new (memory) Prefix{bytes, on_heap};
+  return prefix + 1;
+}
+
+void HookReleaseAligned(void*, void* pointer) {
+  if (pointer == nullptr) return;
+  Prefix* prefix = static_cast<Prefix*>(pointer) - 1;
+  if (prefix->on_heap) std::free(prefix);
+}
+
+void* HookAllocate(void* context, size_t bytes) { return HookAllocateAligned(context, kAlignment, bytes); }
+
+void* HookReallocate(void* context, void* pointer, size_t bytes) {
+  void* grown = HookAllocate(context, bytes);
+  if (grown == nullptr || pointer == nullptr) return grown;
+  const size_t old_bytes = (static_cast<Prefix*>(pointer) - 1)->bytes;
+  std::memcpy(grown, pointer, old_bytes < bytes ? old_bytes : bytes);
+  HookReleaseAligned(context, pointer);
+  return grown;
+}
+
+constexpr xnn_allocator kAllocator = {nullptr,        HookAllocate,        HookReallocate,
+                                      HookReleaseAligned, HookAllocateAligned, HookReleaseAligned};
+
+// ---- Packed weights ----
+
+// A weights cache with one place in it: the layer's. Three uses: `capacity` 0 learns the size (and refuses the space), `writable` packs,
+// `readable` says that the weights are there already.
+class WeightPlace {
+ public:
+  WeightPlace() {
+    provider_ = {this, LookUp, Reserve, Insert, IsFinalized, Address, Delete};
+  }
+  WeightPlace(const WeightPlace&) = delete;
+  WeightPlace& operator=(const WeightPlace&) = delete;
+
+  void SetWritable(Span<uint8_t> memory) { writable_ = memory; }
+  void SetReadable(const uint8_t* packed) { readable_ = packed; }
+  xnn_weights_cache_t provider() { return &provider_; }
+  size_t wanted() const { return wanted_; }
+
+ private:
+  static WeightPlace* From(void* context) { return static_cast<WeightPlace*>(context); }
+  static size_t LookUp(void* context, const xnn_weights_cache_look_up_key*) {
+    return From(context)->readable_ != nullptr ? 0 : SIZE_MAX;
+  }
+  static void* Reserve(void* context, size_t bytes) {
+    WeightPlace* place = From(context);
+    place->wanted_ = bytes;
+    return bytes <= place->writable_.size() ? place->writable_.data() : nullptr;
+  }
+  static size_t Insert(void*, const xnn_weights_cache_look_up_key*, void*, size_t) { return 0; }
+  static bool IsFinalized(void*) { return true; }
+  static void* Address(void* context, size_t) {
+    WeightPlace* place = From(context);
+    return place->readable_ != nullptr ? const_cast<uint8_t*>(place->readable_) : place->writable_.data();
+  }
+  static xnn_status Delete(void*) { return xnn_status_success; }
+
+  xnn_weights_cache_provider provider_;
+  Span<uint8_t> writable_;
+  const uint8_t* readable_ = nullptr;
+  size_t wanted_ = 0;
+};
+
+Status Check(xnn_status status, const char* what) {
+  switch (status) {
+    case xnn_status_success:
+      return Ok();
+    case xnn_status_out_of_memory:
+      return Error(TARN_OUT_OF_MEMORY, "XNNPACK: %s: out of memory", what);
+    case xnn_status_unsupported_hardware:
+      return Error(TARN_UNSUPPORTED, "XNNPACK: %s: not supported by this CPU; open the model with portable dense layers", what);
+    default:
+      return Error(TARN_INTERNAL, "XNNPACK: %s: status %d", what, static_cast<int>(status));
+  }
+}
+
+struct XnnpackLayer : DenseLayer {
+  explicit XnnpackLayer(const DenseSpec& s) : spec(s) {}
+
+  DenseSpec spec;
+  WeightPlace weights;
+  xnn_operator_t quantize = nullptr;  // kQC8W only
+  xnn_operator_t multiply = nullptr;
+  size_t rows = 0;  // that the operators are shaped for
+};
+
+xnn_status CreateMultiply(const DenseSpec& spec, xnn_weights_cache_t weights, xnn_operator_t* op) {
+  if (spec.type == DenseWeights::kQC8W) {
+    return xnn_create_fully_connected_nc_qd8_f32_qc8w(spec.inputs, spec.outputs, /*input_stride=*/spec.inputs, spec.y_stride,
+                                                      spec.scales, static_cast<const int8_t*>(spec.weight), spec.bias,
+                                                      -INFINITY, INFINITY, /*flags=*/0, /*code_cache=*/nullptr, weights, op);
+  }
+  return xnn_create_fully_connected_nc_f32(spec.inputs, spec.outputs, spec.x_stride, spec.y_stride,
+                                           static_cast<const float*>(spec.weight), spec.bias, -INFINITY, INFINITY, /*flags=*/0,
+                                           /*code_cache=*/nullptr, weights, op);
+}
+
+void DestroyOperators(XnnpackLayer* layer) {
+  if (layer->quantize != nullptr) xnn_delete_operator(layer->quantize);
+  if (layer->multiply != nullptr) xnn_delete_operator(layer->multiply);
+}
+
+// Scratch of a quantized layer: the rows' scales and zero points (XNNPACK reads some past the last), then the quantized rows.
+uint64_t QuantizationBytes(size_t rows) {
+  return AlignUp((rows + XNN_EXTRA_QUANTIZATION_PARAMS) * sizeof(xnn_quantization_params));
+}
+
+Result<DenseBytes> Measure(const DenseSpec& spec) {
+  DenseBytes bytes{};
+  WeightPlace place;
+  AllocationScope scope(nullptr);
+  xnn_operator_t op = nullptr;
+  const xnn_status status = CreateMultiply(spec, place.provider(), &op);
+  // The place refuses the space that it is asked for: out of memory is the expected end.
+  if (place.wanted() == 0) return Check(status == xnn_status_success ? xnn_status_invalid_state : status, "measure");
+  bytes.packed = AlignUp(place.wanted());
+  if (spec.type == DenseWeights::kQC8W) {
+    xnn_operator_t quantize = nullptr;
+    TARN_RETURN_IF_ERROR(Check(xnn_create_convert_nc_f32_qd8(/*flags=*/0, &quantize), "quantize"));
+    xnn_delete_operator(quantize);
+    bytes.scratch = QuantizationBytes(spec.max_rows) + spec.max_rows * spec.inputs + XNN_EXTRA_BYTES;
+  }
+  bytes.layer = AlignUp(sizeof(XnnpackLayer)) + scope.counted();
+  return bytes;
+}
+
+Status Pack(const DenseSpec& spec, Span<uint8_t> packed) {
+  WeightPlace place;
+  place.SetWritable(packed);
+  xnn_operator_t op = nullptr;
+  TARN_RETURN_IF_ERROR(Check(CreateMultiply(spec, place.provider(), &op), "pack"));
+  xnn_delete_operator(op);
+  return Ok();
+}
+
+Result<DenseLayer*> Create(const DenseSpec& spec, const uint8_t* packed, Span<uint8_t> memory) {
+  Bump bump(memory);
+  void* place = bump.Take(sizeof(XnnpackLayer));
+  if (place == nullptr) return Error(TARN_INTERNAL, "dense layer: %zu bytes are too few", memory.size());
+  XnnpackLayer* layer = new (place) XnnpackLayer(spec);
+  layer->weights.SetReadable(packed);
+  AllocationScope scope(&bump);
+  Status status = Check(CreateMultiply(spec, layer->weights.provider(), &layer->multiply), "create");
+  if (status.ok() && spec.type == DenseWeights::kQC8W) {
+    status = Check(xnn_create_convert_nc_f32_qd8(/*flags=*/0, &layer->quantize), "quantize");
+  }
+  if (!status.ok()) {
+    DestroyOperators(layer);
+    return status;
+  }
+  return static_cast<DenseLayer*>(layer);
+}
+
+void Destroy(DenseLayer* layer) { DestroyOperators(static_cast<XnnpackLayer*>(layer)); }
+
+Status Shape(XnnpackLayer* layer, size_t rows, pthreadpool* threads) {
+  const DenseSpec& spec = layer->spec;
+  layer->rows = 0;
+  if (spec.type == DenseWeights::kQC8W) {
+    TARN_RETURN_IF_ERROR(Check(
+        xnn_reshape_convert_nc_f32_qd8(layer->quantize, rows, spec.inputs, spec.x_stride, spec.inputs, threads), "reshape"));
+    TARN_RETURN_IF_ERROR(Check(xnn_reshape_fully_connected_nc_qd8_f32_qc8w(layer->multiply, rows, threads), "reshape"));
+  } else {
+    TARN_RETURN_IF_ERROR(Check(xnn_reshape_fully_connected_nc_f32(layer->multiply, rows, threads), "reshape"));
+  }
+  layer->rows = rows;
+  return Ok();
+}
+
+Status Run(DenseLayer* base, size_t rows, const float* x, float* y, uint8_t* scratch, pthreadpool* threads) {
+  XnnpackLayer* layer = static_cast<XnnpackLayer*>(base);
+  if (rows != layer->rows) TARN_RETURN_IF_ERROR(Shape(layer, rows, threads));
+  if (layer->spec.type == DenseWeights::kQC8W) {
+    auto* parameters = reinterpret_cast<xnn_quantization_params*>(scratch);
+    int8_t* quantized = reinterpret_cast<int8_t*>(scratch + QuantizationBytes(layer->spec.max_rows));
+    TARN_RETURN_IF_ERROR(Check(xnn_setup_convert_nc_f32_qd8(layer->quantize, x, quantized, parameters), "setup"));
+    TARN_RETURN_IF_ERROR(Check(xnn_run_operator(layer->quantize, threads), "run"));
+    TARN_RETURN_IF_ERROR(
+        Check(xnn_setup_fully_connected_nc_qd8_f32_qc8w(layer->multiply, quantized, y, parameters), "setup"));
+  } else {
+    TARN_RETURN_IF_ERROR(Check(xnn_setup_fully_connected_nc_f32(layer->multiply, x, y), "setup"));
+  }
+  return Check(xnn_run_operator(layer->multiply, threads), "run");
+}
+
+}  // namespace
+
+Result<const DenseBackend*> XnnpackDense() {
+  static constexpr DenseBackend kBackend = {"xnnpack", Measure, Pack, Create, Destroy, Run};
+  TARN_RETURN_IF_ERROR(Check(xnn_initialize(&kAllocator), "initialize"));
+  return &kBackend;
+}
+
+}  // namespace tarn

@@ -1,0 +1,118 @@
+// ABC-MLP's control (MATH 1.8.1). The step is the O(1) recurrence; the chunk forms every running sum anew from the logits.
+#include <cmath>
+
+#include "kernels/reference/reference.h"
+
+namespace tarn::reference {
+namespace {
+
+double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+
+double Logit(const AbcControlArgs& a, size_t token, size_t slot) {
+  const double s = a.logits[token * a.logit_stride + slot];
+  return std::fmin(std::fmax(s, static_cast<double>(a.clamp_min)), static_cast<double>(a.clamp_max));
+}
+
+// alpha of relu and sigmoid.
+double Control(const AbcControlArgs& a, size_t token, size_t slot) {
+  const double s = Logit(a, token, slot);
+  return a.activation == SlotActivation::kRelu ? std::fmax(s, 0.0) : Sigmoid(s);
+}
+
+double Bias(const AbcControlArgs& a, double mass) { return a.mask_empty && !(mass > 0.0) ? -HUGE_VAL : 0.0; }
+
+// log(exp(lse) of the past + sum over tokens first..last of exp(s)).
+double LogSumExp(const AbcControlArgs& a, size_t slot, size_t last) {
+  double top = a.first ? Logit(a, 0, slot) : static_cast<double>(a.mass[slot]);
+  for (size_t t = 0; t <= last; ++t) top = std::fmax(top, Logit(a, t, slot));
+  double sum = a.first ? 0.0 : std::exp(a.mass[slot] - top);
+  for (size_t t = 0; t <= last; ++t) sum += std::exp(Logit(a, t, slot) - top);
+  return top + std::log(sum);
+}
+
+double ControlSum(const AbcControlArgs& a, size_t slot, size_t last) {
+  double sum = a.first ? 0.0 : static_cast<double>(a.mass[slot]);
+  for (size_t t = 0; t <= last; ++t) sum += Control(a, t, slot);
+  return sum;
+}
+
+// The factors of one slot; false where one would exceed exp(kAbcLogLimit).
+bool ExpFactors(const AbcControlArgs& a, size_t slot, float* carry, float* gain, float* weight) {
+  double top = Logit(a, 0, slot);
+  for (size_t t = 1; t < a.tokens; ++t) top = std::fmax(top, Logit(a, t, slot));
+  const bool frozen = a.normalization == SlotNormalization::kFrozen;
+  for (size_t t = 0; t < a.tokens; ++t) {
+    const double lse = LogSumExp(a, slot, t);
+    if (!frozen && top - lse > static_cast<double>(kAbcLogLimit)) return false;
+    const double kept = a.first ? 0.0 : std::exp(a.mass[slot] - lse);
+    carry[t * a.slots + slot] = static_cast<float>(frozen ? 1.0 : kept);
+    gain[t * a.slots + slot] = static_cast<float>(frozen ? 1.0 : std::exp(top - lse));
+    weight[t * a.slots + slot] = static_cast<float>(std::exp(Logit(a, t, slot) - (frozen ? lse : top)));
+  }
+  return true;
+}
+
+bool SumFactors(const AbcControlArgs& a, size_t slot, float* carry, float* gain, float* weight) {
+  const bool frozen = a.normalization == SlotNormalization::kFrozen;
+  const double limit = std::exp(static_cast<double>(kAbcLogLimit));
+  for (size_t t = 0; t < a.tokens; ++t) {
+    const double alpha = Control(a, t, slot);
+    const double sum = ControlSum(a, slot, t);
+    const double past = a.first ? 0.0 : static_cast<double>(a.mass[slot]);
+    const double inverse = sum > 0.0 ? 1.0 / sum : 0.0;
+    if (!frozen && (inverse > limit || alpha > limit)) return false;
+    carry[t * a.slots + slot] = static_cast<float>(frozen || !(sum > 0.0) ? 1.0 : past * inverse);
+    gain[t * a.slots + slot] = static_cast<float>(frozen ? 1.0 : inverse);
+    weight[t * a.slots + slot] = static_cast<float>(frozen ? alpha * inverse : alpha);
+  }
+  return true;
+}
+
+}  // namespace
+
+// exp: lse' = logaddexp(lse, s), b = sigmoid(s - lse), a = sigmoid(lse - s); the first token writes with b = 1.
+// relu, sigmoid: z' = z + alpha, b = alpha/z', a = z/z'; an empty slot (z' = 0) is left alone.
+// frozen: the same b, a = 1.
+void AbcStep(const AbcControlArgs& a, float* decay, float* write, float* bias) {
+  const bool frozen = a.normalization == SlotNormalization::kFrozen;
+  for (size_t j = 0; j < a.slots; ++j) {
+    double keep = 0.0, put = 1.0, mass;
+    bias[j] = 0.0f;
+    if (a.activation == SlotActivation::kExp) {
+      const double s = Logit(a, 0, j);
+      mass = LogSumExp(a, j, 0);
+      if (!a.first) {
+        put = Sigmoid(s - a.mass[j]);
+        keep = Sigmoid(a.mass[j] - s);
+      }
+    } else {
+      const double past = a.first ? 0.0 : static_cast<double>(a.mass[j]);
+      const double alpha = Control(a, 0, j);
+      mass = past + alpha;
+      put = mass > 0.0 ? alpha / mass : 0.0;
+      keep = mass > 0.0 ? past / mass : 1.0;
+      bias[j] = static_cast<float>(Bias(a, mass));
+    }
+    decay[j] = static_cast<float>(frozen ? 1.0 : keep);
+    write[j] = static_cast<float>(put);
+    a.mass[j] = static_cast<float>(mass);
+  }
+}
+
+// exp, with m the largest logit of the chunk: carry_t = exp(lse_0 - lse_t), gain_t = exp(m - lse_t), weight_i = exp(s_i - m).
+// relu, sigmoid: carry_t = z_0/z_t, gain_t = 1/z_t, weight_i = alpha_i. frozen: carry = gain = 1, weight_i = b_i.
+bool AbcChunk(const AbcControlArgs& a, float* carry, float* gain, float* weight, float* bias) {
+  const bool exponential = a.activation == SlotActivation::kExp;
+  for (size_t j = 0; j < a.slots; ++j) {
+    if (!(exponential ? ExpFactors(a, j, carry, gain, weight) : SumFactors(a, j, carry, gain, weight))) return false;
+  }
+  for (size_t j = 0; j < a.slots; ++j) {
+    for (size_t t = 0; t < a.tokens; ++t) {
+      bias[t * a.slots + j] = exponential ? 0.0f : static_cast<float>(Bias(a, ControlSum(a, j, t)));
+    }
+    a.mass[j] = static_cast<float>(exponential ? LogSumExp(a, j, a.tokens - 1) : ControlSum(a, j, a.tokens - 1));
+  }
+  return true;
+}
+
+}  // namespace tarn::reference

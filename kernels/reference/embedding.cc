@@ -1,0 +1,66 @@
+// Rows of embedding tables, and positions.
+#include <cmath>
+
+#include "kernels/reference/reference.h"
+
+namespace tarn::reference {
+namespace {
+
+// IEEE 754 binary16: sign, 5 bits of exponent (bias 15), 10 bits of fraction.
+double FromF16(uint16_t bits) {
+  const int exponent = (bits >> 10) & 31;
+  const int fraction = bits & 1023;
+  double value;
+  if (exponent == 31) {
+    value = fraction == 0 ? HUGE_VAL : std::nan("");
+  } else if (exponent == 0) {
+    value = std::ldexp(fraction, -24);
+  } else {
+    value = std::ldexp(1024 + fraction, exponent - 25);
+  }
+  return (bits >> 15) != 0 ? -value : value;
+}
+
+}  // namespace
+
+void ScaleF32(size_t n, const float* x, float scale, float* y) {
+  for (size_t i = 0; i < n; ++i) y[i] = scale * x[i];
+}
+
+void ScaleF16(size_t n, const uint16_t* x, float scale, float* y) {
+  for (size_t i = 0; i < n; ++i) y[i] = static_cast<float>(static_cast<double>(scale) * FromF16(x[i]));
+}
+
+void ScaleI8(size_t n, const int8_t* x, float scale, float* y) {
+  for (size_t i = 0; i < n; ++i) y[i] = scale * static_cast<float>(x[i]);
+}
+
+// The C library reduces any f64 angle exactly.
+void Sinusoid(size_t n, double position, const double* frequency, float* sine, float* cosine) {
+  for (size_t i = 0; i < n; ++i) {
+    const double angle = position * frequency[i];
+    sine[i] = static_cast<float>(std::sin(angle));
+    cosine[i] = static_cast<float>(std::cos(angle));
+  }
+}
+
+// Su et al. 2021, eq. 34, in the halves layout of GPT-NeoX: element i is paired with element i + d/2.
+void Rope(size_t rows, size_t heads, size_t d, const float* x, size_t x_stride, const float* angles, float* y, size_t y_stride) {
+  const size_t half = d / 2;
+  for (size_t r = 0; r < rows; ++r) {
+    const float* cosine = angles + r * d;
+    const float* sine = cosine + half;
+    for (size_t h = 0; h < heads; ++h) {
+      const float* from = x + r * x_stride + h * d;
+      float* to = y + r * y_stride + h * d;
+      for (size_t i = 0; i < half; ++i) {
+        const double x1 = from[i];
+        const double x2 = from[half + i];
+        to[i] = static_cast<float>(x1 * cosine[i] - x2 * sine[i]);
+        to[half + i] = static_cast<float>(x1 * sine[i] + x2 * cosine[i]);
+      }
+    }
+  }
+}
+
+}  // namespace tarn::reference

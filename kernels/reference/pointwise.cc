@@ -1,0 +1,104 @@
+// Norms, activations and the forget gate.
+#include <cmath>
+
+#include "kernels/reference/reference.h"
+
+namespace tarn::reference {
+namespace {
+
+double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+
+double SumOfSquares(const float* x, size_t n) {
+  double sum = 0.0;
+  for (size_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * x[i];
+  return sum;
+}
+
+// y = f(x), element by element.
+template <typename F>
+void Map(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride, F f) {
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t i = 0; i < n; ++i) y[r * y_stride + i] = static_cast<float>(f(static_cast<double>(x[r * x_stride + i])));
+  }
+}
+
+}  // namespace
+
+// Ba, Kiros, Hinton 2016, eq. 3-4: biased variance, as PyTorch's LayerNorm.
+void LayerNorm(size_t rows, size_t n, const float* x, size_t x_stride, const float* weight, const float* bias, float eps, float* y,
+               size_t y_stride) {
+  for (size_t r = 0; r < rows; ++r, x += x_stride, y += y_stride) {
+    double mean = 0.0;
+    for (size_t i = 0; i < n; ++i) mean += x[i];
+    mean /= static_cast<double>(n);
+    double variance = 0.0;
+    for (size_t i = 0; i < n; ++i) variance += (x[i] - mean) * (x[i] - mean);
+    variance /= static_cast<double>(n);
+    const double scale = 1.0 / std::sqrt(variance + static_cast<double>(eps));
+    for (size_t i = 0; i < n; ++i) y[i] = static_cast<float>((x[i] - mean) * scale * weight[i] + bias[i]);
+  }
+}
+
+// Zhang, Sennrich 2019, eq. 4.
+void RmsNorm(size_t rows, size_t n, const float* x, size_t x_stride, const float* weight, float eps, float* y, size_t y_stride) {
+  for (size_t r = 0; r < rows; ++r, x += x_stride, y += y_stride) {
+    const double scale = 1.0 / std::sqrt(SumOfSquares(x, n) / static_cast<double>(n) + static_cast<double>(eps));
+    for (size_t i = 0; i < n; ++i) y[i] = static_cast<float>(x[i] * scale * weight[i]);
+  }
+}
+
+// MATH 1.2.6: x/(|x| + eps); `inside`: x/sqrt(|x|^2 + eps).
+void L2Normalize(size_t rows, size_t d, const float* x, size_t x_stride, float scale, float eps, bool inside, float* y) {
+  for (size_t r = 0; r < rows; ++r, x += x_stride, y += d) {
+    const double squares = SumOfSquares(x, d);
+    const double e = static_cast<double>(eps);
+    const double norm = inside ? std::sqrt(squares + e) : std::sqrt(squares) + e;
+    for (size_t i = 0; i < d; ++i) y[i] = static_cast<float>(static_cast<double>(scale) * x[i] / norm);
+  }
+}
+
+void Relu(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride) {
+  Map(rows, n, x, x_stride, y, y_stride, [](double v) { return v > 0.0 ? v : 0.0; });
+}
+
+// x Phi(x), Phi(x) = erfc(-x/sqrt 2)/2 (Hendrycks, Gimpel 2016).
+void Gelu(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride) {
+  Map(rows, n, x, x_stride, y, y_stride, [](double v) { return 0.5 * v * std::erfc(-v * std::sqrt(0.5)); });
+}
+
+// v (1 + tanh(sqrt(2/pi) (v + 0.044715 v^3)))/2 (ibid.). (1 + tanh u)/2 = sigmoid(2u) keeps the digits that 1 + tanh loses near -1.
+void GeluTanh(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride) {
+  Map(rows, n, x, x_stride, y, y_stride, [](double v) {
+    return v * Sigmoid(2.0 * 0.79788456080286535588 * (v + 0.044715 * v * v * v));
+  });
+}
+
+// SwiGLU's product (Shazeer 2020): silu(gate) * up.
+void SiluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+             size_t y_stride) {
+  for (size_t r = 0; r < rows; ++r, gate += gate_stride, up += up_stride, y += y_stride) {
+    for (size_t i = 0; i < n; ++i) {
+      const double g = gate[i];
+      y[i] = static_cast<float>(g * Sigmoid(g) * up[i]);
+    }
+  }
+}
+
+void Add(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y, size_t y_stride) {
+  for (size_t r = 0; r < rows; ++r, a += a_stride, b += b_stride, y += y_stride) {
+    for (size_t i = 0; i < n; ++i) y[i] = a[i] + b[i];
+  }
+}
+
+// MATH 1.2.4. sigmoid(-a) is formed directly: 1 - sigmoid(a) has no digits left for large a.
+void ForgetGate(size_t n, const float* a, size_t a_stride, float* decay, float* write, float* log_decay) {
+  for (size_t i = 0; i < n; ++i) {
+    const double x = a[i * a_stride];
+    if (decay != nullptr) decay[i] = static_cast<float>(Sigmoid(x));
+    if (write != nullptr) write[i] = static_cast<float>(Sigmoid(-x));
+    // -softplus(-x), with the exponential on the side where it is small
+    if (log_decay != nullptr) log_decay[i] = static_cast<float>(std::fmin(x, 0.0) - std::log1p(std::exp(-std::fabs(x))));
+  }
+}
+
+}  // namespace tarn::reference

@@ -1,0 +1,70 @@
+// The scalar oracle, kernel by kernel. Contracts, shapes and units are those of kernels/kernels.h; here stands what the comments there
+// leave to the code: the equation as a loop. Sums run in f64 and are rounded to f32 once, where they are stored.
+#ifndef TARN_KERNELS_REFERENCE_REFERENCE_H_
+#define TARN_KERNELS_REFERENCE_REFERENCE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+
+namespace tarn::reference {
+
+// pointwise.cc
+void LayerNorm(size_t rows, size_t n, const float* x, size_t x_stride, const float* weight, const float* bias, float eps, float* y,
+               size_t y_stride);
+void RmsNorm(size_t rows, size_t n, const float* x, size_t x_stride, const float* weight, float eps, float* y, size_t y_stride);
+void L2Normalize(size_t rows, size_t d, const float* x, size_t x_stride, float scale, float eps, bool inside, float* y);
+void Relu(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
+void Gelu(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
+void GeluTanh(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
+void SiluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+             size_t y_stride);
+void Add(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y, size_t y_stride);
+void ForgetGate(size_t n, const float* a, size_t a_stride, float* decay, float* write, float* log_decay);
+
+// embedding.cc
+void ScaleF32(size_t n, const float* x, float scale, float* y);
+void ScaleF16(size_t n, const uint16_t* x, float scale, float* y);
+void ScaleI8(size_t n, const int8_t* x, float scale, float* y);
+void Sinusoid(size_t n, double position, const double* frequency, float* sine, float* cosine);
+void Rope(size_t rows, size_t heads, size_t d, const float* x, size_t x_stride, const float* angles, float* y, size_t y_stride);
+
+// features.cc
+void GaussianFeatures(const FeatureArgs& a);
+void ArccosFeatures(const FeatureArgs& a);
+
+// linear_state.cc
+void LinearStep(const LinearStepArgs& a);
+void LinearChunk(const LinearChunkArgs& a);
+
+// abc_control.cc
+void AbcStep(const AbcControlArgs& a, float* decay, float* write, float* bias);
+bool AbcChunk(const AbcControlArgs& a, float* carry, float* gain, float* weight, float* bias);
+
+// slot_memory.cc
+void SlotStep(const SlotStepArgs& a);
+void SlotChunk(const SlotChunkArgs& a);
+
+// cache.cc
+void CacheAttend(const CacheArgs& a);
+
+// dense.cc
+void DenseF32(size_t rows, size_t in, size_t out, const float* x, size_t x_stride, const float* weight, const float* bias, float* y,
+              size_t y_stride);
+void QuantizeQd8(size_t n, const float* x, int8_t* q, float* scale, int32_t* zero_point);
+void DenseQd8Qc8w(size_t in, size_t out, const int8_t* q, float scale, int32_t zero_point, const int8_t* weight,
+                  const float* weight_scale, const float* bias, float* y);
+
+// The quantization of a row whose elements lie in [low, high]. One definition for every table: an activation that falls between two
+// integers is rounded by these numbers, so a last-bit difference here would be a whole step there.
+struct Qd8 {
+  float scale;      // > 0
+  float inverse;    // elements are multiplied by this
+  int32_t zero;     // zero point, in [-128, 127]
+};
+Qd8 ChooseQd8(float low, float high);
+
+}  // namespace tarn::reference
+
+#endif  // TARN_KERNELS_REFERENCE_REFERENCE_H_

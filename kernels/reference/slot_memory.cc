@@ -1,0 +1,104 @@
+// Slot memory (MATH F2). The chunk is the factored formula, written out: it does not call the step.
+#include <cmath>
+
+#include "kernels/reference/reference.h"
+
+namespace tarn::reference {
+namespace {
+
+// logits -> probabilities, in place; all 0 where every logit is -inf.
+void Softmax(float* p, size_t n) {
+  double top = -HUGE_VAL;
+  for (size_t j = 0; j < n; ++j) top = std::fmax(top, static_cast<double>(p[j]));
+  double sum = 0.0;
+  for (size_t j = 0; j < n && top > -HUGE_VAL; ++j) sum += std::exp(p[j] - top);
+  for (size_t j = 0; j < n; ++j) p[j] = sum > 0.0 ? static_cast<float>(std::exp(p[j] - top) / sum) : 0.0f;
+}
+
+// o of token t, query g. `qk` [C] and `p` [n] are scratch.
+void ReadRow(const SlotChunkArgs& a, size_t t, size_t g, float* qk, float* p) {
+  const float* q = a.q + t * a.q_stride + g * a.key_dim;
+  const float* carry = a.carry + t * a.slots;
+  const float* gain = a.gain + t * a.slots;
+  for (size_t i = 0; i <= t; ++i) {
+    double sum = 0.0;
+    for (size_t x = 0; x < a.key_dim; ++x) sum += static_cast<double>(q[x]) * a.k[i * a.k_stride + x];
+    qk[i] = static_cast<float>(sum);
+  }
+  for (size_t j = 0; j < a.slots; ++j) {
+    double old = 0.0, written = 0.0;
+    for (size_t x = 0; x < a.key_dim; ++x) old += static_cast<double>(q[x]) * a.keys[x * a.slots + j];
+    for (size_t i = 0; i <= t; ++i) written += static_cast<double>(qk[i]) * a.weight[i * a.slots + j];
+    p[j] = static_cast<float>(static_cast<double>(a.scale) * (carry[j] * old + gain[j] * written)) + a.bias[t * a.slots + j];
+  }
+  Softmax(p, a.slots);
+  float* read = qk;  // [t + 1]: sum over slots of p gain_t weight_i, the share of each token of the chunk
+  for (size_t i = 0; i <= t; ++i) {
+    double sum = 0.0;
+    for (size_t j = 0; j < a.slots; ++j) sum += static_cast<double>(p[j]) * gain[j] * a.weight[i * a.slots + j];
+    read[i] = static_cast<float>(sum);
+  }
+  float* o = a.o + t * a.o_token_stride + g * a.value_dim;
+  for (size_t e = 0; e < a.value_dim; ++e) {
+    double sum = 0.0;
+    for (size_t j = 0; j < a.slots; ++j) sum += static_cast<double>(p[j]) * carry[j] * a.values[j * a.value_dim + e];
+    for (size_t i = 0; i <= t; ++i) sum += static_cast<double>(read[i]) * a.v[i * a.v_stride + e];
+    o[e] = static_cast<float>(sum);
+  }
+}
+
+}  // namespace
+
+// K~ <- a*K~ + b x k, V~ <- a*V~ + b x v, o = V~^T softmax(scale K~ q + bias) (ABC eq. 4-5).
+void SlotStep(const SlotStepArgs& a) {
+  for (size_t j = 0; j < a.slots; ++j) {
+    const double decay = static_cast<double>(a.decay[j]);
+    const double write = static_cast<double>(a.write[j]);
+    for (size_t x = 0; x < a.key_dim; ++x) {
+      float& cell = a.keys[x * a.slots + j];
+      cell = static_cast<float>(decay * cell + write * a.k[x]);
+    }
+    for (size_t e = 0; e < a.value_dim; ++e) {
+      float& cell = a.values[j * a.value_dim + e];
+      cell = static_cast<float>(decay * cell + write * a.v[e]);
+    }
+  }
+  for (size_t g = 0; g < a.queries; ++g) {
+    float* p = a.scratch + g * a.slots;
+    for (size_t j = 0; j < a.slots; ++j) {
+      double sum = 0.0;
+      for (size_t x = 0; x < a.key_dim; ++x) sum += static_cast<double>(a.q[g * a.key_dim + x]) * a.keys[x * a.slots + j];
+      p[j] = static_cast<float>(static_cast<double>(a.scale) * sum) + a.bias[j];
+    }
+    Softmax(p, a.slots);
+    for (size_t e = 0; e < a.value_dim; ++e) {
+      double sum = 0.0;
+      for (size_t j = 0; j < a.slots; ++j) sum += static_cast<double>(p[j]) * a.values[j * a.value_dim + e];
+      a.o[g * a.value_dim + e] = static_cast<float>(sum);
+    }
+  }
+}
+
+void SlotChunk(const SlotChunkArgs& a) {
+  for (size_t t = 0; t < a.tokens; ++t) {
+    for (size_t g = 0; g < a.queries; ++g) ReadRow(a, t, g, a.scratch, a.scratch + a.tokens);
+  }
+  const float* carry = a.carry + (a.tokens - 1) * a.slots;
+  const float* gain = a.gain + (a.tokens - 1) * a.slots;
+  for (size_t j = 0; j < a.slots; ++j) {
+    for (size_t x = 0; x < a.key_dim; ++x) {
+      float& cell = a.keys[x * a.slots + j];
+      double sum = 0.0;
+      for (size_t i = 0; i < a.tokens; ++i) sum += static_cast<double>(a.weight[i * a.slots + j]) * a.k[i * a.k_stride + x];
+      cell = static_cast<float>(static_cast<double>(carry[j]) * cell + gain[j] * sum);
+    }
+    for (size_t e = 0; e < a.value_dim; ++e) {
+      float& cell = a.values[j * a.value_dim + e];
+      double sum = 0.0;
+      for (size_t i = 0; i < a.tokens; ++i) sum += static_cast<double>(a.weight[i * a.slots + j]) * a.v[i * a.v_stride + e];
+      cell = static_cast<float>(static_cast<double>(carry[j]) * cell + gain[j] * sum);
+    }
+  }
+}
+
+}  // namespace tarn::reference

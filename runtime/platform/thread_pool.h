@@ -1,0 +1,60 @@
+// Threads of a session: the caller's, and helpers that sleep between calls.
+//
+// Work is split over independent items (heads, output tiles), never over a sum, so that the number of threads cannot change a result.
+#ifndef TARN_RUNTIME_PLATFORM_THREAD_POOL_H_
+#define TARN_RUNTIME_PLATFORM_THREAD_POOL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "runtime/core/result.h"
+
+struct pthreadpool;
+
+namespace tarn {
+
+class ThreadPool {
+ public:
+  // One thread: the caller's; nothing is created.
+  ThreadPool() = default;
+  ThreadPool(ThreadPool&& other) noexcept { *this = std::move(other); }
+  ThreadPool& operator=(ThreadPool&& other) noexcept {
+    std::swap(pool_, other.pool_);
+    std::swap(threads_, other.threads_);
+    return *this;
+  }
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+  ~ThreadPool();
+
+  // Errors: TARN_OUT_OF_MEMORY, TARN_UNSUPPORTED (a build without threads).
+  static Result<ThreadPool> Create(uint32_t threads);
+
+  uint32_t threads() const { return threads_; }
+  pthreadpool* handle() const { return pool_; }  // nullptr with one thread
+
+  // f(index, thread) for every index below count; thread < threads().
+  template <typename F>
+  void ParallelFor(size_t count, const F& f) const {
+    if (pool_ == nullptr) {
+      for (size_t i = 0; i < count; ++i) f(i, size_t{0});
+      return;
+    }
+    Run(count, const_cast<F*>(&f),
+        [](void* context, size_t thread, size_t index) { (*static_cast<const F*>(context))(index, thread); });
+  }
+
+ private:
+  void Run(size_t count, void* context, void (*task)(void* context, size_t thread, size_t index)) const;
+
+  pthreadpool* pool_ = nullptr;
+  uint32_t threads_ = 1;
+};
+
+// The number of cores in the CPU clusters of highest performance; at least 1. Found out once per process.
+uint32_t FastCores();
+
+}  // namespace tarn
+
+#endif  // TARN_RUNTIME_PLATFORM_THREAD_POOL_H_
