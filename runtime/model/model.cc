@@ -1,0 +1,176 @@
+#include "runtime/model/model.h"
+
+#include <cstring>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "runtime/core/arith.h"
+
+namespace tarn {
+namespace {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the model file is little-endian");
+
+// schema/FORMAT.md, "Header".
+constexpr size_t kHeaderBytes = 64;
+constexpr size_t kHashedHeaderBytes = 32;
+constexpr uint8_t kMagic[8] = {'T', 'A', 'R', 'N', '\r', '\n', 0x1A, '\n'};
+constexpr uint16_t kMajorVersion = 1;
+constexpr uint64_t kMaxGraphBytes = uint64_t{1} << 31;
+constexpr size_t kGraphAlignment = 8;   // of a FlatBuffer with 64-bit fields
+constexpr size_t kWeightAlignment = 4;  // of the widest weight; kernels need no more
+
+template <typename T>
+T Load(const uint8_t* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(value));
+  return value;
+}
+
+bool HashMatches(XXH128_hash_t hash, const uint8_t* wanted) {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, hash);
+  return std::memcmp(canonical.digest, wanted, sizeof(canonical.digest)) == 0;
+}
+
+bool IsAligned(const uint8_t* pointer, size_t alignment) { return reinterpret_cast<uintptr_t>(pointer) % alignment == 0; }
+
+Status CopyIfMisaligned(const Allocator& allocator, size_t alignment, const char* what, Span<const uint8_t>* bytes,
+                        Block* copy) {
+  if (bytes->empty() || IsAligned(bytes->data(), alignment)) return Ok();
+  TARN_ASSIGN_OR_RETURN(*copy, Block::Allocate(allocator, bytes->size(), what));
+  std::memcpy(copy->bytes().data(), bytes->data(), bytes->size());
+  *bytes = copy->bytes();
+  return Ok();
+}
+
+}  // namespace
+
+bool Shape::Is(std::initializer_list<uint64_t> wanted) const {
+  if (rank != wanted.size()) return false;
+  const uint32_t* dim = dims;
+  for (const uint64_t want : wanted) {
+    if (*dim++ != want) return false;
+  }
+  return true;
+}
+
+Result<Shape> ReadShape(const flatbuffers::Vector<uint32_t>& dims) {
+  if (dims.size() < 1 || dims.size() > kMaxRank) {
+    return Error(TARN_BAD_FORMAT, "shape: %u dimensions found, 1 to %u wanted", dims.size(), kMaxRank);
+  }
+  Shape shape;
+  shape.rank = dims.size();
+  shape.elements = 1;
+  for (uint32_t i = 0; i < dims.size(); ++i) {
+    shape.dims[i] = dims.Get(i);
+    if (shape.dims[i] < 1 || shape.dims[i] > kMaxDimension) {
+      return Error(TARN_BAD_FORMAT, "shape: dimension %u is %u, 1 to %u wanted", i, shape.dims[i], kMaxDimension);
+    }
+    if (!CheckedMul(shape.elements, shape.dims[i], &shape.elements) || shape.elements > kMaxTensorBytes) {
+      return Error(TARN_BAD_FORMAT, "shape: too many elements");
+    }
+  }
+  return shape;
+}
+
+Result<Model> Model::Open(FileMap map, Span<const uint8_t> bytes, bool verify_weights, const Allocator& allocator) {
+  Model model;
+  model.map_ = std::move(map);
+  TARN_RETURN_IF_ERROR(model.ReadHeader(bytes));
+  TARN_RETURN_IF_ERROR(model.Align(allocator));
+
+  flatbuffers::Verifier verifier(model.graph_bytes_.data(), model.graph_bytes_.size(), /*max_depth=*/16,
+                                 /*max_tables=*/1u << 20);
+  if (!format::VerifyModelBuffer(verifier)) return Error(TARN_BAD_FORMAT, "graph: not a valid FlatBuffer of a tarn model");
+  model.graph_ = format::GetModel(model.graph_bytes_.data());
+  TARN_RETURN_IF_ERROR(Validate(*model.graph_, model.weights_.size()));
+  if (verify_weights) TARN_RETURN_IF_ERROR(model.CheckWeights());
+  return model;
+}
+
+Status Model::ReadHeader(Span<const uint8_t> bytes) {
+  if (bytes.size() < kHeaderBytes) {
+    return Error(TARN_BAD_FORMAT, "file has %zu bytes, a tarn header has %zu: truncated or not a tarn model", bytes.size(),
+                 kHeaderBytes);
+  }
+  const uint8_t* header = bytes.data();
+  if (std::memcmp(header, kMagic, sizeof(kMagic)) != 0) {
+    return Error(TARN_BAD_FORMAT, "magic is %02x %02x %02x %02x, wanted 54 41 52 4e (\"TARN\"): not a tarn model", header[0],
+                 header[1], header[2], header[3]);
+  }
+  const uint16_t major = Load<uint16_t>(header + 8);
+  const uint16_t minor = Load<uint16_t>(header + 10);
+  if (major != kMajorVersion) {
+    return Error(TARN_UNSUPPORTED, "format version is %u.%u, this library reads %u.x; convert the checkpoint again", major, minor,
+                 kMajorVersion);
+  }
+  const uint64_t graph_bytes = Load<uint32_t>(header + 12);
+  const uint64_t weights_offset = Load<uint64_t>(header + 16);
+  const uint64_t weights_bytes = Load<uint64_t>(header + 24);
+  uint64_t file_bytes = 0;
+  if (graph_bytes >= kMaxGraphBytes || graph_bytes > bytes.size() - kHeaderBytes) {
+    return Error(TARN_BAD_FORMAT, "header: graph of %llu bytes does not fit into the file's %zu: truncated",
+                 static_cast<unsigned long long>(graph_bytes), bytes.size());
+  }
+  if (weights_offset < kHeaderBytes + graph_bytes || !CheckedAdd(weights_offset, weights_bytes, &file_bytes) ||
+      file_bytes != bytes.size()) {
+    return Error(TARN_BAD_FORMAT, "header: weights at %llu + %llu bytes do not end with the file's %zu: truncated or damaged",
+                 static_cast<unsigned long long>(weights_offset), static_cast<unsigned long long>(weights_bytes),
+                 bytes.size());
+  }
+  graph_bytes_ = bytes.subspan(kHeaderBytes, static_cast<size_t>(graph_bytes));
+  weights_ = bytes.subspan(static_cast<size_t>(weights_offset), static_cast<size_t>(weights_bytes));
+  file_bytes_ = file_bytes;
+  std::memcpy(fingerprint_, header + kHashedHeaderBytes, sizeof(fingerprint_));
+
+  XXH3_state_t hash;
+  XXH3_INITSTATE(&hash);
+  XXH3_128bits_reset(&hash);
+  XXH3_128bits_update(&hash, header, kHashedHeaderBytes);
+  XXH3_128bits_update(&hash, graph_bytes_.data(), graph_bytes_.size());
+  if (!HashMatches(XXH3_128bits_digest(&hash), fingerprint_)) {
+    return Error(TARN_CHECKSUM, "header and graph do not match their XXH3-128: the file is damaged");
+  }
+  return Ok();
+}
+
+Status Model::CheckWeights() const {
+  if (HashMatches(XXH3_128bits(weights_.data(), weights_.size()), fingerprint_ + 16)) return Ok();
+  return Error(TARN_CHECKSUM, "weights do not match their XXH3-128: the file is damaged");
+}
+
+// An asset inside an APK is aligned to 4 bytes only, a caller's buffer to anything.
+Status Model::Align(const Allocator& allocator) {
+  TARN_RETURN_IF_ERROR(CopyIfMisaligned(allocator, kGraphAlignment, "copy of a misaligned graph", &graph_bytes_, &graph_copy_));
+  return CopyIfMisaligned(allocator, kWeightAlignment, "copy of misaligned weights", &weights_, &weights_copy_);
+}
+
+TensorView Model::tensor(uint32_t index) const {
+  const format::Tensor& tensor = *graph_->tensors()->Get(index);
+  TensorView view;
+  view.name = tensor.name()->c_str();
+  view.dtype = static_cast<DType>(tensor.dtype());
+  view.shape = ReadShape(*tensor.shape()).value();
+  view.data = weights_.data() + tensor.offset();
+  view.data_bytes = view.shape.elements * DTypeBytes(view.dtype);
+  view.scales = nullptr;
+  if (tensor.scales() >= 0) {
+    const format::Tensor& scales = *graph_->tensors()->Get(static_cast<uint32_t>(tensor.scales()));
+    view.scales = reinterpret_cast<const float*>(weights_.data() + scales.offset());
+  }
+  return view;
+}
+
+StateView Model::state(uint32_t index) const {
+  const format::State& state = *graph_->states()->Get(index);
+  StateView view;
+  view.name = state.name()->c_str();
+  view.dtype = static_cast<DType>(state.dtype());
+  view.shape = ReadShape(*state.shape()).value();
+  view.data_bytes = view.shape.elements * DTypeBytes(view.dtype);
+  return view;
+}
+
+}  // namespace tarn

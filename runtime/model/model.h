@@ -1,0 +1,101 @@
+// bytes -> verified, immutable Model.
+//
+//   file:  [ header 64 B | graph (FlatBuffer) | padding | weight section ]      schema/FORMAT.md
+//
+// Open() checks the header, the hash over header and graph, and the FlatBuffer; Validate() (validate.cc) then every index, shape and range in
+// it. After that the rest of the runtime reads the graph in place without checking again. Weights are not read.
+#ifndef TARN_RUNTIME_MODEL_MODEL_H_
+#define TARN_RUNTIME_MODEL_MODEL_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/core/allocator.h"
+#include "runtime/core/dtype.h"
+#include "runtime/core/result.h"
+#include "runtime/core/span.h"
+#include "runtime/platform/file_map.h"
+#include "schema/tarn_generated.h"
+
+namespace tarn {
+
+constexpr uint32_t kMaxRank = 4;
+
+// Sizes that no real model reaches, and below which no product of two overflows 64 bits or any index of a kernel.
+constexpr uint32_t kMaxDimension = 1u << 30;
+constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 46;
+
+struct Shape {
+  uint32_t rank = 0;
+  uint32_t dims[kMaxRank] = {};
+  uint64_t elements = 0;
+
+  bool Is(std::initializer_list<uint64_t> wanted) const;
+};
+
+struct TensorView {
+  const char* name;
+  DType dtype;
+  Shape shape;
+  const uint8_t* data;  // naturally aligned
+  uint64_t data_bytes;
+  const float* scales;  // [dims[0]], or nullptr
+};
+
+struct StateView {
+  const char* name;
+  DType dtype;
+  Shape shape;
+  uint64_t data_bytes;  // of one sequence
+};
+
+class Model {
+ public:
+  Model() = default;
+  Model(Model&&) = default;
+  Model& operator=(Model&&) = default;
+
+  // From a mapping, which the model keeps, or from the caller's bytes, which outlive it. `allocator` serves copies where a FlatBuffer or
+  // weights are not aligned.
+  // Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_CHECKSUM, TARN_OUT_OF_MEMORY.
+  static Result<Model> Open(FileMap map, Span<const uint8_t> bytes, bool verify_weights, const Allocator& allocator);
+
+  const format::Model& graph() const { return *graph_; }
+  // The program that generates text: the first one.
+  const format::Program& program() const { return *graph_->programs()->Get(0); }
+
+  // Indices were validated.
+  TensorView tensor(uint32_t index) const;
+  StateView state(uint32_t index) const;
+
+  uint64_t file_bytes() const { return file_bytes_; }
+  uint64_t copied_bytes() const { return graph_copy_.bytes().size() + weights_copy_.bytes().size(); }
+  const uint8_t (&fingerprint() const)[32] { return fingerprint_; }
+
+  // The pages of `bytes` will not be read soon.
+  void Forget(Span<const uint8_t> bytes) const { map_.Forget(bytes); }
+
+ private:
+  Status ReadHeader(Span<const uint8_t> bytes);
+  Status CheckWeights() const;
+  Status Align(const Allocator& allocator);
+
+  FileMap map_;
+  Block graph_copy_;
+  Block weights_copy_;
+  Span<const uint8_t> graph_bytes_;
+  Span<const uint8_t> weights_;
+  const format::Model* graph_ = nullptr;
+  uint64_t file_bytes_ = 0;
+  uint8_t fingerprint_[32] = {};
+};
+
+// Semantic validation of a graph whose FlatBuffer has been verified (validate.cc).
+Status Validate(const format::Model& graph, uint64_t weight_bytes);
+
+// Reads a shape of 1 to kMaxRank dimensions. Errors: TARN_BAD_FORMAT.
+Result<Shape> ReadShape(const flatbuffers::Vector<uint32_t>& dims);
+
+}  // namespace tarn
+
+#endif  // TARN_RUNTIME_MODEL_MODEL_H_

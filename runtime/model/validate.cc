@@ -1,0 +1,184 @@
+// What a verified FlatBuffer can still get wrong: indices, ranges, the order of writes and reads. FORMAT.md, "What a reader checks".
+#include "runtime/core/arith.h"
+#include "runtime/model/model.h"
+
+namespace tarn {
+namespace {
+
+
+using flatbuffers::Vector;
+
+constexpr uint32_t kMaxValueWidth = 1u << 24;
+constexpr uint32_t kMaxVocabulary = 1u << 24;
+
+// More than a model of a thousand layers has.
+constexpr uint32_t kMaxListed = 1u << 14;  // values, ops, tensors, states
+constexpr uint32_t kMaxOperands = 16;      // of one op, of each kind; inputs and outputs of a program
+
+template <typename T>
+Status CheckCount(const Vector<T>* list, uint32_t least, uint32_t most, const char* what) {
+  const uint32_t count = list == nullptr ? 0 : list->size();
+  if (count >= least && count <= most) return Ok();
+  return Error(TARN_BAD_FORMAT, "%s: %u found, %u to %u wanted", what, count, least, most);
+}
+
+Status CheckFeatures(const format::Model& graph) {
+  if (graph.required_features() == nullptr) return Ok();
+  for (const flatbuffers::String* feature : *graph.required_features()) {
+    return Error(TARN_UNSUPPORTED, "the file needs feature '%s', which this version does not have; use a newer one",
+                 feature->c_str());
+  }
+  return Ok();
+}
+
+Status CheckTensor(const format::Model& graph, const format::Tensor& tensor, uint64_t weight_bytes) {
+  if (!IsDType(static_cast<uint8_t>(tensor.dtype()))) {
+    return Error(TARN_BAD_FORMAT, "unknown dtype %u", static_cast<unsigned>(tensor.dtype()));
+  }
+  TARN_ASSIGN_OR_RETURN(const Shape shape, ReadShape(*tensor.shape()));
+  const uint64_t bytes = shape.elements * DTypeBytes(static_cast<DType>(tensor.dtype()));
+  uint64_t end = 0;
+  if (tensor.offset() % kAlignment != 0 || !CheckedAdd(tensor.offset(), bytes, &end) || end > weight_bytes) {
+    return Error(TARN_BAD_FORMAT, "offset %llu and %llu bytes do not lie in the weight section of %llu bytes at a multiple of %zu",
+                 static_cast<unsigned long long>(tensor.offset()), static_cast<unsigned long long>(bytes),
+                 static_cast<unsigned long long>(weight_bytes), kAlignment);
+  }
+  const bool quantized = tensor.dtype() == format::DType::I8;
+  if (quantized != (tensor.scales() >= 0)) {
+    return Error(TARN_BAD_FORMAT, "scales are %s", quantized ? "missing" : "given for a tensor that is not i8");
+  }
+  if (!quantized) return Ok();
+  if (static_cast<uint32_t>(tensor.scales()) >= graph.tensors()->size()) {
+    return Error(TARN_BAD_FORMAT, "scales: tensor %d of %u", tensor.scales(), graph.tensors()->size());
+  }
+  const format::Tensor& scales = *graph.tensors()->Get(static_cast<uint32_t>(tensor.scales()));
+  if (scales.dtype() != format::DType::F32 || scales.shape()->size() != 1 || scales.shape()->Get(0) != shape.dims[0]) {
+    return Error(TARN_BAD_FORMAT, "scales '%s': f32 [%u] wanted", scales.name()->c_str(), shape.dims[0]);
+  }
+  return Ok();
+}
+
+Status CheckState(const format::State& state) {
+  if (!IsDType(static_cast<uint8_t>(state.dtype()))) {
+    return Error(TARN_BAD_FORMAT, "unknown dtype %u", static_cast<unsigned>(state.dtype()));
+  }
+  return ReadShape(*state.shape()).status();
+}
+
+Status CheckValue(const format::Value& value) {
+  if (value.dtype() != format::DType::F32 && value.dtype() != format::DType::I32) {
+    return Error(TARN_BAD_FORMAT, "dtype %u, f32 or i32 wanted", static_cast<unsigned>(value.dtype()));
+  }
+  if (value.width() < 1 || value.width() > kMaxValueWidth) {
+    return Error(TARN_BAD_FORMAT, "width %u, 1 to %u wanted", value.width(), kMaxValueWidth);
+  }
+  if (value.time() > format::Time::MAX) {
+    return Error(TARN_BAD_FORMAT, "unknown time %u", static_cast<unsigned>(value.time()));
+  }
+  return Ok();
+}
+
+Status CheckIndices(const Vector<uint32_t>* indices, uint32_t count, const char* what) {
+  if (indices == nullptr) return Ok();
+  for (const uint32_t index : *indices) {
+    if (index >= count) return Error(TARN_BAD_FORMAT, "%s %u of %u", what, index, count);
+  }
+  return Ok();
+}
+
+Status CheckSlice(const format::Program& program, const format::Slice& slice) {
+  if (slice.value() >= program.values()->size()) {
+    return Error(TARN_BAD_FORMAT, "value %u of %u", slice.value(), program.values()->size());
+  }
+  const uint32_t width = program.values()->Get(slice.value())->width();
+  if (slice.width() < 1 || uint64_t{slice.begin()} + slice.width() > width) {
+    return Error(TARN_BAD_FORMAT, "columns %u + %u of a value of %u", slice.begin(), slice.width(), width);
+  }
+  return Ok();
+}
+
+// How far the numbering of values and states has come: the next one that an op may write or own.
+struct Numbering {
+  uint32_t value;
+  uint32_t state;
+};
+
+Status CheckNext(const Vector<uint32_t>* indices, const char* what, uint32_t* next) {
+  for (uint32_t i = 0; indices != nullptr && i < indices->size(); ++i) {
+    if (indices->Get(i) != *next) {
+      return Error(TARN_BAD_FORMAT, "%s %u is %u, %u is the next in order", what, i, indices->Get(i), *next);
+    }
+    ++*next;
+  }
+  return Ok();
+}
+
+Status CheckOp(const format::Model& graph, const format::Program& program, const format::Op& op, Numbering* next) {
+  if (op.attributes_type() == format::OpAttributes::NONE || op.attributes_type() > format::OpAttributes::MAX) {
+    return Error(TARN_UNSUPPORTED, "op kind %u is not known to this version", static_cast<unsigned>(op.attributes_type()));
+  }
+  TARN_RETURN_IF_ERROR(CheckCount(op.inputs(), 0, kMaxOperands, "inputs"));
+  TARN_RETURN_IF_ERROR(CheckCount(op.outputs(), 0, kMaxOperands, "outputs"));
+  TARN_RETURN_IF_ERROR(CheckCount(op.tensors(), 0, kMaxOperands, "tensors"));
+  TARN_RETURN_IF_ERROR(CheckCount(op.states(), 0, kMaxOperands, "states"));
+  TARN_RETURN_IF_ERROR(CheckIndices(op.tensors(), graph.tensors()->size(), "tensor"));
+  for (uint32_t i = 0; op.inputs() != nullptr && i < op.inputs()->size(); ++i) {
+    const format::Slice& slice = *op.inputs()->Get(i);
+    TARN_RETURN_IF_ERROR(CheckSlice(program, slice).In("input %u", i));
+    if (slice.value() >= next->value) return Error(TARN_BAD_FORMAT, "input %u is read before it is written", i);
+  }
+  TARN_RETURN_IF_ERROR(CheckNext(op.outputs(), "output", &next->value));
+  return CheckNext(op.states(), "state", &next->state);
+}
+
+Status CheckProgram(const format::Model& graph, const format::Program& program) {
+  TARN_RETURN_IF_ERROR(CheckCount(program.values(), 1, kMaxListed, "values"));
+  TARN_RETURN_IF_ERROR(CheckCount(program.ops(), 1, kMaxListed, "ops"));
+  TARN_RETURN_IF_ERROR(CheckCount(program.outputs(), 1, kMaxOperands, "outputs"));
+  TARN_RETURN_IF_ERROR(CheckIndices(program.outputs(), program.values()->size(), "output value"));
+  if (program.num_inputs() < 1 || program.num_inputs() > kMaxOperands || program.num_inputs() > program.values()->size()) {
+    return Error(TARN_BAD_FORMAT, "num_inputs is %u of %u values", program.num_inputs(), program.values()->size());
+  }
+  for (const format::Value* value : *program.values()) {
+    TARN_RETURN_IF_ERROR(CheckValue(*value).In("value '%s'", value->name()->c_str()));
+  }
+  Numbering next{program.num_inputs(), 0};
+  for (const format::Op* op : *program.ops()) {
+    TARN_RETURN_IF_ERROR(CheckOp(graph, program, *op, &next).In("op '%s'", op->name()->c_str()));
+  }
+  if (next.value != program.values()->size() || next.state != graph.states()->size()) {
+    return Error(TARN_BAD_FORMAT, "%u of %u values are written, %u of %u states belong to an op", next.value,
+                 program.values()->size(), next.state, graph.states()->size());
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Status Validate(const format::Model& graph, uint64_t weight_bytes) {
+  TARN_RETURN_IF_ERROR(CheckFeatures(graph));
+  if (graph.vocab_size() < 1 || graph.vocab_size() > kMaxVocabulary) {
+    return Error(TARN_BAD_FORMAT, "vocab_size is %u, 1 to %u wanted", graph.vocab_size(), kMaxVocabulary);
+  }
+  if (graph.tokenizer()->kind() > format::TokenizerKind::MAX) {
+    return Error(TARN_UNSUPPORTED, "tokenizer kind %u is not known to this version", static_cast<unsigned>(graph.tokenizer()->kind()));
+  }
+  if (graph.tokenizer()->kind() == format::TokenizerKind::Bytes && graph.vocab_size() != 256) {
+    return Error(TARN_BAD_FORMAT, "a byte tokenizer needs vocab_size 256, found %u", graph.vocab_size());
+  }
+  TARN_RETURN_IF_ERROR(CheckCount(graph.tensors(), 0, kMaxListed, "tensors"));
+  TARN_RETURN_IF_ERROR(CheckCount(graph.states(), 0, kMaxListed, "states"));
+  if (graph.programs()->size() != 1) {
+    return Error(TARN_UNSUPPORTED, "%u programs found, this version runs 1", graph.programs()->size());
+  }
+  for (const format::Tensor* tensor : *graph.tensors()) {
+    TARN_RETURN_IF_ERROR(CheckTensor(graph, *tensor, weight_bytes).In("tensor '%s'", tensor->name()->c_str()));
+  }
+  for (const format::State* state : *graph.states()) {
+    TARN_RETURN_IF_ERROR(CheckState(*state).In("state '%s'", state->name()->c_str()));
+  }
+  const format::Program& program = *graph.programs()->Get(0);
+  return CheckProgram(graph, program).In("program '%s'", program.name()->c_str());
+}
+
+}  // namespace tarn
