@@ -1,0 +1,60 @@
+#include "runtime/interpreter/packed_weights.h"
+
+namespace tarn {
+
+PackedWeights::Entry* PackedWeights::FindEntry(const DenseSpec& spec) const {
+  Entry* entries = reinterpret_cast<Entry*>(table_.bytes().data());
+  for (uint32_t i = 0; i < entries_; ++i) {
+    if (entries[i].weight == spec.weight && entries[i].bias == spec.bias) return &entries[i];
+  }
+  return nullptr;
+}
+
+// Gives every pair of weight and bias tensors its place.
+Status PackedWeights::Plan(const Environment& environment) {
+  uint32_t layers = 0;
+  TARN_RETURN_IF_ERROR(Program::VisitDense(environment, [&](const DenseSpec&, const DenseBytes&) {
+    ++layers;
+    return Ok();
+  }));
+  TARN_ASSIGN_OR_RETURN(table_, Block::Allocate(environment.allocator, layers * sizeof(Entry), "table of packed weights"));
+  Entry* entries = reinterpret_cast<Entry*>(table_.bytes().data());
+  return Program::VisitDense(environment, [&](const DenseSpec& spec, const DenseBytes& bytes) {
+    if (bytes.packed == 0 || FindEntry(spec) != nullptr) return Ok();
+    entries[entries_++] = {spec.weight, spec.bias, planned_bytes_};
+    planned_bytes_ += bytes.packed;
+    return Ok();
+  });
+}
+
+Result<PackedBytes> PackedWeights::Measure(const Environment& environment) {
+  PackedWeights weights;
+  TARN_RETURN_IF_ERROR(weights.Plan(environment));
+  return weights.bytes();
+}
+
+Result<PackedWeights> PackedWeights::Create(const Environment& environment) {
+  PackedWeights weights;
+  TARN_RETURN_IF_ERROR(weights.Plan(environment));
+  TARN_ASSIGN_OR_RETURN(weights.memory_, Block::Allocate(environment.allocator, weights.planned_bytes_, "packed weights"));
+  uint64_t packed_bytes = 0;  // entries are met in the order of their offsets, for the first time
+  const Status status = Program::VisitDense(environment, [&](const DenseSpec& spec, const DenseBytes& bytes) {
+    if (bytes.packed == 0 || weights.FindEntry(spec)->offset != packed_bytes) return Ok();
+    const Span<uint8_t> place =
+        weights.memory_.bytes().subspan(static_cast<size_t>(packed_bytes), static_cast<size_t>(bytes.packed));
+    TARN_RETURN_IF_ERROR(environment.dense->pack(spec, place));
+    packed_bytes += bytes.packed;
+    const size_t weight_bytes = spec.inputs * spec.outputs * (spec.type == DenseWeights::kF32 ? sizeof(float) : 1);
+    environment.model->Forget({static_cast<const uint8_t*>(spec.weight), weight_bytes});
+    return Ok();
+  });
+  if (!status.ok()) return status;
+  return weights;
+}
+
+const uint8_t* PackedWeights::Find(const DenseSpec& spec) const {
+  const Entry* entry = FindEntry(spec);
+  return entry == nullptr ? nullptr : memory_.bytes().data() + entry->offset;
+}
+
+}  // namespace tarn

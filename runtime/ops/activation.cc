@@ -1,0 +1,48 @@
+// Activation: an elementwise function.
+#include <cstdio>
+
+#include "runtime/ops/registry.h"
+
+namespace tarn {
+namespace {
+
+class ActivationOp final : public Op {
+ public:
+  Status Prepare(PrepareContext& context) override {
+    kind_ = context.op().attributes_as_Activation()->kind();
+    if (kind_ > format::ActivationKind::MAX) {
+      return Error(TARN_BAD_FORMAT, "unknown activation %u", static_cast<unsigned>(kind_));
+    }
+    TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/1, /*outputs=*/1, /*tensors=*/0, 0, /*states=*/0));
+    TARN_RETURN_IF_ERROR(context.ExpectOneTime(&time_));
+    width_ = context.output_width(0);
+    TARN_RETURN_IF_ERROR(context.ExpectInput(0, "x", width_));
+    return context.ExpectOutput(0, "y", width_);
+  }
+
+  Status Run(const RunContext& context) override {
+    const Kernels& kernels = *context.kernels;
+    const auto function = kind_ == format::ActivationKind::Relu   ? kernels.relu
+                          : kind_ == format::ActivationKind::Gelu ? kernels.gelu
+                                                                  : kernels.gelu_tanh;
+    const Operand& x = context.inputs[0];
+    const Operand& y = context.outputs[0];
+    function(context.rows(time_), width_, x.f32(), x.stride, y.f32(), y.stride);
+    return Ok();
+  }
+
+ private:
+  format::Time time_;
+  format::ActivationKind kind_;
+  uint32_t width_;
+};
+
+void Describe(const format::Op& op, char* text, size_t text_bytes) {
+  std::snprintf(text, text_bytes, "%s", format::EnumNameActivationKind(op.attributes_as_Activation()->kind()));
+}
+
+}  // namespace
+
+const OpKind kActivationOp = MakeOpKind<ActivationOp>("activation", Describe);
+
+}  // namespace tarn

@@ -1,0 +1,40 @@
+#include "runtime/ops/attention.h"
+
+namespace tarn {
+
+Result<Heads> Heads::Read(const PrepareContext& context, const format::Heads& numbers) {
+  constexpr uint32_t kMost = 1u << 16;
+  const auto in_range = [](uint32_t n) { return n >= 1 && n <= kMost; };
+  if (!in_range(numbers.heads()) || !in_range(numbers.kv_heads()) || !in_range(numbers.head_dim()) ||
+      !in_range(numbers.value_dim()) || numbers.heads() % numbers.kv_heads() != 0) {
+    return Error(TARN_BAD_FORMAT,
+                 "heads %u, kv_heads %u, head_dim %u, value_dim %u: numbers from 1 to %u wanted, kv_heads a divisor of heads",
+                 numbers.heads(), numbers.kv_heads(), numbers.head_dim(), numbers.value_dim(), kMost);
+  }
+  Heads heads;
+  heads.heads_ = numbers.heads();
+  heads.kv_heads_ = numbers.kv_heads();
+  heads.key_dim_ = numbers.head_dim();
+  heads.value_dim_ = numbers.value_dim();
+  TARN_RETURN_IF_ERROR(context.ExpectTokens());
+  TARN_RETURN_IF_ERROR(context.ExpectInput(0, "q", uint64_t{heads.heads_} * heads.key_dim_));
+  TARN_RETURN_IF_ERROR(context.ExpectInput(1, "k", uint64_t{heads.kv_heads_} * heads.key_dim_));
+  TARN_RETURN_IF_ERROR(context.ExpectInput(2, "v", uint64_t{heads.kv_heads_} * heads.value_dim_));
+  TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "o", uint64_t{heads.heads_} * heads.value_dim_));
+  return heads;
+}
+
+HeadSlices::HeadSlices(const RunContext& context, const Heads& heads, size_t sequence, size_t kv_head) {
+  const size_t row = sequence * context.tokens;
+  const auto at = [row](const Operand& operand, size_t column) { return operand.f32() + row * operand.stride + column; };
+  q = at(context.inputs[0], kv_head * heads.group() * heads.key_dim());
+  q_stride = context.inputs[0].stride;
+  k = at(context.inputs[1], kv_head * heads.key_dim());
+  k_stride = context.inputs[1].stride;
+  v = at(context.inputs[2], kv_head * heads.value_dim());
+  v_stride = context.inputs[2].stride;
+  o = at(context.outputs[0], kv_head * heads.group() * heads.value_dim());
+  o_stride = context.outputs[0].stride;
+}
+
+}  // namespace tarn

@@ -1,0 +1,71 @@
+// What the three attention families share: heads, and the split of the work over them.
+//
+// Query head h reads key/value head h / group(). There is one state per key/value head, so a task is one key/value head of one sequence
+// with all query heads of its group; tasks are independent and run on any thread.
+#ifndef TARN_RUNTIME_OPS_ATTENTION_H_
+#define TARN_RUNTIME_OPS_ATTENTION_H_
+
+#include "runtime/ops/op.h"
+
+namespace tarn {
+
+class Heads {
+ public:
+  // Checks the numbers of heads and sizes against each other, then q, k, v (inputs 0, 1, 2) and o (output 0) against them.
+  // Errors: TARN_BAD_FORMAT.
+  static Result<Heads> Read(const PrepareContext& context, const format::Heads& heads);
+
+  size_t heads() const { return heads_; }
+  size_t kv_heads() const { return kv_heads_; }
+  size_t group() const { return heads_ / kv_heads_; }
+  size_t key_dim() const { return key_dim_; }
+  size_t value_dim() const { return value_dim_; }
+
+ private:
+  size_t heads_ = 0;
+  size_t kv_heads_ = 0;
+  size_t key_dim_ = 0;
+  size_t value_dim_ = 0;
+};
+
+// The columns of one task in the first row of its sequence's chunk. The heads of a group stand side by side.
+struct HeadSlices {
+  const float* q;
+  size_t q_stride;
+  const float* k;
+  size_t k_stride;
+  const float* v;
+  size_t v_stride;
+  float* o;
+  size_t o_stride;
+
+  HeadSlices(const RunContext& context, const Heads& heads, size_t sequence, size_t kv_head);
+};
+
+// f(sequence, kv_head, thread) for every task.
+template <typename F>
+void ForEachHead(const RunContext& context, const Heads& heads, const F& f) {
+  context.threads->ParallelFor(context.batch * heads.kv_heads(), [&](size_t task, size_t thread) {
+    f(task / heads.kv_heads(), task % heads.kv_heads(), thread);
+  });
+}
+
+// Scratch of one thread, handed out in pieces of floats.
+class ScratchFloats {
+ public:
+  explicit ScratchFloats(float* memory) : next_(memory) {}
+  float* Take(size_t elements) {
+    float* piece = next_;
+    next_ += Padded(elements);
+    return piece;
+  }
+  // A piece takes whole cache lines.
+  static size_t Padded(size_t elements) { return (elements + 15) / 16 * 16; }
+
+ private:
+  float* next_;
+};
+
+}  // namespace tarn
+
+#endif  // TARN_RUNTIME_OPS_ATTENTION_H_

@@ -1,0 +1,57 @@
+// FullyConnected: y = x W^T + b through the dense seam; W [out, in] in f32 or int8 with a scale per output channel.
+#include "runtime/ops/registry.h"
+
+namespace tarn {
+namespace {
+
+// Sums of int8 products must fit 32 bits: 255 * 127 * inputs < 2^31.
+constexpr uint32_t kMaxInt8Inputs = 66051;
+
+class FullyConnectedOp final : public Op {
+ public:
+  Status Prepare(PrepareContext& context) override {
+    TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/1, /*outputs=*/1, /*tensors=*/1, 2, /*states=*/0));
+    TARN_RETURN_IF_ERROR(context.ExpectOneTime(&time_));
+    const uint32_t inputs = context.input_width(0);
+    const uint32_t outputs = context.output_width(0);
+    TARN_RETURN_IF_ERROR(context.ExpectInput(0, "x", inputs));
+    TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "y", outputs));
+    const TensorView weight = context.tensor(0);
+    if ((weight.dtype != DType::kF32 && weight.dtype != DType::kI8) || !weight.shape.Is({outputs, inputs})) {
+      return Error(TARN_BAD_FORMAT, "weight '%s': f32 or i8 [%u, %u] wanted", weight.name, outputs, inputs);
+    }
+    if (weight.dtype == DType::kI8 && inputs > kMaxInt8Inputs) {
+      return Error(TARN_UNSUPPORTED, "weight '%s': %u inputs, at most %u fit the sums of int8 products", weight.name, inputs,
+                   kMaxInt8Inputs);
+    }
+    DenseSpec spec{};
+    spec.inputs = inputs;
+    spec.outputs = outputs;
+    spec.type = weight.dtype == DType::kF32 ? DenseWeights::kF32 : DenseWeights::kQC8W;
+    spec.weight = weight.data;
+    spec.scales = weight.scales;
+    if (context.tensor_count() == 2) {
+      TARN_ASSIGN_OR_RETURN(spec.bias, context.ExpectTensor(1, "bias", {outputs}));
+    }
+    spec.x_stride = context.input_stride(0);
+    spec.y_stride = outputs;
+    spec.max_rows = context.limits().MaxRows(time_);
+    spec.kernels = &context.kernels();
+    context.RequestDense(spec);
+    return Ok();
+  }
+
+  Status Run(const RunContext& context) override {
+    return context.dense_backend->run(context.dense, context.rows(time_), context.inputs[0].f32(), context.outputs[0].f32(),
+                                      context.scratch, context.threads->handle());
+  }
+
+ private:
+  format::Time time_;
+};
+
+}  // namespace
+
+const OpKind kFullyConnectedOp = MakeOpKind<FullyConnectedOp>("fully_connected");
+
+}  // namespace tarn

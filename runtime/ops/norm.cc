@@ -1,0 +1,62 @@
+// Norm: layer norm (weight and bias) or RMS norm (weight).
+#include <cstdio>
+
+#include "runtime/ops/registry.h"
+
+namespace tarn {
+namespace {
+
+class NormOp final : public Op {
+ public:
+  Status Prepare(PrepareContext& context) override {
+    const format::Norm& attributes = *context.op().attributes_as_Norm();
+    if (attributes.kind() > format::NormKind::MAX) {
+      return Error(TARN_BAD_FORMAT, "unknown norm %u", static_cast<unsigned>(attributes.kind()));
+    }
+    is_rms_ = attributes.kind() == format::NormKind::RmsNorm;
+    eps_ = attributes.eps();
+    if (!(eps_ >= 0)) return Error(TARN_BAD_FORMAT, "eps is %g, a number >= 0 wanted", static_cast<double>(eps_));
+    const uint32_t tensors = is_rms_ ? 1 : 2;
+    TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/1, /*outputs=*/1, tensors, tensors, /*states=*/0));
+    TARN_RETURN_IF_ERROR(context.ExpectOneTime(&time_));
+    width_ = context.output_width(0);
+    TARN_RETURN_IF_ERROR(context.ExpectInput(0, "x", width_));
+    TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "y", width_));
+    TARN_ASSIGN_OR_RETURN(weight_, context.ExpectTensor(0, "weight", {width_}));
+    if (!is_rms_) {
+      TARN_ASSIGN_OR_RETURN(bias_, context.ExpectTensor(1, "bias", {width_}));
+    }
+    return Ok();
+  }
+
+  Status Run(const RunContext& context) override {
+    const Operand& x = context.inputs[0];
+    const Operand& y = context.outputs[0];
+    const size_t rows = context.rows(time_);
+    if (is_rms_) {
+      context.kernels->rms_norm(rows, width_, x.f32(), x.stride, weight_, eps_, y.f32(), y.stride);
+    } else {
+      context.kernels->layer_norm(rows, width_, x.f32(), x.stride, weight_, bias_, eps_, y.f32(), y.stride);
+    }
+    return Ok();
+  }
+
+ private:
+  format::Time time_;
+  bool is_rms_;
+  uint32_t width_;
+  float eps_;
+  const float* weight_ = nullptr;
+  const float* bias_ = nullptr;
+};
+
+void Describe(const format::Op& op, char* text, size_t text_bytes) {
+  const format::Norm& norm = *op.attributes_as_Norm();
+  std::snprintf(text, text_bytes, "%s, eps %g", format::EnumNameNormKind(norm.kind()), static_cast<double>(norm.eps()));
+}
+
+}  // namespace
+
+const OpKind kNormOp = MakeOpKind<NormOp>("norm", Describe);
+
+}  // namespace tarn

@@ -1,0 +1,167 @@
+// What an op is, and what it gets to see: at preparation (PrepareContext) and while running (RunContext).
+//
+// Validate in Prepare, run blind in Run. Prepare reads attributes and shapes, never weights, and is called for the report of
+// requirements as well as for a session; what it accepts Run can do without another check.
+#ifndef TARN_RUNTIME_OPS_OP_H_
+#define TARN_RUNTIME_OPS_OP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <new>
+
+#include "kernels/dense/dense.h"
+#include "kernels/kernels.h"
+#include "runtime/core/result.h"
+#include "runtime/core/span.h"
+#include "runtime/model/model.h"
+#include "runtime/platform/thread_pool.h"
+
+namespace tarn {
+
+// Everything that sizes depend on.
+struct Limits {
+  uint32_t batch;            // sequences in lockstep
+  uint32_t max_tokens;       // of a chunk, per sequence
+  uint32_t max_output_rows;  // of logits, per sequence
+  uint32_t threads;
+
+  uint64_t MaxRows(format::Time time) const {
+    return uint64_t{batch} * (time == format::Time::Tokens ? max_tokens : max_output_rows);
+  }
+};
+
+// Columns of a value during a run; row r of them starts at data + r * stride elements. Rows are [batch, time].
+struct Operand {
+  void* data;
+  size_t stride;
+
+  float* f32() const { return static_cast<float*>(data); }
+  const int32_t* i32() const { return static_cast<const int32_t*>(data); }
+};
+
+// Memory of all sequences for one declared state: [batch, shape].
+struct StateBuffer {
+  uint8_t* data;
+  uint64_t bytes_per_sequence;
+
+  float* f32(size_t sequence) const { return reinterpret_cast<float*>(data + sequence * bytes_per_sequence); }
+};
+
+struct RunContext {
+  size_t batch;
+  size_t tokens;         // per sequence in this chunk, >= 1
+  size_t output_rows;    // per sequence; the last ones of the chunk
+  uint64_t tokens_seen;  // per sequence since the reset, before this chunk
+  uint64_t first_position;
+  Span<const Operand> inputs;
+  Span<const Operand> outputs;
+  Span<const StateBuffer> states;
+  uint8_t* scratch;  // what the op requested, aligned; not kept between runs
+  DenseLayer* dense;
+  const DenseBackend* dense_backend;
+  const Kernels* kernels;
+  const ThreadPool* threads;
+
+  size_t rows(format::Time time) const { return batch * (time == format::Time::Tokens ? tokens : output_rows); }
+  uint64_t position(size_t token) const { return first_position + tokens_seen + token; }
+};
+
+// The op's side of preparation: checks on one side, requests on the other.
+class PrepareContext {
+ public:
+  PrepareContext(const Model& model, const format::Op& op, const Limits& limits, const Kernels& kernels)
+      : model_(model), op_(op), limits_(limits), kernels_(kernels) {}
+
+  const format::Op& op() const { return op_; }
+  const Limits& limits() const { return limits_; }
+  const Kernels& kernels() const { return kernels_; }
+  uint64_t first_position() const { return model_.graph().first_position(); }
+  uint32_t vocab_size() const { return model_.graph().vocab_size(); }
+
+  // Counts of operands; `tensors` may have a range (an optional bias). Errors: TARN_BAD_FORMAT.
+  Status Expect(uint32_t inputs, uint32_t outputs, uint32_t tensors_least, uint32_t tensors_most, uint32_t states) const;
+
+  // Inputs and outputs, by index; indices below the expected counts. Width and dtype as wanted, or TARN_BAD_FORMAT that names `what`.
+  uint32_t input_width(uint32_t index) const { return op_.inputs()->Get(index)->width(); }
+  uint32_t input_stride(uint32_t index) const { return InputValue(index).width(); }
+  format::Time input_time(uint32_t index) const { return InputValue(index).time(); }
+  uint32_t output_width(uint32_t index) const { return OutputValue(index).width(); }
+  format::Time output_time(uint32_t index) const { return OutputValue(index).time(); }
+  Status ExpectInput(uint32_t index, const char* what, uint64_t width, format::DType dtype = format::DType::F32) const;
+  Status ExpectOutput(uint32_t index, const char* what, uint64_t width) const;
+  // All inputs and outputs have the same number of rows. Sets `*time` to theirs.
+  Status ExpectOneTime(format::Time* time) const;
+  // All inputs and outputs have a row per token.
+  Status ExpectTokens() const;
+
+  uint32_t tensor_count() const { return op_.tensors() == nullptr ? 0 : op_.tensors()->size(); }
+  TensorView tensor(uint32_t index) const { return model_.tensor(op_.tensors()->Get(index)); }
+  // An F32 tensor of that shape; its data.
+  Result<const float*> ExpectTensor(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
+  // An F32 state of that shape.
+  Status ExpectState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
+
+  // Requests. Scratch is shared by all ops and holds nothing between runs; constants are the op's own.
+  void RequestScratch(uint64_t bytes) { scratch_bytes_ = bytes; }
+  void RequestConstants(uint64_t bytes) { constant_bytes_ = bytes; }
+  void RequestDense(const DenseSpec& spec) {
+    dense_ = spec;
+    has_dense_ = true;
+  }
+  // The sequences can take `tokens` tokens from a reset and no more.
+  void BoundTokens(uint64_t tokens) { bound_tokens_ = tokens; }
+
+  uint64_t scratch_bytes() const { return scratch_bytes_; }
+  uint64_t constant_bytes() const { return constant_bytes_; }
+  uint64_t bound_tokens() const { return bound_tokens_; }
+  const DenseSpec* dense() const { return has_dense_ ? &dense_ : nullptr; }
+
+ private:
+  const format::Value& Value(uint32_t index) const { return *model_.program().values()->Get(index); }
+  const format::Value& InputValue(uint32_t index) const { return Value(op_.inputs()->Get(index)->value()); }
+  const format::Value& OutputValue(uint32_t index) const { return Value(op_.outputs()->Get(index)); }
+
+  const Model& model_;
+  const format::Op& op_;
+  const Limits& limits_;
+  const Kernels& kernels_;
+  uint64_t scratch_bytes_ = 0;
+  uint64_t constant_bytes_ = 0;
+  uint64_t bound_tokens_ = UINT64_MAX;
+  DenseSpec dense_{};
+  bool has_dense_ = false;
+};
+
+// Lives in the session's block and is never destroyed: it owns nothing.
+class Op {
+ public:
+  virtual Status Prepare(PrepareContext& context) = 0;
+  // Fills the constants that Prepare requested; once, before the first run.
+  virtual void FillConstants(uint8_t*) {}
+  virtual Status Run(const RunContext& context) = 0;
+
+ protected:
+  ~Op() = default;
+};
+
+// A line of the table of ops (registry.cc).
+struct OpKind {
+  const char* name;
+  size_t bytes;
+  Op* (*construct)(void* memory);  // aligned to kAlignment
+  // The attributes in a few words, for people; may write nothing.
+  void (*describe)(const format::Op& op, char* text, size_t text_bytes);
+  // The heads of attention with a constant state, for comparison with a KV cache of the same heads; nullptr for other ops.
+  const format::Heads* (*heads)(const format::Op& op);
+};
+
+template <typename T>
+constexpr OpKind MakeOpKind(const char* name, void (*describe)(const format::Op&, char*, size_t) = nullptr,
+                            const format::Heads* (*heads)(const format::Op&) = nullptr) {
+  return {name, sizeof(T), [](void* memory) -> Op* { return new (memory) T; }, describe, heads};
+}
+
+}  // namespace tarn
+
+#endif  // TARN_RUNTIME_OPS_OP_H_
