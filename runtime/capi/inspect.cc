@@ -1,0 +1,83 @@
+// C API: looking inside a model. Translation only.
+#include "tarn/inspect.h"
+
+#include <cstdio>
+
+#include "runtime/capi/handles.h"
+#include "runtime/ops/registry.h"
+
+namespace tarn {
+namespace {
+
+static_assert(kMaxRank == TARN_MAX_DIMS);
+
+Status CheckIndex(size_t index, uint32_t count, const char* what) {
+  if (index < count) return Ok();
+  return Error(TARN_NOT_FOUND, "%s %zu of %u", what, index, count);
+}
+
+Status CheckArguments(const tarn_model* model, const void* info) {
+  if (model == nullptr) return NullArgument("model");
+  return info == nullptr ? NullArgument("info") : Ok();
+}
+
+// `View` is a TensorView or a StateView, `Info` the public struct of the same fields.
+template <typename View, typename Info>
+Status WriteView(const View& view, Info info, Info* user) {
+  info.struct_size = sizeof(Info);
+  info.name = view.name;
+  info.dtype = DTypeName(view.dtype);
+  info.rank = view.shape.rank;
+  std::memcpy(info.shape, view.shape.dims, sizeof(info.shape));
+  info.data_bytes = view.data_bytes;
+  return WriteStruct(info, user);
+}
+
+Status WriteTensor(const tarn_model* model, size_t index, tarn_tensor_info* user) {
+  TARN_RETURN_IF_ERROR(CheckArguments(model, user));
+  TARN_RETURN_IF_ERROR(CheckIndex(index, ModelOf(model).graph().tensors()->size(), "tensor"));
+  return WriteView(ModelOf(model).tensor(static_cast<uint32_t>(index)), tarn_tensor_info{}, user);
+}
+
+Status WriteState(const tarn_model* model, size_t index, tarn_state_info* user) {
+  TARN_RETURN_IF_ERROR(CheckArguments(model, user));
+  TARN_RETURN_IF_ERROR(CheckIndex(index, ModelOf(model).graph().states()->size(), "state"));
+  return WriteView(ModelOf(model).state(static_cast<uint32_t>(index)), tarn_state_info{}, user);
+}
+
+Status WriteOp(const tarn_model* model, size_t index, tarn_op_info* user) {
+  TARN_RETURN_IF_ERROR(CheckArguments(model, user));
+  const Model& read = ModelOf(model);
+  TARN_RETURN_IF_ERROR(CheckIndex(index, read.program().ops()->size(), "op"));
+  const format::Op& op = *read.program().ops()->Get(static_cast<uint32_t>(index));
+  const OpKind& kind = FindOpKind(op.attributes_type());
+  tarn_op_info info{};
+  info.struct_size = sizeof(info);
+  info.name = op.name()->c_str();
+  info.kind = kind.name;
+  if (kind.describe != nullptr) kind.describe(op, info.detail, sizeof(info.detail));
+  for (uint32_t i = 0; op.states() != nullptr && i < op.states()->size(); ++i) {
+    info.state_bytes += read.state(op.states()->Get(i)).data_bytes;
+  }
+  if (kind.heads != nullptr) {
+    const format::Heads& heads = *kind.heads(op);
+    const uint64_t row_bytes = uint64_t{heads.kv_heads()} * (uint64_t{heads.head_dim()} + heads.value_dim()) * sizeof(float);
+    info.kv_break_even_tokens = info.state_bytes / row_bytes + 1;
+  }
+  return WriteStruct(info, user);
+}
+
+}  // namespace
+}  // namespace tarn
+
+tarn_status tarn_model_tensor(const tarn_model* model, size_t index, tarn_tensor_info* info, tarn_error* error) {
+  return tarn::Report(tarn::WriteTensor(model, index, info), error);
+}
+
+tarn_status tarn_model_state(const tarn_model* model, size_t index, tarn_state_info* info, tarn_error* error) {
+  return tarn::Report(tarn::WriteState(model, index, info), error);
+}
+
+tarn_status tarn_model_op(const tarn_model* model, size_t index, tarn_op_info* info, tarn_error* error) {
+  return tarn::Report(tarn::WriteOp(model, index, info), error);
+}

@@ -1,0 +1,136 @@
+// C API: models and requirements. Translation only.
+#include <new>
+
+#include "runtime/capi/handles.h"
+#include "runtime/core/arith.h"
+#include "runtime/session/session.h"
+
+namespace tarn {
+namespace {
+
+static_assert(static_cast<int>(format::TokenizerKind::None) == TARN_TOKENIZER_NONE);
+static_assert(static_cast<int>(format::TokenizerKind::Bytes) == TARN_TOKENIZER_BYTES);
+static_assert(static_cast<int>(format::TokenizerKind::MAX) == TARN_TOKENIZER_BYTES, "a tokenizer that the C API lacks");
+
+Result<LoadOptions> ReadOptions(const tarn_model_config* user) {
+  tarn_model_config config = TARN_MODEL_CONFIG_INIT;
+  if (user != nullptr) TARN_RETURN_IF_ERROR(ReadStruct(user, &config));
+  TARN_RETURN_IF_ERROR(CheckAllocator(config.allocator));
+  return LoadOptions{config.verify_weights != 0, config.isa, config.portable_dense != 0, AllocatorFrom(config.allocator)};
+}
+
+Result<LoadedModel> Load(const tarn_source* user, const LoadOptions& options) {
+  if (user == nullptr) return NullArgument("source");
+  tarn_source source = TARN_SOURCE_INIT;
+  TARN_RETURN_IF_ERROR(ReadStruct(user, &source));
+  const int given = (source.path != nullptr) + (source.use_fd != 0) + (source.buffer != nullptr);
+  if (given != 1) return Error(TARN_INVALID_ARGUMENT, "source: %d of path, fd and buffer are set, exactly one wanted", given);
+  FileMap map;
+  if (source.path != nullptr) {
+    TARN_ASSIGN_OR_RETURN(map, FileMap::Open(source.path));
+  } else if (source.use_fd != 0) {
+    TARN_ASSIGN_OR_RETURN(map, FileMap::FromDescriptor(source.fd, source.offset_bytes, source.length_bytes));
+  }
+  Span<const uint8_t> bytes = map.bytes();
+  if (source.buffer != nullptr) {
+    if (source.length_bytes > SIZE_MAX) return Error(TARN_INVALID_ARGUMENT, "source: length_bytes does not fit the address space");
+    bytes = {static_cast<const uint8_t*>(source.buffer), static_cast<size_t>(source.length_bytes)};
+  }
+  Result<LoadedModel> loaded = LoadedModel::Open(std::move(map), bytes, options);
+  if (!loaded.ok() && source.path != nullptr) return loaded.status().In("%s", source.path);
+  return loaded;
+}
+
+Status OpenModel(const tarn_source* source, const tarn_model_config* config, tarn_model** model) {
+  if (model == nullptr) return NullArgument("model");
+  TARN_ASSIGN_OR_RETURN(const LoadOptions options, ReadOptions(config));
+  TARN_ASSIGN_OR_RETURN(LoadedModel loaded, Load(source, options));
+  TARN_ASSIGN_OR_RETURN(Block block, Block::Allocate(options.allocator, sizeof(tarn_model), "model"));
+  TARN_RETURN_IF_ERROR(loaded.Pack());
+  tarn_model* opened = new (block.bytes().data()) tarn_model;
+  opened->loaded = std::move(loaded);
+  opened->own_block = std::move(block);
+  *model = opened;
+  return Ok();
+}
+
+Status WriteRequirements(const LoadedModel& loaded, const tarn_session_config* config, tarn_memory* memory) {
+  if (memory == nullptr) return NullArgument("memory");
+  TARN_ASSIGN_OR_RETURN(const Limits limits, ReadLimits(config));
+  TARN_ASSIGN_OR_RETURN(const ProgramBytes session, Session::Measure(loaded, limits));
+  TARN_ASSIGN_OR_RETURN(const PackedBytes packed, loaded.MeasurePacked());
+  tarn_memory sizes = TARN_MEMORY_INIT;
+  sizes.mapped_bytes = loaded.model().file_bytes();
+  sizes.packed_anonymous_bytes = packed.weights;
+  sizes.model_bytes = sizeof(tarn_model) + loaded.model().copied_bytes() + packed.table;
+  sizes.state_bytes = session.state;
+  sizes.arena_bytes = session.arena;
+  sizes.scratch_bytes = session.scratch;
+  sizes.program_bytes = session.program;
+  sizes.session_bytes = session.total;
+  return WriteStruct(sizes, memory);
+}
+
+Status RequirementsOfSource(const tarn_source* source, const tarn_model_config* model_config,
+                            const tarn_session_config* session_config, tarn_memory* memory) {
+  TARN_ASSIGN_OR_RETURN(const LoadOptions options, ReadOptions(model_config));
+  TARN_ASSIGN_OR_RETURN(const LoadedModel loaded, Load(source, options));
+  return WriteRequirements(loaded, session_config, memory);
+}
+
+Status RequirementsOfModel(const tarn_model* model, const tarn_session_config* config, tarn_memory* memory) {
+  if (model == nullptr) return NullArgument("model");
+  return WriteRequirements(model->loaded, config, memory);
+}
+
+const char* TextOrEmpty(const flatbuffers::String* text) { return text == nullptr ? "" : text->c_str(); }
+
+Status WriteInfo(const tarn_model* model, tarn_model_info* user) {
+  if (model == nullptr) return NullArgument("model");
+  if (user == nullptr) return NullArgument("info");
+  const Model& read = ModelOf(model);
+  const format::Model& graph = read.graph();
+  tarn_model_info info = TARN_MODEL_INFO_INIT;
+  info.name = graph.metadata() == nullptr ? "" : TextOrEmpty(graph.metadata()->name());
+  info.precision = graph.metadata() == nullptr ? "" : TextOrEmpty(graph.metadata()->precision());
+  info.vocab_size = graph.vocab_size();
+  info.tokenizer = TokenizerOf(model);
+  info.first_position = graph.first_position();
+  info.max_tokens = model->loaded.bound().tokens;
+  for (uint32_t i = 0; i < graph.tensors()->size(); ++i) info.parameters += read.tensor(i).shape.elements;
+  for (const format::Tensor* tensor : *graph.tensors()) {
+    if (tensor->scales() >= 0) info.parameters -= read.tensor(static_cast<uint32_t>(tensor->scales())).shape.elements;
+  }
+  std::memcpy(info.fingerprint, read.fingerprint(), sizeof(info.fingerprint));
+  info.isa = model->loaded.kernels().name;
+  info.dense = model->loaded.dense().name;
+  return WriteStruct(info, user);
+}
+
+}  // namespace
+}  // namespace tarn
+
+tarn_status tarn_requirements(const tarn_source* source, const tarn_model_config* model_config,
+                              const tarn_session_config* session_config, tarn_memory* memory, tarn_error* error) {
+  return tarn::Report(tarn::RequirementsOfSource(source, model_config, session_config, memory), error);
+}
+
+tarn_status tarn_model_open(const tarn_source* source, const tarn_model_config* config, tarn_model** model, tarn_error* error) {
+  return tarn::Report(tarn::OpenModel(source, config, model), error);
+}
+
+void tarn_model_close(tarn_model* model) {
+  if (model == nullptr) return;
+  // The model lies in its own block: take that out before the model ends.
+  const tarn::Block block = std::move(model->own_block);
+  model->~tarn_model();
+}
+
+tarn_status tarn_model_requirements(const tarn_model* model, const tarn_session_config* config, tarn_memory* memory,
+                                    tarn_error* error) {
+  return tarn::Report(tarn::RequirementsOfModel(model, config, memory), error);
+}
+
+tarn_status tarn_model_get_info(const tarn_model* model, tarn_model_info* info, tarn_error* error) {
+  return tarn::Report(tarn::WriteInfo(model, info), error);
+}

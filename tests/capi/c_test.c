@@ -1,0 +1,182 @@
+/* The C API from C99: every struct, every refusal of a bad argument, a session from file to tokens. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tarn/inspect.h"
+#include "tarn/tarn.h"
+
+static int failures = 0;
+
+#define EXPECT(condition)                                                        \
+  do {                                                                           \
+    if (!(condition)) {                                                          \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);            \
+      ++failures;                                                                \
+    }                                                                            \
+  } while (0)
+
+#define EXPECT_OK(call)                                                          \
+  do {                                                                           \
+    if ((call) != TARN_OK) {                                                     \
+      fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, error.message); \
+      ++failures;                                                                \
+    }                                                                            \
+  } while (0)
+
+static const char* const kModel = "examples/models/shakespeare-rfa-gate-int8.tarn";
+
+static void TestRefusals(void) {
+  tarn_error error;
+  tarn_model* model = NULL;
+  tarn_memory memory = TARN_MEMORY_INIT;
+  tarn_source source = TARN_SOURCE_INIT;
+  memset(&error, 0, sizeof(error));
+
+  EXPECT(tarn_model_open(NULL, NULL, &model, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(strstr(error.message, "source") != NULL);
+  EXPECT(tarn_model_open(&source, NULL, &model, NULL) == TARN_INVALID_ARGUMENT); /* nothing given */
+  source.path = kModel;
+  source.buffer = kModel;
+  EXPECT(tarn_model_open(&source, NULL, &model, &error) == TARN_INVALID_ARGUMENT); /* two given */
+  source.buffer = NULL;
+  EXPECT(tarn_model_open(&source, NULL, NULL, &error) == TARN_INVALID_ARGUMENT);
+  source.struct_size = 0;
+  EXPECT(tarn_model_open(&source, NULL, &model, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(strstr(error.message, "struct_size") != NULL);
+  source.struct_size = sizeof(source);
+  source.path = "no/such/model.tarn";
+  EXPECT(tarn_model_open(&source, NULL, &model, &error) == TARN_NOT_FOUND);
+  EXPECT(strstr(error.message, "no/such/model.tarn") != NULL);
+  EXPECT(tarn_requirements(&source, NULL, NULL, &memory, &error) == TARN_NOT_FOUND);
+  EXPECT(model == NULL);
+
+  tarn_model_close(NULL);
+  tarn_session_destroy(NULL);
+  tarn_sampler_destroy(NULL);
+  tarn_session_reset(NULL);
+  EXPECT(tarn_session_step(NULL, NULL, NULL, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(strcmp(tarn_status_string(TARN_OK), "ok") == 0);
+  EXPECT(tarn_isa_name(0) != NULL && tarn_isa_name(1000) == NULL);
+  EXPECT(tarn_fast_cores() >= 1);
+}
+
+/* A caller of tomorrow has longer structs, one of yesterday shorter ones. */
+static void TestOtherSizes(const tarn_source* source) {
+  struct {
+    tarn_session_config config;
+    uint64_t from_the_future;
+  } longer;
+  tarn_error error;
+  tarn_memory memory = TARN_MEMORY_INIT;
+  tarn_session_config shorter = TARN_SESSION_CONFIG_INIT;
+  memset(&longer, 0, sizeof(longer));
+  longer.config.struct_size = sizeof(longer);
+  EXPECT_OK(tarn_requirements(source, NULL, &longer.config, &memory, &error));
+  longer.from_the_future = 1;
+  EXPECT(tarn_requirements(source, NULL, &longer.config, &memory, &error) == TARN_UNSUPPORTED);
+  shorter.struct_size = offsetof(tarn_session_config, threads);
+  shorter.threads = 100000; /* beyond what the struct claims to have */
+  EXPECT_OK(tarn_requirements(source, NULL, &shorter, &memory, &error));
+  memory.struct_size = offsetof(tarn_memory, model_bytes);
+  memory.model_bytes = 4711;
+  EXPECT_OK(tarn_requirements(source, NULL, NULL, &memory, &error));
+  EXPECT(memory.model_bytes == 4711 && memory.mapped_bytes > 0);
+}
+
+static void* Aligned(size_t bytes, void** allocation) {
+  *allocation = malloc(bytes + 64);
+  return (void*)(((uintptr_t)*allocation + 63) / 64 * 64);
+}
+
+static void TestInspection(const tarn_model* model) {
+  tarn_error error;
+  tarn_tensor_info tensor;
+  tarn_state_info state;
+  tarn_op_info op;
+  tarn_model_info info = TARN_MODEL_INFO_INIT;
+  size_t i;
+  uint64_t state_bytes = 0, op_state_bytes = 0;
+  memset(&tensor, 0, sizeof(tensor));
+  memset(&state, 0, sizeof(state));
+  memset(&op, 0, sizeof(op));
+  tensor.struct_size = sizeof(tensor);
+  state.struct_size = sizeof(state);
+  op.struct_size = sizeof(op);
+  for (i = 0; tarn_model_tensor(model, i, &tensor, NULL) == TARN_OK; ++i) EXPECT(tensor.rank >= 1 && tensor.data_bytes > 0);
+  EXPECT(i > 10);
+  EXPECT(tarn_model_tensor(model, i, &tensor, &error) == TARN_NOT_FOUND);
+  for (i = 0; tarn_model_state(model, i, &state, NULL) == TARN_OK; ++i) state_bytes += state.data_bytes;
+  EXPECT(i == 8); /* S and z of 4 layers */
+  for (i = 0; tarn_model_op(model, i, &op, NULL) == TARN_OK; ++i) op_state_bytes += op.state_bytes;
+  EXPECT(state_bytes == op_state_bytes && state_bytes == 4 * 4 * 128 * 65 * 4);
+  EXPECT_OK(tarn_model_get_info(model, &info, &error));
+  EXPECT(info.vocab_size == 256 && info.tokenizer == TARN_TOKENIZER_BYTES && info.max_tokens == UINT64_MAX);
+  EXPECT(strcmp(info.precision, "int8") == 0);
+}
+
+static void TestGeneration(const tarn_model* model) {
+  tarn_error error;
+  tarn_memory memory = TARN_MEMORY_INIT;
+  tarn_session_config config = TARN_SESSION_CONFIG_INIT;
+  tarn_sampler_config chain = TARN_SAMPLER_CONFIG_INIT;
+  tarn_session* session = NULL;
+  tarn_sampler* sampler = NULL;
+  tarn_text_decoder decoder;
+  const float* logits = NULL;
+  int32_t tokens[16];
+  char text[256];
+  size_t count = 0, used = 0, bytes = 0;
+  void* allocation = NULL;
+  int i;
+
+  EXPECT_OK(tarn_model_requirements(model, &config, &memory, &error));
+  config.block = Aligned((size_t)memory.session_bytes, &allocation);
+  config.block_bytes = (size_t)memory.session_bytes - 1;
+  EXPECT(tarn_session_create(model, &config, &session, &error) == TARN_BUFFER_TOO_SMALL);
+  config.block = (char*)config.block + 1;
+  EXPECT(tarn_session_create(model, &config, &session, &error) == TARN_INVALID_ARGUMENT);
+  config.block = (char*)config.block - 1;
+  config.block_bytes += 1;
+  EXPECT_OK(tarn_session_create(model, &config, &session, &error));
+
+  EXPECT(tarn_tokenize(model, "ROMEO:", 6, tokens, 2, &count, &error) == TARN_BUFFER_TOO_SMALL && count == 6);
+  EXPECT_OK(tarn_tokenize(model, "ROMEO:", 6, tokens, 16, &count, &error));
+  EXPECT_OK(tarn_session_prefill(session, tokens, count, &logits, &error));
+  EXPECT(tarn_session_tokens(session) == 6);
+  chain.temperature = 0;
+  EXPECT_OK(tarn_sampler_create(256, &chain, &sampler, &error));
+  memset(&decoder, 0, sizeof(decoder));
+  for (i = 0; i < 40; ++i) {
+    int32_t token = 0;
+    EXPECT_OK(tarn_sampler_sample(sampler, logits, &token, &error));
+    EXPECT_OK(tarn_text_decode(model, &decoder, token, text + used, sizeof(text) - used, &bytes, &error));
+    used += bytes;
+    EXPECT_OK(tarn_session_step(session, &token, &logits, &error));
+  }
+  EXPECT(used == 40); /* this model writes ASCII */
+  EXPECT(tarn_session_score(session, tokens, 2, &logits, &error) == TARN_INVALID_ARGUMENT); /* created for one row */
+  tarn_sampler_destroy(sampler);
+  tarn_session_destroy(session);
+  free(allocation);
+}
+
+int main(void) {
+  tarn_error error;
+  tarn_source source = TARN_SOURCE_INIT;
+  tarn_model* model = NULL;
+  char version[32];
+  snprintf(version, sizeof(version), "%d.%d.%d", TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH);
+  EXPECT(strcmp(tarn_version(), version) == 0);
+  TestRefusals();
+  source.path = kModel;
+  TestOtherSizes(&source);
+  EXPECT_OK(tarn_model_open(&source, NULL, &model, &error));
+  if (model != NULL) {
+    TestInspection(model);
+    TestGeneration(model);
+  }
+  tarn_model_close(model);
+  if (failures == 0) printf("ok\n");
+  return failures != 0;
+}

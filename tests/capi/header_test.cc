@@ -1,0 +1,20 @@
+// The public headers are C++ too, and make sense on their own.
+#include "tarn/inspect.h"
+#include "tarn/tarn.h"
+
+#include <gtest/gtest.h>
+
+TEST(Header, InitialisersSetTheSize) {
+  const tarn_source source = TARN_SOURCE_INIT;
+  const tarn_model_config model = TARN_MODEL_CONFIG_INIT;
+  const tarn_session_config session = TARN_SESSION_CONFIG_INIT;
+  const tarn_memory memory = TARN_MEMORY_INIT;
+  const tarn_model_info info = TARN_MODEL_INFO_INIT;
+  const tarn_sampler_config sampler = TARN_SAMPLER_CONFIG_INIT;
+  EXPECT_EQ(source.struct_size, sizeof(source));
+  EXPECT_EQ(model.struct_size, sizeof(model));
+  EXPECT_EQ(session.struct_size, sizeof(session));
+  EXPECT_EQ(memory.struct_size, sizeof(memory));
+  EXPECT_EQ(info.struct_size, sizeof(info));
+  EXPECT_EQ(sampler.struct_size, sizeof(sampler));
+}
