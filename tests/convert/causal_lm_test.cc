@@ -1,0 +1,259 @@
+#include "tools/convert/causal_lm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/convert/convert_testing.h"
+#include "tools/convert/config.h"
+#include "tools/convert/graph_buffer.h"
+
+namespace tarn::convert {
+namespace {
+
+// The graph of a config, as a reader of the file sees it.
+class BuiltGraph {
+ public:
+  explicit BuiltGraph(const Json& config, Precision precision = Precision::kF32) : builder_(precision) {
+    BuildCausalLm(ParseConfig(config.dump(), "config.json"), &builder_);
+    buffer_ = BuildGraphBuffer(builder_.graph(), TensorOffsets(builder_.graph()));
+  }
+
+  const format::Model& model() const { return *format::GetModel(buffer_.data()); }
+  const format::Program& program() const { return *model().programs()->Get(0); }
+  const std::vector<WeightSpec>& weights() const { return builder_.weights(); }
+
+  const format::Op& op(const std::string& name) const {
+    for (const format::Op* candidate : *program().ops()) {
+      if (candidate->name()->str() == name) return *candidate;
+    }
+    ADD_FAILURE() << "no op " << name;
+    return *program().ops()->Get(0);
+  }
+  bool has(const std::string& name) const {
+    for (const format::Op* candidate : *program().ops()) {
+      if (candidate->name()->str() == name) return true;
+    }
+    return false;
+  }
+  // "value[begin, width]" of every input
+  std::vector<std::string> inputs(const std::string& name) const {
+    std::vector<std::string> texts;
+    for (const format::Slice* slice : *op(name).inputs()) {
+      texts.push_back(program().values()->Get(slice->value())->name()->str() + "[" + std::to_string(slice->begin()) + ", " +
+                      std::to_string(slice->width()) + "]");
+    }
+    return texts;
+  }
+  std::vector<std::string> tensors(const std::string& name) const {
+    std::vector<std::string> texts;
+    for (const uint32_t index : *op(name).tensors()) texts.push_back(model().tensors()->Get(index)->name()->str());
+    return texts;
+  }
+  std::vector<std::string> op_names() const {
+    std::vector<std::string> texts;
+    for (const format::Op* candidate : *program().ops()) texts.push_back(candidate->name()->str());
+    return texts;
+  }
+
+ private:
+  GraphBuilder builder_;
+  flatbuffers::DetachedBuffer buffer_;
+};
+
+using Texts = std::vector<std::string>;
+
+Json With(Json config, const char* key, const Json& value) {
+  config[key] = value;
+  return config;
+}
+
+TEST(CausalLm, ValuesStandInTheOrderInWhichTheyAreWritten) {
+  for (const char* positions : {"none", "sinusoidal", "learned", "rope"}) {
+    Json config = With(With(SmallConfig(), "position_embedding", positions), "max_positions", 4);
+    const BuiltGraph graph(config);
+    const format::Program& program = graph.program();
+    EXPECT_EQ(program.num_inputs(), 1u);
+    EXPECT_EQ(program.values()->Get(0)->name()->str(), "tokens");
+    EXPECT_EQ(program.values()->Get(0)->dtype(), format::DType::I32);
+    uint32_t next = 1, state = 0;
+    for (const format::Op* op : *program.ops()) {
+      for (const format::Slice* slice : *op->inputs()) {
+        EXPECT_LT(slice->value(), next) << op->name()->str();
+        EXPECT_LE(slice->begin() + slice->width(), program.values()->Get(slice->value())->width()) << op->name()->str();
+      }
+      for (const uint32_t output : *op->outputs()) EXPECT_EQ(output, next++) << op->name()->str();
+      for (const uint32_t index : *op->states()) EXPECT_EQ(index, state++) << op->name()->str();
+    }
+    EXPECT_EQ(next, program.values()->size());
+    EXPECT_EQ(state, graph.model().states()->size());
+    ASSERT_EQ(program.outputs()->size(), 1u);
+    const format::Value& logits = *program.values()->Get(program.outputs()->Get(0));
+    EXPECT_EQ(logits.name()->str(), "logits");
+    EXPECT_EQ(logits.width(), 10u);
+    EXPECT_EQ(logits.time(), format::Time::Outputs);
+  }
+}
+
+TEST(CausalLm, PreNormBlock) {
+  const BuiltGraph graph(With(With(SmallConfig(), "num_layers", 1), "attention", SmallConfig()["attention"]));
+  EXPECT_EQ(graph.op_names(),
+            (Texts{"embeddings", "layers.0.attn_norm", "layers.0.attn.qkvg_proj", "layers.0.attn", "layers.0.attn.o_proj",
+                   "layers.0.attn.add", "layers.0.mlp_norm", "layers.0.mlp.gate_up_proj", "layers.0.mlp.act",
+                   "layers.0.mlp.down_proj", "layers.0.mlp.add", "select_outputs", "norm", "lm_head"}));
+  EXPECT_EQ(graph.inputs("layers.0.attn"), (Texts{"layers.0.attn.qkvg_proj[0, 8]", "layers.0.attn.qkvg_proj[8, 4]",
+                                                  "layers.0.attn.qkvg_proj[12, 4]", "layers.0.attn.qkvg_proj[16, 2]"}));
+  EXPECT_EQ(graph.inputs("layers.0.attn.add"), (Texts{"embeddings[0, 8]", "layers.0.attn.o_proj[0, 8]"}));
+  EXPECT_EQ(graph.inputs("layers.0.mlp.act"), (Texts{"layers.0.mlp.gate_up_proj[0, 12]", "layers.0.mlp.gate_up_proj[12, 12]"}));
+  EXPECT_EQ(graph.tensors("layers.0.attn"), (Texts{"model.layers.0.attn.projection"}));
+  EXPECT_EQ(graph.tensors("lm_head"), (Texts{"model.embeddings.weight"}));
+  EXPECT_EQ(graph.inputs("norm"), (Texts{"select_outputs[0, 8]"}));
+}
+
+TEST(CausalLm, PostNormWithoutFinalNorm) {
+  Json config = With(With(SmallConfig(), "norm_position", "post"), "final_norm", false);
+  config["num_layers"] = 1;
+  const BuiltGraph graph(config);
+  EXPECT_EQ(graph.inputs("layers.0.attn.qkvg_proj"), (Texts{"embeddings[0, 8]"}));
+  EXPECT_EQ(graph.inputs("layers.0.attn_norm"), (Texts{"layers.0.attn.add[0, 8]"}));
+  EXPECT_EQ(graph.inputs("layers.0.mlp.gate_up_proj"), (Texts{"layers.0.attn_norm[0, 8]"}));
+  EXPECT_EQ(graph.inputs("select_outputs"), (Texts{"layers.0.mlp_norm[0, 8]"}));
+  EXPECT_EQ(graph.inputs("lm_head"), (Texts{"select_outputs[0, 8]"}));
+  EXPECT_FALSE(graph.has("norm"));
+}
+
+TEST(CausalLm, LinearStateAttributes) {
+  const BuiltGraph graph(SmallConfig());
+  const auto* state = graph.op("layers.1.attn").attributes_as_LinearState();
+  ASSERT_NE(state, nullptr);
+  EXPECT_EQ(state->heads()->heads(), 4u);
+  EXPECT_EQ(state->heads()->kv_heads(), 2u);
+  EXPECT_EQ(state->feature_map(), format::FeatureMap::Gaussian);
+  EXPECT_EQ(state->num_features(), 3u);
+  EXPECT_EQ(state->qk_norm(), format::VectorNorm::L2Outside);
+  EXPECT_EQ(state->qk_norm_eps(), 1e-3f);
+  EXPECT_EQ(state->gate(), format::Gate::Forget);
+  EXPECT_EQ(state->den_mode(), format::DenMode::ClampMin);
+  EXPECT_EQ(state->den_eps(), 1e-3f);
+  EXPECT_EQ(state->scale(), 1.0f);
+  EXPECT_EQ(graph.model().states()->Get(2)->name()->str(), "layers.1.attn.S");
+  EXPECT_EQ(graph.model().states()->Get(2)->shape()->Get(1), 6u);
+
+  Json config = SmallConfig();
+  config["attention"] = {{"system", "rfa"},           {"feature_map", "arccos"}, {"num_features", 3}, {"normalize_qk", false},
+                         {"norm_eps_mode", "inside"}, {"den_mode", "none"},      {"scale", 0.5}};
+  const BuiltGraph plain(config);
+  const auto* other = plain.op("layers.0.attn").attributes_as_LinearState();
+  EXPECT_EQ(other->gate(), format::Gate::None);
+  EXPECT_EQ(other->qk_norm(), format::VectorNorm::None);
+  EXPECT_EQ(other->den_eps(), 1e-2f);
+  EXPECT_EQ(other->scale(), 0.5f);
+  EXPECT_EQ(plain.op("layers.0.attn").states()->size(), 1u);  // no z
+  EXPECT_EQ(plain.inputs("layers.0.attn").size(), 3u);
+  EXPECT_TRUE(plain.has("layers.0.attn.qkv_proj"));
+}
+
+TEST(CausalLm, SlotMemorySharesItsControl) {
+  Json config = SmallConfig();
+  config["attention"] = {{"system", "abc_mlp"}, {"num_slots", 5}, {"control_sharing", "model"}, {"logit_clamp", {-15, 15}}};
+  const BuiltGraph shared(config, Precision::kInt8);
+  EXPECT_EQ(shared.tensors("layers.0.attn.control_proj"), (Texts{"model.control_proj.weight"}));
+  EXPECT_EQ(shared.op("layers.0.attn.control_proj").tensors()->Get(0), shared.op("layers.1.attn.control_proj").tensors()->Get(0));
+  EXPECT_EQ(shared.inputs("layers.1.attn.control_proj"), (Texts{"layers.1.attn_norm[0, 8]"}));
+  const auto* slots = shared.op("layers.0.attn").attributes_as_SlotMemory();
+  EXPECT_EQ(slots->num_slots(), 5u);
+  EXPECT_EQ(slots->logit_min(), -15.0f);
+  EXPECT_EQ(slots->logit_max(), 15.0f);
+  EXPECT_EQ(slots->scale(), std::sqrt(0.5f));
+  const auto* k = shared.model().states()->Get(0)->shape();
+  EXPECT_EQ(Texts({std::to_string(k->Get(0)), std::to_string(k->Get(1)), std::to_string(k->Get(2))}), (Texts{"2", "2", "5"}));
+
+  config["attention"].erase("control_sharing");
+  config["attention"].erase("logit_clamp");
+  const BuiltGraph own(config);
+  EXPECT_EQ(own.tensors("layers.1.attn.control_proj"), (Texts{"model.layers.1.attn.control_proj.weight"}));
+  EXPECT_EQ(own.op("layers.0.attn").attributes_as_SlotMemory()->logit_max(), std::numeric_limits<float>::infinity());
+}
+
+TEST(CausalLm, Hybrid) {
+  Json config = SmallConfig();
+  config["attention"] = {SmallConfig()["attention"], {{"system", "softmax"}, {"max_context", 7}}};
+  const BuiltGraph graph(config);
+  EXPECT_NE(graph.op("layers.0.attn").attributes_as_LinearState(), nullptr);
+  const auto* cache = graph.op("layers.1.attn").attributes_as_CacheAttention();
+  ASSERT_NE(cache, nullptr);
+  EXPECT_EQ(cache->capacity(), 7u);
+  EXPECT_TRUE(graph.has("layers.0.attn.qkvg_proj"));
+  EXPECT_TRUE(graph.has("layers.1.attn.qkv_proj"));
+
+  const Json slots = {{"system", "abc_mlp"}, {"num_slots", 5}, {"control_sharing", "model"}};
+  config["attention"] = {slots, With(slots, "num_slots", 6)};
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph{config}; }, {"model.control_proj.weight", "[10, 8]", "[12, 8]"}));
+}
+
+TEST(CausalLm, Rope) {
+  const BuiltGraph graph(With(With(SmallConfig(), "position_embedding", "rope"), "rope_theta", 99.0));
+  EXPECT_TRUE(graph.inputs("rope_angles").empty());
+  EXPECT_EQ(graph.op("rope_angles").attributes_as_RopeAngles()->theta(), 99.0f);
+  EXPECT_EQ(graph.inputs("layers.1.attn.rope"), (Texts{"layers.1.attn.qkvg_proj[0, 12]", "rope_angles[0, 2]"}));
+  EXPECT_EQ(graph.inputs("layers.1.attn"), (Texts{"layers.1.attn.rope[0, 8]", "layers.1.attn.rope[8, 4]",
+                                                  "layers.1.attn.qkvg_proj[12, 4]", "layers.1.attn.qkvg_proj[16, 2]"}));
+}
+
+TEST(CausalLm, EmbeddingsAndHead) {
+  Json config = With(With(SmallConfig(), "position_embedding", "learned"), "max_positions", 6);
+  config["embedding_norm"] = config["lm_head_bias"] = config["scale_embeddings"] = true;
+  config["tie_word_embeddings"] = false;
+  config["norm"] = "layernorm";
+  config["first_position"] = 2;
+  const BuiltGraph graph(config, Precision::kInt8);
+  EXPECT_EQ(graph.op("embeddings").attributes_as_Embedding()->scale(), std::sqrt(8.0f));
+  EXPECT_EQ(graph.inputs("positions"), (Texts{"embeddings[0, 8]"}));
+  EXPECT_EQ(graph.inputs("embedding_norm"), (Texts{"positions[0, 8]"}));
+  EXPECT_EQ(graph.tensors("embedding_norm"), (Texts{"model.embedding_norm.weight", "model.embedding_norm.bias"}));
+  EXPECT_EQ(graph.tensors("lm_head"), (Texts{"lm_head.weight", "lm_head.bias"}));
+  EXPECT_EQ(graph.model().first_position(), 2u);
+  const format::Tensor& table = *graph.model().tensors()->Get(graph.op("positions").tensors()->Get(0));
+  EXPECT_EQ(table.name()->str(), "model.position_embeddings.weight");
+  EXPECT_EQ(table.dtype(), format::DType::F32);
+}
+
+TEST(CausalLm, ActivationsAndSinusoid) {
+  const std::pair<const char*, format::ActivationKind> kinds[] = {{"relu", format::ActivationKind::Relu},
+                                                                  {"gelu", format::ActivationKind::Gelu},
+                                                                  {"gelu_tanh", format::ActivationKind::GeluTanh}};
+  for (const auto& [name, kind] : kinds) {
+    const BuiltGraph graph(With(With(SmallConfig(), "hidden_act", name), "position_embedding", "sinusoidal"));
+    EXPECT_EQ(graph.op("layers.0.mlp.act").attributes_as_Activation()->kind(), kind);
+    EXPECT_EQ(graph.tensors("layers.0.mlp.up_proj"),
+              (Texts{"model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.up_proj.bias"}));
+    EXPECT_NE(graph.op("positions").attributes_as_AddSinusoid(), nullptr);
+  }
+}
+
+// The names that a checkpoint must have, for the config that uses most of them.
+TEST(CausalLm, WeightNames) {
+  Json config = With(SmallConfig(), "num_layers", 1);
+  config["norm"] = "layernorm";
+  const BuiltGraph graph(config);
+  Texts names;
+  for (const WeightSpec& spec : graph.weights()) names.push_back(spec.name);
+  Texts expected = {"model.embeddings.weight", "model.norm.weight", "model.norm.bias"};
+  for (const char* norm : {"attn_norm", "mlp_norm"}) {
+    for (const char* part : {".weight", ".bias"}) expected.push_back(std::string("model.layers.0.") + norm + part);
+  }
+  for (const char* dense : {"attn.q", "attn.k", "attn.v", "attn.o", "attn.g", "mlp.gate", "mlp.up", "mlp.down"}) {
+    for (const char* part : {"_proj.weight", "_proj.bias"}) expected.push_back(std::string("model.layers.0.") + dense + part);
+  }
+  expected.insert(expected.end(), {"model.layers.0.attn.random_matrix", "model.layers.0.attn.sigma"});
+  std::sort(names.begin(), names.end());
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(names, expected);
+}
+
+}  // namespace
+}  // namespace tarn::convert

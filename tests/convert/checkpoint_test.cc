@@ -1,0 +1,174 @@
+#include "tools/convert/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/convert/convert_testing.h"
+#include "tools/convert/causal_lm.h"
+#include "tools/convert/config.h"
+#include "tools/convert/model_writer.h"
+
+namespace tarn::convert {
+namespace {
+
+class CheckpointTest : public ::testing::Test {
+ protected:
+  CheckpointTest() : tensors_(RandomCheckpoint(SmallConfig(), 1)) { folder_.Write("config.json", SmallConfig().dump()); }
+
+  TestTensor& Find(const std::string& name) {
+    for (TestTensor& tensor : tensors_) {
+      if (tensor.name == name) return tensor;
+    }
+    ADD_FAILURE() << "no tensor " << name;
+    return tensors_[0];
+  }
+
+  void Save() { folder_.Write("model.safetensors", SafetensorsBytes(tensors_)); }
+
+  // The whole way of the tool, into memory.
+  std::vector<uint8_t> Convert(Precision precision = Precision::kF32) {
+    const Checkpoint checkpoint(folder_.path());
+    GraphBuilder builder(precision);
+    BuildCausalLm(ParseConfig(checkpoint.config_text(), "config.json"), &builder);
+    checkpoint.Check(builder.weights());
+    MemorySink sink;
+    WriteModel(builder.graph(), checkpoint, &sink);
+    return sink.bytes();
+  }
+
+  TestFolder folder_;
+  std::vector<TestTensor> tensors_;
+};
+
+TEST_F(CheckpointTest, Converts) {
+  Save();
+  EXPECT_GT(Convert().size(), 16384u);
+}
+
+TEST_F(CheckpointTest, MissingTensor) {
+  Find("model.norm.weight").name = "model.norms.weight";
+  Save();
+  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"lacks tensor \"model.norm.weight\""}));
+}
+
+TEST_F(CheckpointTest, ExtraTensor) {
+  tensors_.push_back(FloatTensor("lm_head.weight", {10, 8}, std::vector<float>(80)));
+  Save();
+  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"\"lm_head.weight\"", "no use"}));
+}
+
+TEST_F(CheckpointTest, MisshapedTensor) {
+  Find("model.layers.1.attn.sigma").shape = {4};
+  Save();
+  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"\"model.layers.1.attn.sigma\"", "[4]", "[2, 2]"}));
+}
+
+TEST_F(CheckpointTest, IntegerTensor) {
+  Find("model.norm.weight").dtype = "I32";
+  Save();
+  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"\"model.norm.weight\"", "I32"}));
+}
+
+TEST_F(CheckpointTest, ValuesThatAreNotFinite) {
+  const float bad[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                       -std::numeric_limits<float>::infinity()};
+  const char* names[] = {"model.layers.0.mlp.up_proj.weight", "model.layers.0.attn.random_matrix", "model.norm.weight"};
+  const char* indices[] = {"[1, 3]", "[0, 1, 1]", "[3]"};
+  const size_t flat[] = {11, 3, 3};
+  for (size_t i = 0; i < 3; ++i) {
+    TestTensor& tensor = Find(names[i]);
+    const std::string before = tensor.bytes;
+    std::memcpy(&tensor.bytes[flat[i] * sizeof(float)], &bad[i], sizeof(float));
+    Save();
+    for (const Precision precision : {Precision::kF32, Precision::kInt8}) {
+      EXPECT_TRUE(FailsWith([&] { Convert(precision); }, {names[i], indices[i]}));
+    }
+    tensor.bytes = before;
+  }
+}
+
+TEST_F(CheckpointTest, ProductThatIsNotFinite) {
+  for (const char* name : {"model.layers.0.attn.random_matrix", "model.layers.0.attn.sigma"}) {
+    const float huge = 1e30f;
+    std::memcpy(&Find(name).bytes[0], &huge, sizeof(huge));
+  }
+  Save();
+  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"\"model.layers.0.attn.projection\"", "inf"}));
+}
+
+// The same numbers, stored in two shards or in 16 bits, give the same file.
+TEST_F(CheckpointTest, Shards) {
+  Save();
+  const std::vector<uint8_t> whole = Convert();
+  std::filesystem::remove(folder_.File("model.safetensors"));
+
+  Json index = {{"metadata", {{"total_size", 1}}}, {"weight_map", Json::object()}};
+  std::vector<TestTensor> shards[2];
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    shards[i % 2].push_back(tensors_[i]);
+    index["weight_map"][tensors_[i].name] = i % 2 == 0 ? "model-1.safetensors" : "model-2.safetensors";
+  }
+  folder_.Write("model-1.safetensors", SafetensorsBytes(shards[0]));
+  folder_.Write("model-2.safetensors", SafetensorsBytes(shards[1]));
+  folder_.Write("model.safetensors.index.json", index.dump());
+  EXPECT_EQ(Convert(), whole);
+
+  Json wrong = index;
+  wrong["weight_map"][tensors_[0].name] = "model-2.safetensors";
+  folder_.Write("model.safetensors.index.json", wrong.dump());
+  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"model-1.safetensors", tensors_[0].name}));
+
+  wrong = index;
+  wrong["weight_map"]["ghost"] = "model-2.safetensors";
+  folder_.Write("model.safetensors.index.json", wrong.dump());
+  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"model-2.safetensors", "\"ghost\""}));
+
+  wrong["weight_map"]["ghost"] = "../elsewhere.safetensors";
+  folder_.Write("model.safetensors.index.json", wrong.dump());
+  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"\"ghost\"", "../elsewhere.safetensors", "not the name of a file"}));
+
+  folder_.Write("model.safetensors.index.json", R"({"metadata": {}})");
+  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"weight_map"}));
+
+  shards[1].push_back(tensors_[0]);
+  folder_.Write("model-2.safetensors", SafetensorsBytes(shards[1]));
+  folder_.Write("model.safetensors.index.json", index.dump());
+  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"model-2.safetensors", tensors_[0].name, "also in model-1.safetensors"}));
+}
+
+TEST_F(CheckpointTest, HalfPrecisionTensors) {
+  std::vector<TestTensor> half = tensors_;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    // Cut to the upper 16 bits, which is BF16; the F32 copy holds the same numbers.
+    half[i].dtype = "BF16";
+    half[i].bytes.clear();
+    for (size_t at = 0; at < tensors_[i].bytes.size(); at += 4) {
+      tensors_[i].bytes[at] = tensors_[i].bytes[at + 1] = '\0';
+      half[i].bytes += tensors_[i].bytes.substr(at + 2, 2);
+    }
+  }
+  Save();
+  const std::vector<uint8_t> expected = Convert();
+  tensors_ = half;
+  Save();
+  EXPECT_EQ(Convert(), expected);
+}
+
+TEST(Checkpoint, FilesThatAreNotThere) {
+  const TestFolder folder;
+  EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; }, {"config.json", "No such file"}));
+  folder.Write("config.json", "{}");
+  EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; }, {"neither model.safetensors nor model.safetensors.index.json"}));
+  folder.Write("model.safetensors", "");
+  EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; }, {"model.safetensors", "0 bytes are too few"}));
+  folder.Write("model.safetensors.index.json", "{}");
+  EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; }, {"has both"}));
+}
+
+}  // namespace
+}  // namespace tarn::convert

@@ -1,0 +1,185 @@
+#include "tools/convert/config.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/convert/convert_testing.h"
+
+namespace tarn::convert {
+namespace {
+
+ModelConfig Parse(const Json& config) { return ParseConfig(config.dump(), "config.json"); }
+
+// SmallConfig with a field set, or with one of its attention's fields set.
+Json With(const char* key, const Json& value) {
+  Json config = SmallConfig();
+  config[key] = value;
+  return config;
+}
+Json WithAttention(const char* key, const Json& value) {
+  Json config = SmallConfig();
+  config["attention"][key] = value;
+  return config;
+}
+
+TEST(Config, Defaults) {
+  const ModelConfig config = Parse(Json::parse(R"({
+    "vocab_size": 256, "hidden_size": 12, "num_layers": 3, "num_heads": 3, "intermediate_size": 20, "hidden_act": "gelu",
+    "norm": "layernorm", "norm_eps": 1e-6, "tokenizer": "bytes", "attention": {"system": "softmax", "max_context": 9}})"));
+  EXPECT_EQ(config.heads.kv_heads(), 3u);
+  EXPECT_EQ(config.heads.head_dim(), 4u);
+  EXPECT_EQ(config.heads.value_dim(), 4u);
+  EXPECT_TRUE(config.pre_norm && config.final_norm && config.tie_word_embeddings);
+  EXPECT_FALSE(config.embedding_norm || config.attention_bias || config.mlp_bias || config.lm_head_bias || config.scale_embeddings);
+  EXPECT_EQ(config.position_embedding, PositionEmbedding::kNone);
+  EXPECT_EQ(config.rope_theta, 10000.0f);
+  EXPECT_EQ(config.first_position, 0u);
+  EXPECT_EQ(config.attention.size(), 3u);
+}
+
+TEST(Config, EveryFieldIsRead) {
+  const ModelConfig config = Parse(Json::parse(R"({
+    "task": "causal_lm", "vocab_size": 300, "hidden_size": 10, "num_layers": 1, "num_heads": 4, "num_kv_heads": 2, "head_dim": 6,
+    "value_head_dim": 5, "intermediate_size": 20, "hidden_act": "gelu_tanh", "norm": "layernorm", "norm_eps": 0.5,
+    "norm_position": "post", "final_norm": false, "embedding_norm": true, "attention_bias": true, "mlp_bias": true,
+    "lm_head_bias": true, "position_embedding": "rope", "rope_theta": 500.0, "max_positions": 7, "first_position": 12345678901,
+    "scale_embeddings": true, "tie_word_embeddings": false, "tokenizer": "none",
+    "attention": [{"system": "softmax", "max_context": 9}]})"));
+  EXPECT_EQ(config.vocab_size, 300u);
+  EXPECT_EQ(config.heads.head_dim(), 6u);
+  EXPECT_EQ(config.heads.value_dim(), 5u);
+  EXPECT_EQ(config.hidden_act, HiddenAct::kGeluTanh);
+  EXPECT_EQ(config.norm, format::NormKind::LayerNorm);
+  EXPECT_EQ(config.norm_eps, 0.5f);
+  EXPECT_FALSE(config.pre_norm || config.final_norm || config.tie_word_embeddings);
+  EXPECT_TRUE(config.embedding_norm && config.attention_bias && config.mlp_bias && config.lm_head_bias && config.scale_embeddings);
+  EXPECT_EQ(config.rope_theta, 500.0f);
+  EXPECT_EQ(config.first_position, 12345678901u);
+}
+
+TEST(Config, RequiredFields) {
+  for (const char* key : {"vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size", "hidden_act", "norm",
+                          "norm_eps", "tokenizer", "attention"}) {
+    Json config = SmallConfig();
+    config.erase(key);
+    EXPECT_TRUE(FailsWith([&] { Parse(config); }, {"config.json", std::string("\"") + key + "\" is missing"})) << key;
+  }
+  for (const char* key : {"system", "feature_map", "num_features"}) {
+    Json config = SmallConfig();
+    config["attention"].erase(key);
+    EXPECT_TRUE(FailsWith([&] { Parse(config); }, {"config.json: attention", std::string("\"") + key + "\" is missing"})) << key;
+  }
+}
+
+TEST(Config, UnknownFieldsAtEveryLevel) {
+  EXPECT_TRUE(FailsWith([] { Parse(With("hiden_size", 1)); }, {"config.json: unknown field \"hiden_size\""}));
+  EXPECT_TRUE(FailsWith([] { Parse(WithAttention("nu", 1)); }, {"config.json: attention: unknown field \"nu\""}));
+  Json hybrid = SmallConfig();
+  hybrid["attention"] = {{{"system", "softmax"}, {"max_context", 4}}, {{"system", "softmax"}, {"max_context", 4}, {"window", 2}}};
+  EXPECT_TRUE(FailsWith([&] { Parse(hybrid); }, {"config.json: attention[1]: unknown field \"window\""}));
+}
+
+TEST(Config, WrongTypesAndRanges) {
+  const struct {
+    const char* key;
+    Json value;
+    std::vector<std::string> parts;
+  } cases[] = {
+      {"vocab_size", 0, {"vocab_size", "0 is outside 1 .."}},
+      {"vocab_size", -5, {"vocab_size", "-5 is outside"}},
+      {"vocab_size", 1.5, {"vocab_size", "1.5 is not an integer"}},
+      {"vocab_size", "10", {"vocab_size", "\"10\" is not an integer"}},
+      {"vocab_size", uint64_t{1} << 40, {"vocab_size", "1099511627776 is outside"}},
+      {"num_layers", 100000, {"num_layers", "100000"}},
+      {"hidden_size", nullptr, {"hidden_size", "null is not an integer"}},
+      {"num_heads", 3, {"num_kv_heads", "2 does not divide num_heads = 3"}},
+      {"num_kv_heads", 3, {"num_kv_heads", "3 does not divide num_heads = 4"}},
+      {"head_dim", 1 << 23, {"head_dim", "too large"}},
+      {"hidden_act", "silu", {"hidden_act", "\"silu\" is not one of swiglu, relu, gelu, gelu_tanh"}},
+      {"hidden_act", 1, {"hidden_act", "1 is not a string"}},
+      {"norm", "batchnorm", {"norm", "\"batchnorm\" is not one of"}},
+      {"norm_eps", "small", {"norm_eps", "\"small\" is not a number"}},
+      {"norm_eps", -1, {"norm_eps", "negative"}},
+      {"norm_eps", 1e300, {"norm_eps", "outside f32"}},
+      {"norm_position", "middle", {"norm_position", "\"middle\""}},
+      {"final_norm", 1, {"final_norm", "1 is not true or false"}},
+      {"attention_bias", "yes", {"attention_bias", "\"yes\""}},
+      {"position_embedding", "alibi", {"position_embedding", "\"alibi\""}},
+      {"position_embedding", "learned", {"\"max_positions\" is missing"}},
+      {"rope_theta", 0, {"rope_theta", "above 0"}},
+      {"first_position", -1, {"first_position", "-1"}},
+      {"tokenizer", "spm", {"tokenizer", "\"spm\""}},
+      {"tokenizer", "tokenizer.json", {"tokenizer", "not supported by this version"}},
+      {"tokenizer", "bytes", {"vocab_size", "10 is not the 256"}},
+      {"task", "seq2seq", {"task", "\"seq2seq\" is not supported yet"}},
+      {"task", "masked_lm", {"task", "\"masked_lm\" is not supported yet"}},
+      {"task", "chat", {"task", "\"chat\" is not one of"}},
+      {"attention", 3, {"attention", "3 is not an object"}},
+      {"attention", Json::array(), {"attention", "0 objects for num_layers = 2"}},
+  };
+  for (const auto& c : cases) EXPECT_TRUE(FailsWith([&] { Parse(With(c.key, c.value)); }, c.parts)) << c.key << " " << c.value;
+}
+
+TEST(Config, CombinationsThatMakeNoSense) {
+  Json config = With("head_dim", 3);
+  config["position_embedding"] = "rope";
+  EXPECT_TRUE(FailsWith([&] { Parse(config); }, {"head_dim", "3 must be even for rope"}));
+  config = With("hidden_size", 2);
+  config["head_dim"] = 2;
+  config["position_embedding"] = "sinusoidal";
+  EXPECT_TRUE(FailsWith([&] { Parse(config); }, {"hidden_size", "2 must be even and at least 4"}));
+  config = With("position_embedding", "learned");
+  config["max_positions"] = 4;
+  config["first_position"] = 4;
+  EXPECT_TRUE(FailsWith([&] { Parse(config); }, {"first_position", "4 is past max_positions = 4"}));
+  EXPECT_TRUE(FailsWith([] { Parse(With("hidden_size", 9)); }, {"num_heads", "4 does not divide hidden_size = 9"}));
+}
+
+TEST(Config, AttentionValues) {
+  const struct {
+    const char* key;
+    Json value;
+    std::vector<std::string> parts;
+  } cases[] = {
+      {"system", "rfa_normfree", {"attention: system", "\"rfa_normfree\" is not supported by this version"}},
+      {"system", "sliding_window", {"\"sliding_window\" is not supported by this version"}},
+      {"system", "mamba", {"attention: system", "\"mamba\" is unknown"}},
+      {"feature_map", "relu", {"feature_map", "\"relu\" is not one of gaussian, arccos"}},
+      {"num_features", 0, {"num_features", "0"}},
+      {"gate", "vector", {"gate", "\"vector\""}},
+      {"normalize_qk", 1, {"normalize_qk", "1 is not true or false"}},
+      {"norm_eps", -1e-3, {"norm_eps", "negative"}},
+      {"norm_eps_mode", "above", {"norm_eps_mode", "\"above\""}},
+      {"den_mode", "max", {"den_mode", "\"max\""}},
+      {"den_eps", 0, {"den_eps", "above 0"}},
+      {"den_eps", 1e-60, {"den_eps", "above 0"}},
+      {"scale", "d^-1/2", {"scale", "is not a number"}},
+  };
+  for (const auto& c : cases) {
+    EXPECT_TRUE(FailsWith([&] { Parse(WithAttention(c.key, c.value)); }, c.parts)) << c.key << " " << c.value;
+  }
+  const Json abc = {{"system", "abc_mlp"}, {"num_slots", 4}};
+  const auto parse_abc = [&](const char* key, const Json& value) {
+    Json attention = abc;
+    attention[key] = value;
+    Parse(With("attention", attention));
+  };
+  EXPECT_NO_THROW(parse_abc("logit_clamp", nullptr));
+  EXPECT_TRUE(FailsWith([&] { parse_abc("logit_clamp", {1, -1}); }, {"logit_clamp", "[1,-1] is no range"}));
+  EXPECT_TRUE(FailsWith([&] { parse_abc("logit_clamp", {1}); }, {"logit_clamp", "[1]"}));
+  EXPECT_TRUE(FailsWith([&] { parse_abc("control_sharing", "head"); }, {"control_sharing", "\"head\""}));
+  EXPECT_TRUE(FailsWith([&] { parse_abc("activation", "tanh"); }, {"activation", "\"tanh\""}));
+  EXPECT_TRUE(FailsWith([&] { parse_abc("num_slots", 1 << 24); }, {"num_slots", "too many"}));
+}
+
+TEST(Config, BrokenJson) {
+  EXPECT_TRUE(FailsWith([] { ParseConfig("{", "c.json"); }, {"c.json: not valid JSON"}));
+  EXPECT_TRUE(FailsWith([] { ParseConfig("", "c.json"); }, {"c.json: not valid JSON"}));
+  EXPECT_TRUE(FailsWith([] { ParseConfig("[1]", "c.json"); }, {"c.json", "[1] is not an object"}));
+  EXPECT_TRUE(FailsWith([] { ParseConfig(R"({"norm": 1, "norm": 2})", "c.json"); }, {"c.json", "\"norm\"", "twice"}));
+}
+
+}  // namespace
+}  // namespace tarn::convert

@@ -1,0 +1,169 @@
+"""tarn-convert from outside: what it writes, what it says, and how it ends."""
+
+import json
+import os
+import resource
+import struct
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+TOOL = Path(os.environ["TARN_BUILD"]) / "bin" / "tarn-convert"
+
+CONFIG = {
+    "vocab_size": 256,
+    "hidden_size": 16,
+    "num_layers": 1,
+    "num_heads": 2,
+    "intermediate_size": 24,
+    "hidden_act": "relu",
+    "norm": "rmsnorm",
+    "norm_eps": 1e-5,
+    "tokenizer": "bytes",
+    "attention": {"system": "softmax", "max_context": 8},
+}
+SHAPES = {
+    "model.embeddings.weight": [256, 16],
+    "model.norm.weight": [16],
+    "model.layers.0.attn_norm.weight": [16],
+    "model.layers.0.mlp_norm.weight": [16],
+    "model.layers.0.attn.q_proj.weight": [16, 16],
+    "model.layers.0.attn.k_proj.weight": [16, 16],
+    "model.layers.0.attn.v_proj.weight": [16, 16],
+    "model.layers.0.attn.o_proj.weight": [16, 16],
+    "model.layers.0.mlp.up_proj.weight": [24, 16],
+    "model.layers.0.mlp.down_proj.weight": [16, 24],
+}
+
+
+def safetensors(shapes: dict, value: float = 0.5) -> bytes:
+    header, data = {}, b""
+    for name, shape in shapes.items():
+        count = 1
+        for dimension in shape:
+            count *= dimension
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * count]}
+        data += struct.pack("<f", value) * count
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+class TarnConvert(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.root = Path(temporary.name)
+        self.folder = self.root / "tiny-model"
+        self.folder.mkdir()
+        self.config = self.folder / "config.json"
+        self.config.write_text(json.dumps(CONFIG))
+        self.weights = self.folder / "model.safetensors"
+        self.weights.write_bytes(safetensors(SHAPES))
+        self.out = self.root / "out.tarn"
+
+    def run_tool(self, *arguments, **options):
+        return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, check=False, **options)
+
+    def expect_failure(self, done, status, *parts):
+        self.assertEqual(done.returncode, status, done)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertTrue(done.stderr.startswith("tarn-convert: error: "), done.stderr)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+        self.assertEqual(list(self.root.glob("out.tarn*")), [])
+
+    def test_converts_in_both_precisions(self):
+        sizes = {}
+        for quant in ("f32", "int8"):
+            done = self.run_tool(self.folder, "-o", self.out, "--quant", quant)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+            self.assertEqual(done.stdout.count("\n"), 1)
+            for part in (str(self.out), "parameters", quant, "softmax x 1"):
+                self.assertIn(part, done.stdout)
+            data = self.out.read_bytes()
+            self.assertEqual(data[:8], b"TARN\r\n\x1a\n")
+            graph, weights, length = struct.unpack_from("<IQQ", data, 12)
+            self.assertEqual(weights + length, len(data))
+            self.assertIn(b"tiny-model", data[64 : 64 + graph])
+            self.assertIn(json.dumps(CONFIG).encode(), data[64 : 64 + graph])
+            sizes[quant] = length
+        self.assertLess(sizes["int8"], sizes["f32"] / 3)
+        self.assertEqual([path.name for path in self.root.glob("out*")], ["out.tarn"])
+
+    def test_int8_is_the_default_and_a_name_can_be_given(self):
+        self.run_tool(self.folder, "-o", self.out, "--name", "my model")
+        self.assertIn(b"my model", self.out.read_bytes())
+        self.assertIn(b"int8", self.out.read_bytes())
+
+    def test_random_weights_are_the_same_every_time(self):
+        files = []
+        for seed, name in (("7", "a"), ("7", "b"), ("8", "c")):
+            path = self.root / name
+            done = self.run_tool("--random-weights", seed, self.config, "-o", path, "--quant", "f32")
+            self.assertEqual(done.returncode, 0, done)
+            files.append(path.read_bytes())
+        self.assertEqual(files[0], files[1])
+        self.assertNotEqual(files[0], files[2])
+
+    def test_help_has_examples(self):
+        done = self.run_tool("--help")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("tarn-convert --random-weights 1 config.json -o", done.stdout)
+
+    def test_usage_errors(self):
+        self.expect_failure(self.run_tool(), 2, "required", "--help")
+        self.expect_failure(self.run_tool(self.folder), 2, "--output")
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--quant", "int3"), 2, "int3")
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--fast"), 2, "--fast")
+        self.expect_failure(self.run_tool("--random-weights", "x", self.config, "-o", self.out), 2, "random-weights")
+
+    def test_precisions_of_later_versions(self):
+        for quant in ("f16", "int4"):
+            self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--quant", quant), 1, quant, "not supported by this version")
+
+    def test_errors_name_the_culprit(self):
+        self.expect_failure(self.run_tool(self.root / "none", "-o", self.out), 1, "none", "no such file or folder")
+        self.expect_failure(self.run_tool(self.config, "-o", self.out), 1, "config.json", "not a folder")
+
+        self.weights.write_bytes(safetensors({k: v for k, v in SHAPES.items() if k != "model.norm.weight"}))
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, '"model.norm.weight"', "lacks")
+        self.weights.write_bytes(safetensors({**SHAPES, "surplus": [2]}))
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, '"surplus"')
+        self.weights.write_bytes(safetensors({**SHAPES, "model.norm.weight": [17]}))
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, '"model.norm.weight"', "[17]", "[16]")
+        self.weights.write_bytes(safetensors(SHAPES, float("nan")))
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, '"model.embeddings.weight"', "nan", "[0, 0]")
+        self.weights.write_bytes(safetensors(SHAPES)[:-1])
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, "model.safetensors")
+
+        self.weights.write_bytes(safetensors(SHAPES))
+        self.config.write_text(json.dumps({**CONFIG, "hidden_sise": 3}))
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, "config.json", 'unknown field "hidden_sise"')
+
+    def test_output_is_not_an_input(self):
+        before = self.weights.read_bytes()
+        done = self.run_tool(self.folder, "-o", self.weights)
+        self.expect_failure(done, 1, "model.safetensors", "overwritten")
+        self.assertEqual(self.weights.read_bytes(), before)
+        self.expect_failure(self.run_tool("--random-weights", "1", self.config, "-o", self.config), 1, "overwritten")
+
+    def test_an_old_file_survives_a_failure(self):
+        self.out.write_bytes(b"before")
+        self.weights.write_bytes(safetensors(SHAPES, float("inf")))
+        self.assertEqual(self.run_tool(self.folder, "-o", self.out).returncode, 1)
+        self.assertEqual(self.out.read_bytes(), b"before")
+        self.assertEqual([path.name for path in self.root.glob("out*")], ["out.tarn"])
+
+    def test_no_room_on_the_disk(self):
+        # A limit on the size of files fails where a full disk does.
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+        done = self.run_tool(self.folder, "-o", self.out, preexec_fn=limit, restore_signals=False)
+        self.expect_failure(done, 1, str(self.out), "cannot be written", "File too large")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,22 @@
+// The safetensors reader on any bytes: it either refuses them with a ConvertError, or every tensor that it names can be read.
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tools/convert/error.h"
+#include "tools/convert/safetensors.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using tarn::convert::StoredType;
+  try {
+    const tarn::convert::Safetensors file = tarn::convert::ParseSafetensors(data, size, "fuzz");
+    for (const auto& [name, tensor] : file.tensors) {
+      if (tensor.dtype == StoredType::kI32) continue;
+      std::vector<float> values(tensor.elements);
+      tarn::convert::ReadAsF32(tensor, 0, tensor.elements, values.data());
+    }
+  } catch (const tarn::convert::ConvertError&) {
+    // The only way to say no.
+  }
+  return 0;
+}

@@ -1,0 +1,44 @@
+// config.json of a causal language model.
+#ifndef TARN_TOOLS_CONVERT_CONFIG_H_
+#define TARN_TOOLS_CONVERT_CONFIG_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schema/tarn_generated.h"
+#include "tools/convert/attention.h"
+
+namespace tarn::convert {
+
+enum class HiddenAct : uint8_t { kSwiglu, kRelu, kGelu, kGeluTanh };
+enum class PositionEmbedding : uint8_t { kNone, kSinusoidal, kLearned, kRope };
+
+struct ModelConfig {
+  uint32_t vocab_size, hidden_size, num_layers;
+  format::Heads heads;
+  uint32_t intermediate_size;
+  HiddenAct hidden_act;
+  format::NormKind norm;
+  float norm_eps;
+  bool pre_norm;  // x + f(norm x); else norm(x + f x)
+  bool final_norm, embedding_norm;
+  bool attention_bias, mlp_bias, lm_head_bias;
+  PositionEmbedding position_embedding;
+  uint32_t max_positions;  // learned only
+  float rope_theta;
+  uint64_t first_position;
+  bool scale_embeddings, tie_word_embeddings;
+  format::TokenizerKind tokenizer;
+  std::vector<AttentionOp> attention;  // one per layer
+  std::string text;                    // the file as it was
+};
+
+// `where` (the file's name) begins every message.
+// Errors: not JSON; an unknown field; a missing field, a wrong type, a value out of range or unknown; a task, tokenizer or
+// attention system that this version does not support.
+ModelConfig ParseConfig(const std::string& text, const std::string& where);
+
+}  // namespace tarn::convert
+
+#endif  // TARN_TOOLS_CONVERT_CONFIG_H_

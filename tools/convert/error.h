@@ -1,0 +1,37 @@
+// ConvertError: what the user did not expect, in one line that names the file, the tensor or field, and the value.
+#ifndef TARN_TOOLS_CONVERT_ERROR_H_
+#define TARN_TOOLS_CONVERT_ERROR_H_
+
+#include <cstddef>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace tarn::convert {
+
+class ConvertError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Throws the parts, one after the other, as a ConvertError.
+template <typename... Parts>
+[[noreturn]] void Fail(const Parts&... parts) {
+  std::ostringstream text;
+  (text << ... << parts);
+  throw ConvertError(text.str());
+}
+
+// "[4, 64, 64]"
+template <typename Shape>
+std::string ShapeText(const Shape& shape) {
+  std::ostringstream text;
+  text << '[';
+  for (size_t i = 0; i < shape.size(); ++i) text << (i == 0 ? "" : ", ") << shape[i];
+  text << ']';
+  return text.str();
+}
+
+}  // namespace tarn::convert
+
+#endif  // TARN_TOOLS_CONVERT_ERROR_H_

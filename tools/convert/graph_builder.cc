@@ -1,0 +1,126 @@
+#include "tools/convert/graph_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tools/convert/error.h"
+
+namespace tarn::convert {
+
+format::Slice GraphBuilder::AddValue(const std::string& name, uint32_t width, format::Time time, format::DType dtype) {
+  if (width > kMaxWidth) Fail("value \"", name, "\": a width of ", width, " is above ", kMaxWidth);
+  graph_.values.push_back({name, dtype, width, time});
+  return format::Slice(static_cast<uint32_t>(graph_.values.size() - 1), 0, width);
+}
+
+void GraphBuilder::Use(const std::vector<WeightSpec>& specs) {
+  for (const WeightSpec& spec : specs) {
+    const auto [entry, added] = used_.emplace(spec.name, spec.shape);
+    if (added) {
+      weights_.push_back(spec);
+    } else if (entry->second != spec.shape) {
+      Fail("tensor \"", spec.name, "\" is wanted as ", ShapeText(entry->second), " and as ", ShapeText(spec.shape));
+    }
+  }
+}
+
+uint32_t GraphBuilder::AddTensor(GraphTensor tensor) {
+  Use(tensor.parts);
+  const auto [entry, added] = tensor_of_.emplace(tensor.name, static_cast<uint32_t>(graph_.tensors.size()));
+  if (added) graph_.tensors.push_back(std::move(tensor));
+  return entry->second;
+}
+
+uint32_t GraphBuilder::AddMatrix(const std::string& name, std::vector<WeightSpec> rows) {
+  std::vector<uint32_t> shape = rows[0].shape;
+  for (size_t i = 1; i < rows.size(); ++i) shape[0] += rows[i].shape[0];
+  GraphTensor tensor{name, format::DType::F32, shape, std::move(rows), nullptr, -1};
+  if (precision_ == Precision::kF32) return AddTensor(std::move(tensor));
+  tensor.dtype = format::DType::I8;
+  const uint32_t index = AddTensor(std::move(tensor));
+  graph_.tensors[index].scales =
+      static_cast<int32_t>(AddTensor({name + ".scales", format::DType::F32, {shape[0]}, {}, nullptr, -1}));
+  return index;
+}
+
+uint32_t GraphBuilder::AddConstant(const std::string& name, const std::vector<uint32_t>& shape, std::vector<WeightSpec> parts,
+                                   Fold fold) {
+  return AddTensor({name, format::DType::F32, shape, std::move(parts), std::move(fold), -1});
+}
+
+std::vector<uint32_t> GraphBuilder::AddNormTensors(const std::string& name, format::NormKind kind, uint32_t width) {
+  std::vector<uint32_t> tensors = {AddConstant(name + ".weight", {width}, {{name + ".weight", {width}, Init::kOne}})};
+  if (kind == format::NormKind::LayerNorm) {
+    tensors.push_back(AddConstant(name + ".bias", {width}, {{name + ".bias", {width}, Init::kZero}}));
+  }
+  return tensors;
+}
+
+format::Slice GraphBuilder::AddOp(const std::string& name, format::OpAttributes type, AttributeWriter attributes,
+                                  std::vector<format::Slice> inputs, uint32_t width, std::vector<uint32_t> tensors) {
+  const format::Time time = inputs.empty() ? format::Time::Tokens : graph_.values[inputs[0].value()].time;
+  const format::Slice output = AddValue(name, width, time);
+  AddOp({name, type, std::move(attributes), std::move(inputs), {output.value()}, std::move(tensors), {}});
+  return output;
+}
+
+uint32_t GraphBuilder::AddDenseBias(const std::string& name, const std::vector<DenseRows>& parts) {
+  std::vector<WeightSpec> specs;
+  std::vector<uint32_t> begins;  // where each spec's rows begin; rows of projections without a bias are zero
+  uint32_t rows = 0;
+  for (const DenseRows& part : parts) {
+    if (part.bias) {
+      specs.push_back({part.name + ".bias", {part.rows}, part.bias_init});
+      begins.push_back(rows);
+    }
+    rows += part.rows;
+  }
+  Fold fold;
+  if (specs.size() != parts.size()) {
+    fold = [begins, rows](const std::vector<std::vector<float>>& biases) {
+      std::vector<float> out(rows, 0.0f);
+      for (size_t i = 0; i < biases.size(); ++i) std::copy(biases[i].begin(), biases[i].end(), out.begin() + begins[i]);
+      return out;
+    };
+  }
+  return AddConstant(name, {rows}, std::move(specs), std::move(fold));
+}
+
+format::Slice GraphBuilder::AddDense(const std::string& name, const std::string& tensor, const std::vector<DenseRows>& parts,
+                                     format::Slice x) {
+  if (precision_ == Precision::kInt8 && x.width() > kMaxInt8Inputs) {
+    Fail("tensor \"", tensor, ".weight\": rows of ", x.width(), " are too long for int8, which ends at ", kMaxInt8Inputs);
+  }
+  std::vector<WeightSpec> specs;
+  bool bias = false;
+  for (const DenseRows& part : parts) {
+    specs.push_back({part.name + ".weight", {part.rows, x.width()}, part.weight_init});
+    bias = bias || part.bias;
+  }
+  std::vector<uint32_t> tensors = {AddMatrix(tensor + ".weight", std::move(specs))};
+  if (bias) tensors.push_back(AddDenseBias(tensor + ".bias", parts));
+  const uint32_t width = graph_.tensors[tensors[0]].shape[0];
+  return AddOp(
+      name, format::OpAttributes::FullyConnected,
+      [](flatbuffers::FlatBufferBuilder& builder) { return format::CreateFullyConnected(builder).Union(); }, {x}, width,
+      std::move(tensors));
+}
+
+format::Slice GraphBuilder::AddAttention(const std::string& name, const std::string& prefix, const AttentionOp& op,
+                                         const format::Heads& heads, std::vector<format::Slice> inputs) {
+  std::vector<uint32_t> tensors, states;
+  for (const AttentionTensor& tensor : op.tensors) {
+    std::vector<WeightSpec> parts = tensor.parts;
+    for (WeightSpec& part : parts) part.name = prefix + part.name;
+    tensors.push_back(AddConstant(prefix + tensor.name, tensor.shape, std::move(parts), tensor.fold));
+  }
+  for (const GraphState& state : op.states) {
+    states.push_back(static_cast<uint32_t>(graph_.states.size()));
+    graph_.states.push_back({name + "." + state.name, state.shape});
+  }
+  const format::Slice output = AddValue(name, heads.heads() * heads.value_dim());
+  AddOp({name, op.type, op.attributes, std::move(inputs), {output.value()}, std::move(tensors), std::move(states)});
+  return output;
+}
+
+}  // namespace tarn::convert

@@ -1,0 +1,82 @@
+// Adds values, tensors and ops to a Graph, and remembers which checkpoint tensors it took.
+//
+// Precision is decided here: what goes in as a matrix of a dense layer or an embedding becomes I8 with scales in an int8 model;
+// norms, biases and constants of attention ops stay F32.
+#ifndef TARN_TOOLS_CONVERT_GRAPH_BUILDER_H_
+#define TARN_TOOLS_CONVERT_GRAPH_BUILDER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/convert/attention.h"
+#include "tools/convert/graph.h"
+
+namespace tarn::convert {
+
+// Limits of the runtime.
+constexpr uint32_t kMaxWidth = 1u << 24;    // of a value
+constexpr uint32_t kMaxInt8Inputs = 66051;  // of a dense layer: more products of int8 could overflow a sum of 32 bits
+
+// One of the projections that a dense layer holds: rows of its weight and, with a bias, of its bias.
+struct DenseRows {
+  std::string name;  // in the checkpoint, without ".weight"
+  uint32_t rows;
+  bool bias;
+  Init weight_init = Init::kLinear;
+  Init bias_init = Init::kZero;
+};
+
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(Precision precision) : precision_(precision) {}
+
+  Graph& graph() { return graph_; }
+  // Every checkpoint tensor that the graph is made of, once.
+  const std::vector<WeightSpec>& weights() const { return weights_; }
+
+  // A new value, whole.
+  format::Slice AddValue(const std::string& name, uint32_t width, format::Time time = format::Time::Tokens,
+                         format::DType dtype = format::DType::F32);
+
+  // A tensor of the file from checkpoint tensors; the index of the tensor. The same name gives the same tensor again, so that
+  // layers may share it. Errors: the same name with another shape.
+  uint32_t AddMatrix(const std::string& name, std::vector<WeightSpec> rows);  // quantized in an int8 model
+  uint32_t AddConstant(const std::string& name, const std::vector<uint32_t>& shape, std::vector<WeightSpec> parts,
+                       Fold fold = nullptr);
+  // weight and, for layer norms, bias
+  std::vector<uint32_t> AddNormTensors(const std::string& name, format::NormKind kind, uint32_t width);
+
+  void AddOp(GraphOp op) { graph_.ops.push_back(std::move(op)); }
+  // An op with a new value of its name as its only output, which is returned.
+  format::Slice AddOp(const std::string& name, format::OpAttributes type, AttributeWriter attributes,
+                      std::vector<format::Slice> inputs, uint32_t width, std::vector<uint32_t> tensors = {});
+
+  // y = x W^T + b with the rows of several projections. `tensor` is the name of the result in the file, without ".weight".
+  format::Slice AddDense(const std::string& name, const std::string& tensor, const std::vector<DenseRows>& parts, format::Slice x);
+
+  // `inputs`: q, k, v and the op's logits. `prefix` ("model.layers.0.attn.") stands before its tensors in checkpoint and file.
+  format::Slice AddAttention(const std::string& name, const std::string& prefix, const AttentionOp& op, const format::Heads& heads,
+                             std::vector<format::Slice> inputs);
+
+ private:
+  uint32_t AddTensor(GraphTensor tensor);
+  void Use(const std::vector<WeightSpec>& specs);
+  uint32_t AddDenseBias(const std::string& name, const std::vector<DenseRows>& parts);
+
+  const Precision precision_;
+  Graph graph_;
+  std::vector<WeightSpec> weights_;
+  std::map<std::string, std::vector<uint32_t>> used_;  // checkpoint tensor -> shape
+  std::map<std::string, uint32_t> tensor_of_;          // file tensor -> index
+};
+
+// Columns [begin, begin + width) of a slice.
+inline format::Slice Columns(format::Slice slice, uint32_t begin, uint32_t width) {
+  return format::Slice(slice.value(), slice.begin() + begin, width);
+}
+
+}  // namespace tarn::convert
+
+#endif  // TARN_TOOLS_CONVERT_GRAPH_BUILDER_H_

@@ -1,0 +1,104 @@
+#include "tools/convert/json.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace tarn::convert {
+namespace {
+
+constexpr int kMaxDepth = 64;
+constexpr size_t kShownBytes = 60;
+
+}  // namespace
+
+Json ParseJson(std::string_view text, const std::string& where) {
+  // The library keeps one of two equal keys without a word. The formats that are read here forbid them.
+  std::vector<std::set<std::string>> keys;
+  const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > kMaxDepth) Fail(where, ": more than ", kMaxDepth, " levels of nesting");
+    if (event == Json::parse_event_t::object_start) {
+      keys.emplace_back();
+    } else if (event == Json::parse_event_t::object_end) {
+      keys.pop_back();
+    } else if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
+      Fail(where, ": the key ", ValueText(parsed), " stands there twice");
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text.begin(), text.end(), check);
+  } catch (const Json::exception& error) {
+    Fail(where, ": not valid JSON (", error.what(), ")");
+  }
+}
+
+std::string ValueText(const Json& value) {
+  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  if (text.size() > kShownBytes) text = text.substr(0, kShownBytes) + "...";
+  return text;
+}
+
+Fields::Fields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
+  if (!object.is_object()) Fail(where_, ": ", ValueText(object), " is not an object");
+}
+
+const Json* Fields::Find(const char* key) {
+  known_.insert(key);
+  const auto found = object_.find(key);
+  return found == object_.end() ? nullptr : &*found;
+}
+
+const Json& Fields::Require(const char* key) {
+  const Json* value = Find(key);
+  if (value == nullptr) Fail(where_, ": the field \"", key, "\" is missing");
+  return *value;
+}
+
+uint64_t Fields::Integer(const char* key, uint64_t min, uint64_t max, std::optional<uint64_t> fallback) {
+  if (fallback && Find(key) == nullptr) return *fallback;
+  const Json& value = Require(key);
+  if (!value.is_number_integer()) FailAt(key, ValueText(value) + " is not an integer");
+  if (!value.is_number_unsigned() || value.get<uint64_t>() < min || value.get<uint64_t>() > max) {
+    FailAt(key, ValueText(value) + " is outside " + std::to_string(min) + " .. " + std::to_string(max));
+  }
+  return value.get<uint64_t>();
+}
+
+uint32_t Fields::Size(const char* key, std::optional<uint32_t> fallback, uint32_t max) {
+  return static_cast<uint32_t>(Integer(key, 1, max, fallback));
+}
+
+float Fields::Number(const char* key, std::optional<float> fallback) {
+  if (fallback && Find(key) == nullptr) return *fallback;
+  const Json& value = Require(key);
+  if (!value.is_number()) FailAt(key, ValueText(value) + " is not a number");
+  const double number = value.get<double>();
+  if (!(std::fabs(number) <= std::numeric_limits<float>::max())) FailAt(key, ValueText(value) + " is outside f32");
+  return static_cast<float>(number);
+}
+
+bool Fields::Bool(const char* key, std::optional<bool> fallback) {
+  if (fallback && Find(key) == nullptr) return *fallback;
+  const Json& value = Require(key);
+  if (!value.is_boolean()) FailAt(key, ValueText(value) + " is not true or false");
+  return value.get<bool>();
+}
+
+std::string Fields::Text(const char* key, std::optional<std::string> fallback) {
+  if (fallback && Find(key) == nullptr) return *fallback;
+  const Json& value = Require(key);
+  if (!value.is_string()) FailAt(key, ValueText(value) + " is not a string");
+  return value.get<std::string>();
+}
+
+void Fields::Finish() const {
+  for (const auto& field : object_.items()) {
+    if (known_.count(field.key()) == 0) Fail(where_, ": unknown field \"", field.key(), "\"");
+  }
+}
+
+void Fields::FailAt(const std::string& key, const std::string& message) const { Fail(where_, ": ", key, ": ", message); }
+
+}  // namespace tarn::convert

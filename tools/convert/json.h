@@ -1,0 +1,80 @@
+// Strict JSON: no duplicate keys, no deep nesting, and objects whose every field somebody has to ask for.
+#ifndef TARN_TOOLS_CONVERT_JSON_H_
+#define TARN_TOOLS_CONVERT_JSON_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "tools/convert/error.h"
+
+namespace tarn::convert {
+
+using Json = nlohmann::json;
+
+// Errors: not JSON, a key twice in one object, more than 64 levels; the message begins with `where`.
+Json ParseJson(std::string_view text, const std::string& where);
+
+// A value as an error message shows it, shortened.
+std::string ValueText(const Json& value);
+
+// A name that a field may have, and what it stands for.
+template <typename T>
+struct Choice {
+  const char* name;
+  T value;
+};
+
+// Reads the fields of one object. Every getter throws a ConvertError that names the field and its value if the type or the range is
+// wrong, or if there is neither a value nor a default. Finish() throws if the object has a field that no getter asked for.
+class Fields {
+ public:
+  // `where` begins every message: "config.json", "config.json: attention[2]". Errors: `object` is not an object.
+  Fields(const Json& object, std::string where);
+
+  bool Has(const char* key) const { return object_.contains(key); }
+  // The value, or nullptr; the field is known from then on.
+  const Json* Find(const char* key);
+
+  uint64_t Integer(const char* key, uint64_t min, uint64_t max, std::optional<uint64_t> fallback = std::nullopt);
+  // 1 .. max
+  uint32_t Size(const char* key, std::optional<uint32_t> fallback = std::nullopt, uint32_t max = kMaxSize);
+  // finite as f32
+  float Number(const char* key, std::optional<float> fallback = std::nullopt);
+  bool Bool(const char* key, std::optional<bool> fallback = std::nullopt);
+  std::string Text(const char* key, std::optional<std::string> fallback = std::nullopt);
+
+  template <typename T, size_t kCount>
+  T OneOf(const char* key, const Choice<T> (&choices)[kCount], std::optional<T> fallback = std::nullopt) {
+    const Json* value = Find(key);
+    if (value == nullptr && fallback) return *fallback;
+    std::string names;
+    const std::string text = Text(key);
+    for (const Choice<T>& choice : choices) {
+      if (text == choice.name) return choice.value;
+      names += (names.empty() ? "" : ", ") + std::string(choice.name);
+    }
+    FailAt(key, ValueText(*value) + " is not one of " + names);
+  }
+
+  void Finish() const;
+  [[noreturn]] void FailAt(const std::string& key, const std::string& message) const;
+  const std::string& where() const { return where_; }
+
+  static constexpr uint32_t kMaxSize = 1u << 24;  // beyond every model; no product of two overflows 64 bits
+
+ private:
+  const Json& Require(const char* key);
+
+  const Json& object_;
+  const std::string where_;
+  std::set<std::string> known_;
+};
+
+}  // namespace tarn::convert
+
+#endif  // TARN_TOOLS_CONVERT_JSON_H_

@@ -1,0 +1,44 @@
+#include "tools/convert/progress.h"
+
+#include <utility>
+
+namespace tarn::convert {
+namespace {
+
+constexpr std::chrono::milliseconds kBarAfter(300), kBarEvery(100), kLineAfter(2000), kLineEvery(10000);
+constexpr int kBarWidth = 30;
+
+}  // namespace
+
+Progress::Progress(std::FILE* out, bool terminal, std::string step, uint64_t total)
+    : out_(out),
+      terminal_(terminal),
+      step_(std::move(step)),
+      total_(total == 0 ? 1 : total),
+      next_(Clock::now() + (terminal ? kBarAfter : kLineAfter)) {}
+
+Progress::~Progress() {
+  if (terminal_ && shown_) std::fprintf(out_, "\r\033[K");
+}
+
+void Progress::Advance(uint64_t count) {
+  done_ += count;
+  const Clock::time_point now = Clock::now();
+  if (now < next_) return;
+  next_ = now + (terminal_ ? kBarEvery : kLineEvery);
+  shown_ = true;
+  if (terminal_) {
+    DrawBar();
+  } else {
+    std::fprintf(out_, "%s: %d %%\n", step_.c_str(), static_cast<int>(100 * done_ / total_));
+  }
+}
+
+void Progress::DrawBar() const {
+  const int filled = static_cast<int>(kBarWidth * done_ / total_);
+  const std::string bar = std::string(filled, '#') + std::string(kBarWidth - filled, '.');
+  std::fprintf(out_, "\r%s [%s] %3d %%", step_.c_str(), bar.c_str(), static_cast<int>(100 * done_ / total_));
+  std::fflush(out_);
+}
+
+}  // namespace tarn::convert
