@@ -235,6 +235,12 @@ TEST(CausalLm, ActivationsAndSinusoid) {
   }
 }
 
+TEST(CausalLm, RowsThatInt8CannotSum) {
+  const Json config = With(SmallConfig(), "intermediate_size", 66052);
+  EXPECT_NO_THROW(BuiltGraph{config});
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph(config, Precision::kInt8); }, {"model.layers.0.mlp.down_proj.weight", "66052", "66051"}));
+}
+
 // The names that a checkpoint must have, for the config that uses most of them.
 TEST(CausalLm, WeightNames) {
   Json config = With(SmallConfig(), "num_layers", 1);

@@ -54,9 +54,10 @@ TEST(Safetensors, ConvertsHalfFormatsExactly) {
   EXPECT_EQ(FloatOfBf16(0xFF80), -std::numeric_limits<float>::infinity());
   EXPECT_TRUE(std::isnan(FloatOfBf16(0x7FC0)));
 
-  const Safetensors file = Parse(SafetensorsBytes({{"h", "F16", {2}, std::string("\x00\x3C\x00\xC5", 4)},
-                                                   {"odd", "F16", {1}, std::string("\x00\x3C", 2)},
-                                                   {"b", "BF16", {2}, std::string("\xC0\x3F\x80\xBF", 4)}}));
+  const std::string bytes = SafetensorsBytes({{"h", "F16", {2}, std::string("\x00\x3C\x00\xC5", 4)},
+                                              {"odd", "F16", {1}, std::string("\x00\x3C", 2)},
+                                              {"b", "BF16", {2}, std::string("\xC0\x3F\x80\xBF", 4)}});
+  const Safetensors file = Parse(bytes);
   float values[2];
   ReadAsF32(file.tensors.at("h"), 0, 2, values);
   EXPECT_EQ(values[1], -5.0f);

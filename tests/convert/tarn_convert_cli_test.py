@@ -121,7 +121,8 @@ class TarnConvert(unittest.TestCase):
 
     def test_precisions_of_later_versions(self):
         for quant in ("f16", "int4"):
-            self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--quant", quant), 1, quant, "not supported by this version")
+            done = self.run_tool(self.folder, "-o", self.out, "--quant", quant)
+            self.expect_failure(done, 1, quant, "not supported by this version")
 
     def test_errors_name_the_culprit(self):
         self.expect_failure(self.run_tool(self.root / "none", "-o", self.out), 1, "none", "no such file or folder")

@@ -1,7 +1,6 @@
 #include "tests/golden/golden_case.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "tools/convert/attention.h"

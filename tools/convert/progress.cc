@@ -1,12 +1,13 @@
 #include "tools/convert/progress.h"
 
+#include <cstddef>
 #include <utility>
 
 namespace tarn::convert {
 namespace {
 
 constexpr std::chrono::milliseconds kBarAfter(300), kBarEvery(100), kLineAfter(2000), kLineEvery(10000);
-constexpr int kBarWidth = 30;
+constexpr size_t kBarWidth = 30;
 
 }  // namespace
 
@@ -35,7 +36,7 @@ void Progress::Advance(uint64_t count) {
 }
 
 void Progress::DrawBar() const {
-  const int filled = static_cast<int>(kBarWidth * done_ / total_);
+  const size_t filled = kBarWidth * done_ / total_;
   const std::string bar = std::string(filled, '#') + std::string(kBarWidth - filled, '.');
   std::fprintf(out_, "\r%s [%s] %3d %%", step_.c_str(), bar.c_str(), static_cast<int>(100 * done_ / total_));
   std::fflush(out_);

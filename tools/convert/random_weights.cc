@@ -15,9 +15,9 @@ namespace {
 class NormalTable {
  public:
   NormalTable() {
-    for (int octave = 0; octave < kOctaves; ++octave) {
-      for (int cell = 0; cell < kCells; ++cell) {
-        knots_[octave * kCells + cell] = Knot(std::ldexp(1.0 + static_cast<double>(cell) / kCells, -octave - 1));
+    for (size_t octave = 0; octave < kOctaves; ++octave) {
+      for (size_t cell = 0; cell < kCells; ++cell) {
+        knots_[octave * kCells + cell] = Knot(std::ldexp(1.0 + static_cast<double>(cell) / kCells, -static_cast<int>(octave) - 1));
       }
     }
   }
@@ -25,7 +25,7 @@ class NormalTable {
   // A deviate in units of 2^-27 from 64 random bits: one of sign, then u.
   int64_t operator()(uint64_t bits) const {
     const uint64_t u = (bits << 1) | 1;  // 64 bits with a last bit set, so that the leading one exists
-    const int octave = std::min(__builtin_clzll(u), kOctaves - 1);
+    const size_t octave = std::min(static_cast<size_t>(__builtin_clzll(u)), kOctaves - 1);
     const uint64_t mantissa = u << octave;
     const size_t cell = (mantissa >> 57) & (kCells - 1);
     const int64_t rest = (int64_t{1} << 24) - static_cast<int64_t>((mantissa >> 33) & 0xFFFFFF);
@@ -37,8 +37,8 @@ class NormalTable {
   }
 
  private:
-  static constexpr int kOctaves = 60;
-  static constexpr int kCells = 64;
+  static constexpr size_t kOctaves = 60;
+  static constexpr size_t kCells = 64;
 
   // x with P(|N| > x) = u, by bisection.
   static int64_t Knot(double u) {
@@ -50,7 +50,7 @@ class NormalTable {
     return std::llround(std::ldexp(low, 27));
   }
 
-  std::array<int64_t, static_cast<size_t>(kOctaves) * kCells> knots_;
+  std::array<int64_t, kOctaves * kCells> knots_;
 };
 
 uint64_t SplitMix64(uint64_t state) {
