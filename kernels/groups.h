@@ -1,12 +1,12 @@
-// Who fills a table: one function per Highway source. Included after hwy/highway.h, by those sources and by kernels.cc.
+// Who fills a table: one function per Highway source. For those sources and kernels.cc.
 #ifndef TARN_KERNELS_GROUPS_H_
 #define TARN_KERNELS_GROUPS_H_
 
 #include <cstddef>
 #include <cstdint>
 
-#include "hwy/targets.h"
 #include "kernels/kernels.h"
+#include "kernels/targets.h"
 
 namespace tarn {
 
@@ -27,8 +27,8 @@ void FillSlotChunk(int64_t target, Kernels& table);
 void FillCache(int64_t target, Kernels& table);
 void FillDense(int64_t target, Kernels& table);
 
-// Where HWY_DISPATCH_TABLE(F) holds the version for `target`. Computed from a local ChosenTarget: Highway's own, which is global, stays
-// as the process has it.
+// Where HWY_DISPATCH_TABLE(F) holds the version for `target`. Computed from a local ChosenTarget: Highway's own, which is global,
+// stays as the process has it.
 inline size_t TargetIndex(int64_t target) {
   // The table has a single entry where a single target is compiled.
   if constexpr ((HWY_TARGETS & (HWY_TARGETS - 1)) == 0) return 0;

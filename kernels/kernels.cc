@@ -3,10 +3,8 @@
 
 #include <cstring>
 
-#include "kernels/targets.h"
-
-#include "hwy/highway.h"
 #include "kernels/groups.h"
+#include "kernels/targets.h"
 
 namespace tarn {
 namespace {

@@ -1,14 +1,20 @@
-// The instruction sets that the Highway sources of this folder are compiled for. Comes before every header of Highway.
+// The instruction sets that the Highway sources of this folder are compiled for. Comes before every other header of Highway.
 //
-// Each target costs compile time and size, so those that would run the same instructions as another are left out: our kernels use no
-// AES (NEON needs no more than NEON_WITHOUT_AES), no 16-bit floating point and no bit tricks (AVX3 = AVX-512 F, BW, DQ, VL serves its
-// successors), and the fixed-length variants of SVE differ only in code size.
+// Each target costs compile time and size, so those that would run the same instructions as another are left out: our kernels use
+// no AES (NEON needs no more than NEON_WITHOUT_AES), no 16-bit floating point and no bit tricks (AVX3 = AVX-512 F, BW, DQ, VL
+// serves its successors), and the fixed-length variants of SVE differ only in code size.
 #ifndef TARN_KERNELS_TARGETS_H_
 #define TARN_KERNELS_TARGETS_H_
+
+#ifdef HWY_TARGETS
+#error "kernels/targets.h must come before Highway's headers: each file would have targets of its own"
+#endif
 
 #ifndef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_AVX3_DL | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_NEON | HWY_NEON_BF16 | HWY_SVE_256 | HWY_SVE2_128)
 #endif
+
+#include "hwy/targets.h"
 
 #endif  // TARN_KERNELS_TARGETS_H_

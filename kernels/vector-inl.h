@@ -20,7 +20,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using DF = hn::ScalableTag<float>;
 using VF = hn::Vec<DF>;
 
-// y[i] = f(x[i]). Beyond the end of the row f sees zeros, and what it makes of them is dropped.
+// y[i] = f(x[i]). Beyond the end of the row f sees zeros, and what it makes of them is dropped. f captures scalars, not vectors,
+// which SVE does not allow; the compiler moves their Set() out of the loop.
 template <typename F>
 HWY_INLINE void Map(size_t n, const float* x, float* y, const F& f) {
   const DF d;
@@ -42,8 +43,7 @@ HWY_INLINE void Map2(size_t n, const float* a, const float* b, float* y, const F
 
 // x[i] *= factor.
 HWY_INLINE void Scale(size_t n, float factor, float* x) {
-  const VF f = hn::Set(DF(), factor);
-  Map(n, x, x, [f](DF, VF v) HWY_ATTR { return hn::Mul(v, f); });
+  Map(n, x, x, [factor](DF d, VF v) HWY_ATTR { return hn::Mul(v, hn::Set(d, factor)); });
 }
 
 // Four sums run side by side, so that an addition need not wait for the one before it.
@@ -100,8 +100,8 @@ HWY_INLINE float ExpRow(size_t n, float* p, float& top) {
   if (i < n) high = hn::Max(high, hn::LoadNOr(hn::Set(d, top), d, p + i, n - i));
   top = hn::ReduceMax(d, high);
   // -inf must not meet -inf: any finite number in its place gives exp(-inf) = 0.
-  const VF shift = hn::Set(d, top == -HUGE_VALF ? 0.0f : top);
-  Map(n, p, p, [shift](DF dd, VF x) HWY_ATTR { return hn::Exp(dd, hn::Sub(x, shift)); });
+  const float shift = top == -HUGE_VALF ? 0.0f : top;
+  Map(n, p, p, [shift](DF dd, VF x) HWY_ATTR { return hn::Exp(dd, hn::Sub(x, hn::Set(dd, shift))); });
   return Sum(n, p);
 }
 

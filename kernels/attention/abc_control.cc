@@ -93,8 +93,8 @@ HWY_INLINE VF Top(const Slots& s) {
   return top;
 }
 
-// Whether the factors of these slots stay below exp(kAbcLogLimit). With exp the log-sum-exp never falls, so the first token's gain is the
-// largest; with the sums that of the first token that left mass.
+// Whether the factors of these slots stay below exp(kAbcLogLimit). With exp the log-sum-exp never falls, so the first token's gain
+// is the largest; with the sums that of the first token that left mass.
 HWY_INLINE bool FactorsFit(const Slots& s) {
   const DF d;
   if (s.a.normalization == SlotNormalization::kFrozen) return true;
@@ -113,8 +113,8 @@ HWY_INLINE bool FactorsFit(const Slots& s) {
   return hn::AllFalse(d, hn::Gt(largest, limit));
 }
 
-// carry, gain and weight with top as the reference: exp(lse_t - r) = exp(lse_0 - r) + exp(top - r) sum_i weight_i for r = max(top, lse_0),
-// so that a token costs one exponential, and its logarithm is needed only at the end.
+// carry, gain and weight with top as the reference: exp(lse_t - r) = exp(lse_0 - r) + exp(top - r) sum_i weight_i for r = max(top,
+// lse_0), so that a token costs one exponential, and its logarithm is needed only at the end.
 HWY_INLINE void ChunkExp(const Slots& s, float* carry, float* gain, float* weight, float* bias) {
   const DF d;
   const VF top = Top(s);

@@ -1,5 +1,5 @@
-// Softmax over cached rows (MATH F3, 1.1), in tiles of rows with a running maximum: what was summed so far is scaled down when a larger
-// logit comes (Milakov, Gimelshein 2018).
+// Softmax over cached rows (MATH F3, 1.1), in tiles of rows with a running maximum: what was summed so far is scaled down when a
+// larger logit comes (Milakov, Gimelshein 2018).
 #include <algorithm>
 #include <cmath>
 

@@ -16,8 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tarn {
 namespace HWY_NAMESPACE {
 
-// C[m, n] = A[m, k] B[k, n], or C += A B. A is read element by element, so its strides are free (a transposed A costs nothing); B and C
-// are row-major. C overlaps neither A nor B. Each element is one sum over k, in order, whatever m and n are.
+// C[m, n] = A[m, k] B[k, n], or C += A B. A is read element by element, so its strides are free (a transposed A costs nothing); B
+// and C are row-major. C overlaps neither A nor B. Each element is one sum over k, in order, whatever m and n are.
 struct GemmArgs {
   size_t m, n, k;
   const float* a;
@@ -131,8 +131,8 @@ HWY_INLINE void Gemm(const GemmArgs& g) {
 // Rows that the two products below take at a time: elements right of the diagonal are made or read only inside a block.
 constexpr size_t kTriangleRows = 16;
 
-// C = tril(A B): C[i, j] for j <= i, and 0 above, for the columns j < min(m, i rounded up to kTriangleRows). Those right of them stay
-// as they are: GemmOfTriangle does not read them.
+// C = tril(A B): C[i, j] for j <= i, and 0 above, for the columns j < min(m, i rounded up to kTriangleRows). Those right of them
+// stay as they are: GemmOfTriangle does not read them.
 HWY_INLINE void GemmToTriangle(const GemmArgs& g) {
   for (size_t i = 0; i < g.m; i += kTriangleRows) {
     const size_t rows = g.m - i < kTriangleRows ? g.m - i : kTriangleRows;

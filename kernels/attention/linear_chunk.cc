@@ -74,8 +74,9 @@ HWY_INLINE void ReadChunk(const LinearChunkArgs& a, const LinearScratch& s, size
 // S = exp(c_C) S + phi_k^T (left o V), z likewise; `left` is the last row.
 HWY_INLINE void MoveState(const LinearChunkArgs& a, const LinearScratch& s) {
   for (size_t j = 0; j < a.tokens; ++j) {
-    const VF left = hn::Set(DF(), s.left[j]);
-    Map(a.value_dim, a.v + j * a.v_stride, s.written + j * a.value_dim, [left](DF, VF v) HWY_ATTR { return hn::Mul(left, v); });
+    const float left = s.left[j];
+    Map(a.value_dim, a.v + j * a.v_stride, s.written + j * a.value_dim,
+        [left](DF d, VF v) HWY_ATTR { return hn::Mul(hn::Set(d, left), v); });
   }
   const float carry = s.carry[a.tokens - 1];
   if (a.log_decay != nullptr) Scale(a.features * a.value_dim, carry, a.state);
@@ -109,9 +110,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tarn {
-size_t LinearChunkScratch(size_t tokens, size_t features, size_t value_dim) {
-  return tokens * (features + tokens + value_dim + 3);
-}
+size_t LinearChunkScratch(size_t tokens, size_t features, size_t value_dim) { return tokens * (features + tokens + value_dim + 3); }
 
 HWY_EXPORT(FillLinearChunk);
 void FillLinearChunk(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillLinearChunk)[TargetIndex(target)](table); }

@@ -15,13 +15,12 @@ namespace tarn {
 namespace HWY_NAMESPACE {
 
 void LinearStep(const LinearStepArgs& a) {
-  RankOneUpdateAndRead({a.features, a.value_dim, a.queries, &a.decay, 0, a.decay != 1.0f, a.phi_k, a.v, a.write, a.phi_q, a.state,
-                        a.o});
+  RankOneUpdateAndRead(
+      {a.features, a.value_dim, a.queries, &a.decay, 0, a.decay != 1.0f, a.phi_k, a.v, a.write, a.phi_q, a.state, a.o});
   if (a.den_mode != DenMode::kNone) {
-    const VF decay = hn::Set(DF(), a.decay);
-    const VF write = hn::Set(DF(), a.write);
+    const float decay = a.decay, write = a.write;
     Map2(a.features, a.norm, a.phi_k, a.norm,
-         [decay, write](DF, VF z, VF k) HWY_ATTR { return hn::MulAdd(write, k, hn::Mul(decay, z)); });
+         [decay, write](DF d, VF z, VF k) HWY_ATTR { return hn::MulAdd(hn::Set(d, write), k, hn::Mul(hn::Set(d, decay), z)); });
   }
   for (size_t g = 0; g < a.queries; ++g) {
     float factor = a.scale;

@@ -1,5 +1,5 @@
-// One pass over a state: write a rank-one term, and read what is then there. The decode step of the linear state, and the value half of
-// the step of slot memory.
+// One pass over a state: write a rank-one term, and read what is then there. The decode step of the linear state, and the value
+// half of the step of slot memory.
 #if defined(TARN_KERNELS_ATTENTION_RANK_ONE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TARN_KERNELS_ATTENTION_RANK_ONE_INL_H_
 #undef TARN_KERNELS_ATTENTION_RANK_ONE_INL_H_
@@ -50,8 +50,8 @@ HWY_INLINE void RankOneCell(float* HWY_RESTRICT cell, size_t count, VF decay, VF
   if constexpr (kQueries > 1) o1 = hn::MulAdd(read1, s, o1);
 }
 
-// All rows of kVectors (1 or 4) vectors of columns, for the queries g and g + 1; v and o stay in registers. Only the last vector of a
-// row is masked, and then it has `count` columns.
+// All rows of kVectors (1 or 4) vectors of columns, for the queries g and g + 1; v and o stay in registers. Only the last vector of
+// a row is masked, and then it has `count` columns.
 template <Pass kPass, size_t kQueries, size_t kVectors, bool kMasked>
 HWY_INLINE void RankOneTile(const RankOneArgs& a, size_t g, size_t col, size_t count) {
   const DF d;

@@ -1,5 +1,5 @@
-// The decode step of slot memory (MATH F2; ABC eq. 4-5). Two passes, with the softmax over slots between them: K~ is kept transposed, so
-// that the logits of a vector of slots grow together.
+// The decode step of slot memory (MATH F2; ABC eq. 4-5). Two passes, with the softmax over slots between them: K~ is kept
+// transposed, so that the logits of a vector of slots grow together.
 #include <cmath>
 
 #include "kernels/targets.h"
@@ -35,8 +35,8 @@ HWY_INLINE void KeyCell(float* HWY_RESTRICT cell, size_t count, VF decay, VF wri
 
 HWY_INLINE VF Logit(VF even, VF odd, float scale, VF bias) { return hn::MulAdd(hn::Add(even, odd), hn::Set(DF(), scale), bias); }
 
-// kVectors (1 or 2) vectors of slots from `slot` on, for the queries g and g + 1; controls and logits stay in registers. Even and odd
-// rows have sums of their own, so that an addition need not wait for the one before it.
+// kVectors (1 or 2) vectors of slots from `slot` on, for the queries g and g + 1; controls and logits stay in registers. Even and
+// odd rows have sums of their own, so that an addition need not wait for the one before it.
 template <bool kUpdate, size_t kQueries, size_t kVectors, bool kMasked>
 HWY_INLINE void KeyTile(const SlotStepArgs& a, size_t g, size_t slot, size_t count) {
   const DF d;

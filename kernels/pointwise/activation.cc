@@ -13,8 +13,8 @@ namespace tarn {
 namespace HWY_NAMESPACE {
 
 // exp(-a^2/2) to f32's precision. a^2 rounded to f32 would cost up to a^2/4 ulp of the result, so a is cut into a head whose square
-// is exact and the rest (as W. J. Cody does for erfc, Math. Comp. 23, 1969): a^2 = head^2 + (a - head)(a + head). For a <= 15 the rest
-// is below 0.11, and six terms of the series of exp leave 3e-9.
+// is exact and the rest (as W. J. Cody does for erfc, Math. Comp. 23, 1969): a^2 = head^2 + (a - head)(a + head). For a <= 15 the
+// rest is below 0.11, and six terms of the series of exp leave 3e-9.
 HWY_INLINE VF ExpOfHalfSquare(DF d, VF a) {
   const hn::RebindToUnsigned<DF> du;
   const VF head = hn::BitCast(d, hn::And(hn::BitCast(du, a), hn::Set(du, 0xFFFFF000u)));
@@ -29,8 +29,8 @@ HWY_INLINE VF ExpOfHalfSquare(DF d, VF a) {
 }
 
 // Phi(-a) for a >= 0. Phi(-a) exp(a^2/2) (1 + a) is a smooth function of t = (a - 4)/(a + 4), after Shepherd and Laframboise,
-// "Chebyshev approximation of (1 + 2x) exp(x^2) erfc(x)", Math. Comp. 36 (1981). The coefficients are a least-maximum fit of degree 9 on
-// 0 <= a <= 15 to f64 values, relative error 5.8e-8 after rounding them to f32; beyond 15 the result is below f32's range.
+// "Chebyshev approximation of (1 + 2x) exp(x^2) erfc(x)", Math. Comp. 36 (1981). The coefficients are a least-maximum fit of degree
+// 9 on 0 <= a <= 15 to f64 values, relative error 5.8e-8 after rounding them to f32; beyond 15 the result is below f32's range.
 HWY_INLINE VF NormalTail(DF d, VF a) {
   a = hn::Min(a, hn::Set(d, 15.0f));
   const VF t = hn::Div(hn::Sub(a, hn::Set(d, 4.0f)), hn::Add(a, hn::Set(d, 4.0f)));

@@ -13,8 +13,7 @@ namespace tarn {
 namespace HWY_NAMESPACE {
 
 void ScaleF32(size_t n, const float* x, float scale, float* y) {
-  const VF s = hn::Set(DF(), scale);
-  Map(n, x, y, [s](DF, VF v) HWY_ATTR { return hn::Mul(v, s); });
+  Map(n, x, y, [scale](DF d, VF v) HWY_ATTR { return hn::Mul(v, hn::Set(d, scale)); });
 }
 
 void ScaleF16(size_t n, const uint16_t* x, float scale, float* y) {

@@ -64,8 +64,8 @@ void LayerNorm(size_t rows, size_t n, const float* x, size_t x_stride, const flo
 void RmsNorm(size_t rows, size_t n, const float* x, size_t x_stride, const float* weight, float eps, float* y, size_t y_stride) {
   for (size_t r = 0; r < rows; ++r, x += x_stride, y += y_stride) {
     const float mean_square = Dot(n, x, x) / static_cast<float>(n);
-    const VF scale = hn::Set(DF(), 1.0f / std::sqrt(mean_square + eps));
-    Map2(n, x, weight, y, [scale](DF, VF v, VF w) HWY_ATTR { return hn::Mul(hn::Mul(v, scale), w); });
+    const float scale = 1.0f / std::sqrt(mean_square + eps);
+    Map2(n, x, weight, y, [scale](DF d, VF v, VF w) HWY_ATTR { return hn::Mul(hn::Mul(v, hn::Set(d, scale)), w); });
   }
 }
 
@@ -73,8 +73,8 @@ void L2Normalize(size_t rows, size_t n, const float* x, size_t x_stride, float s
   for (size_t r = 0; r < rows; ++r, x += x_stride, y += n) {
     const float squares = Dot(n, x, x);
     const float norm = inside ? std::sqrt(squares + eps) : std::sqrt(squares) + eps;
-    const VF factor = hn::Set(DF(), scale / norm);
-    Map(n, x, y, [factor](DF, VF v) HWY_ATTR { return hn::Mul(v, factor); });
+    const float factor = scale / norm;
+    Map(n, x, y, [factor](DF d, VF v) HWY_ATTR { return hn::Mul(v, hn::Set(d, factor)); });
   }
 }
 

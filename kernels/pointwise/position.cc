@@ -18,8 +18,8 @@ namespace HWY_NAMESPACE {
 using DD = hn::ScalableTag<double>;
 using VD = hn::Vec<DD>;
 
-// angle - 2 pi n with n = round(angle / 2 pi): Cody and Waite's subtraction of 2 pi in two parts. The first difference is exact up to
-// one rounding of a number near pi, because the product is not rounded; the second part is 2^-52 of the first, so below 2^40 the
+// angle - 2 pi n with n = round(angle / 2 pi): Cody and Waite's subtraction of 2 pi in two parts. The first difference is exact up
+// to one rounding of a number near pi, because the product is not rounded; the second part is 2^-52 of the first, so below 2^40 the
 // result is off by less than 1e-15.
 HWY_INLINE VD ReduceAngle(DD d, VD angle) {
   const VD turns = hn::Round(hn::Mul(angle, hn::Set(d, 0.15915494309189533577)));

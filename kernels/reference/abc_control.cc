@@ -13,10 +13,10 @@ double Logit(const AbcControlArgs& a, size_t token, size_t slot) {
   return std::fmin(std::fmax(s, static_cast<double>(a.clamp_min)), static_cast<double>(a.clamp_max));
 }
 
-// alpha of relu and sigmoid.
+// alpha of relu and sigmoid. Rounded to f32, as its sum is kept: a sigmoid below f32's range leaves no mass.
 double Control(const AbcControlArgs& a, size_t token, size_t slot) {
   const double s = Logit(a, token, slot);
-  return a.activation == SlotActivation::kRelu ? std::fmax(s, 0.0) : Sigmoid(s);
+  return static_cast<double>(static_cast<float>(a.activation == SlotActivation::kRelu ? std::fmax(s, 0.0) : Sigmoid(s)));
 }
 
 double Bias(const AbcControlArgs& a, double mass) { return a.mask_empty && !(mass > 0.0) ? -HUGE_VAL : 0.0; }

@@ -18,8 +18,9 @@ void DenseF32(size_t rows, size_t in, size_t out, const float* x, size_t x_strid
   }
 }
 
-// The rule of XNNPACK (src/xnnpack/quantization.h, xnn_f32_qd8_asymmetric_quantization_params), so that a model loses the same on both
-// sides of the dense seam: the range always contains 0, and the zero point is rounded from the end of the range where that errs less.
+// The rule of XNNPACK (src/xnnpack/quantization.h, xnn_f32_qd8_asymmetric_quantization_params), so that a model loses the same on
+// both sides of the dense seam: the range always contains 0, and the zero point is rounded from the end of the range where that
+// errs less.
 Qd8 ChooseQd8(float low, float high) {
   const float bottom = std::min(low, 0.0f);
   const float top = std::max(high, 0.0f);

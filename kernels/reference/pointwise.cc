@@ -68,9 +68,8 @@ void Gelu(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size
 
 // v (1 + tanh(sqrt(2/pi) (v + 0.044715 v^3)))/2 (ibid.). (1 + tanh u)/2 = sigmoid(2u) keeps the digits that 1 + tanh loses near -1.
 void GeluTanh(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride) {
-  Map(rows, n, x, x_stride, y, y_stride, [](double v) {
-    return v * Sigmoid(2.0 * 0.79788456080286535588 * (v + 0.044715 * v * v * v));
-  });
+  Map(rows, n, x, x_stride, y, y_stride,
+      [](double v) { return v * Sigmoid(2.0 * 0.79788456080286535588 * (v + 0.044715 * v * v * v)); });
 }
 
 // SwiGLU's product (Shazeer 2020): silu(gate) * up.

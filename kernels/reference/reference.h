@@ -1,5 +1,5 @@
-// The scalar oracle, kernel by kernel. Contracts, shapes and units are those of kernels/kernels.h; here stands what the comments there
-// leave to the code: the equation as a loop. Sums run in f64 and are rounded to f32 once, where they are stored.
+// The scalar oracle, kernel by kernel. Contracts, shapes and units are those of kernels/kernels.h; here stands what the comments
+// there leave to the code: the equation as a loop. Sums run in f64 and are rounded to f32 once, where they are stored.
 #ifndef TARN_KERNELS_REFERENCE_REFERENCE_H_
 #define TARN_KERNELS_REFERENCE_REFERENCE_H_
 
@@ -59,9 +59,9 @@ void DenseQd8Qc8w(size_t in, size_t out, const int8_t* q, float scale, int32_t z
 // The quantization of a row whose elements lie in [low, high]. One definition for every table: an activation that falls between two
 // integers is rounded by these numbers, so a last-bit difference here would be a whole step there.
 struct Qd8 {
-  float scale;      // > 0
-  float inverse;    // elements are multiplied by this
-  int32_t zero;     // zero point, in [-128, 127]
+  float scale;    // > 0
+  float inverse;  // elements are multiplied by this
+  int32_t zero;   // zero point, in [-128, 127]
 };
 Qd8 ChooseQd8(float low, float high);
 

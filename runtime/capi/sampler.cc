@@ -17,7 +17,7 @@ Status CreateSampler(uint32_t vocab_size, const tarn_sampler_config* user, tarn_
   TARN_RETURN_IF_ERROR(CheckAllocator(config.allocator));
   const SamplerConfig chain{config.temperature,    config.top_k,         config.top_p, config.min_p,
                             config.repeat_penalty, config.repeat_last_n, config.seed};
-  TARN_ASSIGN_OR_RETURN(Sampler* created, Sampler::Create(vocab_size, chain, AllocatorFrom(config.allocator)));
+  TARN_ASSIGN_OR_RETURN(Sampler * created, Sampler::Create(vocab_size, chain, AllocatorFrom(config.allocator)));
   *sampler = reinterpret_cast<tarn_sampler*>(created);
   return Ok();
 }
@@ -32,8 +32,7 @@ Status SampleToken(tarn_sampler* sampler, const float* logits, int32_t* token) {
 }  // namespace
 }  // namespace tarn
 
-tarn_status tarn_sampler_create(uint32_t vocab_size, const tarn_sampler_config* config, tarn_sampler** sampler,
-                                tarn_error* error) {
+tarn_status tarn_sampler_create(uint32_t vocab_size, const tarn_sampler_config* config, tarn_sampler** sampler, tarn_error* error) {
   return tarn::Report(tarn::CreateSampler(vocab_size, config, sampler), error);
 }
 

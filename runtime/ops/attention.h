@@ -42,10 +42,11 @@ struct HeadSlices {
   HeadSlices(const RunContext& context, const Heads& heads, size_t sequence, size_t kv_head);
 };
 
-// f(sequence, kv_head, thread) for every task.
+// f(sequence, kv_head, thread) for every task. `cost`: multiply-adds of one query head for one token, about.
 template <typename F>
-void ForEachHead(const RunContext& context, const Heads& heads, const F& f) {
-  context.threads->ParallelFor(context.batch * heads.kv_heads(), [&](size_t task, size_t thread) {
+void ForEachHead(const RunContext& context, const Heads& heads, uint64_t cost, const F& f) {
+  const uint64_t all = cost * heads.heads() * context.batch * context.tokens;
+  context.threads->ParallelFor(context.batch * heads.kv_heads(), all, [&](size_t task, size_t thread) {
     f(task / heads.kv_heads(), task % heads.kv_heads(), thread);
   });
 }

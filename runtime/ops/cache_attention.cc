@@ -32,7 +32,8 @@ class CacheAttentionOp final : public Op {
   }
 
   Status Run(const RunContext& context) override {
-    ForEachHead(context, heads_, [&](size_t sequence, size_t kv_head, size_t thread) {
+    const uint64_t cost = (context.tokens_seen + context.tokens) * (heads_.key_dim() + heads_.value_dim());
+    ForEachHead(context, heads_, cost, [&](size_t sequence, size_t kv_head, size_t thread) {
       const HeadSlices at(context, heads_, sequence, kv_head);
       const size_t d = heads_.key_dim();
       const size_t dv = heads_.value_dim();

@@ -37,17 +37,20 @@ class FullyConnectedOp final : public Op {
     spec.y_stride = outputs;
     spec.max_rows = context.limits().MaxRows(time_);
     spec.kernels = &context.kernels();
+    weights_ = uint64_t{inputs} * outputs;
     context.RequestDense(spec);
     return Ok();
   }
 
   Status Run(const RunContext& context) override {
-    return context.dense_backend->run(context.dense, context.rows(time_), context.inputs[0].f32(), context.outputs[0].f32(),
-                                      context.scratch, context.threads->handle());
+    const size_t rows = context.rows(time_);
+    return context.dense_backend->run(context.dense, rows, context.inputs[0].f32(), context.outputs[0].f32(), context.scratch,
+                                      context.threads->For(rows * weights_));
   }
 
  private:
   format::Time time_;
+  uint64_t weights_;
 };
 
 }  // namespace

@@ -50,7 +50,8 @@ class LinearStateOp final : public Op {
   }
 
   Status Run(const RunContext& context) override {
-    ForEachHead(context, heads_, [&](size_t sequence, size_t kv_head, size_t thread) {
+    const uint64_t cost = 2 * features_ * heads_.value_dim();
+    ForEachHead(context, heads_, cost, [&](size_t sequence, size_t kv_head, size_t thread) {
       ScratchFloats scratch(reinterpret_cast<float*>(context.scratch) + thread * scratch_floats_);
       RunHead(context, sequence, kv_head, scratch);
     });

@@ -39,7 +39,8 @@ class SlotMemoryOp final : public Op {
   }
 
   Status Run(const RunContext& context) override {
-    ForEachHead(context, heads_, [&](size_t sequence, size_t kv_head, size_t thread) {
+    const uint64_t cost = 2 * slots_ * (heads_.key_dim() + heads_.value_dim());
+    ForEachHead(context, heads_, cost, [&](size_t sequence, size_t kv_head, size_t thread) {
       const Task task(*this, context, sequence, kv_head);
       float* scratch = reinterpret_cast<float*>(context.scratch) + thread * scratch_floats_;
       if (context.tokens > 1 && RunChunk(context, task, ScratchFloats(scratch))) return;

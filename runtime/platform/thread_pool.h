@@ -32,12 +32,14 @@ class ThreadPool {
   static Result<ThreadPool> Create(uint32_t threads);
 
   uint32_t threads() const { return threads_; }
-  pthreadpool* handle() const { return pool_; }  // nullptr with one thread
 
-  // f(index, thread) for every index below count; thread < threads().
+  // The pool for work of about `cost` multiply-adds; nullptr (the caller's thread alone) where that is too little to share.
+  pthreadpool* For(uint64_t cost) const { return cost < kLeastSharedCost ? nullptr : pool_; }
+
+  // f(index, thread) for every index below count; thread < threads(). `cost`: of all of them together.
   template <typename F>
-  void ParallelFor(size_t count, const F& f) const {
-    if (pool_ == nullptr) {
+  void ParallelFor(size_t count, uint64_t cost, const F& f) const {
+    if (For(cost) == nullptr) {
       for (size_t i = 0; i < count; ++i) f(i, size_t{0});
       return;
     }
@@ -46,6 +48,10 @@ class ThreadPool {
   }
 
  private:
+  // Handing work to another thread and waiting for it takes some microseconds, and far more when other programs keep the cores busy. Below this
+  // (about 10 us on one core) sharing loses.
+  static constexpr uint64_t kLeastSharedCost = uint64_t{1} << 19;
+
   void Run(size_t count, void* context, void (*task)(void* context, size_t thread, size_t index)) const;
 
   pthreadpool* pool_ = nullptr;

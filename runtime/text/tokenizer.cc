@@ -8,9 +8,7 @@ namespace {
 
 constexpr uint32_t kByteTokens = 256;
 
-Status NoTokenizer() {
-  return Error(TARN_UNSUPPORTED, "the model has no tokenizer: it takes and gives token ids only");
-}
+Status NoTokenizer() { return Error(TARN_UNSUPPORTED, "the model has no tokenizer: it takes and gives token ids only"); }
 
 }  // namespace
 

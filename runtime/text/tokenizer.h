@@ -22,7 +22,8 @@ enum class TokenizerKind : uint8_t {
 Status Tokenize(TokenizerKind kind, Span<const char> text, Span<int32_t> tokens, size_t* count);
 
 // Writes the text that `token` completes to `text` and sets `*text_bytes`; MaxPieceBytes() are always enough.
-// Errors: TARN_UNSUPPORTED, TARN_INVALID_ARGUMENT (token or state out of range), TARN_BUFFER_TOO_SMALL. The state is then unchanged.
+// Errors: TARN_UNSUPPORTED, TARN_INVALID_ARGUMENT (token or state out of range), TARN_BUFFER_TOO_SMALL. The state is then
+// unchanged.
 Status Decode(TokenizerKind kind, uint32_t vocab_size, Utf8State* state, int32_t token, Span<char> text, size_t* text_bytes);
 
 // Most bytes that one Decode() or one Utf8Finish() writes.

@@ -5,8 +5,8 @@ import math
 import pathlib
 import random
 
-import reference_lm
 import tensor_files
+from lm_config import tensor_shapes
 from tensor_files import Tensor
 
 
@@ -15,7 +15,7 @@ def random_tensors(config, seed, dtypes=("F32",)):
     them has to be in its place for the logits to come out right. `dtypes` take turns."""
     generator = random.Random(seed)
     tensors = {}
-    for i, (name, shape) in enumerate(reference_lm.tensor_shapes(config).items()):
+    for i, (name, shape) in enumerate(tensor_shapes(config).items()):
         mean, deviation = 0.0, 1 / math.sqrt(shape[-1])  # linear layers: N(0, 1 / fan_in)
         if "norm." in name:
             mean, deviation = (1.0, 0.2) if name.endswith("weight") else (0.0, 0.2)

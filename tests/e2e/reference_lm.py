@@ -6,10 +6,15 @@ formed as the equations have them, float64 has the range for it.
 
     model = CausalLm(config, tensors)      # the dict of config.json; name -> Tensor
     logits = model.step(token)             # list of vocab_size floats; model.reset() begins a new sequence
+
+With int8=True dense layers and embeddings are those of an int8 model: weights rounded per output row, activations per token.
 """
 
+import array
 import math
 from operator import mul
+
+from lm_config import complete, tensor_shapes
 # ---- Vectors are lists, matrices lists of rows ----------------------------------------------------------------------
 
 
@@ -57,92 +62,41 @@ def softmax(logits):
     return [w / total for w in weights]
 
 
-# ---- config.json ----------------------------------------------------------------------------------------------------
-
-DEFAULTS = dict(
-    task="causal_lm", norm_position="pre", final_norm=True, embedding_norm=False, attention_bias=False, mlp_bias=False,
-    lm_head_bias=False, position_embedding="none", first_position=0, scale_embeddings=False, tie_word_embeddings=True, rope_theta=10000.0)
-ATTENTION_DEFAULTS = dict(
-    rfa=dict(gate="none", normalize_qk=True, norm_eps=1e-3, norm_eps_mode="outside", den_mode="clamp_min", scale=1.0),
-    abc_mlp=dict(activation="exp", normalization="renorm", logit_clamp=None, mask_empty=False, control_sharing="layer"),
-    softmax=dict())
-
-
-def complete(config):
-    """The config with every default filled in, and `attention` as a list."""
-    c = {**DEFAULTS, **config}
-    c.setdefault("num_kv_heads", c["num_heads"])
-    c.setdefault("head_dim", c["hidden_size"] // c["num_heads"])
-    c.setdefault("value_head_dim", c["head_dim"])
-    attention = c["attention"] if isinstance(c["attention"], list) else [c["attention"]] * c["num_layers"]
-    assert len(attention) == c["num_layers"]
-    c["attention"] = [{"scale": c["head_dim"] ** -0.5, **ATTENTION_DEFAULTS[a["system"]], **a} for a in attention]
-    for a in c["attention"]:
-        if a["system"] == "rfa":
-            a.setdefault("den_eps", 1e-3 if a["gate"] == "forget" else 1e-2)
-    return c
-
-
-def tensor_shapes(config):
-    """name -> shape of every tensor that a checkpoint of this config has, no more and no fewer."""
-    c = complete(config)
-    E, V, inner = c["hidden_size"], c["vocab_size"], c["intermediate_size"]
-    H, Hkv, d, dv = c["num_heads"], c["num_kv_heads"], c["head_dim"], c["value_head_dim"]
-    shapes = {}
-
-    def linear(name, rows, columns, bias):
-        shapes[name + ".weight"] = (rows, columns)
-        if bias:
-            shapes[name + ".bias"] = (rows,)
-
-    def norm(name):
-        shapes[name + ".weight"] = (E,)
-        if c["norm"] == "layernorm":
-            shapes[name + ".bias"] = (E,)
-
-    shapes["model.embeddings.weight"] = (V, E)
-    if c["position_embedding"] == "learned":
-        shapes["model.position_embeddings.weight"] = (c["max_positions"], E)
-    if c["embedding_norm"]:
-        norm("model.embedding_norm")
-    for i, a in enumerate(c["attention"]):
-        layer = f"model.layers.{i}."
-        norm(layer + "attn_norm")
-        norm(layer + "mlp_norm")
-        for name, rows in ("q_proj", H * d), ("k_proj", Hkv * d), ("v_proj", Hkv * dv):
-            linear(layer + "attn." + name, rows, E, c["attention_bias"])
-        linear(layer + "attn.o_proj", E, H * dv, c["attention_bias"])
-        if a["system"] == "rfa":
-            shapes[layer + "attn.random_matrix"] = (Hkv, a["num_features"], d)
-            shapes[layer + "attn.sigma"] = (Hkv, d)
-            if a["gate"] == "forget":
-                linear(layer + "attn.g_proj", Hkv, E, True)
-        if a["system"] == "abc_mlp":
-            owner = "model." if a["control_sharing"] == "model" else layer + "attn."
-            linear(owner + "control_proj", Hkv * a["num_slots"], E, False)
-        for name in ("gate_proj", "up_proj") if c["hidden_act"] == "swiglu" else ("up_proj",):
-            linear(layer + "mlp." + name, inner, E, c["mlp_bias"])
-        linear(layer + "mlp.down_proj", E, inner, c["mlp_bias"])
-    if c["final_norm"]:
-        norm("model.norm")
-    if not c["tie_word_embeddings"]:
-        shapes["lm_head.weight"] = (V, E)
-    if c["lm_head_bias"]:
-        shapes["lm_head.bias"] = (V,)
-    return shapes
-
-
 # ---- Layers ---------------------------------------------------------------------------------------------------------
 
 
-class Linear:
-    """y = x W^T + b, W [out, in]"""
+def rounded_weights(row):
+    """Symmetric int8, one scale for the row, in the float32 of the converter (its ties decide), back as numbers."""
 
-    def __init__(self, weights, name):
-        self.weight = weights.matrix(name + ".weight")
-        self.bias = weights.vector(name + ".bias")
+    def f32(x):
+        return array.array("f", [x])[0]
+
+    largest = max(map(abs, row))
+    scale = f32(largest / 127) if largest else 1.0
+    return [scale * max(-127, min(127, round(f32(w / scale)))) for w in row]
+
+
+def rounded_activations(x):
+    """Asymmetric int8, one scale and one zero point for the token; 0 stays 0."""
+    lo, hi = min(0.0, *x), max(0.0, *x)
+    if lo == hi:
+        return x
+    scale = (hi - lo) / 255
+    zero = max(-128, min(127, round(-128 - lo / scale)))
+    return [scale * (max(-128, min(127, round(a / scale) + zero)) - zero) for a in x]
+
+
+class Linear:
+    """y = x W^T + b, W [out, in]; of a part of the rows if `rows` says so."""
+
+    def __init__(self, weights, name, rows=slice(None), weight_name=None):
+        self.weight = weights.rounded_matrix(weight_name or name + ".weight")[rows]
+        self.bias = (weights.vector(name + ".bias") or [])[rows]
+        self.int8 = weights.int8
 
     def __call__(self, x):
+        if self.int8:
+            x = rounded_activations(x)
         y = [dot(row, x) for row in self.weight]
         return add(y, self.bias) if self.bias else y
 
@@ -195,8 +149,7 @@ class Rfa:
         D = a["num_features"]
         rows = weights.matrix(layer + "random_matrix")[head * D : (head + 1) * D]
         self.projection = [list(map(mul, sigma, row)) for row in rows]  # eq. 8: w = sigma * w~
-        self.gate = Linear(weights, layer + "g_proj") if a["gate"] == "forget" else None
-        self.head = head
+        self.gate = Linear(weights, layer + "g_proj", slice(head, head + 1)) if a["gate"] == "forget" else None
         self.rows = 2 * D if a["feature_map"] == "gaussian" else D
         self.reset()
 
@@ -216,7 +169,7 @@ class Rfa:
     def write(self, x, k, v):
         phi = self.features(k)
         if self.gate:  # S <- g S + (1 - g) phi(k) x v, z alike
-            g = sigmoid(dot(self.gate.weight[self.head], x) + self.gate.bias[self.head])
+            g = sigmoid(self.gate(x)[0])
             self.S, self.z, phi = [scaled(g, row) for row in self.S], scaled(g, self.z), scaled(1 - g, phi)
         add_outer(self.S, phi, v)
         self.z = add(self.z, phi)
@@ -237,7 +190,7 @@ class AbcMlp:
     def __init__(self, c, a, weights, layer, head):
         self.a, self.d, self.dv, n = a, c["head_dim"], c["value_head_dim"], a["num_slots"]
         owner = "model." if a["control_sharing"] == "model" else layer
-        self.control = weights.matrix(owner + "control_proj.weight")[head * n : (head + 1) * n]
+        self.control = Linear(weights, owner + "control_proj", slice(head * n, (head + 1) * n))
         self.reset()
 
     def reset(self):
@@ -247,7 +200,7 @@ class AbcMlp:
     def write(self, x, k, v):
         lo, hi = self.a["logit_clamp"] or (-math.inf, math.inf)
         activation = {"exp": math.exp, "relu": ACTIVATIONS["relu"], "sigmoid": sigmoid}[self.a["activation"]]
-        alpha = [activation(min(max(dot(row, x), lo), hi)) for row in self.control]
+        alpha = [activation(min(max(logit, lo), hi)) for logit in self.control(x)]
         self.z = add(self.z, alpha)
         if self.a["normalization"] == "frozen":
             alpha = [a / z if z > 0 else 0.0 for a, z in zip(alpha, self.z)]
@@ -317,11 +270,12 @@ class Attention:
 class Weights:
     """Hands out the tensors of a checkpoint: all of them have to be there, and no others."""
 
-    def __init__(self, config, tensors):
+    def __init__(self, config, tensors, int8):
         found = {name: tensor.shape for name, tensor in tensors.items()}
-        if found != tensor_shapes(config):
-            raise ValueError(f"tensors that differ: {set(found.items()) ^ set(tensor_shapes(config).items())}")
-        self.tensors = tensors
+        wanted = tensor_shapes(config)
+        if found != wanted:
+            raise ValueError(f"tensors that differ: {set(found.items()) ^ set(wanted.items())}")
+        self.tensors, self.int8 = tensors, int8
 
     def vector(self, name):  # None if the model has no such tensor
         return list(self.tensors[name].values) if name in self.tensors else None
@@ -330,12 +284,16 @@ class Weights:
         tensor = self.tensors[name]
         return split(list(tensor.values), len(tensor.values) // tensor.shape[-1])
 
+    def rounded_matrix(self, name):
+        rows = self.matrix(name)
+        return [rounded_weights(row) for row in rows] if self.int8 else rows
+
 
 class CausalLm:
-    def __init__(self, config, tensors):
+    def __init__(self, config, tensors, int8=False):
         self.c = c = complete(config)
-        weights = Weights(config, tensors)
-        self.embeddings = weights.matrix("model.embeddings.weight")
+        weights = Weights(config, tensors, int8)
+        self.embeddings = weights.rounded_matrix("model.embeddings.weight")
         if c["position_embedding"] == "learned":
             self.positions = weights.matrix("model.position_embeddings.weight")
         self.embedding_norm = Norm(c, weights, "model.embedding_norm") if c["embedding_norm"] else None
@@ -348,8 +306,7 @@ class CausalLm:
             self.blocks.append((Norm(c, weights, layer + "attn_norm"), self.attention[-1]))
             self.blocks.append((Norm(c, weights, layer + "mlp_norm"), lambda x, position, mlp=mlp: mlp(x)))
         self.norm = Norm(c, weights, "model.norm") if c["final_norm"] else None
-        self.head = self.embeddings if c["tie_word_embeddings"] else weights.matrix("lm_head.weight")
-        self.head_bias = weights.vector("lm_head.bias")
+        self.head = Linear(weights, "lm_head", weight_name="model.embeddings.weight" if c["tie_word_embeddings"] else None)
         self.reset()
 
     def reset(self):
@@ -378,5 +335,4 @@ class CausalLm:
         if self.norm:
             x = self.norm(x)
         self.position += 1
-        logits = [dot(row, x) for row in self.head]
-        return add(logits, self.head_bias) if self.head_bias else logits
+        return self.head(x)

@@ -101,8 +101,12 @@ TEST(SamplerTest, EveryTokenIsThatOfTheChain) {
   const float kPenalty[] = {1.0f, 1.3f, 0.7f};
   for (int round = 0; round < 400; ++round) {
     const size_t vocab_size = 1 + random.Next() % 300;
-    const SamplerConfig config = {kTemperature[random.Next() % 3], kTopK[random.Next() % 8],   kTopP[random.Next() % 4],
-                                  kMinP[random.Next() % 4],        kPenalty[random.Next() % 3], random.Next() % 9,
+    const SamplerConfig config = {kTemperature[random.Next() % 3],
+                                  kTopK[random.Next() % 8],
+                                  kTopP[random.Next() % 4],
+                                  kMinP[random.Next() % 4],
+                                  kPenalty[random.Next() % 3],
+                                  random.Next() % 9,
                                   random.Next()};
     const Handle sampler = Make(vocab_size, config);
     Pcg32 oracle(config.seed);
@@ -112,8 +116,8 @@ TEST(SamplerTest, EveryTokenIsThatOfTheChain) {
       for (size_t i = 1; i < vocab_size; i += 3) logits[i] = round % 5 == 0 ? -kInfinity : logits[i];
       const int32_t expected = DrawFrom(Chain(logits, config, window), oracle.NextDouble());
       ASSERT_EQ(Pick(sampler, logits), expected)
-          << "round " << round << " step " << step << " k " << config.top_k << " p " << config.top_p << " min-p "
-          << config.min_p << " t " << config.temperature << " penalty " << config.repeat_penalty << " vocab " << vocab_size;
+          << "round " << round << " step " << step << " k " << config.top_k << " p " << config.top_p << " min-p " << config.min_p
+          << " t " << config.temperature << " penalty " << config.repeat_penalty << " vocab " << vocab_size;
       window.push_back(expected);
       if (window.size() > config.repeat_last_n) window.pop_front();
     }
@@ -122,10 +126,8 @@ TEST(SamplerTest, EveryTokenIsThatOfTheChain) {
 
 TEST(SamplerTest, DrawsFollowTheProbabilities) {
   // Chi-square over 100,000 draws; the 99.9 % point by Wilson and Hilferty. The seeds are fixed: this cannot flicker.
-  const SamplerConfig kConfigs[] = {kPlain,
-                                    {0.7f, 0, 1.0f, 0.0f, 1.0f, 0, 1},
-                                    {1.5f, 12, 0.9f, 0.02f, 1.0f, 0, 2},
-                                    {0.8f, 40, 0.95f, 0.05f, 1.0f, 64, 3}};
+  const SamplerConfig kConfigs[] = {
+      kPlain, {0.7f, 0, 1.0f, 0.0f, 1.0f, 0, 1}, {1.5f, 12, 0.9f, 0.02f, 1.0f, 0, 2}, {0.8f, 40, 0.95f, 0.05f, 1.0f, 64, 3}};
   Pcg32 random(4);
   const std::vector<float> logits = RandomLogits(&random, 30, 1000);
   for (const SamplerConfig& config : kConfigs) {
@@ -318,8 +320,7 @@ TEST(SamplerTest, OneAllocationAtCreationAndNoneLater) {
   for (const float temperature : {0.0f, 0.8f}) {
     for (const uint32_t top_k : {0u, 40u}) {
       CountingAllocator memory{1};
-      const Result<Sampler*> created =
-          Sampler::Create(vocab_size, {temperature, top_k, 0.95f, 0.01f, 1.1f, 64, 13}, memory.get());
+      const Result<Sampler*> created = Sampler::Create(vocab_size, {temperature, top_k, 0.95f, 0.01f, 1.1f, 64, 13}, memory.get());
       ASSERT_TRUE(created.ok());
       const uint64_t before = AllocationCount();
       int32_t token = 0;

@@ -74,8 +74,7 @@ TEST(TokenizerTest, FailedDecodeChangesNothing) {
   EXPECT_EQ(Decode(kBytes, 100, &state, 100, text, &size).code(), TARN_INVALID_ARGUMENT);
   EXPECT_EQ(Decode(kBytes, 512, &state, 300, text, &size).code(), TARN_INVALID_ARGUMENT);
   // 'A' ends the pending character: U+FFFD and the letter, 4 bytes.
-  EXPECT_STREQ(Decode(kBytes, 256, &state, 'A', {text, 3}, &size).message(),
-               "capacity is 3 bytes, the text of token 65 has 4");
+  EXPECT_STREQ(Decode(kBytes, 256, &state, 'A', {text, 3}, &size).message(), "capacity is 3 bytes, the text of token 65 has 4");
   EXPECT_EQ(size, 99u);
   EXPECT_EQ(std::memcmp(&state, &before, sizeof(state)), 0);
 

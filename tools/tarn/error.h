@@ -1,0 +1,31 @@
+// How the tool fails: an exception that main() turns into one line, `tarn: error: ...`, and an exit status.
+#ifndef TARN_TOOLS_TARN_ERROR_H_
+#define TARN_TOOLS_TARN_ERROR_H_
+
+#include <tarn/tarn.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace tarn_cli {
+
+// Exit status 1. The message names the thing, the value found and the value wanted.
+class Failure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A wrong command line that the parser cannot see by itself: exit status 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The library's own words are the message.
+inline void Check(tarn_status status, const tarn_error& error) {
+  if (status != TARN_OK) throw Failure(error.message);
+}
+
+}  // namespace tarn_cli
+
+#endif  // TARN_TOOLS_TARN_ERROR_H_

@@ -1,0 +1,71 @@
+// The loop of `tarn run`, and what it measures: feed the prompt, then sample and step, without allocating anything.
+#ifndef TARN_TOOLS_TARN_GENERATION_H_
+#define TARN_TOOLS_TARN_GENERATION_H_
+
+#include <tarn/tarn.h>
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/tarn/token_writer.h"
+
+namespace tarn_cli {
+
+// Times of the first and of the last 1,000 tokens, in room that is taken beforehand.
+class TokenTimes {
+ public:
+  static constexpr size_t kKept = 1000;
+
+  TokenTimes() : first_(kKept), last_(kKept) {}
+
+  void Add(double microseconds) {
+    if (count_ < kKept) first_[count_] = microseconds;
+    last_[count_ % kKept] = microseconds;
+    ++count_;
+  }
+  uint64_t count() const { return count_; }
+  // Medians; nothing if no time was added.
+  std::optional<double> FirstMedian() const { return Median(first_); }
+  std::optional<double> LastMedian() const { return Median(last_); }
+
+ private:
+  std::optional<double> Median(std::vector<double> times) const;
+
+  std::vector<double> first_;
+  std::vector<double> last_;  // ring
+  uint64_t count_ = 0;
+};
+
+struct GenerationOptions {
+  std::vector<int32_t> prompt;
+  uint32_t chunk = 64;         // the session's: the prompt is fed in such pieces, so that Ctrl-C is noticed between them
+  int64_t max_tokens = 128;    // -1: until something else ends it
+  bool test_allocate = false;  // allocate on purpose, to show that the counter counts
+};
+
+struct GenerationStats {
+  uint64_t generated = 0;
+  double prompt_seconds = 0;
+  double first_token_seconds = 0;  // from the start of the prompt
+  // Samples and steps, without what the terminal takes.
+  double generate_seconds = 0;
+  // One per token after the first, whose step is the prompt: step + sampling.
+  TokenTimes times;
+  std::optional<uint64_t> allocations;             // in the whole process, from before the prompt to the last token
+  std::optional<uint64_t> anonymous_growth_pages;  // from the 1,000th token (or the last, if fewer) to the last
+  // Why it ended before max_tokens: a call that failed, or "" (and Interrupted(), or a closed pipe).
+  tarn_error error = {TARN_OK, ""};
+
+  double PromptRate(size_t prompt_tokens) const;  // tokens/s
+  std::optional<double> Rate() const;             // tokens/s after the first token; nothing if there is only one
+};
+
+// Throws Failure where standard output or the prompt fails; what ends the generation later is in `error` of the result.
+GenerationStats Generate(const GenerationOptions& options, tarn_session* session, tarn_sampler* sampler, TokenWriter* writer);
+
+}  // namespace tarn_cli
+
+#endif  // TARN_TOOLS_TARN_GENERATION_H_

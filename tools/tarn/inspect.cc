@@ -1,0 +1,236 @@
+// tarn inspect: what is in a model file, and what this machine can run.
+#include <tarn/inspect.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tools/tarn/commands.h"
+#include "tools/tarn/error.h"
+#include "tools/tarn/files.h"
+#include "tools/tarn/model.h"
+#include "tools/tarn/report.h"
+
+namespace tarn_cli {
+namespace {
+
+struct InspectOptions {
+  ModelOptions model;
+  SessionOptions session;
+  uint32_t batch = 1;
+  bool json = false;
+  // Sections. None chosen: all of the model's.
+  bool cpu = false;
+  bool ops = false;
+  bool states = false;
+  bool tensors = false;
+};
+
+std::string ShapeText(const uint32_t* shape, uint32_t rank) {
+  std::string text = "[";
+  for (uint32_t i = 0; i < rank; ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+// Every entry of one of the lists of inspect.h.
+template <typename Info>
+std::vector<Info> List(const Model& model, tarn_status (*get)(const tarn_model*, size_t, Info*, tarn_error*)) {
+  std::vector<Info> list;
+  for (;;) {
+    Info info = {};
+    info.struct_size = sizeof(Info);
+    tarn_error error;
+    const tarn_status status = get(model.get(), list.size(), &info, &error);
+    if (status == TARN_NOT_FOUND) return list;
+    Check(status, error);
+    list.push_back(info);
+  }
+}
+
+std::string FingerprintText(const tarn_model_info& info) {
+  std::string text;
+  for (const uint8_t byte : info.fingerprint) text += Format("%02x", byte);
+  return text;
+}
+
+const char* TokenizerText(tarn_tokenizer_kind kind) {
+  switch (kind) {
+    case TARN_TOKENIZER_NONE:
+      return "none";
+    case TARN_TOKENIZER_BYTES:
+      return "bytes";
+  }
+  return "unknown";
+}
+
+std::vector<std::string> IsaNames() {
+  std::vector<std::string> names;
+  for (size_t i = 0; tarn_isa_name(i) != nullptr; ++i) names.push_back(tarn_isa_name(i));
+  return names;
+}
+
+// ---- Tables ----
+
+std::string Number(uint64_t value) { return std::to_string(value); }
+
+std::string CpuText() {
+  std::string names;
+  for (const std::string& name : IsaNames()) names += (names.empty() ? "" : " ") + name;
+  Table table("ll");
+  table.Add({"kernels", names});
+  table.Add({"fast cores", Number(tarn_fast_cores())});
+  return table.Text();
+}
+
+std::string HeaderText(const Model& model) {
+  const tarn_model_info& info = model.info();
+  Table table("ll");
+  table.Add({"name", info.name});
+  table.Add({"precision", info.precision});
+  table.Add({"parameters", Number(info.parameters)});
+  table.Add({"vocabulary", Number(info.vocab_size)});
+  table.Add({"tokenizer", TokenizerText(info.tokenizer)});
+  table.Add({"context", info.max_tokens == UINT64_MAX ? "unbounded" : Number(info.max_tokens) + " tokens"});
+  table.Add({"first position", Number(info.first_position)});
+  table.Add({"fingerprint", FingerprintText(info)});
+  table.Add({"kernels", info.isa});
+  table.Add({"dense layers", info.dense});
+  return table.Text();
+}
+
+std::string OpsText(const Model& model) {
+  Table table("lllrr");
+  table.Add({"op", "kind", "detail", "state B", "smaller than a KV cache after"});
+  for (const tarn_op_info& op : List(model, tarn_model_op)) {
+    table.Add({op.name, op.kind, op.detail, op.state_bytes == 0 ? "" : Number(op.state_bytes),
+               op.kv_break_even_tokens == 0 ? "" : Number(op.kv_break_even_tokens) + " tokens"});
+  }
+  return "\nops, in the order in which they run\n" + table.Text("  ");
+}
+
+std::string StatesText(const Model& model) {
+  Table table("lllr");
+  table.Add({"state", "type", "shape", "bytes"});
+  uint64_t total = 0;
+  for (const tarn_state_info& state : List(model, tarn_model_state)) {
+    table.Add({state.name, state.dtype, ShapeText(state.shape, state.rank), Number(state.data_bytes)});
+    total += state.data_bytes;
+  }
+  table.Add({"total", "", "", Number(total)});
+  return "\nstates of one sequence\n" + table.Text("  ");
+}
+
+std::string TensorsText(const Model& model) {
+  Table table("lllr");
+  table.Add({"tensor", "type", "shape", "bytes"});
+  uint64_t total = 0;
+  for (const tarn_tensor_info& tensor : List(model, tarn_model_tensor)) {
+    table.Add({tensor.name, tensor.dtype, ShapeText(tensor.shape, tensor.rank), Number(tensor.data_bytes)});
+    total += tensor.data_bytes;
+  }
+  table.Add({"total", "", "", Number(total)});
+  return "\ntensors\n" + table.Text("  ");
+}
+
+// ---- JSON ----
+
+nlohmann::ordered_json CpuJson() { return {{"kernels", IsaNames()}, {"fast_cores", tarn_fast_cores()}}; }
+
+nlohmann::ordered_json HeaderJson(const Model& model) {
+  const tarn_model_info& info = model.info();
+  nlohmann::ordered_json json;
+  json["name"] = info.name;
+  json["precision"] = info.precision;
+  json["parameters"] = info.parameters;
+  json["vocab_size"] = info.vocab_size;
+  json["tokenizer"] = TokenizerText(info.tokenizer);
+  json["max_tokens"] = info.max_tokens == UINT64_MAX ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(info.max_tokens);
+  json["first_position"] = info.first_position;
+  json["fingerprint"] = FingerprintText(info);
+  json["isa"] = info.isa;
+  json["dense"] = info.dense;
+  return json;
+}
+
+nlohmann::ordered_json OpsJson(const Model& model) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const tarn_op_info& op : List(model, tarn_model_op)) {
+    json.push_back({{"name", op.name},
+                    {"kind", op.kind},
+                    {"detail", op.detail},
+                    {"state_bytes", op.state_bytes},
+                    {"kv_break_even_tokens", op.kv_break_even_tokens}});
+  }
+  return json;
+}
+
+template <typename Info>
+nlohmann::ordered_json ArraysJson(const std::vector<Info>& list) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const Info& info : list) {
+    json.push_back({{"name", info.name},
+                    {"dtype", info.dtype},
+                    {"shape", std::vector<uint32_t>(info.shape, info.shape + info.rank)},
+                    {"bytes", info.data_bytes}});
+  }
+  return json;
+}
+
+// ---- Command ----
+
+int Inspect(InspectOptions options) {
+  if (options.model.path.empty() && !options.cpu) throw UsageError("inspect: wanted a model file, or --cpu");
+  if (options.batch == 0) throw UsageError("inspect: --batch is 0, must be at least 1");
+  std::string text = options.cpu ? CpuText() : "";
+  nlohmann::ordered_json json;
+  if (options.cpu) json["cpu"] = CpuJson();
+  if (!options.model.path.empty()) {
+    const bool all = !options.ops && !options.states && !options.tensors;
+    const Model model(options.model);
+    tarn_session_config config = SessionConfig(options.session);
+    config.batch = options.batch;
+    const tarn_memory memory = model.Requirements(config);
+    if (options.json) {
+      json["model"] = HeaderJson(model);
+      json["session"] = {{"batch", config.batch}, {"max_chunk", config.max_chunk}, {"threads", config.threads}};
+      json["memory"] = MemoryJson(memory);
+      if (all || options.ops) json["ops"] = OpsJson(model);
+      if (all || options.states) json["states"] = ArraysJson(List(model, tarn_model_state));
+      if (all || options.tensors) json["tensors"] = ArraysJson(List(model, tarn_model_tensor));
+    } else {
+      text += (options.cpu ? "\n" : "") + HeaderText(model);
+      text += Format("\nmemory (%u sequence%s, chunks of %u, %u thread%s)\n", config.batch, config.batch == 1 ? "" : "s",
+                     config.max_chunk, config.threads, config.threads == 1 ? "" : "s");
+      text += MemoryText(memory);
+      if (all || options.ops) text += OpsText(model);
+      if (all || options.states) text += StatesText(model);
+      if (all || options.tensors) text += TensorsText(model);
+    }
+  }
+  WriteStdout(options.json ? JsonText(json) : text);
+  return 0;
+}
+
+}  // namespace
+
+void AddInspect(CLI::App* app, Command* command) {
+  CLI::App* inspect = app->add_subcommand("inspect", "Show what is in a model, or what this machine can run");
+  const auto options = std::make_shared<InspectOptions>();
+  inspect->add_option("model,-m,--model", options->model.path, "Model file")->type_name("FILE");
+  inspect->add_flag("--json", options->json, "Print one JSON object");
+  inspect->add_flag("--cpu", options->cpu, "Kernels and fast cores of this machine; needs no model");
+  inspect->add_flag("--ops", options->ops, "Only the ops (with the header and the memory)");
+  inspect->add_flag("--states", options->states, "Only the states");
+  inspect->add_flag("--tensors", options->tensors, "Only the tensors");
+  inspect->add_option("--batch", options->batch, "Sequences of the session whose memory is shown (default: 1)")->type_name("N");
+  AddSessionOptions(inspect, &options->session);
+  AddModelOptions(inspect, &options->model);
+  inspect->footer(
+      "Examples:\n"
+      "  tarn inspect model.tarn\n"
+      "  tarn inspect model.tarn --states --batch 4\n"
+      "  tarn inspect --cpu");
+  inspect->callback([=] { *command = [=] { return Inspect(*options); }; });
+}
+
+}  // namespace tarn_cli

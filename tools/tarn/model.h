@@ -1,0 +1,62 @@
+// A model and a session as every subcommand opens them, with the options that they share.
+#ifndef TARN_TOOLS_TARN_MODEL_H_
+#define TARN_TOOLS_TARN_MODEL_H_
+
+#include <tarn/tarn.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tarn_cli {
+
+struct ModelOptions {
+  std::string path;
+  std::string isa;
+  bool portable_dense = false;
+  bool verify = false;
+};
+
+// Numbers of a session that the command line sets.
+struct SessionOptions {
+  uint32_t threads = 0;  // 0: the number of fast cores
+  uint32_t chunk = 0;    // 0: the library's default
+};
+
+// --isa, --portable-dense, --verify; the path is left to the caller.
+void AddModelOptions(CLI::App* app, ModelOptions* options);
+// -t, --chunk.
+void AddSessionOptions(CLI::App* app, SessionOptions* options);
+
+// For CLI::Option::check(): the parser takes -1 for a large unsigned number. Returns what is wrong, or "".
+std::string NotNegative(const std::string& value);
+
+tarn_session_config SessionConfig(const SessionOptions& options);
+
+class Model {
+ public:
+  explicit Model(const ModelOptions& options);  // throws Failure
+
+  const tarn_model* get() const { return model_.get(); }
+  const tarn_model_info& info() const { return info_; }
+  tarn_memory Requirements(const tarn_session_config& config) const;
+
+  // Token ids of a text. Throws Failure if the model has no tokenizer.
+  std::vector<int32_t> Tokenize(const std::string& text) const;
+
+ private:
+  std::unique_ptr<tarn_model, void (*)(tarn_model*)> model_{nullptr, tarn_model_close};
+  tarn_model_info info_ = TARN_MODEL_INFO_INIT;
+};
+
+using Session = std::unique_ptr<tarn_session, void (*)(tarn_session*)>;
+Session CreateSession(const Model& model, const tarn_session_config& config);  // throws Failure
+
+}  // namespace tarn_cli
+
+#endif  // TARN_TOOLS_TARN_MODEL_H_

@@ -1,0 +1,93 @@
+#include "tools/tarn/report.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace tarn_cli {
+namespace {
+
+// Every class of tarn_memory, once: its key in JSON, its words in tables.
+struct MemoryClass {
+  const char* key;
+  const char* label;
+  const char* where;
+  uint64_t tarn_memory::*bytes;
+};
+constexpr MemoryClass kMemoryClasses[] = {
+    {"mapped_bytes", "model file", "file-backed", &tarn_memory::mapped_bytes},
+    {"packed_file_bytes", "packed weights", "file-backed", &tarn_memory::packed_file_bytes},
+    {"packed_anonymous_bytes", "packed weights", "anonymous", &tarn_memory::packed_anonymous_bytes},
+    {"model_bytes", "model object", "anonymous", &tarn_memory::model_bytes},
+    {"session_bytes", "session", "anonymous", &tarn_memory::session_bytes},
+    {"state_bytes", "  state", "of the session", &tarn_memory::state_bytes},
+    {"arena_bytes", "  arena", "of the session", &tarn_memory::arena_bytes},
+    {"scratch_bytes", "  scratch", "of the session", &tarn_memory::scratch_bytes},
+    {"program_bytes", "  program", "of the session", &tarn_memory::program_bytes},
+};
+
+}  // namespace
+
+std::string Format(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  va_list again;
+  va_copy(again, arguments);
+  const int size = std::vsnprintf(nullptr, 0, format, arguments);
+  va_end(arguments);
+  std::string text(static_cast<size_t>(std::max(size, 0)), '\0');
+  std::vsnprintf(text.data(), text.size() + 1, format, again);
+  va_end(again);
+  return text;
+}
+
+std::string FormatBytes(uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  // 1023.95 would be shown as 1024.0.
+  for (; value >= 1023.95 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  return Format(unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
+}
+
+std::string Table::Text(const std::string& indent) const {
+  std::vector<size_t> widths(align_.size());
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    std::string line = indent;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - row[i].size(), ' ');
+      if (i > 0) line += "  ";
+      line += align_[i] == 'r' ? padding + row[i] : row[i] + padding;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  }
+  return text;
+}
+
+std::string MemoryText(const tarn_memory& memory) {
+  Table table("lrrl");
+  for (const MemoryClass& item : kMemoryClasses) {
+    const uint64_t bytes = memory.*item.bytes;
+    table.Add({item.label, FormatBytes(bytes), Format("%llu B", static_cast<unsigned long long>(bytes)), item.where});
+  }
+  return table.Text("  ");
+}
+
+nlohmann::ordered_json MemoryJson(const tarn_memory& memory) {
+  nlohmann::ordered_json json;
+  for (const MemoryClass& item : kMemoryClasses) json[item.key] = memory.*item.bytes;
+  return json;
+}
+
+std::string JsonText(const nlohmann::ordered_json& json) {
+  // Names come from files: bytes that are no UTF-8 are replaced instead of thrown at.
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tarn_cli

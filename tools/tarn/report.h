@@ -1,0 +1,41 @@
+// How numbers are shown: memory by class, sizes, tables.
+#ifndef TARN_TOOLS_TARN_REPORT_H_
+#define TARN_TOOLS_TARN_REPORT_H_
+
+#include <tarn/tarn.h>
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace tarn_cli {
+
+// printf into a string.
+std::string Format(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+// "812 B", "3.4 MiB".
+std::string FormatBytes(uint64_t bytes);
+
+// Rows of cells, two spaces between columns. Columns of `align` that are 'r' are right-aligned.
+class Table {
+ public:
+  explicit Table(std::string align) : align_(std::move(align)) {}
+  void Add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  std::string Text(const std::string& indent = "") const;
+
+ private:
+  std::string align_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// The memory contract, by class.
+std::string MemoryText(const tarn_memory& memory);
+nlohmann::ordered_json MemoryJson(const tarn_memory& memory);
+
+// One object and a newline.
+std::string JsonText(const nlohmann::ordered_json& json);
+
+}  // namespace tarn_cli
+
+#endif  // TARN_TOOLS_TARN_REPORT_H_
