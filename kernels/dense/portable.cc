@@ -76,6 +76,10 @@ void DenseF32(size_t rows, size_t in, size_t out, const float* x, size_t x_strid
   }
 }
 
+// The integer kernels need vectors of several types side by side, which the scalar target does not have: there the reference, whose
+// integer loops are as good, stays.
+#if HWY_TARGET != HWY_SCALAR
+
 // Smallest and largest of a row and 0.
 HWY_INLINE void Range(size_t n, const float* x, float& low, float& high) {
   const DF d;
@@ -149,10 +153,14 @@ void DenseQd8Qc8w(size_t in, size_t out, const int8_t* q, float scale, int32_t z
   }
 }
 
+#endif  // HWY_TARGET != HWY_SCALAR
+
 void FillDense(Kernels& table) {
   table.dense_f32 = DenseF32;
+#if HWY_TARGET != HWY_SCALAR
   table.quantize_qd8 = QuantizeQd8;
   table.dense_qd8_qc8w = DenseQd8Qc8w;
+#endif
 }
 
 }  // namespace HWY_NAMESPACE

@@ -11,8 +11,8 @@ from tensor_files import Tensor
 
 
 def random_tensors(config, seed, dtypes=("F32",)):
-    """name -> Tensor as a reader of the file will see it. Unlike freshly initialised weights, no bias is 0 and no norm is 1: every one of
-    them has to be in its place for the logits to come out right. `dtypes` take turns."""
+    """name -> Tensor as a reader of the file will see it; `dtypes` take turns. No bias is 0 and no norm is 1, as those of a fresh
+    model: every one of them has to be in its place for the logits to come out right."""
     generator = random.Random(seed)
     tensors = {}
     for i, (name, shape) in enumerate(tensor_shapes(config).items()):

@@ -2,7 +2,8 @@
 
 DEFAULTS = dict(
     task="causal_lm", norm_position="pre", final_norm=True, embedding_norm=False, attention_bias=False, mlp_bias=False,
-    lm_head_bias=False, position_embedding="none", first_position=0, scale_embeddings=False, tie_word_embeddings=True, rope_theta=10000.0)
+    lm_head_bias=False, position_embedding="none", rope_theta=10000.0, first_position=0, scale_embeddings=False,
+    tie_word_embeddings=True)
 ATTENTION_DEFAULTS = dict(
     rfa=dict(gate="none", normalize_qk=True, norm_eps=1e-3, norm_eps_mode="outside", den_mode="clamp_min", scale=1.0),
     abc_mlp=dict(activation="exp", normalization="renorm", logit_clamp=None, mask_empty=False, control_sharing="layer"),

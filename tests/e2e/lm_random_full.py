@@ -1,6 +1,6 @@
 """lm_test.py's checks on random combinations of options.
 
-    TARN_BUILD=build TARN_E2E_SEEDS=0:1000 python3 tests/e2e/lm_random_full.py
+    TARN_E2E_SEEDS=0:1000 python3 tests/e2e/lm_random_full.py
 """
 
 import os
@@ -13,7 +13,7 @@ import lm_test
 class RandomLmTest(lm_test.LmChecks):
     """One test_random_SEED for each seed, added below."""
 
-    LEAST_GREEDY = 0
+    LEAST_GREEDY = LEAST_INT8 = 0
 
 
 _begin, _end = map(int, os.environ.get("TARN_E2E_SEEDS", "0:150").split(":"))

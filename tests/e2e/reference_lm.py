@@ -1,8 +1,8 @@
 """Causal language models in float64, one token at a time: what `tarn` has to compute, written to be read.
 
 From the checkpoint format and the papers alone: random feature attention (RFA, Peng et al. 2021), attention with bounded-memory
-control (ABC, Peng et al. 2022), softmax attention. No stabilised recurrences, no fused layers, no tensor of more than two dimensions: sums are
-formed as the equations have them, float64 has the range for it.
+control (ABC, Peng et al. 2022), softmax attention. No stabilised recurrences, no fused layers, no tensor of more than two
+dimensions: sums are formed as the equations have them, float64 has the range for it.
 
     model = CausalLm(config, tensors)      # the dict of config.json; name -> Tensor
     logits = model.step(token)             # list of vocab_size floats; model.reset() begins a new sequence
@@ -15,6 +15,7 @@ import math
 from operator import mul
 
 from lm_config import complete, tensor_shapes
+
 # ---- Vectors are lists, matrices lists of rows ----------------------------------------------------------------------
 
 
@@ -184,7 +185,8 @@ class Rfa:
 class AbcMlp:
     """ABC eqs. 3-5 with a learned control, section 4: K~ = sum of phi_i x k_i, V~ alike, o = V~^T softmax(scale K~ q).
 
-    phi_i = alpha_i / z_i with z_i = alpha_1 + ... + alpha_i where it was written ("frozen"), or / z_t of the token that reads ("renorm").
+    phi_i = alpha_i / z_i with z_i = alpha_1 + ... + alpha_i where it was written ("frozen"), or alpha_i / z_t at the token t that
+    reads ("renorm").
     """
 
     def __init__(self, c, a, weights, layer, head):

@@ -92,7 +92,8 @@ def read_checkpoint_tensors(folder):
 def write_npy_i32(path, values):
     header = repr({"descr": "<i4", "fortran_order": False, "shape": (len(values),)}).encode()
     header += b" " * (-(10 + len(header) + 1) % 64) + b"\n"
-    pathlib.Path(path).write_bytes(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + array.array("i", values).tobytes())
+    data = array.array("i", values).tobytes()
+    pathlib.Path(path).write_bytes(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + data)
 
 
 def read_npy_f32(path):

@@ -90,7 +90,7 @@ void ExpectNear(const char* what, const Floats& expected, const Floats& actual, 
   for (size_t i = 0; i < expected.size(); ++i) {
     const double e = expected[i], a = actual[i];
     if (e == a) continue;
-    double excess = std::fabs(a - e) / bound(i);
+    double excess = std::fabs(a - e) / (bound(i) + kFlushed);
     if (!std::isfinite(a) || !std::isfinite(e) || std::isnan(excess)) excess = HUGE_VAL;
     if (excess > worst_excess) {
       worst_excess = excess;

@@ -4,8 +4,8 @@
     check_checkpoint.py DIR [--build build] [--text FILE] [--threads N]
 
 DIR holds config.json and model.safetensors of a model with tokenizer "bytes", and beside them
-    golden.safetensors   tokens I32 [N,T]: N sequences, each from a reset; logits F32 [N,T,V] from float64; greedy I32 [G]: the greedy
-                         continuation of sequence 0
+    golden.safetensors   tokens I32 [N,T]: N sequences, each from a reset; logits F32 [N,T,V] from float64; greedy I32 [G]: the
+                         greedy continuation of sequence 0
     training.json        validation_nats_per_byte over the last tenth of the training text in blocks of `context` bytes
 With --text FILE, the training text, the loss is measured as well. Exit 1 if a line says FAIL.
 """
@@ -93,7 +93,8 @@ class Checker:
     def greedy_text(self, quant, golden):
         """What `tarn run --temp 0` writes after sequence 0, the sequence included."""
         prompt = ",".join(map(str, golden.sequences[0]))
-        out = self.run("tarn", "run", "-m", self.model(quant), "--tokens", prompt, "-n", len(golden.greedy), "--temp", 0, "-t", self.threads)
+        flags = ["-n", len(golden.greedy), "--temp", 0, "-t", self.threads]
+        out = self.run("tarn", "run", "-m", self.model(quant), "--tokens", prompt, *flags)
         return out.decode("utf-8").removesuffix("\n")
 
 
