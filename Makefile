@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 30
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build setup demo test test-full asan portable fuzz format lint help clean
+.PHONY: build setup demo check test test-full asan portable fuzz format lint help clean
 
 # configure and build a preset; extra CMake arguments: make TARN_CMAKE_ARGS=-DX=Y
 define preset
@@ -26,6 +26,15 @@ setup:  ## install missing packages (TARN_NO_INSTALL=1: only list them), fetch a
 
 demo: build  ## let the default model write a few hundred tokens, then show what memory it took
 	build/bin/tarn run -m examples/models/shakespeare-rfa-gate-int8.tarn -p "ROMEO:" -n 300
+
+# the folders to check, and the text whose last tenth validates them
+CHECKPOINTS ?=
+TEXT ?=
+check: build  ## hold trained checkpoints against their golden logits and loss: make check CHECKPOINTS="DIR..." [TEXT=FILE]
+	@test -n "$(CHECKPOINTS)" || { echo 'which? make check CHECKPOINTS="DIR..." [TEXT=FILE]' >&2; exit 2; }
+	@for dir in $(CHECKPOINTS); do \
+	  echo "$$dir"; tools/dev/check_checkpoint.py "$$dir" $(if $(TEXT),--text "$(TEXT)") --threads 1 || exit 1; \
+	done
 
 test: build  ## the fast tests, the include graph and the symbol scan: under two minutes after the build
 	$(ctest) --test-dir build -L fast

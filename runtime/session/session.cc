@@ -94,7 +94,7 @@ Status Session::CheckTokens(const int32_t* tokens, size_t count) const {
   const TokenBound& bound = program_->bound();
   const uint64_t seen = program_->tokens_seen();
   if (bound.op != nullptr && count > bound.tokens - seen) {
-    return Error(TARN_CONTEXT_FULL, "op '%s' holds %llu tokens, %llu are used and %zu more wanted; reset the session", bound.op,
+    return Error(TARN_CONTEXT_FULL, "op '%s' holds %llu tokens from a reset on: %llu are used, %zu more wanted", bound.op,
                  static_cast<unsigned long long>(bound.tokens), static_cast<unsigned long long>(seen), count);
   }
   const uint32_t vocab = model_.model().graph().vocab_size();
