@@ -18,6 +18,9 @@ void DenseF32(size_t rows, size_t in, size_t out, const float* x, size_t x_strid
   }
 }
 
+// A number that fits int8, for any x: NaN, which a damaged model may give, becomes -128.
+static float ClampToInt8(float x) { return x > -128.0f ? std::min(x, 127.0f) : -128.0f; }
+
 // The rule of XNNPACK (src/xnnpack/quantization.h, xnn_f32_qd8_asymmetric_quantization_params), so that a model loses the same on
 // both sides of the dense seam: the range always contains 0, and the zero point is rounded from the end of the range where that
 // errs less.
@@ -32,15 +35,14 @@ Qd8 ChooseQd8(float low, float high) {
   const float bottom_error = -128.0f + bottom * inverse;
   const float top_error = 127.0f + top * inverse;
   const float zero = bottom_error + top_error > 0.0f ? from_bottom : from_top;
-  const float nudged = std::nearbyint(std::min(std::max(zero, -128.0f), 127.0f));
-  return {1.0f / inverse, inverse, static_cast<int32_t>(nudged)};
+  return {1.0f / inverse, inverse, static_cast<int32_t>(std::nearbyint(ClampToInt8(zero)))};
 }
 
 void QuantizeQd8(size_t n, const float* x, int8_t* q, float* scale, int32_t* zero_point) {
   const Qd8 p = ChooseQd8(*std::min_element(x, x + n), *std::max_element(x, x + n));
   for (size_t i = 0; i < n; ++i) {
     const float value = std::nearbyint(x[i] * p.inverse) + static_cast<float>(p.zero);
-    q[i] = static_cast<int8_t>(std::min(std::max(value, -128.0f), 127.0f));
+    q[i] = static_cast<int8_t>(ClampToInt8(value));
   }
   *scale = p.scale;
   *zero_point = p.zero;

@@ -1,6 +1,7 @@
 // C API: looking inside a model. Translation only.
 #include "tarn/inspect.h"
 
+#include <cstdarg>
 #include <cstdio>
 
 #include "runtime/capi/handles.h"
@@ -45,6 +46,35 @@ Status WriteState(const tarn_model* model, size_t index, tarn_state_info* user) 
   return WriteView(ModelOf(model).state(static_cast<uint32_t>(index)), tarn_state_info{}, user);
 }
 
+// Appends printf-style; what does not fit is cut.
+struct TextCursor {
+  char* text;
+  size_t bytes;
+  void Append(const char* format, ...) __attribute__((format(printf, 2, 3))) {
+    va_list arguments;
+    va_start(arguments, format);
+    const int wrote = std::vsnprintf(text, bytes, format, arguments);
+    va_end(arguments);
+    const size_t used = wrote < 0 ? 0 : static_cast<size_t>(wrote) < bytes ? static_cast<size_t>(wrote) : bytes - 1;
+    text += used;
+    bytes -= used;
+  }
+};
+
+void WriteOperands(const format::Program& program, const format::Op& op, tarn_op_info* info) {
+  TextCursor inputs{info->inputs, sizeof(info->inputs)};
+  for (uint32_t i = 0; op.inputs() != nullptr && i < op.inputs()->size(); ++i) {
+    const format::Slice& slice = *op.inputs()->Get(i);
+    const format::Value& value = *program.values()->Get(slice.value());
+    inputs.Append("%s%s", i == 0 ? "" : ", ", value.name()->c_str());
+    if (slice.width() != value.width()) inputs.Append("[%u:%u]", slice.begin(), slice.begin() + slice.width());
+  }
+  TextCursor outputs{info->outputs, sizeof(info->outputs)};
+  for (uint32_t i = 0; op.outputs() != nullptr && i < op.outputs()->size(); ++i) {
+    outputs.Append("%s%s", i == 0 ? "" : ", ", program.values()->Get(op.outputs()->Get(i))->name()->c_str());
+  }
+}
+
 Status WriteOp(const tarn_model* model, size_t index, tarn_op_info* user) {
   TARN_RETURN_IF_ERROR(CheckArguments(model, user));
   const Model& read = ModelOf(model);
@@ -56,6 +86,7 @@ Status WriteOp(const tarn_model* model, size_t index, tarn_op_info* user) {
   info.name = op.name()->c_str();
   info.kind = kind.name;
   if (kind.describe != nullptr) kind.describe(op, info.detail, sizeof(info.detail));
+  WriteOperands(read.program(), op, &info);
   for (uint32_t i = 0; op.states() != nullptr && i < op.states()->size(); ++i) {
     info.state_bytes += read.state(op.states()->Get(i)).data_bytes;
   }

@@ -25,6 +25,14 @@ Result<LoadedModel> Load(const tarn_source* user, const LoadOptions& options) {
   TARN_RETURN_IF_ERROR(ReadStruct(user, &source));
   const int given = (source.path != nullptr) + (source.use_fd != 0) + (source.buffer != nullptr);
   if (given != 1) return Error(TARN_INVALID_ARGUMENT, "source: %d of path, fd and buffer are set, exactly one wanted", given);
+  if (source.use_fd == 0 && source.offset_bytes != 0) {
+    return Error(TARN_INVALID_ARGUMENT, "source: offset_bytes is %llu, but belongs to fd",
+                 static_cast<unsigned long long>(source.offset_bytes));
+  }
+  if (source.path != nullptr && source.length_bytes != 0) {
+    return Error(TARN_INVALID_ARGUMENT, "source: length_bytes is %llu, but a path is read whole",
+                 static_cast<unsigned long long>(source.length_bytes));
+  }
   FileMap map;
   if (source.path != nullptr) {
     TARN_ASSIGN_OR_RETURN(map, FileMap::Open(source.path));

@@ -27,6 +27,10 @@ Result<Block> Block::Allocate(const Allocator& allocator, uint64_t size_bytes, c
   if (pointer == nullptr) {
     return Error(TARN_OUT_OF_MEMORY, "%s: cannot allocate %llu bytes", what, static_cast<unsigned long long>(size_bytes));
   }
+  if (reinterpret_cast<uintptr_t>(pointer) % kAlignment != 0) {
+    allocator.release(allocator.context, pointer, static_cast<size_t>(size_bytes));
+    return Error(TARN_INVALID_ARGUMENT, "%s: the allocator's memory is not aligned to %zu bytes", what, kAlignment);
+  }
   block.allocator_ = allocator;
   block.bytes_ = {static_cast<uint8_t*>(pointer), static_cast<size_t>(size_bytes)};
   return block;

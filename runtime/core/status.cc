@@ -4,6 +4,17 @@
 #include <cstdio>
 
 namespace tarn {
+namespace {
+
+// Names come from files and paths: a message stays one line and cannot steer a terminal.
+void ReplaceControlBytes(char* text) {
+  for (; *text != '\0'; ++text) {
+    const unsigned char byte = static_cast<unsigned char>(*text);
+    if (byte < 0x20 || byte == 0x7f) *text = '?';
+  }
+}
+
+}  // namespace
 
 Status Error(tarn_status code, const char* format, ...) {
   Status status;
@@ -12,6 +23,7 @@ Status Error(tarn_status code, const char* format, ...) {
   va_start(arguments, format);
   std::vsnprintf(status.message_, sizeof(status.message_), format, arguments);
   va_end(arguments);
+  ReplaceControlBytes(status.message_);
   return status;
 }
 

@@ -5,7 +5,11 @@ namespace tarn {
 PackedWeights::Entry* PackedWeights::FindEntry(const DenseSpec& spec) const {
   Entry* entries = reinterpret_cast<Entry*>(table_.bytes().data());
   for (uint32_t i = 0; i < entries_; ++i) {
-    if (entries[i].weight == spec.weight && entries[i].bias == spec.bias) return &entries[i];
+    const Entry& entry = entries[i];
+    if (entry.weight == spec.weight && entry.scales == spec.scales && entry.bias == spec.bias && entry.inputs == spec.inputs &&
+        entry.outputs == spec.outputs && entry.type == spec.type) {
+      return &entries[i];
+    }
   }
   return nullptr;
 }
@@ -21,7 +25,7 @@ Status PackedWeights::Plan(const Environment& environment) {
   Entry* entries = reinterpret_cast<Entry*>(table_.bytes().data());
   return Program::VisitDense(environment, [&](const DenseSpec& spec, const DenseBytes& bytes) {
     if (bytes.packed == 0 || FindEntry(spec) != nullptr) return Ok();
-    entries[entries_++] = {spec.weight, spec.bias, planned_bytes_};
+    entries[entries_++] = {spec.weight, spec.scales, spec.bias, spec.inputs, spec.outputs, spec.type, planned_bytes_};
     planned_bytes_ += bytes.packed;
     return Ok();
   });

@@ -31,9 +31,14 @@ class PackedWeights {
   const uint8_t* Find(const DenseSpec& spec) const;
 
  private:
+  // What the packed bytes depend on. Tensors of a hostile file may share their data with others of another shape.
   struct Entry {
     const void* weight;
+    const float* scales;
     const float* bias;
+    size_t inputs;
+    size_t outputs;
+    DenseWeights type;
     uint64_t offset;
   };
 

@@ -58,14 +58,19 @@ Program* Program::Build(const Environment& environment, const Limits& limits, Bu
   return program;
 }
 
+Result<Program*> Program::DraftIn(const Environment& environment, const Limits& limits, Bump& bump) {
+  Program* program = Build(environment, limits, bump);
+  TARN_RETURN_IF_ERROR(program->Prepare());
+  TARN_RETURN_IF_ERROR(program->AddUp(bump.used()));
+  return program;
+}
+
 Result<Block> Program::Draft(const Environment& environment, const Limits& limits) {
   Bump count;
   Build(environment, limits, count);
   TARN_ASSIGN_OR_RETURN(Block block, Block::Allocate(environment.allocator, count.used(), "draft of the program"));
   Bump bump(block.bytes());
-  Program* program = Build(environment, limits, bump);
-  TARN_RETURN_IF_ERROR(program->Prepare());
-  TARN_RETURN_IF_ERROR(program->AddUp(bump.used()));
+  TARN_RETURN_IF_ERROR(DraftIn(environment, limits, bump).status());
   return block;
 }
 
@@ -79,16 +84,22 @@ Result<TokenBound> Program::Bound(const Environment& environment) {
   return In(draft)->bound_;
 }
 
-Result<Program*> Program::Create(const Environment& environment, const Limits& limits, Span<uint8_t> block) {
-  TARN_ASSIGN_OR_RETURN(const ProgramBytes bytes, Measure(environment, limits));
-  if (block.size() < bytes.total) {
-    return Error(TARN_BUFFER_TOO_SMALL, "session block has %zu bytes, %llu are needed", block.size(),
-                 static_cast<unsigned long long>(bytes.total));
-  }
+Result<Program*> Program::Create(const Environment& environment, const Limits& limits, Span<uint8_t> block, uint64_t ahead) {
+  Bump count;
+  Build(environment, limits, count);
   Bump bump(block);
-  Program* program = Build(environment, limits, bump);
-  TARN_RETURN_IF_ERROR(program->Prepare());
-  TARN_RETURN_IF_ERROR(program->AddUp(bump.used()));
+  ProgramBytes bytes{};
+  Program* program = nullptr;
+  if (count.used() <= block.size()) {
+    TARN_ASSIGN_OR_RETURN(program, DraftIn(environment, limits, bump));
+    bytes = program->bytes_;
+  } else {
+    TARN_ASSIGN_OR_RETURN(bytes, Measure(environment, limits));
+  }
+  if (block.size() < bytes.total) {
+    return Error(TARN_BUFFER_TOO_SMALL, "session block has %llu bytes, %llu are needed",
+                 static_cast<unsigned long long>(block.size() + ahead), static_cast<unsigned long long>(bytes.total + ahead));
+  }
   const Status status = program->Bind(bump);
   if (!status.ok()) {
     program->Destroy();

@@ -53,9 +53,10 @@ class Program {
   template <typename F>
   static Status VisitDense(const Environment& environment, F visit);
 
-  // In `block`, which is aligned to kAlignment, outlives the program and has at least the measured size. State is in reset.
+  // In `block`, which is aligned to kAlignment and outlives the program. State is in reset. `ahead`: bytes of the caller's block that lie before
+  // `block`; they count in the message. Takes no other memory, unless it fails (and for a moment what XNNPACK allocates to be measured).
   // Errors: TARN_BUFFER_TOO_SMALL (names both sizes) and those of Measure.
-  static Result<Program*> Create(const Environment& environment, const Limits& limits, Span<uint8_t> block);
+  static Result<Program*> Create(const Environment& environment, const Limits& limits, Span<uint8_t> block, uint64_t ahead = 0);
   // Destroys the dense layers; the block's memory is the caller's again.
   void Destroy();
 
@@ -92,7 +93,9 @@ class Program {
 
   Program(const Environment& environment, const Limits& limits) : environment_(environment), limits_(limits) {}
 
-  // A program in working memory: checked and measured, not runnable.
+  // A program that is checked and measured, not runnable yet; `block` has the bytes that Build counts.
+  static Result<Program*> DraftIn(const Environment& environment, const Limits& limits, Bump& bump);
+  // The same in working memory.
   static Result<Block> Draft(const Environment& environment, const Limits& limits);
   static Program* In(const Block& block) { return reinterpret_cast<Program*>(block.bytes().data()); }
 

@@ -1,5 +1,6 @@
 #include "runtime/model/model.h"
 
+#include <cmath>
 #include <cstring>
 
 #define XXH_INLINE_ALL
@@ -17,7 +18,8 @@ constexpr size_t kHeaderBytes = 64;
 constexpr size_t kHashedHeaderBytes = 32;
 constexpr uint8_t kMagic[8] = {'T', 'A', 'R', 'N', '\r', '\n', 0x1A, '\n'};
 constexpr uint16_t kMajorVersion = 1;
-constexpr uint64_t kMaxGraphBytes = uint64_t{1} << 31;
+constexpr uint64_t kMaxGraphBytes = FLATBUFFERS_MAX_BUFFER_SIZE;
+constexpr uint64_t kWeightSectionAlignment = 16384;
 constexpr size_t kGraphAlignment = 8;   // of a FlatBuffer with 64-bit fields
 constexpr size_t kWeightAlignment = 4;  // of the widest weight; kernels need no more
 
@@ -114,11 +116,20 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
     return Error(TARN_BAD_FORMAT, "header: graph of %llu bytes does not fit into the file's %zu: truncated",
                  static_cast<unsigned long long>(graph_bytes), bytes.size());
   }
-  if (weights_offset < kHeaderBytes + graph_bytes || !CheckedAdd(weights_offset, weights_bytes, &file_bytes) ||
-      file_bytes != bytes.size()) {
-    return Error(TARN_BAD_FORMAT, "header: weights at %llu + %llu bytes do not end with the file's %zu: truncated or damaged",
+  const uint64_t graph_end = kHeaderBytes + graph_bytes;
+  if (weights_offset != AlignUp(graph_end, kWeightSectionAlignment) ||
+      !CheckedAdd(weights_offset, weights_bytes, &file_bytes) || file_bytes != bytes.size()) {
+    return Error(TARN_BAD_FORMAT,
+                 "header: weights at %llu + %llu bytes; wanted from the first multiple of %llu after the graph to the end of the "
+                 "file's %zu: truncated or damaged",
                  static_cast<unsigned long long>(weights_offset), static_cast<unsigned long long>(weights_bytes),
-                 bytes.size());
+                 static_cast<unsigned long long>(kWeightSectionAlignment), bytes.size());
+  }
+  // No hash covers the padding: zeros are all that it can be.
+  for (uint64_t i = graph_end; i < weights_offset; ++i) {
+    if (bytes[static_cast<size_t>(i)] != 0) {
+      return Error(TARN_BAD_FORMAT, "padding: byte %llu of the file is not zero", static_cast<unsigned long long>(i));
+    }
   }
   graph_bytes_ = bytes.subspan(kHeaderBytes, static_cast<size_t>(graph_bytes));
   weights_ = bytes.subspan(static_cast<size_t>(weights_offset), static_cast<size_t>(weights_bytes));
@@ -145,6 +156,20 @@ Status Model::CheckWeights() const {
 Status Model::Align(const Allocator& allocator) {
   TARN_RETURN_IF_ERROR(CopyIfMisaligned(allocator, kGraphAlignment, "copy of a misaligned graph", &graph_bytes_, &graph_copy_));
   return CopyIfMisaligned(allocator, kWeightAlignment, "copy of misaligned weights", &weights_, &weights_copy_);
+}
+
+Status Model::CheckScales() const {
+  for (uint32_t i = 0; i < graph_->tensors()->size(); ++i) {
+    const TensorView view = tensor(i);
+    if (view.scales == nullptr) continue;
+    for (uint32_t row = 0; row < view.shape.dims[0]; ++row) {
+      const float scale = view.scales[row];
+      if (scale > 0 && std::isfinite(scale)) continue;
+      return Error(TARN_BAD_FORMAT, "tensor '%s': scale of row %u is %g, a number > 0 wanted", view.name, row,
+                   static_cast<double>(scale));
+    }
+  }
+  return Ok();
 }
 
 TensorView Model::tensor(uint32_t index) const {

@@ -72,6 +72,9 @@ class Model {
   uint64_t copied_bytes() const { return graph_copy_.bytes().size() + weights_copy_.bytes().size(); }
   const uint8_t (&fingerprint() const)[32] { return fingerprint_; }
 
+  // Reads the scales of all int8 tensors. Errors: TARN_BAD_FORMAT, which names the tensor and the scale that is not > 0.
+  Status CheckScales() const;
+
   // The pages of `bytes` will not be read soon.
   void Forget(Span<const uint8_t> bytes) const { map_.Forget(bytes); }
 

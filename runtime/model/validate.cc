@@ -5,14 +5,13 @@
 namespace tarn {
 namespace {
 
-
 using flatbuffers::Vector;
 
 constexpr uint32_t kMaxValueWidth = 1u << 24;
 constexpr uint32_t kMaxVocabulary = 1u << 24;
 
-// More than a model of a thousand layers has.
-constexpr uint32_t kMaxListed = 1u << 14;  // values, ops, tensors, states
+// More than a model of five hundred layers has, and few enough for what is quadratic in them (planner).
+constexpr uint32_t kMaxListed = 1u << 13;  // values, ops, tensors, states
 constexpr uint32_t kMaxOperands = 16;      // of one op, of each kind; inputs and outputs of a program
 
 template <typename T>
@@ -54,6 +53,20 @@ Status CheckTensor(const format::Model& graph, const format::Tensor& tensor, uin
   const format::Tensor& scales = *graph.tensors()->Get(static_cast<uint32_t>(tensor.scales()));
   if (scales.dtype() != format::DType::F32 || scales.shape()->size() != 1 || scales.shape()->Get(0) != shape.dims[0]) {
     return Error(TARN_BAD_FORMAT, "scales '%s': f32 [%u] wanted", scales.name()->c_str(), shape.dims[0]);
+  }
+  return Ok();
+}
+
+// Tensors lie one after the other: no byte means two things.
+Status CheckOrder(const format::Model& graph) {
+  uint64_t end = 0;
+  for (const format::Tensor* tensor : *graph.tensors()) {
+    if (tensor->offset() < end) {
+      return Error(TARN_BAD_FORMAT, "tensor '%s': offset %llu lies before the end of the tensor before it, %llu",
+                   tensor->name()->c_str(), static_cast<unsigned long long>(tensor->offset()),
+                   static_cast<unsigned long long>(end));
+    }
+    end = tensor->offset() + ReadShape(*tensor->shape()).value().elements * DTypeBytes(static_cast<DType>(tensor->dtype()));
   }
   return Ok();
 }
@@ -174,6 +187,7 @@ Status Validate(const format::Model& graph, uint64_t weight_bytes) {
   for (const format::Tensor* tensor : *graph.tensors()) {
     TARN_RETURN_IF_ERROR(CheckTensor(graph, *tensor, weight_bytes).In("tensor '%s'", tensor->name()->c_str()));
   }
+  TARN_RETURN_IF_ERROR(CheckOrder(graph));
   for (const format::State* state : *graph.states()) {
     TARN_RETURN_IF_ERROR(CheckState(*state).In("state '%s'", state->name()->c_str()));
   }

@@ -1,5 +1,7 @@
 #include "runtime/planner/planner.h"
 
+#include <algorithm>
+
 #include "runtime/core/arith.h"
 
 namespace tarn {
@@ -9,31 +11,24 @@ constexpr uint32_t kEnd = UINT32_MAX;
 
 bool LiveTogether(const PlannedBuffer& a, const PlannedBuffer& b) { return a.first <= b.last && b.first <= a.last; }
 
-// The largest buffer that is not in the list yet; ties go to the lower index.
-uint32_t Largest(Span<const PlannedBuffer> buffers) {
-  uint32_t best = kEnd;
-  for (uint32_t i = 0; i < buffers.size(); ++i) {
-    const PlannedBuffer& buffer = buffers[i];
-    const bool placed = buffer.offset != UINT64_MAX;
-    if (!placed && buffer.bytes > 0 && (best == kEnd || buffer.bytes > buffers[best].bytes)) best = i;
-  }
-  return best;
-}
-
 }  // namespace
 
 Result<uint64_t> PlanArena(Span<PlannedBuffer> buffers) {
   uint64_t sum = 0;
-  for (PlannedBuffer& buffer : buffers) {
-    buffer.offset = buffer.bytes == 0 ? 0 : UINT64_MAX;
-    if (!CheckedAdd(sum, buffer.bytes, &sum) || !CheckedAdd(sum, kAlignment, &sum) || sum > INT64_MAX) {
+  for (uint32_t i = 0; i < buffers.size(); ++i) {
+    buffers[i].index = i;
+    buffers[i].offset = 0;
+    if (!CheckedAdd(sum, buffers[i].bytes, &sum) || !CheckedAdd(sum, kAlignment, &sum) || sum > INT64_MAX) {
       return Error(TARN_OUT_OF_MEMORY, "the values of the program do not fit an address space");
     }
   }
+  std::sort(buffers.begin(), buffers.end(), [](const PlannedBuffer& a, const PlannedBuffer& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.index < b.index;
+  });
   // Placed buffers form a list in order of their offsets, so that gaps are seen in one walk.
   uint32_t head = kEnd;
   uint64_t arena_bytes = 0;
-  for (uint32_t current = Largest(buffers); current != kEnd; current = Largest(buffers)) {
+  for (uint32_t current = 0; current < buffers.size() && buffers[current].bytes > 0; ++current) {
     PlannedBuffer& buffer = buffers[current];
     uint64_t offset = 0;
     for (uint32_t i = head; i != kEnd; i = buffers[i].next) {
@@ -50,6 +45,8 @@ Result<uint64_t> PlanArena(Span<PlannedBuffer> buffers) {
     buffer.next = *link;
     *link = current;
   }
+  std::sort(buffers.begin(), buffers.end(),
+            [](const PlannedBuffer& a, const PlannedBuffer& b) { return a.index < b.index; });
   return AlignUp(arena_bytes);
 }
 

@@ -21,10 +21,13 @@ struct PlannedBuffer {
   uint32_t first;   // in: the op that writes it
   uint32_t last;    // in: the last op that reads it, >= first
   uint64_t offset;  // out: a multiple of kAlignment
-  uint32_t next;    // the planner's own
+  // The planner's own.
+  uint32_t index;
+  uint32_t next;
 };
 
-// Sets every buffer's offset and returns the bytes of the arena that holds them all.
+// Sets every buffer's offset and returns the bytes of the arena that holds them all. The order of the buffers stays. At most quadratic in their
+// number.
 // Errors: TARN_OUT_OF_MEMORY where the sum of the sizes does not fit 63 bits.
 Result<uint64_t> PlanArena(Span<PlannedBuffer> buffers);
 

@@ -30,7 +30,8 @@ FileMap::~FileMap() {
 
 Result<FileMap> FileMap::Open(const char* path) {
   char reason[96];
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  // Not blocking: opening a FIFO would otherwise wait for a writer. What is not a regular file is refused below.
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     const int error = errno;
     const tarn_status code = error == ENOENT || error == ENOTDIR ? TARN_NOT_FOUND : TARN_IO;

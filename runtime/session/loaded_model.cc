@@ -43,6 +43,7 @@ Status LoadedModel::CheckLanguageModel() const {
 }
 
 Status LoadedModel::Pack() {
+  TARN_RETURN_IF_ERROR(model_.CheckScales());
   TARN_ASSIGN_OR_RETURN(packed_, PackedWeights::Create(environment()));
   return Ok();
 }

@@ -23,7 +23,7 @@ class LoadedModel {
   // Errors: as Model::Open and Program::Measure; TARN_INVALID_ARGUMENT (an unknown isa).
   static Result<LoadedModel> Open(FileMap map, Span<const uint8_t> bytes, const LoadOptions& options);
 
-  // Errors: TARN_OUT_OF_MEMORY, TARN_INTERNAL.
+  // Reads all weights of dense layers. Errors: TARN_BAD_FORMAT (a scale that is none), TARN_OUT_OF_MEMORY, TARN_INTERNAL.
   Status Pack();
 
   const Model& model() const { return model_; }

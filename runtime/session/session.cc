@@ -36,23 +36,21 @@ Result<ProgramBytes> Session::Measure(const LoadedModel& model, const Limits& li
 }
 
 Result<Session*> Session::Create(const LoadedModel& model, const Limits& limits, Span<uint8_t> block) {
-  TARN_ASSIGN_OR_RETURN(const ProgramBytes bytes, Measure(model, limits));
+  TARN_RETURN_IF_ERROR(CheckLimits(limits));
   Block own_block;
-  if (block.empty()) {
+  if (block.data() == nullptr) {
+    TARN_ASSIGN_OR_RETURN(const ProgramBytes bytes, Measure(model, limits));
     TARN_ASSIGN_OR_RETURN(own_block, Block::Allocate(model.allocator(), bytes.total, "session"));
     block = own_block.bytes();
   }
   if (reinterpret_cast<uintptr_t>(block.data()) % kAlignment != 0) {
     return Error(TARN_INVALID_ARGUMENT, "session block is not aligned to %zu bytes", kAlignment);
   }
-  if (block.size() < bytes.total) {
-    return Error(TARN_BUFFER_TOO_SMALL, "session block has %zu bytes, %llu are needed", block.size(),
-                 static_cast<unsigned long long>(bytes.total));
-  }
-  TARN_ASSIGN_OR_RETURN(ThreadPool threads, ThreadPool::Create(limits.threads));
   const size_t header = static_cast<size_t>(AlignUp(sizeof(Session)));
-  TARN_ASSIGN_OR_RETURN(Program * program,
-                        Program::Create(model.environment(), limits, block.subspan(header, block.size() - header)));
+  const size_t ahead = header < block.size() ? header : block.size();
+  TARN_ASSIGN_OR_RETURN(ThreadPool threads, ThreadPool::Create(limits.threads));
+  TARN_ASSIGN_OR_RETURN(Program * program, Program::Create(model.environment(), limits,
+                                                           block.subspan(ahead, block.size() - ahead), ahead));
   Session* session = new (block.data()) Session(model);
   session->program_ = program;
   session->threads_ = std::move(threads);

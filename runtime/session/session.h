@@ -16,7 +16,7 @@ class Session {
   // The bytes of the block; `program` includes the Session object itself. Errors: TARN_INVALID_ARGUMENT (limits out of range), TARN_OUT_OF_MEMORY.
   static Result<ProgramBytes> Measure(const LoadedModel& model, const Limits& limits);
 
-  // In the caller's block, or, if that is empty, in one from the model's allocator.
+  // In the caller's block, or, if its data is nullptr, in one from the model's allocator.
   // Errors: TARN_BUFFER_TOO_SMALL, TARN_INVALID_ARGUMENT, TARN_OUT_OF_MEMORY.
   static Result<Session*> Create(const LoadedModel& model, const Limits& limits, Span<uint8_t> block);
   static void Destroy(Session* session);

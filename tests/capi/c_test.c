@@ -75,7 +75,7 @@ static void TestOtherSizes(const tarn_source* source) {
   EXPECT_OK(tarn_requirements(source, NULL, &longer.config, &memory, &error));
   longer.from_the_future = 1;
   EXPECT(tarn_requirements(source, NULL, &longer.config, &memory, &error) == TARN_UNSUPPORTED);
-  shorter.struct_size = offsetof(tarn_session_config, threads);
+  shorter.struct_size = offsetof(tarn_session_config, max_logits_rows);
   shorter.threads = 100000; /* beyond what the struct claims to have */
   EXPECT_OK(tarn_requirements(source, NULL, &shorter, &memory, &error));
   memory.struct_size = offsetof(tarn_memory, model_bytes);

@@ -32,6 +32,10 @@ TEST(Status, LongMessagesAreCutAndTerminated) {
   EXPECT_EQ(std::strlen(status.message()), Status::kMessageBytes - 1);
 }
 
+TEST(Status, AMessageIsOneLineThatCannotSteerATerminal) {
+  EXPECT_STREQ(Error(TARN_IO, "file '%s'", "a\nb\x1b[2J\x7f").message(), "file 'a?b?[2J?'");
+}
+
 TEST(Status, EveryCodeHasWords) {
 #define TARN_EXPECT_TEXT(name, number, text) \
   EXPECT_STREQ(StatusString(TARN_##name), text); \

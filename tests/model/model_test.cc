@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -78,7 +79,7 @@ TEST(Model, EveryTruncationIsNoticed) {
   }
   std::vector<uint8_t> longer = good;
   longer.push_back(0);
-  ExpectRefused(longer, TARN_BAD_FORMAT, "do not end with the file");
+  ExpectRefused(longer, TARN_BAD_FORMAT, "to the end of the file");
 }
 
 TEST(Model, ForeignFilesAreNamedAsSuch) {
@@ -145,6 +146,37 @@ TEST(Model, WrongIndicesAndOrdersAreNamed) {
   ExpectRefused(Changed([](convert::Graph* g) { g->vocab_size = 300; }), TARN_BAD_FORMAT, "byte tokenizer");
 }
 
+// Two layers over one place in the file, of different shapes: what the one packs is not the other's.
+TEST(Model, OverlappingTensorsAreRefused) {
+  std::vector<uint8_t> file = Good();
+  const format::Model* graph = format::GetModel(file.data() + kHeaderBytes);
+  const auto* last = graph->tensors()->Get(graph->tensors()->size() - 1);
+  const auto* offset = reinterpret_cast<const flatbuffers::Table*>(last)->GetAddressOf(format::Tensor::VT_OFFSET);
+  ASSERT_NE(offset, nullptr);
+  const uint64_t moved = 0;
+  std::memcpy(const_cast<uint8_t*>(offset), &moved, sizeof(moved));
+  Rehash(&file);
+  ExpectRefused(file, TARN_BAD_FORMAT, "lies before the end of the tensor before it");
+}
+
+TEST(Model, PaddingHasOneContent) {
+  std::vector<uint8_t> file = Good();
+  file[kHeaderBytes + GraphBytes(file)] = 1;
+  ExpectRefused(file, TARN_BAD_FORMAT, "padding");
+}
+
+TEST(Model, ScalesAreChecked) {
+  std::vector<uint8_t> file = Good();
+  const format::Model* graph = format::GetModel(file.data() + kHeaderBytes);
+  const auto* scales = graph->tensors()->Get(static_cast<uint32_t>(graph->tensors()->Get(0)->scales()));
+  const float bad = -1;
+  std::memcpy(file.data() + test::LoadU64(file, 16) + scales->offset() + 8, &bad, sizeof(bad));
+  const Result<Model> model = Model::Open(FileMap(), {file.data(), file.size()}, false, DefaultAllocator());
+  ASSERT_TRUE(model.ok());
+  const Status status = model.value().CheckScales();
+  EXPECT_NE(std::string(status.message()).find("scale of row 2 is -1"), std::string::npos) << status.message();
+}
+
 TEST(Model, ShapesOutOfRangeAreNamed) {
   ExpectRefused(Changed([](convert::Graph* g) { g->states[0].shape = {1u << 30, 1u << 30, 4}; }), TARN_BAD_FORMAT,
                 "too many elements");
@@ -157,6 +189,13 @@ TEST(FileMap, ReasonsAreNamed) {
   EXPECT_EQ(FileMap::Open("no/such/file.tarn").status().code(), TARN_NOT_FOUND);
   EXPECT_EQ(FileMap::Open("tests").status().code(), TARN_IO);
   EXPECT_EQ(FileMap::Open("/dev/null").status().code(), TARN_IO);
+  char fifo[] = "/tmp/tarn_fifo_XXXXXX";
+  ASSERT_NE(mkdtemp(fifo), nullptr);
+  const std::string path = std::string(fifo) + "/pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(FileMap::Open(path.c_str()).status().code(), TARN_IO);  // and does not wait for a writer
+  unlink(path.c_str());
+  rmdir(fifo);
   EXPECT_EQ(FileMap::FromDescriptor(-1, 0, 0).status().code(), TARN_IO);
 }
 

@@ -10,7 +10,7 @@
 namespace tarn {
 namespace {
 
-PlannedBuffer Buffer(uint64_t bytes, uint32_t first, uint32_t last) { return {bytes, first, last, 0, 0}; }
+PlannedBuffer Buffer(uint64_t bytes, uint32_t first, uint32_t last) { return {bytes, first, last, 0, 0, 0}; }
 
 uint64_t Plan(std::vector<PlannedBuffer>* buffers) {
   const Result<uint64_t> bytes = PlanArena(Span<PlannedBuffer>(buffers->data(), buffers->size()));

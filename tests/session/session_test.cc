@@ -221,7 +221,7 @@ TEST_P(SessionTest, EverySmallerBlockIsRefusedCleanly) {
   const Limits limits{1, 4, 1, 1};
   const size_t total = static_cast<size_t>(Session::Measure(harness.model(), limits).value().total);
   const AlignedBlock block(total);
-  for (size_t bytes = 64; bytes < total; bytes += 64 + bytes / 7) {
+  for (size_t bytes = 0; bytes < total; bytes += 64 + bytes / 7) {
     EXPECT_EQ(Session::Create(harness.model(), limits, block.span(bytes)).status().code(), TARN_BUFFER_TOO_SMALL) << bytes;
   }
 }

@@ -10,6 +10,8 @@ extern "C" {
 
 #define TARN_MAX_DIMS 4
 
+/* Zero each struct and set its struct_size to sizeof(it) before a call. */
+
 typedef struct tarn_tensor_info {
   size_t struct_size;
   const char* name;  /* all strings here are borrowed from the model */
@@ -34,11 +36,14 @@ typedef struct tarn_op_info {
   size_t struct_size;
   const char* name; /* "layers.0.attn" */
   const char* kind; /* "linear_state" */
-  char detail[192]; /* "rfa: gaussian 64 features, gate forget, ...; q[0:256] k[256:512] -> o" */
+  char detail[192]; /* the attributes in words: "rfa: Gaussian features D 64, gate Forget, ..." */
   uint64_t state_bytes; /* of one sequence */
   /* For an op that remembers: the number of tokens after which a softmax KV cache of the same heads, f32, would be larger.
    * 0: the op has no state or is such a cache. */
   uint64_t kv_break_even_tokens;
+  /* Values that it reads and writes, with the columns that it reads: "qkvg[0:256], qkvg[256:512]" and "o". Cut where too long. */
+  char inputs[160];
+  char outputs[96];
 } tarn_op_info;
 
 /* Each returns TARN_NOT_FOUND past the last index. Thread safety: any thread. */

@@ -6,14 +6,14 @@
  *  2. Errors: every call that can fail returns a tarn_status and takes a `tarn_error* error`, which may be NULL. On failure
  *     it holds one line that names the thing, the value found and the value wanted. The library never aborts, exits,
  *     throws, prints or keeps an error in a global. Unless a declaration says otherwise, a failed call changes nothing
- *     and out parameters are left alone.
+ *     and out parameters are left alone; a NULL where a value is needed is TARN_INVALID_ARGUMENT.
  *  3. Threads: a tarn_model is immutable and may be shared between threads. A session, a sampler and a text decoder
  *     belong to one thread at a time.
  *  4. Memory: tarn_requirements() tells every byte beforehand, by class. After tarn_session_create() a session allocates
  *     nothing. There is nothing global, with one exception: XNNPACK's process-wide allocator hook, set at the first use.
  *  5. Units: sizes are bytes where the name ends in `_bytes`, elements or tokens elsewhere. Text is UTF-8, lengths are
  *     bytes, and no string argument but a path or a name needs a terminating NUL.
- *  6. ABI: every struct that a caller fills or receives begins with `struct_size`; set it to sizeof(the struct), most easily
+ *  6. ABI: every config and info struct begins with `struct_size`; set it to sizeof(the struct), most easily
  *     by initialising with the TARN_*_INIT macro. Fields are only ever added at the end, and zero is their default.
  *  7. Files are untrusted: header and graph are always checked against their hash and validated; weights on request.
  *  8. Not supported: big-endian machines, calls into one session from two threads at once. */
@@ -57,7 +57,7 @@ TARN_API const char* tarn_status_string(tarn_status status);
 
 /* Where memory comes from. `allocate` returns `size_bytes` bytes aligned to `alignment` (a power of two, at most 64), or NULL;
  * `release` gets the pointer and size back. Both NULL: the C library's. The allocator of a model may be called from any
- * thread that creates sessions without a block of their own. */
+ * thread that opens it, asks for its requirements, or creates or destroys a session that has no block of its own. */
 typedef struct tarn_allocator {
   void* (*allocate)(void* context, size_t size_bytes, size_t alignment);
   void (*release)(void* context, void* pointer, size_t size_bytes);
@@ -67,11 +67,13 @@ typedef struct tarn_allocator {
 /* ---- Model ------------------------------------------------------------------------------------------------------ */
 
 /* Which file to open: exactly one of path, fd (>= 0 with `use_fd` set) or buffer.
- *  - path:   NUL-terminated; mapped read-only.
+ *  - path:   NUL-terminated; mapped read-only, whole.
  *  - fd:     mapped from `offset_bytes` (any alignment: an asset inside an APK) over `length_bytes` (0: to the end of the
  *            file). The descriptor is not closed and may be closed by the caller after the call.
- *  - buffer: `length_bytes` bytes that must stay unchanged until tarn_model_close(). Any alignment is accepted; one that
- *            is not a multiple of 64 costs a copy of the part that is not. */
+ *  - buffer: `length_bytes` bytes that must stay unchanged until tarn_model_close(). Any alignment is accepted; a graph
+ *            that does not lie at a multiple of 8, or weights that do not lie at a multiple of 4, are copied.
+ * A file that is mapped must not be changed or cut while the model is open: the system would deliver SIGBUS. Replace model
+ * files by rename, as tarn-convert does. */
 typedef struct tarn_source {
   size_t struct_size;
   const char* path;
@@ -107,7 +109,8 @@ typedef struct tarn_session_config {
   /* Rows of logits kept per sequence by tarn_session_score(). 0 means 1 (only the last row of a prefill is ever needed to
    * generate). */
   uint32_t max_logits_rows;
-  /* Threads, the caller's included. 0 means 1. Output does not depend on it, bit for bit. */
+  /* Threads, the caller's included. 0 means 1. Output does not depend on it, bit for bit. More than one: pthreadpool's table of
+   * them and their stacks come from the system at creation and are not part of tarn_memory. */
   uint32_t threads;
   /* Optional: the session's memory, at least tarn_memory.session_bytes bytes, aligned to 64, the caller's until
    * tarn_session_destroy(). NULL: one block from the model's allocator. */
@@ -175,26 +178,29 @@ typedef struct tarn_model_info {
 /* Errors: TARN_INVALID_ARGUMENT.   Thread safety: any thread. */
 TARN_API tarn_status tarn_model_get_info(const tarn_model* model, tarn_model_info* info, tarn_error* error);
 
-/* Names of the kernel sets that this CPU can run, best first, then "reference"; NULL past the last. Lives for ever. */
+/* Names of the kernel sets that this CPU can run, best first, then "reference"; NULL past the last. Lives for ever. Thread safety: any thread. */
 TARN_API const char* tarn_isa_name(size_t index);
 
 /* The number of fast cores (clusters of the highest performance), found out once per process: what `threads` should be.
- * At least 1. */
+ * At least 1. Thread safety: any thread. */
 TARN_API uint32_t tarn_fast_cores(void);
 
 /* ---- Session ---------------------------------------------------------------------------------------------------- */
 
-/* Creates a session in the reset state, in exactly the bytes that tarn_requirements() reports.
+/* Creates a session in the reset state, in exactly the bytes that tarn_requirements() reports. During the call XNNPACK may take
+ * a few KB of the C library's memory per dense layer, to learn sizes, and gives them back.
  * Errors: TARN_BUFFER_TOO_SMALL (names both sizes), TARN_OUT_OF_MEMORY, TARN_INVALID_ARGUMENT.
  * Thread safety: any thread; sessions of one model may be created at the same time. */
 TARN_API tarn_status tarn_session_create(const tarn_model* model, const tarn_session_config* config, tarn_session** session,
                                          tarn_error* error);
+/* Thread safety: any thread, when no call on the session is running. */
 TARN_API void tarn_session_destroy(tarn_session* session);
 
 /* Feeds `count` >= 1 tokens per sequence; `tokens` is [batch, count], row-major. If `logits` is not NULL it receives a pointer to
  * [batch, vocab_size] f32, the logits after the last token, borrowed until the next call on this session.
  * Errors: TARN_INVALID_ARGUMENT (a token >= vocab_size: names it; nothing has been fed), TARN_CONTEXT_FULL (names the bound;
- *   nothing has been fed). */
+ *   nothing has been fed), TARN_INTERNAL (the state is undefined until tarn_session_reset()).
+ * Thread safety (all calls on a session): one thread at a time. */
 TARN_API tarn_status tarn_session_prefill(tarn_session* session, const int32_t* tokens, size_t count, const float** logits,
                                           tarn_error* error);
 
@@ -207,16 +213,17 @@ TARN_API tarn_status tarn_session_step(tarn_session* session, const int32_t* tok
 TARN_API tarn_status tarn_session_score(tarn_session* session, const int32_t* tokens, size_t count, const float** logits,
                                         tarn_error* error);
 
-/* Back to the state after creation. Cannot fail. */
+/* Back to the state after creation. Errors: none. */
 TARN_API void tarn_session_reset(tarn_session* session);
 
-/* Tokens fed to each sequence since the last reset. */
+/* Tokens fed to each sequence since the last reset. Errors: none. */
 TARN_API uint64_t tarn_session_tokens(const tarn_session* session);
 
 /* ---- Text ------------------------------------------------------------------------------------------------------- */
 
 /* Turns text into token ids. Writes up to `capacity` ids and always sets `*count` to the number that the text has.
- * Errors: TARN_UNSUPPORTED (the model has no tokenizer), TARN_BUFFER_TOO_SMALL (names both numbers; `*count` is set). */
+ * Errors: TARN_UNSUPPORTED (the model has no tokenizer), TARN_BUFFER_TOO_SMALL (names both numbers; `*count` is set).
+ * Thread safety: any thread. */
 TARN_API tarn_status tarn_tokenize(const tarn_model* model, const char* text, size_t text_bytes, int32_t* tokens,
                                    size_t capacity, size_t* count, tarn_error* error);
 
@@ -230,7 +237,8 @@ typedef struct tarn_text_decoder {
 /* The text that `token` completes: writes its `*text_bytes` bytes (0 if a character is still incomplete) to `text`, which has
  * room for `capacity` bytes; tarn_max_piece_bytes() is always enough.
  * Errors: TARN_UNSUPPORTED (the model has no tokenizer), TARN_INVALID_ARGUMENT (token out of range), TARN_BUFFER_TOO_SMALL; the
- *   decoder is unchanged. */
+ *   decoder is unchanged.
+ * Thread safety: one thread at a time per decoder. */
 TARN_API tarn_status tarn_text_decode(const tarn_model* model, tarn_text_decoder* decoder, int32_t token, char* text,
                                       size_t capacity, size_t* text_bytes, tarn_error* error);
 
@@ -266,7 +274,8 @@ TARN_API tarn_status tarn_sampler_create(uint32_t vocab_size, const tarn_sampler
 TARN_API void tarn_sampler_destroy(tarn_sampler* sampler);
 
 /* Picks a token from `logits` [vocab_size] and accepts it into the penalty window. Allocates nothing.
- * Errors: TARN_INVALID_ARGUMENT (a logit is NaN: names the token). */
+ * Errors: TARN_INVALID_ARGUMENT (a logit is NaN: names the token; or all are -inf).
+ * Thread safety (all calls on a sampler): one thread at a time. */
 TARN_API tarn_status tarn_sampler_sample(tarn_sampler* sampler, const float* logits, int32_t* token, tarn_error* error);
 
 /* Tells the sampler of a token that it did not pick (a prompt's). */
