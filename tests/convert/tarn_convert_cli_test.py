@@ -3,9 +3,11 @@
 import json
 import os
 import resource
+import signal
 import struct
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -117,7 +119,9 @@ class TarnConvert(unittest.TestCase):
         self.expect_failure(self.run_tool(self.folder), 2, "--output")
         self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--quant", "int3"), 2, "int3")
         self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--fast"), 2, "--fast")
-        self.expect_failure(self.run_tool("--random-weights", "x", self.config, "-o", self.out), 2, "random-weights")
+        for seed in ("x", "-1", "9" * 23, ""):
+            done = self.run_tool("--random-weights", seed, self.config, "-o", self.out)
+            self.expect_failure(done, 2, f"--random-weights: is '{seed}'", "from 0 to 18446744073709551615")
 
     def test_precisions_of_later_versions(self):
         for quant in ("f16", "int4"):
@@ -143,6 +147,38 @@ class TarnConvert(unittest.TestCase):
         self.config.write_text(json.dumps({**CONFIG, "hidden_sise": 3}))
         self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, "config.json", 'unknown field "hidden_sise"')
 
+    def test_control_characters_are_shown(self):
+        self.config.write_text(json.dumps({**CONFIG, "zz\n\x1b[2J": 3}))
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, r'unknown field "zz\n\u001b[2J"')
+        self.config.write_text(json.dumps(CONFIG))
+        self.weights.write_bytes(safetensors({**SHAPES, "sur\x1b[2Jplus": [2]}))
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, r'"sur\u001b[2Jplus"')
+        self.expect_failure(self.run_tool(self.root / "a\n\x1b[2J", "-o", self.out), 1, r"a\x0a\x1b[2J")
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out, "a\x1b[2J"), 2, r"a\x1b[2J")
+
+    def test_a_pipe_is_no_checkpoint(self):
+        for path in self.weights, self.config:
+            path.unlink()
+            os.mkfifo(path)
+            self.expect_failure(self.run_tool(self.folder, "-o", self.out, timeout=20), 1, path.name, "not a regular file")
+        done = self.run_tool("--random-weights", "1", self.config, "-o", self.out, timeout=20)
+        self.expect_failure(done, 1, "config.json", "not a regular file")
+
+    def test_interrupt_leaves_no_file(self):
+        large = {**CONFIG, "hidden_size": 2048, "intermediate_size": 8192, "num_heads": 16, "num_layers": 16}
+        self.config.write_text(json.dumps(large))
+        for kind in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+            process = subprocess.Popen([TOOL, "--random-weights", "1", self.config, "-o", self.out], stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(kind, signal.SIG_DFL))
+            deadline = time.monotonic() + 60
+            while not list(self.root.glob("out.tarn.tmp.*")):
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
+            process.send_signal(kind)
+            out, err = process.communicate(timeout=60)
+            done = subprocess.CompletedProcess(process.args, process.returncode, out, err)
+            self.expect_failure(done, 128 + kind, "tarn-convert: error: interrupted\n")
+
     def test_output_is_not_an_input(self):
         before = self.weights.read_bytes()
         done = self.run_tool(self.folder, "-o", self.weights)
@@ -162,7 +198,7 @@ class TarnConvert(unittest.TestCase):
         def limit():
             resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
-        done = self.run_tool(self.folder, "-o", self.out, preexec_fn=limit, restore_signals=False)
+        done = self.run_tool(self.folder, "-o", self.out, preexec_fn=limit)
         self.expect_failure(done, 1, str(self.out), "cannot be written", "File too large")
 
 

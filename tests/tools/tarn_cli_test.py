@@ -1,116 +1,40 @@
-"""The tarn command line: what it prints, where, and with which exit status. Standard library only."""
+"""The tarn command line: what it prints, where, and with which exit status; tarn_eval_test.py has the rest."""
 
 import json
 import math
 import os
 import re
+import resource
+import shutil
 import signal
-import struct
 import subprocess
-import tempfile
 import unittest
 
-BIN = os.path.join(os.environ["TARN_BUILD"], "bin")
-MODELS = os.path.join(os.environ["TARN_SOURCE"], "examples", "models")
-MODEL = os.path.join(MODELS, "shakespeare-rfa-gate-int8.tarn")
-MEMORY = ["mapped_bytes", "packed_file_bytes", "packed_anonymous_bytes", "model_bytes", "session_bytes", "state_bytes",
-          "arena_bytes", "scratch_bytes", "program_bytes"]
-# A model in a moment: 256 ids, a context of 32 tokens.
-TINY = {"task": "causal_lm", "vocab_size": 256, "hidden_size": 32, "num_layers": 1, "num_heads": 2, "intermediate_size": 64,
-        "hidden_act": "swiglu", "norm": "rmsnorm", "norm_eps": 1e-5, "norm_position": "pre", "final_norm": True,
-        "attention_bias": False, "mlp_bias": False, "position_embedding": "none", "first_position": 0,
-        "scale_embeddings": False, "tie_word_embeddings": True, "tokenizer": "bytes",
-        "attention": {"system": "softmax", "max_context": 32}}
-
-
-def tarn(*arguments, environment=None, stdout=subprocess.PIPE):
-    """Status, standard output (bytes) and standard error (text)."""
-    done = subprocess.run([os.path.join(BIN, "tarn"), *map(str, arguments)], stdout=stdout, stderr=subprocess.PIPE,
-                          env={**os.environ, **(environment or {})}, timeout=120)
-    return done.returncode, done.stdout, done.stderr.decode()
-
-
-def npy(ids, descr="<i4", shape=None, version=1):
-    header = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (descr, shape or "(%d,)" % len(ids))
-    header += " " * (-(len(header) + 11) % 64) + "\n"
-    length = struct.pack("<H" if version == 1 else "<I", len(header))
-    return b"\x93NUMPY" + bytes([version, 0]) + length + header.encode() + struct.pack("<%di" % len(ids), *ids)
-
-
-def read_logits(path):
-    """Rows of a float32 .npy file; checks its header."""
-    with open(path, "rb") as file:
-        data = file.read()
-    assert data[:8] == b"\x93NUMPY\x01\x00", data[:8]
-    size, = struct.unpack("<H", data[8:10])
-    assert (10 + size) % 64 == 0 and data[9 + size:10 + size] == b"\n"
-    header = eval(data[10:10 + size].decode(), {})  # a literal of our own making
-    assert header["descr"] == "<f4" and header["fortran_order"] is False, header
-    rows, columns = header["shape"]
-    values = struct.unpack("<%df" % (rows * columns), data[10 + size:])
-    return [values[row * columns:(row + 1) * columns] for row in range(rows)]
-
-
-def loss(logits, target):
-    largest = max(logits)
-    return largest + math.log(sum(math.exp(value - largest) for value in logits)) - logits[target]
-
-
-class CliTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        for name, tokenizer in ("bounded", "bytes"), ("ids", "none"):
-            config = cls.path(name + ".json")
-            with open(config, "w") as file:
-                json.dump({**TINY, "tokenizer": tokenizer}, file)
-            subprocess.run([os.path.join(BIN, "tarn-convert"), "--random-weights", "1", config, "-o",
-                            cls.path(name + ".tarn"), "--quant", "f32"], check=True, stdout=subprocess.DEVNULL)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    @classmethod
-    def path(cls, name):
-        return os.path.join(cls.folder.name, name)
-
-    def write(self, name, content):
-        with open(self.path(name), "wb") as file:
-            file.write(content)
-        return self.path(name)
-
-    def fails(self, status, words, *arguments, **keywords):
-        """One line of error with these words, this exit status, nothing on standard output."""
-        found, out, err = tarn(*arguments, **keywords)
-        lines = [line for line in err.splitlines() if line.startswith("tarn: error: ")]
-        self.assertEqual((found, out or b"", len(lines)), (status, b"", 1), err)
-        self.assertRegex(lines[0], words)
-
-    def run_json(self, *arguments):
-        stats = self.path("stats.json")
-        status, _, err = tarn("run", "-m", MODEL, "-p", "ROMEO:", "--json-stats", stats, *arguments)
-        self.assertEqual(status, 0, err)
-        with open(stats) as file:
-            return json.load(file)
-
-    def eval_json(self, *arguments):
-        status, out, err = tarn("eval", "--json", *arguments)
-        self.assertEqual(status, 0, err)
-        return json.loads(out)
+from tarn_testing import BIN, MEMORY, MODEL, CliTest, start, tarn
 
 
 class UsageTest(CliTest):
     def test_wrong_command_lines(self):
         self.fails(2, "subcommand is required")
-        self.fails(2, "subcommand is required", "frobnicate")
+        self.fails(2, "unknown subcommand 'bench', wanted run, eval or inspect", "bench")
+        self.fails(2, "unknown subcommand ''", "")
         self.fails(2, "--model is required", "run", "-p", "a")
-        self.fails(2, "--n-predict = many", "run", "-m", MODEL, "-p", "a", "-n", "many")
-        self.fails(2, "-n is -2", "run", "-m", MODEL, "-p", "a", "-n", "-2")
-        self.fails(2, "--seed: is -1", "run", "-m", MODEL, "-p", "a", "-s", "-1")
         self.fails(2, "more than one prompt", "run", "-m", MODEL, "-p", "a", "--tokens", "1,2")
         self.fails(2, "--file is required", "eval", "-m", MODEL)
         self.fails(2, "wanted a model file, or --cpu", "inspect")
+
+    def test_integers_are_whole_and_within_their_range(self):
+        huge = "9" * 23
+        for value in "many", "-2", huge, "1.5", "0x10", "":
+            self.fails(2, f"--n-predict: is '{value}', must be an integer from -1 to 9223372036854775807",
+                       "run", "-m", MODEL, "-p", "a", "-n", value)
+        for option, largest in ("-s", 2**64 - 1), ("-t", 2**32 - 1), ("--top-k", 2**32 - 1):
+            for value in "-1", huge, "+1":
+                self.fails(2, rf"is '{re.escape(value)}', must be an integer from 0 to {largest}",
+                           "run", "-m", MODEL, "-p", "a", option, value)
+        for place, ids in (1, ""), (2, "1,,2"), (3, "1,2,"), (1, "-1,2"), (2, "1,2147483648"), (1, "1 2"):
+            self.fails(2, f"--tokens: id {place} is '", "run", "-m", MODEL, "--tokens", ids)
+        self.fails(2, "--batch: is '0', must be an integer from 1", "inspect", MODEL, "--batch", 0)
 
     def test_version_and_help(self):
         self.assertRegex(tarn("--version")[1].decode(), r"^tarn \d+\.\d+\.\d+\n$")
@@ -124,8 +48,10 @@ class UsageTest(CliTest):
             self.fails(1, "nowhere.tarn", *command, "-m", self.path("nowhere.tarn"))
         self.fails(1, "nothing.txt", "eval", "-m", MODEL, "-f", self.path("nothing.txt"))
         self.fails(1, "nothing.txt", "run", "-m", MODEL, "-f", self.path("nothing.txt"))
-        self.fails(1, "'NEON9'", "inspect", MODEL, "--isa", "NEON9")
-        self.fails(1, "'NEON9'", "inspect", MODEL, environment={"TARN_ISA": "NEON9"})
+        names = "wanted one of .*, reference"
+        self.fails(1, "error: --isa is 'NEON9', " + names, "inspect", MODEL, "--isa", "NEON9", environment={"TARN_ISA": "x"})
+        self.fails(1, "error: TARN_ISA of the environment is 'NEON9', " + names, "inspect", MODEL,
+                   environment={"TARN_ISA": "NEON9"})
         self.fails(1, "no/folder", "run", "-m", MODEL, "-p", "a", "--json-stats", self.path("no/folder/stats.json"))
 
     def test_full_disk(self):
@@ -133,12 +59,51 @@ class UsageTest(CliTest):
             self.fails(1, "standard output: No space", "run", "-m", MODEL, "-p", "a", stdout=full)
             self.fails(1, "standard output: No space", "inspect", MODEL, stdout=full)
             self.fails(1, "standard output: No space", "--help", stdout=full)
-        status, _, err = tarn("run", "-m", MODEL, "-p", "a", "-n", "2", "--json-stats", "/dev/full")
+        # A limit on the size of files fails where a full disk does.
+        stats = self.path("full.json")
+        status, _, err = tarn("run", "-m", MODEL, "-p", "a", "-n", "2", "--json-stats", stats,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16)))
         self.assertEqual(status, 1)
-        self.assertIn("tarn: error: /dev/full: cannot write: No space", err)
+        self.assertIn(f"tarn: error: {stats}: cannot be written: File too large", err)
+        self.assertEqual([name for name in os.listdir(self.folder.name) if name.startswith("full.json")], [])
+
+    def test_outputs_replace_nothing_that_matters(self):
+        model, text = shutil.copy(MODEL, self.path("model.tarn")), self.write("text.txt", b"some text")
+        link = self.path("link.tarn")
+        os.link(model, link)
+        for output in model, link, text:
+            self.fails(1, f"{output}: is an input of this command", "run", "-m", model, "-f", text, "--json-stats", output)
+            self.fails(1, f"{output}: is an input of this command", "eval", "-m", model, "-f", text, "--logits", output)
+        self.fails(1, "/dev/full: exists and is not a regular file", "run", "-m", model, "-p", "a", "--json-stats", "/dev/full")
+        out = self.path("out.txt")
+        with open(out, "wb") as stdout:
+            self.fails(1, "standard output goes", "run", "-m", model, "-p", "a", "--json-stats", out, stdout=stdout)
+        with open(model, "rb") as copied, open(MODEL, "rb") as original:
+            self.assertEqual(copied.read(), original.read())
+
+    def test_control_characters_are_shown(self):
+        evil = "e\n\x1b[2J\x7f"
+        model = self.path("evil.tarn")
+        subprocess.run([os.path.join(BIN, "tarn-convert"), "--random-weights", "1", self.path("bounded.json"), "-o", model,
+                        "--name", evil], check=True, stdout=subprocess.DEVNULL)
+        status, out, _ = tarn("inspect", model)
+        self.assertEqual(status, 0)
+        self.assertRegex(out.decode(), r"(?m)^name +e\\x0a\\x1b\[2J\\x7f$")
+        status, out, _ = tarn("inspect", "--json", model)
+        self.assertEqual(json.loads(out)["model"]["name"], evil)
+        self.assertEqual([byte for byte in out if byte < 0x20 and byte != 10 or byte >= 0x7f], [])
+        self.fails(2, r"subcommand 'a\\x1b\[2Jb'", "a\x1b[2Jb")
+        self.fails(1, r"a\\x1b\[2Jb", "run", "-m", MODEL, "-f", self.path("a\x1b[2Jb"))
 
 
 class RunTest(CliTest):
+    def run_json(self, *arguments):
+        stats = self.path("stats.json")
+        status, _, err = tarn("run", "-m", MODEL, "-p", "ROMEO:", "--json-stats", stats, *arguments)
+        self.assertEqual(status, 0, err)
+        with open(stats) as file:
+            return json.load(file)
+
     def text(self, *arguments, **keywords):
         status, out, err = tarn("run", "-m", MODEL, "-p", "ROMEO:", "-n", 60, *arguments, **keywords)
         self.assertEqual(status, 0, err)
@@ -223,19 +188,28 @@ class RunTest(CliTest):
         for word in ("prompt", "generation", "first token", "model file", "packed weights", "state", "arena", "scratch", "program"):
             self.assertRegex(err, r"(?m)^ *%s  " % word)
 
-    def start_endless(self, *arguments):
-        return subprocess.Popen([os.path.join(BIN, "tarn"), "run", "-m", MODEL, "-p", "A", "-n", "-1", *arguments],
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def start_endless(self, *arguments, hangup=signal.SIG_DFL):
+        return start("run", "-m", MODEL, "-p", "A", "-n", "-1", *arguments, hangup=hangup)
 
     def test_interrupt_ends_cleanly(self):
-        process = self.start_endless("--json-stats", self.path("interrupted.json"))
+        for kind in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+            process = self.start_endless("--json-stats", self.path("interrupted.json"))
+            process.stdout.read(100)
+            process.send_signal(kind)
+            _, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 128 + kind)
+            self.assertIn(b"generation", err)
+            with open(self.path("interrupted.json")) as file:
+                self.assertGreater(json.load(file)["generated_tokens"], 50)
+
+    def test_nohup_is_left_alone(self):
+        process = self.start_endless(hangup=signal.SIG_IGN)
         process.stdout.read(100)
+        process.send_signal(signal.SIGHUP)
+        process.stdout.read(500)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130)
-        self.assertIn(b"generation", err)
-        with open(self.path("interrupted.json")) as file:
-            self.assertGreater(json.load(file)["generated_tokens"], 50)
 
     def test_closed_pipe_ends_cleanly(self):
         process = self.start_endless()
@@ -245,86 +219,6 @@ class RunTest(CliTest):
         process.stderr.close()
         self.assertEqual(process.wait(timeout=60), 0)
         self.assertNotIn(b"error", err)
-
-
-class EvalTest(CliTest):
-    TEXT = "ROMEO:\nIs the day so young?\n\nBENVOLIO:\nBut new struck nine.\n".encode() + bytes(range(100, 140))
-
-    def test_loss_is_that_of_the_logits(self):
-        text = self.write("text.txt", self.TEXT)
-        logits_file = self.path("logits.npy")
-        size = len(self.TEXT)
-        for block in 0, 1000, 50, 7:
-            found = self.eval_json("-m", MODEL, "-f", text, "--logits", logits_file, *(["--block", block] if block else []))
-            rows = read_logits(logits_file)
-            self.assertEqual((len(rows), len(rows[0])), (size, 256))
-            losses = [loss(rows[i], self.TEXT[i + 1]) for i in range(size - 1) if not block or (i + 1) % block != 0]
-            mean = sum(losses) / len(losses)
-            self.assertEqual((found["tokens"], found["scored"]), (size, len(losses)))
-            self.assertAlmostEqual(found["nats_per_token"], mean, 9)
-            self.assertEqual(found["nats_per_byte"], found["nats_per_token"])
-            self.assertAlmostEqual(found["perplexity"], math.exp(mean), 6)
-
-    def test_blocks_start_anew(self):
-        text = self.write("text.txt", self.TEXT[:20] * 2)
-        self.eval_json("-m", MODEL, "-f", text, "--block", 20, "--logits", self.path("logits.npy"))
-        rows = read_logits(self.path("logits.npy"))
-        self.assertEqual(rows[:20], rows[20:])
-
-    def test_range_of_tokens(self):
-        text = self.write("text.txt", self.TEXT)
-        part = self.write("part.txt", self.TEXT[10:40])
-        expected = self.eval_json("-m", MODEL, "-f", part)
-        found = self.eval_json("-m", MODEL, "-f", text, "--begin", 10, "--tokens", 30)
-        for key in "tokens", "scored", "nats_per_token":
-            self.assertEqual(found[key], expected[key])
-        self.fails(1, "--begin", "eval", "-m", MODEL, "-f", text, "--begin", 1000)
-
-    def test_chunks_and_threads_change_little_or_nothing(self):
-        text = self.write("text.txt", self.TEXT)
-        expected = self.eval_json("-m", MODEL, "-f", text, "-t", 1)["nats_per_token"]
-        self.assertEqual(self.eval_json("-m", MODEL, "-f", text, "-t", 3)["nats_per_token"], expected)
-        # int8 activations round differently when sums are taken in another order.
-        self.assertAlmostEqual(self.eval_json("-m", MODEL, "-f", text, "--chunk", 5)["nats_per_token"], expected, 2)
-
-    def test_too_little_to_score(self):
-        self.fails(1, "wanted at least 2", "eval", "-m", MODEL, "-f", self.write("one.txt", b"a"))
-        self.fails(1, "empty.txt", "eval", "-m", MODEL, "-f", self.write("empty.txt", b""))
-
-    def test_bounded_model(self):
-        text = self.write("text.txt", self.TEXT)
-        bounded = self.path("bounded.tarn")
-        self.assertEqual(self.eval_json("-m", bounded, "-f", text, "--block", 33)["tokens"], len(self.TEXT))
-        self.fails(1, r"\b32\b", "eval", "-m", bounded, "-f", text)
-
-    def test_token_files(self):
-        ids = self.path("ids.tarn")
-        for version in 1, 2:
-            tokens = self.write("tokens.npy", npy(list(range(30)), version=version))
-            found = self.eval_json("-m", ids, "-f", tokens)
-            self.assertEqual((found["tokens"], found["scored"], found["nats_per_byte"]), (30, 29, None))
-        good = npy([1, 2, 3])
-        for words, content in (
-                ("not a .npy file", b"hello"),
-                ("version 3", npy([1, 2], version=3)),
-                ("wanted '<i4'", npy([1, 2], descr="<i8")),
-                ("wanted one dimension", npy([1, 2], shape="(1, 2)")),
-                ("wanted one dimension", npy([1, 2], shape="()")),
-                ("bytes of data", npy([1, 2], shape="(3,)")),
-                ("bytes of data", good + b"\0"),
-                ("header alone needs", good[:40]),
-                ("header alone needs", good[:9]),
-                ("no dictionary", good.replace(b"descr", b"desks")),
-                ("no dictionary", good.replace(b"{", b"[")),
-                ("fortran_order is True", good.replace(b"False", b"True ")),
-                ("token 1 is 256", npy([1, 256])),
-                ("token 0 is -1", npy([-1, 2]))):
-            self.fails(1, words, "eval", "-m", ids, "-f", self.write("bad.npy", content))
-
-    def test_table(self):
-        status, out, _ = tarn("eval", "-m", MODEL, "-f", self.write("text.txt", self.TEXT))
-        self.assertEqual(status, 0)
-        self.assertRegex(out.decode(), r"(?s)tokens +\d+\nscored +\d+\nnats/token +[\d.]+\nnats/byte +[\d.]+\nperplexity")
 
 
 class InspectTest(CliTest):
@@ -347,6 +241,21 @@ class InspectTest(CliTest):
         self.assertLessEqual(sum(state["bytes"] for state in found["states"]), found["memory"]["state_bytes"])
         for tensor in found["tensors"]:
             self.assertEqual(tensor["bytes"], math.prod(tensor["shape"]) * {"i8": 1, "f32": 4}[tensor["dtype"]])
+
+    def test_the_graph_is_shown(self):
+        ops = self.json(MODEL, "--ops")["ops"]
+        operands = {op["name"]: (op["inputs"], op["outputs"]) for op in ops}
+        qkvg = "layers.0.attn.qkvg_proj"
+        columns = ", ".join(f"{qkvg}[{part}]" for part in ("0:256", "256:512", "512:768", "768:772"))
+        self.assertEqual(operands["layers.0.attn"], (columns, "layers.0.attn"))
+        known = {"tokens"}
+        for op in ops:
+            for name in op["inputs"].split(", "):
+                self.assertIn(re.sub(r"\[\d+:\d+\]$", "", name), known)
+            known.update(op["outputs"].split(", "))
+        table = tarn("inspect", MODEL, "--ops")[1].decode()
+        for name, (inputs, outputs) in operands.items():
+            self.assertRegex(table, rf"(?m)^  {re.escape(name)} +{re.escape(inputs)} +{re.escape(outputs)}$")
 
     def test_tables_hold_what_json_holds(self):
         status, out, _ = tarn("inspect", MODEL)

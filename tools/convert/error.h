@@ -4,15 +4,13 @@
 
 #include <cstddef>
 #include <sstream>
-#include <stdexcept>
 #include <string>
+
+#include "tools/common/failure.h"
 
 namespace tarn::convert {
 
-class ConvertError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using ConvertError = tools::Failure;
 
 // Throws the parts, one after the other, as a ConvertError.
 template <typename... Parts>

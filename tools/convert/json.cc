@@ -95,7 +95,7 @@ std::string Fields::Text(const char* key, std::optional<std::string> fallback) {
 
 void Fields::Finish() const {
   for (const auto& field : object_.items()) {
-    if (known_.count(field.key()) == 0) Fail(where_, ": unknown field \"", field.key(), "\"");
+    if (known_.count(field.key()) == 0) Fail(where_, ": unknown field ", ValueText(field.key()));
   }
 }
 

@@ -11,13 +11,16 @@
 #include <string>
 #include <vector>
 
+#include "tools/common/integer_option.h"
+#include "tools/common/printable.h"
+#include "tools/common/progress.h"
+#include "tools/common/signals.h"
 #include "tools/convert/causal_lm.h"
 #include "tools/convert/checkpoint.h"
 #include "tools/convert/config.h"
 #include "tools/convert/error.h"
 #include "tools/convert/mapped_file.h"
 #include "tools/convert/model_writer.h"
-#include "tools/convert/progress.h"
 #include "tools/convert/random_weights.h"
 
 namespace tarn::convert {
@@ -104,17 +107,22 @@ void Convert(const Options& options) {
 
   uint64_t parameters = 0;
   for (const WeightSpec& spec : builder.weights()) parameters += ElementCount(spec.shape);
+  tools::CatchInterrupts();
   OutputFile file(options.output, inputs);
+  const std::string output = tools::Printable(options.output);
   ModelSizes sizes;
   {
-    Progress progress(stderr, isatty(STDERR_FILENO) != 0, "writing " + options.output, parameters);
+    tools::Progress progress(stderr, isatty(STDERR_FILENO) != 0, "writing " + output, parameters);
     const WeightReader& weights = checkpoint ? static_cast<const WeightReader&>(*checkpoint) : *random;
-    sizes = WriteModel(builder.graph(), weights, &file, [&](uint64_t elements) { progress.Advance(elements); });
+    sizes = WriteModel(builder.graph(), weights, &file, [&](uint64_t elements) {
+      if (tools::Interrupted()) Fail("interrupted");
+      progress.Advance(elements);
+    });
     file.Commit();
   }
-  std::printf("%s: %s (weights %s, graph %s), %.2f M parameters, %s, %s\n", options.output.c_str(),
-              BytesText(sizes.file_bytes).c_str(), BytesText(sizes.weight_bytes).c_str(), BytesText(sizes.graph_bytes).c_str(),
-              static_cast<double>(parameters) * 1e-6, options.quant.c_str(), SystemsText(config.attention).c_str());
+  std::printf("%s: %s (weights %s, graph %s), %.2f M parameters, %s, %s\n", output.c_str(), BytesText(sizes.file_bytes).c_str(),
+              BytesText(sizes.weight_bytes).c_str(), BytesText(sizes.graph_bytes).c_str(), static_cast<double>(parameters) * 1e-6,
+              options.quant.c_str(), SystemsText(config.attention).c_str());
 }
 
 int Main(int argc, char** argv) {
@@ -127,26 +135,29 @@ int Main(int argc, char** argv) {
       ->check(CLI::IsMember({"f32", "f16", "int8", "int4"}))
       ->capture_default_str();
   app.add_option("--name", options.name, "name of the model (default: that of the input)");
-  app.add_option("--random-weights", options.seed, "seed of random weights, instead of a checkpoint");
+  tools::AddInteger<uint64_t>(&app, "--random-weights", &options.seed, "seed of random weights, instead of a checkpoint");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);
     return 0;
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "tarn-convert: error: %s (see tarn-convert --help)\n", error.what());
+    std::fprintf(stderr, "tarn-convert: error: %s (see tarn-convert --help)\n", tools::Printable(error.what()).c_str());
     return kUsage;
   }
   try {
     Convert(options);
     return 0;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "tarn-convert: error: %s\n", error.what());
-    return kFailure;
+    std::fprintf(stderr, "tarn-convert: error: %s\n", tools::Printable(error.what()).c_str());
+    return tools::Interrupted() ? tools::InterruptedExit() : kFailure;
   }
 }
 
 }  // namespace
 }  // namespace tarn::convert
 
-int main(int argc, char** argv) { return tarn::convert::Main(argc, argv); }
+int main(int argc, char** argv) {
+  tarn::tools::IgnoreWriteSignals();
+  return tarn::convert::Main(argc, argv);
+}

@@ -5,15 +5,12 @@
 #include <tarn/tarn.h>
 
 #include <stdexcept>
-#include <string>
+
+#include "tools/common/failure.h"
 
 namespace tarn_cli {
 
-// Exit status 1. The message names the thing, the value found and the value wanted.
-class Failure : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using tarn::tools::Failure;  // exit status 1
 
 // A wrong command line that the parser cannot see by itself: exit status 2.
 class UsageError : public std::runtime_error {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -12,10 +13,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "tools/common/integer_option.h"
+#include "tools/common/output_file.h"
+#include "tools/common/progress.h"
+#include "tools/common/signals.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
-#include "tools/tarn/interrupt.h"
 #include "tools/tarn/model.h"
 #include "tools/tarn/npy.h"
 #include "tools/tarn/report.h"
@@ -24,6 +28,9 @@ namespace tarn_cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using tarn::tools::AddInteger;
+using tarn::tools::OutputFile;
+using tarn::tools::Progress;
 
 struct EvalOptions {
   ModelOptions model;
@@ -40,6 +47,8 @@ struct Score {
   uint64_t scored = 0;
   double nats = 0;  // sum over the scored tokens
   double seconds = 0;
+
+  double Mean() const { return scored > 0 ? nats / static_cast<double>(scored) : 0; }
 };
 
 // -log softmax(logits)[target], in double.
@@ -49,31 +58,6 @@ double Loss(const float* logits, uint32_t vocab_size, int32_t target) {
   for (uint32_t i = 0; i < vocab_size; ++i) sum += std::exp(logits[i] - largest);
   return largest + std::log(sum) - logits[target];
 }
-
-// A line that overwrites itself, on a terminal only and not before a second has passed.
-class Progress {
- public:
-  explicit Progress(uint64_t total) : total_(total), shown_(Clock::now()) {}
-  ~Progress() {
-    if (visible_) std::fprintf(stderr, "\r\x1b[K");
-  }
-
-  void Show(uint64_t done, const Score& score) {
-    if (!terminal_ || Clock::now() - shown_ < std::chrono::seconds(1)) return;
-    shown_ = Clock::now();
-    visible_ = true;
-    const double mean = score.scored > 0 ? score.nats / static_cast<double>(score.scored) : 0;
-    std::fprintf(stderr, "\r\x1b[K%3.0f %%  %llu of %llu tokens  %.4f nats/token",
-                 100.0 * static_cast<double>(done) / static_cast<double>(total_), static_cast<unsigned long long>(done),
-                 static_cast<unsigned long long>(total_), mean);
-  }
-
- private:
-  uint64_t total_;
-  Clock::time_point shown_;
-  bool terminal_ = isatty(STDERR_FILENO) == 1;
-  bool visible_ = false;
-};
 
 std::vector<int32_t> ReadTokens(const EvalOptions& options, const Model& model) {
   const std::string content = ReadFile(options.file);
@@ -107,7 +91,7 @@ class Evaluation {
     session_ = CreateSession(model, config_);
     block_ = options.block != 0 ? options.block : tokens_.size();
     if (!options.logits.empty()) {
-      logits_file_ = std::make_unique<OutputFile>(options.logits);
+      logits_file_ = std::make_unique<OutputFile>(options.logits, std::vector<std::string>{options.model.path, options.file});
       const std::string header = NpyHeader(tokens_.size(), vocab_size_);
       logits_file_->Write(header.data(), header.size());
     }
@@ -115,7 +99,7 @@ class Evaluation {
 
   Score Run() {
     const auto start = Clock::now();
-    Progress progress(tokens_.size());
+    Progress progress(stderr, isatty(STDERR_FILENO) == 1, "eval", tokens_.size());
     for (uint64_t begin = 0; begin < tokens_.size(); begin += block_) {
       RunBlock(begin, std::min<uint64_t>(block_, tokens_.size() - begin), &progress);
     }
@@ -132,7 +116,7 @@ class Evaluation {
     // The logits after the last token are wanted only by a file: a bounded model may have no room for that token.
     const uint64_t fed = logits_file_ ? size : size - 1;
     for (uint64_t at = 0; at < fed; at += config_.max_chunk) {
-      if (Interrupted()) throw Failure("interrupted");
+      if (tarn::tools::Interrupted()) throw Failure("interrupted");
       const uint64_t count = std::min<uint64_t>(config_.max_chunk, fed - at);
       const float* logits = nullptr;
       tarn_error error;
@@ -140,8 +124,9 @@ class Evaluation {
       if (status != TARN_OK) throw Failure(Format("at token %llu: %s", static_cast<unsigned long long>(begin + at), error.message));
       if (logits_file_) logits_file_->Write(logits, count * vocab_size_ * sizeof(float));
       for (uint64_t i = 0; i < count && at + i + 1 < size; ++i) Add(logits + i * vocab_size_, begin + at + i + 1);
-      progress->Show(begin + at + count, score_);
+      progress->Advance(count, Format("%.4f nats/token", score_.Mean()));
     }
+    progress->Advance(size - fed);
   }
 
   void Add(const float* logits, uint64_t target) {
@@ -165,12 +150,12 @@ class Evaluation {
 
 int Eval(const EvalOptions& options) {
   const Model model(options.model);
-  CatchInterrupt();
+  tarn::tools::CatchInterrupts();
   Evaluation evaluation(options, model);
   const Score score = evaluation.Run();
 
   const bool scored = score.scored > 0;
-  const double mean = scored ? score.nats / static_cast<double>(score.scored) : 0;
+  const double mean = score.Mean();
   // A token of the bytes tokenizer is a byte.
   const bool has_bytes = scored && model.info().tokenizer == TARN_TOKENIZER_BYTES;
   if (options.json) {
@@ -210,11 +195,10 @@ void AddEval(CLI::App* app, Command* command) {
   eval->add_option("-f,--file", options->file, "Text; for a model without tokenizer a .npy file of int32 ids")
       ->required()
       ->type_name("FILE");
-  eval->add_option("--begin", options->begin, "Skip the first N tokens (default: 0)")->check(NotNegative)->type_name("N");
-  eval->add_option("--tokens", options->tokens, "Read at most N tokens (default: all)")->check(NotNegative)->type_name("N");
-  eval->add_option("--block", options->block, "Reset the model before every N tokens (default: never)")
-      ->check(NotNegative)
-      ->type_name("N");
+  AddInteger<uint64_t>(eval, "--begin", &options->begin, "Skip the first N tokens (default: 0)");
+  AddInteger<uint64_t>(eval, "--tokens", &options->tokens, "Read at most N tokens (default: all)");
+  // The first token of a block is not scored: blocks of one would score nothing.
+  AddInteger<uint64_t>(eval, "--block", &options->block, "Reset the model before every N tokens (default: never)", 2);
   eval->add_option("--logits", options->logits, "Write the logits after every token: float32 [tokens, vocab], .npy")
       ->type_name("FILE");
   eval->add_flag("--json", options->json, "Print one JSON object");

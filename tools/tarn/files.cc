@@ -1,9 +1,7 @@
 #include "tools/tarn/files.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "tools/tarn/error.h"
@@ -23,33 +21,6 @@ std::string ReadFile(const std::string& path) {
   if (failed) throw Failure(path + ": cannot read: " + reason);
   return content;
 }
-
-OutputFile::OutputFile(const std::string& path) : path_(path), written_path_(path) {
-  struct stat existing;
-  const bool in_place = lstat(path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode);
-  if (!in_place) written_path_ += ".tmp" + std::to_string(getpid());
-  file_ = std::fopen(written_path_.c_str(), in_place ? "wb" : "wbx");
-  if (file_ == nullptr) Fail("cannot create");
-}
-
-OutputFile::~OutputFile() {
-  if (file_ != nullptr) std::fclose(file_);
-  if (file_ != nullptr && written_path_ != path_) unlink(written_path_.c_str());
-}
-
-void OutputFile::Write(const void* data, size_t size_bytes) {
-  if (std::fwrite(data, 1, size_bytes, file_) != size_bytes) Fail("cannot write");
-}
-
-void OutputFile::Commit() {
-  if (std::fflush(file_) != 0) Fail("cannot write");
-  if (written_path_ != path_ && std::rename(written_path_.c_str(), path_.c_str()) != 0) Fail("cannot rename to its final name");
-  std::FILE* file = file_;
-  file_ = nullptr;
-  if (std::fclose(file) != 0) Fail("cannot write");
-}
-
-void OutputFile::Fail(const char* what) { throw Failure(path_ + ": " + what + ": " + std::strerror(errno)); }
 
 bool WriteStdout(const void* data, size_t size_bytes) {
   errno = 0;

@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <new>
 
+#include "tools/common/signals.h"
 #include "tools/tarn/allocation_counter.h"
 #include "tools/tarn/error.h"
-#include "tools/tarn/interrupt.h"
 #include "tools/tarn/process_memory.h"
 
 namespace tarn_cli {
@@ -38,7 +38,7 @@ const float* FeedPrompt(const GenerationOptions& options, tarn_session* session,
   const auto start = Clock::now();
   const float* logits = nullptr;
   for (size_t at = 0; at < options.prompt.size(); at += options.chunk) {
-    if (Interrupted() || writer->closed()) return nullptr;
+    if (tarn::tools::Interrupted() || writer->closed()) return nullptr;
     const size_t count = std::min<size_t>(options.chunk, options.prompt.size() - at);
     tarn_error error;
     if (tarn_session_prefill(session, options.prompt.data() + at, count, &logits, &error) != TARN_OK) {
@@ -78,7 +78,7 @@ GenerationStats Generate(const GenerationOptions& options, tarn_session* session
   const float* logits = FeedPrompt(options, session, sampler, writer, &stats);
   double step_seconds = 0;
   while (logits != nullptr && (options.max_tokens < 0 || stats.generated < static_cast<uint64_t>(options.max_tokens))) {
-    if (Interrupted() || writer->closed()) break;
+    if (tarn::tools::Interrupted() || writer->closed()) break;
     const bool first = stats.generated == 0;
     auto start = Clock::now();
     int32_t token = 0;

@@ -56,7 +56,7 @@ struct GenerationStats {
   TokenTimes times;
   std::optional<uint64_t> allocations;             // in the whole process, from before the prompt to the last token
   std::optional<uint64_t> anonymous_growth_pages;  // from the 1,000th token (or the last, if fewer) to the last
-  // Why it ended before max_tokens: a call that failed, or "" (and Interrupted(), or a closed pipe).
+  // Why it ended before max_tokens: a call that failed, or "" (and tools::Interrupted(), or a closed pipe).
   tarn_error error = {TARN_OK, ""};
 
   double PromptRate(size_t prompt_tokens) const;  // tokens/s

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "tools/common/integer_option.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
@@ -99,13 +100,16 @@ std::string HeaderText(const Model& model) {
 }
 
 std::string OpsText(const Model& model) {
-  Table table("lllrr");
+  Table table("lllrr"), operands("lll");
+  operands.Add({"op", "reads", "writes"});
   table.Add({"op", "kind", "detail", "state B", "smaller than a KV cache after"});
   for (const tarn_op_info& op : List(model, tarn_model_op)) {
     table.Add({op.name, op.kind, op.detail, op.state_bytes == 0 ? "" : Number(op.state_bytes),
                op.kv_break_even_tokens == 0 ? "" : Number(op.kv_break_even_tokens) + " tokens"});
+    operands.Add({op.name, op.inputs, op.outputs});
   }
-  return "\nops, in the order in which they run\n" + table.Text("  ");
+  return "\nops, in the order in which they run\n" + table.Text("  ") + "\nwhat they read, with its columns, and write\n" +
+         operands.Text("  ");
 }
 
 std::string StatesText(const Model& model) {
@@ -157,6 +161,8 @@ nlohmann::ordered_json OpsJson(const Model& model) {
   for (const tarn_op_info& op : List(model, tarn_model_op)) {
     json.push_back({{"name", op.name},
                     {"kind", op.kind},
+                    {"inputs", op.inputs},
+                    {"outputs", op.outputs},
                     {"detail", op.detail},
                     {"state_bytes", op.state_bytes},
                     {"kv_break_even_tokens", op.kv_break_even_tokens}});
@@ -180,7 +186,6 @@ nlohmann::ordered_json ArraysJson(const std::vector<Info>& list) {
 
 int Inspect(InspectOptions options) {
   if (options.model.path.empty() && !options.cpu) throw UsageError("inspect: wanted a model file, or --cpu");
-  if (options.batch == 0) throw UsageError("inspect: --batch is 0, must be at least 1");
   std::string text = options.cpu ? CpuText() : "";
   nlohmann::ordered_json json;
   if (options.cpu) json["cpu"] = CpuJson();
@@ -222,7 +227,8 @@ void AddInspect(CLI::App* app, Command* command) {
   inspect->add_flag("--ops", options->ops, "Only the ops (with the header and the memory)");
   inspect->add_flag("--states", options->states, "Only the states");
   inspect->add_flag("--tensors", options->tensors, "Only the tensors");
-  inspect->add_option("--batch", options->batch, "Sequences of the session whose memory is shown (default: 1)")->type_name("N");
+  tarn::tools::AddInteger<uint32_t>(inspect, "--batch", &options->batch,
+                                    "Sequences of the session whose memory is shown (default: 1)", 1);
   AddSessionOptions(inspect, &options->session);
   AddModelOptions(inspect, &options->model);
   inspect->footer(

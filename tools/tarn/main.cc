@@ -1,16 +1,17 @@
 // tarn: the command line. Parses, runs one subcommand, and turns every failure into one line and an exit status:
-// 0 done, 1 failed, 2 wrong command line, 130 interrupted.
+// 0 done, 1 failed, 2 wrong command line, 128 + signal: interrupted.
 #include <tarn/tarn.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <csignal>
 #include <cstdio>
+#include <sstream>
+#include <string>
 
+#include "tools/common/printable.h"
+#include "tools/common/signals.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
-#include "tools/tarn/interrupt.h"
 
 namespace tarn_cli {
 namespace {
@@ -18,9 +19,8 @@ namespace {
 constexpr int kFailedExit = 1;
 constexpr int kUsageExit = 2;
 
-int Complain(std::string message, int exit_status) {
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  std::fprintf(stderr, "tarn: error: %s\n", message.c_str());
+int Complain(const std::string& message, int exit_status) {
+  std::fprintf(stderr, "tarn: error: %s\n", tarn::tools::Printable(message).c_str());
   if (exit_status == kUsageExit) std::fprintf(stderr, "`tarn --help` and `tarn COMMAND --help` say more\n");
   return exit_status;
 }
@@ -39,6 +39,10 @@ int Main(int argc, char** argv) {
   AddRun(&app, &command);
   AddEval(&app, &command);
   AddInspect(&app, &command);
+  const std::string name = argc > 1 ? argv[1] : "-";
+  if (name.empty() || (name[0] != '-' && app.get_subcommands([&](CLI::App* known) { return known->check_name(name); }).empty())) {
+    return Complain("unknown subcommand '" + name + "', wanted run, eval or inspect", kUsageExit);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
@@ -57,8 +61,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace tarn_cli;
-  // A closed pipe is an error code of write(), not the end of the process: see WriteStdout().
-  std::signal(SIGPIPE, SIG_IGN);
+  tarn::tools::IgnoreWriteSignals();
   // A buffer of our own: the C library would allocate one at the first write.
   static char stdout_buffer[1 << 16];
   std::setvbuf(stdout, stdout_buffer, _IOFBF, sizeof(stdout_buffer));
@@ -67,6 +70,6 @@ int main(int argc, char** argv) {
   } catch (const UsageError& error) {
     return Complain(error.what(), kUsageExit);
   } catch (const std::exception& error) {
-    return Complain(error.what(), Interrupted() ? kInterruptedExit : kFailedExit);
+    return Complain(error.what(), tarn::tools::Interrupted() ? tarn::tools::InterruptedExit() : kFailedExit);
   }
 }

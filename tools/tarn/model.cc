@@ -1,26 +1,40 @@
 #include "tools/tarn/model.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 
+#include "tools/common/integer_option.h"
 #include "tools/tarn/error.h"
 
 namespace tarn_cli {
+namespace {
+
+// The kernels that --isa or else TARN_ISA asks for; nullptr if nobody does.
+const char* ChosenIsa(const std::string& option) {
+  const char* environment = std::getenv("TARN_ISA");
+  const std::string wanted = !option.empty() ? option : environment != nullptr ? environment : "";
+  if (wanted.empty()) return nullptr;
+  std::string names;
+  for (size_t i = 0; tarn_isa_name(i) != nullptr; ++i) {
+    if (wanted == tarn_isa_name(i)) return tarn_isa_name(i);
+    names += (i == 0 ? "" : ", ") + std::string(tarn_isa_name(i));
+  }
+  throw Failure((option.empty() ? "TARN_ISA of the environment" : "--isa") + std::string(" is '") + wanted + "', wanted one of " +
+                names);
+}
+
+}  // namespace
 
 void AddModelOptions(CLI::App* app, ModelOptions* options) {
-  app->add_option("--isa", options->isa, "Kernels to use; `tarn inspect --cpu` lists them (default: the best)")
-      ->envname("TARN_ISA")
+  app->add_option("--isa", options->isa, "Kernels to use; `tarn inspect --cpu` lists them (default: TARN_ISA, else the best)")
       ->type_name("NAME");
   app->add_flag("--portable-dense", options->portable_dense, "Use the portable dense layers instead of XNNPACK");
   app->add_flag("--verify", options->verify, "Read all weights once and check their hash");
 }
 
 void AddSessionOptions(CLI::App* app, SessionOptions* options) {
-  app->add_option("-t,--threads", options->threads, "Threads (default: the number of fast cores)")->type_name("N");
-  app->add_option("--chunk", options->chunk, "Longest chunk of a prefill, in tokens (default: 64)")->type_name("N");
-}
-
-std::string NotNegative(const std::string& value) {
-  return value.empty() || value[0] != '-' ? "" : "is " + value + ", must be at least 0";
+  tarn::tools::AddInteger<uint32_t>(app, "-t,--threads", &options->threads, "Threads (default: the number of fast cores)");
+  tarn::tools::AddInteger<uint32_t>(app, "--chunk", &options->chunk, "Longest chunk of a prefill, in tokens (default: 64)");
 }
 
 tarn_session_config SessionConfig(const SessionOptions& options) {
@@ -35,7 +49,7 @@ Model::Model(const ModelOptions& options) {
   source.path = options.path.c_str();
   tarn_model_config config = TARN_MODEL_CONFIG_INIT;
   config.verify_weights = options.verify ? 1 : 0;
-  config.isa = options.isa.empty() ? nullptr : options.isa.c_str();
+  config.isa = ChosenIsa(options.isa);
   config.portable_dense = options.portable_dense ? 1 : 0;
   tarn_error error;
   tarn_model* model = nullptr;

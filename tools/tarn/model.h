@@ -17,7 +17,7 @@ namespace tarn_cli {
 
 struct ModelOptions {
   std::string path;
-  std::string isa;
+  std::string isa;  // as TARN_ISA says where it is empty
   bool portable_dense = false;
   bool verify = false;
 };
@@ -32,9 +32,6 @@ struct SessionOptions {
 void AddModelOptions(CLI::App* app, ModelOptions* options);
 // -t, --chunk.
 void AddSessionOptions(CLI::App* app, SessionOptions* options);
-
-// For CLI::Option::check(): the parser takes -1 for a large unsigned number. Returns what is wrong, or "".
-std::string NotNegative(const std::string& value);
 
 tarn_session_config SessionConfig(const SessionOptions& options);
 

@@ -4,7 +4,9 @@
 #include <cctype>
 #include <cstring>
 #include <map>
+#include <optional>
 
+#include "tools/common/integer.h"
 #include "tools/tarn/error.h"
 
 namespace tarn_cli {
@@ -43,12 +45,11 @@ std::map<std::string, std::string> ParseHeader(const std::string& header, const 
 // "(12,)" -> 12
 uint64_t ParseLength(const std::string& shape, const std::string& name) {
   const std::string digits = shape.size() > 3 ? shape.substr(1, shape.size() - 3) : "";
-  const bool number = !digits.empty() && digits.size() < 19 &&
-                      std::all_of(digits.begin(), digits.end(), [](unsigned char letter) { return std::isdigit(letter) != 0; });
-  if (!number || shape != "(" + digits + ",)") {
+  const std::optional<uint64_t> length = tarn::tools::ParseInteger<uint64_t>(digits, 0, UINT64_MAX);
+  if (!length || shape != "(" + digits + ",)") {
     throw Failure(name + ": the .npy array has shape " + shape + ", wanted one dimension of token ids");
   }
-  return std::stoull(digits);
+  return *length;
 }
 
 }  // namespace

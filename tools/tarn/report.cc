@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "tools/common/printable.h"
+
 namespace tarn_cli {
 namespace {
 
@@ -51,6 +53,11 @@ std::string FormatBytes(uint64_t bytes) {
   return Format(unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
 }
 
+void Table::Add(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = tarn::tools::Printable(cell);
+  rows_.push_back(std::move(cells));
+}
+
 std::string Table::Text(const std::string& indent) const {
   std::vector<size_t> widths(align_.size());
   for (const auto& row : rows_) {
@@ -86,8 +93,8 @@ nlohmann::ordered_json MemoryJson(const tarn_memory& memory) {
 }
 
 std::string JsonText(const nlohmann::ordered_json& json) {
-  // Names come from files: bytes that are no UTF-8 are replaced instead of thrown at.
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  // Names come from files: what is not ASCII is escaped, and bytes that are no UTF-8 are replaced instead of thrown at.
+  return json.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace tarn_cli

@@ -17,11 +17,12 @@ std::string Format(const char* format, ...) __attribute__((format(printf, 1, 2))
 // "812 B", "3.4 MiB".
 std::string FormatBytes(uint64_t bytes);
 
-// Rows of cells, two spaces between columns. Columns of `align` that are 'r' are right-aligned.
+// Rows of cells, two spaces between columns. Columns of `align` that are 'r' are right-aligned. Names come from
+// files: control characters of a cell are shown as "\x1b".
 class Table {
  public:
   explicit Table(std::string align) : align_(std::move(align)) {}
-  void Add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void Add(std::vector<std::string> cells);
   std::string Text(const std::string& indent = "") const;
 
  private:

@@ -6,17 +6,22 @@
 #include <optional>
 #include <random>
 
+#include "tools/common/integer_option.h"
+#include "tools/common/output_file.h"
+#include "tools/common/signals.h"
 #include "tools/tarn/allocation_counter.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
 #include "tools/tarn/generation.h"
-#include "tools/tarn/interrupt.h"
 #include "tools/tarn/model.h"
 #include "tools/tarn/report.h"
 
 namespace tarn_cli {
 namespace {
+
+using tarn::tools::AddInteger;
+using tarn::tools::OutputFile;
 
 struct RunOptions {
   ModelOptions model;
@@ -25,6 +30,7 @@ struct RunOptions {
   bool has_seed = false;
   std::string prompt;
   std::string prompt_file;
+  std::string ids;  // the prompt as --tokens has it
   std::vector<int32_t> tokens;
   GenerationOptions generation;
   std::string json_stats;
@@ -42,6 +48,26 @@ std::vector<int32_t> PromptTokens(const RunOptions& options, const Model& model)
     throw Failure("the prompt is empty, and the model has no begin token to start from: give one with -p, -f or --tokens");
   }
   return tokens;
+}
+
+std::vector<std::string> Inputs(const RunOptions& options) {
+  std::vector<std::string> files = {options.model.path};
+  if (!options.prompt_file.empty()) files.push_back(options.prompt_file);
+  return files;
+}
+
+// "1,2,3"
+std::vector<int32_t> ParseIds(const std::string& text) {
+  std::vector<int32_t> ids;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string id = text.substr(begin, end - begin);
+    const std::optional<int32_t> value = tarn::tools::ParseInteger<int32_t>(id, 0, INT32_MAX);
+    if (!value) throw UsageError(Format("run: --tokens: id %zu ", ids.size() + 1) + tarn::tools::NotInteger(id, 0, INT32_MAX));
+    ids.push_back(*value);
+    begin = end + 1;
+  }
+  return ids;
 }
 
 uint64_t RandomSeed() {
@@ -94,9 +120,10 @@ int Run(RunOptions options) {
   options.generation.prompt = PromptTokens(options, model);
   if (!options.has_seed) options.sampler.seed = RandomSeed();
 
+  tarn::tools::CatchInterrupts();
   // Now: that it cannot be written should not be found out after an hour.
   std::optional<OutputFile> stats_file;
-  if (!options.json_stats.empty()) stats_file.emplace(options.json_stats);
+  if (!options.json_stats.empty()) stats_file.emplace(options.json_stats, Inputs(options));
 
   const tarn_session_config config = SessionConfig(options.session);
   options.generation.chunk = config.max_chunk;
@@ -110,7 +137,6 @@ int Run(RunOptions options) {
   std::fprintf(stderr, "seed %llu, %u thread%s, kernels %s, dense layers %s\n\n",
                static_cast<unsigned long long>(options.sampler.seed), config.threads, config.threads == 1 ? "" : "s",
                model.info().isa, model.info().dense);
-  CatchInterrupt();
   const GenerationStats stats = Generate(options.generation, session.get(), sampler.get(), &writer);
   writer.Finish();
   PrintTable(options, model, config, stats);
@@ -122,7 +148,7 @@ int Run(RunOptions options) {
   if (stats.error.status != TARN_OK) {
     throw Failure(Format("after %llu generated tokens: %s", static_cast<unsigned long long>(stats.generated), stats.error.message));
   }
-  return Interrupted() ? kInterruptedExit : 0;
+  return tarn::tools::Interrupted() ? tarn::tools::InterruptedExit() : 0;
 }
 
 }  // namespace
@@ -135,23 +161,23 @@ void AddRun(CLI::App* app, Command* command) {
   prompt->type_name("TEXT");
   CLI::Option* file = run->add_option("-f,--file", options->prompt_file, "Read the prompt from a file");
   file->type_name("FILE");
-  CLI::Option* tokens = run->add_option("--tokens", options->tokens, "Prompt as token ids: 1,2,3");
-  tokens->delimiter(',')->type_name("IDS");
-  run->add_option("-n,--n-predict", options->generation.max_tokens, "Tokens to generate; -1: until Ctrl-C (default: 128)")
-      ->type_name("N");
+  CLI::Option* tokens = run->add_option("--tokens", options->ids, "Prompt as token ids: 1,2,3");
+  tokens->type_name("IDS");
+  AddInteger<int64_t>(run, "-n,--n-predict", &options->generation.max_tokens, "Tokens to generate; -1: until Ctrl-C (default: 128)",
+                      -1);
   AddSessionOptions(run, &options->session);
-  CLI::Option* seed = run->add_option("-s,--seed", options->sampler.seed, "Seed of the draws (default: random, and printed)");
-  seed->check(NotNegative)->type_name("N");
+  CLI::Option* seed =
+      AddInteger<uint64_t>(run, "-s,--seed", &options->sampler.seed, "Seed of the draws (default: random, and printed)");
   run->add_option("--temp", options->sampler.temperature, "Temperature; 0: always the most probable token (default: 0.8)")
       ->type_name("T");
-  run->add_option("--top-k", options->sampler.top_k, "Keep the K most probable tokens; 0: all (default: 40)")->type_name("K");
+  AddInteger<uint32_t>(run, "--top-k", &options->sampler.top_k, "Keep the N most probable tokens; 0: all (default: 40)");
   run->add_option("--top-p", options->sampler.top_p, "Keep the fewest tokens that have probability P (default: 0.95)")
       ->type_name("P");
   run->add_option("--min-p", options->sampler.min_p, "Drop tokens below P times the most probable one (default: 0.05)")
       ->type_name("P");
   run->add_option("--repeat-penalty", options->sampler.repeat_penalty, "Penalty on recent tokens; 1: none (default: 1)")
       ->type_name("R");
-  run->add_option("--repeat-last-n", options->sampler.repeat_last_n, "How many tokens are recent (default: 64)")->type_name("N");
+  AddInteger<uint32_t>(run, "--repeat-last-n", &options->sampler.repeat_last_n, "How many tokens are recent (default: 64)");
   AddModelOptions(run, &options->model);
   run->add_option("--json-stats", options->json_stats, "Write times, allocations and memory to a JSON file")->type_name("FILE");
   run->add_flag("--test-allocate", options->generation.test_allocate)->group("");  // hidden: for tests of the counter
@@ -165,10 +191,7 @@ void AddRun(CLI::App* app, Command* command) {
     if (!prompt->empty() + !file->empty() + !tokens->empty() > 1) {
       throw UsageError("run: more than one prompt: wanted one of -p, -f and --tokens");
     }
-    if (options->generation.max_tokens < -1) {
-      throw UsageError(Format("run: -n is %lld, must be at least 0, or -1 for no limit",
-                              static_cast<long long>(options->generation.max_tokens)));
-    }
+    if (!tokens->empty()) options->tokens = ParseIds(options->ids);
     options->has_seed = seed->count() > 0;
     *command = [=] { return Run(*options); };
   });

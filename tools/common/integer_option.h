@@ -1,0 +1,28 @@
+// Integers as options of a command line.
+#ifndef TARN_TOOLS_COMMON_INTEGER_OPTION_H_
+#define TARN_TOOLS_COMMON_INTEGER_OPTION_H_
+
+#include <CLI/CLI.hpp>
+#include <limits>
+#include <string>
+
+#include "tools/common/integer.h"
+
+namespace tarn::tools {
+
+// The parser's own conversion wraps -1 around and reads 010 as 8. `Target` is T, or what takes one (an optional).
+template <typename T, typename Target>
+CLI::Option* AddInteger(CLI::App* app, const std::string& names, Target* target, const std::string& description,
+                        T min = std::numeric_limits<T>::min(), T max = std::numeric_limits<T>::max()) {
+  const std::string name = names.substr(names.rfind(',') + 1);  // all of it where there is one
+  const auto parse = [=](const std::string& text) {
+    const std::optional<T> value = ParseInteger<T>(text, min, max);
+    if (!value) throw CLI::ValidationError(name, NotInteger(text, min, max));
+    *target = *value;
+  };
+  return app->add_option_function<std::string>(names, parse, description)->type_name("N");
+}
+
+}  // namespace tarn::tools
+
+#endif  // TARN_TOOLS_COMMON_INTEGER_OPTION_H_

@@ -1,0 +1,80 @@
+#include "tools/common/output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "tools/common/failure.h"
+
+namespace tarn::tools {
+namespace {
+
+bool SameFile(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
+
+// `existing` is what `path` leads to.
+void CheckReplaceable(const std::string& path, const struct stat& existing, const std::vector<std::string>& inputs) {
+  struct stat other;
+  for (const std::string& input : inputs) {
+    if (stat(input.c_str(), &other) == 0 && SameFile(existing, other)) {
+      throw Failure(path + ": is an input of this command, and would be overwritten");
+    }
+  }
+  if (!S_ISREG(existing.st_mode)) throw Failure(path + ": exists and is not a regular file");
+  if (fstat(STDOUT_FILENO, &other) == 0 && SameFile(existing, other)) {
+    throw Failure(path + ": is where standard output goes, and would be overwritten");
+  }
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const std::string& path, const std::vector<std::string>& inputs) : path_(path), final_(path) {
+  struct stat existing;
+  if (stat(path.c_str(), &existing) == 0) {
+    CheckReplaceable(path, existing, inputs);
+    std::error_code error;
+    const std::filesystem::path target = std::filesystem::canonical(path, error);
+    if (!error) final_ = target.string();
+  }
+  temporary_ = final_ + ".tmp." + std::to_string(getpid());
+  file_ = std::fopen(temporary_.c_str(), "wbx");
+  if (file_ == nullptr) throw Failure(temporary_ + ": cannot be created: " + std::strerror(errno));
+}
+
+OutputFile::~OutputFile() {
+  if (file_ == nullptr) return;
+  std::fclose(file_);
+  unlink(temporary_.c_str());
+}
+
+void OutputFile::FailWriting() const { throw Failure(path_ + ": cannot be written: " + std::strerror(errno)); }
+
+void OutputFile::Write(const void* bytes, size_t count) {
+  if (std::fwrite(bytes, 1, count, file_) != count) FailWriting();
+}
+
+void OutputFile::Rewrite(size_t at, const void* bytes, size_t count) {
+  if (std::fseek(file_, static_cast<long>(at), SEEK_SET) != 0) FailWriting();
+  Write(bytes, count);
+  if (std::fseek(file_, 0, SEEK_END) != 0) FailWriting();
+}
+
+void OutputFile::Commit() {
+  if (std::fflush(file_) != 0 || fsync(fileno(file_)) != 0) FailWriting();
+  if (std::rename(temporary_.c_str(), final_.c_str()) != 0) FailWriting();
+  std::fclose(file_);  // everything is on the disk: nothing is left that could fail
+  file_ = nullptr;
+  // The new name is on the disk when the folder is. A system that cannot do this has done its best.
+  const size_t slash = final_.rfind('/');
+  const int folder = open(slash == std::string::npos ? "." : final_.substr(0, slash + 1).c_str(), O_RDONLY | O_CLOEXEC);
+  if (folder >= 0) {
+    fsync(folder);
+    close(folder);
+  }
+}
+
+}  // namespace tarn::tools

@@ -1,0 +1,45 @@
+// A file that appears when it is complete.
+#ifndef TARN_TOOLS_COMMON_OUTPUT_FILE_H_
+#define TARN_TOOLS_COMMON_OUTPUT_FILE_H_
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace tarn::tools {
+
+class ByteSink {
+ public:
+  virtual ~ByteSink() = default;
+  virtual void Write(const void* bytes, size_t count) = 0;               // at the end
+  virtual void Rewrite(size_t at, const void* bytes, size_t count) = 0;  // bytes that were written before
+};
+
+// Writes to a temporary file beside `path`. Commit() makes it durable and renames it; without a Commit() the destructor removes it.
+// Where `path` is a link, what it leads to is replaced. Every function throws a Failure with the path and the system's reason (a
+// full disk, no permission).
+class OutputFile : public ByteSink {
+ public:
+  // Errors: `path` is one of `inputs`, by whatever name, or where standard output goes, or exists and is not a regular file.
+  OutputFile(const std::string& path, const std::vector<std::string>& inputs);
+  ~OutputFile() override;
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void Write(const void* bytes, size_t count) override;
+  void Rewrite(size_t at, const void* bytes, size_t count) override;
+  void Commit();
+
+ private:
+  [[noreturn]] void FailWriting() const;
+
+  const std::string path_;  // as errors name it
+  std::string final_;       // `path_` without links
+  std::string temporary_;
+  std::FILE* file_ = nullptr;
+};
+
+}  // namespace tarn::tools
+
+#endif  // TARN_TOOLS_COMMON_OUTPUT_FILE_H_
