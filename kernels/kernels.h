@@ -20,12 +20,19 @@ namespace tarn {
 
 // ---- Linear state (MATH F1): S <- decay*S + phi(k) x (write*v), o = scale * phi(q)^T S / den --------------------------------------
 
-// Numbers are those of schema/tarn.fbs.
+// phi of a row x of d elements. Numbers are those of schema/tarn.fbs.
 enum class FeatureMap : uint8_t {
-  kGaussian = 0,  // sqrt(1/D) [sin Wx; cos Wx], M = 2D        (RFA, Theorem 1)
-  kArccos = 1,    // sqrt(1/D) relu(Wx), M = D                 (RFA, arc-cosine kernel of order 1)
+  kGaussian = 0,    // sqrt(1/D) [sin Wx; cos Wx], M = 2D                       (RFA, Theorem 1)
+  kArccos = 1,      // sqrt(1/D) relu(Wx), M = D                                (RFA, arc-cosine kernel of order 1)
+  kEluPlusOne = 2,  // x > 0 ? x + 1 : exp(x), M = d                            (linear transformer; MATH 1.3)
+  kPositive = 3,    // sqrt(1/D) exp(Wx - |x|^2/2 - log_weight), M = D          (Performer, FAVOR+; MATH 1.4)
+  kRelu = 4,        // relu(ratio * Wx) + eps, M = D; without W: of x, M = d    (Performer-ReLU; MATH 1.4)
+  kDpfp = 5,        // r_i * r_{(i+j) mod 2d} at i + 2d(j-1), j = 1..nu, M = 2d nu, r = [relu(x); relu(-x)], or with `negate_second`
+                    // r = [relu(x); -relu(x)], as fla has it                   (DPFP; MATH 1.5)
+  kMlpRelu = 6,     // relu(Wx + bias), M = D                                   (T2R; MATH 1.7)
+  kIdentity = 7,    // x, M = d
 };
-constexpr size_t kFeatureMapCount = 2;
+constexpr size_t kFeatureMapCount = 8;
 
 // Denominator from s = phi(q) . z
 enum class DenMode : uint8_t {
@@ -39,15 +46,22 @@ enum class DenMode : uint8_t {
 struct FeatureArgs {
   size_t rows;
   size_t head_dim;      // d
-  size_t projections;   // D
+  size_t projections;   // D; 0 where there is no W
   const float* x;       // [rows, d], contiguous
-  const float* weight;  // [d, D]: the effective projection, transposed so that a row of it meets one element of x
+  const float* weight;  // [d, D]: W transposed, so that a row of it meets one element of x; nullptr where there is no W
+  const float* bias;    // [D], kMlpRelu only
+  float ratio;          // kRelu only
+  float eps;            // kRelu only
+  uint32_t nu;          // kDpfp only
+  bool negate_second;   // kDpfp only
   float* phi;           // [rows, M], contiguous
+  float* log_weight;    // [rows], kPositive only: the maximum of Wx - |x|^2/2 over the features of the row, which phi is relative to
 };
 using FeatureKernel = void (*)(const FeatureArgs&);
 
 // One token of one key/value head, with the query heads that read it. Writes first, then reads:
 //   S <- decay*S + (write*phi_k) x v;  z <- decay*z + write*phi_k;  o_g = scale * phi_q_g^T S / den(phi_q_g . z)
+// With `row_decay` the decay of feature row r of S and z is decay * row_decay[r] (GLA).
 struct LinearStepArgs {
   size_t queries;      // G: query heads of this key/value head
   size_t features;     // M
@@ -55,8 +69,9 @@ struct LinearStepArgs {
   const float* phi_q;  // [G, M]
   const float* phi_k;  // [M]
   const float* v;      // [dv]
-  float decay;         // in [0, 1]; 1 without a gate
-  float write;         // 1 without a gate
+  float decay;             // in [0, 1]; 1 without a gate
+  const float* row_decay;  // [M], or nullptr
+  float write;             // 1 without a gate
   DenMode den_mode;
   float den_eps;
   float scale;
@@ -87,7 +102,48 @@ struct LinearChunkArgs {
   size_t o_token_stride;
   float* scratch;  // LinearChunkScratch(...) elements
 };
-size_t LinearChunkScratch(size_t tokens, size_t features, size_t value_dim);
+uint64_t LinearChunkScratch(uint64_t tokens, uint64_t features, uint64_t value_dim);
+
+// Delta rule (MATH 1.6), one token: retrieve what k has stored, write the difference, then read.
+//   v_old = S^T phi_k / d,  S <- S + phi_k x beta (v - v_old),  o_g = scale * phi_q_g^T S / den
+// d = den = 1. With `norm` (attention-normalised): d = phi_k . z before this token (1 at the first), then z <- z + phi_k, and
+// den = phi_q_g . z + den_eps.
+struct DeltaStepArgs {
+  size_t queries;
+  size_t features;
+  size_t value_dim;
+  const float* phi_q;  // [G, M]
+  const float* phi_k;  // [M]
+  const float* v;      // [dv]
+  float beta;
+  float den_eps;
+  float scale;
+  bool first;      // no token was seen since the reset
+  float* state;    // S [M, dv]
+  float* norm;     // z [M], or nullptr
+  float* o;        // [G, dv], contiguous
+  float* scratch;  // [dv]
+};
+
+// C tokens at once, without `norm` (MATH 0.2, "F1 delta rule (WY)"): A = tril(diag(beta) K K^T, -1), T = (I + A)^-1 by forward
+// substitution, U = T diag(beta) (V - K S), O = scale * (Q S + tril(Q K^T) U), S <- S + K^T U.
+struct DeltaChunkArgs {
+  size_t tokens;
+  size_t queries;
+  size_t features;
+  size_t value_dim;
+  const float* phi_q;  // [G, C, M]
+  const float* phi_k;  // [C, M]
+  const float* v;      // [C, dv], rows v_stride apart
+  size_t v_stride;
+  const float* beta;  // [C]
+  float scale;
+  float* state;
+  float* o;  // o of token t, query g at o + t*o_token_stride + g*dv
+  size_t o_token_stride;
+  float* scratch;  // DeltaChunkScratch(...) elements
+};
+uint64_t DeltaChunkScratch(uint64_t tokens, uint64_t features, uint64_t value_dim);
 
 // ---- Slot memory (MATH F2): K~ <- a*K~ + b x k, V~ <- a*V~ + b x v, o = V~^T softmax(scale * K~ q + bias) ---------------------------
 
@@ -97,28 +153,51 @@ enum class SlotNormalization : uint8_t {
   kFrozen = 1,  // every write keeps the weight it was written with
 };
 
-// ABC-MLP's control of one key/value head: what the activated logits of `tokens` tokens do to its n slots (MATH 1.8.1).
-struct AbcControlArgs {
-  size_t tokens;        // C; 1 in a step
-  size_t slots;         // n
-  const float* logits;  // [C, n], rows logit_stride apart
+// A control strategy says, token by token, what the n slots of one key/value head keep (decay) and take (write). Numbers are those of
+// schema/tarn.fbs. t counts tokens from 0.
+enum class SlotControl : uint8_t {
+  kAbcMlp = 0,            // activated logits, renormalised or frozen             (ABC, MATH 1.8.1)
+  kLinformer = 1,         // decay 1, write schedule[t]                           (MATH 1.8.2)
+  kAssigned = 2,          // decay 1, write 1 into slot index[t]                  (ABC-RD, MATH 1.8.3)
+  kGlobal = 3,            // decay 1, write 1 into slot i where t == positions[i] (L2G, MATH 1.8.6)
+  kCompressiveMean = 4,   // running mean in slot floor(n t / max_len)            (MATH 1.8.7 a)
+  kClusteringOnline = 5,  // t < n opens slot t; then running mean in the slot whose K~ is nearest to k, ties to the lower index (MATH 1.8.8)
+  kGsa = 6,               // f = logsigmoid(logits) / gate_normalizer: decay e^f, write 1 - e^f  (GSA, MATH 0.1, 2.2)
+  kLunaCausal = 7,        // p = log2(1 + 2^logits): decay t / (t+1), write p / (t+1)            (Luna, MATH 1.9.5)
+};
+constexpr size_t kSlotControlCount = 8;
+
+struct SlotControlArgs {
+  size_t tokens;          // C; 1 in a step
+  size_t slots;           // n
+  uint64_t tokens_seen;   // before the first of them, since the reset
+  const float* logits;    // [C, n], rows logit_stride apart: kAbcMlp, kGsa, kLunaCausal
   size_t logit_stride;
-  SlotActivation activation;
-  SlotNormalization normalization;
-  float clamp_min, clamp_max;  // applied to the logits first; -inf, inf: none
-  bool mask_empty;             // a slot with no mass takes no part in the softmax
-  bool first;                  // no token was seen since the reset: `mass` is to be ignored
-  float* mass;                 // [n] state: log-sum-exp of the logits (exp) or sum of the controls; updated
+  SlotActivation activation;        // kAbcMlp
+  SlotNormalization normalization;  // kAbcMlp
+  float clamp_min, clamp_max;       // kAbcMlp: applied to the logits first; -inf, inf: none
+  float gate_normalizer;            // kGsa
+  const float* schedule;            // kLinformer: [max_len, n]
+  uint64_t max_len;                 // kCompressiveMean
+  const int32_t* index;             // kAssigned: [C], index_stride apart; each in [0, n)
+  size_t index_stride;
+  const uint32_t* positions;  // kGlobal: [n], ascending
+  const float* k;             // kClusteringOnline: [d], the key of the token
+  const float* keys;          // kClusteringOnline: K~ [d, n]
+  size_t key_dim;
+  bool mask_empty;  // a slot that was never written takes no part in the softmax
+  // [n] state, updated. kAbcMlp: log-sum-exp of the logits (exp) or sum of the controls; kCompressiveMean, kClusteringOnline: members of
+  // the slot; kAssigned: members, only with mask_empty (else nullptr); nullptr elsewhere. With tokens_seen 0 it is all zeros and a
+  // log-sum-exp in it is to be ignored.
+  float* mass;
 };
 
-// Beyond it a weight that matters (weight * gain near 1) could be below f32's normal range, which some CPUs flush to zero.
-constexpr float kAbcLogLimit = 60.0f;
-
-// Step: decay a [n], write b [n], and bias [n]: 0, or -inf where a masked slot is empty.
-using AbcControlStep = void (*)(const AbcControlArgs&, float* decay, float* write, float* bias);
+// Step: decay a [n], write b [n], and bias [n]: 0, or -inf where a masked slot is empty (this token's own write counts).
+using SlotControlStep = void (*)(const SlotControlArgs&, float* decay, float* write, float* bias);
 // Chunk: K~_t = carry_t*K~_0 + gain_t * sum_{i<=t} weight_i x k_i for every token t of the chunk; carry, gain, weight, bias are [C, n].
-// Returns false, and leaves `mass` as it was, where a gain or a weight would exceed exp(kAbcLogLimit): take steps then.
-using AbcControlChunk = bool (*)(const AbcControlArgs&, float* carry, float* gain, float* weight, float* bias);
+// Returns false, and changes nothing, where there is no such form (kClusteringOnline) or where the factors would leave f32's range (gain or
+// weight above exp(80)): take steps then.
+using SlotControlChunk = bool (*)(const SlotControlArgs&, float* carry, float* gain, float* weight, float* bias);
 
 struct SlotStepArgs {
   size_t queries;    // G
@@ -163,28 +242,48 @@ struct SlotChunkArgs {
   size_t o_token_stride;
   float* scratch;  // SlotChunkScratch(...) elements
 };
-size_t SlotChunkScratch(size_t tokens, size_t slots, size_t key_dim, size_t value_dim);
+uint64_t SlotChunkScratch(uint64_t tokens, uint64_t slots, uint64_t key_dim, uint64_t value_dim);
 
 // ---- Cache attention (MATH F3): softmax over explicit rows -----------------------------------------------------------------------
 
-// `tokens` queries against `rows` cached rows. Query t sees the rows r < rows - tokens + t + 1 (causal, the chunk's own rows are the last
-// of the cache). One pass over the rows in tiles with a running maximum.
+enum class RowType : uint8_t { kF32 = 0, kF16 = 1, kI8 = 2 };
+
+// Rows of keys and values that stand in memory one after the other. Row r is visible to token t of the chunk (from 0) iff
+//   from + r*step <= t < until + r*step.
+// So a block can be a piece of a ring (each row leaves the window a token after the one before it), the chunk's own rows (each comes in with
+// its own token), or rows that everybody sees.
+struct CacheBlock {
+  size_t rows;
+  RowType type;
+  const void* keys;  // [rows, d], key_stride elements apart
+  size_t key_stride;
+  const void* values;  // [rows, dv], value_stride elements apart
+  size_t value_stride;
+  const float* key_scales;    // [rows], kI8 only: x = scale * q
+  const float* value_scales;  // [rows], kI8 only
+  int64_t from;
+  int64_t until;
+  int64_t step;
+};
+constexpr int64_t kAlways = INT64_MAX / 4;  // as `until`; its negative as `from`
+
+// o_t = softmax over the visible rows of all blocks of (scale * q_t . k) times their values; 0 where no row is visible. One pass over the rows
+// in tiles, with a running maximum.
 struct CacheArgs {
   size_t tokens;   // C; 1 in a step
   size_t queries;  // G
-  size_t rows;     // of the cache, those of this chunk included
   size_t key_dim;
   size_t value_dim;
   const float* q;  // q of token t, query g at q + t*q_stride + g*d
   size_t q_stride;
-  const float* keys;    // [rows, d]
-  const float* values;  // [rows, dv]
+  const CacheBlock* blocks;
+  size_t block_count;
   float scale;
   float* o;  // o of token t, query g at o + t*o_token_stride + g*dv
   size_t o_token_stride;
   float* scratch;  // CacheScratch(...) elements
 };
-size_t CacheScratch(size_t tokens, size_t key_dim);
+uint64_t CacheScratch(uint64_t tokens, uint64_t queries, uint64_t key_dim, uint64_t value_dim);
 
 // ---- The table ---------------------------------------------------------------------------------------------------------------------
 
@@ -222,12 +321,28 @@ struct Kernels {
   void (*l2_normalize)(size_t rows, size_t d, const float* x, size_t x_stride, float scale, float eps, bool inside, float* y);
   // For gate logits a: decay = sigmoid(a), write = sigmoid(-a), log_decay = -softplus(-a). Each output may be nullptr.
   void (*forget_gate)(size_t n, const float* a, size_t a_stride, float* decay, float* write, float* log_decay);
+  // decay = exp(max(logsigmoid(a) / normalizer, clamp_min)); clamp_min may be -inf.
+  void (*vector_gate)(size_t n, const float* a, float normalizer, float clamp_min, float* decay);
+  // y = scale * sigmoid(a): write strengths of the delta rule.
+  void (*scaled_sigmoid)(size_t n, const float* a, size_t a_stride, float scale, float* y);
+  // phi = phi / (sum(phi) + eps) for each row of m features; a row of zeros stays one.
+  void (*sum_normalize)(size_t rows, size_t m, float eps, float* phi);
+  // log_weight = |sigma * x|^2 / 2 for each row; sigma [d] or nullptr for 1. (RFA Eq. 12, MATH 1.2.3)
+  void (*half_squared_norm)(size_t rows, size_t d, const float* x, const float* sigma, float* log_weight);
+  // The running maximum m of the log weights of keys (MATH 1.2.3, 1.4): log_decay_t = m_{t-1} - m_t, write_t = exp(log_weight_t - m_t).
+  // `first`: no token was seen since the reset; m is then ignored and log_decay of the first token is 0 (the state is all zeros).
+  void (*running_max)(size_t tokens, bool first, const float* log_weight, float* m, float* log_decay, float* write);
+  // Storage of states and rings: f16 rounds to nearest even (larger values saturate at +-65504); int8 is symmetric per row, scale = max|x| / 127.
+  void (*f32_to_f16)(size_t n, const float* x, uint16_t* y);
+  void (*quantize_i8)(size_t n, const float* x, int8_t* q, float* scale);
 
   FeatureKernel features[kFeatureMapCount];
   void (*linear_step)(const LinearStepArgs&);
   void (*linear_chunk)(const LinearChunkArgs&);
-  AbcControlStep abc_control_step;
-  AbcControlChunk abc_control_chunk;
+  void (*delta_step)(const DeltaStepArgs&);
+  void (*delta_chunk)(const DeltaChunkArgs&);
+  SlotControlStep slot_control_step[kSlotControlCount];
+  SlotControlChunk slot_control_chunk[kSlotControlCount];
   void (*slot_step)(const SlotStepArgs&);
   void (*slot_chunk)(const SlotChunkArgs&);
   void (*cache_attend)(const CacheArgs&);

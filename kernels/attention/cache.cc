@@ -1,5 +1,6 @@
 // Softmax over cached rows (MATH F3, 1.1), in tiles of rows with a running maximum: what was summed so far is scaled down when a
-// larger logit comes (Milakov, Gimelshein 2018).
+// larger logit comes (Milakov, Gimelshein 2018). What a token does not see takes no part in its arithmetic: a probability of 0
+// would turn a NaN or an infinity that another token left in its row into NaN here.
 #include <algorithm>
 #include <cmath>
 
@@ -18,91 +19,235 @@ HWY_BEFORE_NAMESPACE();
 namespace tarn {
 namespace HWY_NAMESPACE {
 
-// The factor by which sums made under `before` are scaled when the maximum becomes `now`. Before the first tile there is nothing.
-HWY_INLINE float Shrink(float before, float now) { return before == -HUGE_VALF ? 0.0f : std::exp(before - now); }
-
-// o = shrink*o + p[rows] . values. o is not read when `shrink` is 0.
-HWY_INLINE void GatherValues(const CacheArgs& a, size_t rows, const float* p, const float* values, float shrink, float* o) {
-  if (shrink != 0.0f && shrink != 1.0f) Scale(a.value_dim, shrink, o);
-  Gemm({1, a.value_dim, rows, p, rows, 1, values, a.value_dim, shrink != 0.0f, o, a.value_dim});
-}
-
-// One token: every tile of rows is read once, by all query heads while it is in the first cache.
-void AttendStep(const CacheArgs& a, size_t first_query, size_t queries) {
-  float top[kCacheQueries], total[kCacheQueries], p[kCacheTile];
-  for (size_t g = 0; g < queries; ++g) {
-    top[g] = -HUGE_VALF;
-    total[g] = 0.0f;
-  }
-  for (size_t first = 0; first < a.rows; first += kCacheTile) {
-    const size_t rows = std::min(kCacheTile, a.rows - first);
-    for (size_t g = 0; g < queries; ++g) {
-      const float* q = a.q + (first_query + g) * a.key_dim;
-      for (size_t r = 0; r < rows; ++r) p[r] = a.scale * Dot(a.key_dim, q, a.keys + (first + r) * a.key_dim);
-      const float before = top[g];
-      const float sum = ExpRow(rows, p, top[g]);
-      const float shrink = Shrink(before, top[g]);
-      total[g] = total[g] * shrink + sum;
-      GatherValues(a, rows, p, a.values + first * a.value_dim, shrink, a.o + (first_query + g) * a.value_dim);
-    }
-  }
-  for (size_t g = 0; g < queries; ++g) Scale(a.value_dim, 1.0f / total[g], a.o + (first_query + g) * a.value_dim);
-}
-
 // Pieces of CacheArgs::scratch.
 struct CacheBuffers {
   CacheBuffers(const CacheArgs& a)
-      : keys_t(a.scratch), p(keys_t + a.key_dim * kCacheTile), top(p + a.tokens * kCacheTile), total(top + a.tokens) {}
+      : keys(a.scratch),
+        values(keys + a.key_dim * kCacheTile),
+        keys_t(values + a.value_dim * kCacheTile),
+        p(keys_t + a.key_dim * kCacheTile),
+        top(p + a.tokens * kCacheTile),
+        total(top + a.tokens * a.queries) {}
 
-  float* keys_t;  // [d, tile] keys of the tile, transposed
-  float* p;       // [C, tile] logits, then probabilities before division
-  float* top;     // [C] running maximum
-  float* total;   // [C] running sum
+  float* keys;    // [tile, d] keys of the tile in f32, where the block has another type
+  float* values;  // [tile, dv] its values likewise
+  float* keys_t;  // [d, tile] its keys transposed, for chunks
+  float* p;       // [C, tile] logits, then probabilities before division, of one query head
+  float* top;     // [G, C] running maximum
+  float* total;   // [G, C] running sum
 };
 
-// One query head of a chunk, one tile of rows: those from `first` on, for the tokens that see any of them.
-HWY_INLINE void AttendTile(const CacheArgs& a, const CacheBuffers& s, size_t first, size_t rows, const float* q, float* o) {
-  const size_t past = a.rows - a.tokens;  // token t sees the rows below past + t + 1
-  const size_t from = first > past ? first - past : 0;
-  const size_t tokens = a.tokens - from;
-  float* p = s.p + from * kCacheTile;
-  Gemm({tokens, rows, a.key_dim, q + from * a.q_stride, a.q_stride, 1, s.keys_t, rows, false, p, kCacheTile});
-  for (size_t t = from; t < a.tokens; ++t) {
-    float* row = s.p + t * kCacheTile;
-    const size_t visible = std::min(rows, past + t + 1 - first);
-    Scale(visible, a.scale, row);
-    const float before = s.top[t];
-    const float sum = ExpRow(visible, row, s.top[t]);
-    std::fill(row + visible, row + rows, 0.0f);
-    const float shrink = Shrink(before, s.top[t]);
-    s.total[t] = s.total[t] * shrink + sum;
-    if (shrink != 1.0f) Scale(a.value_dim, shrink, o + t * a.o_token_stride);
-  }
-  Gemm({tokens, a.value_dim, rows, p, kCacheTile, 1, a.values + first * a.value_dim, a.value_dim, true, o + from * a.o_token_stride,
-        a.o_token_stride});
+// ---- Rows in f32
+// ---------------------------------------------------------------------------------------------------------------------
+
+HWY_INLINE void FromF16(size_t n, const uint16_t* x, float* y) {
+  const DF d;
+  const hn::Rebind<hwy::float16_t, DF> dh;
+  const hn::Rebind<uint16_t, DF> du;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::PromoteTo(d, hn::BitCast(dh, hn::LoadU(du, x + i))), d, y + i);
+  if (i < n) hn::StoreN(hn::PromoteTo(d, hn::BitCast(dh, hn::LoadN(du, x + i, n - i))), d, y + i, n - i);
 }
 
-void AttendChunk(const CacheArgs& a) {
-  const CacheBuffers s(a);
+HWY_INLINE void FromI8(size_t n, const int8_t* q, float scale, float* y) {
+  const DF d;
+  const hn::Rebind<int8_t, DF> d8;
+  const hn::Rebind<int32_t, DF> d32;
+  const size_t lanes = hn::Lanes(d);
+  const VF s = hn::Set(d, scale);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    hn::StoreU(hn::Mul(hn::ConvertTo(d, hn::PromoteTo(d32, hn::LoadU(d8, q + i))), s), d, y + i);
+  }
+  if (i < n) hn::StoreN(hn::Mul(hn::ConvertTo(d, hn::PromoteTo(d32, hn::LoadN(d8, q + i, n - i))), s), d, y + i, n - i);
+}
+
+struct FloatRows {
+  const float* rows;
+  size_t stride;
+};
+
+// The rows of a tile where they are, or converted to `buffer` [rows, n].
+HWY_INLINE FloatRows ReadRows(const CacheTile& tile, const void* rows, size_t stride, const float* scales, size_t n,
+                              float* buffer) {
+  const size_t start = tile.first * stride;
+  switch (tile.block->type) {
+    case RowType::kF32:
+      return {static_cast<const float*>(rows) + start, stride};
+    case RowType::kF16:
+      for (size_t r = 0; r < tile.rows; ++r) FromF16(n, static_cast<const uint16_t*>(rows) + start + r * stride, buffer + r * n);
+      break;
+    case RowType::kI8:
+      for (size_t r = 0; r < tile.rows; ++r) {
+        FromI8(n, static_cast<const int8_t*>(rows) + start + r * stride, scales[tile.first + r], buffer + r * n);
+      }
+      break;
+  }
+  return {buffer, n};
+}
+
+HWY_INLINE FloatRows ReadKeys(const CacheArgs& a, const CacheBuffers& s, const CacheTile& tile) {
+  return ReadRows(tile, tile.block->keys, tile.block->key_stride, tile.block->key_scales, a.key_dim, s.keys);
+}
+
+HWY_INLINE FloatRows ReadValues(const CacheArgs& a, const CacheBuffers& s, const CacheTile& tile) {
+  return ReadRows(tile, tile.block->values, tile.block->value_stride, tile.block->value_scales, a.value_dim, s.values);
+}
+
+// ---- The running softmax
+// -------------------------------------------------------------------------------------------------------------
+
+// Logits p[n] become probabilities before division, next to those that `top` and `total` stand for. Returns the factor by which
+// what was summed so far is scaled: 0 where that is nothing.
+HWY_INLINE float AddToSoftmax(size_t n, float scale, float* p, float& top, float& total) {
+  Scale(n, scale, p);
+  const float before = top;
+  const float sum = ExpRow(n, p, top);
+  const float shrink = before == -HUGE_VALF ? 0.0f : std::exp(before - top);
+  total = total * shrink + sum;
+  return shrink;
+}
+
+HWY_INLINE void Divide(size_t n, float total, float* o) {
+  if (total == 0.0f) {  // no row was visible
+    std::fill(o, o + n, 0.0f);
+  } else {
+    Scale(n, 1.0f / total, o);
+  }
+}
+
+// ---- One token
+// -----------------------------------------------------------------------------------------------------------------------
+
+// Every tile of rows is read once, by all query heads while it is in the first cache. o is not read before something was summed.
+HWY_INLINE void StepTile(const CacheArgs& a, const CacheBuffers& s, const CacheTile& tile) {
+  const FloatRows keys = ReadKeys(a, s, tile);
+  const FloatRows values = ReadValues(a, s, tile);
   for (size_t g = 0; g < a.queries; ++g) {
+    const float* q = a.q + g * a.key_dim;
     float* o = a.o + g * a.value_dim;
+    for (size_t r = 0; r < tile.rows; ++r) s.p[r] = Dot(a.key_dim, q, keys.rows + r * keys.stride);
+    const float shrink = AddToSoftmax(tile.rows, a.scale, s.p, s.top[g], s.total[g]);
+    if (shrink != 0.0f && shrink != 1.0f) Scale(a.value_dim, shrink, o);
+    Gemm({1, a.value_dim, tile.rows, s.p, tile.rows, 1, values.rows, values.stride, shrink != 0.0f, o, a.value_dim});
+  }
+}
+
+// Of each block, one token sees rows that stand side by side: its tiles need no mask.
+void AttendStep(const CacheArgs& a, const CacheBuffers& s) {
+  for (size_t i = 0; i < a.block_count; ++i) {
+    const CacheBlock& block = a.blocks[i];
+    const Range seen = VisibleRows({&block, 0, block.rows}, 0);
+    for (size_t first = seen.first; first < seen.last; first += kCacheTile) {
+      StepTile(a, s, {&block, first, std::min(kCacheTile, seen.last - first)});
+    }
+  }
+  for (size_t g = 0; g < a.queries; ++g) Divide(a.value_dim, s.total[g], a.o + g * a.value_dim);
+}
+
+// ---- A chunk of tokens
+// ---------------------------------------------------------------------------------------------------------------
+
+// One query head and one tile, whose logits are in s.p.
+struct HeadTile {
+  const CacheArgs& a;
+  const CacheBuffers& s;
+  FloatRows values;
+  size_t g;
+
+  HWY_INLINE float* Output(size_t token) const { return a.o + token * a.o_token_stride + g * a.value_dim; }
+
+  HWY_INLINE void Softmax(size_t token, Range rows) const {
+    float* p = s.p + token * kCacheTile + rows.first;
+    const size_t at = g * a.tokens + token;
+    const float shrink = AddToSoftmax(rows.last - rows.first, a.scale, p, s.top[at], s.total[at]);
+    if (shrink != 1.0f) Scale(a.value_dim, shrink, Output(token));
+  }
+
+  // o += p[tokens, rows] . values[rows].
+  HWY_INLINE void Gather(Range tokens, Range rows) const {
+    if (rows.Empty()) return;
+    Gemm({tokens.last - tokens.first, a.value_dim, rows.last - rows.first, s.p + tokens.first * kCacheTile + rows.first, kCacheTile,
+          1, values.rows + rows.first * values.stride, values.stride, true, Output(tokens.first), a.o_token_stride});
+  }
+};
+
+// Tokens that see all rows of the tile.
+HWY_INLINE void SeeAll(const HeadTile& h, size_t rows, Range tokens) {
+  if (tokens.Empty()) return;
+  for (size_t t = tokens.first; t < tokens.last; ++t) h.Softmax(t, {0, rows});
+  h.Gather(tokens, {0, rows});
+}
+
+// Tokens of which each sees rows of its own, four at a time as the matrix product has them: those that all four see together, and
+// what is left and right of them token by token.
+HWY_INLINE void SeeSome(const HeadTile& h, const CacheTile& tile, Range tokens) {
+  constexpr size_t kGroup = 4;
+  for (size_t first = tokens.first; first < tokens.last; first += kGroup) {
+    const size_t count = std::min(kGroup, tokens.last - first);
+    Range seen[kGroup];
+    Range common = {0, tile.rows};
+    for (size_t i = 0; i < count; ++i) {
+      seen[i] = VisibleRows(tile, first + i);
+      if (!seen[i].Empty()) h.Softmax(first + i, seen[i]);
+      common = Intersect(common, seen[i]);
+    }
+    if (common.Empty()) common = {tile.rows, tile.rows};  // everything is left of it
+    h.Gather({first, first + count}, common);
+    for (size_t i = 0; i < count; ++i) {
+      h.Gather({first + i, first + i + 1}, {seen[i].first, std::min(seen[i].last, common.first)});
+      h.Gather({first + i, first + i + 1}, {common.last, seen[i].last});
+    }
+  }
+}
+
+// One tile for all query heads. A tile that no token sees is not read.
+HWY_INLINE void ChunkTile(const CacheArgs& a, const CacheBuffers& s, const CacheTile& tile) {
+  const TileTokens tokens(tile, a.tokens);
+  const Range any = tokens.any;
+  if (any.Empty()) return;
+  const FloatRows keys = ReadKeys(a, s, tile);
+  Transpose(tile.rows, a.key_dim, keys.rows, keys.stride, s.keys_t);
+  const FloatRows values = ReadValues(a, s, tile);
+  for (size_t g = 0; g < a.queries; ++g) {
+    Gemm({any.last - any.first, tile.rows, a.key_dim, a.q + any.first * a.q_stride + g * a.key_dim, a.q_stride, 1, s.keys_t,
+          tile.rows, false, s.p + any.first * kCacheTile, kCacheTile});
+    const HeadTile head{a, s, values, g};
+    if (tokens.all.Empty()) {
+      SeeSome(head, tile, any);
+    } else {
+      SeeSome(head, tile, {any.first, tokens.all.first});
+      SeeAll(head, tile.rows, tokens.all);
+      SeeSome(head, tile, {tokens.all.last, any.last});
+    }
+  }
+}
+
+void AttendChunk(const CacheArgs& a, const CacheBuffers& s) {
+  for (size_t t = 0; t < a.tokens; ++t) {
+    float* o = a.o + t * a.o_token_stride;
+    std::fill(o, o + a.queries * a.value_dim, 0.0f);
+  }
+  for (size_t i = 0; i < a.block_count; ++i) {
+    const CacheBlock& block = a.blocks[i];
+    for (size_t first = 0; first < block.rows; first += kCacheTile) {
+      ChunkTile(a, s, {&block, first, std::min(kCacheTile, block.rows - first)});
+    }
+  }
+  for (size_t g = 0; g < a.queries; ++g) {
     for (size_t t = 0; t < a.tokens; ++t) {
-      s.top[t] = -HUGE_VALF;
-      s.total[t] = 0.0f;
-      std::fill(o + t * a.o_token_stride, o + t * a.o_token_stride + a.value_dim, 0.0f);
+      Divide(a.value_dim, s.total[g * a.tokens + t], a.o + t * a.o_token_stride + g * a.value_dim);
     }
-    for (size_t first = 0; first < a.rows; first += kCacheTile) {
-      const size_t rows = std::min(kCacheTile, a.rows - first);
-      Transpose(rows, a.key_dim, a.keys + first * a.key_dim, a.key_dim, s.keys_t);
-      AttendTile(a, s, first, rows, a.q + g * a.key_dim, o);
-    }
-    for (size_t t = 0; t < a.tokens; ++t) Scale(a.value_dim, 1.0f / s.total[t], o + t * a.o_token_stride);
   }
 }
 
 void CacheAttend(const CacheArgs& a) {
-  if (a.tokens > 1) return AttendChunk(a);
-  for (size_t g = 0; g < a.queries; g += kCacheQueries) AttendStep(a, g, std::min(kCacheQueries, a.queries - g));
+  const CacheBuffers s(a);
+  std::fill(s.top, s.top + a.tokens * a.queries, -HUGE_VALF);
+  std::fill(s.total, s.total + a.tokens * a.queries, 0.0f);
+  if (a.tokens == 1) return AttendStep(a, s);
+  AttendChunk(a, s);
 }
 
 void FillCache(Kernels& table) { table.cache_attend = CacheAttend; }
@@ -113,7 +258,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tarn {
-size_t CacheScratch(size_t tokens, size_t key_dim) { return kCacheTile * (key_dim + tokens) + 2 * tokens; }
+uint64_t CacheScratch(uint64_t tokens, uint64_t queries, uint64_t key_dim, uint64_t value_dim) {
+  return kCacheTile * (2 * key_dim + value_dim + tokens) + 2 * tokens * queries;
+}
 
 HWY_EXPORT(FillCache);
 void FillCache(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillCache)[TargetIndex(target)](table); }

@@ -110,7 +110,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tarn {
-size_t LinearChunkScratch(size_t tokens, size_t features, size_t value_dim) { return tokens * (features + tokens + value_dim + 3); }
+uint64_t LinearChunkScratch(uint64_t tokens, uint64_t features, uint64_t value_dim) {
+  return tokens * (features + tokens + value_dim + 3);
+}
 
 HWY_EXPORT(FillLinearChunk);
 void FillLinearChunk(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillLinearChunk)[TargetIndex(target)](table); }

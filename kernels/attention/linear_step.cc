@@ -1,4 +1,4 @@
-// The decode step of the linear state (MATH F1; RFA eq. 6-7).
+// The decode step of the linear state (MATH F1; RFA eq. 6-7, GLA).
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -15,8 +15,14 @@ namespace tarn {
 namespace HWY_NAMESPACE {
 
 void LinearStep(const LinearStepArgs& a) {
-  RankOneUpdateAndRead(
-      {a.features, a.value_dim, a.queries, &a.decay, 0, a.decay != 1.0f, a.phi_k, a.v, a.write, a.phi_q, a.state, a.o});
+  const bool by_row = a.row_decay != nullptr;
+  // No system has both decays: with a decay per row, the scalar one takes a pass of its own.
+  if (by_row && a.decay != 1.0f) Scale(a.features * a.value_dim, a.decay, a.state);
+  RankOneUpdateAndRead({a.features, a.value_dim, a.queries, by_row ? a.row_decay : &a.decay, by_row ? size_t{1} : 0,
+                        by_row || a.decay != 1.0f, a.phi_k, a.v, a.write, a.phi_q, a.state, a.o});
+  if (by_row && a.den_mode != DenMode::kNone) {
+    Map2(a.features, a.norm, a.row_decay, a.norm, [](DF, VF z, VF decay) HWY_ATTR { return hn::Mul(z, decay); });
+  }
   if (a.den_mode != DenMode::kNone) {
     const float decay = a.decay, write = a.write;
     Map2(a.features, a.norm, a.phi_k, a.norm,

@@ -99,7 +99,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tarn {
-size_t SlotChunkScratch(size_t tokens, size_t slots, size_t key_dim, size_t) { return tokens * (key_dim + tokens + 3 * slots); }
+uint64_t SlotChunkScratch(uint64_t tokens, uint64_t slots, uint64_t key_dim, uint64_t) {
+  return tokens * (key_dim + tokens + 3 * slots);
+}
 
 HWY_EXPORT(FillSlotChunk);
 void FillSlotChunk(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillSlotChunk)[TargetIndex(target)](table); }

@@ -33,7 +33,7 @@ struct DenseSpec {
   const float* bias;    // [outputs] or nullptr
   size_t x_stride;      // elements between rows of x, >= inputs
   size_t y_stride;
-  size_t max_rows;
+  uint64_t max_rows;
   const Kernels* kernels;  // for the portable side
 };
 

@@ -162,7 +162,7 @@ void DestroyOperators(XnnpackLayer* layer) {
 }
 
 // Scratch of a quantized layer: the rows' scales and zero points (XNNPACK reads some past the last), then the quantized rows.
-uint64_t QuantizationBytes(size_t rows) {
+uint64_t QuantizationBytes(uint64_t rows) {
   return AlignUp((rows + XNN_EXTRA_QUANTIZATION_PARAMS) * sizeof(xnn_quantization_params));
 }
 

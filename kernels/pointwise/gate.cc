@@ -1,4 +1,5 @@
-// The forget gate of RFA-GATE (MATH 1.2.4): for a logit a, sigmoid(a), sigmoid(-a) and -softplus(-a).
+// Gates. For a logit a: the forget gate of RFA-GATE (MATH 1.2.4), sigmoid(a), sigmoid(-a) and -softplus(-a); the vector gate of GLA
+// (MATH 0.1), exp(logsigmoid(a) / normalizer); the write strength of the delta rule (MATH 1.6), scale * sigmoid(a).
 #include <algorithm>
 
 #include "kernels/targets.h"
@@ -14,9 +15,16 @@ HWY_BEFORE_NAMESPACE();
 namespace tarn {
 namespace HWY_NAMESPACE {
 
+constexpr size_t kBlock = 64;  // logits that are brought together at a time
+
+// log(sigmoid(a)) = min(a, 0) - log(1 + e^-|a|)
+HWY_INLINE VF LogSigmoid(DF d, VF a) {
+  const VF softplus = hn::Log1p(d, hn::Exp(d, hn::Neg(hn::Abs(a))));
+  return hn::Sub(hn::Min(a, hn::Zero(d)), softplus);
+}
+
 void ForgetGate(size_t n, const float* a, size_t a_stride, float* decay, float* write, float* log_decay) {
   const DF d;
-  constexpr size_t kBlock = 64;  // logits that are brought together at a time
   float block[kBlock];
   for (size_t first = 0; first < n; first += kBlock) {
     const size_t count = std::min(kBlock, n - first);
@@ -27,15 +35,31 @@ void ForgetGate(size_t n, const float* a, size_t a_stride, float* decay, float* 
       const VF x = hn::LoadN(d, block + i, left);
       if (decay != nullptr) hn::StoreN(Sigmoid(d, x), d, decay + first + i, left);
       if (write != nullptr) hn::StoreN(Sigmoid(d, hn::Neg(x)), d, write + first + i, left);
-      if (log_decay != nullptr) {
-        const VF softplus = hn::Log1p(d, hn::Exp(d, hn::Neg(hn::Abs(x))));
-        hn::StoreN(hn::Sub(hn::Min(x, hn::Zero(d)), softplus), d, log_decay + first + i, left);
-      }
+      if (log_decay != nullptr) hn::StoreN(LogSigmoid(d, x), d, log_decay + first + i, left);
     }
   }
 }
 
-void FillGate(Kernels& table) { table.forget_gate = ForgetGate; }
+void VectorGate(size_t n, const float* a, float normalizer, float clamp_min, float* decay) {
+  Map(n, a, decay, [normalizer, clamp_min](DF d, VF x) HWY_ATTR {
+    return hn::Exp(d, hn::Max(hn::Div(LogSigmoid(d, x), hn::Set(d, normalizer)), hn::Set(d, clamp_min)));
+  });
+}
+
+void ScaledSigmoid(size_t n, const float* a, size_t a_stride, float scale, float* y) {
+  float block[kBlock];
+  for (size_t first = 0; first < n; first += kBlock) {
+    const size_t count = std::min(kBlock, n - first);
+    for (size_t i = 0; i < count; ++i) block[i] = a[(first + i) * a_stride];
+    Map(count, block, y + first, [scale](DF d, VF x) HWY_ATTR { return hn::Mul(Sigmoid(d, x), hn::Set(d, scale)); });
+  }
+}
+
+void FillGate(Kernels& table) {
+  table.forget_gate = ForgetGate;
+  table.vector_gate = VectorGate;
+  table.scaled_sigmoid = ScaledSigmoid;
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tarn

@@ -1,4 +1,5 @@
-// LayerNorm, RMSNorm and L2 normalization. Equations: kernels/kernels.h, sources: kernels/reference/pointwise.cc.
+// LayerNorm, RMSNorm, L2 and sum normalization, squared norms. Equations: kernels/kernels.h, sources:
+// kernels/reference/pointwise.cc.
 #include <cmath>
 
 #include "kernels/targets.h"
@@ -78,10 +79,43 @@ void L2Normalize(size_t rows, size_t n, const float* x, size_t x_stride, float s
   }
 }
 
+// A sum of 0 divides nothing: that leaves a row of zeros as it is. A division, because the inverse of a sum can overflow.
+void SumNormalize(size_t rows, size_t m, float eps, float* phi) {
+  for (size_t r = 0; r < rows; ++r, phi += m) {
+    const float total = Sum(m, phi) + eps;
+    if (total != 0.0f) Map(m, phi, phi, [total](DF d, VF v) HWY_ATTR { return hn::Div(v, hn::Set(d, total)); });
+  }
+}
+
+// sum (a*b)^2.
+HWY_INLINE float SumOfSquaredProducts(size_t n, const float* a, const float* b) {
+  const DF d;
+  const size_t lanes = hn::Lanes(d);
+  VF s0 = hn::Zero(d), s1 = s0;
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const VF product = hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
+    s0 = hn::MulAdd(product, product, s0);
+  }
+  if (i < n) {
+    const VF product = hn::Mul(hn::LoadN(d, a + i, n - i), hn::LoadN(d, b + i, n - i));
+    s1 = hn::MulAdd(product, product, s1);
+  }
+  return hn::ReduceSum(d, hn::Add(s0, s1));
+}
+
+void HalfSquaredNorm(size_t rows, size_t n, const float* x, const float* sigma, float* log_weight) {
+  for (size_t r = 0; r < rows; ++r, x += n) {
+    log_weight[r] = 0.5f * (sigma == nullptr ? Dot(n, x, x) : SumOfSquaredProducts(n, x, sigma));
+  }
+}
+
 void FillNorms(Kernels& table) {
   table.layer_norm = LayerNorm;
   table.rms_norm = RmsNorm;
   table.l2_normalize = L2Normalize;
+  table.sum_normalize = SumNormalize;
+  table.half_squared_norm = HalfSquaredNorm;
 }
 
 }  // namespace HWY_NAMESPACE

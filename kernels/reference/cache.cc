@@ -9,26 +9,54 @@ namespace {
 
 constexpr size_t kBlock = 64;  // elements of o that are summed in f64 at a time
 
-double Logit(const CacheArgs& a, const float* q, size_t row) {
+bool Visible(const CacheBlock& b, size_t row, size_t token) {
+  const int64_t shift = static_cast<int64_t>(row) * b.step;
+  const int64_t t = static_cast<int64_t>(token);
+  return b.from + shift <= t && t < b.until + shift;
+}
+
+// Element i of rows that lie `stride` apart.
+float Element(RowType type, const void* rows, size_t stride, const float* scales, size_t row, size_t i) {
+  const size_t at = row * stride + i;
+  float x = 0.0f;
+  if (type == RowType::kF32) x = static_cast<const float*>(rows)[at];
+  if (type == RowType::kF16) ScaleF16(1, static_cast<const uint16_t*>(rows) + at, 1.0f, &x);
+  if (type == RowType::kI8) ScaleI8(1, static_cast<const int8_t*>(rows) + at, scales[row], &x);
+  return x;
+}
+
+double Logit(const CacheArgs& a, const CacheBlock& b, const float* q, size_t row) {
   double sum = 0.0;
-  for (size_t x = 0; x < a.key_dim; ++x) sum += static_cast<double>(q[x]) * a.keys[row * a.key_dim + x];
+  for (size_t x = 0; x < a.key_dim; ++x) {
+    sum += static_cast<double>(q[x]) * Element(b.type, b.keys, b.key_stride, b.key_scales, row, x);
+  }
   return static_cast<double>(a.scale) * sum;
 }
 
-// o = sum over rows < visible of softmax(scale q.k_r) v_r, in two passes: the maximum, then the sums.
-void Attend(const CacheArgs& a, const float* q, size_t visible, float* o) {
+// f(block, row) for every row that the token sees.
+template <typename F>
+void ForEachVisible(const CacheArgs& a, size_t token, const F& f) {
+  for (size_t i = 0; i < a.block_count; ++i) {
+    for (size_t r = 0; r < a.blocks[i].rows; ++r) {
+      if (Visible(a.blocks[i], r, token)) f(a.blocks[i], r);
+    }
+  }
+}
+
+// o = sum over visible rows of softmax(scale q.k_r) v_r, in two passes: the maximum, then the sums.
+void Attend(const CacheArgs& a, size_t token, const float* q, float* o) {
   double top = -HUGE_VAL;
-  for (size_t r = 0; r < visible; ++r) top = std::fmax(top, Logit(a, q, r));
+  ForEachVisible(a, token, [&](const CacheBlock& b, size_t r) { top = std::fmax(top, Logit(a, b, q, r)); });
   for (size_t first = 0; first < a.value_dim; first += kBlock) {
     const size_t count = std::min(kBlock, a.value_dim - first);
     double sum[kBlock] = {};
     double total = 0.0;
-    for (size_t r = 0; r < visible; ++r) {
-      const double p = std::exp(Logit(a, q, r) - top);
+    ForEachVisible(a, token, [&](const CacheBlock& b, size_t r) {
+      const double p = std::exp(Logit(a, b, q, r) - top);
       total += p;
-      for (size_t e = 0; e < count; ++e) sum[e] += p * a.values[r * a.value_dim + first + e];
-    }
-    for (size_t e = 0; e < count; ++e) o[first + e] = static_cast<float>(sum[e] / total);
+      for (size_t e = 0; e < count; ++e) sum[e] += p * Element(b.type, b.values, b.value_stride, b.value_scales, r, first + e);
+    });
+    for (size_t e = 0; e < count; ++e) o[first + e] = total == 0.0 ? 0.0f : static_cast<float>(sum[e] / total);
   }
 }
 
@@ -37,7 +65,7 @@ void Attend(const CacheArgs& a, const float* q, size_t visible, float* o) {
 void CacheAttend(const CacheArgs& a) {
   for (size_t t = 0; t < a.tokens; ++t) {
     for (size_t g = 0; g < a.queries; ++g) {
-      Attend(a, a.q + t * a.q_stride + g * a.key_dim, a.rows - a.tokens + t + 1, a.o + t * a.o_token_stride + g * a.value_dim);
+      Attend(a, t, a.q + t * a.q_stride + g * a.key_dim, a.o + t * a.o_token_stride + g * a.value_dim);
     }
   }
 }

@@ -1,5 +1,7 @@
-// Rows of embedding tables, and positions.
+// Rows of embedding tables, rows that are stored, and positions.
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/reference/reference.h"
 
@@ -21,6 +23,20 @@ double FromF16(uint16_t bits) {
   return (bits >> 15) != 0 ? -value : value;
 }
 
+uint16_t ToF16(float x) {
+  const uint32_t sign = std::signbit(x) ? 0x8000 : 0;
+  if (std::isnan(x)) return static_cast<uint16_t>(sign | 0x7E00);
+  const double size = std::fmin(std::fabs(static_cast<double>(x)), 65504.0);
+  if (size == 0.0) return static_cast<uint16_t>(sign);
+  int exponent;
+  std::frexp(size, &exponent);  // size = f * 2^exponent, 1/2 <= f < 1
+  // Normal numbers have 11 bits, the first of which is implied; below 2^-14 the steps stay those of 2^-14. A fraction that rounds
+  // up to 2^11 runs over into the exponent, as it should.
+  const int step = std::max(exponent - 11, -24);
+  const uint32_t steps = static_cast<uint32_t>(std::nearbyint(std::ldexp(size, -step)));
+  return static_cast<uint16_t>(sign + static_cast<uint32_t>(step + 24) * 1024 + steps);
+}
+
 }  // namespace
 
 void ScaleF32(size_t n, const float* x, float scale, float* y) {
@@ -33,6 +49,25 @@ void ScaleF16(size_t n, const uint16_t* x, float scale, float* y) {
 
 void ScaleI8(size_t n, const int8_t* x, float scale, float* y) {
   for (size_t i = 0; i < n; ++i) y[i] = scale * static_cast<float>(x[i]);
+}
+
+void F32ToF16(size_t n, const float* x, uint16_t* y) {
+  for (size_t i = 0; i < n; ++i) y[i] = ToF16(x[i]);
+}
+
+// A row whose inverse overflows (zeros, or nothing above 3.8e-37) is stored as zeros.
+I8Row ChooseI8(float largest) {
+  const float inverse = 127.0f / largest;
+  if (!(inverse <= std::numeric_limits<float>::max())) return {0.0f, 0.0f};
+  return {largest / 127.0f, inverse};
+}
+
+void QuantizeI8(size_t n, const float* x, int8_t* q, float* scale) {
+  float largest = 0.0f;
+  for (size_t i = 0; i < n; ++i) largest = std::fmax(largest, std::fabs(x[i]));
+  const I8Row row = ChooseI8(largest);
+  for (size_t i = 0; i < n; ++i) q[i] = static_cast<int8_t>(std::nearbyint(x[i] * row.inverse));
+  *scale = row.scale;
 }
 
 // The C library reduces any f64 angle exactly.

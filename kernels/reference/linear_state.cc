@@ -60,11 +60,12 @@ void ReadRow(const LinearChunkArgs& a, size_t g, size_t i, float* weights) {
 
 }  // namespace
 
-// S <- decay*S + phi(k) x (write*v); z <- decay*z + write*phi(k); o = scale * phi(q)^T S / den (RFA eq. 6-7).
+// S <- decay*S + phi(k) x (write*v); z <- decay*z + write*phi(k); o = scale * phi(q)^T S / den (RFA eq. 6-7). The decay of row r
+// may have a factor of its own (GLA; MATH 0.1).
 void LinearStep(const LinearStepArgs& a) {
-  const double decay = static_cast<double>(a.decay);
   const double write = static_cast<double>(a.write);
   for (size_t r = 0; r < a.features; ++r) {
+    const double decay = static_cast<double>(a.decay) * (a.row_decay == nullptr ? 1.0 : static_cast<double>(a.row_decay[r]));
     const double written = write * a.phi_k[r];
     float* row = a.state + r * a.value_dim;
     for (size_t e = 0; e < a.value_dim; ++e) row[e] = static_cast<float>(decay * row[e] + written * a.v[e]);

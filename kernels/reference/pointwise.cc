@@ -1,4 +1,4 @@
-// Norms, activations and the forget gate.
+// Norms, activations, gates and the running maximum.
 #include <cmath>
 
 #include "kernels/reference/reference.h"
@@ -21,6 +21,9 @@ void Map(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_
     for (size_t i = 0; i < n; ++i) y[r * y_stride + i] = static_cast<float>(f(static_cast<double>(x[r * x_stride + i])));
   }
 }
+
+// log(sigmoid(x)) = -softplus(-x), with the exponential on the side where it is small.
+double LogSigmoid(double x) { return std::fmin(x, 0.0) - std::log1p(std::exp(-std::fabs(x))); }
 
 }  // namespace
 
@@ -95,8 +98,52 @@ void ForgetGate(size_t n, const float* a, size_t a_stride, float* decay, float* 
     const double x = a[i * a_stride];
     if (decay != nullptr) decay[i] = static_cast<float>(Sigmoid(x));
     if (write != nullptr) write[i] = static_cast<float>(Sigmoid(-x));
-    // -softplus(-x), with the exponential on the side where it is small
-    if (log_decay != nullptr) log_decay[i] = static_cast<float>(std::fmin(x, 0.0) - std::log1p(std::exp(-std::fabs(x))));
+    if (log_decay != nullptr) log_decay[i] = static_cast<float>(LogSigmoid(x));
+  }
+}
+
+// The gate of GLA (Yang et al. 2024; MATH 0.1).
+void VectorGate(size_t n, const float* a, float normalizer, float clamp_min, float* decay) {
+  for (size_t i = 0; i < n; ++i) {
+    const double log_decay = LogSigmoid(a[i]) / static_cast<double>(normalizer);
+    decay[i] = static_cast<float>(std::exp(std::fmax(log_decay, static_cast<double>(clamp_min))));
+  }
+}
+
+// MATH 1.6: beta = sigmoid(a), or twice that (fla's allow_neg_eigval).
+void ScaledSigmoid(size_t n, const float* a, size_t a_stride, float scale, float* y) {
+  for (size_t i = 0; i < n; ++i) y[i] = static_cast<float>(static_cast<double>(scale) * Sigmoid(a[i * a_stride]));
+}
+
+// Schlag, Irie, Schmidhuber 2021; MATH 1.6. DPFP of a row can be all zeros, and 0/0 would spoil the state for good.
+void SumNormalize(size_t rows, size_t m, float eps, float* phi) {
+  for (size_t r = 0; r < rows; ++r, phi += m) {
+    double total = static_cast<double>(eps);
+    for (size_t i = 0; i < m; ++i) total += phi[i];
+    for (size_t i = 0; i < m && total != 0.0; ++i) phi[i] = static_cast<float>(phi[i] / total);
+  }
+}
+
+// log C(x) of RFA's norm-free form (RFA eq. 12; MATH 1.2.3).
+void HalfSquaredNorm(size_t rows, size_t d, const float* x, const float* sigma, float* log_weight) {
+  for (size_t r = 0; r < rows; ++r, x += d) {
+    double sum = 0.0;
+    for (size_t i = 0; i < d; ++i) {
+      const double scaled = (sigma == nullptr ? 1.0 : static_cast<double>(sigma[i])) * x[i];
+      sum += scaled * scaled;
+    }
+    log_weight[r] = static_cast<float>(0.5 * sum);
+  }
+}
+
+// The maximum in log-sum-exp, token by token; MATH 1.2.3: m' = max(m, l), r = e^(m - m'), w = e^(l - m'). A few numbers per head:
+// it serves every table.
+void RunningMax(size_t tokens, bool first, const float* log_weight, float* m, float* log_decay, float* write) {
+  for (size_t t = 0; t < tokens; ++t) {
+    const float before = first && t == 0 ? log_weight[0] : *m;
+    *m = std::fmax(before, log_weight[t]);
+    log_decay[t] = before - *m;
+    write[t] = static_cast<float>(std::exp(static_cast<double>(log_weight[t]) - *m));
   }
 }
 

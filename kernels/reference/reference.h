@@ -22,25 +22,68 @@ void SiluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const
              size_t y_stride);
 void Add(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y, size_t y_stride);
 void ForgetGate(size_t n, const float* a, size_t a_stride, float* decay, float* write, float* log_decay);
+void VectorGate(size_t n, const float* a, float normalizer, float clamp_min, float* decay);
+void ScaledSigmoid(size_t n, const float* a, size_t a_stride, float scale, float* y);
+void SumNormalize(size_t rows, size_t m, float eps, float* phi);
+void HalfSquaredNorm(size_t rows, size_t d, const float* x, const float* sigma, float* log_weight);
+void RunningMax(size_t tokens, bool first, const float* log_weight, float* m, float* log_decay, float* write);
 
 // embedding.cc
 void ScaleF32(size_t n, const float* x, float scale, float* y);
 void ScaleF16(size_t n, const uint16_t* x, float scale, float* y);
 void ScaleI8(size_t n, const int8_t* x, float scale, float* y);
+void F32ToF16(size_t n, const float* x, uint16_t* y);
+void QuantizeI8(size_t n, const float* x, int8_t* q, float* scale);
 void Sinusoid(size_t n, double position, const double* frequency, float* sine, float* cosine);
 void Rope(size_t rows, size_t heads, size_t d, const float* x, size_t x_stride, const float* angles, float* y, size_t y_stride);
 
 // features.cc
 void GaussianFeatures(const FeatureArgs& a);
 void ArccosFeatures(const FeatureArgs& a);
+void EluPlusOneFeatures(const FeatureArgs& a);
+void PositiveFeatures(const FeatureArgs& a);
+void ReluFeatures(const FeatureArgs& a);
+void DpfpFeatures(const FeatureArgs& a);
+void MlpReluFeatures(const FeatureArgs& a);
+void IdentityFeatures(const FeatureArgs& a);
 
 // linear_state.cc
 void LinearStep(const LinearStepArgs& a);
 void LinearChunk(const LinearChunkArgs& a);
 
-// abc_control.cc
-void AbcStep(const AbcControlArgs& a, float* decay, float* write, float* bias);
-bool AbcChunk(const AbcControlArgs& a, float* carry, float* gain, float* weight, float* bias);
+// delta.cc
+void DeltaStep(const DeltaStepArgs& a);
+void DeltaChunk(const DeltaChunkArgs& a);
+
+// slot_abc.cc
+void AbcStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
+bool AbcChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
+
+// slot_control.cc
+void LinformerStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
+bool LinformerChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
+void AssignedStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
+bool AssignedChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
+void GlobalStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
+bool GlobalChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
+void CompressiveMeanStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
+bool CompressiveMeanChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
+void ClusteringStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
+bool ClusteringChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
+void GsaStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
+bool GsaChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
+void LunaStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
+bool LunaChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
+
+// The token becomes a member of `slot`, which keeps the mean of its members. For every table: lanes would gain nothing.
+void JoinMean(const SlotControlArgs& a, uint64_t slot, float* decay, float* write, float* bias);
+
+// What all tables refuse, so that they agree where a prompt is read by steps. Of controls that exponentials make, the log of the
+// largest gain if no weight exceeds 1; chunks share it between the two factors, since next to a gain of e^80 a weight that matters
+// could lie below f32's normal range, which some CPUs flush to zero.
+constexpr float kSlotLogLimit = 80.0f;
+// Of summed controls, the largest gain and the largest weight: a weight is multiplied by q.k and summed before the gain comes.
+constexpr float kSlotSumLimit = 0x1p+87f;
 
 // slot_memory.cc
 void SlotStep(const SlotStepArgs& a);
@@ -64,6 +107,13 @@ struct Qd8 {
   int32_t zero;   // zero point, in [-128, 127]
 };
 Qd8 ChooseQd8(float low, float high);
+
+// The same for the symmetric quantization of a stored row whose largest element has the size `largest`.
+struct I8Row {
+  float scale;
+  float inverse;  // elements are multiplied by this
+};
+I8Row ChooseI8(float largest);
 
 }  // namespace tarn::reference
 

@@ -90,9 +90,9 @@ Status WriteOp(const tarn_model* model, size_t index, tarn_op_info* user) {
   for (uint32_t i = 0; op.states() != nullptr && i < op.states()->size(); ++i) {
     info.state_bytes += read.state(op.states()->Get(i)).data_bytes;
   }
-  if (kind.heads != nullptr) {
-    const format::Heads& heads = *kind.heads(op);
-    const uint64_t row_bytes = uint64_t{heads.kv_heads()} * (uint64_t{heads.head_dim()} + heads.value_dim()) * sizeof(float);
+  const format::Heads* heads = kind.heads == nullptr ? nullptr : kind.heads(op);
+  if (heads != nullptr) {
+    const uint64_t row_bytes = uint64_t{heads->kv_heads()} * (uint64_t{heads->head_dim()} + heads->value_dim()) * sizeof(float);
     info.kv_break_even_tokens = info.state_bytes / row_bytes + 1;
   }
   return WriteStruct(info, user);

@@ -3,7 +3,7 @@
 namespace tarn {
 
 Result<Heads> Heads::Read(const PrepareContext& context, const format::Heads& numbers) {
-  constexpr uint32_t kMost = 1u << 16;
+  constexpr uint32_t kMost = 1u << 14;
   const auto in_range = [](uint32_t n) { return n >= 1 && n <= kMost; };
   if (!in_range(numbers.heads()) || !in_range(numbers.kv_heads()) || !in_range(numbers.head_dim()) ||
       !in_range(numbers.value_dim()) || numbers.heads() % numbers.kv_heads() != 0) {
@@ -35,6 +35,22 @@ HeadSlices::HeadSlices(const RunContext& context, const Heads& heads, size_t seq
   v_stride = context.inputs[2].stride;
   o = at(context.outputs[0], kv_head * heads.group() * heads.value_dim());
   o_stride = context.outputs[0].stride;
+}
+
+HeldState::HeldState(const Kernels& kernels, const StateBuffer& buffer, DType dtype, size_t sequence, size_t first,
+                     size_t elements, ScratchFloats* scratch)
+    : f32_(nullptr), f16_(nullptr), elements_(elements) {
+  if (dtype == DType::kF32) {
+    f32_ = buffer.f32(sequence) + first;
+    return;
+  }
+  f16_ = reinterpret_cast<uint16_t*>(buffer.bytes(sequence)) + first;
+  f32_ = scratch->Take(elements);
+  kernels.scale_f16(elements, f16_, 1, f32_);
+}
+
+void HeldState::WriteBack(const Kernels& kernels) const {
+  if (f16_ != nullptr) kernels.f32_to_f16(elements_, f32_, f16_);
 }
 
 }  // namespace tarn

@@ -55,16 +55,35 @@ void ForEachHead(const RunContext& context, const Heads& heads, uint64_t cost, c
 class ScratchFloats {
  public:
   explicit ScratchFloats(float* memory) : next_(memory) {}
-  float* Take(size_t elements) {
+  float* Take(uint64_t elements) {
     float* piece = next_;
-    next_ += Padded(elements);
+    next_ += static_cast<size_t>(Padded(elements));
     return piece;
   }
-  // A piece takes whole cache lines.
-  static size_t Padded(size_t elements) { return (elements + 15) / 16 * 16; }
+  // A piece takes whole cache lines. 64-bit, as all sizes that are requested: whether they fit is found out when they are added up.
+  static uint64_t Padded(uint64_t elements) { return (elements + 15) / 16 * 16; }
 
  private:
   float* next_;
+};
+
+// The f32 view of a piece of a state that is stored in f32 or f16: the state itself, or a copy in scratch that is rounded back when the
+// task is done with it.
+class HeldState {
+ public:
+  HeldState(const Kernels& kernels, const StateBuffer& buffer, DType dtype, size_t sequence, size_t first, size_t elements,
+            ScratchFloats* scratch);
+  void WriteBack(const Kernels& kernels) const;
+  float* f32() const { return f32_; }
+  // Floats of scratch that a piece of `elements` takes.
+  static uint64_t ScratchFloatsFor(DType dtype, uint64_t elements) {
+    return dtype == DType::kF32 ? 0 : ScratchFloats::Padded(elements);
+  }
+
+ private:
+  float* f32_;
+  uint16_t* f16_;  // nullptr: stored in f32
+  size_t elements_;
 };
 
 }  // namespace tarn

@@ -10,6 +10,7 @@ class EmbeddingOp final : public Op {
     TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/1, /*outputs=*/1, /*tensors=*/1, 1, /*states=*/0));
     TARN_RETURN_IF_ERROR(context.ExpectTokens());
     TARN_RETURN_IF_ERROR(context.ExpectInput(0, "ids", 1, format::DType::I32));
+    if (!context.is_program_input(0)) return Error(TARN_BAD_FORMAT, "ids: token ids from the caller wanted, not an op's result");
     table_ = context.tensor(0);
     const bool readable = table_.dtype == DType::kF32 || table_.dtype == DType::kF16 || table_.dtype == DType::kI8;
     if (!readable || table_.shape.rank != 2) {

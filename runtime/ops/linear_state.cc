@@ -1,180 +1,270 @@
-// Linear state attention (MATH F1): S <- g S + phi(k) x (1-g) v, o = phi(q)^T S / den. RFA with Gaussian and arc-cosine features, with
-// and without the forget gate.
+// Linear state attention (MATH F1): S <- A S + phi(k) x u, o = scale * phi(q)^T S / den. The feature map phi, the decay A and the write u are
+// chosen by attributes: RFA, linear transformer, Performer, DPFP, delta rule, T2R, GLA, RetNet.
 #include <cmath>
 #include <cstdio>
 
 #include "runtime/ops/attention.h"
+#include "runtime/ops/linear_attributes.h"
 #include "runtime/ops/registry.h"
 
 namespace tarn {
 namespace {
 
-// The schema's numbers are the kernels'.
-static_assert(static_cast<int>(format::FeatureMap::Gaussian) == static_cast<int>(FeatureMap::kGaussian));
-static_assert(static_cast<int>(format::FeatureMap::Arccos) == static_cast<int>(FeatureMap::kArccos));
-static_assert(static_cast<size_t>(format::FeatureMap::MAX) + 1 == kFeatureMapCount);
-static_assert(static_cast<int>(format::DenMode::None) == static_cast<int>(DenMode::kNone));
-static_assert(static_cast<int>(format::DenMode::Add) == static_cast<int>(DenMode::kAdd));
-static_assert(static_cast<int>(format::DenMode::ClampMin) == static_cast<int>(DenMode::kClampMin));
-static_assert(static_cast<int>(format::DenMode::AbsClampMin) == static_cast<int>(DenMode::kAbsClampMin));
-
-// M of a feature map with D projections.
-size_t FeatureCount(format::FeatureMap map, size_t projections) {
-  return map == format::FeatureMap::Gaussian ? 2 * projections : projections;
-}
-
-bool IsPositive(float x) { return x > 0 && std::isfinite(x); }
-bool IsNotNegative(float x) { return x >= 0 && std::isfinite(x); }
-
 class LinearStateOp final : public Op {
  public:
-  Status Prepare(PrepareContext& context) override {
-    const format::LinearState& attributes = *context.op().attributes_as_LinearState();
-    TARN_RETURN_IF_ERROR(ReadAttributes(attributes));
-    const uint32_t states = den_mode_ == DenMode::kNone ? 1 : 2;
-    TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/has_gate_ ? 4 : 3, /*outputs=*/1, /*tensors=*/1, 1, states));
-    TARN_ASSIGN_OR_RETURN(heads_, Heads::Read(context, *attributes.heads()));
-    const size_t kv_heads = heads_.kv_heads();
-    if (has_gate_) TARN_RETURN_IF_ERROR(context.ExpectInput(3, "gate", kv_heads));
-    TARN_ASSIGN_OR_RETURN(projection_, context.ExpectTensor(0, "projection", {kv_heads, heads_.key_dim(), projections_}));
-    TARN_RETURN_IF_ERROR(context.ExpectState(0, "S", {kv_heads, features_, heads_.value_dim()}));
-    if (states == 2) TARN_RETURN_IF_ERROR(context.ExpectState(1, "z", {kv_heads, features_}));
-
-    const size_t chunk = context.limits().max_tokens;
-    const size_t rows = (heads_.group() + 1) * chunk;
-    scratch_floats_ = ScratchFloats::Padded(rows * heads_.key_dim()) + ScratchFloats::Padded(rows * features_) +
-                      2 * ScratchFloats::Padded(chunk) +
-                      ScratchFloats::Padded(LinearChunkScratch(chunk, features_, heads_.value_dim()));
-    context.RequestScratch(uint64_t{context.limits().threads} * scratch_floats_ * sizeof(float));
-    return Ok();
-  }
-
-  Status Run(const RunContext& context) override {
-    const uint64_t cost = 2 * features_ * heads_.value_dim();
-    ForEachHead(context, heads_, cost, [&](size_t sequence, size_t kv_head, size_t thread) {
-      ScratchFloats scratch(reinterpret_cast<float*>(context.scratch) + thread * scratch_floats_);
-      RunHead(context, sequence, kv_head, scratch);
-    });
-    return Ok();
-  }
+  Status Prepare(PrepareContext& context) override;
+  Status Run(const RunContext& context) override;
 
  private:
-  Status ReadAttributes(const format::LinearState& attributes) {
-    if (attributes.feature_map() > format::FeatureMap::MAX || attributes.gate() > format::Gate::MAX ||
-        attributes.den_mode() > format::DenMode::MAX || attributes.qk_norm() > format::VectorNorm::MAX) {
-      return Error(TARN_BAD_FORMAT, "unknown feature_map %u, gate %u, den_mode %u or qk_norm %u",
-                   static_cast<unsigned>(attributes.feature_map()), static_cast<unsigned>(attributes.gate()),
-                   static_cast<unsigned>(attributes.den_mode()), static_cast<unsigned>(attributes.qk_norm()));
-    }
-    constexpr uint32_t kMostFeatures = 1u << 20;
-    if (attributes.num_features() < 1 || attributes.num_features() > kMostFeatures) {
-      return Error(TARN_BAD_FORMAT, "num_features is %u, 1 to %u wanted", attributes.num_features(), kMostFeatures);
-    }
-    if (!IsPositive(attributes.input_scale()) || !IsPositive(attributes.q_input_scale()) ||
-        !IsNotNegative(attributes.qk_norm_eps()) || !IsNotNegative(attributes.den_eps()) ||
-        !std::isfinite(attributes.scale())) {
-      return Error(TARN_BAD_FORMAT, "input_scale %g, q_input_scale %g (> 0), qk_norm_eps %g, den_eps %g (>= 0) or scale %g",
-                   static_cast<double>(attributes.input_scale()), static_cast<double>(attributes.q_input_scale()),
-                   static_cast<double>(attributes.qk_norm_eps()), static_cast<double>(attributes.den_eps()),
-                   static_cast<double>(attributes.scale()));
-    }
-    feature_map_ = static_cast<size_t>(attributes.feature_map());
-    projections_ = attributes.num_features();
-    features_ = FeatureCount(attributes.feature_map(), projections_);
-    k_scale_ = attributes.input_scale();
-    q_scale_ = attributes.input_scale() * attributes.q_input_scale();
-    qk_norm_ = attributes.qk_norm();
-    qk_norm_eps_ = attributes.qk_norm_eps();
-    has_gate_ = attributes.gate() == format::Gate::Forget;
-    den_mode_ = static_cast<DenMode>(attributes.den_mode());
-    den_eps_ = attributes.den_eps();
-    scale_ = attributes.scale();
-    return Ok();
+  // One key/value head of one sequence while it runs.
+  struct Head {
+    HeadSlices slices;
+    size_t kv_head;
+    size_t sequence;
+    const float* phi_q;  // [G, C, M], or in a loop of steps [C, G, M]
+    const float* phi_k;  // [C, M]
+    const float* log_decay = nullptr;  // [C], or nullptr: no scalar decay
+    const float* write = nullptr;      // [C], or nullptr: 1
+    const float* beta = nullptr;       // [C], delta rule
+    float* state = nullptr;
+    float* norm = nullptr;
+  };
+
+  Status PrepareTensors(PrepareContext& context);
+  Status PrepareStates(PrepareContext& context);
+  bool RunsAsChunk(const RunContext& context) const { return context.tokens > 1 && a_.has_chunk_form(); }
+  void RunHead(const RunContext& context, size_t sequence, size_t kv_head, ScratchFloats scratch) const;
+  void Normalize(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float scale, float* y) const;
+  void MapFeatures(const RunContext& context, Head* head, ScratchFloats* scratch, float** log_weight) const;
+  void WeighTokens(const RunContext& context, Head* head, const float* log_weight, ScratchFloats* scratch) const;
+  void RunChunk(const RunContext& context, const Head& head, ScratchFloats scratch) const;
+  void RunStep(const RunContext& context, const Head& head, size_t token, ScratchFloats scratch) const;
+  // Logits of input `index` for the first token of a sequence's chunk, from column `column` on.
+  static const float* Logits(const RunContext& context, size_t index, size_t sequence, size_t column) {
+    const Operand& input = context.inputs[index];
+    return input.f32() + sequence * context.tokens * input.stride + column;
   }
-
-  // Rows of x, scaled and normalised, to contiguous rows of y.
-  void Normalize(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float scale, float* y) const {
-    const size_t d = heads_.key_dim();
-    if (qk_norm_ == format::VectorNorm::None) {
-      for (size_t row = 0; row < rows; ++row) kernels.scale_f32(d, x + row * x_stride, scale, y + row * d);
-      return;
-    }
-    // The norm of s x, written with x: s x / (|s x| + eps) = x / (|x| + eps / s), and with eps / s^2 inside the root.
-    const bool inside = qk_norm_ == format::VectorNorm::L2Inside;
-    const float eps = inside ? qk_norm_eps_ / (scale * scale) : qk_norm_eps_ / scale;
-    kernels.l2_normalize(rows, d, x, x_stride, /*scale=*/1, eps, inside, y);
-  }
-
-  void RunHead(const RunContext& context, size_t sequence, size_t kv_head, ScratchFloats scratch) const {
-    const Kernels& kernels = *context.kernels;
-    const HeadSlices slices(context, heads_, sequence, kv_head);
-    const size_t tokens = context.tokens;
-    const size_t group = heads_.group();
-    const size_t d = heads_.key_dim();
-
-    // The rows of all queries, then those of the keys, so that one call maps them all.
-    const size_t rows = (group + 1) * tokens;
-    float* x = scratch.Take(rows * d);
-    float* phi = scratch.Take(rows * features_);
-    for (size_t g = 0; g < group; ++g) {
-      Normalize(kernels, tokens, slices.q + g * d, slices.q_stride, q_scale_, x + g * tokens * d);
-    }
-    Normalize(kernels, tokens, slices.k, slices.k_stride, k_scale_, x + group * tokens * d);
-    kernels.features[feature_map_]({rows, d, projections_, x, projection_ + kv_head * d * projections_, phi});
-    const float* phi_k = phi + group * tokens * features_;
-
-    const size_t state_elements = features_ * heads_.value_dim();
-    float* state = context.states[0].f32(sequence) + kv_head * state_elements;
-    float* norm = den_mode_ == DenMode::kNone ? nullptr : context.states[1].f32(sequence) + kv_head * features_;
-    const float* gate = nullptr;
-    size_t gate_stride = 0;
-    if (has_gate_) {
-      gate_stride = context.inputs[3].stride;
-      gate = context.inputs[3].f32() + sequence * tokens * gate_stride + kv_head;
-    }
-
-    if (tokens == 1) {
-      float decay = 1;
-      float write = 1;
-      if (has_gate_) kernels.forget_gate(1, gate, gate_stride, &decay, &write, nullptr);
-      kernels.linear_step({group, features_, heads_.value_dim(), phi, phi_k, slices.v, decay, write, den_mode_, den_eps_, scale_,
-                           state, norm, slices.o});
-      return;
-    }
-    float* log_decay = nullptr;
-    float* write = nullptr;
-    if (has_gate_) {
-      log_decay = scratch.Take(tokens);
-      write = scratch.Take(tokens);
-      kernels.forget_gate(tokens, gate, gate_stride, nullptr, write, log_decay);
-    }
-    float* work = scratch.Take(LinearChunkScratch(tokens, features_, heads_.value_dim()));
-    kernels.linear_chunk({tokens, group, features_, heads_.value_dim(), phi, phi_k, slices.v, slices.v_stride, log_decay, write,
-                          den_mode_, den_eps_, scale_, state, norm, slices.o, slices.o_stride, work});
-  }
+  size_t gate_input() const { return 3; }
+  size_t beta_input() const { return a_.has_gate_logits() ? 4 : 3; }
+  uint32_t norm_state() const { return 1; }
+  uint32_t max_state() const { return a_.has_norm() ? 2 : 1; }
 
   Heads heads_;
-  size_t feature_map_;
-  size_t projections_;  // D
+  LinearAttributes a_;
   size_t features_;     // M
-  float q_scale_;
-  float k_scale_;
-  format::VectorNorm qk_norm_;
-  float qk_norm_eps_;
-  bool has_gate_;
-  DenMode den_mode_;
-  float den_eps_;
-  float scale_;
-  const float* projection_ = nullptr;  // [kv_heads, d, D]
-  size_t scratch_floats_;              // of one thread
+  DType state_dtype_;   // of S
+  const float* projection_ = nullptr;    // [kv_heads, d, D]
+  const float* feature_bias_ = nullptr;  // [kv_heads, D]
+  const float* sigma_ = nullptr;         // [kv_heads, d]
+  const float* decay_ = nullptr;         // [kv_heads]
+  uint64_t scratch_floats_;              // of one thread
 };
+
+Status LinearStateOp::Prepare(PrepareContext& context) {
+  const format::LinearState& table = *context.op().attributes_as_LinearState();
+  TARN_ASSIGN_OR_RETURN(a_, LinearAttributes::Read(table));
+  const uint32_t inputs = 3 + a_.has_gate_logits() + a_.is_delta();
+  const uint32_t tensors = a_.has_projection() + (a_.feature_map == FeatureMap::kMlpRelu) + a_.key_norm_sigma +
+                           (a_.gate == format::Gate::Constant);
+  const uint32_t states = 1 + a_.has_norm() + a_.has_running_max();
+  TARN_RETURN_IF_ERROR(context.Expect(inputs, /*outputs=*/1, tensors, tensors, states));
+  TARN_ASSIGN_OR_RETURN(heads_, Heads::Read(context, *table.heads()));
+  features_ = a_.Features(heads_.key_dim());
+  const uint64_t kv_heads = heads_.kv_heads();
+  if (a_.has_gate_logits()) {
+    const uint64_t width = a_.gate == format::Gate::Vector ? kv_heads * features_ : kv_heads;
+    TARN_RETURN_IF_ERROR(context.ExpectInput(static_cast<uint32_t>(gate_input()), "gate", width));
+  }
+  if (a_.is_delta()) TARN_RETURN_IF_ERROR(context.ExpectInput(static_cast<uint32_t>(beta_input()), "beta", kv_heads));
+  TARN_RETURN_IF_ERROR(PrepareTensors(context));
+  TARN_RETURN_IF_ERROR(PrepareStates(context));
+
+  const uint64_t chunk = context.limits().max_tokens;
+  const uint64_t rows = (heads_.group() + 1) * chunk;
+  const uint64_t dv = heads_.value_dim();
+  const uint64_t work = a_.is_delta() ? DeltaChunkScratch(chunk, features_, dv) : LinearChunkScratch(chunk, features_, dv);
+  scratch_floats_ = ScratchFloats::Padded(rows * heads_.key_dim()) + ScratchFloats::Padded(rows * features_) +
+                    ScratchFloats::Padded(rows) + 2 * ScratchFloats::Padded(chunk) +
+                    HeldState::ScratchFloatsFor(state_dtype_, features_ * dv) + ScratchFloats::Padded(features_) +
+                    ScratchFloats::Padded(dv) + ScratchFloats::Padded(work);
+  context.RequestScratch(context.limits().threads * scratch_floats_ * sizeof(float));
+  return Ok();
+}
+
+Status LinearStateOp::PrepareTensors(PrepareContext& context) {
+  const uint64_t kv_heads = heads_.kv_heads();
+  uint32_t next = 0;
+  if (a_.has_projection()) {
+    TARN_ASSIGN_OR_RETURN(projection_, context.ExpectTensor(next++, "projection", {kv_heads, heads_.key_dim(), a_.projections}));
+  }
+  if (a_.feature_map == FeatureMap::kMlpRelu) {
+    TARN_ASSIGN_OR_RETURN(feature_bias_, context.ExpectTensor(next++, "feature_bias", {kv_heads, a_.projections}));
+  }
+  if (a_.key_norm_sigma) {
+    TARN_ASSIGN_OR_RETURN(sigma_, context.ExpectTensor(next++, "sigma", {kv_heads, heads_.key_dim()}));
+  }
+  if (a_.gate == format::Gate::Constant) {
+    TARN_ASSIGN_OR_RETURN(decay_, context.ExpectTensor(next++, "decay", {kv_heads}));
+  }
+  return Ok();
+}
+
+Status LinearStateOp::PrepareStates(PrepareContext& context) {
+  const uint64_t kv_heads = heads_.kv_heads();
+  TARN_ASSIGN_OR_RETURN(state_dtype_, context.ExpectTypedState(0, "S", {kv_heads, features_, heads_.value_dim()}));
+  if (a_.has_norm()) TARN_RETURN_IF_ERROR(context.ExpectState(norm_state(), "z", {kv_heads, features_}));
+  if (a_.has_running_max()) TARN_RETURN_IF_ERROR(context.ExpectState(max_state(), "m", {kv_heads}));
+  return Ok();
+}
+
+Status LinearStateOp::Run(const RunContext& context) {
+  const uint64_t cost = 2 * features_ * heads_.value_dim();
+  ForEachHead(context, heads_, cost, [&](size_t sequence, size_t kv_head, size_t thread) {
+    RunHead(context, sequence, kv_head, ScratchFloats(reinterpret_cast<float*>(context.scratch) + thread * scratch_floats_));
+  });
+  return Ok();
+}
+
+void LinearStateOp::RunHead(const RunContext& context, size_t sequence, size_t kv_head, ScratchFloats scratch) const {
+  Head head{HeadSlices(context, heads_, sequence, kv_head), kv_head, sequence, nullptr, nullptr};
+  float* log_weight = nullptr;
+  MapFeatures(context, &head, &scratch, &log_weight);
+  WeighTokens(context, &head, log_weight, &scratch);
+  const size_t elements = features_ * heads_.value_dim();
+  const HeldState state(*context.kernels, context.states[0], state_dtype_, sequence, kv_head * elements, elements, &scratch);
+  head.state = state.f32();
+  if (a_.has_norm()) head.norm = context.states[norm_state()].f32(sequence) + kv_head * features_;
+  if (RunsAsChunk(context)) {
+    RunChunk(context, head, scratch);
+  } else {
+    for (size_t token = 0; token < context.tokens; ++token) RunStep(context, head, token, scratch);
+  }
+  state.WriteBack(*context.kernels);
+}
+
+// Rows of x, scaled and normalised, to contiguous rows of y.
+void LinearStateOp::Normalize(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float scale, float* y) const {
+  const size_t d = heads_.key_dim();
+  if (a_.qk_norm == format::VectorNorm::None) {
+    for (size_t row = 0; row < rows; ++row) kernels.scale_f32(d, x + row * x_stride, scale, y + row * d);
+    return;
+  }
+  // The norm of s x, written with x: s x / (|s x| + eps) = x / (|x| + eps / s), and with eps / s^2 inside the root.
+  const bool inside = a_.qk_norm == format::VectorNorm::L2Inside;
+  const float eps = inside ? a_.qk_norm_eps / (scale * scale) : a_.qk_norm_eps / scale;
+  kernels.l2_normalize(rows, d, x, x_stride, /*scale=*/1, eps, inside, y);
+}
+
+// phi of all queries and keys. Sets `*log_weight` to those of the keys [C] where the system has them.
+void LinearStateOp::MapFeatures(const RunContext& context, Head* head, ScratchFloats* scratch, float** log_weight) const {
+  const Kernels& kernels = *context.kernels;
+  const size_t tokens = context.tokens;
+  const size_t group = heads_.group();
+  const size_t d = heads_.key_dim();
+  const HeadSlices& at = head->slices;
+  // The rows of all queries, then those of the keys, so that one call maps them all.
+  const size_t rows = (group + 1) * tokens;
+  float* x = scratch->Take(rows * d);
+  float* phi = scratch->Take(rows * features_);
+  float* weights = scratch->Take(rows);
+  if (RunsAsChunk(context)) {
+    for (size_t g = 0; g < group; ++g) Normalize(kernels, tokens, at.q + g * d, at.q_stride, a_.q_scale, x + g * tokens * d);
+  } else {
+    for (size_t t = 0; t < tokens; ++t) Normalize(kernels, group, at.q + t * at.q_stride, d, a_.q_scale, x + t * group * d);
+  }
+  float* x_k = x + group * tokens * d;
+  Normalize(kernels, tokens, at.k, at.k_stride, a_.k_scale, x_k);
+  const size_t h = head->kv_head;
+  kernels.features[static_cast<size_t>(a_.feature_map)](
+      {rows, d, a_.projections, x, projection_ == nullptr ? nullptr : projection_ + h * d * a_.projections,
+       feature_bias_ == nullptr ? nullptr : feature_bias_ + h * a_.projections, a_.ratio, a_.feature_eps, a_.nu,
+       a_.negate_second, phi, weights});
+  if (a_.sum_norm) kernels.sum_normalize(rows, features_, a_.sum_norm_eps, phi);
+  head->phi_q = phi;
+  head->phi_k = phi + group * tokens * features_;
+  if (a_.key_norm_weight) {
+    kernels.half_squared_norm(tokens, d, x_k, sigma_ == nullptr ? nullptr : sigma_ + h * d, weights + group * tokens);
+  }
+  if (a_.has_running_max()) *log_weight = weights + group * tokens;
+}
+
+// Scalar decay and weight of every token.
+void LinearStateOp::WeighTokens(const RunContext& context, Head* head, const float* log_weight, ScratchFloats* scratch) const {
+  const Kernels& kernels = *context.kernels;
+  const size_t tokens = context.tokens;
+  float* first = scratch->Take(tokens);
+  float* second = scratch->Take(tokens);
+  if (a_.is_delta()) {
+    const float* logits = Logits(context, beta_input(), head->sequence, head->kv_head);
+    kernels.scaled_sigmoid(tokens, logits, context.inputs[beta_input()].stride, a_.beta_scale, first);
+    head->beta = first;
+  } else if (a_.gate == format::Gate::Forget) {
+    const float* logits = Logits(context, gate_input(), head->sequence, head->kv_head);
+    kernels.forget_gate(tokens, logits, context.inputs[gate_input()].stride, nullptr, second, first);
+    head->log_decay = first;
+    head->write = second;
+  } else if (a_.gate == format::Gate::Constant) {
+    const float log_decay = std::log(decay_[head->kv_head]);
+    for (size_t t = 0; t < tokens; ++t) first[t] = log_decay;
+    head->log_decay = first;
+  } else if (a_.has_running_max()) {
+    float* m = context.states[max_state()].f32(head->sequence) + head->kv_head;
+    kernels.running_max(tokens, /*first=*/context.tokens_seen == 0, log_weight, m, first, second);
+    head->log_decay = first;
+    head->write = second;
+  }
+}
+
+void LinearStateOp::RunChunk(const RunContext& context, const Head& head, ScratchFloats scratch) const {
+  const HeadSlices& at = head.slices;
+  const size_t tokens = context.tokens;
+  const size_t dv = heads_.value_dim();
+  if (a_.is_delta()) {
+    float* work = scratch.Take(DeltaChunkScratch(tokens, features_, dv));
+    context.kernels->delta_chunk({tokens, heads_.group(), features_, dv, head.phi_q, head.phi_k, at.v, at.v_stride, head.beta,
+                                  a_.scale, head.state, at.o, at.o_stride, work});
+    return;
+  }
+  float* work = scratch.Take(LinearChunkScratch(tokens, features_, dv));
+  context.kernels->linear_chunk({tokens, heads_.group(), features_, dv, head.phi_q, head.phi_k, at.v, at.v_stride,
+                                 head.log_decay, head.write, a_.den_mode, a_.den_eps, a_.scale, head.state, head.norm, at.o,
+                                 at.o_stride, work});
+}
+
+void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t token, ScratchFloats scratch) const {
+  const Kernels& kernels = *context.kernels;
+  const size_t group = heads_.group();
+  const size_t dv = heads_.value_dim();
+  const float* phi_q = head.phi_q + token * group * features_;
+  const float* phi_k = head.phi_k + token * features_;
+  const float* v = head.slices.v + token * head.slices.v_stride;
+  float* o = head.slices.o + token * head.slices.o_stride;
+  if (a_.is_delta()) {
+    const bool first = context.tokens_seen + token == 0;
+    kernels.delta_step({group, features_, dv, phi_q, phi_k, v, head.beta[token], a_.den_eps, a_.scale, first, head.state,
+                        head.norm, o, scratch.Take(dv)});
+    return;
+  }
+  const float* row_decay = nullptr;
+  if (a_.gate == format::Gate::Vector) {
+    float* decay = scratch.Take(features_);
+    const float* logits = Logits(context, gate_input(), head.sequence, head.kv_head * features_);
+    kernels.vector_gate(features_, logits + token * context.inputs[gate_input()].stride, a_.gate_normalizer, a_.gate_min, decay);
+    row_decay = decay;
+  }
+  const float decay = head.log_decay == nullptr ? 1.0f : std::exp(head.log_decay[token]);
+  const float write = head.write == nullptr ? 1.0f : head.write[token];
+  kernels.linear_step({group, features_, dv, phi_q, phi_k, v, decay, row_decay, write, a_.den_mode, a_.den_eps, a_.scale,
+                       head.state, head.norm, o});
+}
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
   const format::LinearState& a = *op.attributes_as_LinearState();
-  std::snprintf(text, text_bytes, "rfa: %s features D %u, gate %s, den %s %g, heads %u/%u x %u/%u",
-                format::EnumNameFeatureMap(a.feature_map()), a.num_features(), format::EnumNameGate(a.gate()),
-                format::EnumNameDenMode(a.den_mode()), static_cast<double>(a.den_eps()), a.heads()->heads(),
-                a.heads()->kv_heads(), a.heads()->head_dim(), a.heads()->value_dim());
+  std::snprintf(text, text_bytes, "%s: %s features %u, gate %s, den %s %g, rule %s, heads %u/%u x %u/%u",
+                a.system() == nullptr ? "?" : a.system()->c_str(), format::EnumNameFeatureMap(a.feature_map()), a.num_features(),
+                format::EnumNameGate(a.gate()), format::EnumNameDenMode(a.den_mode()), static_cast<double>(a.den_eps()),
+                format::EnumNameWriteRule(a.rule()), a.heads()->heads(), a.heads()->kv_heads(), a.heads()->head_dim(),
+                a.heads()->value_dim());
 }
 
 const format::Heads* HeadsOf(const format::Op& op) { return op.attributes_as_LinearState()->heads(); }

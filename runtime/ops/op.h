@@ -45,7 +45,8 @@ struct StateBuffer {
   uint8_t* data;
   uint64_t bytes_per_sequence;
 
-  float* f32(size_t sequence) const { return reinterpret_cast<float*>(data + sequence * bytes_per_sequence); }
+  uint8_t* bytes(size_t sequence) const { return data + sequence * bytes_per_sequence; }
+  float* f32(size_t sequence) const { return reinterpret_cast<float*>(bytes(sequence)); }
 };
 
 struct RunContext {
@@ -81,15 +82,20 @@ class PrepareContext {
 
   // Counts of operands; `tensors` may have a range (an optional bias). Errors: TARN_BAD_FORMAT.
   Status Expect(uint32_t inputs, uint32_t outputs, uint32_t tensors_least, uint32_t tensors_most, uint32_t states) const;
+  // The two halves of it, for ops whose states depend on what they find in them.
+  Status ExpectValues(uint32_t inputs, uint32_t outputs) const;
+  Status ExpectOwned(uint32_t tensors_least, uint32_t tensors_most, uint32_t states) const;
 
   // Inputs and outputs, by index; indices below the expected counts. Width and dtype as wanted, or TARN_BAD_FORMAT that names `what`.
   uint32_t input_width(uint32_t index) const { return op_.inputs()->Get(index)->width(); }
+  // The caller of the program fills it, with values that have been checked.
+  bool is_program_input(uint32_t index) const { return op_.inputs()->Get(index)->value() < model_.program().num_inputs(); }
   uint32_t input_stride(uint32_t index) const { return InputValue(index).width(); }
   format::Time input_time(uint32_t index) const { return InputValue(index).time(); }
   uint32_t output_width(uint32_t index) const { return OutputValue(index).width(); }
   format::Time output_time(uint32_t index) const { return OutputValue(index).time(); }
   Status ExpectInput(uint32_t index, const char* what, uint64_t width, format::DType dtype = format::DType::F32) const;
-  Status ExpectOutput(uint32_t index, const char* what, uint64_t width) const;
+  Status ExpectOutput(uint32_t index, const char* what, uint64_t width, format::DType dtype = format::DType::F32) const;
   // All inputs and outputs have the same number of rows. Sets `*time` to theirs.
   Status ExpectOneTime(format::Time* time) const;
   // All inputs and outputs have a row per token.
@@ -97,10 +103,12 @@ class PrepareContext {
 
   uint32_t tensor_count() const { return op_.tensors() == nullptr ? 0 : op_.tensors()->size(); }
   TensorView tensor(uint32_t index) const { return model_.tensor(op_.tensors()->Get(index)); }
-  // An F32 tensor of that shape; its data.
+  // An F32 tensor of that shape; its data. Here and below: a missing one is an error too.
   Result<const float*> ExpectTensor(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
   // An F32 state of that shape.
   Status ExpectState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
+  // A state of that shape and of any of the dtypes that states of attention have: F32, F16, or with `or_i8` I8. Returns it.
+  Result<DType> ExpectTypedState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape, bool or_i8 = false) const;
 
   // Requests. Scratch is shared by all ops and holds nothing between runs; constants are the op's own.
   void RequestScratch(uint64_t bytes) { scratch_bytes_ = bytes; }
@@ -152,7 +160,8 @@ struct OpKind {
   Op* (*construct)(void* memory);  // aligned to kAlignment
   // The attributes in a few words, for people; may write nothing.
   void (*describe)(const format::Op& op, char* text, size_t text_bytes);
-  // The heads of attention with a constant state, for comparison with a KV cache of the same heads; nullptr for other ops.
+  // The heads of attention with a constant state, for comparison with a KV cache of the same heads. nullptr, and the function may return it:
+  // the op is no such attention.
   const format::Heads* (*heads)(const format::Op& op);
 };
 

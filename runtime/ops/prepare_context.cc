@@ -30,16 +30,16 @@ struct ShapeText {
   char text[4 * 22 + 2];
 };
 
-Status ExpectShape(DType dtype, const Shape& shape, const char* name, const char* what,
+Status ExpectShape(bool dtype_fits, DType dtype, const Shape& shape, const char* name, const char* what, const char* wanted_dtype,
                    std::initializer_list<uint64_t> wanted) {
-  if (dtype == DType::kF32 && shape.Is(wanted)) return Ok();
+  if (dtype_fits && shape.Is(wanted)) return Ok();
   char found[96];
   size_t used = 0;
   for (uint32_t i = 0; i < shape.rank; ++i) {
     used += static_cast<size_t>(
         std::snprintf(found + used, sizeof(found) - used, "%s%u", i == 0 ? "[" : ", ", shape.dims[i]));
   }
-  return Error(TARN_BAD_FORMAT, "%s '%s' is %s %s], f32 %s wanted", what, name, DTypeName(dtype), found,
+  return Error(TARN_BAD_FORMAT, "%s '%s' is %s %s], %s %s wanted", what, name, DTypeName(dtype), found, wanted_dtype,
                ShapeText(wanted).text);
 }
 
@@ -47,8 +47,16 @@ Status ExpectShape(DType dtype, const Shape& shape, const char* name, const char
 
 Status PrepareContext::Expect(uint32_t inputs, uint32_t outputs, uint32_t tensors_least, uint32_t tensors_most,
                               uint32_t states) const {
+  TARN_RETURN_IF_ERROR(ExpectValues(inputs, outputs));
+  return ExpectOwned(tensors_least, tensors_most, states);
+}
+
+Status PrepareContext::ExpectValues(uint32_t inputs, uint32_t outputs) const {
   TARN_RETURN_IF_ERROR(ExpectCount(Count(op_.inputs()), inputs, inputs, "inputs"));
-  TARN_RETURN_IF_ERROR(ExpectCount(Count(op_.outputs()), outputs, outputs, "outputs"));
+  return ExpectCount(Count(op_.outputs()), outputs, outputs, "outputs");
+}
+
+Status PrepareContext::ExpectOwned(uint32_t tensors_least, uint32_t tensors_most, uint32_t states) const {
   TARN_RETURN_IF_ERROR(ExpectCount(Count(op_.tensors()), tensors_least, tensors_most, "tensors"));
   return ExpectCount(Count(op_.states()), states, states, "states");
 }
@@ -60,11 +68,11 @@ Status PrepareContext::ExpectInput(uint32_t index, const char* what, uint64_t wi
                input_width(index), format::EnumNameDType(dtype), static_cast<unsigned long long>(width));
 }
 
-Status PrepareContext::ExpectOutput(uint32_t index, const char* what, uint64_t width) const {
+Status PrepareContext::ExpectOutput(uint32_t index, const char* what, uint64_t width, format::DType dtype) const {
   const format::Value& value = OutputValue(index);
-  if (value.width() == width && value.dtype() == format::DType::F32) return Ok();
-  return Error(TARN_BAD_FORMAT, "%s: %s of width %u found, F32 of %llu wanted", what, format::EnumNameDType(value.dtype()),
-               value.width(), static_cast<unsigned long long>(width));
+  if (value.width() == width && value.dtype() == dtype) return Ok();
+  return Error(TARN_BAD_FORMAT, "%s: %s of width %u found, %s of %llu wanted", what, format::EnumNameDType(value.dtype()),
+               value.width(), format::EnumNameDType(dtype), static_cast<unsigned long long>(width));
 }
 
 Status PrepareContext::ExpectOneTime(format::Time* time) const {
@@ -84,14 +92,26 @@ Status PrepareContext::ExpectTokens() const {
 
 Result<const float*> PrepareContext::ExpectTensor(uint32_t index, const char* what,
                                                   std::initializer_list<uint64_t> shape) const {
+  if (index >= tensor_count()) return Error(TARN_BAD_FORMAT, "%s: tensor %u is missing", what, index);
   const TensorView view = tensor(index);
-  TARN_RETURN_IF_ERROR(ExpectShape(view.dtype, view.shape, view.name, what, shape));
+  TARN_RETURN_IF_ERROR(ExpectShape(view.dtype == DType::kF32, view.dtype, view.shape, view.name, what, "f32", shape));
   return reinterpret_cast<const float*>(view.data);
 }
 
 Status PrepareContext::ExpectState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const {
+  if (index >= Count(op_.states())) return Error(TARN_BAD_FORMAT, "%s: state %u is missing", what, index);
   const StateView view = model_.state(op_.states()->Get(index));
-  return ExpectShape(view.dtype, view.shape, view.name, what, shape);
+  return ExpectShape(view.dtype == DType::kF32, view.dtype, view.shape, view.name, what, "f32", shape);
+}
+
+Result<DType> PrepareContext::ExpectTypedState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape,
+                                               bool or_i8) const {
+  if (index >= Count(op_.states())) return Error(TARN_BAD_FORMAT, "%s: state %u is missing", what, index);
+  const StateView view = model_.state(op_.states()->Get(index));
+  const bool fits = view.dtype == DType::kF32 || view.dtype == DType::kF16 || (or_i8 && view.dtype == DType::kI8);
+  TARN_RETURN_IF_ERROR(
+      ExpectShape(fits, view.dtype, view.shape, view.name, what, or_i8 ? "f32, f16 or i8" : "f32 or f16", shape));
+  return view.dtype;
 }
 
 }  // namespace tarn

@@ -21,7 +21,8 @@ namespace tarn {
   X(Rope)                \
   X(LinearState)         \
   X(SlotMemory)          \
-  X(CacheAttention)
+  X(CacheAttention)      \
+  X(RandomSlots)
 
 #define TARN_DECLARE_OP(name) extern const OpKind k##name##Op;
 TARN_OP_TABLE(TARN_DECLARE_OP)

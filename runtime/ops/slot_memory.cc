@@ -1,5 +1,5 @@
-// Slot memory attention (MATH F2): K~ <- a K~ + b x k, V~ <- a V~ + b x v, o = V~^T softmax(scale K~ q). ABC-MLP: the slots are controlled by a
-// projection of the layer's input (ABC, section 3.3 and Table 1; MATH 1.8.1).
+// Slot memory attention (MATH F2): K~ <- a K~ + b x k, V~ <- a V~ + b x v, o = V~^T softmax(scale K~ q). A control strategy says what the slots
+// keep (a) and take (b): ABC-MLP, Linformer, ABC-RD, L2G, compressive mean, online clustering, GSA, Luna (ABC, section 3 and Table 1; MATH 1.8).
 #include <cmath>
 #include <cstdio>
 
@@ -14,37 +14,50 @@ static_assert(static_cast<int>(format::SlotActivation::Relu) == static_cast<int>
 static_assert(static_cast<int>(format::SlotActivation::Sigmoid) == static_cast<int>(SlotActivation::kSigmoid));
 static_assert(static_cast<int>(format::SlotNormalization::Renorm) == static_cast<int>(SlotNormalization::kRenorm));
 static_assert(static_cast<int>(format::SlotNormalization::Frozen) == static_cast<int>(SlotNormalization::kFrozen));
+static_assert(static_cast<int>(format::SlotControl::AbcMlp) == static_cast<int>(SlotControl::kAbcMlp));
+static_assert(static_cast<int>(format::SlotControl::Linformer) == static_cast<int>(SlotControl::kLinformer));
+static_assert(static_cast<int>(format::SlotControl::Assigned) == static_cast<int>(SlotControl::kAssigned));
+static_assert(static_cast<int>(format::SlotControl::Global) == static_cast<int>(SlotControl::kGlobal));
+static_assert(static_cast<int>(format::SlotControl::CompressiveMean) == static_cast<int>(SlotControl::kCompressiveMean));
+static_assert(static_cast<int>(format::SlotControl::ClusteringOnline) == static_cast<int>(SlotControl::kClusteringOnline));
+static_assert(static_cast<int>(format::SlotControl::Gsa) == static_cast<int>(SlotControl::kGsa));
+static_assert(static_cast<int>(format::SlotControl::LunaCausal) == static_cast<int>(SlotControl::kLunaCausal));
+static_assert(static_cast<size_t>(format::SlotControl::MAX) + 1 == kSlotControlCount);
 
 class SlotMemoryOp final : public Op {
  public:
   Status Prepare(PrepareContext& context) override {
-    const format::SlotMemory& attributes = *context.op().attributes_as_SlotMemory();
-    TARN_RETURN_IF_ERROR(ReadAttributes(attributes));
-    TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/4, /*outputs=*/1, /*tensors=*/0, 0, /*states=*/3));
-    TARN_ASSIGN_OR_RETURN(heads_, Heads::Read(context, *attributes.heads()));
-    const size_t kv_heads = heads_.kv_heads();
-    TARN_RETURN_IF_ERROR(context.ExpectInput(3, "control", uint64_t{kv_heads} * slots_));
-    TARN_RETURN_IF_ERROR(context.ExpectState(0, "K", {kv_heads, heads_.key_dim(), slots_}));
-    TARN_RETURN_IF_ERROR(context.ExpectState(1, "V", {kv_heads, slots_, heads_.value_dim()}));
-    TARN_RETURN_IF_ERROR(context.ExpectState(2, "mass", {kv_heads, slots_}));
-
-    const size_t chunk = context.limits().max_tokens;
-    const size_t step = 3 * ScratchFloats::Padded(slots_) + ScratchFloats::Padded(heads_.group() * slots_);
-    const size_t chunked =
-        4 * ScratchFloats::Padded(chunk * slots_) +
-        ScratchFloats::Padded(SlotChunkScratch(chunk, slots_, heads_.key_dim(), heads_.value_dim()));
-    scratch_floats_ = step > chunked ? step : chunked;
-    context.RequestScratch(uint64_t{context.limits().threads} * scratch_floats_ * sizeof(float));
+    const format::SlotMemory& table = *context.op().attributes_as_SlotMemory();
+    TARN_RETURN_IF_ERROR(ReadAttributes(table));
+    const bool has_schedule = control_ == SlotControl::kLinformer;
+    const uint32_t states = has_mass() ? 3 : 2;
+    TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/has_logits() || has_index() ? 4 : 3, /*outputs=*/1, has_schedule, has_schedule, states));
+    TARN_ASSIGN_OR_RETURN(heads_, Heads::Read(context, *table.heads()));
+    const uint64_t kv_heads = heads_.kv_heads();
+    if (has_logits()) TARN_RETURN_IF_ERROR(context.ExpectInput(3, "control", kv_heads * slots_));
+    if (has_index()) TARN_RETURN_IF_ERROR(context.ExpectInput(3, "slots", kv_heads, format::DType::I32));
+    if (has_schedule) {
+      TARN_ASSIGN_OR_RETURN(schedule_, context.ExpectTensor(0, "schedule", {max_len_, slots_}));
+    }
+    if (max_len_ > 0) context.BoundTokens(max_len_);
+    TARN_ASSIGN_OR_RETURN(state_dtype_, context.ExpectTypedState(0, "K", {kv_heads, heads_.key_dim(), slots_}));
+    TARN_ASSIGN_OR_RETURN(const DType values_dtype, context.ExpectTypedState(1, "V", {kv_heads, slots_, heads_.value_dim()}));
+    if (values_dtype != state_dtype_) return Error(TARN_BAD_FORMAT, "states K and V have different dtypes");
+    if (has_mass()) TARN_RETURN_IF_ERROR(context.ExpectState(2, "mass", {kv_heads, slots_}));
+    RequestScratch(context);
     return Ok();
   }
 
   Status Run(const RunContext& context) override {
     const uint64_t cost = 2 * slots_ * (heads_.key_dim() + heads_.value_dim());
     ForEachHead(context, heads_, cost, [&](size_t sequence, size_t kv_head, size_t thread) {
-      const Task task(*this, context, sequence, kv_head);
-      float* scratch = reinterpret_cast<float*>(context.scratch) + thread * scratch_floats_;
-      if (context.tokens > 1 && RunChunk(context, task, ScratchFloats(scratch))) return;
-      for (size_t token = 0; token < context.tokens; ++token) RunStep(context, task, token, ScratchFloats(scratch));
+      ScratchFloats scratch(reinterpret_cast<float*>(context.scratch) + thread * scratch_floats_);
+      const Task task(*this, context, sequence, kv_head, &scratch);
+      if (context.tokens == 1 || !RunChunk(context, task, scratch)) {
+        for (size_t token = 0; token < context.tokens; ++token) RunStep(context, task, token, scratch);
+      }
+      task.keys.WriteBack(*context.kernels);
+      task.values.WriteBack(*context.kernels);
     });
     return Ok();
   }
@@ -52,58 +65,129 @@ class SlotMemoryOp final : public Op {
  private:
   // One key/value head of one sequence: its columns and its state.
   struct Task {
-    Task(const SlotMemoryOp& op, const RunContext& context, size_t sequence, size_t kv_head)
-        : slices(context, op.heads_, sequence, kv_head) {
-      const size_t slots = op.slots_;
-      logits_stride = context.inputs[3].stride;
-      logits = context.inputs[3].f32() + sequence * context.tokens * logits_stride + kv_head * slots;
-      keys = context.states[0].f32(sequence) + kv_head * op.heads_.key_dim() * slots;
-      values = context.states[1].f32(sequence) + kv_head * slots * op.heads_.value_dim();
-      mass = context.states[2].f32(sequence) + kv_head * slots;
+    Task(const SlotMemoryOp& op, const RunContext& context, size_t sequence, size_t kv_head, ScratchFloats* scratch)
+        : slices(context, op.heads_, sequence, kv_head),
+          keys(*context.kernels, context.states[0], op.state_dtype_, sequence, kv_head * op.heads_.key_dim() * op.slots_,
+               op.heads_.key_dim() * op.slots_, scratch),
+          values(*context.kernels, context.states[1], op.state_dtype_, sequence, kv_head * op.slots_ * op.heads_.value_dim(),
+                 op.slots_ * op.heads_.value_dim(), scratch) {
+      if (op.has_logits() || op.has_index()) {
+        stride = context.inputs[3].stride;
+        const size_t column = op.has_logits() ? kv_head * op.slots_ : kv_head;
+        const size_t first = sequence * context.tokens * stride + column;
+        if (op.has_logits()) logits = context.inputs[3].f32() + first;
+        if (op.has_index()) {
+          index = reinterpret_cast<int32_t*>(scratch->Take(context.tokens));
+          op.ReadIndex(context.inputs[3].i32() + first, stride, context.tokens, index);
+          stride = 1;
+        }
+      }
+      if (op.has_mass()) mass = context.states[2].f32(sequence) + kv_head * op.slots_;
     }
     HeadSlices slices;
-    const float* logits;
-    size_t logits_stride;
-    float* keys;
-    float* values;
-    float* mass;
+    HeldState keys;
+    HeldState values;
+    const float* logits = nullptr;
+    int32_t* index = nullptr;
+    size_t stride = 0;  // of logits or index
+    float* mass = nullptr;
   };
 
-  Status ReadAttributes(const format::SlotMemory& attributes) {
-    if (attributes.activation() > format::SlotActivation::MAX || attributes.normalization() > format::SlotNormalization::MAX) {
-      return Error(TARN_BAD_FORMAT, "unknown activation %u or normalization %u",
-                   static_cast<unsigned>(attributes.activation()), static_cast<unsigned>(attributes.normalization()));
+  // Slots of `tokens` tokens. Which op they come from is the file's choice, so they are held inside the range here.
+  void ReadIndex(const int32_t* from, size_t stride, size_t tokens, int32_t* index) const {
+    for (size_t t = 0; t < tokens; ++t) {
+      const uint32_t slot = static_cast<uint32_t>(from[t * stride]);
+      index[t] = static_cast<int32_t>(slot < slots_ ? slot : slots_ - 1);
+    }
+  }
+
+  bool has_logits() const {
+    return control_ == SlotControl::kAbcMlp || control_ == SlotControl::kGsa || control_ == SlotControl::kLunaCausal;
+  }
+  bool has_index() const { return control_ == SlotControl::kAssigned; }
+  bool has_mass() const {
+    return control_ == SlotControl::kAbcMlp || control_ == SlotControl::kCompressiveMean ||
+           control_ == SlotControl::kClusteringOnline || (control_ == SlotControl::kAssigned && mask_empty_);
+  }
+
+  void RequestScratch(PrepareContext& context) {
+    const uint64_t chunk = context.limits().max_tokens;
+    const uint64_t d = heads_.key_dim();
+    const uint64_t dv = heads_.value_dim();
+    const uint64_t held = HeldState::ScratchFloatsFor(state_dtype_, d * slots_) + HeldState::ScratchFloatsFor(state_dtype_, slots_ * dv);
+    const uint64_t step = 3 * ScratchFloats::Padded(slots_) + ScratchFloats::Padded(heads_.group() * slots_);
+    const uint64_t chunked = 4 * ScratchFloats::Padded(chunk * slots_) + ScratchFloats::Padded(SlotChunkScratch(chunk, slots_, d, dv));
+    scratch_floats_ = held + ScratchFloats::Padded(chunk) + (step > chunked ? step : chunked);
+    context.RequestScratch(context.limits().threads * scratch_floats_ * sizeof(float));
+  }
+
+  Status ReadAttributes(const format::SlotMemory& table) {
+    if (table.activation() > format::SlotActivation::MAX || table.normalization() > format::SlotNormalization::MAX ||
+        table.control() > format::SlotControl::MAX) {
+      return Error(TARN_BAD_FORMAT, "unknown activation %u, normalization %u or control %u",
+                   static_cast<unsigned>(table.activation()), static_cast<unsigned>(table.normalization()),
+                   static_cast<unsigned>(table.control()));
     }
     constexpr uint32_t kMostSlots = 1u << 16;
-    if (attributes.num_slots() < 1 || attributes.num_slots() > kMostSlots) {
-      return Error(TARN_BAD_FORMAT, "num_slots is %u, 1 to %u wanted", attributes.num_slots(), kMostSlots);
+    if (table.num_slots() < 1 || table.num_slots() > kMostSlots) {
+      return Error(TARN_BAD_FORMAT, "num_slots is %u, 1 to %u wanted", table.num_slots(), kMostSlots);
     }
-    if (!(attributes.logit_min() <= attributes.logit_max()) || !std::isfinite(attributes.scale())) {
-      return Error(TARN_BAD_FORMAT, "logit clamp [%g, %g] or scale %g", static_cast<double>(attributes.logit_min()),
-                   static_cast<double>(attributes.logit_max()), static_cast<double>(attributes.scale()));
+    if (!(table.logit_min() <= table.logit_max()) || !std::isfinite(table.scale()) || !(table.gate_normalizer() > 0)) {
+      return Error(TARN_BAD_FORMAT, "logit clamp [%g, %g], scale %g or gate_normalizer %g (> 0 wanted)",
+                   static_cast<double>(table.logit_min()), static_cast<double>(table.logit_max()),
+                   static_cast<double>(table.scale()), static_cast<double>(table.gate_normalizer()));
     }
-    slots_ = attributes.num_slots();
-    activation_ = static_cast<SlotActivation>(attributes.activation());
-    normalization_ = static_cast<SlotNormalization>(attributes.normalization());
-    logit_min_ = attributes.logit_min();
-    logit_max_ = attributes.logit_max();
-    mask_empty_ = attributes.mask_empty();
-    scale_ = attributes.scale();
+    control_ = static_cast<SlotControl>(table.control());
+    slots_ = table.num_slots();
+    activation_ = static_cast<SlotActivation>(table.activation());
+    normalization_ = static_cast<SlotNormalization>(table.normalization());
+    logit_min_ = table.logit_min();
+    logit_max_ = table.logit_max();
+    gate_normalizer_ = table.gate_normalizer();
+    mask_empty_ = table.mask_empty();
+    scale_ = table.scale();
+    const bool is_bounded = control_ == SlotControl::kLinformer || control_ == SlotControl::kCompressiveMean;
+    max_len_ = is_bounded ? table.max_len() : 0;
+    if (is_bounded && (max_len_ < 1 || max_len_ > kMaxDimension)) {
+      return Error(TARN_BAD_FORMAT, "max_len is %llu, 1 to %u wanted", static_cast<unsigned long long>(max_len_), kMaxDimension);
+    }
+    return control_ == SlotControl::kGlobal ? ReadPositions(table) : Ok();
+  }
+
+  Status ReadPositions(const format::SlotMemory& table) {
+    const auto* positions = table.positions();
+    const uint32_t count = positions == nullptr ? 0 : positions->size();
+    if (count != slots_) return Error(TARN_BAD_FORMAT, "positions: %u found, num_slots is %zu", count, slots_);
+    for (uint32_t i = 1; i < count; ++i) {
+      if (positions->Get(i) <= positions->Get(i - 1)) return Error(TARN_BAD_FORMAT, "positions are not ascending at %u", i);
+    }
+    positions_ = positions->data();
     return Ok();
   }
 
-  AbcControlArgs Control(const RunContext& context, const Task& task, size_t first_token, size_t tokens) const {
-    return {tokens,
-            slots_,
-            task.logits + first_token * task.logits_stride,
-            task.logits_stride,
-            activation_,
-            normalization_,
-            logit_min_,
-            logit_max_,
-            mask_empty_,
-            /*first=*/context.tokens_seen + first_token == 0,
-            task.mass};
+  SlotControlArgs Control(const RunContext& context, const Task& task, size_t first_token, size_t tokens) const {
+    SlotControlArgs args{};
+    args.tokens = tokens;
+    args.slots = slots_;
+    args.tokens_seen = context.tokens_seen + first_token;
+    args.logits = task.logits == nullptr ? nullptr : task.logits + first_token * task.stride;
+    args.logit_stride = task.stride;
+    args.activation = activation_;
+    args.normalization = normalization_;
+    args.clamp_min = logit_min_;
+    args.clamp_max = logit_max_;
+    args.gate_normalizer = gate_normalizer_;
+    args.schedule = schedule_;
+    args.max_len = max_len_;
+    args.index = task.index == nullptr ? nullptr : task.index + first_token * task.stride;
+    args.index_stride = task.stride;
+    args.positions = positions_;
+    args.k = task.slices.k + first_token * task.slices.k_stride;
+    args.keys = task.keys.f32();
+    args.key_dim = heads_.key_dim();
+    args.mask_empty = mask_empty_;
+    args.mass = task.mass;
+    return args;
   }
 
   void RunStep(const RunContext& context, const Task& task, size_t token, ScratchFloats scratch) const {
@@ -111,46 +195,57 @@ class SlotMemoryOp final : public Op {
     float* write = scratch.Take(slots_);
     float* bias = scratch.Take(slots_);
     float* work = scratch.Take(heads_.group() * slots_);
-    context.kernels->abc_control_step(Control(context, task, token, 1), decay, write, bias);
+    context.kernels->slot_control_step[static_cast<size_t>(control_)](Control(context, task, token, 1), decay, write, bias);
     const HeadSlices& at = task.slices;
     context.kernels->slot_step({heads_.group(), slots_, heads_.key_dim(), heads_.value_dim(), at.q + token * at.q_stride,
-                                at.k + token * at.k_stride, at.v + token * at.v_stride, decay, write, bias, scale_, task.keys,
-                                task.values, at.o + token * at.o_stride, work});
+                                at.k + token * at.k_stride, at.v + token * at.v_stride, decay, write, bias, scale_, task.keys.f32(),
+                                task.values.f32(), at.o + token * at.o_stride, work});
   }
 
-  // False where the controls of this chunk do not factor in f32; nothing has changed then.
+  // False where the controls of this chunk have no factored form, or none in f32; nothing has changed then.
   bool RunChunk(const RunContext& context, const Task& task, ScratchFloats scratch) const {
     const size_t tokens = context.tokens;
     float* carry = scratch.Take(tokens * slots_);
     float* gain = scratch.Take(tokens * slots_);
     float* weight = scratch.Take(tokens * slots_);
     float* bias = scratch.Take(tokens * slots_);
-    if (!context.kernels->abc_control_chunk(Control(context, task, 0, tokens), carry, gain, weight, bias)) return false;
+    const auto control = context.kernels->slot_control_chunk[static_cast<size_t>(control_)];
+    if (!control(Control(context, task, 0, tokens), carry, gain, weight, bias)) return false;
     float* work = scratch.Take(SlotChunkScratch(tokens, slots_, heads_.key_dim(), heads_.value_dim()));
     const HeadSlices& at = task.slices;
     context.kernels->slot_chunk({tokens, heads_.group(), slots_, heads_.key_dim(), heads_.value_dim(), at.q, at.q_stride, at.k,
-                                 at.k_stride, at.v, at.v_stride, carry, gain, weight, bias, scale_, task.keys, task.values, at.o,
+                                 at.k_stride, at.v, at.v_stride, carry, gain, weight, bias, scale_, task.keys.f32(), task.values.f32(), at.o,
                                  at.o_stride, work});
     return true;
   }
 
   Heads heads_;
+  SlotControl control_;
   size_t slots_;
   SlotActivation activation_;
   SlotNormalization normalization_;
   float logit_min_;
   float logit_max_;
+  float gate_normalizer_;
   bool mask_empty_;
   float scale_;
-  size_t scratch_floats_;  // of one thread
+  uint64_t max_len_;  // 0: unbounded
+  DType state_dtype_;
+  const float* schedule_ = nullptr;      // [max_len, n]
+  const uint32_t* positions_ = nullptr;  // [n]
+  uint64_t scratch_floats_;              // of one thread
 };
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
   const format::SlotMemory& a = *op.attributes_as_SlotMemory();
-  std::snprintf(text, text_bytes, "abc_mlp: %u slots, %s %s, clamp [%g, %g], heads %u/%u x %u/%u", a.num_slots(),
-                format::EnumNameSlotActivation(a.activation()), format::EnumNameSlotNormalization(a.normalization()),
-                static_cast<double>(a.logit_min()), static_cast<double>(a.logit_max()), a.heads()->heads(),
-                a.heads()->kv_heads(), a.heads()->head_dim(), a.heads()->value_dim());
+  char control[96] = "";
+  if (a.control() == format::SlotControl::AbcMlp) {
+    std::snprintf(control, sizeof(control), ", %s %s, clamp [%g, %g]", format::EnumNameSlotActivation(a.activation()),
+                  format::EnumNameSlotNormalization(a.normalization()), static_cast<double>(a.logit_min()),
+                  static_cast<double>(a.logit_max()));
+  }
+  std::snprintf(text, text_bytes, "%s: %u slots%s, heads %u/%u x %u/%u", a.system() == nullptr ? "?" : a.system()->c_str(),
+                a.num_slots(), control, a.heads()->heads(), a.heads()->kv_heads(), a.heads()->head_dim(), a.heads()->value_dim());
 }
 
 const format::Heads* HeadsOf(const format::Op& op) { return op.attributes_as_SlotMemory()->heads(); }

@@ -1,4 +1,4 @@
-// Feature maps and the linear state: every table against the reference, chunks against steps, the reference against closed forms.
+// The linear state: every table against the reference, chunks against steps, the reference against closed forms.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,53 +8,6 @@
 namespace tarn::testing {
 namespace {
 
-// Wx is a sum of d products, whose error the functions pass on (|sin'|, |relu'| <= 1); sine and cosine are off by 6 u, and scaled.
-TEST(Features, EveryMapOfEveryTable) {
-  ForEachTable([](const Kernels& kernels) {
-    Random random(1);
-    for (const size_t projections : Sizes()) {
-      for (const size_t d : {size_t{1}, size_t{7}, projections, size_t{64}}) {
-        const size_t rows = 1 + (projections + d) % 6;
-        const Floats x = random.Uniform(rows * d, -2.0f, 2.0f), weight = random.Uniform(d * projections, -2.0f, 2.0f);
-        const auto run = [&](const Kernels& table, size_t map, const Floats& xs, const Floats& ws) {
-          Buffer<float> input(xs, Place::kEnd), w(ws, Place::kEnd);
-          Buffer<float> phi(rows * projections * (map == 0 ? 2 : 1), Place::kEnd);
-          table.features[map]({rows, d, projections, input.data(), w.data(), phi.data()});
-          return phi.values();
-        };
-        const double scale = std::sqrt(1.0 / static_cast<double>(projections));
-        const Floats sums = run(Reference(), 1, Abs(x), Abs(weight));  // relu of a positive sum: scale * |W||x|
-        const auto argument = [&](size_t row, size_t j) { return (static_cast<double>(d) + 1) * kU * sums[row * projections + j]; };
-        ExpectNear("gaussian", run(Reference(), 0, x, weight), run(kernels, 0, x, weight),
-                   [&](size_t i) { return argument(i / (2 * projections), i % projections) + 9 * kU * scale; });
-        ExpectNear("arccos", run(Reference(), 1, x, weight), run(kernels, 1, x, weight),
-                   [&](size_t i) { return argument(i / projections, i % projections) + 4 * kU * sums[i]; });
-      }
-    }
-  });
-}
-
-// MATH 1.2.1: |phi(x)| = 1, and phi(x).phi(y) is near exp(-|x - y|^2/2) for W ~ N(0, 1).
-TEST(Features, GaussianKernelOfTheReference) {
-  constexpr size_t d = 8, projections = 4096;
-  std::mt19937 engine(7);
-  const auto normal = [&engine] {  // Box and Muller
-    const double u = (static_cast<double>(engine()) + 1.0) * 0x1p-32, v = static_cast<double>(engine()) * 0x1p-32;
-    return std::sqrt(-2.0 * std::log(u)) * std::cos(6.283185307179586 * v);
-  };
-  Floats weight(d * projections);
-  for (float& w : weight) w = static_cast<float>(normal());
-  const Floats x = Random(3).Uniform(2 * d, -0.4f, 0.4f);
-  Floats phi(2 * 2 * projections);
-  Reference().features[0]({2, d, projections, x.data(), weight.data(), phi.data()});
-  double length = 0, product = 0, distance = 0;
-  for (size_t i = 0; i < 2 * projections; ++i) length += static_cast<double>(phi[i]) * phi[i];
-  for (size_t i = 0; i < 2 * projections; ++i) product += static_cast<double>(phi[i]) * phi[2 * projections + i];
-  for (size_t i = 0; i < d; ++i) distance += std::pow(static_cast<double>(x[i]) - x[d + i], 2);
-  EXPECT_NEAR(length, 1.0, 1e-5);
-  EXPECT_NEAR(product, std::exp(-distance / 2), 4 / std::sqrt(static_cast<double>(projections)));
-}
-
 // A state, and a stream of tokens to run through it.
 struct Stream {
   size_t tokens, queries, features, value_dim;
@@ -63,6 +16,7 @@ struct Stream {
   float eps, scale;
   Floats phi_q;  // [C, G, M]
   Floats phi_k, v, log_decay, write, state, norm;
+  Floats row_decay;  // [C, M], or empty; then there are steps only
 
   Stream(Random& random, size_t c, size_t g, size_t m, size_t dv, DenMode den, bool gate, float phi_low)
       : tokens(c), queries(g), features(m), value_dim(dv), mode(den), gated(gate), eps(0.25f), scale(0.75f) {
@@ -110,10 +64,10 @@ Result RunSteps(const Kernels& table, const Stream& s, Place place = Place::kEnd
                            place);
     };
     Buffer<float> q = slice(s.phi_q, s.queries * s.features), k = slice(s.phi_k, s.features), v = slice(s.v, s.value_dim);
-    Buffer<float> o(s.queries * s.value_dim, place);
+    Buffer<float> o(s.queries * s.value_dim, place), row_decay = slice(s.row_decay, s.row_decay.empty() ? 0 : s.features);
     table.linear_step({s.queries, s.features, s.value_dim, q.data(), k.data(), v.data(), s.gated ? std::exp(s.log_decay[t]) : 1.0f,
-                       s.gated ? s.write[t] : 1.0f, s.mode, s.eps, s.scale, state.data(),
-                       s.mode == DenMode::kNone ? nullptr : norm.data(), o.data()});
+                       s.row_decay.empty() ? nullptr : row_decay.data(), s.gated ? s.write[t] : 1.0f, s.mode, s.eps, s.scale,
+                       state.data(), s.mode == DenMode::kNone ? nullptr : norm.data(), o.data()});
     for (const float value : o.values()) result.o.push_back(value);
   }
   result.state = state.values();
@@ -146,15 +100,20 @@ Result RunChunks(const Kernels& table, const Stream& s, size_t chunk, Place plac
   return {Unstrided(o.values(), row, o_stride), state.values(), norm.values()};
 }
 
+// The whole stream through the reference.
+Result RunReference(const Stream& s) {
+  return s.row_decay.empty() ? RunChunks(Reference(), s, s.tokens) : RunSteps(Reference(), s);
+}
+
 // Fails unless two runs agree. Roundings per term of a sum of M + C products: a decay per token and two products in each form,
 // the decays' own exponentials 3 each where the forms take them apart, the running state 3 per token: 8 C + M + 20 covers both
 // forms.
 void Compare(const Stream& s, const Result& expected, const Result& actual) {
   const double u = (8.0 * static_cast<double>(s.tokens) + static_cast<double>(s.features) + 20.0) * kU;
-  const Result size = RunChunks(Reference(), s.Magnitude(), s.tokens);
+  const Result size = RunReference(s.Magnitude());
   const bool divides = s.mode != DenMode::kNone;
-  const Floats den = divides ? RunChunks(Reference(), s.Denominator(), s.tokens).o : Floats();
-  const Floats den_size = divides ? RunChunks(Reference(), s.Denominator().Magnitude(), s.tokens).o : Floats();
+  const Floats den = divides ? RunReference(s.Denominator()).o : Floats();
+  const Floats den_size = divides ? RunReference(s.Denominator().Magnitude()).o : Floats();
   ExpectNear("o", expected.o, actual.o, [&](size_t i) {
     if (!divides) return u * static_cast<double>(s.scale) * size.o[i];
     const size_t row = i / s.value_dim;
@@ -167,7 +126,7 @@ void Compare(const Stream& s, const Result& expected, const Result& actual) {
   });
   ExpectNear("S", expected.state, actual.state, [&](size_t i) { return u * size.state[i]; });
   if (!divides) return;
-  const Result norm_size = RunChunks(Reference(), s.Denominator().Magnitude(), s.tokens);
+  const Result norm_size = RunReference(s.Denominator().Magnitude());
   ExpectNear("z", expected.norm, actual.norm, [&](size_t i) { return u * norm_size.state[i]; });
 }
 
@@ -187,6 +146,48 @@ TEST(LinearState, StepOfEveryTable) {
       }
     }
   });
+}
+
+// GLA: a decay per row, alone and with a scalar one, some of them 0.
+TEST(LinearState, RowDecayOfEveryTable) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(9);
+    for (const size_t size : Sizes()) {
+      for (const bool gated : {false, true}) {
+        const size_t queries = 1 + size % 3, features = 1 + (size * 3) % 70;
+        Stream s(random, 3, queries, features, size, kModes[size % 4], gated, 0.0f);
+        s.row_decay = random.Uniform(s.tokens * features, 0.0f, 1.0f);
+        for (size_t i = 0; i < s.row_decay.size(); i += 7) s.row_decay[i] = i % 2 == 0 ? 0.0f : 1.0f;
+        const Place place = gated ? Place::kEnd : Place::kShifted;
+        Compare(s, RunSteps(Reference(), s, place), RunSteps(kernels, s, place));
+      }
+    }
+  });
+}
+
+// o_t = sum_{i <= t} sum_r q_tr (prod_{i < j <= t} a_jr) k_ir v_i (MATH 0.1, GLA).
+TEST(LinearState, RowDecayOfTheReferenceIsTheDirectSum) {
+  Random random(10);
+  Stream s(random, 20, 1, 9, 5, DenMode::kNone, false, -1.0f);
+  s.row_decay = random.Uniform(s.tokens * s.features, 0.0f, 1.0f);
+  s.scale = 1.0f;
+  s.state.assign(s.state.size(), 0.0f);
+  const Result result = RunSteps(Reference(), s);
+  for (size_t t = 0; t < s.tokens; ++t) {
+    for (size_t e = 0; e < s.value_dim; ++e) {
+      double sum = 0, size = 0;
+      for (size_t r = 0; r < s.features; ++r) {
+        double left = s.phi_q[t * s.features + r];
+        for (size_t i = t + 1; i-- > 0; left *= s.row_decay[i * s.features + r]) {
+          const double term = left * s.phi_k[i * s.features + r] * s.v[i * s.value_dim + e];
+          sum += term;
+          size += std::fabs(term);
+        }
+      }
+      // Every token rounds the state once; the output is rounded once more.
+      EXPECT_NEAR(result.o[t * s.value_dim + e], sum, static_cast<double>(t + 2) * kU * size) << t << " " << e;
+    }
+  }
 }
 
 // Features of both signs, whose denominators are near zero, negative and clamped.

@@ -1,4 +1,4 @@
-// Norms, activations, embeddings, positions and gates of every table against the reference.
+// Norms, activations, embeddings and positions of every table against the reference.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -279,38 +279,59 @@ TEST(Pointwise, Rope) {
   });
 }
 
-// Sigmoid: exp 2, sum and quotient 2, oracle 1. Softplus: exp 2, log1p 4 (2 ulp), sum 1, oracle 1.
-TEST(Pointwise, ForgetGate) {
+// A sum of m positive numbers, eps and a division.
+TEST(Pointwise, SumNormalize) {
   ForEachTable([&](const Kernels& kernels) {
     Random random(7);
-    for (const size_t n : Sizes()) {
-      for (const size_t stride : {1, 5}) {
-        const Floats a = Values(random, n, 20.0f);
-        Buffer<float> logits(Strided(a, 1, stride), Place::kEnd);
-        const auto run = [&](const Kernels& table, int output) {
-          Buffer<float> y(n, Place::kEnd);
-          table.forget_gate(n, logits.data(), stride, output == 0 ? y.data() : nullptr, output == 1 ? y.data() : nullptr,
-                            output == 2 ? y.data() : nullptr);
-          return y.values();
-        };
-        for (int output = 0; output < 3; ++output) {
-          const Floats expected = run(Reference(), output);
-          ExpectNear(output == 0   ? "decay"
-                     : output == 1 ? "write"
-                                   : "log_decay",
-                     expected, run(kernels, output),
-                     [&](size_t i) { return (output == 2 ? 8 : 5) * kU * std::fabs(expected[i]) + kTiny; });
+    for (const size_t m : Sizes()) {
+      for (const Place place : {Place::kEnd, Place::kShifted}) {
+        const size_t rows = 4;
+        Floats phi = random.Uniform(rows * m, 0.0f, 2.0f);
+        const auto row = [&](size_t r) { return phi.begin() + static_cast<ptrdiff_t>(r * m); };
+        std::fill(row(1), row(2), 0.0f);    // a row of zeros
+        std::fill(row(2), row(3), 1e-39f);  // and one whose sum has no inverse
+        for (const float eps : {0.0f, 1e-6f}) {
+          const auto run = [&](const Kernels& table) {
+            Buffer<float> in_place(phi, place);
+            table.sum_normalize(rows, m, eps, in_place.data());
+            return in_place.values();
+          };
+          const Floats expected = run(Reference()), actual = run(kernels);
+          ExpectNear("phi", expected, actual,
+                     [&](size_t i) { return (static_cast<double>(m) + 3) * kU * std::fabs(expected[i]) + kTiny; });
+          for (size_t r = 0; r < rows; ++r) {
+            double before = 0, after = 0;
+            for (size_t i = r * m; i < (r + 1) * m; ++i) before += phi[i], after += actual[i];
+            const double whole = r == 1 ? 0.0 : before / (before + static_cast<double>(eps));
+            EXPECT_NEAR(after, whole, (static_cast<double>(m) + 3) * kU * whole) << r;
+          }
         }
-        const auto all = [&](const Kernels& table) {  // all three at once
-          Buffer<float> y(3 * n, Place::kEnd);
-          table.forget_gate(n, logits.data(), stride, y.data(), y.data() + n, y.data() + 2 * n);
-          return y.values();
+      }
+    }
+  });
+}
+
+// A sum of d squares; with sigma each has a rounding more, twice.
+TEST(Pointwise, HalfSquaredNorm) {
+  ForEachTable([&](const Kernels& kernels) {
+    Random random(8);
+    for (const size_t d : Sizes()) {
+      for (const bool scaled : {false, true}) {
+        const size_t rows = 3;
+        const Place place = scaled ? Place::kEnd : Place::kShifted;
+        Buffer<float> x(random.Uniform(rows * d, -20.0f, 20.0f), place), sigma(random.Uniform(d, 0.0f, 2.0f), place);
+        const auto run = [&](const Kernels& table) {
+          Buffer<float> log_weight(rows, place);
+          table.half_squared_norm(rows, d, x.data(), scaled ? sigma.data() : nullptr, log_weight.data());
+          return log_weight.values();
         };
-        Floats expected;
-        for (int output = 0; output < 3; ++output) {
-          for (const float value : run(kernels, output)) expected.push_back(value);
+        const Floats expected = run(Reference());
+        ExpectNear("log_weight", expected, run(kernels), [&](size_t r) { return (static_cast<double>(d) + 4) * kU * expected[r]; });
+        double sum = 0;
+        for (size_t i = 0; i < d; ++i) {
+          sum += std::pow((scaled ? static_cast<double>(sigma.data()[i]) : 1.0) * x.data()[(rows - 1) * d + i], 2);
         }
-        ExpectEqual("outputs together", expected, all(kernels));
+        EXPECT_NEAR(expected[rows - 1], sum / 2, kU * sum);
       }
     }
   });

@@ -193,6 +193,31 @@ TEST(SlotMemory, LargeLogitsAndNoSlots) {
   });
 }
 
+// A memory that forgets e^-80 inside a chunk: the largest factors that a control may hand out, on either side, and a token without
+// any slot among others that have some.
+TEST(SlotMemory, FactorsAtTheEndOfTheRange) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(6);
+    for (const float share : {0.0f, 0.5f, 1.0f}) {  // of the 80 that the gain bears; the weight bears the rest
+      Stream s(random, 41, 3, 19, 16, 12);
+      for (size_t t = 0; t < s.tokens; ++t) {
+        const float ahead = 80.0f - 2.0f * static_cast<float>(t);  // log of what is still to be forgotten
+        for (size_t j = 0; j < s.slots; ++j) {
+          s.carry[t * s.slots + j] = std::exp(ahead - 80.0f);
+          s.gain[t * s.slots + j] = std::exp(ahead - (1.0f - share) * 80.0f);
+          s.weight[t * s.slots + j] = random.Uniform(0.0f, 0.8f) * std::exp((1.0f - share) * 80.0f - ahead);  // 1 - e^-2 = 0.86
+        }
+      }
+      std::fill(&s.bias[7 * s.slots], &s.bias[8 * s.slots], -HUGE_VALF);
+      const Result chunk = RunChunk(kernels, s);
+      Compare(s, RunChunk(Reference(), s), chunk);
+      Compare(s, RunSteps(kernels, s), chunk);
+      const size_t row = s.queries * s.value_dim;
+      for (size_t i = 0; i < row; ++i) EXPECT_EQ(chunk.o[7 * row + i], 0.0f);
+    }
+  });
+}
+
 // ABC eq. 4-5 as they stand: K~ and V~ built in f64 from all tokens, softmax over slots.
 TEST(SlotMemory, ReferenceIsTheDefinition) {
   Random random(5);

@@ -52,7 +52,11 @@ TEST(KernelTable, VectorTablesAreNotTheReference) {
     for (size_t i = 0; i < kFeatureMapCount; ++i) EXPECT_NE(kernels.features[i], Reference().features[i]);
     EXPECT_NE(kernels.linear_step, Reference().linear_step);
     EXPECT_NE(kernels.linear_chunk, Reference().linear_chunk);
-    EXPECT_NE(kernels.abc_control_step, Reference().abc_control_step);
+    for (const SlotControl control :
+         {SlotControl::kAbcMlp, SlotControl::kClusteringOnline, SlotControl::kGsa, SlotControl::kLunaCausal}) {
+      const size_t i = static_cast<size_t>(control);
+      EXPECT_NE(kernels.slot_control_step[i], Reference().slot_control_step[i]);
+    }
     EXPECT_NE(kernels.slot_step, Reference().slot_step);
     EXPECT_NE(kernels.slot_chunk, Reference().slot_chunk);
     EXPECT_NE(kernels.cache_attend, Reference().cache_attend);

@@ -29,7 +29,7 @@ struct Case {
 std::vector<Case> Cases() {
   using test::ConfigText;
   const std::string hybrid = std::string("[") + test::kRfa + ", " + test::kAbc + "]";
-  return {
+  std::vector<Case> cases = {
       {"rfa", ConfigText(test::kRfa, "none"), convert::Precision::kF32},
       {"rfa_int8", ConfigText(test::kRfa, "sinusoidal"), convert::Precision::kInt8},
       {"arccos", ConfigText(test::kArccos), convert::Precision::kF32},
@@ -39,6 +39,10 @@ std::vector<Case> Cases() {
       {"softmax", ConfigText(test::kSoftmax), convert::Precision::kF32},
       {"hybrid", ConfigText(hybrid), convert::Precision::kF32},
   };
+  for (const test::SystemCase& system : test::kMoreSystems) {
+    cases.push_back({system.name, ConfigText(system.attention, "none", system.heads), convert::Precision::kF32});
+  }
+  return cases;
 }
 
 class Harness {
@@ -148,13 +152,14 @@ TEST_P(SessionTest, SequencesInLockstepAreIndependent) {
 TEST_P(SessionTest, ResetForgetsEverything) {
   Harness harness(GetParam());
   Session* session = harness.New({1, 16, 1, 1});
-  const Tokens tokens = RandomTokens(30, 5);
-  const Logits first = harness.Feed(session, tokens);
-  EXPECT_EQ(session->program().tokens_seen(), 30u);
-  EXPECT_NE(harness.Feed(session, tokens), first);
+  const Tokens few = RandomTokens(3, 5);
+  const Logits first = harness.Feed(session, few);
+  harness.Feed(session, RandomTokens(30, 6));
+  EXPECT_EQ(session->program().tokens_seen(), 33u);
+  EXPECT_NE(harness.Feed(session, few), first);
   session->Reset();
   EXPECT_EQ(session->program().tokens_seen(), 0u);
-  EXPECT_EQ(harness.Feed(session, tokens), first);  // bit for bit
+  EXPECT_EQ(harness.Feed(session, few), first);  // bit for bit
 }
 
 TEST_P(SessionTest, ThreadsDoNotChangeABit) {

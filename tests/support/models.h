@@ -25,13 +25,53 @@ constexpr const char* kAbc = R"({"system": "abc_mlp", "num_slots": 6})";
 constexpr const char* kAbcRelu = R"({"system": "abc_mlp", "num_slots": 6, "activation": "relu", "mask_empty": true})";
 constexpr const char* kSoftmax = R"({"system": "softmax", "max_context": 150})";
 
-// A language model of 2 layers over bytes, E 32, 4 heads in 2 groups. `attention` is an attention object, or a list of two.
-inline std::string ConfigText(const std::string& attention, const std::string& position = "rope") {
-  return R"({"task": "causal_lm", "vocab_size": 256, "hidden_size": 32, "num_layers": 2, "num_heads": 4, "num_kv_heads": 2,
-    "value_head_dim": 12, "intermediate_size": 48, "hidden_act": "swiglu", "norm": "rmsnorm", "norm_eps": 1e-5,
-    "attention_bias": true, "tokenizer": "bytes", "position_embedding": ")" +
+constexpr const char* kGroupedHeads = R"("num_kv_heads": 2, "value_head_dim": 12)";
+constexpr const char* kPlainHeads = R"("num_kv_heads": 4)";
+
+// A language model of 2 layers over bytes, E 32, 4 heads. `attention` is an attention object, or a list of two.
+inline std::string ConfigText(const std::string& attention, const std::string& position = "rope",
+                              const std::string& heads = kGroupedHeads) {
+  return R"({"task": "causal_lm", "vocab_size": 256, "hidden_size": 32, "num_layers": 2, "num_heads": 4, )" + heads + R"(,
+    "intermediate_size": 48, "hidden_act": "swiglu", "norm": "rmsnorm", "norm_eps": 1e-5,
+    "attention_bias": false, "tokenizer": "bytes", "position_embedding": ")" +
          position + R"(", "attention": )" + attention + "}";
 }
+
+// Every causal system that the other constants do not show, small enough that rings wrap and windows end within 130 tokens.
+struct SystemCase {
+  const char* name;
+  const char* attention;
+  const char* heads = kGroupedHeads;
+};
+constexpr SystemCase kMoreSystems[] = {
+    {"rfa_normfree", R"({"system": "rfa_normfree", "num_features": 8})"},
+    {"linear_transformer", R"({"system": "linear_transformer"})"},
+    {"performer_trig", R"({"system": "performer_trig", "num_features": 8})"},
+    {"performer_positive", R"({"system": "performer_positive", "num_features": 12})"},
+    {"performer_relu", R"({"system": "performer_relu"})"},
+    {"dpfp", R"({"system": "dpfp", "nu": 2})"},
+    {"delta_rule", R"({"system": "delta_rule", "nu": 1})"},
+    {"delta_attn_norm", R"({"system": "delta_rule", "nu": 1, "attention_normalized": true})"},
+    {"deltanet", R"({"system": "deltanet"})"},
+    {"t2r", R"({"system": "t2r", "num_features": 6})"},
+    {"gla", R"({"system": "gla"})"},
+    {"retnet", R"({"system": "retnet"})", kPlainHeads},
+    {"linformer", R"({"system": "linformer", "num_slots": 5, "max_len": 150})"},
+    {"abc_rd", R"({"system": "abc_rd", "num_slots": 5, "seed": 3})"},
+    {"compressive_mean", R"({"system": "compressive_mean", "num_slots": 5, "max_len": 150})"},
+    {"l2g_global", R"({"system": "l2g_global", "global_positions": [0, 3, 30]})"},
+    {"clustering_online", R"({"system": "clustering_online", "num_slots": 5})"},
+    {"gsa", R"({"system": "gsa", "num_slots": 5})"},
+    {"luna_causal", R"({"system": "luna_causal", "num_slots": 5})"},
+    {"sliding_window", R"({"system": "sliding_window", "window": 9})"},
+    {"sliding_window_literal", R"({"system": "sliding_window", "window": 9, "mask_empty": false})"},
+    {"dilated_window", R"({"system": "dilated_window", "window": 5, "dilation": 3})"},
+    {"strided_window", R"({"system": "strided_window", "window": 6, "stride": 4, "num_strided": 5})"},
+    {"l2g_window", R"({"system": "l2g_window", "window": 7, "global_positions": [1, 5, 40]})"},
+    {"compressive_transformer",
+     R"({"system": "compressive_transformer", "segment_len": 6, "mem_len": 8, "cmem_len": 3, "compression_ratio": 4})"},
+    {"memory_compressed", R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 150})", kPlainHeads},
+};
 
 inline std::vector<uint8_t> MakeModel(const std::string& config_text, convert::Precision precision = convert::Precision::kF32) {
   const convert::ModelConfig config = convert::ParseConfig(config_text, "test");

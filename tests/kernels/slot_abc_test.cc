@@ -1,4 +1,4 @@
-// ABC-MLP's control: every table against the reference, chunks against steps, the reference against the definition.
+// Control by ABC-MLP: every table against the reference, chunks against steps, the reference against the definition.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,14 +24,28 @@ struct Factors {
   Floats mass;
 };
 
-AbcControlArgs Args(const Case& c, float* logits, size_t stride, float* mass) {
-  return {c.tokens, c.slots, logits, stride, c.activation, c.normalization, -c.clamp, c.clamp, c.mask_empty, c.first, mass};
+constexpr size_t kAbc = static_cast<size_t>(SlotControl::kAbcMlp);
+
+SlotControlArgs Args(const Case& c, float* logits, size_t stride, float* mass) {
+  SlotControlArgs args = {};
+  args.tokens = c.tokens;
+  args.slots = c.slots;
+  args.tokens_seen = c.first ? 0 : 100;
+  args.logits = logits;
+  args.logit_stride = stride;
+  args.activation = c.activation;
+  args.normalization = c.normalization;
+  args.clamp_min = -c.clamp;
+  args.clamp_max = c.clamp;
+  args.mask_empty = c.mask_empty;
+  args.mass = mass;
+  return args;
 }
 
 Factors Step(const Kernels& table, const Case& c, Place place) {
   Buffer<float> logits(c.logits, place), mass(c.mass, place);
   Buffer<float> decay(c.slots, place), write(c.slots, place), bias(c.slots, place);
-  table.abc_control_step(Args(c, logits.data(), c.slots, mass.data()), decay.data(), write.data(), bias.data());
+  table.slot_control_step[kAbc](Args(c, logits.data(), c.slots, mass.data()), decay.data(), write.data(), bias.data());
   return {true, decay.values(), write.values(), {}, bias.values(), mass.values()};
 }
 
@@ -39,8 +53,8 @@ Factors Chunk(const Kernels& table, const Case& c, Place place) {
   const size_t stride = c.slots + 3, n = c.tokens * c.slots;
   Buffer<float> logits(Strided(c.logits, c.slots, stride), place), mass(c.mass, place);
   Buffer<float> carry(n, place), gain(n, place), weight(n, place), bias(n, place);
-  const bool fits =
-      table.abc_control_chunk(Args(c, logits.data(), stride, mass.data()), carry.data(), gain.data(), weight.data(), bias.data());
+  const bool fits = table.slot_control_chunk[kAbc](Args(c, logits.data(), stride, mass.data()), carry.data(), gain.data(),
+                                                   weight.data(), bias.data());
   return {fits, carry.values(), gain.values(), weight.values(), bias.values(), mass.values()};
 }
 
@@ -91,18 +105,18 @@ void Fill(Case& c, Random& random, size_t tokens, size_t slots, float range) {
   c.tokens = tokens;
   c.slots = slots;
   c.logits = random.Uniform(tokens * slots, -range, range);
-  // A mass that goes with the activation; where the token is the first it must be ignored, whatever it is.
+  // A mass that goes with the activation; before the first token it is zero, which is no log-sum-exp and must be ignored as such.
   c.mass = c.activation == SlotActivation::kExp ? random.Uniform(slots, -range, range) : random.Uniform(slots, 0.0f, range);
-  if (c.first) c.mass.assign(slots, std::nanf(""));
+  if (c.first) c.mass.assign(slots, 0.0f);
   if (c.activation == SlotActivation::kRelu) {  // some slots that nothing was ever written to
     for (size_t j = 0; j < slots; j += 3) {
-      if (!c.first) c.mass[j] = 0.0f;
+      c.mass[j] = 0.0f;
       for (size_t t = 0; t < (tokens + 1) / 2; ++t) c.logits[t * slots + j] = -1.0f;
     }
   }
 }
 
-TEST(AbcControl, StepOfEveryTable) {
+TEST(SlotAbc, StepOfEveryTable) {
   ForEachTable([](const Kernels& kernels) {
     Random random(1);
     ForEachKind([&](Case c) {
@@ -118,7 +132,7 @@ TEST(AbcControl, StepOfEveryTable) {
   });
 }
 
-TEST(AbcControl, ChunkOfEveryTable) {
+TEST(SlotAbc, ChunkOfEveryTable) {
   ForEachTable([](const Kernels& kernels) {
     Random random(2);
     ForEachKind([&](Case c) {
@@ -134,7 +148,7 @@ TEST(AbcControl, ChunkOfEveryTable) {
 }
 
 // What the chunk's factors stand for, b_ti = gain_t weight_i, is what the steps would have written and kept.
-TEST(AbcControl, ChunkEqualsSteps) {
+TEST(SlotAbc, ChunkEqualsSteps) {
   ForEachTable([](const Kernels& kernels) {
     Random random(3);
     ForEachKind([&](Case c) {
@@ -169,8 +183,8 @@ TEST(AbcControl, ChunkEqualsSteps) {
   });
 }
 
-// A logit that rises by more than kAbcLogLimit inside a chunk has no factors in f32: refused, mass untouched. Frozen never refuses.
-TEST(AbcControl, RefusesFactorsOutsideOfF32) {
+// A logit that rises by more than 80 inside a chunk has no factors in f32: refused, mass untouched. Frozen never refuses.
+TEST(SlotAbc, RefusesFactorsOutsideOfF32) {
   ForEachTable([](const Kernels& kernels) {
     for (const bool first : {false, true}) {
       for (const size_t slots : {5, 16, 40}) {
@@ -180,10 +194,10 @@ TEST(AbcControl, RefusesFactorsOutsideOfF32) {
         c.first = first;
         c.clamp = HUGE_VALF;
         c.logits.assign(3 * slots, 0.0f);
-        c.mass.assign(slots, -1.0f);
-        c.logits[2 * slots + slots - 1] = 59.0f;
+        c.mass.assign(slots, first ? 0.0f : -1.0f);
+        c.logits[2 * slots + slots - 1] = 79.0f;
         EXPECT_TRUE(Chunk(kernels, c, Place::kEnd).fits);
-        c.logits[2 * slots + slots - 1] = 61.0f;
+        c.logits[2 * slots + slots - 1] = 81.5f;
         const Factors refused = Chunk(kernels, c, Place::kEnd);
         EXPECT_FALSE(refused.fits);
         ExpectEqual("mass", c.mass, refused.mass);
@@ -196,7 +210,7 @@ TEST(AbcControl, RefusesFactorsOutsideOfF32) {
         c.normalization = SlotNormalization::kRenorm;
         c.activation = SlotActivation::kRelu;
         c.mass.assign(slots, 0.0f);
-        for (const float alpha : {1e-27f, 1e27f}) {  // exp(60) is 1.1e26
+        for (const float alpha : {1e-27f, 1e27f}) {  // 2^87 is 1.5e26
           c.logits[slots - 1] = alpha;
           const Factors sum = Chunk(kernels, c, Place::kEnd);
           EXPECT_FALSE(sum.fits) << alpha;
@@ -211,7 +225,7 @@ TEST(AbcControl, RefusesFactorsOutsideOfF32) {
 }
 
 // A history far heavier than the chunk, and one far lighter: both sides of the reference of the factors.
-TEST(AbcControl, ChunkAgainstAnyHistory) {
+TEST(SlotAbc, ChunkAgainstAnyHistory) {
   ForEachTable([](const Kernels& kernels) {
     Random random(4);
     for (const float mass : {-1000.0f, -70.0f, -50.0f, 0.0f, 50.0f, 110.0f, 1000.0f}) {
@@ -225,7 +239,7 @@ TEST(AbcControl, ChunkAgainstAnyHistory) {
 }
 
 // MATH 1.8.1, renorm: after t tokens slot j holds token i with weight exp(s_i) / sum exp(s).
-TEST(AbcControl, ReferenceStepsAreASoftmaxOverPositions) {
+TEST(SlotAbc, ReferenceStepsAreASoftmaxOverPositions) {
   Random random(5);
   Case c = {};
   c.tokens = 1;

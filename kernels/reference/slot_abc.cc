@@ -1,4 +1,4 @@
-// ABC-MLP's control (MATH 1.8.1). The step is the O(1) recurrence; the chunk forms every running sum anew from the logits.
+// Control by ABC-MLP (MATH 1.8.1). The step is the O(1) recurrence; the chunk forms every running sum anew from the logits.
 #include <cmath>
 
 #include "kernels/reference/reference.h"
@@ -8,57 +8,61 @@ namespace {
 
 double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
-double Logit(const AbcControlArgs& a, size_t token, size_t slot) {
+bool First(const SlotControlArgs& a) { return a.tokens_seen == 0; }
+
+double Logit(const SlotControlArgs& a, size_t token, size_t slot) {
   const double s = a.logits[token * a.logit_stride + slot];
   return std::fmin(std::fmax(s, static_cast<double>(a.clamp_min)), static_cast<double>(a.clamp_max));
 }
 
 // alpha of relu and sigmoid. Rounded to f32, as its sum is kept: a sigmoid below f32's range leaves no mass.
-double Control(const AbcControlArgs& a, size_t token, size_t slot) {
+double Control(const SlotControlArgs& a, size_t token, size_t slot) {
   const double s = Logit(a, token, slot);
   return static_cast<double>(static_cast<float>(a.activation == SlotActivation::kRelu ? std::fmax(s, 0.0) : Sigmoid(s)));
 }
 
-double Bias(const AbcControlArgs& a, double mass) { return a.mask_empty && !(mass > 0.0) ? -HUGE_VAL : 0.0; }
+double Bias(const SlotControlArgs& a, double mass) { return a.mask_empty && !(mass > 0.0) ? -HUGE_VAL : 0.0; }
 
 // log(exp(lse) of the past + sum over tokens first..last of exp(s)).
-double LogSumExp(const AbcControlArgs& a, size_t slot, size_t last) {
-  double top = a.first ? Logit(a, 0, slot) : static_cast<double>(a.mass[slot]);
+double LogSumExp(const SlotControlArgs& a, size_t slot, size_t last) {
+  double top = First(a) ? Logit(a, 0, slot) : static_cast<double>(a.mass[slot]);
   for (size_t t = 0; t <= last; ++t) top = std::fmax(top, Logit(a, t, slot));
-  double sum = a.first ? 0.0 : std::exp(a.mass[slot] - top);
+  double sum = First(a) ? 0.0 : std::exp(a.mass[slot] - top);
   for (size_t t = 0; t <= last; ++t) sum += std::exp(Logit(a, t, slot) - top);
   return top + std::log(sum);
 }
 
-double ControlSum(const AbcControlArgs& a, size_t slot, size_t last) {
-  double sum = a.first ? 0.0 : static_cast<double>(a.mass[slot]);
+double ControlSum(const SlotControlArgs& a, size_t slot, size_t last) {
+  double sum = a.mass[slot];
   for (size_t t = 0; t <= last; ++t) sum += Control(a, t, slot);
   return sum;
 }
 
-// The factors of one slot; false where one would exceed exp(kAbcLogLimit).
-bool ExpFactors(const AbcControlArgs& a, size_t slot, float* carry, float* gain, float* weight) {
+// The factors of one slot; false where they leave f32's range.
+bool ExpFactors(const SlotControlArgs& a, size_t slot, float* carry, float* gain, float* weight) {
   double top = Logit(a, 0, slot);
   for (size_t t = 1; t < a.tokens; ++t) top = std::fmax(top, Logit(a, t, slot));
   const bool frozen = a.normalization == SlotNormalization::kFrozen;
+  const double rise = std::fmax(top - LogSumExp(a, slot, 0), 0.0);
+  if (!frozen && rise > static_cast<double>(kSlotLogLimit)) return false;
+  const double m = top - rise / 2;
   for (size_t t = 0; t < a.tokens; ++t) {
     const double lse = LogSumExp(a, slot, t);
-    if (!frozen && top - lse > static_cast<double>(kAbcLogLimit)) return false;
-    const double kept = a.first ? 0.0 : std::exp(a.mass[slot] - lse);
+    const double kept = First(a) ? 0.0 : std::exp(a.mass[slot] - lse);
     carry[t * a.slots + slot] = static_cast<float>(frozen ? 1.0 : kept);
-    gain[t * a.slots + slot] = static_cast<float>(frozen ? 1.0 : std::exp(top - lse));
-    weight[t * a.slots + slot] = static_cast<float>(std::exp(Logit(a, t, slot) - (frozen ? lse : top)));
+    gain[t * a.slots + slot] = static_cast<float>(frozen ? 1.0 : std::exp(m - lse));
+    weight[t * a.slots + slot] = static_cast<float>(std::exp(Logit(a, t, slot) - (frozen ? lse : m)));
   }
   return true;
 }
 
-bool SumFactors(const AbcControlArgs& a, size_t slot, float* carry, float* gain, float* weight) {
+bool SumFactors(const SlotControlArgs& a, size_t slot, float* carry, float* gain, float* weight) {
   const bool frozen = a.normalization == SlotNormalization::kFrozen;
-  const double limit = std::exp(static_cast<double>(kAbcLogLimit));
+  const double limit = kSlotSumLimit;
   for (size_t t = 0; t < a.tokens; ++t) {
     const double alpha = Control(a, t, slot);
     const double sum = ControlSum(a, slot, t);
-    const double past = a.first ? 0.0 : static_cast<double>(a.mass[slot]);
+    const double past = a.mass[slot];
     const double inverse = sum > 0.0 ? 1.0 / sum : 0.0;
     if (!frozen && (inverse > limit || alpha > limit)) return false;
     carry[t * a.slots + slot] = static_cast<float>(frozen || !(sum > 0.0) ? 1.0 : past * inverse);
@@ -73,7 +77,7 @@ bool SumFactors(const AbcControlArgs& a, size_t slot, float* carry, float* gain,
 // exp: lse' = logaddexp(lse, s), b = sigmoid(s - lse), a = sigmoid(lse - s); the first token writes with b = 1.
 // relu, sigmoid: z' = z + alpha, b = alpha/z', a = z/z'; an empty slot (z' = 0) is left alone.
 // frozen: the same b, a = 1.
-void AbcStep(const AbcControlArgs& a, float* decay, float* write, float* bias) {
+void AbcStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {
   const bool frozen = a.normalization == SlotNormalization::kFrozen;
   for (size_t j = 0; j < a.slots; ++j) {
     double keep = 0.0, put = 1.0, mass;
@@ -81,12 +85,12 @@ void AbcStep(const AbcControlArgs& a, float* decay, float* write, float* bias) {
     if (a.activation == SlotActivation::kExp) {
       const double s = Logit(a, 0, j);
       mass = LogSumExp(a, j, 0);
-      if (!a.first) {
+      if (!First(a)) {
         put = Sigmoid(s - a.mass[j]);
         keep = Sigmoid(a.mass[j] - s);
       }
     } else {
-      const double past = a.first ? 0.0 : static_cast<double>(a.mass[j]);
+      const double past = a.mass[j];
       const double alpha = Control(a, 0, j);
       mass = past + alpha;
       put = mass > 0.0 ? alpha / mass : 0.0;
@@ -99,9 +103,10 @@ void AbcStep(const AbcControlArgs& a, float* decay, float* write, float* bias) {
   }
 }
 
-// exp, with m the largest logit of the chunk: carry_t = exp(lse_0 - lse_t), gain_t = exp(m - lse_t), weight_i = exp(s_i - m).
-// relu, sigmoid: carry_t = z_0/z_t, gain_t = 1/z_t, weight_i = alpha_i. frozen: carry = gain = 1, weight_i = b_i.
-bool AbcChunk(const AbcControlArgs& a, float* carry, float* gain, float* weight, float* bias) {
+// exp: carry_t = exp(lse_0 - lse_t), gain_t = exp(m - lse_t), weight_i = exp(s_i - m), with m half-way between the largest logit
+// and the log-sum-exp after the first token where that is below it, so that neither factor exceeds exp(kSlotLogLimit / 2). relu,
+// sigmoid: carry_t = z_0/z_t, gain_t = 1/z_t, weight_i = alpha_i. frozen: carry = gain = 1, weight_i = b_i.
+bool AbcChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias) {
   const bool exponential = a.activation == SlotActivation::kExp;
   for (size_t j = 0; j < a.slots; ++j) {
     if (!(exponential ? ExpFactors(a, j, carry, gain, weight) : SumFactors(a, j, carry, gain, weight))) return false;

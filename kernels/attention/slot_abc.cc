@@ -1,13 +1,14 @@
-// ABC-MLP's control of the slots (MATH 1.8.1): from activated logits to decays and writes.
+// Control by ABC-MLP (MATH 1.8.1): from activated logits to decays and writes.
 #include <cmath>
 
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/attention/abc_control.cc"
+#define HWY_TARGET_INCLUDE "kernels/attention/slot_abc.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/groups.h"
+#include "kernels/reference/reference.h"
 #include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -16,9 +17,11 @@ namespace HWY_NAMESPACE {
 
 // One vector of slots, `count` of them from `slot` on, through the tokens of a chunk.
 struct Slots {
-  const AbcControlArgs& a;
+  const SlotControlArgs& a;
   size_t slot;
   size_t count;
+
+  HWY_INLINE bool First() const { return a.tokens_seen == 0; }
 
   HWY_INLINE VF Logits(size_t token) const {
     const DF d;
@@ -57,7 +60,7 @@ HWY_INLINE void StepExp(const Slots& s, float* decay, float* write, float* bias)
   const bool frozen = s.a.normalization == SlotNormalization::kFrozen;
   const VF logit = s.Logits(0);
   s.Put(hn::Zero(d), 0, bias);
-  if (s.a.first) {  // the log-sum-exp of nothing is -inf, which must not enter arithmetic
+  if (s.First()) {  // the log-sum-exp of nothing is -inf, which must not enter arithmetic
     s.Put(frozen ? one : hn::Zero(d), 0, decay);
     s.Put(one, 0, write);
     s.PutMass(logit);
@@ -77,7 +80,7 @@ HWY_INLINE void StepExp(const Slots& s, float* decay, float* write, float* bias)
 
 HWY_INLINE void StepSum(const Slots& s, float* decay, float* write, float* bias) {
   const DF d;
-  const VF past = s.a.first ? hn::Zero(d) : s.Mass();
+  const VF past = s.Mass();
   const VF control = s.Control(0);
   const VF mass = hn::Add(past, control);
   s.Put(s.a.normalization == SlotNormalization::kFrozen ? hn::Set(d, 1.0f) : Share(past, mass, 1.0f), 0, decay);
@@ -93,38 +96,43 @@ HWY_INLINE VF Top(const Slots& s) {
   return top;
 }
 
-// Whether the factors of these slots stay below exp(kAbcLogLimit). With exp the log-sum-exp never falls, so the first token's gain
-// is the largest; with the sums that of the first token that left mass.
+// The log-sum-exp after the first token of the chunk.
+HWY_INLINE VF FirstLogSumExp(const Slots& s) { return s.First() ? s.Logits(0) : LogAddExp(DF(), s.Mass(), s.Logits(0)); }
+
+// Whether the factors of these slots can be had. With exp the log-sum-exp never falls, so the first token's gain is the largest;
+// with the sums that of the first token that left mass.
 HWY_INLINE bool FactorsFit(const Slots& s) {
   const DF d;
   if (s.a.normalization == SlotNormalization::kFrozen) return true;
   if (s.a.activation == SlotActivation::kExp) {
-    const VF lse = s.a.first ? s.Logits(0) : LogAddExp(d, s.Mass(), s.Logits(0));
-    return hn::AllFalse(d, hn::Gt(hn::Sub(Top(s), lse), hn::Set(d, kAbcLogLimit)));
+    return hn::AllFalse(d, hn::Gt(hn::Sub(Top(s), FirstLogSumExp(s)), hn::Set(d, reference::kSlotLogLimit)));
   }
-  const VF limit = hn::Set(d, std::exp(kAbcLogLimit));
-  VF mass = s.a.first ? hn::Zero(d) : s.Mass();
+  VF mass = s.Mass();
   VF largest = hn::Zero(d);
   for (size_t t = 0; t < s.a.tokens; ++t) {
     const VF control = s.Control(t);
     mass = hn::Add(mass, control);
     largest = hn::Max(largest, hn::Max(control, Share(hn::Set(d, 1.0f), mass, 0.0f)));
   }
-  return hn::AllFalse(d, hn::Gt(largest, limit));
+  return hn::AllFalse(d, hn::Gt(largest, hn::Set(d, reference::kSlotSumLimit)));
 }
 
-// carry, gain and weight with top as the reference: exp(lse_t - r) = exp(lse_0 - r) + exp(top - r) sum_i weight_i for r = max(top,
-// lse_0), so that a token costs one exponential, and its logarithm is needed only at the end.
+// carry, gain and weight relative to m, which lies half-way between the largest logit and the first log-sum-exp where that is below
+// it, so that the logarithms of gain and weight share what has to be bridged: with r = max(largest logit, lse_0),
+//   exp(lse_t - r) = exp(lse_0 - r) + exp(m - r) sum_i weight_i,
+// so a token costs one exponential, and its logarithm is needed only at the end.
 HWY_INLINE void ChunkExp(const Slots& s, float* carry, float* gain, float* weight, float* bias) {
   const DF d;
   const VF top = Top(s);
-  const VF past = s.a.first ? top : s.Mass();
+  const VF rise = hn::Max(hn::Sub(top, FirstLogSumExp(s)), hn::Zero(d));
+  const VF m = hn::Sub(top, hn::Mul(rise, hn::Set(d, 0.5f)));
+  const VF past = s.First() ? top : s.Mass();
   const VF r = hn::Max(top, past);
-  const VF from_past = s.a.first ? hn::Zero(d) : hn::Exp(d, hn::Sub(past, r));
-  const VF from_chunk = hn::Exp(d, hn::Sub(top, r));
+  const VF from_past = s.First() ? hn::Zero(d) : hn::Exp(d, hn::Sub(past, r));
+  const VF from_chunk = hn::Exp(d, hn::Sub(m, r));
   VF sum = hn::Zero(d), total = sum;
   for (size_t t = 0; t < s.a.tokens; ++t) {
-    const VF w = hn::Exp(d, hn::Sub(s.Logits(t), top));
+    const VF w = hn::Exp(d, hn::Sub(s.Logits(t), m));
     sum = hn::Add(sum, w);
     total = hn::MulAdd(from_chunk, sum, from_past);
     const VF inverse = hn::Div(hn::Set(d, 1.0f), total);
@@ -142,7 +150,7 @@ HWY_INLINE void ChunkExpFrozen(const Slots& s, float* carry, float* gain, float*
   VF lse = s.Logits(0);
   for (size_t t = 0; t < s.a.tokens; ++t) {
     const VF logit = s.Logits(t);
-    if (t > 0 || !s.a.first) lse = LogAddExp(d, t == 0 ? s.Mass() : lse, logit);
+    if (t > 0 || !s.First()) lse = LogAddExp(d, t == 0 ? s.Mass() : lse, logit);
     s.Put(hn::Set(d, 1.0f), t, carry);
     s.Put(hn::Set(d, 1.0f), t, gain);
     s.Put(hn::Exp(d, hn::Sub(logit, lse)), t, weight);
@@ -155,7 +163,7 @@ HWY_INLINE void ChunkSum(const Slots& s, float* carry, float* gain, float* weigh
   const DF d;
   const VF one = hn::Set(d, 1.0f);
   const bool frozen = s.a.normalization == SlotNormalization::kFrozen;
-  const VF past = s.a.first ? hn::Zero(d) : s.Mass();
+  const VF past = s.Mass();
   VF mass = past;
   for (size_t t = 0; t < s.a.tokens; ++t) {
     const VF control = s.Control(t);
@@ -168,7 +176,7 @@ HWY_INLINE void ChunkSum(const Slots& s, float* carry, float* gain, float* weigh
   s.PutMass(mass);
 }
 
-void AbcStep(const AbcControlArgs& a, float* decay, float* write, float* bias) {
+void AbcStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {
   const size_t lanes = hn::Lanes(DF());
   for (size_t j = 0; j < a.slots; j += lanes) {
     const Slots slots{a, j, a.slots - j};
@@ -180,7 +188,7 @@ void AbcStep(const AbcControlArgs& a, float* decay, float* write, float* bias) {
   }
 }
 
-bool AbcChunk(const AbcControlArgs& a, float* carry, float* gain, float* weight, float* bias) {
+bool AbcChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias) {
   const size_t lanes = hn::Lanes(DF());
   for (size_t j = 0; j < a.slots; j += lanes) {
     if (!FactorsFit(Slots{a, j, a.slots - j})) return false;
@@ -198,9 +206,9 @@ bool AbcChunk(const AbcControlArgs& a, float* carry, float* gain, float* weight,
   return true;
 }
 
-void FillAbcControl(Kernels& table) {
-  table.abc_control_step = AbcStep;
-  table.abc_control_chunk = AbcChunk;
+void FillSlotAbc(Kernels& table) {
+  table.slot_control_step[static_cast<size_t>(SlotControl::kAbcMlp)] = AbcStep;
+  table.slot_control_chunk[static_cast<size_t>(SlotControl::kAbcMlp)] = AbcChunk;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -209,7 +217,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tarn {
-HWY_EXPORT(FillAbcControl);
-void FillAbcControl(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillAbcControl)[TargetIndex(target)](table); }
+HWY_EXPORT(FillSlotAbc);
+void FillSlotAbc(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillSlotAbc)[TargetIndex(target)](table); }
 }  // namespace tarn
 #endif

@@ -1,0 +1,59 @@
+// The decode step of the delta rule (MATH 1.6): one pass over the state retrieves what the key has stored, a second one writes the
+// difference and reads.
+#include "kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/attention/delta_step.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/attention/denominator.h"
+#include "kernels/attention/rank-one-inl.h"
+#include "kernels/groups.h"
+#include "kernels/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tarn {
+namespace HWY_NAMESPACE {
+
+// What the retrieved value is divided by. 1 where nothing was stored under this key: 0/0 would spoil the state for good.
+HWY_INLINE float Stored(const DeltaStepArgs& a) {
+  if (a.norm == nullptr || a.first) return 1.0f;
+  const float stored = Dot(a.features, a.phi_k, a.norm);
+  return stored == 0.0f ? 1.0f : stored;
+}
+
+void DeltaStep(const DeltaStepArgs& a) {
+  const float keep = 1.0f;
+  RankOneArgs pass = {a.features, a.value_dim, 1, &keep, 0, false, a.phi_k, a.v, 1.0f, a.phi_k, a.state, a.scratch};
+  RankOneRows<Pass::kRead>(pass);
+  const float beta = a.beta, stored = Stored(a);
+  Map2(a.value_dim, a.v, a.scratch, a.scratch, [beta, stored](DF d, VF v, VF old) HWY_ATTR {
+    return hn::Mul(hn::Set(d, beta), hn::Sub(v, hn::Div(old, hn::Set(d, stored))));
+  });
+  pass.queries = a.queries;
+  pass.v = a.scratch;
+  pass.read = a.phi_q;
+  pass.o = a.o;
+  RankOneUpdateAndRead(pass);
+  if (a.norm != nullptr) Map2(a.features, a.norm, a.phi_k, a.norm, [](DF, VF z, VF k) HWY_ATTR { return hn::Add(z, k); });
+  for (size_t g = 0; g < a.queries; ++g) {
+    float factor = a.scale;
+    if (a.norm != nullptr) {
+      factor /= GuardedDenominator(DenMode::kAdd, Dot(a.features, a.phi_q + g * a.features, a.norm), a.den_eps);
+    }
+    if (factor != 1.0f) Scale(a.value_dim, factor, a.o + g * a.value_dim);
+  }
+}
+
+void FillDeltaStep(Kernels& table) { table.delta_step = DeltaStep; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tarn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tarn {
+HWY_EXPORT(FillDeltaStep);
+void FillDeltaStep(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillDeltaStep)[TargetIndex(target)](table); }
+}  // namespace tarn
+#endif

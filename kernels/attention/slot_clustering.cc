@@ -1,0 +1,73 @@
+// Control by online clustering (MATH 1.8.8): the slot whose mean key is nearest takes the token. K~ is kept transposed, so that the
+// distances of a vector of slots grow together.
+#include <cmath>
+
+#include "kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/attention/slot_clustering.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/groups.h"
+#include "kernels/reference/reference.h"
+#include "kernels/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tarn {
+namespace HWY_NAMESPACE {
+
+HWY_INLINE VF AddSquare(VF k, VF mean, VF sum) {
+  const VF difference = hn::Sub(k, mean);
+  return hn::MulAdd(difference, difference, sum);
+}
+
+// distance[j] = |k - K~_j|^2. Equal means get equal sums, whatever lane they are in. Even and odd rows have sums of their own, so
+// that an addition need not wait for the one before it.
+HWY_INLINE void Distances(const SlotControlArgs& a, float* distance) {
+  const DF d;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t j = 0; j < a.slots; j += lanes) {
+    const size_t count = a.slots - j;
+    const float* mean = a.keys + j;
+    VF even = hn::Zero(d), odd = even;
+    size_t x = 0;
+    for (; x + 2 <= a.key_dim; x += 2, mean += 2 * a.slots) {
+      even = AddSquare(hn::Set(d, a.k[x]), hn::LoadN(d, mean, count), even);
+      odd = AddSquare(hn::Set(d, a.k[x + 1]), hn::LoadN(d, mean + a.slots, count), odd);
+    }
+    if (x < a.key_dim) even = AddSquare(hn::Set(d, a.k[x]), hn::LoadN(d, mean, count), even);
+    hn::StoreN(hn::Add(even, odd), d, distance + j, count);
+  }
+}
+
+// The first n tokens open the slots. Until the answer is known, `decay` holds the distances.
+void ClusteringStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {
+  uint64_t slot = a.tokens_seen;
+  if (slot >= a.slots) {
+    slot = 0;
+    Distances(a, decay);
+    float least = HUGE_VALF;
+    for (size_t j = 0; j < a.slots; ++j) {
+      if (decay[j] < least) {
+        least = decay[j];
+        slot = j;
+      }
+    }
+  }
+  reference::JoinMean(a, slot, decay, write, bias);
+}
+
+void FillSlotClustering(Kernels& table) {
+  table.slot_control_step[static_cast<size_t>(SlotControl::kClusteringOnline)] = ClusteringStep;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tarn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tarn {
+HWY_EXPORT(FillSlotClustering);
+void FillSlotClustering(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillSlotClustering)[TargetIndex(target)](table); }
+}  // namespace tarn
+#endif

@@ -1,0 +1,88 @@
+// Control by GSA (MATH 0.1, 2.2): f = logsigmoid(x) / gate_normalizer, a slot keeps e^f and takes 1 - e^f.
+#include "kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/attention/slot_gsa.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/groups.h"
+#include "kernels/reference/reference.h"
+#include "kernels/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tarn {
+namespace HWY_NAMESPACE {
+
+// f of `count` slots from `slot` on. Lanes beyond them see an open gate, f = 0, so that they cannot make a chunk look too long.
+HWY_INLINE VF LogDecay(const SlotControlArgs& a, size_t token, size_t slot, size_t count) {
+  const DF d;
+  const VF x = hn::LoadNOr(hn::Set(d, 1000.0f), d, a.logits + token * a.logit_stride + slot, count);
+  const VF softplus = hn::Log1p(d, hn::Exp(d, hn::Neg(hn::Abs(x))));
+  return hn::Div(hn::Sub(hn::Min(x, hn::Zero(d)), softplus), hn::Set(d, a.gate_normalizer));
+}
+
+void GsaStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {
+  const DF d;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t j = 0; j < a.slots; j += lanes) {
+    const size_t count = a.slots - j;
+    const VF f = LogDecay(a, 0, j, count);
+    hn::StoreN(hn::Exp(d, f), d, decay + j, count);
+    hn::StoreN(hn::Neg(hn::Expm1(d, f)), d, write + j, count);
+    hn::StoreN(hn::Zero(d), d, bias + j, count);
+  }
+}
+
+// With F_t = f_0 + G_t:  carry_t = exp(f_0 + G_t), gain_t = exp(G_t - G_C/2), weight_i = (1 - e^{f_i}) exp(G_C/2 - G_i). The sums
+// begin after the first token, whose f may dwarf the others. Two passes, as G_C comes last: the first leaves G in carry, 1 - e^f in
+// weight.
+HWY_INLINE bool ChunkOfSlots(const SlotControlArgs& a, size_t slot, float* carry, float* gain, float* weight, float* bias) {
+  const DF d;
+  const size_t count = a.slots - slot;
+  const VF first = LogDecay(a, 0, slot, count);
+  VF f = first, sum = hn::Zero(d);
+  for (size_t t = 0; t < a.tokens; ++t) {
+    if (t > 0) {
+      f = LogDecay(a, t, slot, count);
+      sum = hn::Add(sum, f);
+    }
+    hn::StoreN(sum, d, carry + t * a.slots + slot, count);
+    hn::StoreN(hn::Neg(hn::Expm1(d, f)), d, weight + t * a.slots + slot, count);
+  }
+  if (!hn::AllFalse(d, hn::Lt(sum, hn::Set(d, -reference::kSlotLogLimit)))) return false;
+  const VF middle = hn::Mul(sum, hn::Set(d, 0.5f));
+  for (size_t t = 0; t < a.tokens; ++t) {
+    const size_t at = t * a.slots + slot;
+    const VF g = hn::LoadN(d, carry + at, count);
+    const VF grown = hn::Exp(d, hn::Sub(g, middle));
+    hn::StoreN(hn::Exp(d, hn::Add(first, g)), d, carry + at, count);
+    hn::StoreN(grown, d, gain + at, count);
+    hn::StoreN(hn::Div(hn::LoadN(d, weight + at, count), grown), d, weight + at, count);
+    hn::StoreN(hn::Zero(d), d, bias + at, count);
+  }
+  return true;
+}
+
+bool GsaChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias) {
+  const size_t lanes = hn::Lanes(DF());
+  for (size_t j = 0; j < a.slots; j += lanes) {
+    if (!ChunkOfSlots(a, j, carry, gain, weight, bias)) return false;
+  }
+  return true;
+}
+
+void FillSlotGsa(Kernels& table) {
+  table.slot_control_step[static_cast<size_t>(SlotControl::kGsa)] = GsaStep;
+  table.slot_control_chunk[static_cast<size_t>(SlotControl::kGsa)] = GsaChunk;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tarn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tarn {
+HWY_EXPORT(FillSlotGsa);
+void FillSlotGsa(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillSlotGsa)[TargetIndex(target)](table); }
+}  // namespace tarn
+#endif

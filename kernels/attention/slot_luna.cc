@@ -1,0 +1,62 @@
+// Control by causal Luna (MATH 1.9.5): p = log2(1 + 2^x), at token t a slot keeps t/(t+1) and takes p/(t+1).
+#include <algorithm>
+
+#include "kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/attention/slot_luna.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/groups.h"
+#include "kernels/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tarn {
+namespace HWY_NAMESPACE {
+
+// to[j] = factor * p_j for one token, with p = max(x, 0) + log(1 + e^(-|x| ln 2)) / ln 2, which no x overflows.
+HWY_INLINE void PutControls(const SlotControlArgs& a, size_t token, float factor, float* to) {
+  constexpr float kLn2 = 0.69314718f;
+  Map(a.slots, a.logits + token * a.logit_stride, to, [factor](DF d, VF x) HWY_ATTR {
+    const VF e = hn::Exp(d, hn::Mul(hn::Abs(x), hn::Set(d, -kLn2)));
+    const VF p = hn::MulAdd(hn::Log1p(d, e), hn::Set(d, 1.0f / kLn2), hn::Max(x, hn::Zero(d)));
+    return hn::Mul(p, hn::Set(d, factor));
+  });
+}
+
+// t may have more than 24 bits, so the quotients are made in f64.
+void LunaStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {
+  const double t = static_cast<double>(a.tokens_seen);
+  std::fill(decay, decay + a.slots, static_cast<float>(t / (t + 1.0)));
+  PutControls(a, 0, static_cast<float>(1.0 / (t + 1.0)), write);
+  std::fill(bias, bias + a.slots, 0.0f);
+}
+
+// The decays from token t_0 to token t multiply to t_0/(t+1).
+bool LunaChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias) {
+  const double before = static_cast<double>(a.tokens_seen);
+  for (size_t t = 0; t < a.tokens; ++t) {
+    const double seen = before + static_cast<double>(t + 1);
+    std::fill(carry + t * a.slots, carry + (t + 1) * a.slots, static_cast<float>(before / seen));
+    std::fill(gain + t * a.slots, gain + (t + 1) * a.slots, static_cast<float>(1.0 / seen));
+    PutControls(a, t, 1.0f, weight + t * a.slots);
+  }
+  std::fill(bias, bias + a.tokens * a.slots, 0.0f);
+  return true;
+}
+
+void FillSlotLuna(Kernels& table) {
+  table.slot_control_step[static_cast<size_t>(SlotControl::kLunaCausal)] = LunaStep;
+  table.slot_control_chunk[static_cast<size_t>(SlotControl::kLunaCausal)] = LunaChunk;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tarn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tarn {
+HWY_EXPORT(FillSlotLuna);
+void FillSlotLuna(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillSlotLuna)[TargetIndex(target)](table); }
+}  // namespace tarn
+#endif

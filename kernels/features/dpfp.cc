@@ -1,0 +1,59 @@
+// Deterministic parameter-free projection (DPFP; MATH 1.5): products of the rectified halves of x with their neighbours.
+#include "kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/features/dpfp.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/groups.h"
+#include "kernels/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tarn {
+namespace HWY_NAMESPACE {
+
+HWY_INLINE void Multiply(size_t n, const float* a, const float* b, float* y) {
+  Map2(n, a, b, y, [](DF, VF v, VF w) HWY_ATTR { return hn::Mul(v, w); });
+}
+
+// r = [relu(x); relu(-x)], or [relu(x); -relu(x)].
+HWY_INLINE void Rectify(size_t n, const float* x, bool negate_second, float* r) {
+  Map(n, x, r, [](DF d, VF v) HWY_ATTR { return hn::Max(v, hn::Zero(d)); });
+  if (negate_second) {
+    Map(n, x, r + n, [](DF d, VF v) HWY_ATTR { return hn::Neg(hn::Max(v, hn::Zero(d))); });
+  } else {
+    Map(n, x, r + n, [](DF d, VF v) HWY_ATTR { return hn::Max(hn::Neg(v), hn::Zero(d)); });
+  }
+}
+
+// r is formed where the products of shift 1 will stand. These come last: going forward, each is stored where no later one reads,
+// but for the first element, which the last one wraps around to.
+void Dpfp(const FeatureArgs& a) {
+  const size_t count = 2 * a.head_dim;
+  for (size_t row = 0; row < a.rows; ++row) {
+    float* r = a.phi + row * count * a.nu;
+    Rectify(a.head_dim, a.x + row * a.head_dim, a.negate_second, r);
+    for (size_t j = 2; j <= a.nu; ++j) {
+      const size_t shift = j % count;
+      float* phi = r + (j - 1) * count;
+      Multiply(count - shift, r, r + shift, phi);
+      Multiply(shift, r + count - shift, r, phi + count - shift);
+    }
+    const float first = r[0];
+    Multiply(count - 1, r, r + 1, r);
+    r[count - 1] *= first;
+  }
+}
+
+void FillDpfp(Kernels& table) { table.features[static_cast<size_t>(FeatureMap::kDpfp)] = Dpfp; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tarn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tarn {
+HWY_EXPORT(FillDpfp);
+void FillDpfp(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillDpfp)[TargetIndex(target)](table); }
+}  // namespace tarn
+#endif

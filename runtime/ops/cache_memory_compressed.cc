@@ -1,0 +1,92 @@
+// Memory-compressed attention in its streaming form (Liu et al. 2018; MATH 1.9.3): every `factor` tokens one convolution makes a row of their keys
+// and one of their values; a row is seen from its last token on, and the newest incomplete block not at all. A learned row may be visible to all.
+#include <cstring>
+
+#include "runtime/ops/cache_policy.h"
+
+namespace tarn {
+namespace {
+
+enum Store : uint32_t { kBlocks = 0, kWaiting = 1 };
+
+Status Prepare(PrepareContext& context, CacheConfig* config) {
+  const format::CacheAttention& table = *config->attributes;
+  const uint64_t factor = table.factor();
+  const uint64_t kv_heads = config->heads.kv_heads();
+  const uint64_t d = config->heads.key_dim();
+  TARN_RETURN_IF_ERROR(ExpectAtLeast("factor", factor, 2));
+  TARN_RETURN_IF_ERROR(ExpectAtLeast("capacity", table.capacity(), factor));
+  if (config->heads.value_dim() != d) {
+    return Error(TARN_BAD_FORMAT, "value_dim %zu: keys and values share a convolution, head_dim %zu wanted",
+                 config->heads.value_dim(), config->heads.key_dim());
+  }
+  TARN_RETURN_IF_ERROR(config->AddStore(context, table.capacity() / factor));
+  TARN_RETURN_IF_ERROR(config->AddStore(context, factor - 1, /*f32_only=*/true));
+  TARN_ASSIGN_OR_RETURN(config->conv_weight, context.ExpectTensor(0, "conv_weight", {kv_heads, d, factor * d}));
+  TARN_ASSIGN_OR_RETURN(config->conv_bias, context.ExpectTensor(1, "conv_bias", {kv_heads, d}));
+  config->tensor_count = 2;
+  if (table.null_kv()) {
+    TARN_ASSIGN_OR_RETURN(config->null_k, context.ExpectTensor(2, "null_k", {kv_heads, d}));
+    TARN_ASSIGN_OR_RETURN(config->null_v, context.ExpectTensor(3, "null_v", {kv_heads, d}));
+    config->tensor_count = 4;
+  }
+  config->adds_own_rows = false;
+  config->max_blocks = 3;
+  config->scratch_floats = 2 * factor * d + 2 * d;
+  context.BoundTokens(table.capacity());
+  return Ok();
+}
+
+// Convolves the `factor` rows of x into row `index`.
+void CompleteBlock(const CacheTask& task, uint64_t index, const float* keys, const float* values) {
+  const CacheConfig& config = task.config();
+  const size_t d = config.heads.key_dim();
+  const size_t inputs = task.attributes().factor() * d;
+  const float* weight = config.conv_weight + task.kv_head() * d * inputs;
+  const float* bias = config.conv_bias + task.kv_head() * d;
+  float* row = task.policy_scratch() + 2 * inputs;
+  task.context().kernels->dense_f32(1, inputs, d, keys, inputs, weight, bias, row, d);
+  task.context().kernels->dense_f32(1, inputs, d, values, inputs, weight, bias, row + d, d);
+  task.store(kBlocks).Store(index, row, row + d);
+}
+
+void Run(CacheTask& task) {
+  const CacheTokens tokens = task.tokens();
+  const size_t factor = task.attributes().factor();
+  const size_t d = task.config().heads.key_dim();
+  const RowStore blocks = task.store(kBlocks);
+  const RowStore waiting = task.store(kWaiting);
+  const uint64_t complete_before = tokens.seen / factor;
+  float* keys = task.policy_scratch();
+  float* values = keys + factor * d;
+
+  for (size_t w = 0; w < tokens.seen % factor; ++w) waiting.Load(w, keys + w * d, values + w * d);
+  for (size_t t = 0; t < tokens.count; ++t) {
+    const size_t place = (tokens.seen + t) % factor;
+    std::memcpy(keys + place * d, tokens.k + t * tokens.k_stride, d * sizeof(float));
+    std::memcpy(values + place * d, tokens.v + t * tokens.v_stride, d * sizeof(float));
+    if (place + 1 == factor) CompleteBlock(task, (tokens.seen + t) / factor, keys, values);
+  }
+  const uint64_t end = tokens.seen + tokens.count;
+  for (size_t w = 0; w < end % factor; ++w) waiting.Store(w, keys + w * d, values + w * d);
+
+  if (task.config().null_k != nullptr) {
+    CacheBlock null{};
+    null.rows = 1;
+    null.keys = task.config().null_k + task.kv_head() * d;
+    null.key_stride = d;
+    null.values = task.config().null_v + task.kv_head() * d;
+    null.value_stride = d;
+    task.Add(null, -kAlways, kAlways, 0);
+  }
+  task.Add(blocks.Block(0, complete_before), -kAlways, kAlways, 0);
+  const int64_t first_end = static_cast<int64_t>((complete_before + 1) * factor - 1 - tokens.seen);
+  task.Add(blocks.Block(complete_before, end / factor - complete_before), first_end, kAlways, static_cast<int64_t>(factor));
+  task.Attend(tokens);
+}
+
+}  // namespace
+
+const CachePolicyKind kMemoryCompressedCache = {Prepare, Run};
+
+}  // namespace tarn

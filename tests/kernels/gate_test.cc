@@ -1,0 +1,156 @@
+// Gates and the running maximum of every table against the reference, the reference against closed forms.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/kernels/kernel_testing.h"
+
+namespace tarn::testing {
+namespace {
+
+// Ordinary logits, and such that saturate on either side.
+Floats Logits(Random& random, size_t n) {
+  constexpr float kSpecial[] = {0.0f, -0.0f, 1e-40f, -1e-40f, 1e3f, -1e3f, 88.0f, -88.0f, -104.5f, 30.0f, -30.0f, 1e-20f};
+  Floats logits = random.Uniform(n, -20.0f, 20.0f);
+  for (size_t i = 0; i < n; i += 1 + i % 5) logits[i] = kSpecial[i % (sizeof(kSpecial) / sizeof(float))];
+  return logits;
+}
+
+// Sigmoid: exp 2, sum and quotient 2, oracle 1. Softplus: exp 2, log1p 4 (2 ulp), sum 1, oracle 1.
+TEST(Gate, ForgetGate) {
+  ForEachTable([&](const Kernels& kernels) {
+    Random random(7);
+    for (const size_t n : Sizes()) {
+      for (const size_t stride : {1, 5}) {
+        const Floats a = Logits(random, n);
+        Buffer<float> logits(Strided(a, 1, stride), Place::kEnd);
+        const auto run = [&](const Kernels& table, int output) {
+          Buffer<float> y(n, Place::kEnd);
+          table.forget_gate(n, logits.data(), stride, output == 0 ? y.data() : nullptr, output == 1 ? y.data() : nullptr,
+                            output == 2 ? y.data() : nullptr);
+          return y.values();
+        };
+        for (int output = 0; output < 3; ++output) {
+          const Floats expected = run(Reference(), output);
+          ExpectNear(output == 0   ? "decay"
+                     : output == 1 ? "write"
+                                   : "log_decay",
+                     expected, run(kernels, output),
+                     [&](size_t i) { return (output == 2 ? 8 : 5) * kU * std::fabs(expected[i]) + kTiny; });
+        }
+        const auto all = [&](const Kernels& table) {  // all three at once
+          Buffer<float> y(3 * n, Place::kEnd);
+          table.forget_gate(n, logits.data(), stride, y.data(), y.data() + n, y.data() + 2 * n);
+          return y.values();
+        };
+        Floats expected;
+        for (int output = 0; output < 3; ++output) {
+          for (const float value : run(kernels, output)) expected.push_back(value);
+        }
+        ExpectEqual("outputs together", expected, all(kernels));
+      }
+    }
+  });
+}
+
+// The logarithm y is off by 10 u (log sigmoid 8, quotient 1, oracle 1), which exp turns into 10 u |y|; exp 2, oracle 1.
+TEST(Gate, VectorGate) {
+  ForEachTable([&](const Kernels& kernels) {
+    Random random(2);
+    for (const size_t n : Sizes()) {
+      for (const float normalizer : {1.0f, 16.0f}) {
+        for (const float clamp_min : {-HUGE_VALF, -0.2f}) {
+          const Place place = normalizer > 1.0f ? Place::kEnd : Place::kShifted;
+          Buffer<float> logits(Logits(random, n), place);
+          const auto run = [&](const Kernels& table) {
+            Buffer<float> decay(n, place);
+            table.vector_gate(n, logits.data(), normalizer, clamp_min, decay.data());
+            return decay.values();
+          };
+          const Floats expected = run(Reference()), actual = run(kernels);
+          ExpectNear("decay", expected, actual, [&](size_t i) {
+            const double log_decay = expected[i] > 0.0f ? std::fabs(std::log(static_cast<double>(expected[i]))) : 104.0;
+            return (10 * log_decay + 3) * kU * expected[i] + kTiny;
+          });
+          for (size_t i = 0; i < n; ++i) {
+            if (logits.data()[i] < -700.0f) continue;  // where this form of the sigmoid is 0
+            const double sigmoid = 1 / (1 + std::exp(-static_cast<double>(logits.data()[i])));
+            const double closed =
+                std::fmax(std::pow(sigmoid, 1 / static_cast<double>(normalizer)), std::exp(static_cast<double>(clamp_min)));
+            EXPECT_NEAR(expected[i], closed, 2 * kU * closed + kTiny);
+          }
+        }
+      }
+    }
+  });
+}
+
+// Exp 2, sum, quotient and product 3, oracle 1.
+TEST(Gate, ScaledSigmoid) {
+  ForEachTable([&](const Kernels& kernels) {
+    Random random(3);
+    for (const size_t n : Sizes()) {
+      for (const size_t stride : {1, 5}) {
+        Buffer<float> logits(Strided(Logits(random, n), 1, stride), stride == 1 ? Place::kShifted : Place::kEnd);
+        const auto run = [&](const Kernels& table) {
+          Buffer<float> y(n, Place::kEnd);
+          table.scaled_sigmoid(n, logits.data(), stride, 2.0f, y.data());
+          return y.values();
+        };
+        const Floats expected = run(Reference());
+        ExpectNear("y", expected, run(kernels), [&](size_t i) { return 6 * kU * expected[i] + 2 * kTiny; });
+      }
+    }
+  });
+}
+
+struct Weights {
+  Floats log_decay, write;
+  float m;
+};
+
+// The log weights in pieces of at most `chunk`.
+Weights RunningMaximum(const Kernels& table, const Floats& log_weight, size_t chunk) {
+  Buffer<float> in(log_weight, Place::kEnd), m(1, Place::kEnd), log_decay(in.size(), Place::kEnd),
+      write(in.size(), Place::kShifted);
+  for (size_t first = 0; first < in.size(); first += chunk) {
+    table.running_max(std::min(chunk, in.size() - first), first == 0, in.data() + first, m.data(), log_decay.data() + first,
+                      write.data() + first);
+  }
+  return {log_decay.values(), write.values(), m.data()[0]};
+}
+
+// MATH 1.2.3: what token i wrote has at token t the weight exp(l_i - max(l_1 .. l_t)), whatever the order of magnitude of l, and
+// however the tokens are cut.
+TEST(Gate, RunningMaxStreams) {
+  ForEachTable([&](const Kernels& kernels) {
+    Random random(4);
+    for (const float range : {1.0f, 50.0f, 3e4f}) {
+      const Floats log_weight = random.Uniform(40, -range, range);
+      const Weights whole = RunningMaximum(kernels, log_weight, log_weight.size());
+      EXPECT_EQ(whole.log_decay[0], 0.0f);
+      EXPECT_EQ(whole.write[0], 1.0f);
+      EXPECT_EQ(whole.m, *std::max_element(log_weight.begin(), log_weight.end()));
+      for (size_t t = 0; t < log_weight.size(); ++t) {
+        const double top = *std::max_element(log_weight.begin(), log_weight.begin() + static_cast<ptrdiff_t>(t) + 1);
+        double left = 0;  // sum of log_decay after i
+        for (size_t i = t + 1; i-- > 0; left += whole.log_decay[i]) {
+          const double expected = std::exp(log_weight[i] - top);
+          // A difference of numbers below `range` is rounded once per token.
+          const double u = std::expm1(2 * static_cast<double>(t + 1) * static_cast<double>(range) * kU) + kU;
+          EXPECT_NEAR(whole.write[i] * std::exp(left), expected, u * expected + kTiny) << i << " " << t;
+        }
+      }
+      for (const size_t chunk : {1, 7, 16}) {
+        const Weights pieces = RunningMaximum(kernels, log_weight, chunk);
+        ExpectEqual("log_decay", whole.log_decay, pieces.log_decay);
+        ExpectEqual("write", whole.write, pieces.write);
+        EXPECT_EQ(whole.m, pieces.m);
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tarn::testing
