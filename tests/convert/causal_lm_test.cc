@@ -11,6 +11,7 @@
 #include "tests/convert/convert_testing.h"
 #include "tools/convert/config.h"
 #include "tools/convert/graph_buffer.h"
+#include "tools/convert/state_type.h"
 
 namespace tarn::convert {
 namespace {
@@ -177,6 +178,49 @@ TEST(CausalLm, SlotMemorySharesItsControl) {
   const BuiltGraph own(config);
   EXPECT_EQ(own.tensors("layers.1.attn.control_proj"), (Texts{"model.layers.1.attn.control_proj.weight"}));
   EXPECT_EQ(own.op("layers.0.attn").attributes_as_SlotMemory()->logit_max(), std::numeric_limits<float>::infinity());
+}
+
+TEST(CausalLm, LogitsOfGatesAndWriteStrengths) {
+  Json config = SmallConfig();
+  config["attention"] = {{{"system", "deltanet"}}, {{"system", "gla"}}};
+  const BuiltGraph graph(config);
+  EXPECT_EQ(graph.inputs("layers.0.attn").back(), "layers.0.attn.qkvb_proj[16, 2]");
+  EXPECT_EQ(graph.inputs("layers.1.attn").back(), "layers.1.attn.g_proj[0, 4]");
+  // These have no bias, whatever attention_bias says.
+  EXPECT_EQ(graph.tensors("layers.1.attn.g_proj"), (Texts{"model.layers.1.attn.g_proj.weight"}));
+  Texts names;
+  for (const WeightSpec& spec : graph.weights()) names.push_back(spec.name);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "model.layers.0.attn.b_proj.weight"), 1);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "model.layers.0.attn.b_proj.bias"), 0);
+}
+
+TEST(CausalLm, RandomSlotsComeFromAnOpOfTheirOwn) {
+  Json config = SmallConfig();
+  config["attention"] = {{"system", "abc_rd"}, {"num_slots", 5}, {"seed", 7}};
+  const BuiltGraph graph(config);
+  EXPECT_TRUE(graph.inputs("layers.1.attn.slots").empty());
+  const auto* slots = graph.op("layers.1.attn.slots").attributes_as_RandomSlots();
+  ASSERT_NE(slots, nullptr);
+  EXPECT_EQ(slots->layer(), 1u);
+  EXPECT_EQ(slots->seed(), 7u);
+  EXPECT_EQ(graph.inputs("layers.1.attn").back(), "layers.1.attn.slots[0, 2]");
+  const uint32_t value = graph.op("layers.1.attn.slots").outputs()->Get(0);
+  EXPECT_EQ(graph.program().values()->Get(value)->dtype(), format::DType::I32);
+}
+
+TEST(CausalLm, StatesHaveTheirDtype) {
+  Json config = SmallConfig();
+  config["attention"] = {{"system", "softmax"}, {"max_context", 7}};
+  ModelConfig parsed = ParseConfig(config.dump(), "config.json");
+  SetStateType(format::DType::I8, /*force=*/false, &parsed.attention);
+  GraphBuilder builder(Precision::kF32);
+  BuildCausalLm(parsed, &builder);
+  const auto buffer = BuildGraphBuffer(builder.graph(), TensorOffsets(builder.graph()));
+  const auto& states = *format::GetModel(buffer.data())->states();
+  ASSERT_EQ(states.size(), 6u);
+  EXPECT_EQ(states.Get(1)->dtype(), format::DType::I8);
+  EXPECT_EQ(states.Get(2)->dtype(), format::DType::F32);
+  EXPECT_EQ(states.Get(5)->name()->str(), "layers.1.attn.scales");
 }
 
 TEST(CausalLm, Hybrid) {

@@ -150,8 +150,6 @@ TEST(Config, AttentionValues) {
     Json value;
     std::vector<std::string> parts;
   } cases[] = {
-      {"system", "rfa_normfree", {"attention: system", "\"rfa_normfree\" is not supported by this version"}},
-      {"system", "sliding_window", {"\"sliding_window\" is not supported by this version"}},
       {"system", "mamba", {"attention: system", "\"mamba\" is unknown"}},
       {"feature_map", "relu", {"feature_map", "\"relu\" is not one of gaussian, arccos"}},
       {"num_features", 0, {"num_features", "0"}},

@@ -47,6 +47,7 @@ TEST(RandomWeights, ScalesAndConstants) {
     return squares / static_cast<double>(x.size());
   };
   EXPECT_NEAR(variance(Draw(1, {"w", {500, 64}, Init::kLinear})), 1.0 / 64, 0.05 / 64);
+  EXPECT_NEAR(variance(Draw(1, {"w", {500, 16, 4}, Init::kConv})), 1.0 / 64, 0.05 / 64);
   EXPECT_NEAR(variance(Draw(1, {"w", {500, 64}, Init::kControl})), 4.0 / 64, 0.2 / 64);
   EXPECT_EQ(Draw(1, {"w", {2}, Init::kZero}), (std::vector<float>{0, 0}));
   EXPECT_EQ(Draw(1, {"w", {2}, Init::kOne}), (std::vector<float>{1, 1}));

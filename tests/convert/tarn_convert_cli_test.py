@@ -118,10 +118,31 @@ class TarnConvert(unittest.TestCase):
         self.expect_failure(self.run_tool(), 2, "required", "--help")
         self.expect_failure(self.run_tool(self.folder), 2, "--output")
         self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--quant", "int3"), 2, "int3")
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--state", "int4"), 2, "int4")
         self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--fast"), 2, "--fast")
         for seed in ("x", "-1", "9" * 23, ""):
             done = self.run_tool("--random-weights", seed, self.config, "-o", self.out)
             self.expect_failure(done, 2, f"--random-weights: is '{seed}'", "from 0 to 18446744073709551615")
+
+    def test_state_types(self):
+        for state in ("f32", "f16", "int8"):
+            done = self.run_tool(self.folder, "-o", self.out, "--state", state)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+            self.assertIn(f"state {state}", done.stdout)
+        self.out.unlink()
+        self.config.write_text(json.dumps({**CONFIG, "attention": {"system": "linear_transformer"}}))
+        done = self.run_tool(self.folder, "-o", self.out, "--state", "f16")
+        self.expect_failure(done, 1, "--state f16", "layer 0 (linear_transformer)", "23 %", "--force")
+        done = self.run_tool(self.folder, "-o", self.out, "--state", "int8", "--force")
+        self.expect_failure(done, 1, "--state int8", "linear_transformer", "--force is for f16 alone")
+        done = self.run_tool(self.folder, "-o", self.out, "--state", "f16", "--force")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+
+    def test_systems(self):
+        done = self.run_tool("--systems")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertTrue(done.stdout.startswith("| system | family |"), done.stdout)
+        self.assertIn("| `gla` | linear state | yes | token loop |", done.stdout)
 
     def test_precisions_of_later_versions(self):
         for quant in ("f16", "int4"):

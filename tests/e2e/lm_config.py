@@ -7,7 +7,11 @@ DEFAULTS = dict(
 ATTENTION_DEFAULTS = dict(
     rfa=dict(gate="none", normalize_qk=True, norm_eps=1e-3, norm_eps_mode="outside", den_mode="clamp_min", scale=1.0),
     abc_mlp=dict(activation="exp", normalization="renorm", logit_clamp=None, mask_empty=False, control_sharing="layer"),
-    softmax=dict())
+    softmax=dict(), sliding_window=dict(), strided_window=dict(),
+    linear_transformer=dict(den_eps=1e-6, scale=1.0), delta_rule=dict(beta_scale=1.0, scale=1.0), deltanet=dict(beta_scale=1.0),
+    rfa_normfree=dict(feature_map="gaussian", gate="none", normalize_qk=False, den_mode="clamp_min", den_eps=1e-2, scale=1.0),
+    t2r=dict(den_eps=1e-2, scale=1.0), gla=dict(gate_normalizer=16.0), retnet=dict(), linformer=dict(), abc_rd=dict(seed=0),
+    gsa=dict(gate_normalizer=8.0, scale=1.0), luna_causal=dict(), compressive_transformer=dict(), memory_compressed=dict())
 
 
 def complete(config):
@@ -18,7 +22,9 @@ def complete(config):
     c.setdefault("value_head_dim", c["head_dim"])
     attention = c["attention"] if isinstance(c["attention"], list) else [c["attention"]] * c["num_layers"]
     assert len(attention) == c["num_layers"]
-    c["attention"] = [{"scale": c["head_dim"] ** -0.5, **ATTENTION_DEFAULTS[a["system"]], **a} for a in attention]
+    width = {"memory_compressed": c["hidden_size"]}  # whose root divides logits
+    scale = [width.get(a["system"], c["head_dim"]) ** -0.5 for a in attention]
+    c["attention"] = [{"scale": s, **ATTENTION_DEFAULTS[a["system"]], **a} for s, a in zip(scale, attention)]
     for a in c["attention"]:
         if a["system"] == "rfa":
             a.setdefault("den_eps", 1e-3 if a["gate"] == "forget" else 1e-2)
@@ -54,11 +60,26 @@ def tensor_shapes(config):
         for name, rows in ("q_proj", H * d), ("k_proj", Hkv * d), ("v_proj", Hkv * dv):
             linear(layer + "attn." + name, rows, E, c["attention_bias"])
         linear(layer + "attn.o_proj", E, H * dv, c["attention_bias"])
-        if a["system"] == "rfa":
+        if a["system"] in ("rfa", "rfa_normfree"):
             shapes[layer + "attn.random_matrix"] = (Hkv, a["num_features"], d)
             shapes[layer + "attn.sigma"] = (Hkv, d)
             if a["gate"] == "forget":
                 linear(layer + "attn.g_proj", Hkv, E, True)
+        if a["system"] in ("delta_rule", "deltanet"):
+            linear(layer + "attn.b_proj", Hkv, E, False)
+        if a["system"] in ("gla", "gsa"):
+            linear(layer + "attn.g_proj", Hkv * (d if a["system"] == "gla" else a["num_slots"]), E, False)
+        if a["system"] == "linformer":
+            shapes[layer + "attn.linformer_weight"] = (a["num_slots"], a["max_len"])
+        if a["system"] == "t2r":
+            shapes[layer + "attn.feature_weight"] = (Hkv, a["num_features"], d)
+            shapes[layer + "attn.feature_bias"] = (Hkv, a["num_features"])
+        if a["system"] == "luna_causal":
+            linear(layer + "attn.control_proj", Hkv * a["num_slots"], E, False)
+        if a["system"] == "memory_compressed":
+            shapes[layer + "attn.conv_weight"] = (Hkv * d, d, a["compression_factor"])
+            shapes[layer + "attn.conv_bias"] = (Hkv * d,)
+            shapes[layer + "attn.null_k"] = shapes[layer + "attn.null_v"] = (Hkv, d)
         if a["system"] == "abc_mlp":
             owner = "model." if a["control_sharing"] == "model" else layer + "attn."
             linear(owner + "control_proj", Hkv * a["num_slots"], E, False)

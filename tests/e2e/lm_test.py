@@ -208,6 +208,9 @@ class BoundTest(unittest.TestCase):
     def test_softmax_context(self):
         self.check(48, attention={"system": "softmax", "max_context": 48})
 
+    def test_linformer_length(self):
+        self.check(41, attention={"system": "linformer", "num_slots": 6, "max_len": 41}, num_kv_heads=2)
+
     def test_learned_positions(self):
         attention = {"system": "abc_mlp", "num_slots": 4}
         self.check(37, attention=attention, position_embedding="learned", max_positions=40, first_position=3)

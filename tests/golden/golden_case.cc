@@ -1,6 +1,7 @@
 #include "tests/golden/golden_case.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "tools/convert/attention.h"
@@ -21,14 +22,17 @@ using convert::Json;
 constexpr struct {
   const char* golden;
   const char* config;
-} kSystemNames[] = {{"rfa_gate", "rfa"}};
+} kSystemNames[] = {{"rfa_gate", "rfa"}, {"delta_rule_attn_norm", "delta_rule"}};
 
 // The states of an op, and what golden files call them.
 constexpr struct {
   const char* state;
   const char* golden;
-} kStateNames[] = {{"S", "state_S"}, {"z", "state_z"},      {"K", "state_K"},
-                   {"V", "state_V"}, {"mass", "state_lse"}, {"mass", "state_z"}};
+} kStateNames[] = {{"S", "state_S"}, {"z", "state_z"},      {"m", "state_m"},    {"K", "state_K"},
+                   {"V", "state_V"}, {"mass", "state_lse"}, {"mass", "state_z"}, {"mass", "state_count"}};
+
+// What the graph here calls sigma as a factor of the projection: golden files hold the product.
+constexpr char kFoldedSigma[] = "folded sigma";
 
 class File {
  public:
@@ -44,13 +48,18 @@ class File {
 
   bool Has(const std::string& name) const { return parsed_.tensors.count(name) != 0; }
   GoldenTensor Tensor(const std::string& name) const {
-    const auto found = parsed_.tensors.find(name);
-    if (found == parsed_.tensors.end()) Fail(path_, ": has no tensor \"", name, "\"");
-    const convert::StoredTensor& stored = found->second;
+    const convert::StoredTensor& stored = Stored(name);
     if (stored.dtype == convert::StoredType::kI32) Fail(path_, ": tensor \"", name, "\" is I32");
     GoldenTensor tensor{name, stored.shape, std::vector<float>(stored.elements)};
     convert::ReadAsF32(stored, 0, stored.elements, tensor.values.data());
     return tensor;
+  }
+  std::vector<int32_t> Integers(const std::string& name) const {
+    const convert::StoredTensor& stored = Stored(name);
+    if (stored.dtype != convert::StoredType::kI32) Fail(path_, ": tensor \"", name, "\" is not I32");
+    std::vector<int32_t> values(stored.elements);
+    std::memcpy(values.data(), stored.data, values.size() * sizeof(int32_t));
+    return values;
   }
   std::vector<std::string> StateNames() const {
     std::vector<std::string> names;
@@ -62,18 +71,24 @@ class File {
   const std::string& path() const { return path_; }
 
  private:
+  const convert::StoredTensor& Stored(const std::string& name) const {
+    const auto found = parsed_.tensors.find(name);
+    if (found == parsed_.tensors.end()) Fail(path_, ": has no tensor \"", name, "\"");
+    return found->second;
+  }
+
   const std::string path_;
   const convert::MappedFile map_;
   const convert::Safetensors parsed_;
 };
 
-// The op's constants. Golden files hold the effective projection: sigma is in it already.
+// The op's constants.
 class GoldenWeights : public convert::WeightReader {
  public:
   explicit GoldenWeights(const File& file) : file_(file) {}
 
   void Read(const convert::WeightSpec& spec, uint64_t first, uint64_t count, float* out) const override {
-    if (spec.name == "sigma") {
+    if (spec.name == kFoldedSigma) {
       std::fill_n(out, count, 1.0f);
       return;
     }
@@ -108,12 +123,15 @@ format::Heads TakeHeads(Json* attributes, const std::string& where) {
 }
 
 // What config.json would say: without what the layer knows, with what a golden file leaves to the length of its inputs.
-Json ConfigObject(Json attributes, const std::string& system, uint64_t tokens) {
+Json ConfigObject(const File& file, Json attributes, const std::string& system, uint64_t tokens) {
   attributes.erase("causal");
   attributes["system"] = system;
-  if (system == "softmax") {
-    attributes.erase("mask_empty");  // a full cache has no empty rows
-    attributes["max_context"] = tokens;
+  if (system == "softmax") attributes["max_context"] = tokens;
+  // One token may be less than a block.
+  if (system == "memory_compressed") attributes["max_context"] = std::max(tokens, attributes.value("compression_factor", tokens));
+  if (file.Has("global_index")) {
+    const std::vector<int32_t> positions = file.Integers("global_index");
+    attributes["global_positions"] = std::vector<uint32_t>(positions.begin(), positions.end());
   }
   return attributes;
 }
@@ -157,30 +175,66 @@ Tolerance ReadTolerance(const Json& object, const std::string& where) {
   return {fields.Number("abs"), fields.Number("rel")};
 }
 
-// A program whose inputs are the op's inputs.
-std::vector<uint8_t> BuildModel(const File& file, const convert::AttentionOp& op, const format::Heads& heads, GoldenCase* golden) {
-  convert::GraphBuilder builder(convert::Precision::kF32);
-  std::vector<format::Slice> slices;
-  std::vector<std::string> names = {"q", "k", "v"};
-  for (const convert::LogitInput& logit : op.logits) names.push_back(logit.name);
-  for (const std::string& name : names) {
-    GoldenTensor tensor = file.Tensor(name);
-    if (tensor.shape.empty() || tensor.shape[0] != golden->tokens || golden->tokens == 0) {
-      Fail(file.path(), ": tensor \"", name, "\" has shape ", convert::ShapeText(tensor.shape));
+// A program of the op alone. Its inputs are the op's, or the hidden rows that q, k and v are projected from.
+class OpProgram {
+ public:
+  OpProgram(const File& file, GoldenCase* golden) : file_(file), golden_(*golden) {}
+
+  std::vector<uint8_t> Build(convert::AttentionOp op, const format::Heads& heads) {
+    std::vector<format::Slice> inputs = file_.Has("x") ? ProjectedInputs() : std::vector{Input("q"), Input("k"), Input("v")};
+    for (const convert::LogitInput& logit : op.logits) inputs.push_back(Input(logit.name));
+    if (op.drawn) inputs.push_back(IntegerInput(op.drawn->name));
+    for (convert::AttentionTensor& tensor : op.tensors) {
+      for (size_t i = 1; i < tensor.parts.size(); ++i) tensor.parts[i].name = kFoldedSigma;
     }
-    slices.push_back(builder.AddValue(name, static_cast<uint32_t>(tensor.values.size() / golden->tokens)));
-    golden->inputs.push_back(std::move(tensor));
+    const format::Slice o = builder_.AddAttention("attn", "", op, heads, std::move(inputs));
+    convert::Graph& graph = builder_.graph();
+    graph.name = golden_.name;
+    graph.vocab_size = 1;  // there are no tokens, and a reader wants at least one
+    graph.num_inputs = static_cast<uint32_t>(golden_.inputs.size());
+    graph.outputs = {o.value()};
+    convert::MemorySink sink;
+    convert::WriteModel(graph, GoldenWeights(file_), &sink);
+    return sink.bytes();
   }
-  const format::Slice o = builder.AddAttention("attn", "", op, heads, slices);
-  convert::Graph& graph = builder.graph();
-  graph.name = golden->name;
-  graph.vocab_size = 1;  // there are no tokens, and a reader wants at least one
-  graph.num_inputs = static_cast<uint32_t>(slices.size());
-  graph.outputs = {o.value()};
-  convert::MemorySink sink;
-  convert::WriteModel(graph, GoldenWeights(file), &sink);
-  return sink.bytes();
-}
+
+ private:
+  format::Slice AddInput(const std::string& name, const void* values, uint64_t count, format::DType dtype) {
+    if (golden_.tokens == 0 || count == 0 || count % golden_.tokens != 0) {
+      Fail(file_.path(), ": tensor \"", name, "\" has ", count, " elements for ", golden_.tokens, " tokens");
+    }
+    const auto* bytes = static_cast<const uint8_t*>(values);
+    const uint64_t width = count / golden_.tokens;
+    golden_.inputs.push_back({width * sizeof(float), {bytes, bytes + count * sizeof(float)}});
+    return builder_.AddValue(name, static_cast<uint32_t>(width), format::Time::Tokens, dtype);
+  }
+  format::Slice Input(const std::string& name) {
+    const GoldenTensor tensor = file_.Tensor(name);
+    return AddInput(name, tensor.values.data(), tensor.values.size(), format::DType::F32);
+  }
+  format::Slice IntegerInput(const std::string& name) {
+    const std::vector<int32_t> values = file_.Integers(name);
+    return AddInput(name, values.data(), values.size(), format::DType::I32);
+  }
+  std::vector<format::Slice> ProjectedInputs() {
+    const format::Slice x = Input("x");
+    std::vector<format::Slice> slices;
+    for (const char* name : {"q", "k", "v"}) {
+      const std::string weight = std::string(name) + "_weight";
+      const GoldenTensor tensor = file_.Tensor(weight);
+      const convert::WeightSpec spec{weight, {tensor.shape.begin(), tensor.shape.end()}, convert::Init::kLinear};
+      slices.push_back(
+          builder_.AddOp(name, format::OpAttributes::FullyConnected,
+                         [](flatbuffers::FlatBufferBuilder& builder) { return format::CreateFullyConnected(builder).Union(); }, {x},
+                         spec.shape[0], {builder_.AddMatrix(weight, {spec})}));
+    }
+    return slices;
+  }
+
+  const File& file_;
+  GoldenCase& golden_;
+  convert::GraphBuilder builder_{convert::Precision::kF32};
+};
 
 }  // namespace
 
@@ -193,16 +247,14 @@ GoldenCase LoadGoldenCase(const std::string& path) {
     golden.skip = "not causal";
     return golden;
   }
-  if (!convert::IsSupportedSystem(system)) {
-    golden.skip = "system " + system + " is not supported by this version";
-    return golden;
-  }
-  const GoldenTensor q = file.Tensor("q");
-  golden.tokens = q.shape.empty() ? 0 : q.shape[0];
+  const GoldenTensor rows = file.Tensor(file.Has("x") ? "x" : "q");
+  golden.tokens = rows.shape.empty() ? 0 : rows.shape[0];
   Json attributes = file.Object("attributes");
   const std::string where = path + ": attributes";
   const format::Heads heads = TakeHeads(&attributes, where);
-  const convert::AttentionOp op = convert::ParseAttention(ConfigObject(attributes, system, golden.tokens), where, {heads, 0});
+  // The width of the model is in `scale` already; a golden file knows neither biases nor positions.
+  const convert::AttentionContext context{heads, 0, heads.heads() * heads.head_dim(), false, false};
+  const convert::AttentionOp op = convert::ParseAttention(ConfigObject(file, attributes, system, golden.tokens), where, context);
 
   const Json tolerance = file.Object("tolerance");
   golden.output_tolerance = ReadTolerance(tolerance, path + ": tolerance");
@@ -211,7 +263,7 @@ GoldenCase LoadGoldenCase(const std::string& path) {
   for (const Json& chunk : file.Object("chunks")) golden.chunks.push_back(chunk.get<uint64_t>());
   golden.output = file.Tensor("o");
   golden.states = States(file, op);
-  golden.model = BuildModel(file, op, heads, &golden);
+  golden.model = OpProgram(file, &golden).Build(op, heads);
   return golden;
 }
 

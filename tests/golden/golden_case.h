@@ -20,6 +20,12 @@ struct GoldenTensor {
   std::vector<float> values;
 };
 
+// An input of the program, F32 or I32: one row of bytes per token.
+struct GoldenInput {
+  size_t row_bytes;
+  std::vector<uint8_t> rows;
+};
+
 // A state of the op, and the golden tensor that it has to equal after the last token.
 struct GoldenState {
   uint32_t index;
@@ -33,8 +39,8 @@ struct GoldenCase {
   uint64_t tokens = 0;
   std::vector<uint64_t> chunks;
   Tolerance output_tolerance{}, state_tolerance{};
-  std::vector<uint8_t> model;        // a .tarn file with this op alone
-  std::vector<GoldenTensor> inputs;  // of the program, in its order; [tokens, ...]
+  std::vector<uint8_t> model;       // a .tarn file with this op alone
+  std::vector<GoldenInput> inputs;  // of the program, in its order
   GoldenTensor output;
   std::vector<GoldenState> states;
 };

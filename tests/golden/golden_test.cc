@@ -20,6 +20,7 @@
 
 #include "kernels/dense/dense.h"
 #include "kernels/kernels.h"
+#include "runtime/interpreter/packed_weights.h"
 #include "runtime/interpreter/program.h"
 #include "runtime/model/model.h"
 #include "tests/golden/golden_case.h"
@@ -92,9 +93,8 @@ void RunInChunks(const GoldenCase& golden, const Environment& environment, uint6
   for (uint64_t begin = 0; begin < golden.tokens; begin += length) {
     const size_t count = static_cast<size_t>(std::min(length, golden.tokens - begin));
     for (uint32_t i = 0; i < golden.inputs.size(); ++i) {
-      const std::vector<float>& values = golden.inputs[i].values;
-      const size_t columns = values.size() / golden.tokens;
-      std::memcpy(program.input(i), values.data() + begin * columns, count * columns * sizeof(float));
+      const GoldenInput& input = golden.inputs[i];
+      std::memcpy(program.input(i), input.rows.data() + begin * input.row_bytes, count * input.row_bytes);
     }
     Check(program.Run(count, 1, threads));
     const float* got = reinterpret_cast<const float*>(program.output(0));
@@ -110,7 +110,9 @@ void RunInChunks(const GoldenCase& golden, const Environment& environment, uint6
 Errors RunCase(const GoldenCase& golden, const Kernels& kernels) {
   const Allocator allocator = DefaultAllocator();
   const Model model = Take(Model::Open(FileMap(), {golden.model.data(), golden.model.size()}, /*verify_weights=*/true, allocator));
-  const Environment environment{&model, &kernels, &PortableDense(), nullptr, allocator};
+  Environment environment{&model, &kernels, &PortableDense(), nullptr, allocator};
+  const PackedWeights packed = Take(PackedWeights::Create(environment));
+  environment.packed = &packed;
   std::vector<uint64_t> lengths = {1};  // the token loop
   for (const uint64_t chunk : golden.chunks) {
     if (chunk > 1) lengths.push_back(std::min(chunk, golden.tokens));

@@ -17,8 +17,12 @@ CASES = {
     "linear.rfa_gaussian.b": ["o", "state_S", "state_z"],
     "linear.rfa_gate_arccos.a": ["o", "state_S"],
     "slots.abc_mlp_exp_renorm.b": ["o", "state_K", "state_V", "state_lse"],
+    "linear.performer_positive.b": ["o", "state_m"],
     "slots.abc_mlp_relu_frozen.a": ["o", "state_z"],
+    "slots.abc_rd.a": ["o", "state_K"],
+    "slots.clustering_online.b": ["state_V", "state_count"],
     "cache.softmax.l": ["o"],
+    "cache.compressive_transformer.b": ["o"],
 }
 
 

@@ -1,11 +1,13 @@
 // Attention systems: what an attention object of config.json means as one op of the graph.
 //
-// The table of systems is in attention.cc, each system in a file of its own. The golden tests read their attributes through the
-// same table, so that what is tested is what is converted.
+// The table of systems is in attention.cc, their parsers in attention_<system>.cc; linear_state.h, slot_memory.h and
+// cache_attention.h make the op of each family. The golden tests read their attributes through the same table, so that what is
+// tested is what is converted.
 #ifndef TARN_TOOLS_CONVERT_ATTENTION_H_
 #define TARN_TOOLS_CONVERT_ATTENTION_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,9 @@ constexpr uint32_t kMaxFeatures = 1u << 20;
 struct AttentionContext {
   format::Heads heads;
   uint32_t layer;
+  uint32_t hidden_size;
+  bool attention_bias;
+  bool rope;
 };
 
 // A projection of the layer input that the op reads after q, k and v.
@@ -38,6 +43,14 @@ struct LogitInput {
   Init bias_init;
 };
 
+// An I32 input of the op, after the logits, that an op without inputs draws for every token.
+struct DrawnInput {
+  const char* name;  // in golden files, where the values stand: "slot_index"
+  format::OpAttributes type;
+  AttributeWriter attributes;
+  uint32_t width;
+};
+
 // A constant of the op. The names of its parts are those of the checkpoint without the layer's prefix ("random_matrix").
 struct AttentionTensor {
   const char* name;
@@ -46,32 +59,79 @@ struct AttentionTensor {
   Fold fold;
 };
 
+// How an op treats its states from token to token. It decides what they may be stored as: state_type.h.
+enum class StateKind : uint8_t {
+  kSum,       // adds, and forgets nothing
+  kDelta,     // adds and removes, without decay
+  kMean,      // running means: the later the token, the smaller its step
+  kDecaying,  // forgets
+  kOnce,      // written once, in slots
+  kRows,      // written once, as rows of a cache
+};
+
 struct AttentionOp {
   std::string system;
   format::OpAttributes type;
   AttributeWriter attributes;
   std::vector<LogitInput> logits;
+  std::optional<DrawnInput> drawn;
   std::vector<AttentionTensor> tensors;
   std::vector<GraphState> states;
+  StateKind state_kind;
+  uint32_t num_sized_states;  // the first ones: those whose dtype is a choice
 };
 
+enum class AttentionFamily : uint8_t { kLinearState, kSlotMemory, kCache };
+
+// One line of the table, and what people ask about the system.
 struct AttentionSystem {
   const char* name;
-  // nullptr: in CHECKPOINT.md, but not in this version.
+  AttentionFamily family;
   AttentionOp (*parse)(Fields* fields, const AttentionContext& context);
+  const char* chunked_prefill;
+  const char* bound;  // the field that says where a sequence ends; "" where none does
 };
 
 // Reads {"system": NAME, ...}; `where` begins every message.
-// Errors: an unknown or unsupported system, an unknown field, a missing one, a wrong type or value.
+// Errors: an unknown system, an unknown field, a missing one, a wrong type or value, a combination that makes no sense.
 AttentionOp ParseAttention(const Json& object, const std::string& where, const AttentionContext& context);
 
-// Whether ParseAttention knows the system in this version.
-bool IsSupportedSystem(const std::string& name);
+// The table as Markdown, one line per system.
+std::string SystemTable();
+
+// d^-1/2, of q . k in most systems
+float DefaultScale(const format::Heads& heads);
 
 // One function per system.
 AttentionOp ParseRfa(Fields* fields, const AttentionContext& context);
+AttentionOp ParseRfaNormfree(Fields* fields, const AttentionContext& context);
+AttentionOp ParseLinearTransformer(Fields* fields, const AttentionContext& context);
+AttentionOp ParsePerformerTrig(Fields* fields, const AttentionContext& context);
+AttentionOp ParsePerformerPositive(Fields* fields, const AttentionContext& context);
+AttentionOp ParsePerformerRelu(Fields* fields, const AttentionContext& context);
+AttentionOp ParseDpfp(Fields* fields, const AttentionContext& context);
+AttentionOp ParseDeltaRule(Fields* fields, const AttentionContext& context);
+AttentionOp ParseDeltaNet(Fields* fields, const AttentionContext& context);
+AttentionOp ParseT2r(Fields* fields, const AttentionContext& context);
+AttentionOp ParseGla(Fields* fields, const AttentionContext& context);
+AttentionOp ParseRetNet(Fields* fields, const AttentionContext& context);
+
 AttentionOp ParseAbcMlp(Fields* fields, const AttentionContext& context);
+AttentionOp ParseLinformer(Fields* fields, const AttentionContext& context);
+AttentionOp ParseCompressiveMean(Fields* fields, const AttentionContext& context);
+AttentionOp ParseAbcRd(Fields* fields, const AttentionContext& context);
+AttentionOp ParseL2gGlobal(Fields* fields, const AttentionContext& context);
+AttentionOp ParseGsa(Fields* fields, const AttentionContext& context);
+AttentionOp ParseLunaCausal(Fields* fields, const AttentionContext& context);
+AttentionOp ParseClusteringOnline(Fields* fields, const AttentionContext& context);
+
 AttentionOp ParseSoftmax(Fields* fields, const AttentionContext& context);
+AttentionOp ParseSlidingWindow(Fields* fields, const AttentionContext& context);
+AttentionOp ParseDilatedWindow(Fields* fields, const AttentionContext& context);
+AttentionOp ParseStridedWindow(Fields* fields, const AttentionContext& context);
+AttentionOp ParseL2gWindow(Fields* fields, const AttentionContext& context);
+AttentionOp ParseCompressiveTransformer(Fields* fields, const AttentionContext& context);
+AttentionOp ParseMemoryCompressed(Fields* fields, const AttentionContext& context);
 
 }  // namespace tarn::convert
 

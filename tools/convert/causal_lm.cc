@@ -131,6 +131,7 @@ class CausalLm {
                                      {{tensor, logit.width, logit.bias, logit.weight_init, logit.bias_init}}, x));
       }
     }
+    if (op.drawn) inputs.push_back(b_.AddDrawn(name, *op.drawn));
     const Slice o = b_.AddAttention(name, prefix, op, c_.heads, std::move(inputs));
     return Dense(name + ".o_proj", c_.hidden_size, c_.attention_bias, o);
   }

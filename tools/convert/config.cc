@@ -94,7 +94,8 @@ std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config) 
   }
   std::vector<AttentionOp> layers;
   for (uint32_t i = 0; i < config.num_layers; ++i) {
-    const AttentionContext context{config.heads, i};
+    const AttentionContext context{config.heads, i, config.hidden_size, config.attention_bias,
+                                   config.position_embedding == PositionEmbedding::kRope};
     layers.push_back(attention->is_array() ? ParseAttention((*attention)[i], where + "[" + std::to_string(i) + "]", context)
                                            : ParseAttention(*attention, where, context));
   }

@@ -38,6 +38,7 @@ struct GraphValue {
 struct GraphState {
   std::string name;
   std::vector<uint32_t> shape;
+  format::DType dtype = format::DType::F32;
 };
 
 // Creates the attribute table of an op in a FlatBuffer.

@@ -28,7 +28,7 @@ auto Tensors(FlatBufferBuilder* builder, const Graph& graph, const std::vector<u
 
 auto States(FlatBufferBuilder* builder, const Graph& graph) {
   return Tables(builder, graph.states, [&](const GraphState& state) {
-    return format::CreateStateDirect(*builder, state.name.c_str(), format::DType::F32, &state.shape);
+    return format::CreateStateDirect(*builder, state.name.c_str(), state.dtype, &state.shape);
   });
 }
 

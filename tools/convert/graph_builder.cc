@@ -106,6 +106,12 @@ format::Slice GraphBuilder::AddDense(const std::string& name, const std::string&
       std::move(tensors));
 }
 
+format::Slice GraphBuilder::AddDrawn(const std::string& name, const DrawnInput& drawn) {
+  const format::Slice output = AddValue(name + ".slots", drawn.width, format::Time::Tokens, format::DType::I32);
+  AddOp({name + ".slots", drawn.type, drawn.attributes, {}, {output.value()}, {}, {}});
+  return output;
+}
+
 format::Slice GraphBuilder::AddAttention(const std::string& name, const std::string& prefix, const AttentionOp& op,
                                          const format::Heads& heads, std::vector<format::Slice> inputs) {
   std::vector<uint32_t> tensors, states;
@@ -116,7 +122,7 @@ format::Slice GraphBuilder::AddAttention(const std::string& name, const std::str
   }
   for (const GraphState& state : op.states) {
     states.push_back(static_cast<uint32_t>(graph_.states.size()));
-    graph_.states.push_back({name + "." + state.name, state.shape});
+    graph_.states.push_back({name + "." + state.name, state.shape, state.dtype});
   }
   const format::Slice output = AddValue(name, heads.heads() * heads.value_dim());
   AddOp({name, op.type, op.attributes, std::move(inputs), {output.value()}, std::move(tensors), std::move(states)});

@@ -56,7 +56,10 @@ class GraphBuilder {
   // y = x W^T + b with the rows of several projections. `tensor` is the name of the result in the file, without ".weight".
   format::Slice AddDense(const std::string& name, const std::string& tensor, const std::vector<DenseRows>& parts, format::Slice x);
 
-  // `inputs`: q, k, v and the op's logits. `prefix` ("model.layers.0.attn.") stands before its tensors in checkpoint and file.
+  // The op that draws an input of the attention op `name`.
+  format::Slice AddDrawn(const std::string& name, const DrawnInput& drawn);
+  // `inputs`: q, k, v, the op's logits and what is drawn. `prefix` ("model.layers.0.attn.") stands before its tensors in checkpoint
+  // and file.
   format::Slice AddAttention(const std::string& name, const std::string& prefix, const AttentionOp& op, const format::Heads& heads,
                              std::vector<format::Slice> inputs);
 

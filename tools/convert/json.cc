@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 #include <utility>
-#include <vector>
 
 namespace tarn::convert {
 namespace {
@@ -79,6 +78,12 @@ float Fields::Number(const char* key, std::optional<float> fallback) {
   return static_cast<float>(number);
 }
 
+float Fields::PositiveNumber(const char* key, std::optional<float> fallback) {
+  const float number = Number(key, fallback);
+  if (number <= 0) FailAt(key, ValueText(*Find(key)) + " must be above 0");
+  return number;
+}
+
 bool Fields::Bool(const char* key, std::optional<bool> fallback) {
   if (fallback && Find(key) == nullptr) return *fallback;
   const Json& value = Require(key);
@@ -91,6 +96,31 @@ std::string Fields::Text(const char* key, std::optional<std::string> fallback) {
   const Json& value = Require(key);
   if (!value.is_string()) FailAt(key, ValueText(value) + " is not a string");
   return value.get<std::string>();
+}
+
+std::vector<uint32_t> Fields::Ascending(const char* key, uint32_t max, size_t max_count) {
+  const Json& list = Require(key);
+  if (!list.is_array() || list.empty() || list.size() > max_count) {
+    FailAt(key, ValueText(list) + " is not a list of 1 .. " + std::to_string(max_count) + " integers");
+  }
+  std::vector<uint32_t> numbers;
+  for (const Json& item : list) {
+    if (!item.is_number_unsigned() || item.get<uint64_t>() > max) {
+      FailAt(key, ValueText(item) + " is not an integer within 0 .. " + std::to_string(max));
+    }
+    const auto number = item.get<uint32_t>();
+    if (!numbers.empty() && number <= numbers.back()) {
+      FailAt(key, std::to_string(number) + " stands after " + std::to_string(numbers.back()) + ": not ascending");
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+void Fields::Fix(const char* key, const Json& value) {
+  const Json* given = Find(key);
+  if (given != nullptr && *given != value)
+    FailAt(key, ValueText(*given) + " is not " + ValueText(value) + ", the only value that it has in this system");
 }
 
 void Fields::Finish() const {

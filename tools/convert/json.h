@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tools/convert/error.h"
 
@@ -45,6 +46,7 @@ class Fields {
   uint32_t Size(const char* key, std::optional<uint32_t> fallback = std::nullopt, uint32_t max = kMaxSize);
   // finite as f32
   float Number(const char* key, std::optional<float> fallback = std::nullopt);
+  float PositiveNumber(const char* key, std::optional<float> fallback = std::nullopt);
   bool Bool(const char* key, std::optional<bool> fallback = std::nullopt);
   std::string Text(const char* key, std::optional<std::string> fallback = std::nullopt);
 
@@ -60,6 +62,11 @@ class Fields {
     }
     FailAt(key, ValueText(*value) + " is not one of " + names);
   }
+
+  // A list of integers, each within 0 .. max and above the one before it; at least one, at most `max_count`.
+  std::vector<uint32_t> Ascending(const char* key, uint32_t max, size_t max_count);
+  // A field without a choice: `value`, if it stands there at all.
+  void Fix(const char* key, const Json& value);
 
   void Finish() const;
   [[noreturn]] void FailAt(const std::string& key, const std::string& message) const;

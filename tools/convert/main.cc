@@ -22,6 +22,7 @@
 #include "tools/convert/mapped_file.h"
 #include "tools/convert/model_writer.h"
 #include "tools/convert/random_weights.h"
+#include "tools/convert/state_type.h"
 
 namespace tarn::convert {
 namespace {
@@ -34,10 +35,15 @@ constexpr char kExamples[] = R"(Examples:
       DIR holds config.json and model.safetensors, or shards with model.safetensors.index.json.
   tarn-convert --random-weights 1 config.json -o random.tarn --quant f32
       A model of that shape with weights drawn from seed 1: the same on every machine.
+  tarn-convert checkpoints/shakespeare -o shakespeare.tarn --state f16
+      States in half the memory, where that has been measured to do no harm.
+  tarn-convert --systems
+      The attention systems that a config.json may name.
 )";
 
 struct Options {
-  std::string input, output, quant = "int8", name;
+  std::string input, output, quant = "int8", name, state = "f32";
+  bool force = false;
   std::optional<uint64_t> seed;
 };
 
@@ -45,6 +51,11 @@ Precision ParsePrecision(const std::string& quant) {
   if (quant == "f32") return Precision::kF32;
   if (quant == "int8") return Precision::kInt8;
   Fail("--quant ", quant, ": not supported by this version (f32 and int8 are)");
+}
+
+format::DType ParseStateType(const std::string& state) {
+  if (state == "f32") return format::DType::F32;
+  return state == "f16" ? format::DType::F16 : format::DType::I8;
 }
 
 // The last part of the path, without .json: what a model is called if nobody says.
@@ -98,7 +109,8 @@ void Convert(const Options& options) {
     where = inputs[0];
   }
 
-  const ModelConfig config = ParseConfig(text, where);
+  ModelConfig config = ParseConfig(text, where);
+  SetStateType(ParseStateType(options.state), options.force, &config.attention);
   GraphBuilder builder(precision);
   BuildCausalLm(config, &builder);
   builder.graph().name = options.name.empty() ? DefaultName(options.input) : options.name;
@@ -120,9 +132,10 @@ void Convert(const Options& options) {
     });
     file.Commit();
   }
-  std::printf("%s: %s (weights %s, graph %s), %.2f M parameters, %s, %s\n", output.c_str(), BytesText(sizes.file_bytes).c_str(),
-              BytesText(sizes.weight_bytes).c_str(), BytesText(sizes.graph_bytes).c_str(), static_cast<double>(parameters) * 1e-6,
-              options.quant.c_str(), SystemsText(config.attention).c_str());
+  std::printf("%s: %s (weights %s, graph %s), %.2f M parameters, %s, state %s, %s\n", output.c_str(),
+              BytesText(sizes.file_bytes).c_str(), BytesText(sizes.weight_bytes).c_str(), BytesText(sizes.graph_bytes).c_str(),
+              static_cast<double>(parameters) * 1e-6, options.quant.c_str(), options.state.c_str(),
+              SystemsText(config.attention).c_str());
 }
 
 int Main(int argc, char** argv) {
@@ -135,11 +148,20 @@ int Main(int argc, char** argv) {
       ->check(CLI::IsMember({"f32", "f16", "int8", "int4"}))
       ->capture_default_str();
   app.add_option("--name", options.name, "name of the model (default: that of the input)");
+  app.add_option("--state", options.state, "precision of the states")
+      ->check(CLI::IsMember({"f32", "f16", "int8"}))
+      ->capture_default_str();
+  app.add_flag("--force", options.force, "with --state f16: also where it loses more than rounding");
+  app.add_flag_callback(
+      "--systems", [] { throw CLI::CallForVersion(SystemTable(), 0); }, "list the attention systems, as Markdown, and exit");
   tools::AddInteger<uint64_t>(&app, "--random-weights", &options.seed, "seed of random weights, instead of a checkpoint");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);
+    return 0;
+  } catch (const CLI::CallForVersion& systems) {
+    std::fputs(systems.what(), stdout);
     return 0;
   } catch (const CLI::ParseError& error) {
     std::fprintf(stderr, "tarn-convert: error: %s (see tarn-convert --help)\n", tools::Printable(error.what()).c_str());

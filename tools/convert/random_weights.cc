@@ -77,6 +77,9 @@ void RandomWeights::Read(const WeightSpec& spec, uint64_t first, uint64_t count,
     case Init::kLinear:
       FillNormal(key, 1 / std::sqrt(fan_in), first, count, out);
       break;
+    case Init::kConv:
+      FillNormal(key, 1 / std::sqrt(static_cast<double>(ElementCount(spec.shape) / spec.shape[0])), first, count, out);
+      break;
     case Init::kControl:
       FillNormal(key, 2 / std::sqrt(fan_in), first, count, out);
       break;

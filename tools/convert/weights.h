@@ -8,9 +8,10 @@
 
 namespace tarn::convert {
 
-// What --random-weights puts there. `fan_in` is the last dimension.
+// What --random-weights puts there. `fan_in` is the last dimension, of a convolution all but the first.
 enum class Init : uint8_t {
-  kLinear,    // N(0, 1 / fan_in): dense layers and embeddings
+  kLinear,    // N(0, 1 / fan_in): dense layers, embeddings, learned rows
+  kConv,      // N(0, 1 / fan_in)
   kControl,   // N(0, 4 / fan_in): control projections
   kNormal,    // N(0, 1): random matrices
   kZero,      // biases

@@ -1,0 +1,106 @@
+// Attention objects that are refused, each with the field and the value that are to blame.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/convert/convert_testing.h"
+#include "tools/convert/attention.h"
+
+namespace tarn::convert {
+namespace {
+
+// 4 query heads on 2 kv heads, d 4, dv 3, in a model of width 20; and a kv head per query head with values as wide as keys.
+const AttentionContext kContext = {format::Heads(4, 2, 4, 3), /*layer=*/0, /*hidden_size=*/20, false, false};
+const AttentionContext kEqualHeads = {format::Heads(4, 4, 4, 4), /*layer=*/0, /*hidden_size=*/20, false, false};
+
+void Parse(const std::string& text, const AttentionContext& context = kContext) {
+  ParseAttention(Json::parse(text), "config.json: attention", context);
+}
+
+TEST(AttentionRefusals, NameFieldAndValue) {
+  const struct {
+    const char* text;
+    std::vector<std::string> parts;
+    const AttentionContext& context = kContext;
+  } cases[] = {
+      {R"({"system": "mamba"})", {"attention: system", "\"mamba\" is unknown"}},
+      {R"({"system": "rfa_normfree", "num_features": 3, "normalize_qk": true})", {"normalize_qk", "true is not false"}},
+      {R"({"system": "rfa_normfree", "num_features": 3, "key_norm_weight": false})", {"key_norm_weight", "false is not true"}},
+      {R"({"system": "rfa_normfree", "num_features": 3, "gate": "forget"})", {"gate", "\"forget\" is not \"none\""}},
+      {R"({"system": "linear_transformer", "feature_map": "relu"})", {"feature_map", "\"relu\" is not \"elu_plus_one\""}},
+      {R"({"system": "linear_transformer", "num_features": 5})", {"num_features", "5 is not 4"}},
+      {R"({"system": "linear_transformer", "den_mode": "clamp_min", "den_eps": 0})", {"den_eps", "above 0"}},
+      {R"({"system": "performer_trig", "num_features": 3, "input_scale": 0})", {"input_scale", "0 must be above 0"}},
+      {R"({"system": "performer_positive", "num_features": 3, "feature_eps": 1e-4})", {"feature_eps", "0.0001 is not 0"}},
+      {R"({"system": "performer_relu", "ratio": -1})", {"ratio", "-1 must be above 0"}},
+      {R"({"system": "performer_relu", "feature_eps": -1})", {"feature_eps", "negative"}},
+      {R"({"system": "performer_relu", "projection": true})", {"\"num_features\" is missing"}},
+      {R"({"system": "dpfp", "nu": 8})", {"nu", "8 is not below 2 head_dim = 8"}},
+      {R"({"system": "dpfp", "nu": 65})", {"nu", "65 is outside 1 .. 64"}},
+      {R"({"system": "dpfp", "nu": 1, "dpfp_variant": "own"})", {"dpfp_variant", "\"own\""}},
+      {R"({"system": "delta_rule", "nu": 1, "feature_norm": "none"})", {"feature_norm", "\"none\" is not \"sum\""}},
+      {R"({"system": "delta_rule", "nu": 1, "dpfp_variant": "fla"})", {"dpfp_variant", "\"fla\" is not \"paper\""}},
+      {R"({"system": "delta_rule", "nu": 1, "feature_map": "relu"})", {"feature_map", "\"relu\" is not one of dpfp, elu_plus_one"}},
+      {R"({"system": "delta_rule", "nu": 1, "sum_norm_eps": -1})", {"sum_norm_eps", "negative"}},
+      {R"({"system": "delta_rule", "nu": 1, "den_eps": 0.5})", {"den_eps", "0.5 is not 0"}},
+      {R"({"system": "delta_rule", "nu": 1, "attention_normalized": true, "den_eps": -1})", {"den_eps", "negative"}},
+      {R"({"system": "deltanet", "beta_scale": 2.5})", {"beta_scale", "2.5 is above 2"}},
+      {R"({"system": "deltanet", "beta_scale": 0})", {"beta_scale", "0 must be above 0"}},
+      {R"({"system": "deltanet", "den_mode": "add"})", {"den_mode", "\"add\" is not \"none\""}},
+      {R"({"system": "t2r", "num_features": 3, "q_input_scale": -1})", {"q_input_scale", "-1 must be above 0"}},
+      {R"({"system": "gla", "gate_normalizer": 0})", {"gate_normalizer", "0 must be above 0"}},
+      {R"({"system": "gla", "gate_clamp_min": 0.1})", {"gate_clamp_min", "0.1 is above 0"}},
+      {R"({"system": "gla", "gate_clamp_min": "low"})", {"gate_clamp_min", "\"low\" is not a number"}},
+      {R"({"system": "retnet"})", {"system", "\"retnet\"", "num_kv_heads = 2", "num_heads = 4"}},
+      {R"({"system": "retnet", "decay": [0.5, 0.5, 0.5]})", {"decay", "list of num_heads = 4"}, kEqualHeads},
+      {R"({"system": "retnet", "decay": [0.5, 0.5, 0.5, 1.5]})", {"decay", "1.5 is not above 0 and at most 1"}, kEqualHeads},
+      {R"({"system": "retnet", "decay": [0.5, 0.5, 0, 1]})", {"decay", "0 is not above 0"}, kEqualHeads},
+      {R"({"system": "retnet", "decay": [0.5, 0.5, "x", 1]})", {"decay", "\"x\" is not a number"}, kEqualHeads},
+      {R"({"system": "linformer", "num_slots": 10, "max_len": 9})", {"num_slots", "10 slots", "max_len = 9"}},
+      {R"({"system": "linformer", "num_slots": 5, "max_len": 9, "mask_empty": true})", {"mask_empty", "true is not false"}},
+      {R"({"system": "compressive_mean", "num_slots": 10, "max_len": 9})", {"num_slots", "10 slots", "max_len = 9"}},
+      {R"({"system": "abc_rd", "num_slots": 5, "seed": -1})", {"seed", "-1 is outside"}},
+      {R"({"system": "l2g_global", "global_positions": []})", {"global_positions", "[] is not a list"}},
+      {R"({"system": "l2g_global", "global_positions": 4})", {"global_positions", "4 is not a list"}},
+      {R"({"system": "l2g_global", "global_positions": [4, 4]})", {"global_positions", "4 stands after 4: not ascending"}},
+      {R"({"system": "l2g_global", "global_positions": [4, 3]})", {"global_positions", "3 stands after 4: not ascending"}},
+      {R"({"system": "l2g_global", "global_positions": [-1]})", {"global_positions", "-1 is not an integer"}},
+      {R"({"system": "l2g_global", "global_positions": [4294967296]})", {"global_positions", "4294967296 is not"}},
+      {R"({"system": "gsa", "num_slots": 5, "gate_normalizer": -8})", {"gate_normalizer", "-8 must be above 0"}},
+      {R"({"system": "luna_causal", "num_slots": 5, "activation": "exp"})", {"activation", "\"exp\" is not \"softplus2\""}},
+      {R"({"system": "clustering_online", "num_slots": 5, "init": "random"})", {"init", "\"random\" is not \"first_n\""}},
+      {R"({"system": "sliding_window", "window": 0})", {"window", "0 is outside 1 .."}},
+      {R"({"system": "dilated_window", "window": 10000, "dilation": 10000})", {"dilation", "10000 times window = 10000"}},
+      {R"({"system": "strided_window", "window": 6, "stride": 0, "num_strided": 3})", {"stride", "0 is outside"}},
+      {R"({"system": "strided_window", "window": 6, "stride": 4, "num_strided": 3, "mask_empty": false})", {"mask_empty", "false"}},
+      {R"({"system": "l2g_window", "window": 6, "global_positions": [9, 3]})", {"global_positions", "not ascending"}},
+      {R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 11})",
+       {"system", "\"memory_compressed\"", "value_head_dim = 3", "head_dim = 4"}},
+      {R"({"system": "memory_compressed", "compression_factor": 1, "max_context": 11})", {"compression_factor", "1"}, kEqualHeads},
+      {R"({"system": "memory_compressed", "compression_factor": 12, "max_context": 11})",
+       {"compression_factor", "12 is above max_context = 11"},
+       kEqualHeads},
+  };
+  for (const auto& c : cases) EXPECT_TRUE(FailsWith([&] { Parse(c.text, c.context); }, c.parts)) << c.text;
+}
+
+TEST(AttentionRefusals, CompressiveTransformerKeepsProjectedRows) {
+  const auto parse = [](uint32_t segment, uint32_t memory, bool bias, bool rope) {
+    const Json object = {{"system", "compressive_transformer"},
+                         {"segment_len", segment},
+                         {"mem_len", memory},
+                         {"cmem_len", 2},
+                         {"compression_ratio", 3}};
+    const AttentionContext context = {kContext.heads, 0, 20, bias, rope};
+    Parse(object.dump(), context);
+  };
+  EXPECT_NO_THROW(parse(6, 9, true, false));
+  EXPECT_NO_THROW(parse(5, 7, false, false));
+  EXPECT_TRUE(FailsWith([&] { parse(6, 9, false, true); }, {"\"compressive_transformer\"", "position_embedding = \"rope\""}));
+  EXPECT_TRUE(FailsWith([&] { parse(5, 9, true, false); }, {"compression_ratio: 3", "attention_bias", "segment_len = 5"}));
+  EXPECT_TRUE(FailsWith([&] { parse(6, 7, true, false); }, {"compression_ratio: 3", "attention_bias", "mem_len = 7"}));
+}
+
+}  // namespace
+}  // namespace tarn::convert

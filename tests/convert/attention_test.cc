@@ -1,0 +1,318 @@
+#include "tools/convert/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/convert/convert_testing.h"
+
+namespace tarn::convert {
+namespace {
+
+// A layer of 4 query heads on 2 kv heads, d 4, dv 3, in a model of width 20.
+const AttentionContext kContext = {format::Heads(4, 2, 4, 3), /*layer=*/1, /*hidden_size=*/20, false, false};
+// A kv head per query head, and values as wide as keys.
+const AttentionContext kEqualHeads = {format::Heads(4, 4, 4, 4), /*layer=*/1, /*hidden_size=*/20, false, false};
+
+AttentionOp Parse(const std::string& text, const AttentionContext& context = kContext) {
+  return ParseAttention(Json::parse(text), "config.json: attention", context);
+}
+
+// The attributes of an op as a reader of the file sees them.
+template <typename Table>
+class Written {
+ public:
+  explicit Written(const AttentionOp& op) {
+    builder_.Finish(flatbuffers::Offset<Table>(op.attributes(builder_).o));
+    table_ = flatbuffers::GetRoot<Table>(builder_.GetBufferPointer());
+  }
+  const Table* operator->() const { return table_; }
+
+ private:
+  flatbuffers::FlatBufferBuilder builder_;
+  const Table* table_;
+};
+using LinearTable = Written<format::LinearState>;
+using SlotTable = Written<format::SlotMemory>;
+using CacheTable = Written<format::CacheAttention>;
+
+std::string ShapeOf(const std::vector<uint32_t>& shape) {
+  std::string text;
+  for (const uint32_t dimension : shape) text += (text.empty() ? "[" : ",") + std::to_string(dimension);
+  return text + "]";
+}
+
+// "g_proj[2]+bias projection[2,4,3] -> S[2,6,3] z[2,6]": projections of the layer input, tensors, states.
+std::string Shapes(const AttentionOp& op) {
+  std::string text;
+  for (const LogitInput& logit : op.logits) {
+    text += std::string(logit.projection) + "[" + std::to_string(logit.width) + "]" + (logit.bias ? "+bias" : "") +
+            (logit.with_qkv ? "" : " alone") + " ";
+  }
+  if (op.drawn) text += std::string(op.drawn->name) + "[" + std::to_string(op.drawn->width) + "] ";
+  for (const AttentionTensor& tensor : op.tensors) text += tensor.name + ShapeOf(tensor.shape) + " ";
+  text += "->";
+  for (const GraphState& state : op.states) text += " " + state.name + ShapeOf(state.shape);
+  return text;
+}
+
+TEST(Attention, EverySystemWithWhatItRequires) {
+  const struct {
+    const char* text;
+    const char* shapes;
+    const AttentionContext& context = kContext;
+  } cases[] = {
+      {R"({"system": "rfa", "feature_map": "gaussian", "num_features": 3})", "projection[2,4,3] -> S[2,6,3] z[2,6]"},
+      {R"({"system": "rfa", "feature_map": "arccos", "num_features": 3, "gate": "forget"})",
+       "g_proj[2]+bias projection[2,4,3] -> S[2,3,3] z[2,3]"},
+      {R"({"system": "rfa_normfree", "num_features": 3})", "projection[2,4,3] sigma[2,4] -> S[2,6,3] z[2,6] m[2]"},
+      {R"({"system": "linear_transformer"})", "-> S[2,4,3] z[2,4]"},
+      {R"({"system": "performer_trig", "num_features": 3})", "projection[2,4,3] -> S[2,6,3] z[2,6] m[2]"},
+      {R"({"system": "performer_positive", "num_features": 3})", "projection[2,4,3] -> S[2,3,3] z[2,3] m[2]"},
+      {R"({"system": "performer_relu"})", "-> S[2,4,3] z[2,4]"},
+      {R"({"system": "performer_relu", "projection": true, "num_features": 5})", "projection[2,4,5] -> S[2,5,3] z[2,5]"},
+      {R"({"system": "dpfp", "nu": 2})", "-> S[2,16,3] z[2,16]"},
+      {R"({"system": "dpfp", "nu": 2, "den_mode": "none"})", "-> S[2,16,3]"},
+      {R"({"system": "delta_rule", "nu": 2})", "b_proj[2] -> S[2,16,3]"},
+      {R"({"system": "delta_rule", "feature_map": "elu_plus_one"})", "b_proj[2] -> S[2,4,3]"},
+      {R"({"system": "delta_rule", "nu": 1, "attention_normalized": true})", "b_proj[2] -> S[2,8,3] z[2,8]"},
+      {R"({"system": "deltanet"})", "b_proj[2] -> S[2,4,3]"},
+      {R"({"system": "t2r", "num_features": 3})", "projection[2,4,3] feature_bias[2,3] -> S[2,3,3] z[2,3]"},
+      {R"({"system": "gla"})", "g_proj[8] alone -> S[2,4,3]"},
+      {R"({"system": "retnet"})", "decay[4] -> S[4,4,4]", kEqualHeads},
+      {R"({"system": "abc_mlp", "num_slots": 5})", "control_proj[10] alone -> K[2,4,5] V[2,5,3] mass[2,5]"},
+      {R"({"system": "linformer", "num_slots": 5, "max_len": 9})", "schedule[9,5] -> K[2,4,5] V[2,5,3]"},
+      {R"({"system": "compressive_mean", "num_slots": 5, "max_len": 9})", "-> K[2,4,5] V[2,5,3] mass[2,5]"},
+      {R"({"system": "abc_rd", "num_slots": 5})", "slot_index[2] -> K[2,4,5] V[2,5,3]"},
+      {R"({"system": "abc_rd", "num_slots": 5, "mask_empty": true})", "slot_index[2] -> K[2,4,5] V[2,5,3] mass[2,5]"},
+      {R"({"system": "l2g_global", "global_positions": [0, 7]})", "-> K[2,4,2] V[2,2,3]"},
+      {R"({"system": "gsa", "num_slots": 5})", "g_proj[10] alone -> K[2,4,5] V[2,5,3]"},
+      {R"({"system": "luna_causal", "num_slots": 5})", "control_proj[10] alone -> K[2,4,5] V[2,5,3]"},
+      {R"({"system": "clustering_online", "num_slots": 5})", "-> K[2,4,5] V[2,5,3] mass[2,5]"},
+      {R"({"system": "softmax", "max_context": 9})", "-> K[2,9,4] V[2,9,3]"},
+      {R"({"system": "sliding_window", "window": 6})", "-> K[2,6,4] V[2,6,3]"},
+      {R"({"system": "dilated_window", "window": 6, "dilation": 2})", "-> K[2,12,4] V[2,12,3]"},
+      {R"({"system": "strided_window", "window": 6, "stride": 4, "num_strided": 3})",
+       "-> K[2,6,4] V[2,6,3] strided_K[2,3,4] strided_V[2,3,3]"},
+      {R"({"system": "l2g_window", "window": 6, "global_positions": [3, 4]})",
+       "-> K[2,6,4] V[2,6,3] global_K[2,2,4] global_V[2,2,3]"},
+      {R"({"system": "compressive_transformer", "segment_len": 6, "mem_len": 9, "cmem_len": 4, "compression_ratio": 3})",
+       "-> K[2,6,4] V[2,6,3] memory_K[2,9,4] memory_V[2,9,3] compressed_K[2,4,4] compressed_V[2,4,3]"},
+      {R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 11})",
+       "conv_weight[4,4,12] conv_bias[4,4] null_k[4,4] null_v[4,4] -> K[4,3,4] V[4,3,4] waiting_K[4,2,4] waiting_V[4,2,4]",
+       kEqualHeads},
+      {R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 11, "null_kv": false})",
+       "conv_weight[4,4,12] conv_bias[4,4] -> K[4,3,4] V[4,3,4] waiting_K[4,2,4] waiting_V[4,2,4]", kEqualHeads},
+  };
+  for (const auto& c : cases) {
+    const Json object = Json::parse(c.text);
+    EXPECT_EQ(Shapes(Parse(c.text, c.context)), c.shapes) << c.text;
+    Json more = object;
+    more["num_sloths"] = 1;
+    EXPECT_TRUE(FailsWith([&] { Parse(more.dump(), c.context); }, {"config.json: attention: unknown field \"num_sloths\""}))
+        << c.text;
+  }
+}
+
+TEST(Attention, RequiredFields) {
+  const char* const cases[] = {
+      R"({"system": "rfa_normfree", "num_features": 3})",
+      R"({"system": "performer_trig", "num_features": 3})",
+      R"({"system": "performer_positive", "num_features": 3})",
+      R"({"system": "dpfp", "nu": 2})",
+      R"({"system": "delta_rule", "nu": 2})",
+      R"({"system": "t2r", "num_features": 3})",
+      R"({"system": "linformer", "num_slots": 5, "max_len": 9})",
+      R"({"system": "compressive_mean", "num_slots": 5, "max_len": 9})",
+      R"({"system": "abc_rd", "num_slots": 5})",
+      R"({"system": "l2g_global", "global_positions": [0]})",
+      R"({"system": "gsa", "num_slots": 5})",
+      R"({"system": "luna_causal", "num_slots": 5})",
+      R"({"system": "clustering_online", "num_slots": 5})",
+      R"({"system": "sliding_window", "window": 6})",
+      R"({"system": "dilated_window", "window": 6, "dilation": 2})",
+      R"({"system": "strided_window", "window": 6, "stride": 4, "num_strided": 3})",
+      R"({"system": "l2g_window", "window": 6, "global_positions": [3]})",
+      R"({"system": "compressive_transformer", "segment_len": 6, "mem_len": 9, "cmem_len": 4, "compression_ratio": 3})",
+      R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 11})",
+  };
+  for (const char* text : cases) {
+    const Json whole = Json::parse(text);
+    for (const auto& field : whole.items()) {
+      Json object = whole;
+      object.erase(field.key());
+      EXPECT_TRUE(FailsWith([&] { Parse(object.dump(), kEqualHeads); }, {"\"" + field.key() + "\" is missing"})) << text;
+    }
+  }
+}
+
+TEST(Attention, LinearDefaults) {
+  const auto parse = [](const char* text) { return LinearTable(Parse(text)); };
+  const auto is = [](const LinearTable& table, format::DenMode mode, float eps, float scale) {
+    return table->den_mode() == mode && table->den_eps() == eps && table->scale() == scale;
+  };
+  using format::DenMode;
+  const LinearTable normfree = parse(R"({"system": "rfa_normfree", "num_features": 3})");
+  EXPECT_TRUE(is(normfree, DenMode::ClampMin, 1e-2f, 1));
+  EXPECT_TRUE(normfree->key_norm_weight() && normfree->key_norm_sigma());
+  EXPECT_EQ(normfree->qk_norm(), format::VectorNorm::None);
+  EXPECT_TRUE(is(parse(R"({"system": "linear_transformer"})"), DenMode::Add, 1e-6f, 1));
+  const LinearTable trig = parse(R"({"system": "performer_trig", "num_features": 3})");
+  EXPECT_TRUE(is(trig, DenMode::ClampMin, 1e-2f, 1));
+  EXPECT_EQ(trig->input_scale(), std::sqrt(0.5f));
+  EXPECT_TRUE(trig->key_norm_weight() && !trig->key_norm_sigma());
+  const LinearTable positive = parse(R"({"system": "performer_positive", "num_features": 3})");
+  EXPECT_TRUE(is(positive, DenMode::Add, 1e-6f, 1));
+  EXPECT_EQ(positive->input_scale(), std::sqrt(0.5f));
+  EXPECT_FALSE(positive->key_norm_weight());
+  const LinearTable relu = parse(R"({"system": "performer_relu"})");
+  EXPECT_TRUE(is(relu, DenMode::Add, 1e-6f, 1));
+  EXPECT_EQ(relu->input_scale(), 1.0f);
+  EXPECT_EQ(relu->ratio(), 1.0f);
+  EXPECT_EQ(relu->feature_eps(), 1e-3f);
+  EXPECT_EQ(relu->num_features(), 0u);
+  const LinearTable dpfp = parse(R"({"system": "dpfp", "nu": 2})");
+  EXPECT_TRUE(is(dpfp, DenMode::Add, 1e-6f, 1));
+  EXPECT_EQ(dpfp->nu(), 2u);
+  EXPECT_FALSE(dpfp->negate_second() || dpfp->sum_norm());
+  EXPECT_TRUE(parse(R"({"system": "dpfp", "nu": 2, "dpfp_variant": "fla"})")->negate_second());
+  const LinearTable delta = parse(R"({"system": "delta_rule", "nu": 2})");
+  EXPECT_TRUE(is(delta, DenMode::None, 0, 1));
+  EXPECT_EQ(delta->rule(), format::WriteRule::Delta);
+  EXPECT_TRUE(delta->sum_norm() && !delta->attention_normalized());
+  EXPECT_EQ(delta->sum_norm_eps(), 1e-6f);
+  EXPECT_EQ(delta->beta_scale(), 1.0f);
+  EXPECT_EQ(parse(R"({"system": "delta_rule", "nu": 2, "attention_normalized": true})")->den_eps(), 1e-5f);
+  const LinearTable deltanet = parse(R"({"system": "deltanet"})");
+  EXPECT_TRUE(is(deltanet, DenMode::None, 0, 0.5f));
+  EXPECT_EQ(deltanet->qk_norm(), format::VectorNorm::L2Inside);
+  EXPECT_EQ(deltanet->qk_norm_eps(), 1e-6f);
+  const LinearTable t2r = parse(R"({"system": "t2r", "num_features": 3})");
+  EXPECT_TRUE(is(t2r, DenMode::ClampMin, 1e-2f, 1));
+  EXPECT_EQ(t2r->q_input_scale(), 0.5f);
+  EXPECT_EQ(t2r->qk_norm(), format::VectorNorm::None);
+  const LinearTable gla = parse(R"({"system": "gla"})");
+  EXPECT_TRUE(is(gla, DenMode::None, 0, 0.5f));
+  EXPECT_EQ(gla->gate_normalizer(), 16.0f);
+  EXPECT_EQ(gla->gate_min(), -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(parse(R"({"system": "gla", "gate_clamp_min": -0.25})")->gate_min(), -0.25f);
+  EXPECT_EQ(LinearTable(Parse(R"({"system": "retnet"})", kEqualHeads))->scale(), 0.5f);
+  EXPECT_EQ(gla->system()->str(), "gla");
+  EXPECT_EQ(parse(R"({"system": "rfa", "feature_map": "arccos", "num_features": 3, "gate": "forget"})")->system()->str(),
+            "rfa_gate");
+}
+
+TEST(Attention, SlotDefaults) {
+  const auto parse = [](const char* text) { return SlotTable(Parse(text)); };
+  const SlotTable linformer = parse(R"({"system": "linformer", "num_slots": 5, "max_len": 9})");
+  EXPECT_EQ(linformer->control(), format::SlotControl::Linformer);
+  EXPECT_EQ(linformer->max_len(), 9u);
+  EXPECT_EQ(linformer->scale(), 0.5f);
+  EXPECT_FALSE(linformer->mask_empty());
+  EXPECT_TRUE(parse(R"({"system": "compressive_mean", "num_slots": 5, "max_len": 9})")->mask_empty());
+  const SlotTable drawn = parse(R"({"system": "abc_rd", "num_slots": 5})");
+  EXPECT_EQ(drawn->control(), format::SlotControl::Assigned);
+  EXPECT_FALSE(drawn->mask_empty());
+  EXPECT_EQ(drawn->scale(), 0.5f);
+  const SlotTable global = parse(R"({"system": "l2g_global", "global_positions": [2, 70000]})");
+  EXPECT_EQ(global->control(), format::SlotControl::Global);
+  EXPECT_EQ(global->positions()->Get(1), 70000u);
+  EXPECT_TRUE(global->mask_empty());
+  const SlotTable gsa = parse(R"({"system": "gsa", "num_slots": 5})");
+  EXPECT_EQ(gsa->control(), format::SlotControl::Gsa);
+  EXPECT_EQ(gsa->gate_normalizer(), 8.0f);
+  EXPECT_EQ(gsa->scale(), 1.0f);
+  EXPECT_EQ(parse(R"({"system": "luna_causal", "num_slots": 5})")->control(), format::SlotControl::LunaCausal);
+  const SlotTable clustering = parse(R"({"system": "clustering_online", "num_slots": 5})");
+  EXPECT_TRUE(clustering->mask_empty());
+  EXPECT_EQ(clustering->system()->str(), "clustering_online");
+}
+
+TEST(Attention, CacheDefaults) {
+  const auto parse = [](const char* text, const AttentionContext& context = kContext) { return CacheTable(Parse(text, context)); };
+  using format::CachePolicy;
+  const CacheTable sliding = parse(R"({"system": "sliding_window", "window": 6})");
+  EXPECT_EQ(sliding->policy(), CachePolicy::Window);
+  EXPECT_EQ(sliding->dilation(), 1u);
+  EXPECT_EQ(sliding->scale(), 0.5f);
+  EXPECT_TRUE(sliding->mask_empty());
+  EXPECT_FALSE(parse(R"({"system": "sliding_window", "window": 6, "mask_empty": false})")->mask_empty());
+  EXPECT_EQ(parse(R"({"system": "dilated_window", "window": 6, "dilation": 2})")->dilation(), 2u);
+  const CacheTable strided = parse(R"({"system": "strided_window", "window": 6, "stride": 4, "num_strided": 3})");
+  EXPECT_EQ(strided->policy(), CachePolicy::Strided);
+  EXPECT_EQ(strided->stride(), 4u);
+  EXPECT_EQ(strided->num_strided(), 3u);
+  const CacheTable united = parse(R"({"system": "l2g_window", "window": 6, "global_positions": [3, 4]})");
+  EXPECT_EQ(united->policy(), CachePolicy::L2g);
+  EXPECT_EQ(united->positions()->size(), 2u);
+  const CacheTable compressive =
+      parse(R"({"system": "compressive_transformer", "segment_len": 6, "mem_len": 9, "cmem_len": 4, "compression_ratio": 3})");
+  EXPECT_EQ(compressive->policy(), CachePolicy::Compressive);
+  EXPECT_EQ(compressive->mem_len(), 9u);
+  EXPECT_EQ(compressive->compression_ratio(), 3u);
+  const char* const memory = R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 11})";
+  const CacheTable blocks = parse(memory, kEqualHeads);
+  EXPECT_EQ(blocks->policy(), CachePolicy::MemoryCompressed);
+  EXPECT_EQ(blocks->capacity(), 11u);
+  EXPECT_EQ(blocks->factor(), 3u);
+  EXPECT_TRUE(blocks->null_kv());
+  EXPECT_EQ(blocks->scale(), static_cast<float>(1 / std::sqrt(20.0)));  // of the model
+  Json head = Json::parse(memory);
+  head["scale_dim"] = "head";
+  EXPECT_EQ(parse(head.dump().c_str(), kEqualHeads)->scale(), 0.5f);
+  EXPECT_EQ(blocks->system()->str(), "memory_compressed");
+}
+
+std::vector<float> Count(size_t count) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i);
+  return values;
+}
+
+TEST(Attention, TensorsAreTransposed) {
+  const AttentionOp linformer = Parse(R"({"system": "linformer", "num_slots": 2, "max_len": 3})");
+  EXPECT_EQ(linformer.tensors[0].parts[0].name, "linformer_weight");
+  EXPECT_EQ(ShapeOf(linformer.tensors[0].parts[0].shape), "[2,3]");
+  EXPECT_EQ(linformer.tensors[0].fold({Count(6)}), (std::vector<float>{0, 3, 1, 4, 2, 5}));
+
+  const AttentionContext two = {format::Heads(1, 1, 2, 2), 0, 2, false, false};
+  const AttentionOp conv = Parse(R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 9})", two);
+  EXPECT_EQ(ShapeOf(conv.tensors[0].parts[0].shape), "[2,2,3]");  // output channel, input channel, tap
+  EXPECT_EQ(conv.tensors[0].fold({Count(12)}), (std::vector<float>{0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11}));
+  EXPECT_EQ(ShapeOf(conv.tensors[1].parts[0].shape), "[2]");
+  EXPECT_EQ(conv.tensors[0].parts[0].init, Init::kConv);
+
+  const AttentionOp t2r = Parse(R"({"system": "t2r", "num_features": 3})", two);
+  EXPECT_EQ(t2r.tensors[0].parts[0].name, "feature_weight");
+  EXPECT_EQ(t2r.tensors[0].fold({Count(6)}), (std::vector<float>{0, 2, 4, 1, 3, 5}));
+
+  // sigma is a factor of the projection, and the weight of keys needs it once more.
+  const AttentionOp normfree = Parse(R"({"system": "rfa_normfree", "num_features": 3})", two);
+  EXPECT_EQ(normfree.tensors[0].fold({Count(6), {1, 10}}), (std::vector<float>{0, 2, 4, 10, 30, 50}));
+  EXPECT_EQ(normfree.tensors[1].parts[0].name, "sigma");
+  EXPECT_EQ(Parse(R"({"system": "performer_trig", "num_features": 3})", two).tensors[0].parts.size(), 1u);
+}
+
+TEST(Attention, DecayIsAConstantOfTheModel) {
+  const AttentionOp retnet = Parse(R"({"system": "retnet"})", kEqualHeads);
+  EXPECT_TRUE(retnet.tensors[0].parts.empty());
+  EXPECT_EQ(retnet.tensors[0].fold({}), (std::vector<float>{0.96875f, 0.984375f, 0.9921875f, 0.99609375f}));
+  const AttentionOp given = Parse(R"({"system": "retnet", "decay": [0.5, 1, 0.25, 0.125]})", kEqualHeads);
+  EXPECT_EQ(given.tensors[0].fold({}), (std::vector<float>{0.5f, 1.0f, 0.25f, 0.125f}));
+}
+
+TEST(Attention, RandomSlotsKnowSeedAndLayer) {
+  const AttentionOp op = Parse(R"({"system": "abc_rd", "num_slots": 5, "seed": 18446744073709551615})");
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(flatbuffers::Offset<format::RandomSlots>(op.drawn->attributes(builder).o));
+  const auto* slots = flatbuffers::GetRoot<format::RandomSlots>(builder.GetBufferPointer());
+  EXPECT_EQ(slots->num_slots(), 5u);
+  EXPECT_EQ(slots->seed(), std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(slots->layer(), 1u);
+}
+
+}  // namespace
+}  // namespace tarn::convert

@@ -1,0 +1,116 @@
+#include "tools/convert/state_type.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/convert/convert_testing.h"
+#include "tools/convert/config.h"
+
+namespace tarn::convert {
+namespace {
+
+using format::DType;
+
+// The layers of a model with these attention objects, a kv head per query head.
+std::vector<AttentionOp> Layers(const std::vector<std::string>& objects) {
+  Json config = SmallConfig();
+  config["num_kv_heads"] = 4;
+  config["attention_bias"] = false;
+  config["num_layers"] = objects.size();
+  config["attention"] = Json::array();
+  for (const std::string& object : objects) config["attention"].push_back(Json::parse(object));
+  return ParseConfig(config.dump(), "config.json").attention;
+}
+
+// "S:F16 z:F32"
+std::string States(const std::string& object, DType type, bool force = false) {
+  std::vector<AttentionOp> layers = Layers({object});
+  SetStateType(type, force, &layers);
+  std::string text;
+  for (const GraphState& state : layers[0].states) {
+    text += (text.empty() ? "" : " ") + state.name + ":" + format::EnumNameDType(state.dtype);
+  }
+  return text;
+}
+
+const char* const kGated = R"({"system": "rfa", "feature_map": "gaussian", "num_features": 3, "gate": "forget"})";
+const char* const kSoftmax = R"({"system": "softmax", "max_context": 9})";
+const char* const kAbc = R"({"system": "abc_mlp", "num_slots": 3})";
+
+TEST(StateType, F16WhereStatesDecayOrAreWrittenOnce) {
+  EXPECT_EQ(States(kGated, DType::F32), "S:F32 z:F32");
+  EXPECT_EQ(States(kGated, DType::F16), "S:F16 z:F32");
+  EXPECT_EQ(States(R"({"system": "retnet"})", DType::F16), "S:F16");
+  EXPECT_EQ(States(R"({"system": "gla"})", DType::F16), "S:F16");
+  EXPECT_EQ(States(R"({"system": "gsa", "num_slots": 3})", DType::F16), "K:F16 V:F16");
+  EXPECT_EQ(States(R"({"system": "l2g_global", "global_positions": [3]})", DType::F16), "K:F16 V:F16");
+  EXPECT_EQ(States(kSoftmax, DType::F16), "K:F16 V:F16");
+}
+
+TEST(StateType, Int8RowsHaveScales) {
+  EXPECT_EQ(States(kSoftmax, DType::I8), "K:I8 V:I8 scales:F32");
+  EXPECT_EQ(States(R"({"system": "strided_window", "window": 6, "stride": 4, "num_strided": 3})", DType::I8),
+            "K:I8 V:I8 scales:F32 strided_K:I8 strided_V:I8 strided_scales:F32");
+  EXPECT_EQ(
+      States(R"({"system": "compressive_transformer", "segment_len": 6, "mem_len": 9, "cmem_len": 4, "compression_ratio": 3})",
+             DType::I8),
+      "K:I8 V:I8 scales:F32 memory_K:I8 memory_V:I8 memory_scales:F32 compressed_K:I8 compressed_V:I8 compressed_scales:F32");
+  std::vector<AttentionOp> layers = Layers({kSoftmax});
+  SetStateType(DType::I8, false, &layers);
+  EXPECT_EQ(layers[0].states[2].shape, (std::vector<uint32_t>{4, 2, 9}));
+}
+
+TEST(StateType, WaitingTokensStayF32) {
+  const char* const blocks = R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 11})";
+  EXPECT_EQ(States(blocks, DType::F16), "K:F16 V:F16 waiting_K:F32 waiting_V:F32");
+  EXPECT_EQ(States(blocks, DType::I8), "K:I8 V:I8 scales:F32 waiting_K:F32 waiting_V:F32");
+}
+
+TEST(StateType, RefusalsHaveTheMeasuredReason) {
+  const struct {
+    const char* object;
+    const char* f16;
+    const char* int8;
+  } cases[] = {
+      {R"({"system": "rfa", "feature_map": "arccos", "num_features": 3})", "lose 23 % (relative error 0.23", "relative error 0.1"},
+      {R"({"system": "linear_transformer"})", "lose 23 %", "relative error 0.1"},
+      {R"({"system": "deltanet"})", "the delta rule has no decay", "relative error 0.1"},
+      {kAbc, "stop moving: rms error 0.26", "6 to 8 %"},
+      {R"({"system": "abc_mlp", "num_slots": 3, "normalization": "frozen"})", "lose 23 %", "relative error 0.1"},
+      {R"({"system": "abc_rd", "num_slots": 3})", "lose 23 %", "relative error 0.1"},
+      {R"({"system": "luna_causal", "num_slots": 3})", "stop moving", "6 to 8 %"},
+      {R"({"system": "clustering_online", "num_slots": 3})", "stop moving", "6 to 8 %"},
+      {kGated, nullptr, "relative error 0.1"},
+      {R"({"system": "gsa", "num_slots": 3})", nullptr, "relative error 0.1"},
+      {R"({"system": "l2g_global", "global_positions": [3]})", nullptr, "no int8 form"},
+  };
+  for (const auto& c : cases) {
+    const std::string system = Json::parse(c.object)["system"];
+    if (c.f16 != nullptr) {
+      EXPECT_TRUE(FailsWith([&] { States(c.object, DType::F16); }, {"--state f16: layer 0", system, c.f16, "--force"}));
+    }
+    EXPECT_NO_THROW(States(c.object, DType::F16, /*force=*/true));
+    for (const bool force : {false, true}) {
+      EXPECT_TRUE(FailsWith([&] { States(c.object, DType::I8, force); },
+                            {"--state int8: layer 0", system, c.int8, "--force is for f16 alone"}));
+    }
+  }
+}
+
+TEST(StateType, ForceStoresSumsInF16) {
+  EXPECT_EQ(States(R"({"system": "performer_trig", "num_features": 3})", DType::F16, true), "S:F16 z:F32 m:F32");
+  EXPECT_EQ(States(kAbc, DType::F16, true), "K:F16 V:F16 mass:F32");
+}
+
+TEST(StateType, EveryLayerOfAHybridHasToAllowIt) {
+  std::vector<AttentionOp> layers = Layers({kGated, kSoftmax, kAbc});
+  EXPECT_TRUE(FailsWith([&] { SetStateType(DType::F16, false, &layers); }, {"--state f16: layer 2 (abc_mlp)"}));
+  layers = Layers({kSoftmax, kGated});
+  EXPECT_TRUE(FailsWith([&] { SetStateType(DType::I8, false, &layers); }, {"--state int8: layer 1 (rfa)"}));
+  EXPECT_NO_THROW(SetStateType(DType::F16, false, &layers));
+}
+
+}  // namespace
+}  // namespace tarn::convert

@@ -1,0 +1,46 @@
+"""The table of attention systems in the README is the one that `tarn-convert --systems` prints, and its golden files exist."""
+
+import json
+import os
+import struct
+import subprocess
+import unittest
+from pathlib import Path
+
+TOOL = Path(os.environ["TARN_BUILD"]) / "bin" / "tarn-convert"
+SOURCE = Path(os.environ["TARN_SOURCE"])
+BEGIN, END = "<!-- systems -->", "<!-- /systems -->"
+# Where golden files have names of their own for a form of a system.
+FORMS = {"rfa_gate": "rfa", "delta_rule_attn_norm": "delta_rule"}
+
+
+def system_of(path: Path) -> str:
+    with path.open("rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        system = json.loads(file.read(length))["__metadata__"]["system"]
+    return FORMS.get(system, system)
+
+
+class SystemTable(unittest.TestCase):
+    def setUp(self):
+        self.table = subprocess.run([TOOL, "--systems"], capture_output=True, text=True, check=True).stdout
+
+    def test_readme_has_this_table(self):
+        readme = (SOURCE / "README.md").read_text()
+        for marker in (BEGIN, END):
+            self.assertEqual(readme.count(marker), 1, f"README.md: {marker} must stand there once")
+        shown = readme.split(BEGIN)[1].split(END)[0]
+        self.assertEqual(shown.strip(), self.table.strip(), "README.md: put there what `tarn-convert --systems` prints")
+
+    def test_golden_means_that_there_are_files(self):
+        header, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in self.table.splitlines())
+        golden = header.index("golden")
+        marked = {row[0].strip("`") for row in rows if row[golden] == "yes"}
+        present = {system_of(path) for path in (SOURCE / "tests" / "golden" / "data").glob("*.safetensors")}
+        self.assertEqual(len(rows), len({row[0] for row in rows}))
+        self.assertEqual(marked - present, set(), "systems without a golden file")
+        self.assertEqual(present - {row[0].strip("`") for row in rows}, set(), "golden files of systems that the table lacks")
+
+
+if __name__ == "__main__":
+    unittest.main()
