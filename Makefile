@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 30
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build setup demo check test test-full asan portable fuzz format lint help clean
+.PHONY: build setup demo check systems test test-full asan portable fuzz format lint help clean
 
 # configure and build a preset; extra CMake arguments: make TARN_CMAKE_ARGS=-DX=Y
 define preset
@@ -35,6 +35,9 @@ check: build  ## hold trained checkpoints against their golden logits and loss: 
 	@for dir in $(CHECKPOINTS); do \
 	  echo "$$dir"; tools/dev/check_checkpoint.py "$$dir" $(if $(TEXT),--text "$(TEXT)") --threads 1 || exit 1; \
 	done
+
+systems: build  ## every attention system in a random model of the lm-small shape, 20,000 tokens each: the table in tests/systems (half an hour)
+	@tests/systems/systems_full.py --vocab 32768
 
 test: build  ## the fast tests, the include graph and the symbol scan: under two minutes after the build
 	$(ctest) --test-dir build -L fast
