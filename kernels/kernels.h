@@ -4,10 +4,10 @@
 // reference (Reference), which is the oracle that every other table is tested against.
 //
 // Conventions. All floating data is f32 and row-major. `x_stride` is the distance in elements between rows of x (between tokens,
-// where rows are tokens); where it is not given, rows are contiguous. No kernel reads or writes past the last element of a row: there
-// is no padding contract, any size >= 1 works, and pointers need only the alignment of their type. Inputs and outputs do not
-// overlap unless a kernel says that they may be the same. Sums run in f32; the order is fixed for a given table, so that a result never
-// depends on the thread that computed it.
+// where rows are tokens); where it is not given, rows are contiguous. No kernel reads or writes past the last element of a row:
+// there is no padding contract, any size >= 1 works, and pointers need only the alignment of their type. Inputs and outputs do not
+// overlap unless a kernel says that they may be the same. Sums run in f32; the order is fixed for a given table, so that a result
+// never depends on the thread that computed it.
 #ifndef TARN_KERNELS_KERNELS_H_
 #define TARN_KERNELS_KERNELS_H_
 
@@ -18,7 +18,8 @@
 
 namespace tarn {
 
-// ---- Linear state (MATH F1): S <- decay*S + phi(k) x (write*v), o = scale * phi(q)^T S / den --------------------------------------
+// ---- Linear state (MATH F1): S <- decay*S + phi(k) x (write*v), o = scale * phi(q)^T S / den
+// --------------------------------------
 
 // phi of a row x of d elements. Numbers are those of schema/tarn.fbs.
 enum class FeatureMap : uint8_t {
@@ -55,7 +56,7 @@ struct FeatureArgs {
   uint32_t nu;          // kDpfp only
   bool negate_second;   // kDpfp only
   float* phi;           // [rows, M], contiguous
-  float* log_weight;    // [rows], kPositive only: the maximum of Wx - |x|^2/2 over the features of the row, which phi is relative to
+  float* log_weight;  // [rows], kPositive only: the maximum of Wx - |x|^2/2 over the features of the row, which phi is relative to
 };
 using FeatureKernel = void (*)(const FeatureArgs&);
 
@@ -63,12 +64,12 @@ using FeatureKernel = void (*)(const FeatureArgs&);
 //   S <- decay*S + (write*phi_k) x v;  z <- decay*z + write*phi_k;  o_g = scale * phi_q_g^T S / den(phi_q_g . z)
 // With `row_decay` the decay of feature row r of S and z is decay * row_decay[r] (GLA).
 struct LinearStepArgs {
-  size_t queries;      // G: query heads of this key/value head
-  size_t features;     // M
-  size_t value_dim;    // dv
-  const float* phi_q;  // [G, M]
-  const float* phi_k;  // [M]
-  const float* v;      // [dv]
+  size_t queries;          // G: query heads of this key/value head
+  size_t features;         // M
+  size_t value_dim;        // dv
+  const float* phi_q;      // [G, M]
+  const float* phi_k;      // [M]
+  const float* v;          // [dv]
   float decay;             // in [0, 1]; 1 without a gate
   const float* row_decay;  // [M], or nullptr
   float write;             // 1 without a gate
@@ -80,8 +81,9 @@ struct LinearStepArgs {
   float* o;      // [G, dv], contiguous
 };
 
-// The same for C tokens at once (MATH 0.2, "F1 scalar gate"): with c = cumsum(log_decay), A_ij = (phi_q_i . phi_k_j) exp(c_i - c_j) write_j
-// for j <= i,  num = exp(c_i) (phi_q S)_i + A V,  den = exp(c_i) (phi_q_i . z) + A 1,  and then S, z move to the end of the chunk.
+// The same for C tokens at once (MATH 0.2, "F1 scalar gate"): with c = cumsum(log_decay), A_ij = (phi_q_i . phi_k_j) exp(c_i - c_j)
+// write_j for j <= i,  num = exp(c_i) (phi_q S)_i + A V,  den = exp(c_i) (phi_q_i . z) + A 1,  and then S, z move to the end of the
+// chunk.
 struct LinearChunkArgs {
   size_t tokens;  // C
   size_t queries;
@@ -98,7 +100,7 @@ struct LinearChunkArgs {
   float scale;
   float* state;
   float* norm;
-  float* o;              // o of token t, query g at o + t*o_token_stride + g*dv
+  float* o;  // o of token t, query g at o + t*o_token_stride + g*dv
   size_t o_token_stride;
   float* scratch;  // LinearChunkScratch(...) elements
 };
@@ -145,7 +147,8 @@ struct DeltaChunkArgs {
 };
 uint64_t DeltaChunkScratch(uint64_t tokens, uint64_t features, uint64_t value_dim);
 
-// ---- Slot memory (MATH F2): K~ <- a*K~ + b x k, V~ <- a*V~ + b x v, o = V~^T softmax(scale * K~ q + bias) ---------------------------
+// ---- Slot memory (MATH F2): K~ <- a*K~ + b x k, V~ <- a*V~ + b x v, o = V~^T softmax(scale * K~ q + bias)
+// ---------------------------
 
 enum class SlotActivation : uint8_t { kExp = 0, kRelu = 1, kSigmoid = 2 };
 enum class SlotNormalization : uint8_t {
@@ -153,25 +156,26 @@ enum class SlotNormalization : uint8_t {
   kFrozen = 1,  // every write keeps the weight it was written with
 };
 
-// A control strategy says, token by token, what the n slots of one key/value head keep (decay) and take (write). Numbers are those of
-// schema/tarn.fbs. t counts tokens from 0.
+// A control strategy says, token by token, what the n slots of one key/value head keep (decay) and take (write). Numbers are those
+// of schema/tarn.fbs. t counts tokens from 0.
 enum class SlotControl : uint8_t {
-  kAbcMlp = 0,            // activated logits, renormalised or frozen             (ABC, MATH 1.8.1)
-  kLinformer = 1,         // decay 1, write schedule[t]                           (MATH 1.8.2)
-  kAssigned = 2,          // decay 1, write 1 into slot index[t]                  (ABC-RD, MATH 1.8.3)
-  kGlobal = 3,            // decay 1, write 1 into slot i where t == positions[i] (L2G, MATH 1.8.6)
-  kCompressiveMean = 4,   // running mean in slot floor(n t / max_len)            (MATH 1.8.7 a)
-  kClusteringOnline = 5,  // t < n opens slot t; then running mean in the slot whose K~ is nearest to k, ties to the lower index (MATH 1.8.8)
-  kGsa = 6,               // f = logsigmoid(logits) / gate_normalizer: decay e^f, write 1 - e^f  (GSA, MATH 0.1, 2.2)
-  kLunaCausal = 7,        // p = log2(1 + 2^logits): decay t / (t+1), write p / (t+1)            (Luna, MATH 1.9.5)
+  kAbcMlp = 0,           // activated logits, renormalised or frozen             (ABC, MATH 1.8.1)
+  kLinformer = 1,        // decay 1, write schedule[t]                           (MATH 1.8.2)
+  kAssigned = 2,         // decay 1, write 1 into slot index[t]                  (ABC-RD, MATH 1.8.3)
+  kGlobal = 3,           // decay 1, write 1 into slot i where t == positions[i] (L2G, MATH 1.8.6)
+  kCompressiveMean = 4,  // running mean in slot floor(n t / max_len)            (MATH 1.8.7 a)
+  kClusteringOnline =
+      5,     // t < n opens slot t; then running mean in the slot whose K~ is nearest to k, ties to the lower index (MATH 1.8.8)
+  kGsa = 6,  // f = logsigmoid(logits) / gate_normalizer: decay e^f, write 1 - e^f  (GSA, MATH 0.1, 2.2)
+  kLunaCausal = 7,  // p = log2(1 + 2^logits): decay t / (t+1), write p / (t+1)            (Luna, MATH 1.9.5)
 };
 constexpr size_t kSlotControlCount = 8;
 
 struct SlotControlArgs {
-  size_t tokens;          // C; 1 in a step
-  size_t slots;           // n
-  uint64_t tokens_seen;   // before the first of them, since the reset
-  const float* logits;    // [C, n], rows logit_stride apart: kAbcMlp, kGsa, kLunaCausal
+  size_t tokens;         // C; 1 in a step
+  size_t slots;          // n
+  uint64_t tokens_seen;  // before the first of them, since the reset
+  const float* logits;   // [C, n], rows logit_stride apart: kAbcMlp, kGsa, kLunaCausal
   size_t logit_stride;
   SlotActivation activation;        // kAbcMlp
   SlotNormalization normalization;  // kAbcMlp
@@ -186,17 +190,17 @@ struct SlotControlArgs {
   const float* keys;          // kClusteringOnline: K~ [d, n]
   size_t key_dim;
   bool mask_empty;  // a slot that was never written takes no part in the softmax
-  // [n] state, updated. kAbcMlp: log-sum-exp of the logits (exp) or sum of the controls; kCompressiveMean, kClusteringOnline: members of
-  // the slot; kAssigned: members, only with mask_empty (else nullptr); nullptr elsewhere. With tokens_seen 0 it is all zeros and a
-  // log-sum-exp in it is to be ignored.
+  // [n] state, updated. kAbcMlp: log-sum-exp of the logits (exp) or sum of the controls; kCompressiveMean, kClusteringOnline:
+  // members of the slot; kAssigned: members, only with mask_empty (else nullptr); nullptr elsewhere. With tokens_seen 0 it is all
+  // zeros and a log-sum-exp in it is to be ignored.
   float* mass;
 };
 
 // Step: decay a [n], write b [n], and bias [n]: 0, or -inf where a masked slot is empty (this token's own write counts).
 using SlotControlStep = void (*)(const SlotControlArgs&, float* decay, float* write, float* bias);
-// Chunk: K~_t = carry_t*K~_0 + gain_t * sum_{i<=t} weight_i x k_i for every token t of the chunk; carry, gain, weight, bias are [C, n].
-// Returns false, and changes nothing, where there is no such form (kClusteringOnline) or where the factors would leave f32's range (gain or
-// weight above exp(80)): take steps then.
+// Chunk: K~_t = carry_t*K~_0 + gain_t * sum_{i<=t} weight_i x k_i for every token t of the chunk; carry, gain, weight, bias are [C,
+// n]. Returns false, and changes nothing, where there is no such form (kClusteringOnline) or where the factors would leave f32's
+// range (gain or weight above exp(80)): take steps then.
 using SlotControlChunk = bool (*)(const SlotControlArgs&, float* carry, float* gain, float* weight, float* bias);
 
 struct SlotStepArgs {
@@ -217,8 +221,8 @@ struct SlotStepArgs {
   float* scratch;  // [G, n]
 };
 
-// MATH 0.2 "F2" with factored controls: logits_t = scale * (carry_t*(Q K~_0^T)_t + gain_t * (tril(Q K^T) weight)_t) + bias_t, P = softmax,
-// o = (P*carry) V~_0 + tril((P*gain) weight^T) V, and then K~, V~ move to the end of the chunk.
+// MATH 0.2 "F2" with factored controls: logits_t = scale * (carry_t*(Q K~_0^T)_t + gain_t * (tril(Q K^T) weight)_t) + bias_t, P =
+// softmax, o = (P*carry) V~_0 + tril((P*gain) weight^T) V, and then K~, V~ move to the end of the chunk.
 struct SlotChunkArgs {
   size_t tokens;
   size_t queries;
@@ -244,14 +248,15 @@ struct SlotChunkArgs {
 };
 uint64_t SlotChunkScratch(uint64_t tokens, uint64_t slots, uint64_t key_dim, uint64_t value_dim);
 
-// ---- Cache attention (MATH F3): softmax over explicit rows -----------------------------------------------------------------------
+// ---- Cache attention (MATH F3): softmax over explicit rows
+// -----------------------------------------------------------------------
 
 enum class RowType : uint8_t { kF32 = 0, kF16 = 1, kI8 = 2 };
 
 // Rows of keys and values that stand in memory one after the other. Row r is visible to token t of the chunk (from 0) iff
 //   from + r*step <= t < until + r*step.
-// So a block can be a piece of a ring (each row leaves the window a token after the one before it), the chunk's own rows (each comes in with
-// its own token), or rows that everybody sees.
+// So a block can be a piece of a ring (each row leaves the window a token after the one before it), the chunk's own rows (each
+// comes in with its own token), or rows that everybody sees.
 struct CacheBlock {
   size_t rows;
   RowType type;
@@ -267,8 +272,8 @@ struct CacheBlock {
 };
 constexpr int64_t kAlways = INT64_MAX / 4;  // as `until`; its negative as `from`
 
-// o_t = softmax over the visible rows of all blocks of (scale * q_t . k) times their values; 0 where no row is visible. One pass over the rows
-// in tiles, with a running maximum.
+// o_t = softmax over the visible rows of all blocks of (scale * q_t . k) times their values; 0 where no row is visible. One pass
+// over the rows in tiles, with a running maximum.
 struct CacheArgs {
   size_t tokens;   // C; 1 in a step
   size_t queries;  // G
@@ -285,7 +290,8 @@ struct CacheArgs {
 };
 uint64_t CacheScratch(uint64_t tokens, uint64_t queries, uint64_t key_dim, uint64_t value_dim);
 
-// ---- The table ---------------------------------------------------------------------------------------------------------------------
+// ---- The table
+// ---------------------------------------------------------------------------------------------------------------------
 
 struct Kernels {
   const char* name;  // "reference", or Highway's name of the target
@@ -304,8 +310,7 @@ struct Kernels {
   void (*silu_mul)(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
                    size_t y_stride);
   // y = a + b. y may be a or b.
-  void (*add)(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y,
-              size_t y_stride);
+  void (*add)(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y, size_t y_stride);
   // y = scale * x for one row of an embedding table.
   void (*scale_f32)(size_t n, const float* x, float scale, float* y);
   void (*scale_f16)(size_t n, const uint16_t* x, float scale, float* y);
@@ -313,8 +318,8 @@ struct Kernels {
   // sine[i] = sin(position * frequency[i]), cosine likewise. The angle is formed and reduced in f64, so that it is exact to f32
   // rounding for every position below 2^40.
   void (*sinusoid)(size_t n, double position, const double* frequency, float* sine, float* cosine);
-  // Rotary positions, halves layout, for `heads` heads of d: (x1, x2) -> (x1 cos - x2 sin, x1 sin + x2 cos). `angles` is [rows, d]: the
-  // d/2 cosines of the row's position, then its d/2 sines. d is even. x and y may be the same.
+  // Rotary positions, halves layout, for `heads` heads of d: (x1, x2) -> (x1 cos - x2 sin, x1 sin + x2 cos). `angles` is [rows, d]:
+  // the d/2 cosines of the row's position, then its d/2 sines. d is even. x and y may be the same.
   void (*rope)(size_t rows, size_t heads, size_t d, const float* x, size_t x_stride, const float* angles, float* y,
                size_t y_stride);
   // y = scale * x / (|x| + eps), or with `inside` scale * x / sqrt(|x|^2 + eps). y is contiguous.
@@ -329,10 +334,12 @@ struct Kernels {
   void (*sum_normalize)(size_t rows, size_t m, float eps, float* phi);
   // log_weight = |sigma * x|^2 / 2 for each row; sigma [d] or nullptr for 1. (RFA Eq. 12, MATH 1.2.3)
   void (*half_squared_norm)(size_t rows, size_t d, const float* x, const float* sigma, float* log_weight);
-  // The running maximum m of the log weights of keys (MATH 1.2.3, 1.4): log_decay_t = m_{t-1} - m_t, write_t = exp(log_weight_t - m_t).
-  // `first`: no token was seen since the reset; m is then ignored and log_decay of the first token is 0 (the state is all zeros).
+  // The running maximum m of the log weights of keys (MATH 1.2.3, 1.4): log_decay_t = m_{t-1} - m_t, write_t = exp(log_weight_t -
+  // m_t). `first`: no token was seen since the reset; m is then ignored and log_decay of the first token is 0 (the state is all
+  // zeros).
   void (*running_max)(size_t tokens, bool first, const float* log_weight, float* m, float* log_decay, float* write);
-  // Storage of states and rings: f16 rounds to nearest even (larger values saturate at +-65504); int8 is symmetric per row, scale = max|x| / 127.
+  // Storage of states and rings: f16 rounds to nearest even (larger values saturate at +-65504); int8 is symmetric per row, scale =
+  // max|x| / 127.
   void (*f32_to_f16)(size_t n, const float* x, uint16_t* y);
   void (*quantize_i8)(size_t n, const float* x, int8_t* q, float* scale);
 

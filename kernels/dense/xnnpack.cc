@@ -1,7 +1,8 @@
 // The XNNPACK side of the dense seam, and the only file that includes xnnpack.h.
 //
-// XNNPACK allocates through a process-wide hook, when an operator is created. The hook below sends what a thread allocates inside an
-// AllocationScope to that scope: to a session's block, or, while measuring, to the heap with a count. Anything else goes to the heap.
+// XNNPACK allocates through a process-wide hook, when an operator is created. The hook below sends what a thread allocates inside
+// an AllocationScope to that scope: to a session's block, or, while measuring, to the heap with a count. Anything else goes to the
+// heap.
 #include <xnnpack.h>
 
 #include <cmath>
@@ -78,18 +79,16 @@ void* HookReallocate(void* context, void* pointer, size_t bytes) {
   return grown;
 }
 
-constexpr xnn_allocator kAllocator = {nullptr,        HookAllocate,        HookReallocate,
-                                      HookReleaseAligned, HookAllocateAligned, HookReleaseAligned};
+constexpr xnn_allocator kAllocator = {nullptr,           HookAllocate, HookReallocate, HookReleaseAligned, HookAllocateAligned,
+                                      HookReleaseAligned};
 
 // ---- Packed weights ----
 
-// A weights cache with one place in it: the layer's. Three uses: `capacity` 0 learns the size (and refuses the space), `writable` packs,
-// `readable` says that the weights are there already.
+// A weights cache with one place in it: the layer's. Three uses: `capacity` 0 learns the size (and refuses the space), `writable`
+// packs, `readable` says that the weights are there already.
 class WeightPlace {
  public:
-  WeightPlace() {
-    provider_ = {this, LookUp, Reserve, Insert, IsFinalized, Address, Delete};
-  }
+  WeightPlace() { provider_ = {this, LookUp, Reserve, Insert, IsFinalized, Address, Delete}; }
   WeightPlace(const WeightPlace&) = delete;
   WeightPlace& operator=(const WeightPlace&) = delete;
 
@@ -148,8 +147,8 @@ struct XnnpackLayer : DenseLayer {
 xnn_status CreateMultiply(const DenseSpec& spec, xnn_weights_cache_t weights, xnn_operator_t* op) {
   if (spec.type == DenseWeights::kQC8W) {
     return xnn_create_fully_connected_nc_qd8_f32_qc8w(spec.inputs, spec.outputs, /*input_stride=*/spec.inputs, spec.y_stride,
-                                                      spec.scales, static_cast<const int8_t*>(spec.weight), spec.bias,
-                                                      -INFINITY, INFINITY, /*flags=*/0, /*code_cache=*/nullptr, weights, op);
+                                                      spec.scales, static_cast<const int8_t*>(spec.weight), spec.bias, -INFINITY,
+                                                      INFINITY, /*flags=*/0, /*code_cache=*/nullptr, weights, op);
   }
   return xnn_create_fully_connected_nc_f32(spec.inputs, spec.outputs, spec.x_stride, spec.y_stride,
                                            static_cast<const float*>(spec.weight), spec.bias, -INFINITY, INFINITY, /*flags=*/0,
@@ -218,8 +217,8 @@ Status Shape(XnnpackLayer* layer, size_t rows, pthreadpool* threads) {
   const DenseSpec& spec = layer->spec;
   layer->rows = 0;
   if (spec.type == DenseWeights::kQC8W) {
-    TARN_RETURN_IF_ERROR(Check(
-        xnn_reshape_convert_nc_f32_qd8(layer->quantize, rows, spec.inputs, spec.x_stride, spec.inputs, threads), "reshape"));
+    TARN_RETURN_IF_ERROR(
+        Check(xnn_reshape_convert_nc_f32_qd8(layer->quantize, rows, spec.inputs, spec.x_stride, spec.inputs, threads), "reshape"));
     TARN_RETURN_IF_ERROR(Check(xnn_reshape_fully_connected_nc_qd8_f32_qc8w(layer->multiply, rows, threads), "reshape"));
   } else {
     TARN_RETURN_IF_ERROR(Check(xnn_reshape_fully_connected_nc_f32(layer->multiply, rows, threads), "reshape"));
@@ -236,8 +235,7 @@ Status Run(DenseLayer* base, size_t rows, const float* x, float* y, uint8_t* scr
     int8_t* quantized = reinterpret_cast<int8_t*>(scratch + QuantizationBytes(layer->spec.max_rows));
     TARN_RETURN_IF_ERROR(Check(xnn_setup_convert_nc_f32_qd8(layer->quantize, x, quantized, parameters), "setup"));
     TARN_RETURN_IF_ERROR(Check(xnn_run_operator(layer->quantize, threads), "run"));
-    TARN_RETURN_IF_ERROR(
-        Check(xnn_setup_fully_connected_nc_qd8_f32_qc8w(layer->multiply, quantized, y, parameters), "setup"));
+    TARN_RETURN_IF_ERROR(Check(xnn_setup_fully_connected_nc_qd8_f32_qc8w(layer->multiply, quantized, y, parameters), "setup"));
   } else {
     TARN_RETURN_IF_ERROR(Check(xnn_setup_fully_connected_nc_f32(layer->multiply, x, y), "setup"));
   }

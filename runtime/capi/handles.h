@@ -1,4 +1,5 @@
-// What every function of the C API does: checks handles, reads and writes structs of other sizes, turns a Status into a code and words.
+// What every function of the C API does: checks handles, reads and writes structs of other sizes, turns a Status into a code and
+// words.
 #ifndef TARN_RUNTIME_CAPI_HANDLES_H_
 #define TARN_RUNTIME_CAPI_HANDLES_H_
 
@@ -44,7 +45,8 @@ Status ReadStruct(const T* user, T* out) {
   TARN_ASSIGN_OR_RETURN(const size_t size, StructSize(user));
   const unsigned char* bytes = reinterpret_cast<const unsigned char*>(user);
   for (size_t i = sizeof(T); i < size; ++i) {
-    if (bytes[i] != 0) return Error(TARN_UNSUPPORTED, "a field at byte %zu of a config is set, this version knows %zu", i, sizeof(T));
+    if (bytes[i] != 0)
+      return Error(TARN_UNSUPPORTED, "a field at byte %zu of a config is set, this version knows %zu", i, sizeof(T));
   }
   std::memcpy(out, bytes, size < sizeof(T) ? size : sizeof(T));
   out->struct_size = sizeof(T);

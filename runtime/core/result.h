@@ -30,8 +30,7 @@ class [[nodiscard]] Result {
 #define TARN_CONCAT_INNER_(a, b) a##b
 #define TARN_CONCAT_(a, b) TARN_CONCAT_INNER_(a, b)
 // TARN_ASSIGN_OR_RETURN(auto x, F()): x = F()'s value, or return its status.
-#define TARN_ASSIGN_OR_RETURN(lhs, expression) \
-  TARN_ASSIGN_OR_RETURN_(TARN_CONCAT_(tarn_result_, __LINE__), lhs, expression)
+#define TARN_ASSIGN_OR_RETURN(lhs, expression) TARN_ASSIGN_OR_RETURN_(TARN_CONCAT_(tarn_result_, __LINE__), lhs, expression)
 #define TARN_ASSIGN_OR_RETURN_(result, lhs, expression) \
   auto result = (expression);                           \
   if (!result.ok()) return result.status();             \

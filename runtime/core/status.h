@@ -47,9 +47,9 @@ const char* StatusString(tarn_status code);
 
 }  // namespace tarn
 
-#define TARN_RETURN_IF_ERROR(expression)             \
-  do {                                               \
-    ::tarn::Status tarn_status_value_ = (expression); \
+#define TARN_RETURN_IF_ERROR(expression)                     \
+  do {                                                       \
+    ::tarn::Status tarn_status_value_ = (expression);        \
     if (!tarn_status_value_.ok()) return tarn_status_value_; \
   } while (false)
 

@@ -42,7 +42,6 @@ class PackedWeights {
     uint64_t offset;
   };
 
-
   Status Plan(const Environment& environment);
   Entry* FindEntry(const DenseSpec& spec) const;
 

@@ -187,8 +187,8 @@ Status Program::AddUp(uint64_t built_bytes) {
   bytes_.program = built_bytes + dense_bytes_;
   for (const Node& node : nodes_) bytes_.program += AlignUp(node.constant_bytes);
   uint64_t sum = bytes_.program;
-  if (!CheckedAdd(sum, bytes_.state, &sum) || !CheckedAdd(sum, bytes_.arena, &sum) ||
-      !CheckedAdd(sum, bytes_.scratch, &sum) || sum > SIZE_MAX) {
+  if (!CheckedAdd(sum, bytes_.state, &sum) || !CheckedAdd(sum, bytes_.arena, &sum) || !CheckedAdd(sum, bytes_.scratch, &sum) ||
+      sum > SIZE_MAX) {
     return Error(TARN_OUT_OF_MEMORY, "a session of this model does not fit an address space");
   }
   bytes_.total = sum;
@@ -226,8 +226,8 @@ Status Program::CreateDense(Bump& bump) {
     if (!node.has_dense) continue;
     const Span<uint8_t> memory(static_cast<uint8_t*>(bump.Take(node.dense_bytes.layer)),
                                static_cast<size_t>(node.dense_bytes.layer));
-    TARN_ASSIGN_OR_RETURN(
-        node.dense, environment_.dense->create(node.dense_spec, environment_.packed->Find(node.dense_spec), memory));
+    TARN_ASSIGN_OR_RETURN(node.dense,
+                          environment_.dense->create(node.dense_spec, environment_.packed->Find(node.dense_spec), memory));
   }
   return Ok();
 }

@@ -3,7 +3,8 @@
 //   block: [ Program | nodes, ops, tables, dense layers, constants | state | arena | scratch ]
 //            `------------------- program_bytes -----------------'
 //
-// Measure() and Create() run the same code, so that the sizes which are reported are the sizes which are used. After Create() nothing is allocated.
+// Measure() and Create() run the same code, so that the sizes which are reported are the sizes which are used. After Create()
+// nothing is allocated.
 #ifndef TARN_RUNTIME_INTERPRETER_PROGRAM_H_
 #define TARN_RUNTIME_INTERPRETER_PROGRAM_H_
 
@@ -53,16 +54,16 @@ class Program {
   template <typename F>
   static Status VisitDense(const Environment& environment, F visit);
 
-  // In `block`, which is aligned to kAlignment and outlives the program. State is in reset. `ahead`: bytes of the caller's block that lie before
-  // `block`; they count in the message. Takes no other memory, unless it fails (and for a moment what XNNPACK allocates to be measured).
-  // Errors: TARN_BUFFER_TOO_SMALL (names both sizes) and those of Measure.
+  // In `block`, which is aligned to kAlignment and outlives the program. State is in reset. `ahead`: bytes of the caller's block
+  // that lie before `block`; they count in the message. Takes no other memory, unless it fails (and for a moment what XNNPACK
+  // allocates to be measured). Errors: TARN_BUFFER_TOO_SMALL (names both sizes) and those of Measure.
   static Result<Program*> Create(const Environment& environment, const Limits& limits, Span<uint8_t> block, uint64_t ahead = 0);
   // Destroys the dense layers; the block's memory is the caller's again.
   void Destroy();
 
-  // Runs the ops on the next `tokens` tokens of every sequence, with values of time Outputs for the last `output_rows` of them; with 0, what
-  // only serves outputs is left out. output_rows <= tokens, both within the limits, and tokens_seen() + tokens <= bound().tokens: the caller
-  // has checked. Errors: TARN_INTERNAL (the state is then undefined until Reset).
+  // Runs the ops on the next `tokens` tokens of every sequence, with values of time Outputs for the last `output_rows` of them;
+  // with 0, what only serves outputs is left out. output_rows <= tokens, both within the limits, and tokens_seen() + tokens <=
+  // bound().tokens: the caller has checked. Errors: TARN_INTERNAL (the state is then undefined until Reset).
   Status Run(size_t tokens, size_t output_rows, const ThreadPool& threads);
   void Reset();
 

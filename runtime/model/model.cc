@@ -38,8 +38,7 @@ bool HashMatches(XXH128_hash_t hash, const uint8_t* wanted) {
 
 bool IsAligned(const uint8_t* pointer, size_t alignment) { return reinterpret_cast<uintptr_t>(pointer) % alignment == 0; }
 
-Status CopyIfMisaligned(const Allocator& allocator, size_t alignment, const char* what, Span<const uint8_t>* bytes,
-                        Block* copy) {
+Status CopyIfMisaligned(const Allocator& allocator, size_t alignment, const char* what, Span<const uint8_t>* bytes, Block* copy) {
   if (bytes->empty() || IsAligned(bytes->data(), alignment)) return Ok();
   TARN_ASSIGN_OR_RETURN(*copy, Block::Allocate(allocator, bytes->size(), what));
   std::memcpy(copy->bytes().data(), bytes->data(), bytes->size());
@@ -117,8 +116,8 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
                  static_cast<unsigned long long>(graph_bytes), bytes.size());
   }
   const uint64_t graph_end = kHeaderBytes + graph_bytes;
-  if (weights_offset != AlignUp(graph_end, kWeightSectionAlignment) ||
-      !CheckedAdd(weights_offset, weights_bytes, &file_bytes) || file_bytes != bytes.size()) {
+  if (weights_offset != AlignUp(graph_end, kWeightSectionAlignment) || !CheckedAdd(weights_offset, weights_bytes, &file_bytes) ||
+      file_bytes != bytes.size()) {
     return Error(TARN_BAD_FORMAT,
                  "header: weights at %llu + %llu bytes; wanted from the first multiple of %llu after the graph to the end of the "
                  "file's %zu: truncated or damaged",

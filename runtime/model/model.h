@@ -2,8 +2,8 @@
 //
 //   file:  [ header 64 B | graph (FlatBuffer) | padding | weight section ]      schema/FORMAT.md
 //
-// Open() checks the header, the hash over header and graph, and the FlatBuffer; Validate() (validate.cc) then every index, shape and range in
-// it. After that the rest of the runtime reads the graph in place without checking again. Weights are not read.
+// Open() checks the header, the hash over header and graph, and the FlatBuffer; Validate() (validate.cc) then every index, shape
+// and range in it. After that the rest of the runtime reads the graph in place without checking again. Weights are not read.
 #ifndef TARN_RUNTIME_MODEL_MODEL_H_
 #define TARN_RUNTIME_MODEL_MODEL_H_
 
@@ -55,9 +55,8 @@ class Model {
   Model(Model&&) = default;
   Model& operator=(Model&&) = default;
 
-  // From a mapping, which the model keeps, or from the caller's bytes, which outlive it. `allocator` serves copies where a FlatBuffer or
-  // weights are not aligned.
-  // Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_CHECKSUM, TARN_OUT_OF_MEMORY.
+  // From a mapping, which the model keeps, or from the caller's bytes, which outlive it. `allocator` serves copies where a
+  // FlatBuffer or weights are not aligned. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_CHECKSUM, TARN_OUT_OF_MEMORY.
   static Result<Model> Open(FileMap map, Span<const uint8_t> bytes, bool verify_weights, const Allocator& allocator);
 
   const format::Model& graph() const { return *graph_; }

@@ -1,4 +1,5 @@
-// What a verified FlatBuffer can still get wrong: indices, ranges, the order of writes and reads. FORMAT.md, "What a reader checks".
+// What a verified FlatBuffer can still get wrong: indices, ranges, the order of writes and reads. FORMAT.md, "What a reader
+// checks".
 #include "runtime/core/arith.h"
 #include "runtime/model/model.h"
 
@@ -174,7 +175,8 @@ Status Validate(const format::Model& graph, uint64_t weight_bytes) {
     return Error(TARN_BAD_FORMAT, "vocab_size is %u, 1 to %u wanted", graph.vocab_size(), kMaxVocabulary);
   }
   if (graph.tokenizer()->kind() > format::TokenizerKind::MAX) {
-    return Error(TARN_UNSUPPORTED, "tokenizer kind %u is not known to this version", static_cast<unsigned>(graph.tokenizer()->kind()));
+    return Error(TARN_UNSUPPORTED, "tokenizer kind %u is not known to this version",
+                 static_cast<unsigned>(graph.tokenizer()->kind()));
   }
   if (graph.tokenizer()->kind() == format::TokenizerKind::Bytes && graph.vocab_size() != 256) {
     return Error(TARN_BAD_FORMAT, "a byte tokenizer needs vocab_size 256, found %u", graph.vocab_size());

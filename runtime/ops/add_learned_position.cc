@@ -30,8 +30,8 @@ class AddLearnedPositionOp final : public Op {
     const float* table = table_ + context.position(0) * width_;
     for (size_t sequence = 0; sequence < context.batch; ++sequence) {
       const size_t row = sequence * context.tokens;
-      context.kernels->add(context.tokens, width_, x.f32() + row * x.stride, x.stride, table, width_,
-                           y.f32() + row * y.stride, y.stride);
+      context.kernels->add(context.tokens, width_, x.f32() + row * x.stride, x.stride, table, width_, y.f32() + row * y.stride,
+                           y.stride);
     }
     return Ok();
   }

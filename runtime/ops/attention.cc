@@ -37,8 +37,8 @@ HeadSlices::HeadSlices(const RunContext& context, const Heads& heads, size_t seq
   o_stride = context.outputs[0].stride;
 }
 
-HeldState::HeldState(const Kernels& kernels, const StateBuffer& buffer, DType dtype, size_t sequence, size_t first,
-                     size_t elements, ScratchFloats* scratch)
+HeldState::HeldState(const Kernels& kernels, const StateBuffer& buffer, DType dtype, size_t sequence, size_t first, size_t elements,
+                     ScratchFloats* scratch)
     : f32_(nullptr), f16_(nullptr), elements_(elements) {
   if (dtype == DType::kF32) {
     f32_ = buffer.f32(sequence) + first;

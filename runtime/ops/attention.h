@@ -1,7 +1,7 @@
 // What the three attention families share: heads, and the split of the work over them.
 //
-// Query head h reads key/value head h / group(). There is one state per key/value head, so a task is one key/value head of one sequence
-// with all query heads of its group; tasks are independent and run on any thread.
+// Query head h reads key/value head h / group(). There is one state per key/value head, so a task is one key/value head of one
+// sequence with all query heads of its group; tasks are independent and run on any thread.
 #ifndef TARN_RUNTIME_OPS_ATTENTION_H_
 #define TARN_RUNTIME_OPS_ATTENTION_H_
 
@@ -46,9 +46,8 @@ struct HeadSlices {
 template <typename F>
 void ForEachHead(const RunContext& context, const Heads& heads, uint64_t cost, const F& f) {
   const uint64_t all = cost * heads.heads() * context.batch * context.tokens;
-  context.threads->ParallelFor(context.batch * heads.kv_heads(), all, [&](size_t task, size_t thread) {
-    f(task / heads.kv_heads(), task % heads.kv_heads(), thread);
-  });
+  context.threads->ParallelFor(context.batch * heads.kv_heads(), all,
+                               [&](size_t task, size_t thread) { f(task / heads.kv_heads(), task % heads.kv_heads(), thread); });
 }
 
 // Scratch of one thread, handed out in pieces of floats.
@@ -67,8 +66,8 @@ class ScratchFloats {
   float* next_;
 };
 
-// The f32 view of a piece of a state that is stored in f32 or f16: the state itself, or a copy in scratch that is rounded back when the
-// task is done with it.
+// The f32 view of a piece of a state that is stored in f32 or f16: the state itself, or a copy in scratch that is rounded back when
+// the task is done with it.
 class HeldState {
  public:
   HeldState(const Kernels& kernels, const StateBuffer& buffer, DType dtype, size_t sequence, size_t first, size_t elements,

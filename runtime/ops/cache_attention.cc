@@ -1,5 +1,5 @@
-// Cache attention (MATH F3): softmax over an explicit, bounded list of rows. The policy says which rows are kept. All memory is there from the
-// start, and where a bound is reached the session refuses the token.
+// Cache attention (MATH F3): softmax over an explicit, bounded list of rows. The policy says which rows are kept. All memory is
+// there from the start, and where a bound is reached the session refuses the token.
 #include <cmath>
 #include <cstdio>
 

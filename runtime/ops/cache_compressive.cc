@@ -1,8 +1,9 @@
-// Compressive transformer (Rae et al. 2020; MATH 1.8.7 b): a token sees compressed memory, memory, and its segment up to itself. When a segment
-// is complete, memory becomes the last `mem_len` tokens; what falls out is compressed, `compression_ratio` tokens to their mean, with zero rows
-// before them where their number is no multiple; compressed memory keeps its last `cmem_len` rows.
+// Compressive transformer (Rae et al. 2020; MATH 1.8.7 b): a token sees compressed memory, memory, and its segment up to itself.
+// When a segment is complete, memory becomes the last `mem_len` tokens; what falls out is compressed, `compression_ratio` tokens to
+// their mean, with zero rows before them where their number is no multiple; compressed memory keeps its last `cmem_len` rows.
 //
-// Keys and values of memories are kept instead of hidden rows: they are linear in them, so that the mean of keys is the key of the mean.
+// Keys and values of memories are kept instead of hidden rows: they are linear in them, so that the mean of keys is the key of the
+// mean.
 #include "runtime/ops/cache_policy.h"
 
 namespace tarn {

@@ -1,5 +1,5 @@
-// Local to global (MATH 1.8.6): the last `window` tokens and all global tokens seen so far, given by position. A token that is both counts
-// once: its global row is looked at when it has left the window.
+// Local to global (MATH 1.8.6): the last `window` tokens and all global tokens seen so far, given by position. A token that is both
+// counts once: its global row is looked at when it has left the window.
 #include "runtime/ops/cache_policy.h"
 
 namespace tarn {

@@ -1,5 +1,6 @@
-// Memory-compressed attention in its streaming form (Liu et al. 2018; MATH 1.9.3): every `factor` tokens one convolution makes a row of their keys
-// and one of their values; a row is seen from its last token on, and the newest incomplete block not at all. A learned row may be visible to all.
+// Memory-compressed attention in its streaming form (Liu et al. 2018; MATH 1.9.3): every `factor` tokens one convolution makes a
+// row of their keys and one of their values; a row is seen from its last token on, and the newest incomplete block not at all. A
+// learned row may be visible to all.
 #include <cstring>
 
 #include "runtime/ops/cache_policy.h"

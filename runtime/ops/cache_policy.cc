@@ -30,8 +30,8 @@ uint32_t CacheConfig::state_count() const {
 }
 
 uint64_t CacheTask::ScratchFloatsFor(const CacheConfig& config, uint64_t max_tokens) {
-  uint64_t floats = BlockFloats(config) + ScratchFloats::Padded(AttendFloats(config, max_tokens)) +
-                  ScratchFloats::Padded(config.scratch_floats);
+  uint64_t floats =
+      BlockFloats(config) + ScratchFloats::Padded(AttendFloats(config, max_tokens)) + ScratchFloats::Padded(config.scratch_floats);
   if (RoundsOwnRows(config)) {
     floats += ScratchFloats::Padded(max_tokens * config.heads.key_dim()) +
               ScratchFloats::Padded(max_tokens * config.heads.value_dim()) + ScratchFloats::Padded(WidestRow(config.heads));

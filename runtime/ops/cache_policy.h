@@ -1,4 +1,5 @@
-// Policies of cache attention: which rows are kept, and who sees them. One file per policy, one line in the table of cache_attention.cc.
+// Policies of cache attention: which rows are kept, and who sees them. One file per policy, one line in the table of
+// cache_attention.cc.
 #ifndef TARN_RUNTIME_OPS_CACHE_POLICY_H_
 #define TARN_RUNTIME_OPS_CACHE_POLICY_H_
 
@@ -19,7 +20,7 @@ struct CacheConfig {
   RowStates stores[kMaxStores];
   uint32_t store_count = 0;
   // Set by the policy's Prepare, for one task:
-  bool adds_own_rows = true;  // AddOwn is used, with tokens that will be stored
+  bool adds_own_rows = true;    // AddOwn is used, with tokens that will be stored
   uint64_t max_blocks = 0;      // that it attends to at a time
   uint64_t scratch_floats = 0;  // that it takes on top of the common scratch
   uint32_t tensor_count = 0;
@@ -64,8 +65,8 @@ class CacheTask {
 
   // Collects the blocks that the next Attend looks at.
   void Add(CacheBlock block, int64_t from, int64_t until, int64_t step);
-  // Rows of a ring, of positions [low, high): position p stands in row p mod rows (also below 0). The visibility is that of the first
-  // of them and moves by `step` with each.
+  // Rows of a ring, of positions [low, high): position p stands in row p mod rows (also below 0). The visibility is that of the
+  // first of them and moves by `step` with each.
   void AddRing(const RowStore& ring, int64_t low, int64_t high, int64_t from, int64_t until, int64_t step);
   // Own rows first, first + every, ... (`count` of them).
   void AddOwn(const CacheTokens& tokens, size_t first, size_t count, size_t every, int64_t from, int64_t until, int64_t step);
@@ -82,7 +83,6 @@ class CacheTask {
   size_t block_count_ = 0;
   float* attend_scratch_;
   float* policy_scratch_;
-
 };
 
 struct CachePolicyKind {

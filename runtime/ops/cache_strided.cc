@@ -1,5 +1,6 @@
 // Local window and strided rows (MATH 1.8.5; Child et al. 2019, bounded): the last `window` tokens, and of the tokens with
-// t mod stride = stride - 1 the last `num_strided`. A token that is both counts once: its strided row is looked at when it has left the window.
+// t mod stride = stride - 1 the last `num_strided`. A token that is both counts once: its strided row is looked at when it has left
+// the window.
 #include "runtime/ops/cache_policy.h"
 
 namespace tarn {

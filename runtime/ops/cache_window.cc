@@ -1,5 +1,5 @@
-// Sliding and dilated windows (MATH 1.8.4, 1.8.5): token t sees t, t - dilation, ... (`window` of them). A dilated window is `dilation` sliding
-// windows, each over the tokens of one residue, with a ring of its own.
+// Sliding and dilated windows (MATH 1.8.4, 1.8.5): token t sees t, t - dilation, ... (`window` of them). A dilated window is
+// `dilation` sliding windows, each over the tokens of one residue, with a ring of its own.
 #include "runtime/ops/cache_policy.h"
 
 namespace tarn {

@@ -1,5 +1,5 @@
-// Linear state attention (MATH F1): S <- A S + phi(k) x u, o = scale * phi(q)^T S / den. The feature map phi, the decay A and the write u are
-// chosen by attributes: RFA, linear transformer, Performer, DPFP, delta rule, T2R, GLA, RetNet.
+// Linear state attention (MATH F1): S <- A S + phi(k) x u, o = scale * phi(q)^T S / den. The feature map phi, the decay A and the
+// write u are chosen by attributes: RFA, linear transformer, Performer, DPFP, delta rule, T2R, GLA, RetNet.
 #include <cmath>
 #include <cstdio>
 
@@ -21,8 +21,8 @@ class LinearStateOp final : public Op {
     HeadSlices slices;
     size_t kv_head;
     size_t sequence;
-    const float* phi_q;  // [G, C, M], or in a loop of steps [C, G, M]
-    const float* phi_k;  // [C, M]
+    const float* phi_q;                // [G, C, M], or in a loop of steps [C, G, M]
+    const float* phi_k;                // [C, M]
     const float* log_decay = nullptr;  // [C], or nullptr: no scalar decay
     const float* write = nullptr;      // [C], or nullptr: 1
     const float* beta = nullptr;       // [C], delta rule
@@ -51,8 +51,8 @@ class LinearStateOp final : public Op {
 
   Heads heads_;
   LinearAttributes a_;
-  size_t features_;     // M
-  DType state_dtype_;   // of S
+  size_t features_;                      // M
+  DType state_dtype_;                    // of S
   const float* projection_ = nullptr;    // [kv_heads, d, D]
   const float* feature_bias_ = nullptr;  // [kv_heads, D]
   const float* sigma_ = nullptr;         // [kv_heads, d]
@@ -64,8 +64,8 @@ Status LinearStateOp::Prepare(PrepareContext& context) {
   const format::LinearState& table = *context.op().attributes_as_LinearState();
   TARN_ASSIGN_OR_RETURN(a_, LinearAttributes::Read(table));
   const uint32_t inputs = 3 + a_.has_gate_logits() + a_.is_delta();
-  const uint32_t tensors = a_.has_projection() + (a_.feature_map == FeatureMap::kMlpRelu) + a_.key_norm_sigma +
-                           (a_.gate == format::Gate::Constant);
+  const uint32_t tensors =
+      a_.has_projection() + (a_.feature_map == FeatureMap::kMlpRelu) + a_.key_norm_sigma + (a_.gate == format::Gate::Constant);
   const uint32_t states = 1 + a_.has_norm() + a_.has_running_max();
   TARN_RETURN_IF_ERROR(context.Expect(inputs, /*outputs=*/1, tensors, tensors, states));
   TARN_ASSIGN_OR_RETURN(heads_, Heads::Read(context, *table.heads()));
@@ -175,10 +175,10 @@ void LinearStateOp::MapFeatures(const RunContext& context, Head* head, ScratchFl
   float* x_k = x + group * tokens * d;
   Normalize(kernels, tokens, at.k, at.k_stride, a_.k_scale, x_k);
   const size_t h = head->kv_head;
-  kernels.features[static_cast<size_t>(a_.feature_map)](
-      {rows, d, a_.projections, x, projection_ == nullptr ? nullptr : projection_ + h * d * a_.projections,
-       feature_bias_ == nullptr ? nullptr : feature_bias_ + h * a_.projections, a_.ratio, a_.feature_eps, a_.nu,
-       a_.negate_second, phi, weights});
+  kernels.features[static_cast<size_t>(a_.feature_map)]({rows, d, a_.projections, x,
+                                                         projection_ == nullptr ? nullptr : projection_ + h * d * a_.projections,
+                                                         feature_bias_ == nullptr ? nullptr : feature_bias_ + h * a_.projections,
+                                                         a_.ratio, a_.feature_eps, a_.nu, a_.negate_second, phi, weights});
   if (a_.sum_norm) kernels.sum_normalize(rows, features_, a_.sum_norm_eps, phi);
   head->phi_q = phi;
   head->phi_k = phi + group * tokens * features_;
@@ -226,9 +226,8 @@ void LinearStateOp::RunChunk(const RunContext& context, const Head& head, Scratc
     return;
   }
   float* work = scratch.Take(LinearChunkScratch(tokens, features_, dv));
-  context.kernels->linear_chunk({tokens, heads_.group(), features_, dv, head.phi_q, head.phi_k, at.v, at.v_stride,
-                                 head.log_decay, head.write, a_.den_mode, a_.den_eps, a_.scale, head.state, head.norm, at.o,
-                                 at.o_stride, work});
+  context.kernels->linear_chunk({tokens, heads_.group(), features_, dv, head.phi_q, head.phi_k, at.v, at.v_stride, head.log_decay,
+                                 head.write, a_.den_mode, a_.den_eps, a_.scale, head.state, head.norm, at.o, at.o_stride, work});
 }
 
 void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t token, ScratchFloats scratch) const {
@@ -241,8 +240,8 @@ void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t 
   float* o = head.slices.o + token * head.slices.o_stride;
   if (a_.is_delta()) {
     const bool first = context.tokens_seen + token == 0;
-    kernels.delta_step({group, features_, dv, phi_q, phi_k, v, head.beta[token], a_.den_eps, a_.scale, first, head.state,
-                        head.norm, o, scratch.Take(dv)});
+    kernels.delta_step({group, features_, dv, phi_q, phi_k, v, head.beta[token], a_.den_eps, a_.scale, first, head.state, head.norm,
+                        o, scratch.Take(dv)});
     return;
   }
   const float* row_decay = nullptr;

@@ -86,7 +86,8 @@ class PrepareContext {
   Status ExpectValues(uint32_t inputs, uint32_t outputs) const;
   Status ExpectOwned(uint32_t tensors_least, uint32_t tensors_most, uint32_t states) const;
 
-  // Inputs and outputs, by index; indices below the expected counts. Width and dtype as wanted, or TARN_BAD_FORMAT that names `what`.
+  // Inputs and outputs, by index; indices below the expected counts. Width and dtype as wanted, or TARN_BAD_FORMAT that names
+  // `what`.
   uint32_t input_width(uint32_t index) const { return op_.inputs()->Get(index)->width(); }
   // The caller of the program fills it, with values that have been checked.
   bool is_program_input(uint32_t index) const { return op_.inputs()->Get(index)->value() < model_.program().num_inputs(); }
@@ -160,8 +161,8 @@ struct OpKind {
   Op* (*construct)(void* memory);  // aligned to kAlignment
   // The attributes in a few words, for people; may write nothing.
   void (*describe)(const format::Op& op, char* text, size_t text_bytes);
-  // The heads of attention with a constant state, for comparison with a KV cache of the same heads. nullptr, and the function may return it:
-  // the op is no such attention.
+  // The heads of attention with a constant state, for comparison with a KV cache of the same heads. nullptr, and the function may
+  // return it: the op is no such attention.
   const format::Heads* (*heads)(const format::Op& op);
 };
 

@@ -21,8 +21,8 @@ struct ShapeText {
   explicit ShapeText(std::initializer_list<uint64_t> dims) {
     size_t used = 0;
     for (const uint64_t dim : dims) {
-      const int wrote = std::snprintf(text + used, sizeof(text) - used, "%s%llu", used == 0 ? "[" : ", ",
-                                      static_cast<unsigned long long>(dim));
+      const int wrote =
+          std::snprintf(text + used, sizeof(text) - used, "%s%llu", used == 0 ? "[" : ", ", static_cast<unsigned long long>(dim));
       used += static_cast<size_t>(wrote);
     }
     std::snprintf(text + used, sizeof(text) - used, "]");
@@ -36,8 +36,7 @@ Status ExpectShape(bool dtype_fits, DType dtype, const Shape& shape, const char*
   char found[96];
   size_t used = 0;
   for (uint32_t i = 0; i < shape.rank; ++i) {
-    used += static_cast<size_t>(
-        std::snprintf(found + used, sizeof(found) - used, "%s%u", i == 0 ? "[" : ", ", shape.dims[i]));
+    used += static_cast<size_t>(std::snprintf(found + used, sizeof(found) - used, "%s%u", i == 0 ? "[" : ", ", shape.dims[i]));
   }
   return Error(TARN_BAD_FORMAT, "%s '%s' is %s %s], %s %s wanted", what, name, DTypeName(dtype), found, wanted_dtype,
                ShapeText(wanted).text);
@@ -90,8 +89,7 @@ Status PrepareContext::ExpectTokens() const {
   return Error(TARN_BAD_FORMAT, "runs on every token, but its values have rows of logits only");
 }
 
-Result<const float*> PrepareContext::ExpectTensor(uint32_t index, const char* what,
-                                                  std::initializer_list<uint64_t> shape) const {
+Result<const float*> PrepareContext::ExpectTensor(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const {
   if (index >= tensor_count()) return Error(TARN_BAD_FORMAT, "%s: tensor %u is missing", what, index);
   const TensorView view = tensor(index);
   TARN_RETURN_IF_ERROR(ExpectShape(view.dtype == DType::kF32, view.dtype, view.shape, view.name, what, "f32", shape));
@@ -109,8 +107,7 @@ Result<DType> PrepareContext::ExpectTypedState(uint32_t index, const char* what,
   if (index >= Count(op_.states())) return Error(TARN_BAD_FORMAT, "%s: state %u is missing", what, index);
   const StateView view = model_.state(op_.states()->Get(index));
   const bool fits = view.dtype == DType::kF32 || view.dtype == DType::kF16 || (or_i8 && view.dtype == DType::kI8);
-  TARN_RETURN_IF_ERROR(
-      ExpectShape(fits, view.dtype, view.shape, view.name, what, or_i8 ? "f32, f16 or i8" : "f32 or f16", shape));
+  TARN_RETURN_IF_ERROR(ExpectShape(fits, view.dtype, view.shape, view.name, what, or_i8 ? "f32, f16 or i8" : "f32 or f16", shape));
   return view.dtype;
 }
 

@@ -1,5 +1,5 @@
-// RandomSlots: the slot that each token writes in ABC-RD, from a counter hash, so that it depends on nothing but position, layer and head
-// (MATH 1.8.3): (splitmix64(seed ^ layer << 48 ^ head << 32 ^ t) >> 11) mod n.
+// RandomSlots: the slot that each token writes in ABC-RD, from a counter hash, so that it depends on nothing but position, layer
+// and head (MATH 1.8.3): (splitmix64(seed ^ layer << 48 ^ head << 32 ^ t) >> 11) mod n.
 #include <cstdio>
 
 #include "runtime/ops/registry.h"

@@ -5,9 +5,7 @@
 namespace tarn {
 namespace {
 
-RowType TypeOf(DType dtype) {
-  return dtype == DType::kI8 ? RowType::kI8 : dtype == DType::kF16 ? RowType::kF16 : RowType::kF32;
-}
+RowType TypeOf(DType dtype) { return dtype == DType::kI8 ? RowType::kI8 : dtype == DType::kF16 ? RowType::kF16 : RowType::kF32; }
 
 }  // namespace
 

@@ -6,7 +6,8 @@
 
 namespace tarn {
 
-// The states of a store, as a CacheAttention op declares them: keys [Hkv, rows, d], values [Hkv, rows, dv], and with I8 scales [Hkv, 2, rows].
+// The states of a store, as a CacheAttention op declares them: keys [Hkv, rows, d], values [Hkv, rows, dv], and with I8 scales
+// [Hkv, 2, rows].
 struct RowStates {
   uint64_t rows = 0;
   DType dtype = DType::kF32;

@@ -1,5 +1,6 @@
-// Slot memory attention (MATH F2): K~ <- a K~ + b x k, V~ <- a V~ + b x v, o = V~^T softmax(scale K~ q). A control strategy says what the slots
-// keep (a) and take (b): ABC-MLP, Linformer, ABC-RD, L2G, compressive mean, online clustering, GSA, Luna (ABC, section 3 and Table 1; MATH 1.8).
+// Slot memory attention (MATH F2): K~ <- a K~ + b x k, V~ <- a V~ + b x v, o = V~^T softmax(scale K~ q). A control strategy says
+// what the slots keep (a) and take (b): ABC-MLP, Linformer, ABC-RD, L2G, compressive mean, online clustering, GSA, Luna (ABC,
+// section 3 and Table 1; MATH 1.8).
 #include <cmath>
 #include <cstdio>
 
@@ -31,7 +32,8 @@ class SlotMemoryOp final : public Op {
     TARN_RETURN_IF_ERROR(ReadAttributes(table));
     const bool has_schedule = control_ == SlotControl::kLinformer;
     const uint32_t states = has_mass() ? 3 : 2;
-    TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/has_logits() || has_index() ? 4 : 3, /*outputs=*/1, has_schedule, has_schedule, states));
+    TARN_RETURN_IF_ERROR(
+        context.Expect(/*inputs=*/has_logits() || has_index() ? 4 : 3, /*outputs=*/1, has_schedule, has_schedule, states));
     TARN_ASSIGN_OR_RETURN(heads_, Heads::Read(context, *table.heads()));
     const uint64_t kv_heads = heads_.kv_heads();
     if (has_logits()) TARN_RETURN_IF_ERROR(context.ExpectInput(3, "control", kv_heads * slots_));
@@ -114,9 +116,11 @@ class SlotMemoryOp final : public Op {
     const uint64_t chunk = context.limits().max_tokens;
     const uint64_t d = heads_.key_dim();
     const uint64_t dv = heads_.value_dim();
-    const uint64_t held = HeldState::ScratchFloatsFor(state_dtype_, d * slots_) + HeldState::ScratchFloatsFor(state_dtype_, slots_ * dv);
+    const uint64_t held =
+        HeldState::ScratchFloatsFor(state_dtype_, d * slots_) + HeldState::ScratchFloatsFor(state_dtype_, slots_ * dv);
     const uint64_t step = 3 * ScratchFloats::Padded(slots_) + ScratchFloats::Padded(heads_.group() * slots_);
-    const uint64_t chunked = 4 * ScratchFloats::Padded(chunk * slots_) + ScratchFloats::Padded(SlotChunkScratch(chunk, slots_, d, dv));
+    const uint64_t chunked =
+        4 * ScratchFloats::Padded(chunk * slots_) + ScratchFloats::Padded(SlotChunkScratch(chunk, slots_, d, dv));
     scratch_floats_ = held + ScratchFloats::Padded(chunk) + (step > chunked ? step : chunked);
     context.RequestScratch(context.limits().threads * scratch_floats_ * sizeof(float));
   }
@@ -213,9 +217,27 @@ class SlotMemoryOp final : public Op {
     if (!control(Control(context, task, 0, tokens), carry, gain, weight, bias)) return false;
     float* work = scratch.Take(SlotChunkScratch(tokens, slots_, heads_.key_dim(), heads_.value_dim()));
     const HeadSlices& at = task.slices;
-    context.kernels->slot_chunk({tokens, heads_.group(), slots_, heads_.key_dim(), heads_.value_dim(), at.q, at.q_stride, at.k,
-                                 at.k_stride, at.v, at.v_stride, carry, gain, weight, bias, scale_, task.keys.f32(), task.values.f32(), at.o,
-                                 at.o_stride, work});
+    context.kernels->slot_chunk({tokens,
+                                 heads_.group(),
+                                 slots_,
+                                 heads_.key_dim(),
+                                 heads_.value_dim(),
+                                 at.q,
+                                 at.q_stride,
+                                 at.k,
+                                 at.k_stride,
+                                 at.v,
+                                 at.v_stride,
+                                 carry,
+                                 gain,
+                                 weight,
+                                 bias,
+                                 scale_,
+                                 task.keys.f32(),
+                                 task.values.f32(),
+                                 at.o,
+                                 at.o_stride,
+                                 work});
     return true;
   }
 

@@ -45,8 +45,7 @@ Result<uint64_t> PlanArena(Span<PlannedBuffer> buffers) {
     buffer.next = *link;
     *link = current;
   }
-  std::sort(buffers.begin(), buffers.end(),
-            [](const PlannedBuffer& a, const PlannedBuffer& b) { return a.index < b.index; });
+  std::sort(buffers.begin(), buffers.end(), [](const PlannedBuffer& a, const PlannedBuffer& b) { return a.index < b.index; });
   return AlignUp(arena_bytes);
 }
 

@@ -26,9 +26,8 @@ struct PlannedBuffer {
   uint32_t next;
 };
 
-// Sets every buffer's offset and returns the bytes of the arena that holds them all. The order of the buffers stays. At most quadratic in their
-// number.
-// Errors: TARN_OUT_OF_MEMORY where the sum of the sizes does not fit 63 bits.
+// Sets every buffer's offset and returns the bytes of the arena that holds them all. The order of the buffers stays. At most
+// quadratic in their number. Errors: TARN_OUT_OF_MEMORY where the sum of the sizes does not fit 63 bits.
 Result<uint64_t> PlanArena(Span<PlannedBuffer> buffers);
 
 }  // namespace tarn

@@ -1,6 +1,7 @@
 // Threads of a session: the caller's, and helpers that sleep between calls.
 //
-// Work is split over independent items (heads, output tiles), never over a sum, so that the number of threads cannot change a result.
+// Work is split over independent items (heads, output tiles), never over a sum, so that the number of threads cannot change a
+// result.
 #ifndef TARN_RUNTIME_PLATFORM_THREAD_POOL_H_
 #define TARN_RUNTIME_PLATFORM_THREAD_POOL_H_
 
@@ -48,8 +49,8 @@ class ThreadPool {
   }
 
  private:
-  // Handing work to another thread and waiting for it takes some microseconds, and far more when other programs keep the cores busy. Below this
-  // (a weight matrix of 1 MiB in int8, read in about 25 us) sharing loses.
+  // Handing work to another thread and waiting for it takes some microseconds, and far more when other programs keep the cores
+  // busy. Below this (a weight matrix of 1 MiB in int8, read in about 25 us) sharing loses.
   static constexpr uint64_t kLeastSharedCost = uint64_t{1} << 20;
 
   void Run(size_t count, void* context, void (*task)(void* context, size_t thread, size_t index)) const;

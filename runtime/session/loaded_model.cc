@@ -35,8 +35,8 @@ Status LoadedModel::CheckLanguageModel() const {
   const format::Value& output = *program.values()->Get(program.outputs()->Get(0));
   const bool reads_tokens = program.num_inputs() == 1 && input.dtype() == format::DType::I32 && input.width() == 1 &&
                             input.time() == format::Time::Tokens;
-  const bool writes_logits = program.outputs()->size() == 1 && output.dtype() == format::DType::F32 &&
-                             output.width() == vocab && output.time() == format::Time::Outputs;
+  const bool writes_logits = program.outputs()->size() == 1 && output.dtype() == format::DType::F32 && output.width() == vocab &&
+                             output.time() == format::Time::Outputs;
   if (reads_tokens && writes_logits) return Ok();
   return Error(TARN_BAD_FORMAT, "program '%s' does not turn token ids (i32, width 1) into rows of %u logits (f32)",
                program.name()->c_str(), vocab);

@@ -19,8 +19,8 @@ struct LoadOptions {
 
 class LoadedModel {
  public:
-  // The model and what it needs to run are checked here; weights are not packed yet. `map` may be empty: `bytes` are the caller's then.
-  // Errors: as Model::Open and Program::Measure; TARN_INVALID_ARGUMENT (an unknown isa).
+  // The model and what it needs to run are checked here; weights are not packed yet. `map` may be empty: `bytes` are the caller's
+  // then. Errors: as Model::Open and Program::Measure; TARN_INVALID_ARGUMENT (an unknown isa).
   static Result<LoadedModel> Open(FileMap map, Span<const uint8_t> bytes, const LoadOptions& options);
 
   // Reads all weights of dense layers. Errors: TARN_BAD_FORMAT (a scale that is none), TARN_OUT_OF_MEMORY, TARN_INTERNAL.

@@ -49,8 +49,8 @@ Result<Session*> Session::Create(const LoadedModel& model, const Limits& limits,
   const size_t header = static_cast<size_t>(AlignUp(sizeof(Session)));
   const size_t ahead = header < block.size() ? header : block.size();
   TARN_ASSIGN_OR_RETURN(ThreadPool threads, ThreadPool::Create(limits.threads));
-  TARN_ASSIGN_OR_RETURN(Program * program, Program::Create(model.environment(), limits,
-                                                           block.subspan(ahead, block.size() - ahead), ahead));
+  TARN_ASSIGN_OR_RETURN(Program * program,
+                        Program::Create(model.environment(), limits, block.subspan(ahead, block.size() - ahead), ahead));
   Session* session = new (block.data()) Session(model);
   session->program_ = program;
   session->threads_ = std::move(threads);

@@ -13,7 +13,8 @@ namespace tarn {
 
 class Session {
  public:
-  // The bytes of the block; `program` includes the Session object itself. Errors: TARN_INVALID_ARGUMENT (limits out of range), TARN_OUT_OF_MEMORY.
+  // The bytes of the block; `program` includes the Session object itself. Errors: TARN_INVALID_ARGUMENT (limits out of range),
+  // TARN_OUT_OF_MEMORY.
   static Result<ProgramBytes> Measure(const LoadedModel& model, const Limits& limits);
 
   // In the caller's block, or, if its data is nullptr, in one from the model's allocator.

@@ -8,20 +8,20 @@
 
 static int failures = 0;
 
-#define EXPECT(condition)                                                        \
-  do {                                                                           \
-    if (!(condition)) {                                                          \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);            \
-      ++failures;                                                                \
-    }                                                                            \
+#define EXPECT(condition)                                             \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      ++failures;                                                     \
+    }                                                                 \
   } while (0)
 
-#define EXPECT_OK(call)                                                          \
-  do {                                                                           \
-    if ((call) != TARN_OK) {                                                     \
+#define EXPECT_OK(call)                                                             \
+  do {                                                                              \
+    if ((call) != TARN_OK) {                                                        \
       fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, error.message); \
-      ++failures;                                                                \
-    }                                                                            \
+      ++failures;                                                                   \
+    }                                                                               \
   } while (0)
 
 static const char* const kModel = "examples/models/shakespeare-rfa-gate-int8.tarn";
@@ -154,7 +154,7 @@ static void TestGeneration(const tarn_model* model) {
     used += bytes;
     EXPECT_OK(tarn_session_step(session, &token, &logits, &error));
   }
-  EXPECT(used == 40); /* this model writes ASCII */
+  EXPECT(used == 40);                                                                       /* this model writes ASCII */
   EXPECT(tarn_session_score(session, tokens, 2, &logits, &error) == TARN_INVALID_ARGUMENT); /* created for one row */
   tarn_sampler_destroy(sampler);
   tarn_session_destroy(session);

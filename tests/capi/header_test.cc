@@ -1,8 +1,8 @@
 // The public headers are C++ too, and make sense on their own.
+#include <gtest/gtest.h>
+
 #include "tarn/inspect.h"
 #include "tarn/tarn.h"
-
-#include <gtest/gtest.h>
 
 TEST(Header, InitialisersSetTheSize) {
   const tarn_source source = TARN_SOURCE_INIT;

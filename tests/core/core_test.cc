@@ -37,7 +37,7 @@ TEST(Status, AMessageIsOneLineThatCannotSteerATerminal) {
 }
 
 TEST(Status, EveryCodeHasWords) {
-#define TARN_EXPECT_TEXT(name, number, text) \
+#define TARN_EXPECT_TEXT(name, number, text)     \
   EXPECT_STREQ(StatusString(TARN_##name), text); \
   EXPECT_EQ(static_cast<int>(TARN_##name), number);
   TARN_STATUS_TABLE(TARN_EXPECT_TEXT)

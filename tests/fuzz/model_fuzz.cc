@@ -1,8 +1,8 @@
-// A model from bytes, through the C API: whatever they are, opening, inspecting, measuring, packing and running it either works or is refused
-// with words.
+// A model from bytes, through the C API: whatever they are, opening, inspecting, measuring, packing and running it either works or
+// is refused with words.
 //
-// The hash would hide nearly everything from the fuzzer, so it is made right again before the file is opened. XNNPACK reads weights out of
-// sight of the sanitizers; the portable layers, which run first, do not.
+// The hash would hide nearly everything from the fuzzer, so it is made right again before the file is opened. XNNPACK reads weights
+// out of sight of the sanitizers; the portable layers, which run first, do not.
 #include <cstring>
 #include <vector>
 

@@ -2,7 +2,6 @@
 #include "runtime/model/model.h"
 
 #include <gtest/gtest.h>
-
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -178,8 +177,10 @@ TEST(Model, ScalesAreChecked) {
 }
 
 TEST(Model, ShapesOutOfRangeAreNamed) {
-  ExpectRefused(Changed([](convert::Graph* g) { g->states[0].shape = {1u << 30, 1u << 30, 4}; }), TARN_BAD_FORMAT,
-                "too many elements");
+  ExpectRefused(Changed([](convert::Graph* g) {
+                  g->states[0].shape = {1u << 30, 1u << 30, 4};
+                }),
+                TARN_BAD_FORMAT, "too many elements");
   ExpectRefused(Changed([](convert::Graph* g) { g->states[0].shape = {0, 3}; }), TARN_BAD_FORMAT, "dimension 0 is 0");
   ExpectRefused(Changed([](convert::Graph* g) { g->states[0].shape = {1, 1, 1, 1, 1}; }), TARN_BAD_FORMAT, "5 dimensions");
   ExpectRefused(Changed([](convert::Graph* g) { g->states.push_back({"orphan", {4}}); }), TARN_BAD_FORMAT, "states");

@@ -1,3 +1,5 @@
+#include "runtime/planner/planner.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -5,7 +7,6 @@
 #include <vector>
 
 #include "runtime/core/arith.h"
-#include "runtime/planner/planner.h"
 
 namespace tarn {
 namespace {

@@ -23,8 +23,8 @@ TEST(Frozen, FilesOfEveryReleasedVersionMeanWhatTheyMeant) {
     Result<FileMap> map = FileMap::Open(frozen.path);
     ASSERT_TRUE(map.ok()) << map.status().message();
     const Span<const uint8_t> bytes = map.value().bytes();
-    Result<LoadedModel> model =
-        LoadedModel::Open(std::move(map.value()), bytes, {/*verify_weights=*/true, "reference", /*portable=*/true, DefaultAllocator()});
+    Result<LoadedModel> model = LoadedModel::Open(std::move(map.value()), bytes,
+                                                  {/*verify_weights=*/true, "reference", /*portable=*/true, DefaultAllocator()});
     ASSERT_TRUE(model.ok()) << model.status().message();
     ASSERT_TRUE(model.value().Pack().ok());
     Result<Session*> session = Session::Create(model.value(), {1, 4, 1, 1}, {});
@@ -32,8 +32,8 @@ TEST(Frozen, FilesOfEveryReleasedVersionMeanWhatTheyMeant) {
     const int32_t tokens[] = {'f', 'r', 'o', 'z', 'e', 'n'};
     const Result<const float*> logits = session.value()->Prefill(tokens, 6);
     ASSERT_TRUE(logits.ok()) << logits.status().message();
-    // The reference sums in f64 and rounds to f32: other compilers differ by rounding, and an activation that is quantized the other way
-    // moves a logit by about 1/255 of its size.
+    // The reference sums in f64 and rounds to f32: other compilers differ by rounding, and an activation that is quantized the
+    // other way moves a logit by about 1/255 of its size.
     for (int i = 0; i < 8; ++i) EXPECT_NEAR(logits.value()[i], frozen.logits[i], 0.01) << frozen.path << " token " << i;
     Session::Destroy(session.value());
   }

@@ -101,8 +101,8 @@ float Distance(const Logits& a, const Logits& b) {
   return distance / largest;
 }
 
-// Chunked and stepwise sums differ by f32 rounding, 2 layers deep. With int8, a rounding difference in an activation can move its quantized
-// value by one step of 1/255 of the row's range.
+// Chunked and stepwise sums differ by f32 rounding, 2 layers deep. With int8, a rounding difference in an activation can move its
+// quantized value by one step of 1/255 of the row's range.
 float Tolerance(const Case& c) { return c.precision == convert::Precision::kF32 ? 2e-5f : 2e-2f; }
 
 class SessionTest : public testing::TestWithParam<Case> {};

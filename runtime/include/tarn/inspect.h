@@ -34,9 +34,9 @@ typedef struct tarn_state_info {
 /* An op of the program, in the order in which they run. */
 typedef struct tarn_op_info {
   size_t struct_size;
-  const char* name; /* "layers.0.attn" */
-  const char* kind; /* "linear_state" */
-  char detail[192]; /* the attributes in words: "rfa: Gaussian features D 64, gate Forget, ..." */
+  const char* name;     /* "layers.0.attn" */
+  const char* kind;     /* "linear_state" */
+  char detail[192];     /* the attributes in words: "rfa: Gaussian features D 64, gate Forget, ..." */
   uint64_t state_bytes; /* of one sequence */
   /* For an op that remembers: the number of tokens after which a softmax KV cache of the same heads, f32, would be larger.
    * 0: the op has no state or is such a cache. */

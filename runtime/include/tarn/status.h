@@ -4,17 +4,17 @@
 #define TARN_STATUS_H_
 
 /* X(NAME, number, "what it means in two or three words") */
-#define TARN_STATUS_TABLE(X)                              \
-  X(OK, 0, "ok")                                          \
-  X(INVALID_ARGUMENT, 1, "invalid argument")              \
-  X(NOT_FOUND, 2, "not found")                            \
-  X(IO, 3, "input/output error")                          \
-  X(BAD_FORMAT, 4, "damaged or foreign file")             \
-  X(UNSUPPORTED, 5, "not supported by this version")      \
-  X(OUT_OF_MEMORY, 6, "out of memory")                    \
-  X(CONTEXT_FULL, 7, "bounded context is full")           \
-  X(BUFFER_TOO_SMALL, 8, "caller's buffer is too small")  \
-  X(CHECKSUM, 9, "checksum does not match")               \
+#define TARN_STATUS_TABLE(X)                             \
+  X(OK, 0, "ok")                                         \
+  X(INVALID_ARGUMENT, 1, "invalid argument")             \
+  X(NOT_FOUND, 2, "not found")                           \
+  X(IO, 3, "input/output error")                         \
+  X(BAD_FORMAT, 4, "damaged or foreign file")            \
+  X(UNSUPPORTED, 5, "not supported by this version")     \
+  X(OUT_OF_MEMORY, 6, "out of memory")                   \
+  X(CONTEXT_FULL, 7, "bounded context is full")          \
+  X(BUFFER_TOO_SMALL, 8, "caller's buffer is too small") \
+  X(CHECKSUM, 9, "checksum does not match")              \
   X(INTERNAL, 10, "internal error")
 
 #define TARN_STATUS_ENUMERATOR(name, number, text) TARN_##name = number,

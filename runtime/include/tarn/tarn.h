@@ -83,7 +83,8 @@ typedef struct tarn_source {
   uint64_t length_bytes;
   const void* buffer;
 } tarn_source;
-#define TARN_SOURCE_INIT {sizeof(tarn_source), NULL, 0, -1, 0, 0, NULL}
+#define TARN_SOURCE_INIT \
+  { sizeof(tarn_source), NULL, 0, -1, 0, 0, NULL }
 
 typedef struct tarn_model_config {
   size_t struct_size;
@@ -97,7 +98,10 @@ typedef struct tarn_model_config {
   /* For the model's own memory and for sessions that bring no block. */
   tarn_allocator allocator;
 } tarn_model_config;
-#define TARN_MODEL_CONFIG_INIT {sizeof(tarn_model_config), 0, NULL, 0, {NULL, NULL, NULL}}
+#define TARN_MODEL_CONFIG_INIT                                  \
+  {                                                             \
+    sizeof(tarn_model_config), 0, NULL, 0, { NULL, NULL, NULL } \
+  }
 
 /* Everything that the size of a session depends on. */
 typedef struct tarn_session_config {
@@ -117,7 +121,8 @@ typedef struct tarn_session_config {
   void* block;
   size_t block_bytes;
 } tarn_session_config;
-#define TARN_SESSION_CONFIG_INIT {sizeof(tarn_session_config), 0, 0, 0, 0, NULL, 0}
+#define TARN_SESSION_CONFIG_INIT \
+  { sizeof(tarn_session_config), 0, 0, 0, 0, NULL, 0 }
 
 /* The memory contract: exact bytes, by class. File-backed and anonymous bytes are never added up. */
 typedef struct tarn_memory {
@@ -134,7 +139,8 @@ typedef struct tarn_memory {
   uint64_t program_bytes; /* the prepared program: ops, operators, tables */
   uint64_t session_bytes;
 } tarn_memory;
-#define TARN_MEMORY_INIT {sizeof(tarn_memory), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define TARN_MEMORY_INIT \
+  { sizeof(tarn_memory), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* What a model and a session of it will need, from the graph part of the file alone: weights are not read.
  * `model_config` and `session_config` may be NULL (defaults).
@@ -173,12 +179,14 @@ typedef struct tarn_model_info {
   const char* isa;         /* the kernels that were chosen; lives for ever */
   const char* dense;       /* "xnnpack" or "portable"; lives for ever */
 } tarn_model_info;
-#define TARN_MODEL_INFO_INIT {sizeof(tarn_model_info), NULL, NULL, 0, TARN_TOKENIZER_NONE, 0, 0, 0, {0}, NULL, NULL}
+#define TARN_MODEL_INFO_INIT \
+  { sizeof(tarn_model_info), NULL, NULL, 0, TARN_TOKENIZER_NONE, 0, 0, 0, {0}, NULL, NULL }
 
 /* Errors: TARN_INVALID_ARGUMENT.   Thread safety: any thread. */
 TARN_API tarn_status tarn_model_get_info(const tarn_model* model, tarn_model_info* info, tarn_error* error);
 
-/* Names of the kernel sets that this CPU can run, best first, then "reference"; NULL past the last. Lives for ever. Thread safety: any thread. */
+/* Names of the kernel sets that this CPU can run, best first, then "reference"; NULL past the last. Lives for ever. Thread safety:
+ * any thread. */
 TARN_API const char* tarn_isa_name(size_t index);
 
 /* The number of fast cores (clusters of the highest performance), found out once per process: what `threads` should be.
@@ -224,8 +232,8 @@ TARN_API uint64_t tarn_session_tokens(const tarn_session* session);
 /* Turns text into token ids. Writes up to `capacity` ids and always sets `*count` to the number that the text has.
  * Errors: TARN_UNSUPPORTED (the model has no tokenizer), TARN_BUFFER_TOO_SMALL (names both numbers; `*count` is set).
  * Thread safety: any thread. */
-TARN_API tarn_status tarn_tokenize(const tarn_model* model, const char* text, size_t text_bytes, int32_t* tokens,
-                                   size_t capacity, size_t* count, tarn_error* error);
+TARN_API tarn_status tarn_tokenize(const tarn_model* model, const char* text, size_t text_bytes, int32_t* tokens, size_t capacity,
+                                   size_t* count, tarn_error* error);
 
 /* Streams token ids back to text: bytes come out as soon as they are whole UTF-8 characters. Bytes that can never become valid
  * UTF-8 come out as U+FFFD. Plain data of the caller's: zero it to begin a text. */
@@ -265,8 +273,10 @@ typedef struct tarn_sampler_config {
   uint64_t seed;
   tarn_allocator allocator; /* used at creation only */
 } tarn_sampler_config;
-#define TARN_SAMPLER_CONFIG_INIT \
-  {sizeof(tarn_sampler_config), 0.8f, 40, 0.95f, 0.05f, 1.0f, 64, 0, {NULL, NULL, NULL}}
+#define TARN_SAMPLER_CONFIG_INIT                                                           \
+  {                                                                                        \
+    sizeof(tarn_sampler_config), 0.8f, 40, 0.95f, 0.05f, 1.0f, 64, 0, { NULL, NULL, NULL } \
+  }
 
 /* Errors: TARN_INVALID_ARGUMENT (names the field and its range), TARN_OUT_OF_MEMORY. */
 TARN_API tarn_status tarn_sampler_create(uint32_t vocab_size, const tarn_sampler_config* config, tarn_sampler** sampler,
