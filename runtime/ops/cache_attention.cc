@@ -54,7 +54,7 @@ class CacheAttentionOp final : public Op {
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
   const format::CacheAttention& a = *op.attributes_as_CacheAttention();
-  std::snprintf(text, text_bytes, "%s: %s, heads %u/%u x %u/%u", a.system() == nullptr ? "?" : a.system()->c_str(),
+  std::snprintf(text, text_bytes, "%s: %s, heads %u/%u x %u/%u", a.system() == nullptr ? "unnamed" : a.system()->c_str(),
                 format::EnumNameCachePolicy(a.policy()), a.heads()->heads(), a.heads()->kv_heads(), a.heads()->head_dim(),
                 a.heads()->value_dim());
 }

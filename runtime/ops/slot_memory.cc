@@ -266,7 +266,7 @@ void Describe(const format::Op& op, char* text, size_t text_bytes) {
                   format::EnumNameSlotNormalization(a.normalization()), static_cast<double>(a.logit_min()),
                   static_cast<double>(a.logit_max()));
   }
-  std::snprintf(text, text_bytes, "%s: %u slots%s, heads %u/%u x %u/%u", a.system() == nullptr ? "?" : a.system()->c_str(),
+  std::snprintf(text, text_bytes, "%s: %u slots%s, heads %u/%u x %u/%u", a.system() == nullptr ? "unnamed" : a.system()->c_str(),
                 a.num_slots(), control, a.heads()->heads(), a.heads()->kv_heads(), a.heads()->head_dim(), a.heads()->value_dim());
 }
 
