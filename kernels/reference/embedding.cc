@@ -55,8 +55,10 @@ void F32ToF16(size_t n, const float* x, uint16_t* y) {
   for (size_t i = 0; i < n; ++i) y[i] = ToF16(x[i]);
 }
 
+// A row that is not finite is stored as zeros with a scale that is not a number, so that whoever reads it sees it.
 // A row whose inverse overflows (zeros, or nothing above 3.8e-37) is stored as zeros.
 I8Row ChooseI8(float largest) {
+  if (!(largest <= std::numeric_limits<float>::max())) return {std::numeric_limits<float>::quiet_NaN(), 0.0f};
   const float inverse = 127.0f / largest;
   if (!(inverse <= std::numeric_limits<float>::max())) return {0.0f, 0.0f};
   return {largest / 127.0f, inverse};
@@ -64,9 +66,12 @@ I8Row ChooseI8(float largest) {
 
 void QuantizeI8(size_t n, const float* x, int8_t* q, float* scale) {
   float largest = 0.0f;
-  for (size_t i = 0; i < n; ++i) largest = std::fmax(largest, std::fabs(x[i]));
+  for (size_t i = 0; i < n; ++i) {
+    const float size = std::fabs(x[i]);
+    largest = size <= largest ? largest : size;  // a NaN stays
+  }
   const I8Row row = ChooseI8(largest);
-  for (size_t i = 0; i < n; ++i) q[i] = static_cast<int8_t>(std::nearbyint(x[i] * row.inverse));
+  for (size_t i = 0; i < n; ++i) q[i] = row.inverse == 0.0f ? 0 : static_cast<int8_t>(std::nearbyint(x[i] * row.inverse));
   *scale = row.scale;
 }
 

@@ -53,4 +53,9 @@ void HeldState::WriteBack(const Kernels& kernels) const {
   if (f16_ != nullptr) kernels.f32_to_f16(elements_, f32_, f16_);
 }
 
+void HeldState::Round(const Kernels& kernels) const {
+  WriteBack(kernels);
+  if (f16_ != nullptr) kernels.scale_f16(elements_, f16_, 1, f32_);
+}
+
 }  // namespace tarn

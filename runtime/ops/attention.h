@@ -73,6 +73,8 @@ class HeldState {
   HeldState(const Kernels& kernels, const StateBuffer& buffer, DType dtype, size_t sequence, size_t first, size_t elements,
             ScratchFloats* scratch);
   void WriteBack(const Kernels& kernels) const;
+  // What WriteBack and holding it again would make of it: between the steps of a loop, so that it ends as single steps do.
+  void Round(const Kernels& kernels) const;
   float* f32() const { return f32_; }
   // Floats of scratch that a piece of `elements` takes.
   static uint64_t ScratchFloatsFor(DType dtype, uint64_t elements) {

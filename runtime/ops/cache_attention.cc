@@ -62,7 +62,7 @@ void Describe(const format::Op& op, char* text, size_t text_bytes) {
 // The full cache is what the others are compared with.
 const format::Heads* HeadsOf(const format::Op& op) {
   const format::CacheAttention& a = *op.attributes_as_CacheAttention();
-  return a.policy() == format::CachePolicy::Full || a.policy() == format::CachePolicy::MemoryCompressed ? nullptr : a.heads();
+  return a.policy() == format::CachePolicy::Full ? nullptr : a.heads();
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 //
 // Keys and values of memories are kept instead of hidden rows: they are linear in them, so that the mean of keys is the key of the
 // mean.
+#include <algorithm>
+
 #include "runtime/ops/cache_policy.h"
 
 namespace tarn {
@@ -70,8 +72,8 @@ void EndSegment(const CacheTask& task, const Memories& now, const Memories& next
     // Groups end with the last evicted token; the first one is filled up with zero rows.
     const int64_t end = next.kept_from - (next.compressed - 1 - group) * now.ratio;
     for (size_t i = 0; i < width; ++i) sum[i] = 0;
-    for (int64_t position = end - now.ratio; position < end; ++position) {
-      if (position < now.kept_from) continue;
+    // Rows before the first evicted one are zeros.
+    for (int64_t position = std::max(end - now.ratio, now.kept_from); position < end; ++position) {
       load(position, row);
       for (size_t i = 0; i < width; ++i) sum[i] += row[i];
     }

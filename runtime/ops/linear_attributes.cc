@@ -44,6 +44,7 @@ Status CheckEnums(const format::LinearState& table) {
 Status CheckNumbers(const format::LinearState& table) {
   TARN_RETURN_IF_ERROR(CheckNumber("input_scale", table.input_scale(), Range::kPositive));
   TARN_RETURN_IF_ERROR(CheckNumber("q_input_scale", table.q_input_scale(), Range::kPositive));
+  TARN_RETURN_IF_ERROR(CheckNumber("input_scale * q_input_scale", table.input_scale() * table.q_input_scale(), Range::kPositive));
   TARN_RETURN_IF_ERROR(CheckNumber("qk_norm_eps", table.qk_norm_eps(), Range::kNotNegative));
   TARN_RETURN_IF_ERROR(CheckNumber("den_eps", table.den_eps(), Range::kNotNegative));
   TARN_RETURN_IF_ERROR(CheckNumber("scale", table.scale(), Range::kFinite));

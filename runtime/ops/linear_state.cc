@@ -137,22 +137,23 @@ void LinearStateOp::RunHead(const RunContext& context, size_t sequence, size_t k
   if (RunsAsChunk(context)) {
     RunChunk(context, head, scratch);
   } else {
-    for (size_t token = 0; token < context.tokens; ++token) RunStep(context, head, token, scratch);
+    for (size_t token = 0; token < context.tokens; ++token) {
+      if (token > 0) state.Round(*context.kernels);
+      RunStep(context, head, token, scratch);
+    }
   }
   state.WriteBack(*context.kernels);
 }
 
-// Rows of x, scaled and normalised, to contiguous rows of y.
+// Rows of x, normalised and scaled, to contiguous rows of y.
 void LinearStateOp::Normalize(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float scale, float* y) const {
   const size_t d = heads_.key_dim();
   if (a_.qk_norm == format::VectorNorm::None) {
     for (size_t row = 0; row < rows; ++row) kernels.scale_f32(d, x + row * x_stride, scale, y + row * d);
     return;
   }
-  // The norm of s x, written with x: s x / (|s x| + eps) = x / (|x| + eps / s), and with eps / s^2 inside the root.
-  const bool inside = a_.qk_norm == format::VectorNorm::L2Inside;
-  const float eps = inside ? a_.qk_norm_eps / (scale * scale) : a_.qk_norm_eps / scale;
-  kernels.l2_normalize(rows, d, x, x_stride, /*scale=*/1, eps, inside, y);
+  // The norm comes first: T2R maps scale * q / |q| (golden files, MATH 1.7).
+  kernels.l2_normalize(rows, d, x, x_stride, scale, a_.qk_norm_eps, a_.qk_norm == format::VectorNorm::L2Inside, y);
 }
 
 // phi of all queries and keys. Sets `*log_weight` to those of the keys [C] where the system has them.

@@ -23,7 +23,10 @@ class RandomSlotsOp final : public Op {
     heads_ = context.output_width(0);
     TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "slots", heads_, format::DType::I32));
     const format::RandomSlots& table = *context.op().attributes_as_RandomSlots();
-    if (table.num_slots() < 1) return Error(TARN_BAD_FORMAT, "num_slots is 0, at least 1 wanted");
+    constexpr uint32_t kMostSlots = 1u << 16;
+    if (table.num_slots() < 1 || table.num_slots() > kMostSlots) {
+      return Error(TARN_BAD_FORMAT, "num_slots is %u, 1 to %u wanted", table.num_slots(), kMostSlots);
+    }
     slots_ = table.num_slots();
     layer_seed_ = table.seed() ^ (uint64_t{table.layer()} << 48);
     return Ok();

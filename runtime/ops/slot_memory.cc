@@ -56,7 +56,13 @@ class SlotMemoryOp final : public Op {
       ScratchFloats scratch(reinterpret_cast<float*>(context.scratch) + thread * scratch_floats_);
       const Task task(*this, context, sequence, kv_head, &scratch);
       if (context.tokens == 1 || !RunChunk(context, task, scratch)) {
-        for (size_t token = 0; token < context.tokens; ++token) RunStep(context, task, token, scratch);
+        for (size_t token = 0; token < context.tokens; ++token) {
+          if (token > 0) {
+            task.keys.Round(*context.kernels);
+            task.values.Round(*context.kernels);
+          }
+          RunStep(context, task, token, scratch);
+        }
       }
       task.keys.WriteBack(*context.kernels);
       task.values.WriteBack(*context.kernels);
@@ -136,7 +142,8 @@ class SlotMemoryOp final : public Op {
     if (table.num_slots() < 1 || table.num_slots() > kMostSlots) {
       return Error(TARN_BAD_FORMAT, "num_slots is %u, 1 to %u wanted", table.num_slots(), kMostSlots);
     }
-    if (!(table.logit_min() <= table.logit_max()) || !std::isfinite(table.scale()) || !(table.gate_normalizer() > 0)) {
+    const bool clamps = table.logit_min() <= table.logit_max() && table.logit_min() < HUGE_VALF && table.logit_max() > -HUGE_VALF;
+    if (!clamps || !std::isfinite(table.scale()) || !(table.gate_normalizer() > 0)) {
       return Error(TARN_BAD_FORMAT, "logit clamp [%g, %g], scale %g or gate_normalizer %g (> 0 wanted)",
                    static_cast<double>(table.logit_min()), static_cast<double>(table.logit_max()),
                    static_cast<double>(table.scale()), static_cast<double>(table.gate_normalizer()));

@@ -96,7 +96,7 @@ TEST(Config, WrongTypesAndRanges) {
       {"hidden_size", nullptr, {"hidden_size", "null is not an integer"}},
       {"num_heads", 3, {"num_kv_heads", "2 does not divide num_heads = 3"}},
       {"num_kv_heads", 3, {"num_kv_heads", "3 does not divide num_heads = 4"}},
-      {"head_dim", 1 << 17, {"head_dim", "131072 is outside 1 .. 65536"}},
+      {"head_dim", 1 << 17, {"head_dim", "131072 is outside 1 .. 16384"}},
       {"hidden_act", "silu", {"hidden_act", "\"silu\" is not one of swiglu, relu, gelu, gelu_tanh"}},
       {"hidden_act", 1, {"hidden_act", "1 is not a string"}},
       {"norm", "batchnorm", {"norm", "\"batchnorm\" is not one of"}},
@@ -134,9 +134,10 @@ TEST(Config, CombinationsThatMakeNoSense) {
   config["max_positions"] = 4;
   config["first_position"] = 4;
   EXPECT_TRUE(FailsWith([&] { Parse(config); }, {"first_position", "4 is past max_positions = 4"}));
+  config = With("num_heads", 4096);
+  config["head_dim"] = 1 << 14;
+  EXPECT_TRUE(FailsWith([&] { Parse(config); }, {"head_dim", "16384 times num_heads = 4096 is too large"}));
   config = With("num_heads", 1024);
-  config["head_dim"] = 1 << 16;
-  EXPECT_TRUE(FailsWith([&] { Parse(config); }, {"head_dim", "65536 times num_heads = 1024 is too large"}));
   config["head_dim"] = 1;
   config["num_kv_heads"] = 1024;
   config["attention"] = {{"system", "abc_mlp"}, {"num_slots", 1 << 16}};

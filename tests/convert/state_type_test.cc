@@ -99,6 +99,15 @@ TEST(StateType, RefusalsHaveTheMeasuredReason) {
   }
 }
 
+// Half precision cannot tell these decays from 1.
+TEST(StateType, F16IsRefusedWhereNothingDecays) {
+  for (const char* object : {R"({"system": "retnet", "decay": [0.9, 0.9, 0.9, 1.0]})", R"({"system": "gla", "gate_clamp_min": 0})",
+                             R"({"system": "gla", "gate_normalizer": 1e6})"}) {
+    std::vector<AttentionOp> layers = Layers({object});
+    EXPECT_TRUE(FailsWith([&] { SetStateType(DType::F16, false, &layers); }, {"nearer to 1 than half precision resolves"})) << object;
+  }
+}
+
 TEST(StateType, ForceStoresSumsInF16) {
   EXPECT_EQ(States(R"({"system": "performer_trig", "num_features": 3})", DType::F16, true), "S:F16 z:F32 m:F32");
   EXPECT_EQ(States(kAbc, DType::F16, true), "K:F16 V:F16 mass:F32");

@@ -47,8 +47,8 @@ std::vector<Case> Cases() {
 
 class Harness {
  public:
-  explicit Harness(const Case& c, bool portable = false, const char* isa = nullptr)
-      : file_(test::MakeModel(c.config, c.precision)) {
+  explicit Harness(const Case& c, bool portable = false, const char* isa = nullptr, format::DType state = format::DType::F32)
+      : file_(test::MakeModel(c.config, c.precision, state)) {
     const LoadOptions options{true, isa, portable, DefaultAllocator()};
     Result<LoadedModel> loaded = LoadedModel::Open(FileMap(), {file_.data(), file_.size()}, options);
     EXPECT_TRUE(loaded.ok()) << loaded.status().message();
@@ -262,6 +262,29 @@ TEST(Session, AFullCacheIsAnErrorAndNeverGrows) {
   EXPECT_NE(std::string(full.message()).find("150"), std::string::npos) << full.message();
   session->Reset();
   EXPECT_TRUE(session->Prefill(tokens.data(), 150).ok());
+}
+
+// phi(q) = relu(W scale q/|q| + b): the norm comes before T2R's q_input_scale, and would all but cancel it the other way round. Under a guard
+// that always fires, o is proportional to phi(q), and so to the scale.
+TEST(Session, TheNormOfT2rComesBeforeItsInputScale) {
+  const auto logits = [](const char* scale) {
+    const std::string attention =
+        std::string(R"({"system": "t2r", "num_features": 6, "normalize_qk": true, "den_eps": 100, "q_input_scale": )") + scale + "}";
+    Harness harness({"t2r", test::ConfigText(attention, "none"), convert::Precision::kF32});
+    return harness.Feed(harness.New({1, 1, 1, 1}), {1, 2, 3, 4, 5});
+  };
+  EXPECT_GT(Distance(logits("1"), logits("64")), 0.1f);
+}
+
+// A loop of steps inside one call rounds its state as single steps do.
+TEST(Session, HalfPrecisionStateIsRoundedAtEveryStep) {
+  const std::string config = test::ConfigText(R"({"system": "gla"})", "none");
+  Harness harness({"gla", config, convert::Precision::kF32}, /*portable=*/true, "reference", format::DType::F16);
+  const Tokens tokens = RandomTokens(20, 12);
+  Session* stepper = harness.New({1, 1, 1, 1});
+  Logits want;
+  for (const int32_t token : tokens) want = harness.Feed(stepper, {token});
+  EXPECT_LE(Distance(harness.Feed(harness.New({1, 20, 1, 1}), tokens), want), 1e-6f);
 }
 
 TEST(Session, LearnedPositionsEndWithTheirTable) {

@@ -16,6 +16,7 @@
 #include "tools/convert/model_writer.h"
 #include "tools/convert/output_file.h"
 #include "tools/convert/random_weights.h"
+#include "tools/convert/state_type.h"
 
 namespace tarn::test {
 
@@ -73,8 +74,10 @@ constexpr SystemCase kMoreSystems[] = {
     {"memory_compressed", R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 150})", kPlainHeads},
 };
 
-inline std::vector<uint8_t> MakeModel(const std::string& config_text, convert::Precision precision = convert::Precision::kF32) {
-  const convert::ModelConfig config = convert::ParseConfig(config_text, "test");
+inline std::vector<uint8_t> MakeModel(const std::string& config_text, convert::Precision precision = convert::Precision::kF32,
+                                      format::DType state = format::DType::F32) {
+  convert::ModelConfig config = convert::ParseConfig(config_text, "test");
+  convert::SetStateType(state, /*force=*/false, &config.attention);
   convert::GraphBuilder builder(precision);
   convert::BuildCausalLm(config, &builder);
   builder.graph().name = "test";

@@ -19,7 +19,8 @@
 namespace tarn::convert {
 
 // What the runtime's attention ops take at most.
-constexpr uint32_t kMaxHeadSize = 1u << 16;  // heads, head sizes, slots
+constexpr uint32_t kMaxHeads = 1u << 14;     // heads and their sizes
+constexpr uint32_t kMaxSlots = 1u << 16;     // slots, global positions
 constexpr uint32_t kMaxFeatures = 1u << 20;
 
 // The layer that an attention object stands in.
@@ -65,6 +66,7 @@ enum class StateKind : uint8_t {
   kDelta,     // adds and removes, without decay
   kMean,      // running means: the later the token, the smaller its step
   kDecaying,  // forgets
+  kLasting,   // forgets less at a token than half precision resolves
   kOnce,      // written once, in slots
   kRows,      // written once, as rows of a cache
 };

@@ -25,6 +25,10 @@ AttentionOp ParseCompressiveTransformer(Fields* fields, const AttentionContext& 
     fields->FailAt("system",
                    "\"compressive_transformer\" with position_embedding = \"rope\": means of keys need keys without positions");
   }
+  if (cache.compression_ratio > cache.segment_len) {
+    fields->FailAt("compression_ratio", std::to_string(cache.compression_ratio) + " is above segment_len = " +
+                                            std::to_string(cache.segment_len) + ": compressed rows would be mostly padding");
+  }
   // A full segment leaves the memory at a time, the first time the part of it that the memory has no room for.
   const bool padded = cache.segment_len % cache.compression_ratio != 0 || cache.mem_len % cache.compression_ratio != 0;
   if (context.attention_bias && padded) {

@@ -10,7 +10,7 @@ namespace {
 
 // Positions count tokens from 0 at the reset.
 std::vector<uint32_t> ParseGlobalPositions(Fields* fields) {
-  return fields->Ascending("global_positions", std::numeric_limits<uint32_t>::max(), kMaxHeadSize);
+  return fields->Ascending("global_positions", std::numeric_limits<uint32_t>::max(), kMaxSlots);
 }
 
 }  // namespace

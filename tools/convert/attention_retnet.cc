@@ -1,4 +1,5 @@
 // RetNet's retention: linear state of the keys themselves, which decays by a constant of the head.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -45,6 +46,7 @@ AttentionOp ParseRetNet(Fields* fields, const AttentionContext& context) {
   state.scale = fields->Number("scale", DefaultScale(heads));
 
   AttentionOp op = MakeLinearState(state, heads, "retnet");
+  if (*std::max_element(decay.begin(), decay.end()) > 1 - kHalfRounding) op.state_kind = StateKind::kLasting;
   op.tensors.push_back({"decay", {heads.kv_heads()}, {}, [decay](const std::vector<std::vector<float>>&) { return decay; }});
   return op;
 }

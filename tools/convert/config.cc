@@ -31,8 +31,8 @@ constexpr Choice<TokenizerChoice> kTokenizers[] = {
     {"bytes", TokenizerChoice::kBytes}, {"none", TokenizerChoice::kNone}, {"tokenizer.json", TokenizerChoice::kFile}};
 
 format::Heads ParseHeads(Fields* fields, uint32_t hidden_size) {
-  const uint32_t heads = fields->Size("num_heads", std::nullopt, kMaxHeadSize);
-  const uint32_t kv_heads = fields->Size("num_kv_heads", heads, kMaxHeadSize);
+  const uint32_t heads = fields->Size("num_heads", std::nullopt, kMaxHeads);
+  const uint32_t kv_heads = fields->Size("num_kv_heads", heads, kMaxHeads);
   if (heads % kv_heads != 0) {
     fields->FailAt("num_kv_heads", std::to_string(kv_heads) + " does not divide num_heads = " + std::to_string(heads));
   }
@@ -40,8 +40,8 @@ format::Heads ParseHeads(Fields* fields, uint32_t hidden_size) {
     fields->FailAt("num_heads", std::to_string(heads) + " does not divide hidden_size = " + std::to_string(hidden_size) +
                                     ", and there is no head_dim");
   }
-  const uint32_t head_dim = fields->Size("head_dim", hidden_size / heads, kMaxHeadSize);
-  const uint32_t value_dim = fields->Size("value_head_dim", head_dim, kMaxHeadSize);
+  const uint32_t head_dim = fields->Size("head_dim", hidden_size / heads, kMaxHeads);
+  const uint32_t value_dim = fields->Size("value_head_dim", head_dim, kMaxHeads);
   for (const auto& [key, size] : {std::pair{"head_dim", head_dim}, std::pair{"value_head_dim", value_dim}}) {
     if (uint64_t{heads} * size > Fields::kMaxSize) {
       fields->FailAt(key, std::to_string(size) + " times num_heads = " + std::to_string(heads) + " is too large");

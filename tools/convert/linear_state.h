@@ -11,6 +11,9 @@
 
 namespace tarn::convert {
 
+// Half precision rounds by up to this part of a number: a decay nearer to 1 does not move it.
+constexpr float kHalfRounding = 1.0f / 2048;
+
 struct Denominator {
   format::DenMode mode = format::DenMode::None;
   float eps = 0;

@@ -65,7 +65,7 @@ LogitInput SlotLogits(const SlotMemory& slots, const format::Heads& heads, const
 }
 
 uint32_t ParseNumSlots(Fields* fields, const format::Heads& heads) {
-  const uint32_t num_slots = fields->Size("num_slots", std::nullopt, kMaxHeadSize);
+  const uint32_t num_slots = fields->Size("num_slots", std::nullopt, kMaxSlots);
   const uint64_t all = uint64_t{heads.kv_heads()} * num_slots;
   if (all > Fields::kMaxSize) fields->FailAt("num_slots", std::to_string(all) + " slots in all heads are too many");
   return num_slots;

@@ -38,7 +38,7 @@ typedef struct tarn_op_info {
   const char* kind;     /* "linear_state" */
   char detail[192];     /* the attributes in words: "rfa: Gaussian features D 64, gate Forget, ..." */
   uint64_t state_bytes; /* of one sequence */
-  /* For an op that remembers: the number of tokens after which a softmax KV cache of the same heads, f32, would be larger.
+  /* For an op that remembers: the number of tokens after which a softmax KV cache of the same heads and of the dtype of its state would be larger.
    * 0: the op has no state or is such a cache. */
   uint64_t kv_break_even_tokens;
   /* Values that it reads and writes, with the columns that it reads: "qkvg[0:256], qkvg[256:512]" and "o". Cut where too long. */
