@@ -29,7 +29,7 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
   ~ThreadPool();
 
-  // Errors: TARN_OUT_OF_MEMORY, TARN_UNSUPPORTED (a build without threads).
+  // A build without pthreadpool always runs on the caller's thread. Errors: TARN_OUT_OF_MEMORY.
   static Result<ThreadPool> Create(uint32_t threads);
 
   uint32_t threads() const { return threads_; }

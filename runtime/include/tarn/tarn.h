@@ -113,7 +113,8 @@ typedef struct tarn_session_config {
   /* Rows of logits kept per sequence by tarn_session_score(). 0 means 1 (only the last row of a prefill is ever needed to
    * generate). */
   uint32_t max_logits_rows;
-  /* Threads, the caller's included. 0 means 1. Output does not depend on it, bit for bit. More than one: pthreadpool's table of
+  /* Threads, the caller's included. 0 means 1. Output does not depend on it, bit for bit; a build without
+   * pthreadpool runs on the caller's alone. More than one: pthreadpool's table of
    * them and their stacks come from the system at creation and are not part of tarn_memory. */
   uint32_t threads;
   /* Optional: the session's memory, at least tarn_memory.session_bytes bytes, aligned to 64, the caller's until
