@@ -61,7 +61,7 @@ progress() {
     esac
   done
   [ ! -t 1 ] || printf '\r'
-  printf '  installed %d of %d packages\n' "$count" "$total"
+  printf '  installed %d packages\n' "$total"
 }
 
 echo 'packages: installing them'
