@@ -22,7 +22,7 @@ function(tarn_add_test name label)  # name label command...
     list(APPEND environment ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1)
   endif()
   set(timeout 300)
-  if(label STREQUAL full)
+  if("${label}" STREQUAL "full")  # quoted: `full` is a variable's name below
     set(timeout 3600)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} ENVIRONMENT "${environment}")
