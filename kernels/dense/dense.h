@@ -1,4 +1,6 @@
-// Fully connected layers, y = x W^T + b, behind one seam with two sides: XNNPACK, and a portable one made of our own kernels.
+// Fully connected layers, y = x W^T + b, behind one seam with two sides: XNNPACK, which packs the weights, and a portable one made
+// of our own kernels, which reads them where the model file has them. XNNPACK does not take every layer: those that it leaves
+// (takes()) run on the portable side.
 //
 // A layer is used in three steps, which are three moments of a model's life:
 //   Measure  from shapes alone: how many bytes it will take (tarn_requirements)
@@ -12,6 +14,7 @@
 #include <cstdint>
 
 #include "kernels/kernels.h"
+#include "runtime/core/dtype.h"
 #include "runtime/core/result.h"
 #include "runtime/core/span.h"
 
@@ -21,17 +24,22 @@ namespace tarn {
 
 enum class DenseWeights : uint8_t {
   kF32,   // f32 activations x f32 weights
+  kF16,   // f32 activations x f16 weights, sums in f32
   kQC8W,  // activations quantized to int8 per row as they come (qd8) x int8 weights with a scale per output channel
+  kQB4W,  // qd8 x int4 weights with a bf16 scale per block of kI4Block inputs of an output channel
 };
 
 struct DenseSpec {
   size_t inputs;
   size_t outputs;
   DenseWeights type;
-  const void* weight;   // [outputs, inputs]; read by Pack (XNNPACK) or by every run (portable)
-  const float* scales;  // [outputs], > 0; kQC8W only
-  const float* bias;    // [outputs] or nullptr
-  size_t x_stride;      // elements between rows of x, >= inputs
+  const void* weight;            // [outputs, inputs]; read by Pack (XNNPACK) or by every run (portable)
+  const float* scales;           // [outputs], > 0; kQC8W only
+  const uint16_t* block_scales;  // bf16 [outputs, inputs / kI4Block], > 0 and normal; kQB4W only
+  const float* bias;             // [outputs] or nullptr
+  // Other ops read the weight too (tied embeddings): it is used where it is, so that it is not held twice.
+  bool in_place;
+  size_t x_stride;  // elements between rows of x, >= inputs
   size_t y_stride;
   uint64_t max_rows;
   const Kernels* kernels;  // for the portable side
@@ -43,11 +51,29 @@ struct DenseBytes {
   uint64_t scratch;  // during a run
 };
 
+// Bytes of the weight as it lies in the model file, its scales included.
+constexpr uint64_t DenseWeightBytes(const DenseSpec& spec) {
+  const uint64_t elements = uint64_t{spec.inputs} * spec.outputs;
+  switch (spec.type) {
+    case DenseWeights::kF32:
+      return elements * 4;
+    case DenseWeights::kF16:
+      return elements * 2;
+    case DenseWeights::kQC8W:
+      return elements + spec.outputs * uint64_t{4};
+    case DenseWeights::kQB4W:
+      return elements / 2 + elements / kI4Block * 2;
+  }
+  return 0;
+}
+
 // Each side derives its own.
 struct DenseLayer {};
 
 struct DenseBackend {
   const char* name;
+  // A layer that it does not take goes to the portable side.
+  bool (*takes)(const DenseSpec& spec);
   // Errors: TARN_UNSUPPORTED, TARN_OUT_OF_MEMORY. Reads no weights.
   Result<DenseBytes> (*measure)(const DenseSpec& spec);
   // `packed` has the measured size and is aligned to 64.

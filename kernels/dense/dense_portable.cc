@@ -48,7 +48,7 @@ Status Run(DenseLayer* layer, size_t rows, const float* x, float* y, uint8_t* sc
 }  // namespace
 
 const DenseBackend& PortableDense() {
-  static constexpr DenseBackend kBackend = {"portable", Measure, Pack, Create, Destroy, Run};
+  static constexpr DenseBackend kBackend = {"portable", [](const DenseSpec&) { return true; }, Measure, Pack, Create, Destroy, Run};
   return kBackend;
 }
 

@@ -165,6 +165,9 @@ uint64_t QuantizationBytes(uint64_t rows) {
   return AlignUp((rows + XNN_EXTRA_QUANTIZATION_PARAMS) * sizeof(xnn_quantization_params));
 }
 
+// Its f16 layers round activations and, where the CPU has f16 arithmetic, sums to f16: ours keep both in f32.
+bool Takes(const DenseSpec& spec) { return !spec.in_place && spec.type != DenseWeights::kF16; }
+
 Result<DenseBytes> Measure(const DenseSpec& spec) {
   DenseBytes bytes{};
   WeightPlace place;
@@ -245,7 +248,7 @@ Status Run(DenseLayer* base, size_t rows, const float* x, float* y, uint8_t* scr
 }  // namespace
 
 Result<const DenseBackend*> XnnpackDense() {
-  static constexpr DenseBackend kBackend = {"xnnpack", Measure, Pack, Create, Destroy, Run};
+  static constexpr DenseBackend kBackend = {"xnnpack", Takes, Measure, Pack, Create, Destroy, Run};
   TARN_RETURN_IF_ERROR(Check(xnn_initialize(&kAllocator), "initialize"));
   return &kBackend;
 }

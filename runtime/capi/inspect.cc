@@ -92,7 +92,7 @@ Status WriteOp(const tarn_model* model, size_t index, tarn_op_info* user) {
   }
   const format::Heads* heads = kind.heads == nullptr ? nullptr : kind.heads(op);
   if (heads != nullptr) {
-    const uint64_t element_bytes = DTypeBytes(read.state(op.states()->Get(0)).dtype);
+    const uint64_t element_bytes = DTypeBits(read.state(op.states()->Get(0)).dtype) / 8;
     const uint64_t row_bytes = uint64_t{heads->kv_heads()} * (uint64_t{heads->head_dim()} + heads->value_dim()) * element_bytes;
     info.kv_break_even_tokens = info.state_bytes / row_bytes + 1;
   }

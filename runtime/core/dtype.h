@@ -8,24 +8,33 @@
 namespace tarn {
 
 // Numbers are those of schema/tarn.fbs.
-enum class DType : uint8_t { kF32 = 0, kF16 = 1, kI8 = 2, kI32 = 3, kI64 = 4 };
+enum class DType : uint8_t { kF32 = 0, kF16 = 1, kI8 = 2, kI32 = 3, kI64 = 4, kI4 = 5, kBF16 = 6 };
 
-constexpr bool IsDType(uint8_t number) { return number <= static_cast<uint8_t>(DType::kI64); }
+// Elements of a row of an I4 tensor that share a scale.
+constexpr uint32_t kI4Block = 32;
 
-constexpr size_t DTypeBytes(DType dtype) {
+constexpr bool IsDType(uint8_t number) { return number <= static_cast<uint8_t>(DType::kBF16); }
+
+constexpr uint32_t DTypeBits(DType dtype) {
   switch (dtype) {
+    case DType::kI4:
+      return 4;
     case DType::kI8:
-      return 1;
+      return 8;
     case DType::kF16:
-      return 2;
+    case DType::kBF16:
+      return 16;
     case DType::kF32:
     case DType::kI32:
-      return 4;
+      return 32;
     case DType::kI64:
-      return 8;
+      return 64;
   }
   return 0;
 }
+
+// Bytes of `elements` of them, the last one filled up.
+constexpr uint64_t DataBytes(DType dtype, uint64_t elements) { return (elements * DTypeBits(dtype) + 7) / 8; }
 
 constexpr const char* DTypeName(DType dtype) {
   switch (dtype) {
@@ -39,6 +48,10 @@ constexpr const char* DTypeName(DType dtype) {
       return "i32";
     case DType::kI64:
       return "i64";
+    case DType::kI4:
+      return "i4";
+    case DType::kBF16:
+      return "bf16";
   }
   return "?";
 }

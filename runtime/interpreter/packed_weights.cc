@@ -6,8 +6,8 @@ PackedWeights::Entry* PackedWeights::FindEntry(const DenseSpec& spec) const {
   Entry* entries = reinterpret_cast<Entry*>(table_.bytes().data());
   for (uint32_t i = 0; i < entries_; ++i) {
     const Entry& entry = entries[i];
-    if (entry.weight == spec.weight && entry.scales == spec.scales && entry.bias == spec.bias && entry.inputs == spec.inputs &&
-        entry.outputs == spec.outputs && entry.type == spec.type) {
+    if (entry.weight == spec.weight && entry.scales == spec.scales && entry.block_scales == spec.block_scales &&
+        entry.bias == spec.bias && entry.inputs == spec.inputs && entry.outputs == spec.outputs && entry.type == spec.type) {
       return &entries[i];
     }
   }
@@ -25,7 +25,8 @@ Status PackedWeights::Plan(const Environment& environment) {
   Entry* entries = reinterpret_cast<Entry*>(table_.bytes().data());
   return Program::VisitDense(environment, [&](const DenseSpec& spec, const DenseBytes& bytes) {
     if (bytes.packed == 0 || FindEntry(spec) != nullptr) return Ok();
-    entries[entries_++] = {spec.weight, spec.scales, spec.bias, spec.inputs, spec.outputs, spec.type, planned_bytes_};
+    entries[entries_++] = {spec.weight, spec.scales,  spec.block_scales, spec.bias,
+                           spec.inputs, spec.outputs, spec.type,         planned_bytes_};
     planned_bytes_ += bytes.packed;
     return Ok();
   });
@@ -48,8 +49,7 @@ Result<PackedWeights> PackedWeights::Create(const Environment& environment) {
         weights.memory_.bytes().subspan(static_cast<size_t>(packed_bytes), static_cast<size_t>(bytes.packed));
     TARN_RETURN_IF_ERROR(environment.dense->pack(spec, place));
     packed_bytes += bytes.packed;
-    const size_t weight_bytes = spec.inputs * spec.outputs * (spec.type == DenseWeights::kF32 ? sizeof(float) : 1);
-    environment.model->Forget({static_cast<const uint8_t*>(spec.weight), weight_bytes});
+    environment.model->Forget({static_cast<const uint8_t*>(spec.weight), static_cast<size_t>(DenseWeightBytes(spec))});
     return Ok();
   });
   if (!status.ok()) return status;

@@ -35,6 +35,7 @@ class PackedWeights {
   struct Entry {
     const void* weight;
     const float* scales;
+    const uint16_t* block_scales;
     const float* bias;
     size_t inputs;
     size_t outputs;

@@ -110,7 +110,7 @@ Result<Program*> Program::Create(const Environment& environment, const Limits& l
 
 void Program::Destroy() {
   for (Node& node : nodes_) {
-    if (node.dense != nullptr) environment_.dense->destroy(node.dense);
+    if (node.dense != nullptr) node.dense_backend->destroy(node.dense);
     node.dense = nullptr;
   }
 }
@@ -133,7 +133,8 @@ Status Program::PrepareNode(uint32_t index) {
   if (context.dense() != nullptr) {
     node.has_dense = true;
     node.dense_spec = *context.dense();
-    TARN_ASSIGN_OR_RETURN(node.dense_bytes, environment_.dense->measure(node.dense_spec));
+    node.dense_backend = environment_.dense->takes(node.dense_spec) ? environment_.dense : &PortableDense();
+    TARN_ASSIGN_OR_RETURN(node.dense_bytes, node.dense_backend->measure(node.dense_spec));
     if (node.dense_bytes.scratch > scratch) scratch = node.dense_bytes.scratch;
     dense_bytes_ += AlignUp(node.dense_bytes.layer);
   }
@@ -227,7 +228,7 @@ Status Program::CreateDense(Bump& bump) {
     const Span<uint8_t> memory(static_cast<uint8_t*>(bump.Take(node.dense_bytes.layer)),
                                static_cast<size_t>(node.dense_bytes.layer));
     TARN_ASSIGN_OR_RETURN(node.dense,
-                          environment_.dense->create(node.dense_spec, environment_.packed->Find(node.dense_spec), memory));
+                          node.dense_backend->create(node.dense_spec, environment_.packed->Find(node.dense_spec), memory));
   }
   return Ok();
 }
@@ -254,7 +255,6 @@ Status Program::Run(size_t tokens, size_t output_rows, const ThreadPool& threads
   context.tokens_seen = *tokens_seen_;
   context.first_position = environment_.model->graph().first_position();
   context.scratch = scratch_;
-  context.dense_backend = environment_.dense;
   context.kernels = environment_.kernels;
   context.threads = &threads;
   for (const Node& node : nodes_) {
@@ -263,6 +263,7 @@ Status Program::Run(size_t tokens, size_t output_rows, const ThreadPool& threads
     context.outputs = node.outputs;
     context.states = node.states;
     context.dense = node.dense;
+    context.dense_backend = node.dense_backend;
     TARN_RETURN_IF_ERROR(node.op->Run(context));
   }
   *tokens_seen_ += tokens;

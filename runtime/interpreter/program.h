@@ -85,6 +85,7 @@ class Program {
     Span<Operand> outputs;
     Span<const StateBuffer> states;
     DenseSpec dense_spec;
+    const DenseBackend* dense_backend;
     DenseLayer* dense;  // nullptr: the op has none
     bool has_dense;
     bool serves_outputs;  // writes values of time Outputs

@@ -36,6 +36,11 @@ bool HashMatches(XXH128_hash_t hash, const uint8_t* wanted) {
   return std::memcmp(canonical.digest, wanted, sizeof(canonical.digest)) == 0;
 }
 
+float FloatOfBf16(uint16_t upper_half) {
+  const uint32_t bits = uint32_t{upper_half} << 16;
+  return Load<float>(reinterpret_cast<const uint8_t*>(&bits));
+}
+
 bool IsAligned(const uint8_t* pointer, size_t alignment) { return reinterpret_cast<uintptr_t>(pointer) % alignment == 0; }
 
 Status CopyIfMisaligned(const Allocator& allocator, size_t alignment, const char* what, Span<const uint8_t>* bytes, Block* copy) {
@@ -87,6 +92,7 @@ Result<Model> Model::Open(FileMap map, Span<const uint8_t> bytes, bool verify_we
   if (!format::VerifyModelBuffer(verifier)) return Error(TARN_BAD_FORMAT, "graph: not a valid FlatBuffer of a tarn model");
   model.graph_ = format::GetModel(model.graph_bytes_.data());
   TARN_RETURN_IF_ERROR(Validate(*model.graph_, model.weights_.size()));
+  model.FindEmbeddingTable();
   if (verify_weights) TARN_RETURN_IF_ERROR(model.CheckWeights());
   return model;
 }
@@ -160,15 +166,26 @@ Status Model::Align(const Allocator& allocator) {
 Status Model::CheckScales() const {
   for (uint32_t i = 0; i < graph_->tensors()->size(); ++i) {
     const TensorView view = tensor(i);
-    if (view.scales == nullptr) continue;
-    for (uint32_t row = 0; row < view.shape.dims[0]; ++row) {
-      const float scale = view.scales[row];
-      if (scale > 0 && std::isfinite(scale)) continue;
-      return Error(TARN_BAD_FORMAT, "tensor '%s': scale of row %u is %g, a number > 0 wanted", view.name, row,
-                   static_cast<double>(scale));
+    if (view.scales == nullptr && view.block_scales == nullptr) continue;
+    const uint64_t blocks = view.dtype == DType::kI4 ? view.shape.dims[1] / kI4Block : 1;  // of a row
+    for (uint64_t j = 0; j < view.shape.dims[0] * blocks; ++j) {
+      const float scale = view.scales == nullptr ? FloatOfBf16(view.block_scales[j]) : view.scales[j];
+      if (scale > 0 && std::isnormal(scale)) continue;
+      return Error(TARN_BAD_FORMAT, "tensor '%s': scale of row %llu is %g (block %llu of %llu), a normal number > 0 wanted",
+                   view.name, static_cast<unsigned long long>(j / blocks), static_cast<double>(scale),
+                   static_cast<unsigned long long>(j % blocks), static_cast<unsigned long long>(blocks));
     }
   }
   return Ok();
+}
+
+void Model::FindEmbeddingTable() {
+  for (const format::Op* op : *program().ops()) {
+    if (op->attributes_type() != format::OpAttributes::Embedding || op->tensors() == nullptr || op->tensors()->size() == 0)
+      continue;
+    embedding_table_ = op->tensors()->Get(0);
+    return;
+  }
 }
 
 TensorView Model::tensor(uint32_t index) const {
@@ -178,11 +195,16 @@ TensorView Model::tensor(uint32_t index) const {
   view.dtype = static_cast<DType>(tensor.dtype());
   view.shape = ReadShape(*tensor.shape()).value();
   view.data = weights_.data() + tensor.offset();
-  view.data_bytes = view.shape.elements * DTypeBytes(view.dtype);
+  view.data_bytes = DataBytes(view.dtype, view.shape.elements);
   view.scales = nullptr;
+  view.block_scales = nullptr;
   if (tensor.scales() >= 0) {
-    const format::Tensor& scales = *graph_->tensors()->Get(static_cast<uint32_t>(tensor.scales()));
-    view.scales = reinterpret_cast<const float*>(weights_.data() + scales.offset());
+    const uint8_t* scales = weights_.data() + graph_->tensors()->Get(static_cast<uint32_t>(tensor.scales()))->offset();
+    if (view.dtype == DType::kI4) {
+      view.block_scales = reinterpret_cast<const uint16_t*>(scales);
+    } else {
+      view.scales = reinterpret_cast<const float*>(scales);
+    }
   }
   return view;
 }
@@ -193,7 +215,7 @@ StateView Model::state(uint32_t index) const {
   view.name = state.name()->c_str();
   view.dtype = static_cast<DType>(state.dtype());
   view.shape = ReadShape(*state.shape()).value();
-  view.data_bytes = view.shape.elements * DTypeBytes(view.dtype);
+  view.data_bytes = DataBytes(view.dtype, view.shape.elements);
   return view;
 }
 

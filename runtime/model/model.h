@@ -39,7 +39,8 @@ struct TensorView {
   Shape shape;
   const uint8_t* data;  // naturally aligned
   uint64_t data_bytes;
-  const float* scales;  // [dims[0]], or nullptr
+  const float* scales;           // kI8: [dims[0]]; else nullptr
+  const uint16_t* block_scales;  // kI4: bf16 [dims[0], dims[1] / kI4Block]; else nullptr
 };
 
 struct StateView {
@@ -66,12 +67,14 @@ class Model {
   // Indices were validated.
   TensorView tensor(uint32_t index) const;
   StateView state(uint32_t index) const;
+  // The first op that reads an embedding table reads this tensor.
+  bool IsEmbeddingTable(uint32_t tensor) const { return tensor == embedding_table_; }
 
   uint64_t file_bytes() const { return file_bytes_; }
   uint64_t copied_bytes() const { return graph_copy_.bytes().size() + weights_copy_.bytes().size(); }
   const uint8_t (&fingerprint() const)[32] { return fingerprint_; }
 
-  // Reads the scales of all int8 tensors. Errors: TARN_BAD_FORMAT, which names the tensor and the scale that is not > 0.
+  // Reads the scales of all quantized tensors. Errors: TARN_BAD_FORMAT, which names the tensor and the scale that is not > 0.
   Status CheckScales() const;
 
   // The pages of `bytes` will not be read soon.
@@ -81,6 +84,7 @@ class Model {
   Status ReadHeader(Span<const uint8_t> bytes);
   Status CheckWeights() const;
   Status Align(const Allocator& allocator);
+  void FindEmbeddingTable();
 
   FileMap map_;
   Block graph_copy_;
@@ -88,6 +92,7 @@ class Model {
   Span<const uint8_t> graph_bytes_;
   Span<const uint8_t> weights_;
   const format::Model* graph_ = nullptr;
+  uint32_t embedding_table_ = UINT32_MAX;
   uint64_t file_bytes_ = 0;
   uint8_t fingerprint_[32] = {};
 };

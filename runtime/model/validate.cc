@@ -1,5 +1,9 @@
 // What a verified FlatBuffer can still get wrong: indices, ranges, the order of writes and reads. FORMAT.md, "What a reader
 // checks".
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
 #include "runtime/core/arith.h"
 #include "runtime/model/model.h"
 
@@ -15,6 +19,9 @@ constexpr uint32_t kMaxVocabulary = 1u << 24;
 constexpr uint32_t kMaxListed = 1u << 13;  // values, ops, tensors, states
 constexpr uint32_t kMaxOperands = 16;      // of one op, of each kind; inputs and outputs of a program
 
+// What this reader understands beyond version 1.0 (schema/tarn.fbs, required_features).
+constexpr const char* kFeatures[] = {"int4", "f16_weights"};
+
 template <typename T>
 Status CheckCount(const Vector<T>* list, uint32_t least, uint32_t most, const char* what) {
   const uint32_t count = list == nullptr ? 0 : list->size();
@@ -25,10 +32,38 @@ Status CheckCount(const Vector<T>* list, uint32_t least, uint32_t most, const ch
 Status CheckFeatures(const format::Model& graph) {
   if (graph.required_features() == nullptr) return Ok();
   for (const flatbuffers::String* feature : *graph.required_features()) {
+    const auto is_known = [feature](const char* name) { return std::strcmp(feature->c_str(), name) == 0; };
+    if (std::any_of(std::begin(kFeatures), std::end(kFeatures), is_known)) continue;
     return Error(TARN_UNSUPPORTED, "the file needs feature '%s', which this version does not have; use a newer one",
                  feature->c_str());
   }
   return Ok();
+}
+
+// I8: f32, one scale per element of the first dimension. I4: bf16, one per block of a row.
+Status CheckScalesOf(const format::Model& graph, const format::Tensor& tensor, const Shape& shape) {
+  const bool is_i4 = tensor.dtype() == format::DType::I4;
+  const bool quantized = is_i4 || tensor.dtype() == format::DType::I8;
+  if (quantized != (tensor.scales() >= 0)) {
+    return Error(TARN_BAD_FORMAT, "scales are %s", quantized ? "missing" : "given for a tensor that is neither i8 nor i4");
+  }
+  if (!quantized) return Ok();
+  if (is_i4 && (shape.rank != 2 || shape.dims[1] % kI4Block != 0)) {
+    return Error(TARN_BAD_FORMAT, "i4 of %u dimensions, the last of %u; 2 wanted, the last a multiple of %u", shape.rank,
+                 shape.dims[shape.rank - 1], kI4Block);
+  }
+  if (static_cast<uint32_t>(tensor.scales()) >= graph.tensors()->size()) {
+    return Error(TARN_BAD_FORMAT, "scales: tensor %d of %u", tensor.scales(), graph.tensors()->size());
+  }
+  const format::Tensor& scales = *graph.tensors()->Get(static_cast<uint32_t>(tensor.scales()));
+  TARN_ASSIGN_OR_RETURN(const Shape found, ReadShape(*scales.shape()));
+  if (is_i4) {
+    const uint32_t blocks = shape.dims[1] / kI4Block;
+    if (scales.dtype() == format::DType::BF16 && found.Is({shape.dims[0], blocks})) return Ok();
+    return Error(TARN_BAD_FORMAT, "scales '%s': bf16 [%u, %u] wanted", scales.name()->c_str(), shape.dims[0], blocks);
+  }
+  if (scales.dtype() == format::DType::F32 && found.Is({shape.dims[0]})) return Ok();
+  return Error(TARN_BAD_FORMAT, "scales '%s': f32 [%u] wanted", scales.name()->c_str(), shape.dims[0]);
 }
 
 Status CheckTensor(const format::Model& graph, const format::Tensor& tensor, uint64_t weight_bytes) {
@@ -36,26 +71,14 @@ Status CheckTensor(const format::Model& graph, const format::Tensor& tensor, uin
     return Error(TARN_BAD_FORMAT, "unknown dtype %u", static_cast<unsigned>(tensor.dtype()));
   }
   TARN_ASSIGN_OR_RETURN(const Shape shape, ReadShape(*tensor.shape()));
-  const uint64_t bytes = shape.elements * DTypeBytes(static_cast<DType>(tensor.dtype()));
+  const uint64_t bytes = DataBytes(static_cast<DType>(tensor.dtype()), shape.elements);
   uint64_t end = 0;
   if (tensor.offset() % kAlignment != 0 || !CheckedAdd(tensor.offset(), bytes, &end) || end > weight_bytes) {
     return Error(TARN_BAD_FORMAT, "offset %llu and %llu bytes do not lie in the weight section of %llu bytes at a multiple of %zu",
                  static_cast<unsigned long long>(tensor.offset()), static_cast<unsigned long long>(bytes),
                  static_cast<unsigned long long>(weight_bytes), kAlignment);
   }
-  const bool quantized = tensor.dtype() == format::DType::I8;
-  if (quantized != (tensor.scales() >= 0)) {
-    return Error(TARN_BAD_FORMAT, "scales are %s", quantized ? "missing" : "given for a tensor that is not i8");
-  }
-  if (!quantized) return Ok();
-  if (static_cast<uint32_t>(tensor.scales()) >= graph.tensors()->size()) {
-    return Error(TARN_BAD_FORMAT, "scales: tensor %d of %u", tensor.scales(), graph.tensors()->size());
-  }
-  const format::Tensor& scales = *graph.tensors()->Get(static_cast<uint32_t>(tensor.scales()));
-  if (scales.dtype() != format::DType::F32 || scales.shape()->size() != 1 || scales.shape()->Get(0) != shape.dims[0]) {
-    return Error(TARN_BAD_FORMAT, "scales '%s': f32 [%u] wanted", scales.name()->c_str(), shape.dims[0]);
-  }
-  return Ok();
+  return CheckScalesOf(graph, tensor, shape);
 }
 
 // Tensors lie one after the other: no byte means two things.
@@ -67,7 +90,7 @@ Status CheckOrder(const format::Model& graph) {
                    tensor->name()->c_str(), static_cast<unsigned long long>(tensor->offset()),
                    static_cast<unsigned long long>(end));
     }
-    end = tensor->offset() + ReadShape(*tensor->shape()).value().elements * DTypeBytes(static_cast<DType>(tensor->dtype()));
+    end = tensor->offset() + DataBytes(static_cast<DType>(tensor->dtype()), ReadShape(*tensor->shape()).value().elements);
   }
   return Ok();
 }

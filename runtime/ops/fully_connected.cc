@@ -1,4 +1,5 @@
-// FullyConnected: y = x W^T + b through the dense seam; W [out, in] in f32 or int8 with a scale per output channel.
+// FullyConnected: y = x W^T + b through the dense seam; W [out, in] in f32, f16, int8 with a scale per output channel, or int4 with
+// a scale per block of inputs.
 #include "runtime/ops/registry.h"
 
 namespace tarn {
@@ -17,19 +18,21 @@ class FullyConnectedOp final : public Op {
     TARN_RETURN_IF_ERROR(context.ExpectInput(0, "x", inputs));
     TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "y", outputs));
     const TensorView weight = context.tensor(0);
-    if ((weight.dtype != DType::kF32 && weight.dtype != DType::kI8) || !weight.shape.Is({outputs, inputs})) {
-      return Error(TARN_BAD_FORMAT, "weight '%s': f32 or i8 [%u, %u] wanted", weight.name, outputs, inputs);
+    DenseSpec spec{};
+    if (!ReadType(weight.dtype, &spec.type) || !weight.shape.Is({outputs, inputs})) {
+      return Error(TARN_BAD_FORMAT, "weight '%s': f32, f16, i8 or i4 [%u, %u] wanted", weight.name, outputs, inputs);
     }
-    if (weight.dtype == DType::kI8 && inputs > kMaxInt8Inputs) {
+    const bool quantized = spec.type == DenseWeights::kQC8W || spec.type == DenseWeights::kQB4W;
+    if (quantized && inputs > kMaxInt8Inputs) {
       return Error(TARN_UNSUPPORTED, "weight '%s': %u inputs, at most %u fit the sums of int8 products", weight.name, inputs,
                    kMaxInt8Inputs);
     }
-    DenseSpec spec{};
     spec.inputs = inputs;
     spec.outputs = outputs;
-    spec.type = weight.dtype == DType::kF32 ? DenseWeights::kF32 : DenseWeights::kQC8W;
     spec.weight = weight.data;
     spec.scales = weight.scales;
+    spec.block_scales = weight.block_scales;
+    spec.in_place = context.is_embedding_table(0);
     if (context.tensor_count() == 2) {
       TARN_ASSIGN_OR_RETURN(spec.bias, context.ExpectTensor(1, "bias", {outputs}));
     }
@@ -49,6 +52,25 @@ class FullyConnectedOp final : public Op {
   }
 
  private:
+  static bool ReadType(DType dtype, DenseWeights* type) {
+    switch (dtype) {
+      case DType::kF32:
+        *type = DenseWeights::kF32;
+        return true;
+      case DType::kF16:
+        *type = DenseWeights::kF16;
+        return true;
+      case DType::kI8:
+        *type = DenseWeights::kQC8W;
+        return true;
+      case DType::kI4:
+        *type = DenseWeights::kQB4W;
+        return true;
+      default:
+        return false;
+    }
+  }
+
   format::Time time_;
   uint64_t weights_;
 };

@@ -261,10 +261,10 @@ void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
   const format::LinearState& a = *op.attributes_as_LinearState();
   std::snprintf(text, text_bytes, "%s: %s features %u, gate %s, den %s %g, rule %s, heads %u/%u x %u/%u",
-                a.system() == nullptr ? "unnamed" : a.system()->c_str(), format::EnumNameFeatureMap(a.feature_map()), a.num_features(),
-                format::EnumNameGate(a.gate()), format::EnumNameDenMode(a.den_mode()), static_cast<double>(a.den_eps()),
-                format::EnumNameWriteRule(a.rule()), a.heads()->heads(), a.heads()->kv_heads(), a.heads()->head_dim(),
-                a.heads()->value_dim());
+                a.system() == nullptr ? "unnamed" : a.system()->c_str(), format::EnumNameFeatureMap(a.feature_map()),
+                a.num_features(), format::EnumNameGate(a.gate()), format::EnumNameDenMode(a.den_mode()),
+                static_cast<double>(a.den_eps()), format::EnumNameWriteRule(a.rule()), a.heads()->heads(), a.heads()->kv_heads(),
+                a.heads()->head_dim(), a.heads()->value_dim());
 }
 
 const format::Heads* HeadsOf(const format::Op& op) { return op.attributes_as_LinearState()->heads(); }

@@ -104,6 +104,8 @@ class PrepareContext {
 
   uint32_t tensor_count() const { return op_.tensors() == nullptr ? 0 : op_.tensors()->size(); }
   TensorView tensor(uint32_t index) const { return model_.tensor(op_.tensors()->Get(index)); }
+  // An embedding op reads it too.
+  bool is_embedding_table(uint32_t index) const { return model_.IsEmbeddingTable(op_.tensors()->Get(index)); }
   // An F32 tensor of that shape; its data. Here and below: a missing one is an error too.
   Result<const float*> ExpectTensor(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
   // An F32 state of that shape.

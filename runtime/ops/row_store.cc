@@ -28,7 +28,7 @@ Result<RowStates> RowStates::Read(const PrepareContext& context, const Heads& he
 RowStore::RowStore(const RunContext& context, const Heads& heads, const RowStates& states, size_t sequence, size_t kv_head)
     : kernels_(context.kernels),
       type_(TypeOf(states.dtype)),
-      element_bytes_(DTypeBytes(states.dtype)),
+      element_bytes_(DTypeBits(states.dtype) / 8),
       d_(heads.key_dim()),
       dv_(heads.value_dim()),
       rows_(states.rows),
