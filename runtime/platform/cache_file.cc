@@ -24,13 +24,13 @@ bool IsFolder(const char* path) {
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// The folder that `path` lies in. False: the path is too long.
+// The folder that `path` lies in. False: the path is empty or too long.
 bool ParentOf(const char* path, char (&parent)[PATH_MAX]) {
   size_t length = std::strlen(path);
   while (length > 1 && path[length - 1] == '/') --length;
   while (length > 0 && path[length - 1] != '/') --length;
   while (length > 1 && path[length - 1] == '/') --length;
-  if (length >= PATH_MAX) return false;
+  if (path[0] == '\0' || length >= PATH_MAX) return false;
   std::memcpy(parent, length == 0 ? "." : path, length == 0 ? 1 : length);
   parent[length == 0 ? 1 : length] = '\0';
   return true;
@@ -111,7 +111,7 @@ bool CacheFile::CanCreate(const char* folder, uint64_t size_bytes) {
   }
   struct statvfs disk;
   return IsFolder(folder) && access(folder, R_OK | W_OK | X_OK) == 0 && statvfs(folder, &disk) == 0 &&
-         size_bytes / disk.f_frsize < disk.f_bavail;
+         uint64_t{disk.f_bavail} * disk.f_frsize > size_bytes;
 }
 
 CacheFile CacheFile::Create(const char* folder, const char* name, uint64_t size_bytes) {
@@ -159,13 +159,6 @@ void CacheFile::Publish(const char* name) {
   if (renameat(folder_, temporary_, folder_, name) == 0) temporary_[0] = '\0';
   CloseFiles();
   mprotect(bytes_.data(), bytes_.size(), PROT_READ);
-}
-
-void CacheFile::Populate() const {
-#if defined(MADV_POPULATE_READ)
-  if (madvise(bytes_.data(), bytes_.size(), MADV_POPULATE_READ) == 0) return;
-#endif
-  madvise(bytes_.data(), bytes_.size(), MADV_WILLNEED);
 }
 
 }  // namespace tarn

@@ -54,9 +54,6 @@ class CacheFile {
   // name, and stays mapped all the same.
   void Publish(const char* name);
 
-  // Enters all pages into the page table, which costs less than a fault for every few of them.
-  void Populate() const;
-
  private:
   static constexpr size_t kMaxName = 160;
 

@@ -58,7 +58,6 @@ Status LoadedModel::PackInFile(const char* cache_folder) {
   TARN_ASSIGN_OR_RETURN(const PackedCache cache, PackedCache::In(cache_folder, environment(), packed_));
   packed_file_ = cache.Find(verify_weights_);
   if (packed_file_.exists()) {
-    packed_file_.Populate();
     packed_.Use(cache.Body(packed_file_).data());
     packed_in_ = PackedIn::kFoundFile;
     return Ok();

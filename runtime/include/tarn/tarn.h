@@ -97,11 +97,12 @@ typedef struct tarn_model_config {
   int portable_dense;
   /* For the model's own memory and for sessions that bring no block. */
   tarn_allocator allocator;
-  /* A folder in which packed weights are kept between starts, as files that only this user can read; it is made if its parent is
-   * there. They are then file-backed, loaded in milliseconds and shared between processes. The library never deletes a file that is
-   * whole: any of them may be deleted at any time. A file that is damaged or does not fit is replaced without a word, and where
-   * none can be written or read, packed weights are anonymous. Header and table of a file are always checked; the packed weights
-   * with `verify_weights` only. NUL-terminated, read during the call. NULL: no files. */
+  /* A folder in which packed weights are kept between starts, one file per model and packing, as large as packed_file_bytes says
+   * and readable by this user only. They are then file-backed, found in milliseconds and shared between processes. The folder is
+   * made if its parent is there. A file that is damaged or does not fit is replaced without a word; where none can be written or
+   * read, packed weights are anonymous. A file's header and table are always checked, the packed weights with `verify_weights`
+   * only. Old files stay: any may be deleted at any time, but not changed while a model is open. The first start waits until its
+   * file is on the disk. NUL-terminated, read during the call. NULL: no files. */
   const char* packed_cache;
 } tarn_model_config;
 #define TARN_MODEL_CONFIG_INIT \
