@@ -142,13 +142,16 @@ bool CacheFile::CreateTemporary(const char* name) {
     if (file < 0) return false;
     // Before there was a lock, another process may have taken the file for abandoned.
     struct stat info;
-    if (flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &info) == 0 && info.st_nlink > 0) {
+    const bool locked = flock(file, LOCK_EX | LOCK_NB) == 0;
+    const bool can_lock = locked || errno == EWOULDBLOCK;
+    if (locked && fstat(file, &info) == 0 && info.st_nlink > 0) {
       file_ = file;
       std::memcpy(temporary_, temporary, kMaxName);
       return true;
     }
     unlinkat(folder_, temporary, 0);
     close(file);
+    if (!can_lock) return false;
   }
   return false;
 }
