@@ -1,4 +1,5 @@
 /* The C API from C99: every struct, every refusal of a bad argument, a session from file to tokens. */
+#define _POSIX_C_SOURCE 200809L /* mkdtemp */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,6 +162,62 @@ static void TestGeneration(const tarn_model* model) {
   free(allocation);
 }
 
+/* A caller of the first version, which knew neither packed_cache nor in_place_bytes nor packed_from_cache. */
+static void TestOldCaller(const tarn_source* source) {
+  tarn_error error;
+  tarn_model* model = NULL;
+  tarn_model_config config = TARN_MODEL_CONFIG_INIT;
+  tarn_model_info info = TARN_MODEL_INFO_INIT;
+  tarn_memory memory = TARN_MEMORY_INIT;
+  config.struct_size = offsetof(tarn_model_config, packed_cache);
+  config.packed_cache = (const char*)1; /* not his */
+  info.struct_size = offsetof(tarn_model_info, packed_from_cache);
+  info.packed_from_cache = 4711;
+  memory.struct_size = offsetof(tarn_memory, in_place_bytes);
+  memory.in_place_bytes = 4711;
+  EXPECT_OK(tarn_requirements(source, &config, NULL, &memory, &error));
+  EXPECT_OK(tarn_model_open(source, &config, &model, &error));
+  EXPECT_OK(tarn_model_get_info(model, &info, &error));
+  EXPECT(info.packed_from_cache == 4711 && memory.in_place_bytes == 4711 && memory.packed_file_bytes == 0);
+  tarn_model_close(model);
+}
+
+/* Opens with the cache; what is foretold must be so. */
+static void OpenWithCache(const tarn_source* source, const char* folder, int want_file, int want_found) {
+  tarn_error error;
+  tarn_model* model = NULL;
+  tarn_model_config config = TARN_MODEL_CONFIG_INIT;
+  tarn_model_info info = TARN_MODEL_INFO_INIT;
+  tarn_memory before = TARN_MEMORY_INIT, after = TARN_MEMORY_INIT;
+  config.packed_cache = folder;
+  EXPECT_OK(tarn_requirements(source, &config, NULL, &before, &error));
+  EXPECT_OK(tarn_model_open(source, &config, &model, &error));
+  EXPECT_OK(tarn_model_requirements(model, NULL, &after, &error));
+  EXPECT(memcmp(&before, &after, sizeof(before)) == 0);
+  EXPECT_OK(tarn_model_get_info(model, &info, &error));
+  if (strcmp(info.dense, "xnnpack") == 0) {
+    EXPECT((after.packed_file_bytes > 0) == want_file);
+    EXPECT((after.packed_anonymous_bytes > 0) == !want_file);
+    EXPECT(info.packed_from_cache == want_found);
+  } else {
+    EXPECT(after.packed_file_bytes == 0 && after.packed_anonymous_bytes == 0 && info.packed_from_cache == 0);
+    EXPECT(after.in_place_bytes > 0);
+  }
+  EXPECT(after.in_place_bytes < after.mapped_bytes);
+  tarn_model_close(model);
+}
+
+static void TestPackedCache(const tarn_source* source) {
+  char folder[] = "/tmp/tarn_c_test_XXXXXX", command[64];
+  EXPECT(mkdtemp(folder) != NULL);
+  OpenWithCache(source, NULL, 0, 0);
+  OpenWithCache(source, kModel, 0, 0); /* no folder */
+  OpenWithCache(source, folder, 1, 0);
+  OpenWithCache(source, folder, 1, 1);
+  snprintf(command, sizeof(command), "rm -r %s", folder);
+  EXPECT(system(command) == 0);
+}
+
 int main(void) {
   tarn_error error;
   tarn_source source = TARN_SOURCE_INIT;
@@ -171,6 +228,8 @@ int main(void) {
   TestRefusals();
   source.path = kModel;
   TestOtherSizes(&source);
+  TestOldCaller(&source);
+  TestPackedCache(&source);
   EXPECT_OK(tarn_model_open(&source, NULL, &model, &error));
   if (model != NULL) {
     TestInspection(model);

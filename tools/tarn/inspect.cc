@@ -95,7 +95,7 @@ std::string HeaderText(const Model& model) {
   table.Add({"first position", Number(info.first_position)});
   table.Add({"fingerprint", FingerprintText(info)});
   table.Add({"kernels", info.isa});
-  table.Add({"dense layers", info.dense});
+  table.Add({"dense layers", std::string(info.dense) + (info.packed_from_cache != 0 ? ", packed before" : "")});
   return table.Text();
 }
 
@@ -153,6 +153,7 @@ nlohmann::ordered_json HeaderJson(const Model& model) {
   json["fingerprint"] = FingerprintText(info);
   json["isa"] = info.isa;
   json["dense"] = info.dense;
+  json["packed_from_cache"] = info.packed_from_cache != 0;
   return json;
 }
 

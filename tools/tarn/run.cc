@@ -101,6 +101,7 @@ nlohmann::ordered_json StatsJson(const RunOptions& options, const Model& model, 
   const char* missing = AllocationCounterMissing();
   json["allocation_counter"] = missing == nullptr ? "on" : missing;
   json["rss_anon_growth_pages"] = OrNull(stats.anonymous_growth_pages);
+  json["packed_from_cache"] = model.info().packed_from_cache != 0;
   json["memory"] = MemoryJson(model.Requirements(config));
   return json;
 }
