@@ -2,6 +2,7 @@
 // the GEMM rate that XNNPACK reaches alone, with one row (a token) the rate at which weights stream from memory. Caller's thread.
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <memory>
 
 #include "kernels/dense/dense.h"
@@ -24,8 +25,6 @@ struct Type {
   const char* name;
   DenseWeights type;
 };
-constexpr Type kF32 = {"f32", DenseWeights::kF32}, kInt8 = {"int8", DenseWeights::kQC8W}, kInt4 = {"int4", DenseWeights::kQB4W};
-
 // The same bytes for every layer: what they are makes no difference to the time, as long as they are ordinary numbers.
 const void* Weights(DenseWeights type) {
   static const std::vector<uint8_t> bytes = [] {
@@ -117,25 +116,25 @@ void RunLayers(benchmark::State& state, const DenseBackend& backend, const Kerne
   if (!ok) state.SkipWithError("a layer failed");
 }
 
-void AddLayers(const DenseBackend& backend, const Kernels& kernels, const BenchModel& model, const Type& type, size_t rows) {
+void AddLayers(const DenseBackend& backend, const Kernels& kernels, const BenchModel& model, Type type, size_t rows) {
   const std::string kind = std::string(backend.name) + "/" + type.name + "/";
   const std::string tail = "/rows:" + std::to_string(rows);
   std::vector<Shape> all;
   for (const Shape& shape : BlockShapes(model)) {
     Add("dense/" + kind + std::to_string(shape.outputs) + "x" + std::to_string(shape.inputs) + tail,
-        [&, shape, rows](benchmark::State& state) { RunLayers(state, backend, kernels, {shape}, type.type, rows); });
+        [&, shape, type, rows](benchmark::State& state) { RunLayers(state, backend, kernels, {shape}, type.type, rows); });
     all.insert(all.end(), model.layers, shape);
   }
   if (type.type == DenseWeights::kF32) return;  // all of lm-big is 800 MB of it, twice
   if (rows == 1) all.push_back({model.vocab, model.width});
   Add("dense_model/" + kind + model.name + tail,
-      [&, all, rows](benchmark::State& state) { RunLayers(state, backend, kernels, all, type.type, rows); });
+      [&, all, type, rows](benchmark::State& state) { RunLayers(state, backend, kernels, all, type.type, rows); });
 }
 
-void AddBackend(const DenseBackend& backend, const Kernels& kernels, std::initializer_list<const Type*> types) {
-  for (const Type* type : types) {
+void AddBackend(const DenseBackend& backend, const Kernels& kernels, std::initializer_list<Type> types) {
+  for (const Type& type : types) {
     for (const BenchModel& model : kModels) {
-      for (const size_t rows : {size_t{1}, kChunk}) AddLayers(backend, kernels, model, *type, rows);
+      for (const size_t rows : {size_t{1}, kChunk}) AddLayers(backend, kernels, model, type, rows);
     }
   }
 }
@@ -145,9 +144,12 @@ void AddBackend(const DenseBackend& backend, const Kernels& kernels, std::initia
 void AddDense(const Kernels& kernels) {
 #if defined(TARN_HAVE_XNNPACK)
   const Result<const DenseBackend*> xnnpack = XnnpackDense();
-  if (xnnpack.ok()) AddBackend(*xnnpack.value(), kernels, {&kF32, &kInt8, &kInt4});
+  if (xnnpack.ok()) {
+    AddBackend(*xnnpack.value(), kernels,
+               {{"f32", DenseWeights::kF32}, {"int8", DenseWeights::kQC8W}, {"int4", DenseWeights::kQB4W}});
+  }
 #endif
-  AddBackend(PortableDense(), kernels, {&kF32, &kInt8});
+  AddBackend(PortableDense(), kernels, {{"f32", DenseWeights::kF32}, {"int8", DenseWeights::kQC8W}});
 }
 
 }  // namespace tarn::bench
