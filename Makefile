@@ -43,6 +43,7 @@ test: build  ## the fast tests, the include graph and the symbol scan: under two
 	$(ctest) --test-dir build -L fast
 	tools/dev/check_includes.py
 	tools/dev/check_symbols.py build/lib
+	tools/dev/budgets.py build
 
 test-full: build asan portable  ## everything: sanitizers, the build without XNNPACK, long runs, a short fuzz run
 	$(ctest) --test-dir build -L full
@@ -60,6 +61,18 @@ fuzz: setup  ## run every fuzzer under Clang's libFuzzer for FUZZ_SECONDS (30) e
 	@tools/dev/packages.sh fuzz
 	$(call preset,fuzz)
 	@tools/dev/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+.PHONY: microbench instructions budgets
+BENCH ?= .
+microbench: build  ## every kernel and the dense layers at the shapes of the bench models: make microbench [BENCH=REGEX]
+	build/bin/tarn_microbench --benchmark_filter='$(BENCH)' --benchmark_min_time=0.1
+
+instructions: build  ## machine instructions of a decode step at depth 1,000 and 1,000,000: they are equal (two minutes)
+	@tools/dev/instructions.sh
+
+UPDATE ?=
+budgets: build  ## sizes of the library and memory of the bench models against tools/dev/budgets.json; UPDATE=1 records them anew
+	@tools/dev/budgets.py build $(if $(UPDATE),--update)
 
 format:  ## rewrite our sources in the style of .clang-format
 	@tools/dev/packages.sh format

@@ -139,8 +139,8 @@ void AttendStep(const CacheArgs& a, const CacheBuffers& s) {
   for (size_t i = 0; i < a.block_count; ++i) {
     const CacheBlock& block = a.blocks[i];
     const Range seen = VisibleRows({&block, 0, block.rows}, 0);
-    for (size_t first = seen.first; first < seen.last; first += kCacheTile) {
-      StepTile(a, s, {&block, first, std::min(kCacheTile, seen.last - first)});
+    for (size_t first = seen.first; first < seen.last; first += kCacheStepTile) {
+      StepTile(a, s, {&block, first, std::min(kCacheStepTile, seen.last - first)});
     }
   }
   for (size_t g = 0; g < a.queries; ++g) Divide(a.value_dim, s.total[g], a.o + g * a.value_dim);

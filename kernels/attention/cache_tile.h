@@ -10,7 +10,10 @@
 
 namespace tarn {
 
-constexpr size_t kCacheTile = 64;  // rows: keys and values of a tile, d = dv = 64, are 32 KiB
+// Rows of a tile. A chunk's are long, for the matrix products; a step's are so few that keys and values, once converted to f32,
+// are still in the first cache when they are used (32 KiB at d = dv = 128).
+constexpr size_t kCacheTile = 64, kCacheStepTile = 32;
+static_assert(kCacheStepTile <= kCacheTile);  // the buffers have room for kCacheTile
 
 // `rows` rows of a block from row `first` on.
 struct CacheTile {

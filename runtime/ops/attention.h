@@ -5,6 +5,7 @@
 #ifndef TARN_RUNTIME_OPS_ATTENTION_H_
 #define TARN_RUNTIME_OPS_ATTENTION_H_
 
+#include "kernels/denormals.h"
 #include "runtime/ops/op.h"
 
 namespace tarn {
@@ -42,12 +43,14 @@ struct HeadSlices {
   HeadSlices(const RunContext& context, const Heads& heads, size_t sequence, size_t kv_head);
 };
 
-// f(sequence, kv_head, thread) for every task. `cost`: multiply-adds of one query head for one token, about.
+// f(sequence, kv_head, thread) for every task, without denormals. `cost`: multiply-adds of one query head for one token, about.
 template <typename F>
 void ForEachHead(const RunContext& context, const Heads& heads, uint64_t cost, const F& f) {
   const uint64_t all = cost * heads.heads() * context.batch * context.tokens;
-  context.threads->ParallelFor(context.batch * heads.kv_heads(), all,
-                               [&](size_t task, size_t thread) { f(task / heads.kv_heads(), task % heads.kv_heads(), thread); });
+  context.threads->ParallelFor(context.batch * heads.kv_heads(), all, [&](size_t task, size_t thread) {
+    const FlushDenormals flush;
+    f(task / heads.kv_heads(), task % heads.kv_heads(), thread);
+  });
 }
 
 // Scratch of one thread, handed out in pieces of floats.

@@ -134,3 +134,23 @@ foreach(schema IN LISTS released)
   cmake_path(GET schema STEM LAST_ONLY version)
   tarn_add_test(schema_conforms_to_${version} fast ${TARN_FLATC} --conform ${schema} ${PROJECT_SOURCE_DIR}/schema/tarn.fbs)
 endforeach()
+
+# --- micro-benchmarks ------------------------------------------------------------------------------------------
+
+find_package(benchmark QUIET)
+if(benchmark_FOUND)
+  file(GLOB bench_sources CONFIGURE_DEPENDS tests/bench/*.cc)
+  add_executable(tarn_microbench ${bench_sources})
+  set_target_properties(tarn_microbench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  target_link_libraries(tarn_microbench PRIVATE tarn_test_base benchmark::benchmark)
+  # That they run, not how fast: all but the slowest.
+  tarn_add_test(microbench_runs fast tarn_microbench --benchmark_min_time=0.0001 --benchmark_filter=-dense_model|f32)
+endif()
+
+# --- instructions of a token, by ptrace ------------------------------------------------------------------------
+
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  add_executable(tarn_instructions tests/bench/instructions.c)
+  set_target_properties(tarn_instructions PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  target_link_libraries(tarn_instructions PRIVATE tarn)
+endif()

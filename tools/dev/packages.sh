@@ -15,7 +15,8 @@ case ${1:-} in
     xz-utils            unpacks source tarballs
     libgtest-dev        GoogleTest, for the tests
     nlohmann-json3-dev  JSON in tarn-convert and the tools
-    libcli11-dev        command lines of the tools' ;;
+    libcli11-dev        command lines of the tools
+    libbenchmark-dev    Google Benchmark, for the micro-benchmarks' ;;
   fuzz) needed='
     clang               compiler that has libFuzzer
     libclang-rt-dev     libFuzzer and the sanitizers for it' ;;

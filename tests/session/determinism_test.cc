@@ -1,0 +1,79 @@
+// Threads do not change a bit, on models that are large enough for work to be shared: in a smaller one every op stays on the
+// caller's thread (ThreadPool::For).
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "runtime/session/session.h"
+#include "tests/support/models.h"
+
+namespace tarn {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* attention;
+  convert::Precision precision;
+};
+
+// With 512 features or 256 slots a single token's attention is as much work as is shared at all (2^20 multiply-adds). The softmax
+// of a token never is; that of a chunk is.
+constexpr const char* kRfa = R"({"system": "rfa", "feature_map": "gaussian", "num_features": 256, "gate": "forget"})";
+constexpr const char* kAbc = R"({"system": "abc_mlp", "num_slots": 256})";
+constexpr const char* kSoftmax = R"({"system": "softmax", "max_context": 100})";
+
+std::string WideConfig(const char* attention) {
+  return std::string(R"({"task": "causal_lm", "vocab_size": 4096, "hidden_size": 1024, "num_layers": 1, "num_heads": 8,
+    "intermediate_size": 2048, "hidden_act": "relu", "norm": "layernorm", "norm_eps": 1e-5, "attention_bias": true,
+    "tokenizer": "none", "position_embedding": "sinusoidal", "attention": )") +
+         attention + "}";
+}
+
+// Logits after a chunk, after the rest of the prompt and after every one of some steps.
+std::vector<float> LogitsWith(const LoadedModel& model, uint32_t threads) {
+  const size_t vocab = model.model().graph().vocab_size();
+  std::vector<float> all;
+  Result<Session*> created = Session::Create(model, {1, 64, 1, threads}, {});
+  EXPECT_TRUE(created.ok()) << created.status().message();
+  if (!created.ok()) return all;
+  Session* session = created.value();
+  int32_t next = 1;
+  for (const size_t count : {64, 7, 1, 1, 1, 1}) {
+    std::vector<int32_t> tokens(count);
+    for (int32_t& token : tokens) token = next = next * 421 % 4093;
+    const Result<const float*> logits = session->Prefill(tokens.data(), count);
+    EXPECT_TRUE(logits.ok()) << logits.status().message();
+    if (logits.ok()) all.insert(all.end(), logits.value(), logits.value() + vocab);
+  }
+  Session::Destroy(session);
+  return all;
+}
+
+class DeterminismTest : public testing::TestWithParam<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(Systems, DeterminismTest,
+                         testing::Values(Case{"rfa_f32", kRfa, convert::Precision::kF32},
+                                         Case{"rfa_int8", kRfa, convert::Precision::kInt8},
+                                         Case{"abc_f32", kAbc, convert::Precision::kF32},
+                                         Case{"abc_int8", kAbc, convert::Precision::kInt8},
+                                         Case{"softmax_f32", kSoftmax, convert::Precision::kF32},
+                                         Case{"softmax_int8", kSoftmax, convert::Precision::kInt8}),
+                         [](const testing::TestParamInfo<Case>& c) { return std::string(c.param.name); });
+
+TEST_P(DeterminismTest, OneTwoAndFourThreadsGiveTheSameBits) {
+#if !defined(TARN_HAVE_XNNPACK)
+  GTEST_SKIP() << "this build has one thread";
+#endif
+  const std::vector<uint8_t> file = test::MakeModel(WideConfig(GetParam().attention), GetParam().precision);
+  const LoadOptions options{/*verify_weights=*/false, /*isa=*/nullptr, /*portable=*/false, DefaultAllocator()};
+  Result<LoadedModel> model = LoadedModel::Open(FileMap(), {file.data(), file.size()}, options);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  ASSERT_TRUE(model.value().Pack().ok());
+  const std::vector<float> one = LogitsWith(model.value(), 1);
+  ASSERT_EQ(one.size(), 6u * 4096);
+  for (const uint32_t threads : {2u, 4u}) EXPECT_TRUE(LogitsWith(model.value(), threads) == one) << threads << " threads";
+}
+
+}  // namespace
+}  // namespace tarn
