@@ -35,7 +35,7 @@ inline Result<size_t> StructSize(const void* user) {
   size_t size = 0;
   std::memcpy(&size, user, sizeof(size));
   constexpr size_t kLargest = 4096;
-  if (size > sizeof(size) && size <= kLargest && size % alignof(uint64_t) == 0) return size;
+  if (size > sizeof(size) && size <= kLargest && size % alignof(size_t) == 0) return size;
   return Error(TARN_INVALID_ARGUMENT, "struct_size is %zu: set it to sizeof the struct (TARN_*_INIT does)", size);
 }
 

@@ -12,14 +12,14 @@ static_assert(static_cast<int>(format::TokenizerKind::None) == TARN_TOKENIZER_NO
 static_assert(static_cast<int>(format::TokenizerKind::Bytes) == TARN_TOKENIZER_BYTES);
 static_assert(static_cast<int>(format::TokenizerKind::MAX) == TARN_TOKENIZER_BYTES, "a tokenizer that the C API lacks");
 
-Result<LoadOptions> ReadOptions(const tarn_model_config* user) {
+Result<tarn_model_config> ReadConfig(const tarn_model_config* user) {
   tarn_model_config config = TARN_MODEL_CONFIG_INIT;
   if (user != nullptr) TARN_RETURN_IF_ERROR(ReadStruct(user, &config));
   TARN_RETURN_IF_ERROR(CheckAllocator(config.allocator));
-  return LoadOptions{config.verify_weights != 0, config.isa, config.portable_dense != 0, AllocatorFrom(config.allocator)};
+  return config;
 }
 
-Result<LoadedModel> Load(const tarn_source* user, const LoadOptions& options) {
+Result<LoadedModel> Load(const tarn_source* user, const tarn_model_config& config) {
   if (user == nullptr) return NullArgument("source");
   tarn_source source = TARN_SOURCE_INIT;
   TARN_RETURN_IF_ERROR(ReadStruct(user, &source));
@@ -44,17 +44,18 @@ Result<LoadedModel> Load(const tarn_source* user, const LoadOptions& options) {
     if (source.length_bytes > SIZE_MAX) return Error(TARN_INVALID_ARGUMENT, "source: length_bytes does not fit the address space");
     bytes = {static_cast<const uint8_t*>(source.buffer), static_cast<size_t>(source.length_bytes)};
   }
+  const LoadOptions options{config.verify_weights != 0, config.isa, config.portable_dense != 0, AllocatorFrom(config.allocator)};
   Result<LoadedModel> loaded = LoadedModel::Open(std::move(map), bytes, options);
   if (!loaded.ok() && source.path != nullptr) return loaded.status().In("%s", source.path);
   return loaded;
 }
 
-Status OpenModel(const tarn_source* source, const tarn_model_config* config, tarn_model** model) {
+Status OpenModel(const tarn_source* source, const tarn_model_config* user, tarn_model** model) {
   if (model == nullptr) return NullArgument("model");
-  TARN_ASSIGN_OR_RETURN(const LoadOptions options, ReadOptions(config));
-  TARN_ASSIGN_OR_RETURN(LoadedModel loaded, Load(source, options));
-  TARN_ASSIGN_OR_RETURN(Block block, Block::Allocate(options.allocator, sizeof(tarn_model), "model"));
-  TARN_RETURN_IF_ERROR(loaded.Pack());
+  TARN_ASSIGN_OR_RETURN(const tarn_model_config config, ReadConfig(user));
+  TARN_ASSIGN_OR_RETURN(LoadedModel loaded, Load(source, config));
+  TARN_ASSIGN_OR_RETURN(Block block, Block::Allocate(loaded.allocator(), sizeof(tarn_model), "model"));
+  TARN_RETURN_IF_ERROR(loaded.Pack(config.packed_cache));
   tarn_model* opened = new (block.bytes().data()) tarn_model;
   opened->loaded = std::move(loaded);
   opened->own_block = std::move(block);
@@ -62,33 +63,37 @@ Status OpenModel(const tarn_source* source, const tarn_model_config* config, tar
   return Ok();
 }
 
-Status WriteRequirements(const LoadedModel& loaded, const tarn_session_config* config, tarn_memory* memory) {
+// Packed weights go where `packed_in` says.
+Status WriteRequirements(const LoadedModel& loaded, PackedIn packed_in, const tarn_session_config* config, tarn_memory* memory) {
   if (memory == nullptr) return NullArgument("memory");
   TARN_ASSIGN_OR_RETURN(const Limits limits, ReadLimits(config));
   TARN_ASSIGN_OR_RETURN(const ProgramBytes session, Session::Measure(loaded, limits));
-  TARN_ASSIGN_OR_RETURN(const PackedBytes packed, loaded.MeasurePacked());
+  const PackedBytes packed = loaded.packed_bytes();
   tarn_memory sizes = TARN_MEMORY_INIT;
   sizes.mapped_bytes = loaded.model().file_bytes();
-  sizes.packed_anonymous_bytes = packed.weights;
+  sizes.packed_file_bytes = packed_in == PackedIn::kMemory ? 0 : loaded.packed_file_bytes();
+  sizes.packed_anonymous_bytes = packed_in == PackedIn::kMemory ? packed.weights : 0;
   sizes.model_bytes = sizeof(tarn_model) + loaded.model().copied_bytes() + packed.table;
   sizes.state_bytes = session.state;
   sizes.arena_bytes = session.arena;
   sizes.scratch_bytes = session.scratch;
   sizes.program_bytes = session.program;
   sizes.session_bytes = session.total;
+  sizes.in_place_bytes = packed.in_place;
   return WriteStruct(sizes, memory);
 }
 
 Status RequirementsOfSource(const tarn_source* source, const tarn_model_config* model_config,
                             const tarn_session_config* session_config, tarn_memory* memory) {
-  TARN_ASSIGN_OR_RETURN(const LoadOptions options, ReadOptions(model_config));
-  TARN_ASSIGN_OR_RETURN(const LoadedModel loaded, Load(source, options));
-  return WriteRequirements(loaded, session_config, memory);
+  TARN_ASSIGN_OR_RETURN(const tarn_model_config config, ReadConfig(model_config));
+  TARN_ASSIGN_OR_RETURN(const LoadedModel loaded, Load(source, config));
+  TARN_ASSIGN_OR_RETURN(const PackedIn packed_in, loaded.Foretell(config.packed_cache));
+  return WriteRequirements(loaded, packed_in, session_config, memory);
 }
 
 Status RequirementsOfModel(const tarn_model* model, const tarn_session_config* config, tarn_memory* memory) {
   if (model == nullptr) return NullArgument("model");
-  return WriteRequirements(model->loaded, config, memory);
+  return WriteRequirements(model->loaded, model->loaded.packed_in(), config, memory);
 }
 
 const char* TextOrEmpty(const flatbuffers::String* text) { return text == nullptr ? "" : text->c_str(); }
@@ -112,6 +117,7 @@ Status WriteInfo(const tarn_model* model, tarn_model_info* user) {
   std::memcpy(info.fingerprint, read.fingerprint(), sizeof(info.fingerprint));
   info.isa = model->loaded.kernels().name;
   info.dense = model->loaded.dense().name;
+  info.packed_from_cache = model->loaded.packed_in() == PackedIn::kFoundFile;
   return WriteStruct(info, user);
 }
 

@@ -1,64 +1,104 @@
 #include "runtime/interpreter/packed_weights.h"
 
-namespace tarn {
+#include <cstring>
 
-PackedWeights::Entry* PackedWeights::FindEntry(const DenseSpec& spec) const {
-  Entry* entries = reinterpret_cast<Entry*>(table_.bytes().data());
-  for (uint32_t i = 0; i < entries_; ++i) {
-    const Entry& entry = entries[i];
-    if (entry.weight == spec.weight && entry.scales == spec.scales && entry.block_scales == spec.block_scales &&
-        entry.bias == spec.bias && entry.inputs == spec.inputs && entry.outputs == spec.outputs && entry.type == spec.type) {
-      return &entries[i];
-    }
+namespace tarn {
+namespace {
+
+static_assert(sizeof(PackedWeights::Entry) == 56, "entries are compared and written as bytes");
+
+// Everything before the place.
+bool IsSameLayer(const PackedWeights::Entry& a, const PackedWeights::Entry& b) {
+  return std::memcmp(&a, &b, offsetof(PackedWeights::Entry, packed_offset)) == 0;
+}
+
+const uint8_t* WeightSection(const Model& model) {
+  return model.graph().tensors()->size() == 0 ? nullptr : model.tensor(0).data - model.graph().tensors()->Get(0)->offset();
+}
+
+}  // namespace
+
+PackedWeights::Entry PackedWeights::Describe(const DenseSpec& spec) const {
+  const auto offset = [this](const void* data) {
+    return data == nullptr ? UINT64_MAX : static_cast<uint64_t>(static_cast<const uint8_t*>(data) - weight_section_);
+  };
+  const void* scales = spec.scales != nullptr ? static_cast<const void*>(spec.scales) : spec.block_scales;
+  return {offset(spec.weight),
+          offset(scales),
+          offset(spec.bias),
+          static_cast<uint32_t>(spec.inputs),
+          static_cast<uint32_t>(spec.outputs),
+          static_cast<uint32_t>(spec.type),
+          0,
+          0,
+          0};
+}
+
+const PackedWeights::Entry* PackedWeights::FindEntry(const DenseSpec& spec) const {
+  const Entry wanted = Describe(spec);
+  for (const Entry& entry : entries()) {
+    if (IsSameLayer(entry, wanted)) return &entry;
   }
   return nullptr;
 }
 
-// Gives every pair of weight and bias tensors its place.
-Status PackedWeights::Plan(const Environment& environment) {
+bool PackedWeights::IsReadInPlace(uint64_t weight) const {
+  for (const Entry& entry : entries()) {
+    if (entry.packed_bytes == 0 && entry.weight == weight) return true;
+  }
+  return false;
+}
+
+Result<PackedWeights> PackedWeights::Plan(const Environment& environment) {
   uint32_t layers = 0;
   TARN_RETURN_IF_ERROR(Program::VisitDense(environment, [&](const DenseSpec&, const DenseBytes&) {
     ++layers;
     return Ok();
   }));
-  TARN_ASSIGN_OR_RETURN(table_, Block::Allocate(environment.allocator, layers * sizeof(Entry), "table of packed weights"));
-  Entry* entries = reinterpret_cast<Entry*>(table_.bytes().data());
-  return Program::VisitDense(environment, [&](const DenseSpec& spec, const DenseBytes& bytes) {
-    if (bytes.packed == 0 || FindEntry(spec) != nullptr) return Ok();
-    entries[entries_++] = {spec.weight, spec.scales,  spec.block_scales, spec.bias,
-                           spec.inputs, spec.outputs, spec.type,         planned_bytes_};
-    planned_bytes_ += bytes.packed;
+  PackedWeights plan;
+  plan.weight_section_ = WeightSection(*environment.model);
+  TARN_ASSIGN_OR_RETURN(plan.table_, Block::Allocate(environment.allocator, layers * sizeof(Entry), "table of packed weights"));
+  TARN_RETURN_IF_ERROR(Program::VisitDense(environment, [&](const DenseSpec& spec, const DenseBytes& bytes) {
+    if (plan.FindEntry(spec) != nullptr) return Ok();
+    Entry entry = plan.Describe(spec);
+    if (bytes.packed == 0 && !plan.IsReadInPlace(entry.weight)) plan.in_place_bytes_ += DenseWeightBytes(spec);
+    entry.packed_offset = plan.packed_bytes_;
+    entry.packed_bytes = bytes.packed;
+    plan.packed_bytes_ += bytes.packed;
+    plan.Entries()[plan.count_++] = entry;
     return Ok();
-  });
-}
-
-Result<PackedBytes> PackedWeights::Measure(const Environment& environment) {
-  PackedWeights weights;
-  TARN_RETURN_IF_ERROR(weights.Plan(environment));
-  return weights.bytes();
+  }));
+  return plan;
 }
 
 Result<PackedWeights> PackedWeights::Create(const Environment& environment) {
-  PackedWeights weights;
-  TARN_RETURN_IF_ERROR(weights.Plan(environment));
-  TARN_ASSIGN_OR_RETURN(weights.memory_, Block::Allocate(environment.allocator, weights.planned_bytes_, "packed weights"));
-  uint64_t packed_bytes = 0;  // entries are met in the order of their offsets, for the first time
+  TARN_ASSIGN_OR_RETURN(PackedWeights weights, Plan(environment));
+  TARN_RETURN_IF_ERROR(weights.Pack(environment));
+  return weights;
+}
+
+Status PackedWeights::Pack(const Environment& environment, Span<uint8_t> memory) {
+  uint64_t packed_bytes = 0;  // entries are met in the order of their places, for the first time
   const Status status = Program::VisitDense(environment, [&](const DenseSpec& spec, const DenseBytes& bytes) {
-    if (bytes.packed == 0 || weights.FindEntry(spec)->offset != packed_bytes) return Ok();
-    const Span<uint8_t> place =
-        weights.memory_.bytes().subspan(static_cast<size_t>(packed_bytes), static_cast<size_t>(bytes.packed));
+    if (bytes.packed == 0 || FindEntry(spec)->packed_offset != packed_bytes) return Ok();
+    const Span<uint8_t> place = memory.subspan(static_cast<size_t>(packed_bytes), static_cast<size_t>(bytes.packed));
     TARN_RETURN_IF_ERROR(environment.dense->pack(spec, place));
     packed_bytes += bytes.packed;
     environment.model->Forget({static_cast<const uint8_t*>(spec.weight), static_cast<size_t>(DenseWeightBytes(spec))});
     return Ok();
   });
-  if (!status.ok()) return status;
-  return weights;
+  if (status.ok()) Use(memory.data());
+  return status;
+}
+
+Status PackedWeights::Pack(const Environment& environment) {
+  TARN_ASSIGN_OR_RETURN(own_memory_, Block::Allocate(environment.allocator, packed_bytes_, "packed weights"));
+  return Pack(environment, own_memory_.bytes());
 }
 
 const uint8_t* PackedWeights::Find(const DenseSpec& spec) const {
   const Entry* entry = FindEntry(spec);
-  return entry == nullptr ? nullptr : memory_.bytes().data() + entry->offset;
+  return entry == nullptr || entry->packed_bytes == 0 ? nullptr : packed_ + entry->packed_offset;
 }
 
 }  // namespace tarn

@@ -12,44 +12,61 @@ namespace tarn {
 
 struct PackedBytes {
   uint64_t weights;
-  uint64_t table;  // that finds them
+  uint64_t table;     // that finds them
+  uint64_t in_place;  // weights of the layers that are not packed, as they lie in the model file; each counted once
 };
 
 class PackedWeights {
  public:
+  // A distinct layer: all that its packed bytes depend on, and their place. Tensors of a hostile file may share their data with
+  // others of another shape. A cache file holds entries as they are here.
+  struct Entry {
+    uint64_t weight;  // this and the next two: where the data lies in the model's weight section
+    uint64_t scales;  // of rows or of blocks; UINT64_MAX: none
+    uint64_t bias;    // UINT64_MAX: none
+    uint32_t inputs;
+    uint32_t outputs;
+    uint32_t type;  // DenseWeights
+    uint32_t zero;
+    uint64_t packed_offset;
+    uint64_t packed_bytes;  // 0: read in place
+  };
+
   PackedWeights() = default;
   PackedWeights(PackedWeights&&) = default;
   PackedWeights& operator=(PackedWeights&&) = default;
 
-  // What Create will take; reads no weights. Errors: as Program::Measure.
-  static Result<PackedBytes> Measure(const Environment& environment);
-  // Packs every dense layer once, layers over the same tensors together, and lets the pages of the originals go.
+  // Gives every distinct layer its place; reads no weights. Errors: as Program::Measure.
+  static Result<PackedWeights> Plan(const Environment& environment);
+  // Plan() and Pack() into memory of the allocator.
   static Result<PackedWeights> Create(const Environment& environment);
 
-  PackedBytes bytes() const { return {planned_bytes_, table_.bytes().size()}; }
-  // The packed weights of a layer over the same tensors; nullptr where the backend packs nothing.
+  PackedBytes bytes() const { return {packed_bytes_, table_.bytes().size(), in_place_bytes_}; }
+  Span<const Entry> entries() const { return {Entries(), count_}; }
+
+  // Packs every layer into `memory`, bytes().weights bytes aligned to 64, and lets the pages of the originals go.
+  Status Pack(const Environment& environment, Span<uint8_t> memory);
+  // The same in memory of its own.
+  Status Pack(const Environment& environment);
+  // They lie in `memory` already, which outlives this.
+  void Use(const uint8_t* memory) { packed_ = memory; }
+
+  // The packed weights of a layer over the same tensors; nullptr where it is read in place.
   const uint8_t* Find(const DenseSpec& spec) const;
 
  private:
-  // What the packed bytes depend on. Tensors of a hostile file may share their data with others of another shape.
-  struct Entry {
-    const void* weight;
-    const float* scales;
-    const uint16_t* block_scales;
-    const float* bias;
-    size_t inputs;
-    size_t outputs;
-    DenseWeights type;
-    uint64_t offset;
-  };
+  Entry* Entries() const { return reinterpret_cast<Entry*>(table_.bytes().data()); }
+  Entry Describe(const DenseSpec& spec) const;
+  const Entry* FindEntry(const DenseSpec& spec) const;
+  bool IsReadInPlace(uint64_t weight) const;
 
-  Status Plan(const Environment& environment);
-  Entry* FindEntry(const DenseSpec& spec) const;
-
+  const uint8_t* weight_section_ = nullptr;  // of the model
   Block table_;
-  uint32_t entries_ = 0;
-  uint64_t planned_bytes_ = 0;
-  Block memory_;
+  uint32_t count_ = 0;
+  uint64_t packed_bytes_ = 0;
+  uint64_t in_place_bytes_ = 0;
+  Block own_memory_;
+  const uint8_t* packed_ = nullptr;
 };
 
 }  // namespace tarn

@@ -76,13 +76,14 @@ class Model {
 
   // Reads the scales of all quantized tensors. Errors: TARN_BAD_FORMAT, which names the tensor and the scale that is not > 0.
   Status CheckScales() const;
+  // Reads the whole weight section. Errors: TARN_CHECKSUM, where its hash is not the header's.
+  Status CheckWeights() const;
 
   // The pages of `bytes` will not be read soon.
   void Forget(Span<const uint8_t> bytes) const { map_.Forget(bytes); }
 
  private:
   Status ReadHeader(Span<const uint8_t> bytes);
-  Status CheckWeights() const;
   Status Align(const Allocator& allocator);
   void FindEmbeddingTable();
 

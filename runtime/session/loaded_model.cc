@@ -1,15 +1,19 @@
 #include "runtime/session/loaded_model.h"
 
+#include "runtime/session/packed_cache.h"
+
 namespace tarn {
 
 Result<LoadedModel> LoadedModel::Open(FileMap map, Span<const uint8_t> bytes, const LoadOptions& options) {
   LoadedModel loaded;
   loaded.allocator_ = options.allocator;
+  loaded.verify_weights_ = options.verify_weights;
   TARN_RETURN_IF_ERROR(loaded.ChooseKernels(options));
   TARN_ASSIGN_OR_RETURN(loaded.model_, Model::Open(std::move(map), bytes, options.verify_weights, options.allocator));
   TARN_RETURN_IF_ERROR(loaded.CheckLanguageModel());
   // Drafts the program: every op checks its attributes and shapes.
   TARN_ASSIGN_OR_RETURN(loaded.bound_, Program::Bound(loaded.environment()));
+  TARN_ASSIGN_OR_RETURN(loaded.packed_, PackedWeights::Plan(loaded.environment()));
   return loaded;
 }
 
@@ -42,10 +46,41 @@ Status LoadedModel::CheckLanguageModel() const {
                program.name()->c_str(), vocab);
 }
 
-Status LoadedModel::Pack() {
+Status LoadedModel::Pack(const char* cache_folder) {
   TARN_RETURN_IF_ERROR(model_.CheckScales());
-  TARN_ASSIGN_OR_RETURN(packed_, PackedWeights::Create(environment()));
+  if (UsesCache(cache_folder)) TARN_RETURN_IF_ERROR(PackInFile(cache_folder));
+  if (packed_in_ == PackedIn::kMemory) TARN_RETURN_IF_ERROR(packed_.Pack(environment()));
   return Ok();
+}
+
+// Leaves packed_in_ alone where no file can be used.
+Status LoadedModel::PackInFile(const char* cache_folder) {
+  TARN_ASSIGN_OR_RETURN(const PackedCache cache, PackedCache::In(cache_folder, environment(), packed_));
+  packed_file_ = cache.Find(verify_weights_);
+  if (packed_file_.exists()) {
+    packed_file_.Populate();
+    packed_.Use(cache.Body(packed_file_).data());
+    packed_in_ = PackedIn::kFoundFile;
+    return Ok();
+  }
+  // The file will stand for every model of this fingerprint: weights that only claim it must not get in.
+  if (!verify_weights_ && !model_.CheckWeights().ok()) return Ok();
+  CacheFile file = cache.Create();
+  if (!file.exists()) return Ok();
+  TARN_RETURN_IF_ERROR(packed_.Pack(environment(), cache.Body(&file)));
+  if (!cache.Finish(&file)) return Ok();
+  packed_file_ = std::move(file);
+  packed_in_ = PackedIn::kNewFile;
+  return Ok();
+}
+
+uint64_t LoadedModel::packed_file_bytes() const { return PackedCache::FileBytes(packed_); }
+
+Result<PackedIn> LoadedModel::Foretell(const char* cache_folder) const {
+  if (!UsesCache(cache_folder)) return PackedIn::kMemory;
+  TARN_ASSIGN_OR_RETURN(const PackedCache cache, PackedCache::In(cache_folder, environment(), packed_));
+  if (cache.Find(/*verify=*/false).exists()) return PackedIn::kFoundFile;
+  return cache.CanCreate() ? PackedIn::kNewFile : PackedIn::kMemory;
 }
 
 }  // namespace tarn

@@ -1,4 +1,4 @@
-// A model ready for sessions: the file, the kernels for this CPU, packed weights. Immutable after Open; shared between threads.
+// A model ready for sessions: the file, the kernels for this CPU, packed weights. Immutable after Pack(); shared between threads.
 #ifndef TARN_RUNTIME_SESSION_LOADED_MODEL_H_
 #define TARN_RUNTIME_SESSION_LOADED_MODEL_H_
 
@@ -7,6 +7,7 @@
 #include "runtime/interpreter/packed_weights.h"
 #include "runtime/interpreter/program.h"
 #include "runtime/model/model.h"
+#include "runtime/platform/cache_file.h"
 
 namespace tarn {
 
@@ -17,22 +18,35 @@ struct LoadOptions {
   Allocator allocator;
 };
 
+// Where packed weights lie.
+enum class PackedIn : uint8_t {
+  kMemory,     // anonymous, or nothing is packed
+  kNewFile,    // a cache file that was made now
+  kFoundFile,  // a cache file that was there
+};
+
 class LoadedModel {
  public:
   // The model and what it needs to run are checked here; weights are not packed yet. `map` may be empty: `bytes` are the caller's
   // then. Errors: as Model::Open and Program::Measure; TARN_INVALID_ARGUMENT (an unknown isa).
   static Result<LoadedModel> Open(FileMap map, Span<const uint8_t> bytes, const LoadOptions& options);
 
-  // Reads all weights of dense layers. Errors: TARN_BAD_FORMAT (a scale that is none), TARN_OUT_OF_MEMORY, TARN_INTERNAL.
-  Status Pack();
+  // Takes packed weights from a cache file in the folder (nullptr: none), or else reads all weights of dense layers and packs them:
+  // into such a file, or where that cannot be, into anonymous memory.
+  // Errors: TARN_BAD_FORMAT (a scale that is none), TARN_OUT_OF_MEMORY, TARN_INTERNAL.
+  Status Pack(const char* cache_folder = nullptr);
+  // What Pack() would do now, as far as that can be known without reading weights. Errors: as Pack().
+  Result<PackedIn> Foretell(const char* cache_folder) const;
+  // What it did.
+  PackedIn packed_in() const { return packed_in_; }
 
   const Model& model() const { return model_; }
   const Allocator& allocator() const { return allocator_; }
   const Kernels& kernels() const { return *kernels_; }
   const DenseBackend& dense() const { return *dense_; }
   Environment environment() const { return {&model_, kernels_, dense_, &packed_, allocator_}; }
-  // What Pack() takes.
-  Result<PackedBytes> MeasurePacked() const { return PackedWeights::Measure(environment()); }
+  PackedBytes packed_bytes() const { return packed_.bytes(); }
+  uint64_t packed_file_bytes() const;  // the size of a cache file
 
   const TokenBound& bound() const { return bound_; }
 
@@ -40,12 +54,17 @@ class LoadedModel {
   Status ChooseKernels(const LoadOptions& options);
   // A program that generates text: token ids in, a row of logits out.
   Status CheckLanguageModel() const;
+  Status PackInFile(const char* cache_folder);
+  bool UsesCache(const char* folder) const { return folder != nullptr && packed_.bytes().weights > 0; }
 
   Model model_;
   Allocator allocator_{};
   const Kernels* kernels_ = nullptr;
   const DenseBackend* dense_ = nullptr;
+  bool verify_weights_ = false;
+  CacheFile packed_file_;
   PackedWeights packed_;
+  PackedIn packed_in_ = PackedIn::kMemory;
   TokenBound bound_{UINT64_MAX, nullptr};
 };
 

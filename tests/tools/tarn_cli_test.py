@@ -171,7 +171,7 @@ class RunTest(CliTest):
                          [6, 50, 7, 1, 0])
         self.assertEqual(list(stats["memory"]), MEMORY)
         memory = stats["memory"]
-        self.assertEqual(memory["session_bytes"], sum(memory[key] for key in MEMORY[5:]))
+        self.assertEqual(memory["session_bytes"], sum(memory[key] for key in MEMORY[6:]))
         self.assertEqual([name for name in os.listdir(self.folder.name) if ".tmp" in name], [])
 
     def test_nothing_is_allocated_and_the_counter_is_alive(self):

@@ -12,8 +12,8 @@ import unittest
 BIN = os.path.join(os.environ["TARN_BUILD"], "bin")
 MODELS = os.path.join(os.environ["TARN_SOURCE"], "examples", "models")
 MODEL = os.path.join(MODELS, "shakespeare-rfa-gate-int8.tarn")
-MEMORY = ["mapped_bytes", "packed_file_bytes", "packed_anonymous_bytes", "model_bytes", "session_bytes", "state_bytes",
-          "arena_bytes", "scratch_bytes", "program_bytes"]
+MEMORY = ["mapped_bytes", "in_place_bytes", "packed_file_bytes", "packed_anonymous_bytes", "model_bytes", "session_bytes",
+          "state_bytes", "arena_bytes", "scratch_bytes", "program_bytes"]
 # A model in a moment: 256 ids, a context of 32 tokens.
 TINY = {"task": "causal_lm", "vocab_size": 256, "hidden_size": 32, "num_layers": 1, "num_heads": 2, "intermediate_size": 64,
         "hidden_act": "swiglu", "norm": "rmsnorm", "norm_eps": 1e-5, "norm_position": "pre", "final_norm": True,

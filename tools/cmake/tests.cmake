@@ -16,7 +16,7 @@ find_package(GTest REQUIRED)
 
 function(tarn_add_test name label)  # name label command...
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set(environment TARN_SOURCE=${PROJECT_SOURCE_DIR} TARN_BUILD=${PROJECT_BINARY_DIR})
+  set(environment TARN_SOURCE=${PROJECT_SOURCE_DIR} TARN_BUILD=${PROJECT_BINARY_DIR} TARN_PACKED_CACHE=none)
   if(TARN_SANITIZE)
     # Failing allocations are tested: they must return NULL as they do without the sanitizer.
     list(APPEND environment ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1)

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include "tools/common/integer_option.h"
 #include "tools/tarn/error.h"
@@ -23,12 +25,31 @@ const char* ChosenIsa(const std::string& option) {
                 names);
 }
 
+// The folder of packed weights that --packed-cache, or else TARN_PACKED_CACHE, or else the user's cache folder says; empty: none.
+std::string ChosenPackedCache(const std::string& option) {
+  const auto environment = [](const char* name) { return std::string(std::getenv(name) == nullptr ? "" : std::getenv(name)); };
+  const std::string wanted = !option.empty() ? option : environment("TARN_PACKED_CACHE");
+  if (wanted == "none") return "";
+  if (!wanted.empty()) return wanted;
+  std::string caches = environment("XDG_CACHE_HOME");
+  if (caches.empty() && !environment("HOME").empty()) caches = environment("HOME") + "/.cache";
+  if (caches.empty() || caches[0] != '/') return "";
+  // The library makes the last folder.
+  std::error_code failed;  // then the library finds no folder, and does without
+  std::filesystem::create_directories(caches + "/tarn", failed);
+  return caches + "/tarn/packed";
+}
+
 }  // namespace
 
 void AddModelOptions(CLI::App* app, ModelOptions* options) {
   app->add_option("--isa", options->isa, "Kernels to use; `tarn inspect --cpu` lists them (default: TARN_ISA, else the best)")
       ->type_name("NAME");
   app->add_flag("--portable-dense", options->portable_dense, "Use the portable dense layers instead of XNNPACK");
+  app->add_option(
+         "--packed-cache", options->packed_cache,
+         "Folder that keeps packed weights between starts, or none (default: TARN_PACKED_CACHE, else ~/.cache/tarn/packed)")
+      ->type_name("DIR");
   app->add_flag("--verify", options->verify, "Read all weights once and check their hash");
 }
 
@@ -51,6 +72,8 @@ Model::Model(const ModelOptions& options) {
   config.verify_weights = options.verify ? 1 : 0;
   config.isa = ChosenIsa(options.isa);
   config.portable_dense = options.portable_dense ? 1 : 0;
+  const std::string packed_cache = ChosenPackedCache(options.packed_cache);
+  if (!packed_cache.empty()) config.packed_cache = packed_cache.c_str();
   tarn_error error;
   tarn_model* model = nullptr;
   Check(tarn_model_open(&source, &config, &model, &error), error);

@@ -20,6 +20,7 @@ struct ModelOptions {
   std::string isa;  // as TARN_ISA says where it is empty
   bool portable_dense = false;
   bool verify = false;
+  std::string packed_cache;  // a folder or "none"; as TARN_PACKED_CACHE says where it is empty
 };
 
 // Numbers of a session that the command line sets.
@@ -28,7 +29,7 @@ struct SessionOptions {
   uint32_t chunk = 0;    // 0: the library's default
 };
 
-// --isa, --portable-dense, --verify; the path is left to the caller.
+// --isa, --portable-dense, --packed-cache, --verify; the path is left to the caller.
 void AddModelOptions(CLI::App* app, ModelOptions* options);
 // -t, --chunk.
 void AddSessionOptions(CLI::App* app, SessionOptions* options);

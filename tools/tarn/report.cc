@@ -19,6 +19,7 @@ struct MemoryClass {
 };
 constexpr MemoryClass kMemoryClasses[] = {
     {"mapped_bytes", "model file", "file-backed", &tarn_memory::mapped_bytes},
+    {"in_place_bytes", "  dense layers", "of the model file", &tarn_memory::in_place_bytes},
     {"packed_file_bytes", "packed weights", "file-backed", &tarn_memory::packed_file_bytes},
     {"packed_anonymous_bytes", "packed weights", "anonymous", &tarn_memory::packed_anonymous_bytes},
     {"model_bytes", "model object", "anonymous", &tarn_memory::model_bytes},

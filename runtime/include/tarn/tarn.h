@@ -97,11 +97,15 @@ typedef struct tarn_model_config {
   int portable_dense;
   /* For the model's own memory and for sessions that bring no block. */
   tarn_allocator allocator;
+  /* A folder in which packed weights are kept between starts, as files that only this user can read; it is made if its parent is
+   * there. They are then file-backed, loaded in milliseconds and shared between processes. The library never deletes a file that is
+   * whole: any of them may be deleted at any time. A file that is damaged or does not fit is replaced without a word, and where
+   * none can be written or read, packed weights are anonymous. Header and table of a file are always checked; the packed weights
+   * with `verify_weights` only. NUL-terminated, read during the call. NULL: no files. */
+  const char* packed_cache;
 } tarn_model_config;
-#define TARN_MODEL_CONFIG_INIT                                  \
-  {                                                             \
-    sizeof(tarn_model_config), 0, NULL, 0, { NULL, NULL, NULL } \
-  }
+#define TARN_MODEL_CONFIG_INIT \
+  { sizeof(tarn_model_config), 0, NULL, 0, {NULL, NULL, NULL}, NULL }
 
 /* Everything that the size of a session depends on. */
 typedef struct tarn_session_config {
@@ -130,8 +134,8 @@ typedef struct tarn_memory {
   size_t struct_size;
   /* Per model. */
   uint64_t mapped_bytes;           /* file-backed and clean: the model file (a buffer source: the caller's bytes) */
-  uint64_t packed_file_bytes;      /* file-backed and clean: packed weights in a cache file (none in this version) */
-  uint64_t packed_anonymous_bytes; /* anonymous: weights in the layout of the dense kernels; 0 with portable dense */
+  uint64_t packed_file_bytes;      /* file-backed and clean: the cache file of weights in the layout of the dense kernels */
+  uint64_t packed_anonymous_bytes; /* anonymous: those weights, where there is no such file; both 0 with portable dense */
   uint64_t model_bytes;            /* anonymous: the model object and what had to be copied for alignment */
   /* Per session; session_bytes is the sum of the others and the size of the one block that a session lives in. */
   uint64_t state_bytes;   /* what the sequences remember; constant for ever */
@@ -139,17 +143,22 @@ typedef struct tarn_memory {
   uint64_t scratch_bytes; /* per-thread working memory of the ops */
   uint64_t program_bytes; /* the prepared program: ops, operators, tables */
   uint64_t session_bytes;
+  /* Per model, of mapped_bytes: weights of dense layers that are read where the model file has them, never packed (a head that is
+   * the embedding table too, types that XNNPACK does not take; with portable dense all). */
+  uint64_t in_place_bytes;
 } tarn_memory;
 #define TARN_MEMORY_INIT \
-  { sizeof(tarn_memory), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(tarn_memory), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* What a model and a session of it will need, from the graph part of the file alone: weights are not read.
- * `model_config` and `session_config` may be NULL (defaults).
+ * `model_config` and `session_config` may be NULL (defaults). With `packed_cache` it foretells whether packed weights will be in a
+ * file: whether a fitting one is there, or the folder and the free space of its disk allow one. No file is changed.
  * Errors: as tarn_model_open() and tarn_session_create().   Thread safety: any thread. */
 TARN_API tarn_status tarn_requirements(const tarn_source* source, const tarn_model_config* model_config,
                                        const tarn_session_config* session_config, tarn_memory* memory, tarn_error* error);
 
-/* Opens, checks and validates a model, and packs its weights for the dense kernels of this CPU.
+/* Opens, checks and validates a model, and packs its weights for the dense kernels of this CPU, or finds them packed in a cache
+ * file.
  * Errors: TARN_NOT_FOUND (no such file), TARN_IO, TARN_BAD_FORMAT (names the field), TARN_UNSUPPORTED (names the feature or the
  *   version), TARN_CHECKSUM, TARN_OUT_OF_MEMORY, TARN_INVALID_ARGUMENT.   Thread safety: any thread. */
 TARN_API tarn_status tarn_model_open(const tarn_source* source, const tarn_model_config* config, tarn_model** model,
@@ -158,7 +167,8 @@ TARN_API tarn_status tarn_model_open(const tarn_source* source, const tarn_model
 /* All sessions must be gone. Thread safety: once, from any thread. */
 TARN_API void tarn_model_close(tarn_model* model);
 
-/* The same answer as tarn_requirements(), for a model that is open. Thread safety: any thread. */
+/* The same answer as tarn_requirements(), for a model that is open: packed weights are counted where they are.
+ * Thread safety: any thread. */
 TARN_API tarn_status tarn_model_requirements(const tarn_model* model, const tarn_session_config* config, tarn_memory* memory,
                                              tarn_error* error);
 
@@ -179,9 +189,10 @@ typedef struct tarn_model_info {
   uint8_t fingerprint[32]; /* XXH3-128 of the graph, then of the weights */
   const char* isa;         /* the kernels that were chosen; lives for ever */
   const char* dense;       /* "xnnpack" or "portable"; lives for ever */
+  int packed_from_cache;   /* 1: packed weights were found in a cache file; 0: they were packed now */
 } tarn_model_info;
 #define TARN_MODEL_INFO_INIT \
-  { sizeof(tarn_model_info), NULL, NULL, 0, TARN_TOKENIZER_NONE, 0, 0, 0, {0}, NULL, NULL }
+  { sizeof(tarn_model_info), NULL, NULL, 0, TARN_TOKENIZER_NONE, 0, 0, 0, {0}, NULL, NULL, 0 }
 
 /* Errors: TARN_INVALID_ARGUMENT.   Thread safety: any thread. */
 TARN_API tarn_status tarn_model_get_info(const tarn_model* model, tarn_model_info* info, tarn_error* error);

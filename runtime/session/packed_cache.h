@@ -1,0 +1,57 @@
+// A file that keeps a model's packed weights between starts; README.md of this room has its bytes.
+//
+// The file is a cache: one that is damaged, foreign, of another size or of another layout is as good as none, and replaced.
+#ifndef TARN_RUNTIME_SESSION_PACKED_CACHE_H_
+#define TARN_RUNTIME_SESSION_PACKED_CACHE_H_
+
+#include <cstdint>
+
+#include "runtime/interpreter/packed_weights.h"
+#include "runtime/platform/cache_file.h"
+
+namespace tarn {
+
+class PackedCache {
+ public:
+  PackedCache() = default;
+
+  // The size of the file.
+  static uint64_t FileBytes(const PackedWeights& plan);
+
+  // Of the planned weights of a model, in `folder`. Everything that is passed outlives the cache.
+  // Errors: those of packing a few small layers, by which the layout of this CPU is known.
+  static Result<PackedCache> In(const char* folder, const Environment& environment, const PackedWeights& plan);
+
+  // The file, if it is there and holds what this build would pack. Its header and table are checked against what is expected and
+  // against their hash; `verify`: the packed weights against theirs too, which reads all of them.
+  CacheFile Find(bool verify) const;
+
+  // Whether Create() would work now: as CacheFile::CanCreate.
+  bool CanCreate() const;
+  // A file to pack into; without a name until Finish().
+  CacheFile Create() const;
+  // False: the weights cannot be trusted to reach the disk, and the file must not be used.
+  bool Finish(CacheFile* file) const;
+
+  // The packed weights of a file: its end.
+  Span<uint8_t> Body(CacheFile* file) const { return {file->writable().end() - body_bytes_, body_bytes_}; }
+  Span<const uint8_t> Body(const CacheFile& file) const { return {file.bytes().end() - body_bytes_, body_bytes_}; }
+
+ private:
+  struct Header;
+  static constexpr size_t kNameBytes = 96;
+
+  Header ExpectedHeader() const;
+
+  const char* folder_ = nullptr;
+  const uint8_t* fingerprint_ = nullptr;
+  uint64_t layout_ = 0;
+  Span<const PackedWeights::Entry> entries_;
+  uint64_t file_bytes_ = 0;
+  size_t body_bytes_ = 0;
+  char name_[kNameBytes] = "";
+};
+
+}  // namespace tarn
+
+#endif  // TARN_RUNTIME_SESSION_PACKED_CACHE_H_
