@@ -34,7 +34,7 @@ void StopIfInterrupted() {
 
 // What one step reads and writes: the weights of the dense layers once, all of the state twice.
 uint64_t BytesPerToken(const tarn_memory& memory) {
-  return memory.packed_file_bytes + memory.packed_anonymous_bytes + 2 * memory.state_bytes;
+  return memory.packed_file_bytes + memory.packed_anonymous_bytes + memory.in_place_bytes + 2 * memory.state_bytes;
 }
 
 // Of a state with a row per token that the model can take, the rows in use; all of every other one.
