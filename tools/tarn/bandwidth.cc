@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
 constexpr double kMeasuredSeconds = 0.2;
 constexpr double kTriedSeconds = 0.02;
-constexpr int kTries = 3;
+constexpr int kTries = 2;
 
 // A cache line. The compiler makes of it what the instruction set of the function has.
 typedef uint64_t Line __attribute__((vector_size(64)));
