@@ -4,7 +4,8 @@
     bench.py [--precisions int8,int4] [--threads 1,2] [--out build/bench] [--docs docs]
 
 Models with random weights, from examples/configs, and the default model. OUT gets the models, what `tarn bench` printed as *.json,
-and README.md: the part of README.md between its `measured` markers. DOCS gets the pictures. The machine should have nothing else to do.
+and README.md: the part of README.md between its `measured` markers. DOCS gets the pictures. The machine should have nothing else
+to do.
 """
 
 import argparse
@@ -89,8 +90,8 @@ def far_table(rows):
              "| depth | decode, t/s | us per token | state | anonymous |", "|--:|--:|--:|--:|--:|"]
     for depth in FAR_DEPTHS:
         far = row["tg", depth]
-        lines.append(f"| {depth:,} | {far['t_s_median']:.0f} | {1e6 / far['t_s_median']:.1f} | {far['state_bytes'] / 1024:.0f} KiB | "
-                     f"{far['peak_anon_bytes'] / 2**20:.1f} MiB |")
+        lines.append(f"| {depth:,} | {far['t_s_median']:.0f} | {1e6 / far['t_s_median']:.1f} | "
+                     f"{far['state_bytes'] / 1024:.0f} KiB | {far['peak_anon_bytes'] / 2**20:.1f} MiB |")
     return lines
 
 

@@ -46,7 +46,8 @@ make_sid() {
   fi
   if [ ! -x "$sid/usr/bin/llama-bench" ]; then
     say 'peers: installing llama.cpp-tools in it'
-    logged in_sid apt-get update
+    # A mirror that stands still will do; signatures are checked as ever.
+    logged in_sid apt-get -o Acquire::Check-Valid-Until=false update
     logged in_sid apt-get install -y --no-install-recommends llama.cpp-tools
     logged in_sid apt-get clean
   fi

@@ -4,7 +4,8 @@
     write_gguf.py CONFIG.json Q8_0|Q4_0 OUT.gguf
 
 Llama's feed-forward layers have three matrices where our configs' have two: they are made two thirds as wide, so that both models
-have the same number of parameters. Embedding and head share their weights, as in the configs. There is no vocabulary, only its size.
+have the same number of parameters. Embedding and head share their weights, as in the configs. There is no vocabulary, only its
+size.
 """
 
 import json

@@ -27,6 +27,7 @@ struct BenchCommand {
   BenchOptions bench;
   BenchFormat format = BenchFormat::kMarkdown;
   std::string plot;
+  uint32_t memory_mib = 1024;  // what "memory" reads
 };
 
 // "1,2,4"
@@ -62,7 +63,7 @@ int RunCommand(const BenchCommand& command) {
   std::optional<OutputFile> plot;
   if (!command.plot.empty()) plot.emplace(command.plot, command.bench.models);
   for (const std::string& path : command.bench.models) CheckModel(path);
-  const MemoryBandwidth memory = MeasureMemory(command.bench.threads);
+  const MemoryBandwidth memory = MeasureMemory(uint64_t{command.memory_mib} << 20, command.bench.threads);
   std::vector<BenchRow> rows;
   bool wanted = WriteStdout(BenchHeader(command.format, memory));
   try {
@@ -114,6 +115,7 @@ void AddBench(CLI::App* app, Command* command) {
   bench->add_option_function<std::string>("-o,--output", set_format, "Format: md, csv or json (default: md)")->type_name("FORMAT");
   bench->add_option("--plot", options->plot, "Draw tokens/s and memory against depth into an SVG file")->type_name("FILE");
   bench->add_flag("--profile", wanted.profile, "One more repetition of each test: its time per kind of op (md, json)");
+  AddInteger<uint32_t>(bench, "--memory-mib", &options->memory_mib, "", 1)->group("");  // hidden: for tests, which have no time
   AddModelOptions(bench, &wanted.model);
   bench->footer(
       "The read bandwidth that rows are compared with is measured before each of their repetitions.\n"

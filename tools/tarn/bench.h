@@ -71,7 +71,7 @@ struct MemoryBandwidth {
   uint64_t size_bytes;
   std::map<uint32_t, double> by_threads;
 };
-MemoryBandwidth MeasureMemory(const std::vector<uint32_t>& threads);
+MemoryBandwidth MeasureMemory(uint64_t size_bytes, const std::vector<uint32_t>& threads);
 
 // Runs the tests of one model; `row` gets each as it is done. What takes longer than a moment says on stderr how far it is. Throws
 // Failure; Ctrl-C is one ("interrupted").

@@ -22,7 +22,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t kMemoryBytes = uint64_t{1} << 30;
 constexpr uint32_t kWarmUpSteps = 16;
 constexpr uint32_t kChunksAtOnce = 16;  // on the way to a depth, between two looks at Ctrl-C
 
@@ -199,8 +198,9 @@ class Bench {
   void SampleMemory() {
     const std::optional<uint64_t> pages = AnonymousPages();
     if (!pages) return;
-    const uint64_t bytes = *pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) - (bandwidth_ ? bandwidth_->anonymous_bytes() : 0);
-    peak_anonymous_ = std::max(peak_anonymous_.value_or(0), bytes);
+    const uint64_t bytes = *pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    const uint64_t ours = std::min(bytes, bandwidth_ ? bandwidth_->anonymous_bytes() : 0);
+    peak_anonymous_ = std::max(peak_anonymous_.value_or(0), bytes - ours);
   }
 
   const BenchOptions& options_;
@@ -217,10 +217,10 @@ class Bench {
 
 }  // namespace
 
-MemoryBandwidth MeasureMemory(const std::vector<uint32_t>& threads) {
+MemoryBandwidth MeasureMemory(uint64_t size_bytes, const std::vector<uint32_t>& threads) {
   // On a small device a part of what it has.
   const uint64_t physical = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  MemoryBandwidth memory{std::min(kMemoryBytes, physical / 8), {}};
+  MemoryBandwidth memory{std::min(size_bytes, physical / 8), {}};
   for (const uint32_t count : threads) {
     if (memory.by_threads.count(count) != 0) continue;
     memory.by_threads[count] = ReadBandwidth(memory.size_bytes, count).Measure();
