@@ -52,7 +52,8 @@ class BenchTest(CliTest):
         rows, err = self.rows("-d", "0,28,29,30", model=self.path("bounded.tarn"))
         self.assertEqual([(row["test"], row["depth"]) for row in rows], [("pp5", 0), ("tg3", 0), ("tg3", 28), ("tg3", 29)])
         left_out = r"(?m)^bench: bounded: (\w+) at depth (\d+) left out: it needs (\d+) tokens, the model takes 32$"
-        self.assertEqual(re.findall(left_out, err), [("pp5", "28", "33"), ("pp5", "29", "34"), ("pp5", "30", "35"), ("tg3", "30", "33")])
+        self.assertEqual(re.findall(left_out, err),
+                         [("pp5", "28", "33"), ("pp5", "29", "34"), ("pp5", "30", "35"), ("tg3", "30", "33")])
         row_bytes = 2 * 32 * 4  # keys and values of one layer, f32
         for row in rows:
             self.assertEqual(row["used_state_bytes"], (row["depth"] + int(row["test"][2:])) * row_bytes)

@@ -57,5 +57,5 @@ mkdir -p "$folder"
 log=$folder/log
 : > "$log"
 make_sid
-say "peers: llama.cpp $(in_sid dpkg-query -W -f '${Version}' llama.cpp-tools), ggml $(in_sid dpkg-query -W -f '${Version}' libggml0)"
+say "peers: $(in_sid dpkg-query -W -f '${Package} ${Version} ' llama.cpp-tools libggml0)"
 exec "$here/peers.py" "$folder" "$@"
