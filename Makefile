@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 30
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build setup demo check systems test test-full asan portable fuzz format lint help clean
+.PHONY: build setup demo check systems bench peers test test-full asan portable fuzz format lint help clean
 
 # configure and build a preset; extra CMake arguments: make TARN_CMAKE_ARGS=-DX=Y
 define preset
@@ -38,6 +38,12 @@ check: build  ## hold trained checkpoints against their golden logits and loss: 
 
 systems: build  ## every attention system in a random model of the lm-small shape, 20,000 tokens each: the table in tests/systems (half an hour)
 	@tests/systems/systems_full.py --vocab 32768
+
+bench: build  ## measure: the README's tables into build/bench, its pictures into docs (ten minutes on two cores that have nothing else to do)
+	@tools/dev/bench.py
+
+peers: build  ## compare with llama.cpp, in a Debian sid made under build/peers (needs root; PEERS="--models lm-small -r 2" for a short one)
+	@tools/dev/peers.sh build/peers $(PEERS)
 
 test: build  ## the fast tests, the include graph and the symbol scan: under two minutes after the build
 	$(ctest) --test-dir build -L fast

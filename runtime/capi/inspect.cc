@@ -1,4 +1,4 @@
-// C API: looking inside a model. Translation only.
+// C API: looking inside a model and at the time of its ops. Translation only.
 #include "tarn/inspect.h"
 
 #include <cstdarg>
@@ -6,6 +6,7 @@
 
 #include "runtime/capi/handles.h"
 #include "runtime/ops/registry.h"
+#include "runtime/session/session.h"
 
 namespace tarn {
 namespace {
@@ -99,6 +100,21 @@ Status WriteOp(const tarn_model* model, size_t index, tarn_op_info* user) {
   return WriteStruct(info, user);
 }
 
+Status Profile(tarn_session* session, bool on) {
+  if (session == nullptr) return NullArgument("session");
+  reinterpret_cast<Session*>(session)->Profile(on);
+  return Ok();
+}
+
+Status WriteOpTime(const tarn_session* session, size_t index, tarn_op_time* user) {
+  if (session == nullptr) return NullArgument("session");
+  if (user == nullptr) return NullArgument("time");
+  const Program& program = reinterpret_cast<const Session*>(session)->program();
+  TARN_RETURN_IF_ERROR(CheckIndex(index, program.op_count(), "op"));
+  const OpTime time = program.op_time(static_cast<uint32_t>(index));
+  return WriteStruct(tarn_op_time{sizeof(tarn_op_time), time.name, time.kind, time.runs, time.ns}, user);
+}
+
 }  // namespace
 }  // namespace tarn
 
@@ -112,4 +128,12 @@ tarn_status tarn_model_state(const tarn_model* model, size_t index, tarn_state_i
 
 tarn_status tarn_model_op(const tarn_model* model, size_t index, tarn_op_info* info, tarn_error* error) {
   return tarn::Report(tarn::WriteOp(model, index, info), error);
+}
+
+tarn_status tarn_session_profile(tarn_session* session, int on, tarn_error* error) {
+  return tarn::Report(tarn::Profile(session, on != 0), error);
+}
+
+tarn_status tarn_session_op_time(const tarn_session* session, size_t index, tarn_op_time* time, tarn_error* error) {
+  return tarn::Report(tarn::WriteOpTime(session, index, time), error);
 }

@@ -1,5 +1,6 @@
 #include "runtime/interpreter/program.h"
 
+#include <chrono>
 #include <cstring>
 #include <new>
 
@@ -257,17 +258,37 @@ Status Program::Run(size_t tokens, size_t output_rows, const ThreadPool& threads
   context.scratch = scratch_;
   context.kernels = environment_.kernels;
   context.threads = &threads;
-  for (const Node& node : nodes_) {
+  for (Node& node : nodes_) {
     if (node.serves_outputs && output_rows == 0) continue;
     context.inputs = node.inputs;
     context.outputs = node.outputs;
     context.states = node.states;
     context.dense = node.dense;
     context.dense_backend = node.dense_backend;
-    TARN_RETURN_IF_ERROR(node.op->Run(context));
+    TARN_RETURN_IF_ERROR(profiled_ ? RunProfiled(node, context) : node.op->Run(context));
   }
   *tokens_seen_ += tokens;
   return Ok();
+}
+
+Status Program::RunProfiled(Node& node, const RunContext& context) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  Status status = node.op->Run(context);
+  node.ns += static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - start).count());
+  ++node.runs;
+  return status;
+}
+
+void Program::Profile(bool on) {
+  profiled_ = on;
+  if (!on) return;
+  for (Node& node : nodes_) node.runs = node.ns = 0;
+}
+
+OpTime Program::op_time(uint32_t index) const {
+  const format::Op& op = *environment_.model->program().ops()->Get(index);
+  return {op.name()->c_str(), FindOpKind(op.attributes_type()).name, nodes_[index].runs, nodes_[index].ns};
 }
 
 void Program::Reset() { std::memset(state_.data(), 0, state_.size()); }

@@ -44,6 +44,14 @@ struct TokenBound {
   const char* op;   // nullptr: no bound
 };
 
+// What an op took while it was profiled.
+struct OpTime {
+  const char* name;
+  const char* kind;
+  uint64_t runs;
+  uint64_t ns;
+};
+
 class Program {
  public:
   // Sizes for these limits; validates every op on the way. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_OUT_OF_MEMORY.
@@ -66,6 +74,11 @@ class Program {
   // bound().tokens: the caller has checked. Errors: TARN_INTERNAL (the state is then undefined until Reset).
   Status Run(size_t tokens, size_t output_rows, const ThreadPool& threads);
   void Reset();
+
+  // On: zeroes all counts and starts. Off: stops and keeps them.
+  void Profile(bool on);
+  uint32_t op_count() const { return static_cast<uint32_t>(nodes_.size()); }
+  OpTime op_time(uint32_t index) const;  // index < op_count()
 
   const Limits& limits() const { return limits_; }
   const ProgramBytes& bytes() const { return bytes_; }
@@ -91,6 +104,8 @@ class Program {
     bool serves_outputs;  // writes values of time Outputs
     DenseBytes dense_bytes;
     uint64_t constant_bytes;
+    uint64_t runs;  // while profiled, as is:
+    uint64_t ns;
   };
 
   Program(const Environment& environment, const Limits& limits) : environment_(environment), limits_(limits) {}
@@ -111,6 +126,7 @@ class Program {
   Status Bind(Bump& bump);
   Status CreateDense(Bump& bump);
   void BindOperands(uint8_t* arena);
+  static Status RunProfiled(Node& node, const RunContext& context);
 
   Span<const Node> nodes() const { return nodes_; }
 
@@ -125,6 +141,7 @@ class Program {
   uint8_t* scratch_ = nullptr;
   ProgramBytes bytes_{};
   uint64_t dense_bytes_ = 0;
+  bool profiled_ = false;
   TokenBound bound_{UINT64_MAX, nullptr};
 };
 

@@ -27,6 +27,7 @@ class Session {
   // Feeds one chunk and returns the logits of all its tokens, [batch, count, vocab].
   Result<const float*> Score(const int32_t* tokens, size_t count);
   void Reset() { program_->Reset(); }
+  void Profile(bool on) { program_->Profile(on); }
 
   const Program& program() const { return *program_; }
 

@@ -15,6 +15,7 @@ using Command = std::function<int()>;
 
 void AddRun(CLI::App* app, Command* command);
 void AddEval(CLI::App* app, Command* command);
+void AddBench(CLI::App* app, Command* command);
 void AddInspect(CLI::App* app, Command* command);
 
 }  // namespace tarn_cli

@@ -34,14 +34,16 @@ int Main(int argc, char** argv) {
       "Examples:\n"
       "  tarn run -m model.tarn -p \"To be, or not\" -n 200\n"
       "  tarn eval -m model.tarn -f text.txt --block 256\n"
+      "  tarn bench -m model.tarn -d 0,4096 -t 1,2\n"
       "  tarn inspect model.tarn");
   Command command;
   AddRun(&app, &command);
   AddEval(&app, &command);
+  AddBench(&app, &command);
   AddInspect(&app, &command);
   const std::string name = argc > 1 ? argv[1] : "-";
   if (name.empty() || (name[0] != '-' && app.get_subcommands([&](CLI::App* known) { return known->check_name(name); }).empty())) {
-    return Complain("unknown subcommand '" + name + "', wanted run, eval or inspect", kUsageExit);
+    return Complain("unknown subcommand '" + name + "', wanted run, eval, bench or inspect", kUsageExit);
   }
   try {
     app.parse(argc, argv);

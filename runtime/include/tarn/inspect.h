@@ -1,4 +1,4 @@
-/* Looking inside a model: its tensors, states and ops, for tools. Conventions as in tarn.h. */
+/* Looking inside a model: its tensors, states and ops, and the time that each op takes, for tools. Conventions as in tarn.h. */
 #ifndef TARN_INSPECT_H_
 #define TARN_INSPECT_H_
 
@@ -38,8 +38,8 @@ typedef struct tarn_op_info {
   const char* kind;     /* "linear_state" */
   char detail[192];     /* the attributes in words: "rfa: Gaussian features D 64, gate Forget, ..." */
   uint64_t state_bytes; /* of one sequence */
-  /* For an op that remembers: the number of tokens after which a softmax KV cache of the same heads and of the dtype of its state would be larger.
-   * 0: the op has no state or is such a cache. */
+  /* For an op that remembers: the number of tokens after which a softmax KV cache of the same heads and of the dtype of its state
+   * would be larger. 0: the op has no state or is such a cache. */
   uint64_t kv_break_even_tokens;
   /* Values that it reads and writes, with the columns that it reads: "qkvg[0:256], qkvg[256:512]" and "o". Cut where too long. */
   char inputs[160];
@@ -50,6 +50,24 @@ typedef struct tarn_op_info {
 TARN_API tarn_status tarn_model_tensor(const tarn_model* model, size_t index, tarn_tensor_info* info, tarn_error* error);
 TARN_API tarn_status tarn_model_state(const tarn_model* model, size_t index, tarn_state_info* info, tarn_error* error);
 TARN_API tarn_status tarn_model_op(const tarn_model* model, size_t index, tarn_op_info* info, tarn_error* error);
+
+/* What an op of a session took while it was profiled. */
+typedef struct tarn_op_time {
+  size_t struct_size;
+  const char* name; /* "layers.0.attn"; both strings are borrowed from the model */
+  const char* kind; /* "linear_state" */
+  uint64_t runs;    /* one per step, one per chunk of a prefill; an op that only serves logits runs once per prefill */
+  uint64_t ns;      /* of all runs, by a steady clock, on the calling thread */
+} tarn_op_time;
+
+/* Profiling, off in a new session: on (not 0) zeroes all counts and starts, off (0) stops and keeps them. It costs two readings of
+ * the clock per op, and a branch while it is off; the counts are part of the session's block.
+ * Errors: TARN_INVALID_ARGUMENT.   Thread safety: as all calls on a session. */
+TARN_API tarn_status tarn_session_profile(tarn_session* session, int on, tarn_error* error);
+
+/* The counts of op `index`, in the order of tarn_model_op(). Zero `time` and set its struct_size first.
+ * Errors: TARN_NOT_FOUND past the last index, TARN_INVALID_ARGUMENT.   Thread safety: as all calls on a session. */
+TARN_API tarn_status tarn_session_op_time(const tarn_session* session, size_t index, tarn_op_time* time, tarn_error* error);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -1,0 +1,83 @@
+// tarn bench: what is measured, and the rows that come out.
+#ifndef TARN_TOOLS_TARN_BENCH_H_
+#define TARN_TOOLS_TARN_BENCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/tarn/model.h"
+
+namespace tarn_cli {
+
+struct BenchOptions {
+  std::vector<std::string> models;
+  ModelOptions model;               // but its path
+  uint32_t prompt_tokens = 512;     // 0: no such test
+  uint32_t generated_tokens = 128;  // 0: no such test
+  std::vector<uint32_t> depths = {0};
+  std::vector<uint32_t> threads;
+  uint32_t repetitions = 5;
+  uint32_t chunk = 64;
+  bool profile = false;
+};
+
+// All ops of one kind, in one repetition.
+struct KindTime {
+  std::string kind;
+  uint64_t runs = 0;
+  uint64_t ns = 0;
+};
+
+// One test of one model with one number of threads.
+struct BenchRow {
+  std::string model;
+  std::string precision;
+  uint64_t file_bytes;
+  uint64_t parameters;
+  std::string dense;
+  std::string isa;
+  bool bounded;  // its sequences end: what it reads per token depends on the depth
+  uint32_t threads;
+  bool decode;      // single steps, not a prompt
+  uint32_t tokens;  // of the test
+  uint64_t depth;
+  std::vector<double> rates;  // tokens/s, one per repetition
+  uint64_t state_bytes;
+  uint64_t used_state_bytes;               // of the state, what a sequence of depth + tokens fills
+  std::optional<uint64_t> peak_anonymous;  // bytes of the process; nothing where /proc does not say
+  // Decode of models that are not bounded:
+  std::optional<uint64_t> bytes_per_token;
+  std::vector<double> bandwidths;  // bytes/s, one before each repetition
+  double memory_bandwidth;         // bytes/s, of a buffer larger than caches
+  std::vector<KindTime> profile;   // slowest first
+  uint64_t profiled_ns;            // of that repetition as a whole
+
+  std::string Test() const;                    // "tg128"
+  std::optional<double> FirstTokenMs() const;  // prompts: until the logits are there
+  std::optional<double> BytesPerSecond() const;
+  std::optional<double> BandwidthShare() const;
+};
+
+double Mean(const std::vector<double>& values);
+double Deviation(const std::vector<double>& values);  // of a sample; 0 for one value
+double Median(std::vector<double> values);            // at least one value
+
+// The reference of "memory": by number of threads, bytes/s.
+struct MemoryBandwidth {
+  uint64_t size_bytes;
+  std::map<uint32_t, double> by_threads;
+};
+MemoryBandwidth MeasureMemory(uint64_t size_bytes, const std::vector<uint32_t>& threads);
+
+// Runs the tests of one model; `row` gets each as it is done. What takes longer than a moment says on stderr how far it is. Throws
+// Failure; Ctrl-C is one ("interrupted").
+void RunBench(const BenchOptions& options, const std::string& path, const MemoryBandwidth& memory,
+              const std::function<void(const BenchRow&)>& row);
+
+}  // namespace tarn_cli
+
+#endif  // TARN_TOOLS_TARN_BENCH_H_

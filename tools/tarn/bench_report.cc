@@ -1,0 +1,217 @@
+#include "tools/tarn/bench_report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "tools/common/printable.h"
+#include "tools/tarn/plot.h"
+#include "tools/tarn/report.h"
+
+namespace tarn_cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kGiga = 1e9;
+constexpr double kMebi = 1 << 20;
+constexpr char kDense[] = "fully_connected";  // the kind of op whose speed is that of memory
+
+struct Column {
+  const char* name;
+  size_t width;
+  bool number;
+};
+// The first columns are llama-bench's.
+constexpr Column kColumns[] = {
+    {"model", 24, false},   {"size", 9, true},      {"params", 8, true},
+    {"backend", 13, false}, {"threads", 7, true},   {"test", 16, true},
+    {"t/s", 18, true},      {"GB/s", 6, true},      {"of read bandwidth", 17, true},
+    {"anon MiB", 8, true},  {"state KiB", 9, true}, {"first token ms", 14, true},
+};
+
+std::string MarkdownLine(const std::vector<std::string>& cells) {
+  std::string line = "|";
+  for (size_t i = 0; i < std::size(kColumns); ++i) {
+    std::string cell = tarn::tools::Printable(cells[i]);
+    for (size_t at = 0; (at = cell.find('|', at)) != std::string::npos; at += 2) cell.insert(at, "\\");
+    // U+00B1 takes two bytes and one place.
+    const auto places = static_cast<size_t>(std::count_if(cell.begin(), cell.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+    const std::string padding(kColumns[i].width - std::min(kColumns[i].width, places), ' ');
+    line += " " + (kColumns[i].number ? padding + cell : cell + padding) + " |";
+  }
+  return line + "\n";
+}
+
+std::string MarkdownHeader(const MemoryBandwidth& memory) {
+  std::string text = "memory: " + FormatBytes(memory.size_bytes) + " are read at ";
+  for (const auto& [threads, rate] : memory.by_threads) {
+    text += Format("%s%.1f GB/s by %u thread%s", threads == memory.by_threads.begin()->first ? "" : ", ", rate / kGiga, threads,
+                   threads == 1 ? "" : "s");
+  }
+  std::vector<std::string> names, rules;
+  for (const Column& column : kColumns) {
+    names.push_back(column.name);
+    rules.push_back(std::string(column.width - 1, '-') + (column.number ? ":" : "-"));
+  }
+  return text + "\n\n" + MarkdownLine(names) + MarkdownLine(rules);
+}
+
+std::string MarkdownRow(const BenchRow& row) {
+  const auto text = [](const char* format, const std::optional<double>& value, double unit) {
+    return value ? Format(format, *value / unit) : "";
+  };
+  const std::string depth = row.depth == 0 ? "" : Format(" @ d%llu", static_cast<unsigned long long>(row.depth));
+  const std::optional<double> share = row.BandwidthShare();
+  return MarkdownLine({row.model + " " + row.precision, FormatBytes(row.file_bytes),
+                       Format("%.2f M", static_cast<double>(row.parameters) / 1e6), row.dense + "+" + row.isa,
+                       std::to_string(row.threads), row.Test() + depth,
+                       Format("%.2f \u00b1 %.2f", Mean(row.rates), Deviation(row.rates)), text("%.2f", row.BytesPerSecond(), kGiga),
+                       share ? Format("%.0f %%", 100 * *share) : "",
+                       row.peak_anonymous ? Format("%.1f", static_cast<double>(*row.peak_anonymous) / kMebi) : "",
+                       Format("%.1f", static_cast<double>(row.state_bytes) / 1024), text("%.2f", row.FirstTokenMs(), 1)});
+}
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json ProfileJson(const BenchRow& row) {
+  Json kinds = Json::array();
+  for (const KindTime& time : row.profile) kinds.push_back({{"kind", time.kind}, {"runs", time.runs}, {"ns", time.ns}});
+  return {{"total_ns", row.profiled_ns}, {"ops", kinds}};
+}
+
+Json RowJson(const BenchRow& row) {
+  Json json;
+  json["model"] = row.model;
+  json["precision"] = row.precision;
+  json["file_bytes"] = row.file_bytes;
+  json["parameters"] = row.parameters;
+  json["dense"] = row.dense;
+  json["isa"] = row.isa;
+  json["threads"] = row.threads;
+  json["test"] = row.Test();
+  json["depth"] = row.depth;
+  json["t_s_mean"] = Mean(row.rates);
+  json["t_s_stddev"] = Deviation(row.rates);
+  json["t_s_median"] = Median(row.rates);
+  json["t_s"] = row.rates;
+  json["first_token_ms"] = OrNull(row.FirstTokenMs());
+  json["peak_anon_bytes"] = OrNull(row.peak_anonymous);
+  json["state_bytes"] = row.state_bytes;
+  json["used_state_bytes"] = row.used_state_bytes;
+  json["bytes_per_token"] = OrNull(row.bytes_per_token);
+  json["bytes_per_s"] = OrNull(row.BytesPerSecond());
+  json["bandwidth_bytes_per_s"] = row.bandwidths.empty() ? Json(nullptr) : Json(Median(row.bandwidths));
+  json["bandwidth_share"] = OrNull(row.BandwidthShare());
+  json["memory_bandwidth_bytes_per_s"] = row.memory_bandwidth;
+  if (!row.profile.empty()) json["profile"] = ProfileJson(row);
+  return json;
+}
+
+// The fields of the JSON that are one value.
+std::string CsvRow(const BenchRow& row, bool first) {
+  std::string names, values;
+  const Json json = RowJson(row);
+  for (const auto& [name, value] : json.items()) {
+    if (value.is_structured()) continue;
+    const std::string comma = names.empty() ? "" : ",";
+    names += comma + name;
+    std::string cell = value.is_null() ? "" : value.is_string() ? tarn::tools::Printable(value.get<std::string>()) : value.dump();
+    if (value.is_string()) {
+      for (size_t at = 0; (at = cell.find('"', at)) != std::string::npos; at += 2) cell.insert(at, "\"");
+      cell = '"' + cell + '"';
+    }
+    values += comma + cell;
+  }
+  return (first ? names + "\n" : "") + values + "\n";
+}
+
+}  // namespace
+
+std::string BenchHeader(BenchFormat format, const MemoryBandwidth& memory) {
+  switch (format) {
+    case BenchFormat::kMarkdown:
+      return MarkdownHeader(memory);
+    case BenchFormat::kCsv:
+      return "";
+    case BenchFormat::kJson:
+      return "[";
+  }
+  return "";
+}
+
+std::string BenchRowText(BenchFormat format, const BenchRow& row, bool first) {
+  switch (format) {
+    case BenchFormat::kMarkdown:
+      return MarkdownRow(row);
+    case BenchFormat::kCsv:
+      return CsvRow(row, first);
+    case BenchFormat::kJson: {
+      std::string text = JsonText(RowJson(row));
+      text.pop_back();
+      return (first ? "\n" : ",\n") + text;
+    }
+  }
+  return "";
+}
+
+std::string BenchFooter(BenchFormat format, bool any) { return format == BenchFormat::kJson ? any ? "\n]\n" : "]\n" : ""; }
+
+std::string ProfileText(const std::vector<BenchRow>& rows) {
+  std::string text;
+  for (const BenchRow& row : rows) {
+    if (row.profile.empty()) continue;
+    uint64_t dense = 0;
+    Table table("lrrrr");
+    table.Add({"op kind", "runs", "total ms", "us per token", "share"});
+    const auto add = [&](const std::string& what, const std::string& runs, uint64_t ns) {
+      const auto time = static_cast<double>(ns);
+      table.Add({what, runs, Format("%.2f", time / 1e6), Format("%.2f", time / 1e3 / row.tokens),
+                 Format("%.1f %%", 100 * time / static_cast<double>(row.profiled_ns))});
+    };
+    uint64_t ops = 0;
+    for (const KindTime& kind : row.profile) {
+      add(kind.kind, std::to_string(kind.runs), kind.ns);
+      if (kind.kind == kDense) dense += kind.ns;
+      ops += kind.ns;
+    }
+    add("between ops", "", row.profiled_ns - std::min(ops, row.profiled_ns));
+    text += Format("\n%s, %s at depth %llu, %u thread%s\n", tarn::tools::Printable(row.model + " " + row.precision).c_str(),
+                   row.Test().c_str(), static_cast<unsigned long long>(row.depth), row.threads, row.threads == 1 ? "" : "s");
+    text += table.Text("  ");
+    text += Format("  everything outside dense layers: %.1f %%\n",
+                   100 - 100 * static_cast<double>(dense) / static_cast<double>(row.profiled_ns));
+  }
+  return text;
+}
+
+std::string BenchPlot(const std::vector<BenchRow>& rows) {
+  PlotPanel speed{"tokens/s", PlotScale::kLinear, {}};
+  PlotPanel memory{"memory of a sequence, MiB", PlotScale::kLog, {}};
+  if (rows.empty()) return DrawPlot("", {speed, memory});
+  const bool decode = std::any_of(rows.begin(), rows.end(), [](const BenchRow& row) { return row.decode; });
+  const auto line_of = [](PlotPanel* panel, const BenchRow& row) {
+    const std::string name = row.model + " " + row.precision;
+    for (PlotLine& line : panel->lines) {
+      if (line.name == name) return &line;
+    }
+    panel->lines.push_back({name, row.bounded, {}});
+    return &panel->lines.back();
+  };
+  const BenchRow* shown = nullptr;
+  for (const BenchRow& row : rows) {
+    if (row.decode != decode || row.threads != rows.front().threads) continue;
+    const auto depth = static_cast<double>(row.depth);
+    line_of(&speed, row)->points.push_back({depth, Median(row.rates)});
+    line_of(&memory, row)->points.push_back({depth, static_cast<double>(row.used_state_bytes) / kMebi});
+    shown = &row;
+  }
+  return DrawPlot(Format("%s, %u thread%s, %s+%s", decode ? "Decode" : "Prompt", shown->threads, shown->threads == 1 ? "" : "s",
+                         shown->dense.c_str(), shown->isa.c_str()),
+                  {speed, memory});
+}
+
+}  // namespace tarn_cli
