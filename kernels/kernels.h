@@ -290,6 +290,15 @@ struct CacheArgs {
 };
 uint64_t CacheScratch(uint64_t tokens, uint64_t queries, uint64_t key_dim, uint64_t value_dim);
 
+// ---- Dense layers on quantized rows
+// ------------------------------------------------------------------------------------------------
+
+// A row of x, quantized as it comes: x ~ scale * (q - zero_point), q and zero_point in [0, 255].
+struct Qdu8 {
+  float scale;
+  int32_t zero_point;
+};
+
 // ---- The table
 // ---------------------------------------------------------------------------------------------------------------------
 
@@ -315,6 +324,8 @@ struct Kernels {
   void (*scale_f32)(size_t n, const float* x, float scale, float* y);
   void (*scale_f16)(size_t n, const uint16_t* x, float scale, float* y);
   void (*scale_i8)(size_t n, const int8_t* x, float scale, float* y);
+  // int4 with a bf16 scale per kI4Block elements, as in dense_qdu8_qb4w; n is a multiple of kI4Block.
+  void (*scale_i4)(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y);
   // sine[i] = sin(position * frequency[i]), cosine likewise. The angle is formed and reduced in f64, so that it is exact to f32
   // rounding for every position below 2^40.
   void (*sinusoid)(size_t n, double position, const double* frequency, float* sine, float* cosine);
@@ -354,14 +365,23 @@ struct Kernels {
   void (*slot_chunk)(const SlotChunkArgs&);
   void (*cache_attend)(const CacheArgs&);
 
-  // Portable dense layers: y = x W^T + bias, W [out, in]; bias may be nullptr.
+  // Portable dense layers: y = x W^T + bias, W [out, in], read where it is; bias may be nullptr. What a row becomes does not depend
+  // on the other rows, nor on how the outputs are split over calls.
   void (*dense_f32)(size_t rows, size_t in, size_t out, const float* x, size_t x_stride, const float* weight, const float* bias,
                     float* y, size_t y_stride);
-  // Dynamic int8 activations (per row, asymmetric: x ~ scale * (q - zero_point)) x int8 weights with a scale per output channel.
-  // Accumulates in i32: in <= 66,051 cannot overflow (255 * 127 * in < 2^31).
-  void (*quantize_qd8)(size_t n, const float* x, int8_t* q, float* scale, int32_t* zero_point);
-  void (*dense_qd8_qc8w)(size_t in, size_t out, const int8_t* q, float scale, int32_t zero_point, const int8_t* weight,
-                         const float* weight_scale, const float* bias, float* y);
+  void (*dense_f16)(size_t rows, size_t in, size_t out, const float* x, size_t x_stride, const uint16_t* weight, const float* bias,
+                    float* y, size_t y_stride);
+  // One row of x for the two kernels below: the numbers of XNNPACK's qd8, moved up by 128 to u8. With `split` (even n) the elements
+  // of even index come first and those of odd index after them, as the nibbles of int4 weights want to meet them.
+  void (*quantize_qdu8)(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params);
+  // int8 weights with a scale per output. q is [rows, in], contiguous; params [rows]. The sums are exact in i32: in <= 66,051
+  // cannot overflow (255 * 127 * in < 2^31; a weight of -128 counts as 127 does while the sum itself fits).
+  void (*dense_qdu8_qc8w)(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const int8_t* weight,
+                          const float* weight_scale, const float* bias, float* y, size_t y_stride);
+  // int4 weights (element i in the low nibble of byte i/2 where i is even, else in the high one; value = nibble - 8) with a bf16
+  // scale per kI4Block inputs of an output: [out, in / kI4Block]. in is a multiple of kI4Block, the rows of q are split.
+  void (*dense_qdu8_qb4w)(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const uint8_t* weight,
+                          const uint16_t* block_scales, const float* bias, float* y, size_t y_stride);
 };
 
 // The scalar oracle: written to be read, never optimised.

@@ -1,8 +1,13 @@
 // The portable side of the dense seam: weights are used where the model file has them, nothing is packed.
+#include <algorithm>
 #include <new>
 
 #include "kernels/dense/dense.h"
 #include "runtime/core/arith.h"
+
+#if defined(TARN_HAVE_XNNPACK)
+#include <pthreadpool.h>
+#endif
 
 namespace tarn {
 
@@ -13,8 +18,13 @@ struct PortableLayer : DenseLayer {
   DenseSpec spec;
 };
 
+bool IsQuantized(const DenseSpec& spec) { return spec.type == DenseWeights::kQC8W || spec.type == DenseWeights::kQB4W; }
+
+// Scratch of a quantized layer: the rows' scales and zero points, then the quantized rows.
+uint64_t ParameterBytes(const DenseSpec& spec) { return AlignUp(spec.max_rows * sizeof(Qdu8)); }
+
 Result<DenseBytes> Measure(const DenseSpec& spec) {
-  const uint64_t scratch = spec.type == DenseWeights::kQC8W ? spec.inputs : 0;  // one quantized row
+  const uint64_t scratch = IsQuantized(spec) ? ParameterBytes(spec) + spec.max_rows * spec.inputs : 0;
   return DenseBytes{0, AlignUp(sizeof(PortableLayer)), scratch};
 }
 
@@ -26,22 +36,67 @@ Result<DenseLayer*> Create(const DenseSpec& spec, const uint8_t*, Span<uint8_t> 
 
 void Destroy(DenseLayer*) {}
 
-Status Run(DenseLayer* layer, size_t rows, const float* x, float* y, uint8_t* scratch, pthreadpool*) {
-  const DenseSpec& spec = static_cast<PortableLayer*>(layer)->spec;
+// What a run works on. Both of its loops are over items that share nothing, so threads change no result.
+struct Work {
+  const DenseSpec& spec;
+  size_t rows;
+  const float* x;
+  float* y;
+  uint8_t* quantized;  // [rows, inputs]
+  Qdu8* parameters;    // [rows]
+};
+
+void QuantizeRow(void* context, size_t row, size_t) {
+  const Work& work = *static_cast<const Work*>(context);
+  const DenseSpec& spec = work.spec;
+  spec.kernels->quantize_qdu8(spec.inputs, work.x + row * spec.x_stride, spec.type == DenseWeights::kQB4W,
+                              work.quantized + row * spec.inputs, work.parameters + row);
+}
+
+// Outputs o to o + count, of all rows.
+void Multiply(void* context, size_t o, size_t count) {
+  const Work& work = *static_cast<const Work*>(context);
+  const DenseSpec& spec = work.spec;
   const Kernels& kernels = *spec.kernels;
-  if (spec.type == DenseWeights::kF32) {
-    kernels.dense_f32(rows, spec.inputs, spec.outputs, x, spec.x_stride, static_cast<const float*>(spec.weight), spec.bias, y,
-                      spec.y_stride);
-    return Ok();
+  const size_t at = o * spec.inputs;
+  const float* bias = spec.bias == nullptr ? nullptr : spec.bias + o;
+  float* y = work.y + o;
+  switch (spec.type) {
+    case DenseWeights::kF32:
+      return kernels.dense_f32(work.rows, spec.inputs, count, work.x, spec.x_stride, static_cast<const float*>(spec.weight) + at,
+                               bias, y, spec.y_stride);
+    case DenseWeights::kF16:
+      return kernels.dense_f16(work.rows, spec.inputs, count, work.x, spec.x_stride, static_cast<const uint16_t*>(spec.weight) + at,
+                               bias, y, spec.y_stride);
+    case DenseWeights::kQC8W:
+      return kernels.dense_qdu8_qc8w(work.rows, spec.inputs, count, work.quantized, work.parameters,
+                                     static_cast<const int8_t*>(spec.weight) + at, spec.scales + o, bias, y, spec.y_stride);
+    case DenseWeights::kQB4W:
+      return kernels.dense_qdu8_qb4w(work.rows, spec.inputs, count, work.quantized, work.parameters,
+                                     static_cast<const uint8_t*>(spec.weight) + at / 2, spec.block_scales + at / kI4Block, bias, y,
+                                     spec.y_stride);
   }
-  int8_t* quantized = reinterpret_cast<int8_t*>(scratch);
-  for (size_t row = 0; row < rows; ++row) {
-    float scale;
-    int32_t zero_point;
-    kernels.quantize_qd8(spec.inputs, x + row * spec.x_stride, quantized, &scale, &zero_point);
-    kernels.dense_qd8_qc8w(spec.inputs, spec.outputs, quantized, scale, zero_point, static_cast<const int8_t*>(spec.weight),
-                           spec.scales, spec.bias, y + row * spec.y_stride);
-  }
+}
+
+// Calls f(work, first, count) for ranges of at most `step` that cover `total`, on the pool if there is one.
+void Split(pthreadpool* threads, void (*f)(void*, size_t, size_t), Work* work, size_t total, size_t step) {
+#if defined(TARN_HAVE_XNNPACK)
+  if (threads != nullptr) return pthreadpool_parallelize_1d_tile_1d(threads, f, work, total, step, /*flags=*/0);
+#endif
+  static_cast<void>(threads);
+  for (size_t first = 0; first < total; first += step) f(work, first, std::min(step, total - first));
+}
+
+Status Run(DenseLayer* layer, size_t rows, const float* x, float* y, uint8_t* scratch, pthreadpool* threads) {
+  const DenseSpec& spec = static_cast<PortableLayer*>(layer)->spec;
+  Work work = {spec, rows, x, y, scratch + ParameterBytes(spec), reinterpret_cast<Qdu8*>(scratch)};
+  if (IsQuantized(spec)) Split(threads, QuantizeRow, &work, rows, 1);
+  // Of weights, what a thread reads in some microseconds; a multiple of every kernel's tile.
+  constexpr uint64_t kStepBytes = uint64_t{128} << 10;
+  constexpr size_t kTile = 4;
+  const uint64_t row_bytes = DenseWeightBytes(spec) / spec.outputs;
+  const size_t step = static_cast<size_t>(std::max<uint64_t>(kStepBytes / row_bytes / kTile, 1)) * kTile;
+  Split(threads, Multiply, &work, spec.outputs, step);
   return Ok();
 }
 

@@ -134,26 +134,69 @@ Status Check(xnn_status status, const char* what) {
   }
 }
 
+// ---- What differs between types ----
+
+// The operator that multiplies. `setup` is that of quantized rows; nullptr: x goes in as it is.
+struct Multiply {
+  xnn_status (*create)(const DenseSpec& spec, xnn_weights_cache_t weights, xnn_operator_t* op);
+  xnn_status (*reshape)(xnn_operator_t op, size_t rows, pthreadpool_t threads);
+  xnn_status (*setup)(xnn_operator_t op, const int8_t* x, float* y, const xnn_quantization_params* parameters);
+};
+
+constexpr Multiply kMultiplyF32 = {
+    [](const DenseSpec& spec, xnn_weights_cache_t weights, xnn_operator_t* op) {
+      return xnn_create_fully_connected_nc_f32(spec.inputs, spec.outputs, spec.x_stride, spec.y_stride,
+                                               static_cast<const float*>(spec.weight), spec.bias, -INFINITY, INFINITY, /*flags=*/0,
+                                               /*code_cache=*/nullptr, weights, op);
+    },
+    xnn_reshape_fully_connected_nc_f32,
+    nullptr,
+};
+
+constexpr Multiply kMultiplyQC8W = {
+    [](const DenseSpec& spec, xnn_weights_cache_t weights, xnn_operator_t* op) {
+      return xnn_create_fully_connected_nc_qd8_f32_qc8w(spec.inputs, spec.outputs, /*input_stride=*/spec.inputs, spec.y_stride,
+                                                        spec.scales, static_cast<const int8_t*>(spec.weight), spec.bias, -INFINITY,
+                                                        INFINITY, /*flags=*/0, /*code_cache=*/nullptr, weights, op);
+    },
+    xnn_reshape_fully_connected_nc_qd8_f32_qc8w,
+    xnn_setup_fully_connected_nc_qd8_f32_qc8w,
+};
+
+// It wants inputs to be a multiple of the block and scales to be normal and > 0, as the model's validation does.
+constexpr Multiply kMultiplyQB4W = {
+    [](const DenseSpec& spec, xnn_weights_cache_t weights, xnn_operator_t* op) {
+      return xnn_create_fully_connected_nc_qd8_f32_qb4w(
+          spec.inputs, spec.outputs, /*input_stride=*/spec.inputs, spec.y_stride, kI4Block, /*kernel_zero_point=*/8,
+          spec.block_scales, spec.weight, spec.bias, -INFINITY, INFINITY, /*flags=*/0, /*code_cache=*/nullptr, weights, op);
+    },
+    xnn_reshape_fully_connected_nc_qd8_f32_qb4w,
+    xnn_setup_fully_connected_nc_qd8_f32_qb4w,
+};
+
+const Multiply& MultiplyOf(const DenseSpec& spec) {
+  switch (spec.type) {
+    case DenseWeights::kQC8W:
+      return kMultiplyQC8W;
+    case DenseWeights::kQB4W:
+      return kMultiplyQB4W;
+    default:  // Takes() says no to f16
+      return kMultiplyF32;
+  }
+}
+
+// ---- Layers ----
+
 struct XnnpackLayer : DenseLayer {
-  explicit XnnpackLayer(const DenseSpec& s) : spec(s) {}
+  explicit XnnpackLayer(const DenseSpec& s) : spec(s), type(MultiplyOf(s)) {}
 
   DenseSpec spec;
+  const Multiply& type;
   WeightPlace weights;
-  xnn_operator_t quantize = nullptr;  // kQC8W only
+  xnn_operator_t quantize = nullptr;  // of types that have a `setup`
   xnn_operator_t multiply = nullptr;
   size_t rows = 0;  // that the operators are shaped for
 };
-
-xnn_status CreateMultiply(const DenseSpec& spec, xnn_weights_cache_t weights, xnn_operator_t* op) {
-  if (spec.type == DenseWeights::kQC8W) {
-    return xnn_create_fully_connected_nc_qd8_f32_qc8w(spec.inputs, spec.outputs, /*input_stride=*/spec.inputs, spec.y_stride,
-                                                      spec.scales, static_cast<const int8_t*>(spec.weight), spec.bias, -INFINITY,
-                                                      INFINITY, /*flags=*/0, /*code_cache=*/nullptr, weights, op);
-  }
-  return xnn_create_fully_connected_nc_f32(spec.inputs, spec.outputs, spec.x_stride, spec.y_stride,
-                                           static_cast<const float*>(spec.weight), spec.bias, -INFINITY, INFINITY, /*flags=*/0,
-                                           /*code_cache=*/nullptr, weights, op);
-}
 
 void DestroyOperators(XnnpackLayer* layer) {
   if (layer->quantize != nullptr) xnn_delete_operator(layer->quantize);
@@ -173,11 +216,11 @@ Result<DenseBytes> Measure(const DenseSpec& spec) {
   WeightPlace place;
   AllocationScope scope(nullptr);
   xnn_operator_t op = nullptr;
-  const xnn_status status = CreateMultiply(spec, place.provider(), &op);
+  const xnn_status status = MultiplyOf(spec).create(spec, place.provider(), &op);
   // The place refuses the space that it is asked for: out of memory is the expected end.
   if (place.wanted() == 0) return Check(status == xnn_status_success ? xnn_status_invalid_state : status, "measure");
   bytes.packed = AlignUp(place.wanted());
-  if (spec.type == DenseWeights::kQC8W) {
+  if (MultiplyOf(spec).setup != nullptr) {
     xnn_operator_t quantize = nullptr;
     TARN_RETURN_IF_ERROR(Check(xnn_create_convert_nc_f32_qd8(/*flags=*/0, &quantize), "quantize"));
     xnn_delete_operator(quantize);
@@ -191,7 +234,7 @@ Status Pack(const DenseSpec& spec, Span<uint8_t> packed) {
   WeightPlace place;
   place.SetWritable(packed);
   xnn_operator_t op = nullptr;
-  TARN_RETURN_IF_ERROR(Check(CreateMultiply(spec, place.provider(), &op), "pack"));
+  TARN_RETURN_IF_ERROR(Check(MultiplyOf(spec).create(spec, place.provider(), &op), "pack"));
   xnn_delete_operator(op);
   return Ok();
 }
@@ -203,8 +246,8 @@ Result<DenseLayer*> Create(const DenseSpec& spec, const uint8_t* packed, Span<ui
   XnnpackLayer* layer = new (place) XnnpackLayer(spec);
   layer->weights.SetReadable(packed);
   AllocationScope scope(&bump);
-  Status status = Check(CreateMultiply(spec, layer->weights.provider(), &layer->multiply), "create");
-  if (status.ok() && spec.type == DenseWeights::kQC8W) {
+  Status status = Check(layer->type.create(spec, layer->weights.provider(), &layer->multiply), "create");
+  if (status.ok() && layer->type.setup != nullptr) {
     status = Check(xnn_create_convert_nc_f32_qd8(/*flags=*/0, &layer->quantize), "quantize");
   }
   if (!status.ok()) {
@@ -219,13 +262,11 @@ void Destroy(DenseLayer* layer) { DestroyOperators(static_cast<XnnpackLayer*>(la
 Status Shape(XnnpackLayer* layer, size_t rows, pthreadpool* threads) {
   const DenseSpec& spec = layer->spec;
   layer->rows = 0;
-  if (spec.type == DenseWeights::kQC8W) {
+  if (layer->quantize != nullptr) {
     TARN_RETURN_IF_ERROR(
         Check(xnn_reshape_convert_nc_f32_qd8(layer->quantize, rows, spec.inputs, spec.x_stride, spec.inputs, threads), "reshape"));
-    TARN_RETURN_IF_ERROR(Check(xnn_reshape_fully_connected_nc_qd8_f32_qc8w(layer->multiply, rows, threads), "reshape"));
-  } else {
-    TARN_RETURN_IF_ERROR(Check(xnn_reshape_fully_connected_nc_f32(layer->multiply, rows, threads), "reshape"));
   }
+  TARN_RETURN_IF_ERROR(Check(layer->type.reshape(layer->multiply, rows, threads), "reshape"));
   layer->rows = rows;
   return Ok();
 }
@@ -233,12 +274,12 @@ Status Shape(XnnpackLayer* layer, size_t rows, pthreadpool* threads) {
 Status Run(DenseLayer* base, size_t rows, const float* x, float* y, uint8_t* scratch, pthreadpool* threads) {
   XnnpackLayer* layer = static_cast<XnnpackLayer*>(base);
   if (rows != layer->rows) TARN_RETURN_IF_ERROR(Shape(layer, rows, threads));
-  if (layer->spec.type == DenseWeights::kQC8W) {
+  if (layer->quantize != nullptr) {
     auto* parameters = reinterpret_cast<xnn_quantization_params*>(scratch);
     int8_t* quantized = reinterpret_cast<int8_t*>(scratch + QuantizationBytes(layer->spec.max_rows));
     TARN_RETURN_IF_ERROR(Check(xnn_setup_convert_nc_f32_qd8(layer->quantize, x, quantized, parameters), "setup"));
     TARN_RETURN_IF_ERROR(Check(xnn_run_operator(layer->quantize, threads), "run"));
-    TARN_RETURN_IF_ERROR(Check(xnn_setup_fully_connected_nc_qd8_f32_qc8w(layer->multiply, quantized, y, parameters), "setup"));
+    TARN_RETURN_IF_ERROR(Check(layer->type.setup(layer->multiply, quantized, y, parameters), "setup"));
   } else {
     TARN_RETURN_IF_ERROR(Check(xnn_setup_fully_connected_nc_f32(layer->multiply, x, y), "setup"));
   }

@@ -7,6 +7,7 @@
 #include "hwy/highway.h"
 #include "kernels/groups.h"
 #include "kernels/vector-inl.h"
+#include "runtime/core/dtype.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tarn {
@@ -42,10 +43,26 @@ void ScaleI8(size_t n, const int8_t* x, float scale, float* y) {
   if (i < n) hn::StoreN(hn::Mul(hn::ConvertTo(d, hn::PromoteTo(d32, hn::LoadN(d8, x + i, n - i))), s), d, y + i, n - i);
 }
 
+// A block of kI4Block elements is 16 bytes: their even and odd elements take the same scale.
+void ScaleI4(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y) {
+  const hn::CappedTag<float, kI4Block / 2> d;
+  const hn::Rebind<uint8_t, decltype(d)> d8;
+  const hn::Rebind<int32_t, decltype(d)> d32;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t i = 0; i < n / 2; i += lanes) {
+    const auto s = hn::Set(d, scale * hwy::F32FromBF16(hwy::bfloat16_t::FromBits(block_scales[2 * i / kI4Block])));
+    const auto both = hn::PromoteTo(d32, hn::LoadU(d8, x + i));
+    const auto even = hn::Sub(hn::And(both, hn::Set(d32, 15)), hn::Set(d32, 8));
+    const auto odd = hn::Sub(hn::ShiftRight<4>(both), hn::Set(d32, 8));
+    hn::StoreInterleaved2(hn::Mul(hn::ConvertTo(d, even), s), hn::Mul(hn::ConvertTo(d, odd), s), d, y + 2 * i);
+  }
+}
+
 void FillEmbedding(Kernels& table) {
   table.scale_f32 = ScaleF32;
   table.scale_f16 = ScaleF16;
   table.scale_i8 = ScaleI8;
+  table.scale_i4 = ScaleI4;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/reference/reference.h"
+#include "runtime/core/dtype.h"
 
 namespace tarn::reference {
 
@@ -18,13 +19,24 @@ void DenseF32(size_t rows, size_t in, size_t out, const float* x, size_t x_strid
   }
 }
 
-// A number that fits int8, for any x: NaN, which a damaged model may give, becomes -128.
-static float ClampToInt8(float x) { return x > -128.0f ? std::min(x, 127.0f) : -128.0f; }
+void DenseF16(size_t rows, size_t in, size_t out, const float* x, size_t x_stride, const uint16_t* weight, const float* bias,
+              float* y, size_t y_stride) {
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t o = 0; o < out; ++o) {
+      double sum = bias == nullptr ? 0.0 : static_cast<double>(bias[o]);
+      for (size_t i = 0; i < in; ++i) sum += static_cast<double>(x[r * x_stride + i]) * FromF16(weight[o * in + i]);
+      y[r * y_stride + o] = static_cast<float>(sum);
+    }
+  }
+}
+
+// A number that fits u8, for any x: NaN, which a damaged model may give, becomes 0.
+static float ClampToU8(float x) { return x > 0.0f ? std::min(x, 255.0f) : 0.0f; }
 
 // The rule of XNNPACK (src/xnnpack/quantization.h, xnn_f32_qd8_asymmetric_quantization_params), so that a model loses the same on
 // both sides of the dense seam: the range always contains 0, and the zero point is rounded from the end of the range where that
-// errs less.
-Qd8 ChooseQd8(float low, float high) {
+// errs less. The numbers are formed for int8, as XNNPACK forms them, and moved to u8 last.
+Qdu8Row ChooseQdu8(float low, float high) {
   const float bottom = std::min(low, 0.0f);
   const float top = std::max(high, 0.0f);
   // A range that is 0, or so small that its inverse overflows, is quantized as if it were 255 wide: every element becomes 0.
@@ -35,27 +47,46 @@ Qd8 ChooseQd8(float low, float high) {
   const float bottom_error = -128.0f + bottom * inverse;
   const float top_error = 127.0f + top * inverse;
   const float zero = bottom_error + top_error > 0.0f ? from_bottom : from_top;
-  return {1.0f / inverse, inverse, static_cast<int32_t>(std::nearbyint(ClampToInt8(zero)))};
+  return {{1.0f / inverse, static_cast<int32_t>(ClampToU8(std::nearbyint(zero) + 128.0f))}, inverse};
 }
 
-void QuantizeQd8(size_t n, const float* x, int8_t* q, float* scale, int32_t* zero_point) {
-  const Qd8 p = ChooseQd8(*std::min_element(x, x + n), *std::max_element(x, x + n));
+void QuantizeQdu8(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params) {
+  const Qdu8Row row = ChooseQdu8(*std::min_element(x, x + n), *std::max_element(x, x + n));
   for (size_t i = 0; i < n; ++i) {
-    const float value = std::nearbyint(x[i] * p.inverse) + static_cast<float>(p.zero);
-    q[i] = static_cast<int8_t>(ClampToInt8(value));
+    const float value = std::nearbyint(x[i] * row.inverse) + static_cast<float>(row.params.zero_point);
+    q[split ? i / 2 + i % 2 * (n / 2) : i] = static_cast<uint8_t>(ClampToU8(value));
   }
-  *scale = p.scale;
-  *zero_point = p.zero;
+  *params = row.params;
 }
 
 // y = scale * weight_scale * sum (q - zero_point) w + bias
-void DenseQd8Qc8w(size_t in, size_t out, const int8_t* q, float scale, int32_t zero_point, const int8_t* weight,
-                  const float* weight_scale, const float* bias, float* y) {
-  for (size_t o = 0; o < out; ++o) {
-    int32_t sum = 0;
-    for (size_t i = 0; i < in; ++i) sum += (q[i] - zero_point) * weight[o * in + i];
-    const double product = static_cast<double>(sum) * static_cast<double>(scale) * static_cast<double>(weight_scale[o]);
-    y[o] = static_cast<float>(product + (bias == nullptr ? 0.0 : static_cast<double>(bias[o])));
+void DenseQdu8Qc8w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const int8_t* weight,
+                   const float* weight_scale, const float* bias, float* y, size_t y_stride) {
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t o = 0; o < out; ++o) {
+      int32_t sum = 0;
+      for (size_t i = 0; i < in; ++i) sum += (q[r * in + i] - params[r].zero_point) * weight[o * in + i];
+      const double product = static_cast<double>(sum) * static_cast<double>(params[r].scale) * static_cast<double>(weight_scale[o]);
+      y[r * y_stride + o] = static_cast<float>(product + (bias == nullptr ? 0.0 : static_cast<double>(bias[o])));
+    }
+  }
+}
+
+// y = scale * sum (q - zero_point) block_scale w + bias
+void DenseQdu8Qb4w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const uint8_t* weight,
+                   const uint16_t* block_scales, const float* bias, float* y, size_t y_stride) {
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t o = 0; o < out; ++o) {
+      const uint8_t* w = weight + o * (in / 2);
+      const uint16_t* scales = block_scales + o * (in / kI4Block);
+      double sum = 0.0;
+      for (size_t i = 0; i < in; ++i) {
+        const int x = q[r * in + i / 2 + i % 2 * (in / 2)] - params[r].zero_point;
+        sum += I4Scale(scales, i) * (x * I4At(w, i));
+      }
+      const double product = sum * static_cast<double>(params[r].scale);
+      y[r * y_stride + o] = static_cast<float>(product + (bias == nullptr ? 0.0 : static_cast<double>(bias[o])));
+    }
   }
 }
 

@@ -1,27 +1,14 @@
 // Rows of embedding tables, rows that are stored, and positions.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "kernels/reference/reference.h"
+#include "runtime/core/dtype.h"
 
 namespace tarn::reference {
 namespace {
-
-// IEEE 754 binary16: sign, 5 bits of exponent (bias 15), 10 bits of fraction.
-double FromF16(uint16_t bits) {
-  const int exponent = (bits >> 10) & 31;
-  const int fraction = bits & 1023;
-  double value;
-  if (exponent == 31) {
-    value = fraction == 0 ? HUGE_VAL : std::nan("");
-  } else if (exponent == 0) {
-    value = std::ldexp(fraction, -24);
-  } else {
-    value = std::ldexp(1024 + fraction, exponent - 25);
-  }
-  return (bits >> 15) != 0 ? -value : value;
-}
 
 uint16_t ToF16(float x) {
   const uint32_t sign = std::signbit(x) ? 0x8000 : 0;
@@ -39,6 +26,32 @@ uint16_t ToF16(float x) {
 
 }  // namespace
 
+// IEEE 754 binary16: sign, 5 bits of exponent (bias 15), 10 bits of fraction.
+double FromF16(uint16_t bits) {
+  const int exponent = (bits >> 10) & 31;
+  const int fraction = bits & 1023;
+  double value;
+  if (exponent == 31) {
+    value = fraction == 0 ? HUGE_VAL : std::nan("");
+  } else if (exponent == 0) {
+    value = std::ldexp(fraction, -24);
+  } else {
+    value = std::ldexp(1024 + fraction, exponent - 25);
+  }
+  return (bits >> 15) != 0 ? -value : value;
+}
+
+// The element of even index is the low nibble.
+int I4At(const uint8_t* row, size_t i) { return (i % 2 == 0 ? row[i / 2] & 15 : row[i / 2] >> 4) - 8; }
+
+// bf16 is the upper half of an f32.
+double I4Scale(const uint16_t* block_scales, size_t i) {
+  const uint32_t bits = uint32_t{block_scales[i / kI4Block]} << 16;
+  float scale;
+  std::memcpy(&scale, &bits, sizeof(scale));
+  return static_cast<double>(scale);
+}
+
 void ScaleF32(size_t n, const float* x, float scale, float* y) {
   for (size_t i = 0; i < n; ++i) y[i] = scale * x[i];
 }
@@ -49,6 +62,10 @@ void ScaleF16(size_t n, const uint16_t* x, float scale, float* y) {
 
 void ScaleI8(size_t n, const int8_t* x, float scale, float* y) {
   for (size_t i = 0; i < n; ++i) y[i] = scale * static_cast<float>(x[i]);
+}
+
+void ScaleI4(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y) {
+  for (size_t i = 0; i < n; ++i) y[i] = static_cast<float>(static_cast<double>(scale) * I4Scale(block_scales, i) * I4At(x, i));
 }
 
 void F32ToF16(size_t n, const float* x, uint16_t* y) {

@@ -16,6 +16,7 @@ const Kernels& Reference() {
       /*scale_f32=*/reference::ScaleF32,
       /*scale_f16=*/reference::ScaleF16,
       /*scale_i8=*/reference::ScaleI8,
+      /*scale_i4=*/reference::ScaleI4,
       /*sinusoid=*/reference::Sinusoid,
       /*rope=*/reference::Rope,
       /*l2_normalize=*/reference::L2Normalize,
@@ -44,8 +45,10 @@ const Kernels& Reference() {
       /*slot_chunk=*/reference::SlotChunk,
       /*cache_attend=*/reference::CacheAttend,
       /*dense_f32=*/reference::DenseF32,
-      /*quantize_qd8=*/reference::QuantizeQd8,
-      /*dense_qd8_qc8w=*/reference::DenseQd8Qc8w,
+      /*dense_f16=*/reference::DenseF16,
+      /*quantize_qdu8=*/reference::QuantizeQdu8,
+      /*dense_qdu8_qc8w=*/reference::DenseQdu8Qc8w,
+      /*dense_qdu8_qb4w=*/reference::DenseQdu8Qb4w,
   };
   return kTable;
 }

@@ -32,6 +32,11 @@ void RunningMax(size_t tokens, bool first, const float* log_weight, float* m, fl
 void ScaleF32(size_t n, const float* x, float scale, float* y);
 void ScaleF16(size_t n, const uint16_t* x, float scale, float* y);
 void ScaleI8(size_t n, const int8_t* x, float scale, float* y);
+void ScaleI4(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y);
+// A number of IEEE 754 binary16, and a weight of an int4 row of n elements: nibble - 8 times its block's scale.
+double FromF16(uint16_t bits);
+int I4At(const uint8_t* row, size_t i);
+double I4Scale(const uint16_t* block_scales, size_t i);
 void F32ToF16(size_t n, const float* x, uint16_t* y);
 void QuantizeI8(size_t n, const float* x, int8_t* q, float* scale);
 void Sinusoid(size_t n, double position, const double* frequency, float* sine, float* cosine);
@@ -95,18 +100,21 @@ void CacheAttend(const CacheArgs& a);
 // dense.cc
 void DenseF32(size_t rows, size_t in, size_t out, const float* x, size_t x_stride, const float* weight, const float* bias, float* y,
               size_t y_stride);
-void QuantizeQd8(size_t n, const float* x, int8_t* q, float* scale, int32_t* zero_point);
-void DenseQd8Qc8w(size_t in, size_t out, const int8_t* q, float scale, int32_t zero_point, const int8_t* weight,
-                  const float* weight_scale, const float* bias, float* y);
+void DenseF16(size_t rows, size_t in, size_t out, const float* x, size_t x_stride, const uint16_t* weight, const float* bias,
+              float* y, size_t y_stride);
+void QuantizeQdu8(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params);
+void DenseQdu8Qc8w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const int8_t* weight,
+                   const float* weight_scale, const float* bias, float* y, size_t y_stride);
+void DenseQdu8Qb4w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const uint8_t* weight,
+                   const uint16_t* block_scales, const float* bias, float* y, size_t y_stride);
 
 // The quantization of a row whose elements lie in [low, high]. One definition for every table: an activation that falls between two
 // integers is rounded by these numbers, so a last-bit difference here would be a whole step there.
-struct Qd8 {
-  float scale;    // > 0
+struct Qdu8Row {
+  Qdu8 params;
   float inverse;  // elements are multiplied by this
-  int32_t zero;   // zero point, in [-128, 127]
 };
-Qd8 ChooseQd8(float low, float high);
+Qdu8Row ChooseQdu8(float low, float high);
 
 // The same for the symmetric quantization of a stored row whose largest element has the size `largest`.
 struct I8Row {

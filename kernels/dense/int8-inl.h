@@ -1,0 +1,107 @@
+// Dense layers with int8 weights on rows quantized to u8. With Z the zero point, sum (q - Z) w = sum q w - Z sum w: the first sum
+// is what instructions for products of u8 and i8 make, the second is the same for all rows of x. Either may leave i32 where the
+// whole does not, which is well: i32 vectors wrap.
+#if defined(TARN_KERNELS_DENSE_INT8_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TARN_KERNELS_DENSE_INT8_INL_H_
+#undef TARN_KERNELS_DENSE_INT8_INL_H_
+#else
+#define TARN_KERNELS_DENSE_INT8_INL_H_
+#endif
+
+#include "kernels/dense/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tarn {
+namespace HWY_NAMESPACE {
+
+using DI32 = hn::ScalableTag<int32_t>;
+using VI32 = hn::Vec<DI32>;
+using VI8 = hn::Vec<hn::Repartition<int8_t, DI32>>;
+using VU8 = hn::Vec<hn::Repartition<uint8_t, DI32>>;
+
+HWY_INLINE void AddInt8(VU8 x, VI8 w0, VI8 w1, VI8 w2, VI8 w3, VI32& s0, VI32& s1, VI32& s2, VI32& s3) {
+  const DI32 d;
+  s0 = hn::SumOfMulQuadAccumulate(d, x, w0, s0);
+  s1 = hn::SumOfMulQuadAccumulate(d, x, w1, s1);
+  s2 = hn::SumOfMulQuadAccumulate(d, x, w2, s2);
+  s3 = hn::SumOfMulQuadAccumulate(d, x, w3, s3);
+}
+
+// A vector of the tile. s<row of x><row of W>; z: of the weights alone, where they are wanted.
+template <size_t kRows, bool kSumWeights, bool kWhole>
+HWY_INLINE void Int8Step(const FourRows<uint8_t>& x, const FourRows<int8_t>& w, size_t i, size_t left, VI32& z0, VI32& z1, VI32& z2,
+                         VI32& z3, VI32& s00, VI32& s01, VI32& s02, VI32& s03, VI32& s10, VI32& s11, VI32& s12, VI32& s13,
+                         VI32& s20, VI32& s21, VI32& s22, VI32& s23, VI32& s30, VI32& s31, VI32& s32, VI32& s33) {
+  const hn::Repartition<int8_t, DI32> d8;
+  const hn::Repartition<uint8_t, DI32> du8;
+  const VI8 w0 = LoadPart<kWhole>(d8, w.row[0] + i, left), w1 = LoadPart<kWhole>(d8, w.row[1] + i, left);
+  const VI8 w2 = LoadPart<kWhole>(d8, w.row[2] + i, left), w3 = LoadPart<kWhole>(d8, w.row[3] + i, left);
+  if constexpr (kSumWeights) AddInt8(hn::Set(du8, uint8_t{1}), w0, w1, w2, w3, z0, z1, z2, z3);
+  AddInt8(LoadPart<kWhole>(du8, x.row[0] + i, left), w0, w1, w2, w3, s00, s01, s02, s03);
+  if constexpr (kRows > 1) AddInt8(LoadPart<kWhole>(du8, x.row[1] + i, left), w0, w1, w2, w3, s10, s11, s12, s13);
+  if constexpr (kRows > 2) AddInt8(LoadPart<kWhole>(du8, x.row[2] + i, left), w0, w1, w2, w3, s20, s21, s22, s23);
+  if constexpr (kRows > 2) AddInt8(LoadPart<kWhole>(du8, x.row[3] + i, left), w0, w1, w2, w3, s30, s31, s32, s33);
+}
+
+struct Int8Args {
+  FourRows<uint8_t> x;
+  FourRows<int8_t> w;
+  const Qdu8* params;   // of the rows of the tile
+  const float* scales;  // of its outputs
+  const float* bias;
+  float* y;
+  size_t y_stride;
+};
+
+// `weight_sums` [kTileOutputs] is written with kSumWeights, else read.
+template <size_t kRows, bool kSumWeights>
+HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, int32_t* weight_sums) {
+  const DI32 d;
+  const hn::RebindToSigned<DTile> di;
+  const size_t lanes = hn::Lanes(hn::Repartition<int8_t, DI32>());
+  VI32 z0 = hn::Zero(d), z1 = z0, z2 = z0, z3 = z0;
+  VI32 s00 = z0, s01 = z0, s02 = z0, s03 = z0, s10 = z0, s11 = z0, s12 = z0, s13 = z0;
+  VI32 s20 = z0, s21 = z0, s22 = z0, s23 = z0, s30 = z0, s31 = z0, s32 = z0, s33 = z0;
+  size_t i = 0;
+  for (; i + lanes <= in; i += lanes) {
+    if constexpr (kSumWeights) PrefetchNext(a.w, i, in);
+    Int8Step<kRows, kSumWeights, true>(a.x, a.w, i, lanes, z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22,
+                                       s23, s30, s31, s32, s33);
+  }
+  if (i < in) {
+    Int8Step<kRows, kSumWeights, false>(a.x, a.w, i, in - i, z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22,
+                                        s23, s30, s31, s32, s33);
+  }
+  if constexpr (kSumWeights) hn::StoreU(SumsOfFour(d, z0, z1, z2, z3), di, weight_sums);
+  const auto put = [&](size_t row, hn::Vec<decltype(di)> sums) HWY_ATTR {
+    if (row >= tile.rows) return;
+    const auto shift = hn::Mul(hn::Set(di, a.params[row].zero_point), hn::LoadU(di, weight_sums));
+    const VTile scale = hn::Mul(hn::Set(DTile(), a.params[row].scale), LoadOutputs(a.scales, tile.outputs));
+    StoreOutputs(hn::Mul(hn::ConvertTo(DTile(), hn::Sub(sums, shift)), scale), a.bias, tile.outputs, a.y + row * a.y_stride);
+  };
+  put(0, SumsOfFour(d, s00, s01, s02, s03));
+  if constexpr (kRows > 1) put(1, SumsOfFour(d, s10, s11, s12, s13));
+  if constexpr (kRows > 2) put(2, SumsOfFour(d, s20, s21, s22, s23));
+  if constexpr (kRows > 2) put(3, SumsOfFour(d, s30, s31, s32, s33));
+}
+
+inline void DenseQdu8Qc8w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const int8_t* weight,
+                          const float* weight_scale, const float* bias, float* y, size_t y_stride) {
+  int32_t weight_sums[kTileOutputs];
+  ForEachTile(rows, out, [&](const Tile& tile) HWY_ATTR {
+    const Int8Args args = {
+        {q + tile.r * in, in, tile.rows},          {weight + tile.o * in, in, tile.outputs}, params + tile.r, weight_scale + tile.o,
+        bias == nullptr ? nullptr : bias + tile.o, y + tile.r * y_stride + tile.o,           y_stride};
+    if (tile.r == 0) {
+      tile.rows == 1 ? Int8Tile<1, true>(in, args, tile, weight_sums) : Int8Tile<kTileRows, true>(in, args, tile, weight_sums);
+    } else {
+      Int8Tile<kTileRows, false>(in, args, tile, weight_sums);
+    }
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tarn
+HWY_AFTER_NAMESPACE();
+
+#endif  // TARN_KERNELS_DENSE_INT8_INL_H_

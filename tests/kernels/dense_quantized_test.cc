@@ -1,0 +1,274 @@
+// Portable dense layers with int8 and int4 weights, and the quantization of their inputs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "runtime/core/dtype.h"
+#include "tests/kernels/kernel_testing.h"
+
+namespace tarn::testing {
+namespace {
+
+struct Quantized {
+  std::vector<uint8_t> q;
+  Qdu8 params;
+};
+
+Quantized Quantize(const Kernels& table, const Floats& x, bool split, Place place) {
+  Buffer<float> in(x, place);
+  Buffer<uint8_t> out(x.size(), place);
+  Quantized result;
+  table.quantize_qdu8(x.size(), in.data(), split, out.data(), &result.params);
+  result.q = out.values();
+  return result;
+}
+
+// Every table rounds the same f32 products: equal, not near.
+TEST(DenseQuantized, RowsAreTheSameInEveryTable) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(2);
+    for (const size_t n : Sizes()) {
+      for (int kind = 0; kind < 6; ++kind) {
+        Floats x = random.Uniform(n, kind == 1 ? 0.5f : -3.0f, kind == 2 ? -0.5f : 3.0f);
+        if (kind == 3) std::fill(x.begin(), x.end(), 0.0f);
+        if (kind == 4) std::fill(x.begin(), x.end(), 1e-40f);
+        if (kind == 5) x[n / 2] = 1e30f;
+        const Place place = n % 2 == 0 ? Place::kEnd : Place::kShifted;
+        for (const bool split : {false, true}) {
+          if (split && n % 2 != 0) continue;
+          const Quantized expected = Quantize(Reference(), x, split, place), actual = Quantize(kernels, x, split, place);
+          EXPECT_EQ(expected.params.scale, actual.params.scale) << "kind " << kind << " n " << n;
+          EXPECT_EQ(expected.params.zero_point, actual.params.zero_point) << "kind " << kind << " n " << n;
+          EXPECT_EQ(expected.q, actual.q) << "kind " << kind << " n " << n << " split " << split;
+        }
+      }
+    }
+  });
+}
+
+// An element is at most half a step from what it is read back as, and one step where the zero point was nudged; zero stays zero.
+TEST(DenseQuantized, RowsAreWithinOneStep) {
+  Random random(3);
+  for (const size_t n : Sizes()) {
+    Floats x = random.Uniform(n, -1.0f, 3.0f);
+    x[0] = 0.0f;
+    const Quantized result = Quantize(Reference(), x, false, Place::kEnd);
+    EXPECT_EQ(result.q[0], result.params.zero_point);
+    for (size_t i = 0; i < n; ++i) {
+      const float back = result.params.scale * static_cast<float>(result.q[i] - result.params.zero_point);
+      EXPECT_LE(std::fabs(back - x[i]), 1.001f * result.params.scale);
+    }
+  }
+}
+
+TEST(DenseQuantized, SplitPutsEvenElementsFirst) {
+  ForEachTable([](const Kernels& kernels) {
+    const size_t n = 70;
+    const Floats x = Random(8).Uniform(n, -1.0f, 2.0f);
+    const Quantized plain = Quantize(kernels, x, false, Place::kEnd), split = Quantize(kernels, x, true, Place::kEnd);
+    for (size_t i = 0; i < n; ++i) EXPECT_EQ(plain.q[i], split.q[i / 2 + i % 2 * (n / 2)]) << i;
+  });
+}
+
+// What a damaged model may give is quantized to something; its scale says that it is none, or the sums are no numbers.
+TEST(DenseQuantized, RowsThatAreNotFinite) {
+  ForEachTable([](const Kernels& kernels) {
+    for (const float bad : {HUGE_VALF, -HUGE_VALF}) {
+      Floats x = Random(9).Uniform(40, -1.0f, 1.0f);
+      x[17] = bad;
+      const Quantized result = Quantize(kernels, x, false, Place::kEnd);
+      EXPECT_FALSE(std::isfinite(result.params.scale));
+      EXPECT_GE(result.params.zero_point, 0);
+      EXPECT_LE(result.params.zero_point, 255);
+    }
+  });
+}
+
+// A layer with rows of u8 that hold the extremes side by side, and every kind of zero point.
+struct Case {
+  Case(size_t in_, size_t out_, size_t rows_, Random& random) : in(in_), out(out_), rows(rows_), y_stride(out + rows % 3) {
+    q.resize(rows * in);
+    for (uint8_t& value : q) value = static_cast<uint8_t>(random.Uniform(0.0f, 255.9f));
+    std::fill(q.begin(), q.begin() + static_cast<ptrdiff_t>(in / 2), static_cast<uint8_t>(255));
+    for (size_t r = 0; r < rows; ++r)
+      params.push_back({random.Uniform(0.01f, 0.02f), std::vector<int32_t>{0, 128, 255, 37}[r % 4]});
+    bias = random.Uniform(out, -1.0f, 1.0f);
+  }
+  size_t in, out, rows, y_stride;
+  std::vector<uint8_t> q;
+  std::vector<Qdu8> params;
+  Floats bias;
+};
+
+Floats RunInt8(const Kernels& table, const Case& c, const std::vector<int8_t>& w, const Floats& scales, bool biased) {
+  Buffer<uint8_t> input(c.q, Place::kEnd);
+  Buffer<int8_t> weight(w, Place::kEnd);
+  Buffer<Qdu8> params(c.params, Place::kEnd);
+  Buffer<float> scale(scales, Place::kEnd), bias(c.bias, Place::kEnd), y(StridedSize(c.rows, c.out, c.y_stride), Place::kEnd);
+  table.dense_qdu8_qc8w(c.rows, c.in, c.out, input.data(), params.data(), weight.data(), scale.data(),
+                        biased ? bias.data() : nullptr, y.data(), c.y_stride);
+  return Unstrided(y.values(), c.out, c.y_stride);
+}
+
+// The sum is exact; its conversion, the scale, their product and the bias round once each, the oracle once.
+TEST(DenseQuantized, Int8) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(4);
+    for (const size_t in : Sizes()) {
+      const Case c(in, 1 + in % 9, 1 + in % 7, random);
+      std::vector<int8_t> w(c.out * in);
+      for (int8_t& value : w) value = static_cast<int8_t>(random.Uniform(-127.0f, 127.9f));
+      std::fill(w.begin(), w.begin() + static_cast<ptrdiff_t>(in / 2), static_cast<int8_t>(in % 2 == 0 ? 127 : -128));
+      const Floats scales = random.Uniform(c.out, 0.01f, 0.02f);
+      for (const bool biased : {false, true}) {
+        const Floats expected = RunInt8(Reference(), c, w, scales, biased);
+        ExpectNear("y", expected, RunInt8(kernels, c, w, scales, biased), [&](size_t i) {
+          return 5 * kU * (std::fabs(expected[i]) + (biased ? 2 * std::fabs(c.bias[i % c.out]) : 0.0f));
+        });
+      }
+    }
+  });
+}
+
+// The widest sums of the contract: 66,051 products of 255 * 127 stay inside i32, of either sign.
+TEST(DenseQuantized, Int8AtTheLimitOfItsAccumulator) {
+  constexpr size_t kIn = 66051;
+  static_assert(int64_t{255} * 127 * kIn <= std::numeric_limits<int32_t>::max());
+  const std::vector<int8_t> w(kIn, 127);
+  ForEachTable([&](const Kernels& kernels) {
+    for (const int32_t zero_point : {0, 255}) {
+      const std::vector<uint8_t> q(kIn, static_cast<uint8_t>(255 - zero_point));
+      const Qdu8 params = {1.0f, zero_point};
+      const float weight_scale = 1.0f;
+      float y = 0.0f;
+      kernels.dense_qdu8_qc8w(1, kIn, 1, q.data(), &params, w.data(), &weight_scale, nullptr, &y, 1);
+      EXPECT_EQ(y, static_cast<float>((zero_point == 0 ? 1 : -1) * 255 * 127 * static_cast<int32_t>(kIn)));
+    }
+  });
+}
+
+std::vector<uint16_t> Bf16(const Floats& values) {
+  std::vector<uint16_t> bits;
+  for (const float value : values) {
+    uint32_t word;
+    std::memcpy(&word, &value, sizeof(word));
+    bits.push_back(static_cast<uint16_t>(word >> 16));
+  }
+  return bits;
+}
+
+struct Int4Weights {
+  Int4Weights(size_t in, size_t out, Random& random)
+      : w(out * in / 2), scales(Bf16(random.Uniform(out * in / kI4Block, 0.01f, 0.03f))) {
+    for (uint8_t& value : w) value = static_cast<uint8_t>(random.Uniform(0.0f, 255.9f));
+    std::fill(w.begin(), w.begin() + static_cast<ptrdiff_t>(in / 4), static_cast<uint8_t>(in % 64 == 0 ? 0x00 : 0xFF));
+  }
+  std::vector<uint8_t> w;
+  std::vector<uint16_t> scales;
+};
+
+Floats RunInt4(const Kernels& table, const Case& c, const Int4Weights& w, bool biased) {
+  Buffer<uint8_t> input(c.q, Place::kEnd), weight(w.w, Place::kEnd);
+  Buffer<uint16_t> scales(w.scales, Place::kEnd);
+  Buffer<Qdu8> params(c.params, Place::kEnd);
+  Buffer<float> bias(c.bias, Place::kEnd), y(StridedSize(c.rows, c.out, c.y_stride), Place::kEnd);
+  table.dense_qdu8_qb4w(c.rows, c.in, c.out, input.data(), params.data(), weight.data(), scales.data(),
+                        biased ? bias.data() : nullptr, y.data(), c.y_stride);
+  return Unstrided(y.values(), c.out, c.y_stride);
+}
+
+// scale * (sum of q s |w| + zero_point * sum of s |w|): what the two sums of the kernel are made of.
+double SizeOfSums(const Case& c, const Int4Weights& w, size_t r, size_t o) {
+  double size = 0.0;
+  for (size_t i = 0; i < c.in; ++i) {
+    const uint8_t both = w.w[(o * c.in + i) / 2];
+    const int value = (i % 2 == 0 ? both & 15 : both >> 4) - 8;
+    float scale;
+    const uint32_t bits = uint32_t{w.scales[(o * c.in + i) / kI4Block]} << 16;
+    std::memcpy(&scale, &bits, sizeof(scale));
+    const int x = c.q[r * c.in + i / 2 + i % 2 * (c.in / 2)] + c.params[r].zero_point;
+    size += static_cast<double>(scale) * x * std::abs(value);
+  }
+  return size * static_cast<double>(c.params[r].scale);
+}
+
+// A vector's sums of products are exact in i32 and in f32. Every lane takes at most a product and a sum per block, lanes are then
+// added up (at most log2(16) more), the zero point, scale and bias round once each, the oracle once.
+TEST(DenseQuantized, Int4) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(6);
+    for (size_t blocks = 1; blocks <= 11; ++blocks) {
+      const Case c(blocks * kI4Block, 1 + blocks % 6, 1 + blocks % 7, random);
+      const Int4Weights w(c.in, c.out, random);
+      for (const bool biased : {false, true}) {
+        ExpectNear("y", RunInt4(Reference(), c, w, biased), RunInt4(kernels, c, w, biased), [&](size_t i) {
+          const double bias = biased ? std::fabs(static_cast<double>(c.bias[i % c.out])) : 0.0;
+          return (static_cast<double>(blocks) + 4 + 4) * kU * (SizeOfSums(c, w, i / c.out, i % c.out) + bias);
+        });
+      }
+    }
+  });
+}
+
+// Where the sum of products cannot round (scales are powers of two, sums small), neither side may be off at all.
+TEST(DenseQuantized, Int4IsExactWhereF32Is) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(7);
+    for (const size_t in : {32, 96, 128, 4096}) {
+      Case c(in, 5, 6, random);
+      for (Qdu8& params : c.params) params.scale = 0.25f;
+      Int4Weights w(in, c.out, random);
+      std::fill(w.scales.begin(), w.scales.end(), uint16_t{0x3F00});  // 0.5
+      ExpectEqual("y", RunInt4(Reference(), c, w, false), RunInt4(kernels, c, w, false));
+    }
+  });
+}
+
+// A row alone, in a batch, with all outputs or with some: the same bits.
+TEST(DenseQuantized, ARowDependsOnNothingElse) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(10);
+    const Case c(160, 11, 9, random);
+    const Int4Weights w(c.in, c.out, random);
+    std::vector<int8_t> w8(c.out * c.in);
+    for (int8_t& value : w8) value = static_cast<int8_t>(random.Uniform(-128.0f, 127.9f));
+    const Floats scales = random.Uniform(c.out, 0.01f, 0.02f);
+    const Floats all4 = RunInt4(kernels, c, w, true), all8 = RunInt8(kernels, c, w8, scales, true);
+    for (size_t r = 0; r < c.rows; ++r) {
+      for (size_t o = 0; o < c.out; o += 2) {
+        float y4, y8;
+        kernels.dense_qdu8_qb4w(1, c.in, 1, &c.q[r * c.in], &c.params[r], &w.w[o * c.in / 2], &w.scales[o * c.in / kI4Block],
+                                &c.bias[o], &y4, 1);
+        kernels.dense_qdu8_qc8w(1, c.in, 1, &c.q[r * c.in], &c.params[r], &w8[o * c.in], &scales[o], &c.bias[o], &y8, 1);
+        EXPECT_EQ(y4, all4[r * c.out + o]) << r << " " << o;
+        EXPECT_EQ(y8, all8[r * c.out + o]) << r << " " << o;
+      }
+    }
+  });
+}
+
+// nibble - 8, times the block's scale, times `scale`: two products.
+TEST(Embedding, ScaleI4) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(11);
+    for (size_t blocks = 1; blocks <= 5; ++blocks) {
+      const size_t n = blocks * kI4Block;
+      const Int4Weights row(n, 1, random);
+      const auto run = [&](const Kernels& table) {
+        Buffer<uint8_t> x(row.w, Place::kEnd);
+        Buffer<uint16_t> scales(row.scales, Place::kEnd);
+        Buffer<float> y(n, Place::kEnd);
+        table.scale_i4(n, x.data(), scales.data(), 1.7f, y.data());
+        return y.values();
+      };
+      const Floats expected = run(Reference());
+      ExpectNear("y", expected, run(kernels), [&](size_t i) { return 3 * kU * std::fabs(expected[i]); });
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tarn::testing
