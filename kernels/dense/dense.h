@@ -81,8 +81,8 @@ struct DenseBackend {
   // `memory` has the measured size and is aligned to 64. `packed` outlives the layer.
   Result<DenseLayer*> (*create)(const DenseSpec& spec, const uint8_t* packed, Span<uint8_t> memory);
   void (*destroy)(DenseLayer* layer);
-  // x [rows, inputs] -> y [rows, outputs], rows <= max_rows. May read, and ignore, up to kDenseOverread bytes past the last row of
-  // x.
+  // x [rows, inputs] -> y [rows, outputs], 1 <= rows <= max_rows. May read, and ignore, up to kDenseOverread bytes past the last
+  // row of x.
   Status (*run)(DenseLayer* layer, size_t rows, const float* x, float* y, uint8_t* scratch, pthreadpool* threads);
 };
 

@@ -91,7 +91,7 @@ HWY_INLINE hn::Vec<hn::CappedTag<hn::TFromD<D>, kTileOutputs>> SumOfBlocks(D d, 
 // The sums of four vectors of 32-bit lanes, side by side.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE hn::Vec<hn::CappedTag<hn::TFromD<D>, kTileOutputs>> SumsOfFour(D d, V a, V b, V c, V e) {
-  const hn::RepartitionToWide<D> wide;
+  const hn::Repartition<uint64_t, D> wide;
   const V ab = hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));  // a b a b in every block
   const V ce = hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e));
   const V low = hn::BitCast(d, hn::InterleaveLower(wide, hn::BitCast(wide, ab), hn::BitCast(wide, ce)));

@@ -5,6 +5,7 @@
 // heap.
 #include <xnnpack.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -203,10 +204,13 @@ void DestroyOperators(XnnpackLayer* layer) {
   if (layer->multiply != nullptr) xnn_delete_operator(layer->multiply);
 }
 
-// Scratch of a quantized layer: the rows' scales and zero points (XNNPACK reads some past the last), then the quantized rows.
-uint64_t QuantizationBytes(uint64_t rows) {
-  return AlignUp((rows + XNN_EXTRA_QUANTIZATION_PARAMS) * sizeof(xnn_quantization_params));
-}
+// A tile of a multiplication reads the parameters of as many rows as it is high, and stores rows that there are not over the last
+// one that there is: parameters behind the last must equal it. XNNPACK sees to 10 of them, but has tiles of 14 rows.
+constexpr size_t kParametersBehind = 16;
+static_assert(kParametersBehind >= XNN_EXTRA_QUANTIZATION_PARAMS);
+
+// Scratch of a quantized layer: the rows' scales and zero points and those behind them, then the quantized rows.
+uint64_t QuantizationBytes(uint64_t rows) { return AlignUp((rows + kParametersBehind) * sizeof(xnn_quantization_params)); }
 
 // Its f16 layers round activations and, where the CPU has f16 arithmetic, sums to f16: ours keep both in f32.
 bool Takes(const DenseSpec& spec) { return !spec.in_place && spec.type != DenseWeights::kF16; }
@@ -279,6 +283,7 @@ Status Run(DenseLayer* base, size_t rows, const float* x, float* y, uint8_t* scr
     int8_t* quantized = reinterpret_cast<int8_t*>(scratch + QuantizationBytes(layer->spec.max_rows));
     TARN_RETURN_IF_ERROR(Check(xnn_setup_convert_nc_f32_qd8(layer->quantize, x, quantized, parameters), "setup"));
     TARN_RETURN_IF_ERROR(Check(xnn_run_operator(layer->quantize, threads), "run"));
+    std::fill_n(parameters + rows, kParametersBehind, parameters[rows - 1]);
     TARN_RETURN_IF_ERROR(Check(layer->type.setup(layer->multiply, quantized, y, parameters), "setup"));
   } else {
     TARN_RETURN_IF_ERROR(Check(xnn_setup_fully_connected_nc_f32(layer->multiply, x, y), "setup"));

@@ -1,0 +1,223 @@
+// Both sides of the dense seam: against the reference, and the portable one on threads.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/dense/dense.h"
+#include "runtime/core/arith.h"
+#include "runtime/platform/thread_pool.h"
+#include "tests/kernels/kernel_testing.h"
+
+namespace tarn::testing {
+namespace {
+
+constexpr DenseWeights kTypes[] = {DenseWeights::kF32, DenseWeights::kF16, DenseWeights::kQC8W, DenseWeights::kQB4W};
+
+float FloatOfBf16Bits(uint16_t bits) {
+  const uint32_t word = uint32_t{bits} << 16;
+  float value;
+  std::memcpy(&value, &word, sizeof(value));
+  return value;
+}
+
+// A layer and rows for it. Weights are not aligned to more than their type.
+struct Problem {
+  Problem(DenseWeights type, size_t rows_, size_t inputs, size_t outputs, uint32_t seed) : rows(rows_) {
+    Random random(seed);
+    x = random.Uniform(rows * inputs + kDenseOverread / sizeof(float), -2.0f, 3.0f);
+    bias = random.Uniform(outputs, -1.0f, 1.0f);
+    scales = random.Uniform(outputs, 0.01f, 0.02f);
+    floats = random.Uniform(inputs * outputs, -1.0f, 1.0f);
+    halves.resize(floats.size());
+    Reference().f32_to_f16(floats.size(), floats.data(), halves.data());
+    for (size_t i = 0; i < floats.size(); ++i) bytes.push_back(static_cast<uint8_t>(static_cast<int>(floats[i] * 127.9f)));
+    for (size_t i = 0; i < floats.size() / kI4Block; ++i) {
+      block_scales.push_back(static_cast<uint16_t>(0x3C00 + static_cast<uint16_t>(random.Uniform(0.0f, 255.9f))));  // 2^-7 .. 2^-5
+    }
+    spec.inputs = inputs;
+    spec.outputs = outputs;
+    spec.type = type;
+    spec.weight = type == DenseWeights::kF32   ? static_cast<const void*>(floats.data())
+                  : type == DenseWeights::kF16 ? static_cast<const void*>(halves.data())
+                                               : static_cast<const void*>(bytes.data());
+    spec.scales = scales.data();
+    spec.block_scales = block_scales.data();
+    spec.bias = bias.data();
+    spec.x_stride = inputs;
+    spec.y_stride = outputs;
+    spec.max_rows = rows;
+    spec.kernels = SelectKernels(nullptr);
+  }
+
+  size_t rows;
+  Floats x, bias, scales, floats;
+  std::vector<uint16_t> halves, block_scales;
+  std::vector<uint8_t> bytes;
+  DenseSpec spec{};
+};
+
+// Memory that a side asked for, aligned as it may expect.
+class Memory {
+ public:
+  explicit Memory(uint64_t bytes) : bytes_(static_cast<size_t>(bytes)), memory_(bytes_ + kAlignment) {}
+  Span<uint8_t> span() {
+    const uintptr_t at = reinterpret_cast<uintptr_t>(memory_.data());
+    return {memory_.data() + (static_cast<size_t>(AlignUp(at)) - at), bytes_};
+  }
+
+ private:
+  size_t bytes_;
+  std::vector<uint8_t> memory_;
+};
+
+Floats RunSide(const DenseBackend& side, const DenseSpec& spec, const Problem& problem, pthreadpool* threads) {
+  Floats y(problem.rows * spec.outputs, std::nanf(""));
+  const Result<DenseBytes> bytes = side.measure(spec);
+  EXPECT_TRUE(bytes.ok());
+  if (!bytes.ok()) return y;
+  Memory packed(bytes.value().packed), layer(bytes.value().layer), scratch(bytes.value().scratch);
+  EXPECT_TRUE(side.pack(spec, packed.span()).ok());
+  const Result<DenseLayer*> made = side.create(spec, packed.span().data(), layer.span());
+  EXPECT_TRUE(made.ok());
+  if (!made.ok()) return y;
+  EXPECT_TRUE(side.run(made.value(), problem.rows, problem.x.data(), y.data(), scratch.span().data(), threads).ok());
+  side.destroy(made.value());
+  return y;
+}
+
+Floats RunReference(const Problem& problem) {
+  DenseSpec spec = problem.spec;
+  spec.kernels = &Reference();
+  return RunSide(PortableDense(), spec, problem, nullptr);
+}
+
+// What an output is the sum of: |x| |w|, or with quantized rows scale (|q| + |zero_point|) |s w| for q as i8 or as u8, whichever is
+// larger; and the bias.
+double SizeOfSum(const Problem& problem, size_t r, size_t o) {
+  const DenseSpec& spec = problem.spec;
+  const size_t n = spec.inputs;
+  const float* x = &problem.x[r * n];
+  std::vector<uint8_t> q(n);
+  Qdu8 row;
+  Reference().quantize_qdu8(n, x, false, q.data(), &row);
+  double size = 0.0;
+  for (size_t i = 0; i < n; ++i) {
+    const size_t at = o * n + i;
+    if (spec.type == DenseWeights::kF32 || spec.type == DenseWeights::kF16) {
+      size += std::fabs(static_cast<double>(x[i]) * static_cast<double>(problem.floats[at])) * (1.0 + 0x1p-11);
+      continue;
+    }
+    const int unsigned_size = q[i] + row.zero_point, signed_size = std::abs(q[i] - 128) + std::abs(row.zero_point - 128);
+    const int nibble = (i % 2 == 0 ? problem.bytes[at / 2] & 15 : problem.bytes[at / 2] >> 4) - 8;
+    const double w =
+        spec.type == DenseWeights::kQC8W
+            ? static_cast<double>(problem.scales[o]) * std::abs(static_cast<int>(static_cast<int8_t>(problem.bytes[at])))
+            : static_cast<double>(FloatOfBf16Bits(problem.block_scales[at / kI4Block])) * std::abs(nibble);
+    size += static_cast<double>(row.scale) * std::max(unsigned_size, signed_size) * w;
+  }
+  return size + std::fabs(static_cast<double>(problem.bias[o]));
+}
+
+// As many roundings as there are terms in f32 (products; one sum of int8; sums of int4 blocks), twice for the sum of the weights
+// that a zero point multiplies, and some for scales and bias.
+void ExpectLikeReference(const Problem& problem, const Floats& y) {
+  const size_t n = problem.spec.inputs;
+  const size_t terms = problem.spec.type == DenseWeights::kQC8W   ? 1
+                       : problem.spec.type == DenseWeights::kQB4W ? 2 * n / kI4Block
+                                                                  : n;
+  ExpectNear("y", RunReference(problem), y, [&](size_t i) {
+    return (static_cast<double>(terms) + 8) * kU * SizeOfSum(problem, i / problem.spec.outputs, i % problem.spec.outputs);
+  });
+}
+
+TEST(DenseSeam, PortableIsLikeTheReference) {
+  for (const DenseWeights type : kTypes) {
+    for (const size_t rows : {1, 2, 7}) {
+      const Problem problem(type, rows, 96, 37, 1);
+      ExpectLikeReference(problem, RunSide(PortableDense(), problem.spec, problem, nullptr));
+    }
+  }
+}
+
+// Outputs are split over threads in pieces of some 128 KiB of weights: here four to eleven. The same bits come out.
+TEST(DenseSeam, ThreadsChangeNothing) {
+  Result<ThreadPool> pool = ThreadPool::Create(3);
+  ASSERT_TRUE(pool.ok());
+  pthreadpool* threads = pool.value().For(UINT64_MAX);
+  for (const DenseWeights type : kTypes) {
+    for (const size_t rows : {1, 5}) {
+      const Problem problem(type, rows, 1024, type == DenseWeights::kF32 ? 331 : 1031, 2);
+      ExpectEqual("y", RunSide(PortableDense(), problem.spec, problem, nullptr),
+                  RunSide(PortableDense(), problem.spec, problem, threads));
+    }
+  }
+}
+
+#if defined(TARN_HAVE_XNNPACK)
+
+// Rows that fill its tiles, and rows that do not.
+TEST(DenseSeam, XnnpackIsLikeTheReference) {
+  const Result<const DenseBackend*> xnnpack = XnnpackDense();
+  ASSERT_TRUE(xnnpack.ok());
+  for (const DenseWeights type : kTypes) {
+    if (type == DenseWeights::kF16) continue;
+    for (const size_t inputs : {32, 96, 1024}) {
+      for (const size_t rows : {1, 2, 3, 7, 16, 20}) {
+        Problem problem(type, rows, inputs, 37, 3);
+        ASSERT_TRUE(xnnpack.value()->takes(problem.spec));
+        ExpectLikeReference(problem, RunSide(*xnnpack.value(), problem.spec, problem, nullptr));
+        problem.spec.bias = nullptr;
+        std::fill(problem.bias.begin(), problem.bias.end(), 0.0f);
+        ExpectLikeReference(problem, RunSide(*xnnpack.value(), problem.spec, problem, nullptr));
+      }
+    }
+  }
+}
+
+TEST(DenseSeam, XnnpackLeavesSharedTablesAndHalves) {
+  const Result<const DenseBackend*> xnnpack = XnnpackDense();
+  ASSERT_TRUE(xnnpack.ok());
+  for (const DenseWeights type : kTypes) {
+    Problem problem(type, 1, 32, 4, 4);
+    EXPECT_EQ(xnnpack.value()->takes(problem.spec), type != DenseWeights::kF16);
+    problem.spec.in_place = true;
+    EXPECT_FALSE(xnnpack.value()->takes(problem.spec));
+  }
+}
+
+// What the model's validation keeps out comes back as an error all the same.
+TEST(DenseSeam, XnnpackRefusesWhatItCannotRun) {
+  const Result<const DenseBackend*> xnnpack = XnnpackDense();
+  ASSERT_TRUE(xnnpack.ok());
+  for (const int scale : {0x0000, 0x0001, 0x7F80, 0x7FC0, 0xBF80}) {  // 0, not normal, infinite, NaN, negative
+    Problem problem(DenseWeights::kQB4W, 1, 64, 4, 5);
+    problem.block_scales[3] = static_cast<uint16_t>(scale);
+    EXPECT_FALSE(xnnpack.value()->measure(problem.spec).ok()) << scale;
+  }
+  Problem problem(DenseWeights::kQB4W, 1, 64, 4, 5);
+  problem.spec.inputs = 48;
+  EXPECT_FALSE(xnnpack.value()->measure(problem.spec).ok());
+}
+
+// Rows that are no numbers run; other rows do not notice.
+TEST(DenseSeam, XnnpackRunsRowsThatAreNotFinite) {
+  const Result<const DenseBackend*> xnnpack = XnnpackDense();
+  ASSERT_TRUE(xnnpack.ok());
+  for (const DenseWeights type : {DenseWeights::kQC8W, DenseWeights::kQB4W}) {
+    Problem problem(type, 3, 64, 9, 6);
+    const Floats expected = RunSide(*xnnpack.value(), problem.spec, problem, nullptr);
+    problem.x[64] = HUGE_VALF;
+    problem.x[70] = std::nanf("");
+    const Floats y = RunSide(*xnnpack.value(), problem.spec, problem, nullptr);
+    for (const size_t r : {0, 2}) {
+      for (size_t o = 0; o < 9; ++o) EXPECT_EQ(y[r * 9 + o], expected[r * 9 + o]);
+    }
+  }
+}
+
+#endif
+
+}  // namespace
+}  // namespace tarn::testing
