@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -13,6 +14,8 @@
 #include "tests/convert/convert_testing.h"
 #include "tools/convert/causal_lm.h"
 #include "tools/convert/config.h"
+#include "tools/convert/half.h"
+#include "tools/convert/quantize.h"
 #include "tools/convert/random_weights.h"
 
 namespace tarn::convert {
@@ -36,11 +39,11 @@ std::string HashText(const void* bytes, size_t count) {
 // A random model of the small config, written and looked at from outside.
 class WrittenModel {
  public:
-  explicit WrittenModel(Precision precision, const Json& config = SmallConfig()) {
-    GraphBuilder builder(precision);
+  explicit WrittenModel(const PrecisionRules& rules, const Json& config = SmallConfig()) {
+    GraphBuilder builder(rules);
     BuildCausalLm(ParseConfig(config.dump(), "config.json"), &builder);
     builder.graph().name = "small";
-    builder.graph().precision = precision == Precision::kF32 ? "f32" : "int8";
+    builder.graph().precision = "asked for";
     MemorySink sink;
     sizes = WriteModel(builder.graph(), RandomWeights(kSeed), &sink, [this](uint64_t count) { advanced += count; });
     bytes = sink.bytes();
@@ -84,7 +87,7 @@ TEST(ModelWriter, Header) {
   const auto& bytes = file.bytes;
   EXPECT_EQ(std::memcmp(bytes.data(), "TARN\r\n\x1A\n", 8), 0);
   EXPECT_EQ(At<uint16_t>(bytes, 8), 1);
-  EXPECT_EQ(At<uint16_t>(bytes, 10), 0);
+  EXPECT_EQ(At<uint16_t>(bytes, 10), 1);
   const uint64_t graph = At<uint32_t>(bytes, 12), offset = At<uint64_t>(bytes, 16), length = At<uint64_t>(bytes, 24);
   EXPECT_EQ(graph, file.sizes.graph_bytes);
   EXPECT_EQ(offset % 16384, 0u);
@@ -108,7 +111,8 @@ TEST(ModelWriter, Graph) {
   EXPECT_EQ(file.model->required_features(), nullptr);
   EXPECT_EQ(file.model->vocab_size(), 10u);
   EXPECT_EQ(file.model->metadata()->name()->str(), "small");
-  EXPECT_EQ(file.model->metadata()->precision()->str(), "int8");
+  EXPECT_EQ(file.model->metadata()->precision()->str(), "asked for");
+  EXPECT_EQ(file.model->metadata()->eval_scored(), 0u);
   EXPECT_EQ(file.model->metadata()->source()->str(), SmallConfig().dump());
   uint64_t end = 0;
   for (const format::Tensor* tensor : *file.model->tensors()) {
@@ -173,6 +177,119 @@ TEST(ModelWriter, QuantizesMatricesAndLeavesTheRest) {
     EXPECT_EQ(file.Find(name).dtype(), format::DType::F32) << name;
     EXPECT_EQ(file.Find(name).scales(), -1) << name;
   }
+}
+
+// Rows of 32 and 64, so that all matrices can be int4.
+Json WideConfig() {
+  Json config = SmallConfig();
+  config["hidden_size"] = 32;
+  config["intermediate_size"] = 64;
+  config["head_dim"] = config["value_head_dim"] = 8;
+  return config;
+}
+
+TEST(ModelWriter, Int4InBlocks) {
+  const WrittenModel file(Precision::kInt4, WideConfig());
+  const auto check = [&](const std::string& name, const std::vector<uint32_t>& shape) {
+    const format::Tensor& tensor = file.Find(name);
+    ASSERT_EQ(tensor.dtype(), format::DType::I4) << name;
+    const format::Tensor& scales = *file.model->tensors()->Get(static_cast<uint32_t>(tensor.scales()));
+    EXPECT_EQ(scales.dtype(), format::DType::BF16);
+    EXPECT_EQ(scales.name()->str(), name + ".scales");
+    ASSERT_EQ(scales.shape()->size(), 2u);
+    EXPECT_EQ(scales.shape()->Get(0), shape[0]);
+    EXPECT_EQ(scales.shape()->Get(1), shape[1] / 32);
+    const std::vector<float> w = Weights(name, shape, Init::kLinear);
+    for (size_t block = 0; block < w.size() / 32; ++block) {
+      uint8_t packed[16];
+      EXPECT_EQ(At<uint16_t>(file.bytes, At<uint64_t>(file.bytes, 16) + scales.offset() + 2 * block),
+                QuantizeBlock(&w[block * 32], packed));
+      EXPECT_EQ(std::memcmp(file.section + tensor.offset() + 16 * block, packed, 16), 0) << name << block;
+    }
+  };
+  check("model.embeddings.weight", {10, 32});
+  check("model.layers.0.mlp.down_proj.weight", {32, 64});
+  EXPECT_EQ(file.Find("model.norm.weight").dtype(), format::DType::F32);
+  EXPECT_EQ(file.advanced + 2 * 2 * 8, file.parameters);  // sigma is folded away
+}
+
+// A tensor is read in pieces of 2^18 elements: 9000 rows of 32 are more.
+TEST(ModelWriter, PiecesMakeTheWhole) {
+  Json config = WideConfig();
+  config["vocab_size"] = 9000;
+  const std::vector<float> w = Weights("model.embeddings.weight", {9000, 32}, Init::kLinear);
+  const WrittenModel int4(Precision::kInt4, config), f16(Precision::kF16, config), int8(Precision::kInt8, config);
+  const format::Tensor& blocks = int4.Find("model.embeddings.weight");
+  const format::Tensor& scales = *int4.model->tensors()->Get(static_cast<uint32_t>(blocks.scales()));
+  const std::vector<uint16_t> found_scales = int4.Data<uint16_t>(scales);
+  const std::vector<uint16_t> halves = f16.Data<uint16_t>(f16.Find("model.embeddings.weight"));
+  const format::Tensor& rows = int8.Find("model.embeddings.weight");
+  const auto row_scales = int8.Data<float>(*int8.model->tensors()->Get(static_cast<uint32_t>(rows.scales())));
+  for (size_t row = 0; row < 9000; ++row) {
+    uint8_t packed[16];
+    ASSERT_EQ(found_scales[row], QuantizeBlock(&w[row * 32], packed)) << row;
+    ASSERT_EQ(std::memcmp(int4.section + blocks.offset() + 16 * row, packed, 16), 0) << row;
+    int8_t q[32];
+    ASSERT_EQ(row_scales[row], QuantizeRow(&w[row * 32], 32, q)) << row;
+    ASSERT_EQ(std::memcmp(int8.section + rows.offset() + 32 * row, q, 32), 0) << row;
+    for (size_t i = 0; i < 32; ++i) ASSERT_EQ(halves[row * 32 + i], F16OfFloat(w[row * 32 + i]));
+  }
+}
+
+std::vector<std::string> Features(const WrittenModel& file) {
+  std::vector<std::string> names;
+  if (file.model->required_features() == nullptr) return names;
+  for (const flatbuffers::String* name : *file.model->required_features()) names.push_back(name->str());
+  return names;
+}
+
+// Named are those features that a reader of 1.0 lacks, and no others.
+TEST(ModelWriter, RequiredFeatures) {
+  using Texts = std::vector<std::string>;
+  const auto features = [](Precision rest, const std::vector<std::string>& rules, bool tied) {
+    PrecisionRules all(rest);
+    for (const std::string& rule : rules) all.Keep(rule);
+    Json config = WideConfig();
+    config["tie_word_embeddings"] = tied;
+    return Features(WrittenModel(all, config));
+  };
+  EXPECT_EQ(features(Precision::kF32, {}, true), Texts{});
+  EXPECT_EQ(features(Precision::kInt8, {}, true), Texts{});
+  EXPECT_EQ(features(Precision::kInt4, {}, true), Texts{"int4"});
+  EXPECT_EQ(features(Precision::kInt8, {"*embeddings*=int4"}, false), Texts{"int4"});
+  EXPECT_EQ(features(Precision::kF16, {}, true), Texts{"f16_weights"});
+  EXPECT_EQ(features(Precision::kInt4, {"lm_head*=f16"}, false), (Texts{"int4", "f16_weights"}));
+  EXPECT_EQ(features(Precision::kInt8, {"*embeddings*=f16"}, false), Texts{});  // 1.0 reads such tables
+  EXPECT_EQ(features(Precision::kInt8, {"*embeddings*=f16"}, true), Texts{"f16_weights"});
+}
+
+TEST(ModelWriter, F16EndsSomewhere) {
+  class Weights : public WeightReader {
+   public:
+    explicit Weights(float value) : value_(value) {}
+    void Read(const WeightSpec& spec, uint64_t, uint64_t count, float* out) const override {
+      std::fill_n(out, count, spec.name == "model.layers.1.mlp.up_proj.weight" ? value_ : 1.0f);
+    }
+    float value_;
+  };
+  GraphBuilder builder(Precision::kF16);
+  BuildCausalLm(ParseConfig(SmallConfig().dump(), "config.json"), &builder);
+  MemorySink sink;
+  EXPECT_NO_THROW(WriteModel(builder.graph(), Weights(-65504), &sink));
+  EXPECT_TRUE(FailsWith([&] { WriteModel(builder.graph(), Weights(-65505), &sink); },
+                        {"\"model.layers.1.mlp.gate_up_proj.weight\"", "-65505", "f16", "65504"}));
+}
+
+TEST(ModelWriter, MeasuredLoss) {
+  GraphBuilder builder(Precision::kInt8);
+  BuildCausalLm(ParseConfig(SmallConfig().dump(), "config.json"), &builder);
+  builder.graph().loss = {123, 1.5, 1.625};
+  MemorySink sink;
+  WriteModel(builder.graph(), RandomWeights(kSeed), &sink);
+  const auto* metadata = format::GetModel(sink.bytes().data() + 64)->metadata();
+  EXPECT_EQ(metadata->eval_scored(), 123u);
+  EXPECT_EQ(metadata->eval_nats_f32(), 1.5);
+  EXPECT_EQ(metadata->eval_nats(), 1.625);
 }
 
 // sigma * random_matrix with d before D, rounded once.

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "tools/convert/half.h"
 #include "tools/convert/random_weights.h"
 
 namespace tarn::convert {
@@ -49,6 +51,121 @@ TEST(Quantize, RowsWithoutSize) {
   ExpectBound({std::numeric_limits<float>::denorm_min(), 0});
   ExpectBound({std::numeric_limits<float>::min(), -std::numeric_limits<float>::min() / 2});
   ExpectBound({std::numeric_limits<float>::max(), -std::numeric_limits<float>::max()});
+}
+
+// ---- int4 ----
+
+struct Block {
+  uint16_t scale;
+  std::array<uint8_t, kInt4Block / 2> packed;
+
+  int q(size_t i) const { return ((packed[i / 2] >> (i % 2 * 4)) & 15) - 8; }
+  double value(size_t i) const { return static_cast<double>(FloatOfBf16(scale)) * q(i); }
+  double error(const std::vector<float>& w) const {  // sum of squares
+    double sum = 0;
+    for (size_t i = 0; i < kInt4Block; ++i) sum += (w[i] - value(i)) * (w[i] - value(i));
+    return sum;
+  }
+};
+
+Block Quantized(const std::vector<float>& w) {
+  Block block;
+  block.scale = QuantizeBlock(w.data(), block.packed.data());
+  return block;
+}
+
+std::vector<float> Normal(uint64_t seed, double magnitude) {
+  std::vector<float> w(kInt4Block);
+  RandomWeights(seed).Read({"w", {kInt4Block}, Init::kNormal}, 0, w.size(), w.data());
+  for (float& x : w) x *= static_cast<float>(magnitude);
+  return w;
+}
+
+TEST(QuantizeInt4, BytesByHand) {
+  // Multiples of 0.25 from -8 to 7 of them, each once: 0.25 is the scale without error.
+  std::vector<float> w(kInt4Block, 0.0f);
+  for (int i = 0; i < 16; ++i) w[static_cast<size_t>(i)] = 0.25f * static_cast<float>(i - 8);
+  const Block block = Quantized(w);
+  EXPECT_EQ(block.scale, 0x3E80);  // 0.25 as bf16
+  const std::array<uint8_t, 16> expected = {0x10, 0x32, 0x54, 0x76, 0x98, 0xBA, 0xDC, 0xFE,
+                                            0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88};
+  EXPECT_EQ(block.packed, expected);
+}
+
+TEST(QuantizeInt4, AnOddAndAnEvenElement) {
+  std::vector<float> w(kInt4Block, 0.0f);
+  w[2] = 7;
+  w[3] = -3;
+  const Block block = Quantized(w);
+  EXPECT_EQ(block.scale, 0x3F80);
+  EXPECT_EQ(block.packed[1], 0x5F);
+  EXPECT_EQ(block.packed[0], 0x88);
+}
+
+TEST(QuantizeInt4, WhatIsOnTheGridStaysThere) {
+  for (const uint16_t scale : {uint16_t{0x3F81}, uint16_t{0x3CFF}, uint16_t{0x0100}, uint16_t{0x7D80}}) {
+    for (const int end : {7, -8}) {
+      std::vector<float> w(kInt4Block);
+      for (int i = 0; i < 32; ++i) w[static_cast<size_t>(i)] = FloatOfBf16(scale) * static_cast<float>(i * 5 % 15 - 7);
+      w[9] = FloatOfBf16(scale) * static_cast<float>(end);
+      EXPECT_EQ(Quantized(w).error(w), 0) << scale << " " << end;
+    }
+  }
+}
+
+// No worse than any scale at hand, and so than max|w| / 7, with which no element is off by more than half a step.
+TEST(QuantizeInt4, TheScaleIsTheBestOfTheGrid) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const std::vector<float> w = Normal(seed, 0.05);
+    const Block block = Quantized(w);
+    float max = 0;
+    for (const float x : w) max = std::max(max, std::fabs(x));
+    EXPECT_LE(block.error(w), kInt4Block * std::pow(1.01 * max / 7 / 2, 2)) << seed;
+    for (int step = -100; step <= 20; ++step) {
+      Block other = block;
+      other.scale = static_cast<uint16_t>((BitsOfFloat(max / 7) >> 16) + static_cast<uint32_t>(step));
+      const double s = FloatOfBf16(other.scale);
+      double error = 0;
+      for (const float x : w) error += std::pow(x - s * std::clamp(std::nearbyint(x / s), -8.0, 7.0), 2);
+      EXPECT_LE(block.error(w), error * (1 + 1e-5)) << seed << " " << step;
+    }
+  }
+}
+
+TEST(QuantizeInt4, EveryMagnitude) {
+  const Block zeros = Quantized(std::vector<float>(kInt4Block, 0.0f));
+  EXPECT_EQ(zeros.scale, 0x3F80);
+  for (const uint8_t byte : zeros.packed) EXPECT_EQ(byte, 0x88);
+  for (const double magnitude : {1e-45, 1e-41, 1e-38, 1e-30, 1.0, 1e30, 5e37}) {
+    const std::vector<float> w = Normal(3, magnitude);
+    const Block block = Quantized(w);
+    const float scale = FloatOfBf16(block.scale);
+    EXPECT_TRUE(std::isnormal(scale) && scale > 0) << magnitude;
+    float max = 0;
+    for (const float x : w) max = std::max(max, std::fabs(x));
+    // Where the smallest normal scale is too coarse, everything is nearer to 0 than half of it.
+    const double step = std::max<double>(1.01 * max / 7, std::numeric_limits<float>::min());
+    EXPECT_LE(block.error(w), kInt4Block * step * step / 4) << magnitude;
+  }
+}
+
+// ---- f16 ----
+
+TEST(QuantizeF16, EveryF16IsItself) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    if ((bits & 0x7C00) == 0x7C00) continue;
+    ASSERT_EQ(F16OfFloat(FloatOfF16(static_cast<uint16_t>(bits))), bits);
+  }
+}
+
+TEST(QuantizeF16, RoundsToNearestTiesToEven) {
+  for (uint32_t bits = 0; bits < 0x7BFF; ++bits) {
+    const float low = FloatOfF16(static_cast<uint16_t>(bits)), high = FloatOfF16(static_cast<uint16_t>(bits + 1));
+    const float middle = low + (high - low) / 2;
+    ASSERT_EQ(F16OfFloat(middle), bits % 2 == 0 ? bits : bits + 1);
+    ASSERT_EQ(F16OfFloat(std::nextafter(middle, 0.0f)), bits);
+    ASSERT_EQ(F16OfFloat(-std::nextafter(middle, 1e9f)), 0x8000 | (bits + 1));
+  }
 }
 
 }  // namespace

@@ -63,6 +63,11 @@ void OutputFile::Rewrite(size_t at, const void* bytes, size_t count) {
   if (std::fseek(file_, 0, SEEK_END) != 0) FailWriting();
 }
 
+const std::string& OutputFile::Flush() {
+  if (std::fflush(file_) != 0) FailWriting();
+  return temporary_;
+}
+
 void OutputFile::Commit() {
   if (std::fflush(file_) != 0 || fsync(fileno(file_)) != 0) FailWriting();
   if (std::rename(temporary_.c_str(), final_.c_str()) != 0) FailWriting();

@@ -30,6 +30,8 @@ class OutputFile : public ByteSink {
   void Write(const void* bytes, size_t count) override;
   void Rewrite(size_t at, const void* bytes, size_t count) override;
   void Commit();
+  // The temporary file, with all that was written so far, to be read before or instead of a Commit().
+  const std::string& Flush();
 
  private:
   [[noreturn]] void FailWriting() const;

@@ -31,6 +31,7 @@ class CausalLm {
       x = Block(layer + "mlp", x, [&](Slice in) { return Mlp(layer + "mlp", in); });
     }
     graph.outputs = {Head(x).value()};
+    b_.CheckRules();
   }
 
  private:

@@ -12,13 +12,11 @@
 
 namespace tarn::convert {
 
-enum class Precision : uint8_t { kF32, kInt8 };
-
 // Computes a tensor from whole checkpoint tensors, one vector each.
 using Fold = std::function<std::vector<float>(const std::vector<std::vector<float>>& parts)>;
 
 // A tensor of the file. Its data: `fold` of the parts, or without a fold the rows of the parts, one after the other. The tensor
-// right after an I8 tensor holds its scales; those come out of the quantization and have no parts.
+// right after an I8 or I4 tensor holds its scales; those come out of the quantization and have no parts.
 struct GraphTensor {
   std::string name;
   format::DType dtype;
@@ -53,11 +51,18 @@ struct GraphOp {
   std::vector<uint32_t> tensors, states;
 };
 
+// What the precision costs: mean losses over the same tokens. `scored` 0: not measured.
+struct MeasuredLoss {
+  uint64_t scored = 0;
+  double nats_f32 = 0, nats = 0;
+};
+
 struct Graph {
   uint32_t vocab_size = 0;
   uint64_t first_position = 0;
   format::TokenizerKind tokenizer = format::TokenizerKind::None;
   std::string name, precision, source;  // metadata
+  MeasuredLoss loss;
 
   std::vector<GraphTensor> tensors;
   std::vector<GraphState> states;  // in the order of the ops that own them

@@ -1,5 +1,6 @@
 #include "tools/convert/graph_buffer.h"
 
+#include <algorithm>
 #include <string>
 
 #include "tools/convert/error.h"
@@ -44,7 +45,39 @@ Offset<format::Program> Decode(FlatBufferBuilder* builder, const Graph& graph) {
   return format::CreateProgram(*builder, builder->CreateString("decode"), graph.num_inputs, outputs, values, ops);
 }
 
+uint32_t BitsOf(format::DType dtype) {
+  switch (dtype) {
+    case format::DType::I4:
+      return 4;
+    case format::DType::I8:
+      return 8;
+    case format::DType::F16:
+    case format::DType::BF16:
+      return 16;
+    case format::DType::F32:
+    case format::DType::I32:
+      return 32;
+    case format::DType::I64:
+      return 64;
+  }
+  return 0;
+}
+
+// What readers of 1.0 would misread. An F16 embedding table they could read.
+std::vector<std::string> RequiredFeatures(const Graph& graph) {
+  const auto is_i4 = [](const GraphTensor& tensor) { return tensor.dtype == format::DType::I4; };
+  const auto is_f16_layer = [&graph](const GraphOp& op) {
+    return op.type == format::OpAttributes::FullyConnected && graph.tensors[op.tensors[0]].dtype == format::DType::F16;
+  };
+  std::vector<std::string> features;
+  if (std::any_of(graph.tensors.begin(), graph.tensors.end(), is_i4)) features.push_back("int4");
+  if (std::any_of(graph.ops.begin(), graph.ops.end(), is_f16_layer)) features.push_back("f16_weights");
+  return features;
+}
+
 }  // namespace
+
+uint64_t TensorBytes(const GraphTensor& tensor) { return ElementCount(tensor.shape) * BitsOf(tensor.dtype) / 8; }
 
 std::vector<uint64_t> TensorOffsets(const Graph& graph) {
   std::vector<uint64_t> offsets;
@@ -52,7 +85,7 @@ std::vector<uint64_t> TensorOffsets(const Graph& graph) {
   for (const GraphTensor& tensor : graph.tensors) {
     const uint64_t offset = (end + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
     offsets.push_back(offset);
-    end = offset + ElementCount(tensor.shape) * (tensor.dtype == format::DType::I8 ? 1 : sizeof(float));
+    end = offset + TensorBytes(tensor);
   }
   return offsets;
 }
@@ -62,11 +95,14 @@ flatbuffers::DetachedBuffer BuildGraphBuffer(const Graph& graph, const std::vect
   const auto tensors = Tensors(&builder, graph, offsets);
   const auto states = States(&builder, graph);
   const std::vector<Offset<format::Program>> programs = {Decode(&builder, graph)};
-  const auto metadata = format::CreateMetadataDirect(builder, graph.name.c_str(), graph.precision.c_str(), graph.source.c_str());
+  const auto metadata = format::CreateMetadataDirect(builder, graph.name.c_str(), graph.precision.c_str(), graph.source.c_str(),
+                                                     graph.loss.scored, graph.loss.nats_f32, graph.loss.nats);
   const auto tokenizer = format::CreateTokenizer(builder, graph.tokenizer);
   const auto program_list = builder.CreateVector(programs);
-  const auto model = format::CreateModel(builder, /*required_features=*/0, graph.vocab_size, graph.first_position, tokenizer,
-                                         metadata, tensors, states, program_list);
+  const std::vector<std::string> features = RequiredFeatures(graph);
+  const auto feature_list = features.empty() ? 0 : builder.CreateVectorOfStrings(features);
+  const auto model = format::CreateModel(builder, feature_list, graph.vocab_size, graph.first_position, tokenizer, metadata,
+                                         tensors, states, program_list);
   format::FinishModelBuffer(builder, model);
   if (builder.GetSize() >= uint64_t{1} << 31) Fail("the graph has ", builder.GetSize(), " bytes: the format ends at 2 GiB");
   return builder.Release();

@@ -11,6 +11,8 @@ namespace tarn::convert {
 
 constexpr uint64_t kTensorAlignment = 64;
 
+uint64_t TensorBytes(const GraphTensor& tensor);
+
 // One offset per tensor, in the order of the graph.
 std::vector<uint64_t> TensorOffsets(const Graph& graph);
 

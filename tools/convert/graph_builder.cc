@@ -4,8 +4,26 @@
 #include <utility>
 
 #include "tools/convert/error.h"
+#include "tools/convert/quantize.h"
 
 namespace tarn::convert {
+namespace {
+
+format::DType DTypeOf(Precision precision) {
+  switch (precision) {
+    case Precision::kF32:
+      return format::DType::F32;
+    case Precision::kF16:
+      return format::DType::F16;
+    case Precision::kInt8:
+      return format::DType::I8;
+    case Precision::kInt4:
+      return format::DType::I4;
+  }
+  return format::DType::F32;
+}
+
+}  // namespace
 
 format::Slice GraphBuilder::AddValue(const std::string& name, uint32_t width, format::Time time, format::DType dtype) {
   if (width > kMaxWidth) Fail("value \"", name, "\": a width of ", width, " is above ", kMaxWidth);
@@ -31,15 +49,41 @@ uint32_t GraphBuilder::AddTensor(GraphTensor tensor) {
   return entry->second;
 }
 
+void GraphBuilder::CheckRules() const {
+  std::vector<std::string> names;
+  for (const Matrix& matrix : matrices_) names.push_back(matrix.name);
+  rules_.CheckUsed(names);
+}
+
+Matrix GraphBuilder::ChoosePrecision(const GraphTensor& tensor) {
+  std::vector<std::string> names = {tensor.name};
+  for (const WeightSpec& part : tensor.parts) names.push_back(part.name);
+  bool explicitly = false;
+  const Precision precision = rules_.Choose(names, &explicitly);
+  if (precision != Precision::kInt4 || tensor.shape[1] % kInt4Block == 0) return {tensor.name, precision, false};
+  if (explicitly) {
+    Fail("tensor \"", tensor.name, "\": rows of ", tensor.shape[1], " are no multiple of ", kInt4Block,
+         ", which int4 needs; --keep ", tensor.name, "=int8 is possible");
+  }
+  return {tensor.name, Precision::kInt8, true};
+}
+
 uint32_t GraphBuilder::AddMatrix(const std::string& name, std::vector<WeightSpec> rows) {
   std::vector<uint32_t> shape = rows[0].shape;
   for (size_t i = 1; i < rows.size(); ++i) shape[0] += rows[i].shape[0];
   GraphTensor tensor{name, format::DType::F32, shape, std::move(rows), nullptr, -1};
-  if (precision_ == Precision::kF32) return AddTensor(std::move(tensor));
-  tensor.dtype = format::DType::I8;
+  const Matrix matrix = ChoosePrecision(tensor);
+  tensor.dtype = DTypeOf(matrix.precision);
+  if (tensor_of_.count(name) == 0) matrices_.push_back(matrix);
   const uint32_t index = AddTensor(std::move(tensor));
-  graph_.tensors[index].scales =
-      static_cast<int32_t>(AddTensor({name + ".scales", format::DType::F32, {shape[0]}, {}, nullptr, -1}));
+  GraphTensor scales{name + ".scales", format::DType::F32, {shape[0]}, {}, nullptr, -1};
+  if (matrix.precision == Precision::kInt4) {
+    scales.dtype = format::DType::BF16;
+    scales.shape.push_back(shape[1] / kInt4Block);
+  }
+  if (matrix.precision == Precision::kInt8 || matrix.precision == Precision::kInt4) {
+    graph_.tensors[index].scales = static_cast<int32_t>(AddTensor(std::move(scales)));
+  }
   return index;
 }
 
@@ -88,9 +132,6 @@ uint32_t GraphBuilder::AddDenseBias(const std::string& name, const std::vector<D
 
 format::Slice GraphBuilder::AddDense(const std::string& name, const std::string& tensor, const std::vector<DenseRows>& parts,
                                      format::Slice x) {
-  if (precision_ == Precision::kInt8 && x.width() > kMaxInt8Inputs) {
-    Fail("tensor \"", tensor, ".weight\": rows of ", x.width(), " are too long for int8, which ends at ", kMaxInt8Inputs);
-  }
   std::vector<WeightSpec> specs;
   bool bias = false;
   for (const DenseRows& part : parts) {
@@ -99,7 +140,11 @@ format::Slice GraphBuilder::AddDense(const std::string& name, const std::string&
   }
   std::vector<uint32_t> tensors = {AddMatrix(tensor + ".weight", std::move(specs))};
   if (bias) tensors.push_back(AddDenseBias(tensor + ".bias", parts));
-  const uint32_t width = graph_.tensors[tensors[0]].shape[0];
+  const GraphTensor& weight = graph_.tensors[tensors[0]];
+  if (weight.scales >= 0 && x.width() > kMaxInt8Inputs) {
+    Fail("tensor \"", weight.name, "\": rows of ", x.width(), " are too long for int8 and int4, which end at ", kMaxInt8Inputs);
+  }
+  const uint32_t width = weight.shape[0];
   return AddOp(
       name, format::OpAttributes::FullyConnected,
       [](flatbuffers::FlatBufferBuilder& builder) { return format::CreateFullyConnected(builder).Union(); }, {x}, width,

@@ -1,17 +1,19 @@
 // Adds values, tensors and ops to a Graph, and remembers which checkpoint tensors it took.
 //
-// Precision is decided here: what goes in as a matrix of a dense layer or an embedding becomes I8 with scales in an int8 model;
-// norms, biases and constants of attention ops stay F32.
+// Precision is decided here: what goes in as a matrix of a dense layer or an embedding gets the dtype that the rules say; norms,
+// biases and constants of attention ops stay F32.
 #ifndef TARN_TOOLS_CONVERT_GRAPH_BUILDER_H_
 #define TARN_TOOLS_CONVERT_GRAPH_BUILDER_H_
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/convert/attention.h"
 #include "tools/convert/graph.h"
+#include "tools/convert/precision.h"
 
 namespace tarn::convert {
 
@@ -28,13 +30,23 @@ struct DenseRows {
   Init bias_init = Init::kZero;
 };
 
+// A tensor that the rules had a say about.
+struct Matrix {
+  std::string name;  // in the file
+  Precision precision;
+  bool narrow;  // int8 instead of int4, whose blocks it does not fill
+};
+
 class GraphBuilder {
  public:
-  explicit GraphBuilder(Precision precision) : precision_(precision) {}
+  explicit GraphBuilder(PrecisionRules rules) : rules_(std::move(rules)) {}
 
   Graph& graph() { return graph_; }
   // Every checkpoint tensor that the graph is made of, once.
   const std::vector<WeightSpec>& weights() const { return weights_; }
+  // When all matrices are there. Errors: a rule that no matrix has matched.
+  void CheckRules() const;
+  const std::vector<Matrix>& matrices() const { return matrices_; }
 
   // A new value, whole.
   format::Slice AddValue(const std::string& name, uint32_t width, format::Time time = format::Time::Tokens,
@@ -42,7 +54,9 @@ class GraphBuilder {
 
   // A tensor of the file from checkpoint tensors; the index of the tensor. The same name gives the same tensor again, so that
   // layers may share it. Errors: the same name with another shape.
-  uint32_t AddMatrix(const std::string& name, std::vector<WeightSpec> rows);  // quantized in an int8 model
+  // A matrix [rows, columns] is stored as the rules say. int4 goes in blocks of columns: where they do not fill their blocks it
+  // becomes int8. Errors: a rule asks for int4 there.
+  uint32_t AddMatrix(const std::string& name, std::vector<WeightSpec> rows);
   uint32_t AddConstant(const std::string& name, const std::vector<uint32_t>& shape, std::vector<WeightSpec> parts,
                        Fold fold = nullptr);
   // weight and, for layer norms, bias
@@ -65,14 +79,16 @@ class GraphBuilder {
 
  private:
   uint32_t AddTensor(GraphTensor tensor);
+  Matrix ChoosePrecision(const GraphTensor& tensor);
   void Use(const std::vector<WeightSpec>& specs);
   uint32_t AddDenseBias(const std::string& name, const std::vector<DenseRows>& parts);
 
-  const Precision precision_;
+  PrecisionRules rules_;
   Graph graph_;
   std::vector<WeightSpec> weights_;
   std::map<std::string, std::vector<uint32_t>> used_;  // checkpoint tensor -> shape
   std::map<std::string, uint32_t> tensor_of_;          // file tensor -> index
+  std::vector<Matrix> matrices_;
 };
 
 // Columns [begin, begin + width) of a slice.

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -20,9 +19,12 @@
 #include "tools/convert/config.h"
 #include "tools/convert/error.h"
 #include "tools/convert/mapped_file.h"
+#include "tools/convert/measure.h"
 #include "tools/convert/model_writer.h"
+#include "tools/convert/precision.h"
 #include "tools/convert/random_weights.h"
 #include "tools/convert/state_type.h"
+#include "tools/convert/summary.h"
 
 namespace tarn::convert {
 namespace {
@@ -33,6 +35,10 @@ constexpr int kUsage = 2;
 constexpr char kExamples[] = R"(Examples:
   tarn-convert checkpoints/shakespeare -o shakespeare.tarn --quant int8
       DIR holds config.json and model.safetensors, or shards with model.safetensors.index.json.
+  tarn-convert checkpoints/shakespeare -o shakespeare.tarn --quant int4 --keep '*embeddings*=int8'
+      int4, but int8 for what has a name like that in the checkpoint. The last --keep that matches holds.
+  tarn-convert checkpoints/shakespeare -o shakespeare.tarn --quant int4 --eval text.txt --eval-begin 1000000
+      Prints the loss on the rest of that text, in f32 and as written, and keeps both in the file.
   tarn-convert --random-weights 1 config.json -o random.tarn --quant f32
       A model of that shape with weights drawn from seed 1: the same on every machine.
   tarn-convert checkpoints/shakespeare -o shakespeare.tarn --state f16
@@ -43,14 +49,16 @@ constexpr char kExamples[] = R"(Examples:
 
 struct Options {
   std::string input, output, quant = "int8", name, state = "f32";
+  std::vector<std::string> keep;
   bool force = false;
   std::optional<uint64_t> seed;
+  MeasureOptions eval{"", {0, UINT64_MAX, 256}, 0};
 };
 
-Precision ParsePrecision(const std::string& quant) {
-  if (quant == "f32") return Precision::kF32;
-  if (quant == "int8") return Precision::kInt8;
-  Fail("--quant ", quant, ": not supported by this version (f32 and int8 are)");
+PrecisionRules Rules(const Options& options) {
+  PrecisionRules rules(ParsePrecision(options.quant));
+  for (const std::string& rule : options.keep) rules.Keep(rule);
+  return rules;
 }
 
 format::DType ParseStateType(const std::string& state) {
@@ -64,32 +72,20 @@ std::string DefaultName(const std::string& input) {
   return path.has_filename() ? path.stem().string() : path.parent_path().filename().string();
 }
 
-std::string BytesText(uint64_t bytes) {
-  char text[32];
-  if (bytes < 1'000'000) {
-    std::snprintf(text, sizeof(text), "%.1f kB", static_cast<double>(bytes) * 1e-3);
-  } else {
-    std::snprintf(text, sizeof(text), "%.1f MB", static_cast<double>(bytes) * 1e-6);
-  }
-  return text;
-}
-
-// "rfa x 4", "rfa x 3, softmax x 1"
-std::string SystemsText(const std::vector<AttentionOp>& layers) {
-  std::vector<std::string> names;
-  for (const AttentionOp& op : layers) {
-    if (std::find(names.begin(), names.end(), op.system) == names.end()) names.push_back(op.system);
-  }
-  std::string text;
-  for (const std::string& name : names) {
-    const auto count = std::count_if(layers.begin(), layers.end(), [&](const AttentionOp& op) { return op.system == name; });
-    text += (text.empty() ? "" : ", ") + name + " x " + std::to_string(count);
-  }
-  return text;
+// Measures what the precision of `graph` costs, against the same model in f32.
+MeasuredLoss MeasureLoss(const Options& options, const ModelConfig& config, const Graph& graph, const WeightReader& weights) {
+  GraphBuilder f32(Precision::kF32);
+  BuildCausalLm(config, &f32);
+  const tools::Score before = Measure(f32.graph(), weights, options.eval, options.output, "loss in f32");
+  const tools::Score after = Measure(graph, weights, options.eval, options.output, "loss in " + options.quant);
+  const char* unit = graph.tokenizer == format::TokenizerKind::Bytes ? "byte" : "token";
+  std::printf("%s: %.6f nats/%s in f32, %.6f in %s: %+.6f (%llu scored)\n", tools::Printable(options.eval.file).c_str(),
+              before.Mean(), unit, after.Mean(), options.quant.c_str(), after.Mean() - before.Mean(),
+              static_cast<unsigned long long>(after.scored));
+  return {after.scored, before.Mean(), after.Mean()};
 }
 
 void Convert(const Options& options) {
-  const Precision precision = ParsePrecision(options.quant);
   struct stat info;
   if (stat(options.input.c_str(), &info) != 0) Fail(options.input, ": no such file or folder");
   if (!options.seed && !S_ISDIR(info.st_mode)) {
@@ -111,21 +107,25 @@ void Convert(const Options& options) {
 
   ModelConfig config = ParseConfig(text, where);
   SetStateType(ParseStateType(options.state), options.force, &config.attention);
-  GraphBuilder builder(precision);
+  GraphBuilder builder(Rules(options));
   BuildCausalLm(config, &builder);
   builder.graph().name = options.name.empty() ? DefaultName(options.input) : options.name;
   builder.graph().precision = options.quant;
   if (checkpoint) checkpoint->Check(builder.weights());
+  const std::string note = NarrowText(builder.matrices());
+  if (!note.empty()) std::fprintf(stderr, "tarn-convert: note: %s\n", tools::Printable(note).c_str());
 
   uint64_t parameters = 0;
   for (const WeightSpec& spec : builder.weights()) parameters += ElementCount(spec.shape);
   tools::CatchInterrupts();
+  const WeightReader& weights = checkpoint ? static_cast<const WeightReader&>(*checkpoint) : *random;
+  if (!options.eval.file.empty()) inputs.push_back(options.eval.file);
   OutputFile file(options.output, inputs);
+  if (!options.eval.file.empty()) builder.graph().loss = MeasureLoss(options, config, builder.graph(), weights);
   const std::string output = tools::Printable(options.output);
   ModelSizes sizes;
   {
     tools::Progress progress(stderr, isatty(STDERR_FILENO) != 0, "writing " + output, parameters);
-    const WeightReader& weights = checkpoint ? static_cast<const WeightReader&>(*checkpoint) : *random;
     sizes = WriteModel(builder.graph(), weights, &file, [&](uint64_t elements) {
       if (tools::Interrupted()) Fail("interrupted");
       progress.Advance(elements);
@@ -134,8 +134,17 @@ void Convert(const Options& options) {
   }
   std::printf("%s: %s (weights %s, graph %s), %.2f M parameters, %s, state %s, %s\n", output.c_str(),
               BytesText(sizes.file_bytes).c_str(), BytesText(sizes.weight_bytes).c_str(), BytesText(sizes.graph_bytes).c_str(),
-              static_cast<double>(parameters) * 1e-6, options.quant.c_str(), options.state.c_str(),
-              SystemsText(config.attention).c_str());
+              static_cast<double>(parameters) * 1e-6, tools::Printable(PrecisionText(builder.matrices(), options.quant)).c_str(),
+              options.state.c_str(), SystemsText(config.attention).c_str());
+}
+
+std::string CheckKeep(const std::string& rule) {
+  try {
+    PrecisionRules(Precision::kF32).Keep(rule);
+    return "";
+  } catch (const ConvertError& error) {
+    return error.what();
+  }
 }
 
 int Main(int argc, char** argv) {
@@ -145,12 +154,23 @@ int Main(int argc, char** argv) {
   app.add_option("input", options.input, "checkpoint folder; with --random-weights a config.json")->required();
   app.add_option("-o,--output", options.output, "the file to write")->required();
   app.add_option("--quant", options.quant, "precision of the weights")
-      ->check(CLI::IsMember({"f32", "f16", "int8", "int4"}))
+      ->check(CLI::IsMember(PrecisionNames()))
       ->capture_default_str();
+  app.add_option("--keep", options.keep, "another precision for matrices whose name matches, as PATTERN=TYPE; repeatable")
+      ->check(CLI::Validator(CheckKeep, ""))
+      ->type_name("RULE")
+      ->allow_extra_args(false);
   app.add_option("--name", options.name, "name of the model (default: that of the input)");
   app.add_option("--state", options.state, "precision of the states")
       ->check(CLI::IsMember({"f32", "f16", "int8"}))
       ->capture_default_str();
+  app.add_option("--eval", options.eval.file, "measure what the precision costs on this text (.npy ids without a tokenizer)")
+      ->type_name("FILE");
+  tools::AddInteger<uint64_t>(&app, "--eval-begin", &options.eval.range.begin, "skip the first N tokens (default: 0)");
+  tools::AddInteger<uint64_t>(&app, "--eval-tokens", &options.eval.range.tokens, "read at most N tokens (default: all)");
+  tools::AddInteger<uint64_t>(&app, "--eval-block", &options.eval.range.block,
+                              "reset the model before every N tokens (default: 256)", 2);
+  tools::AddInteger<uint32_t>(&app, "-t,--threads", &options.eval.threads, "threads of --eval (default: the number of fast cores)");
   app.add_flag("--force", options.force, "with --state f16: also where it loses more than rounding");
   app.add_flag_callback(
       "--systems", [] { throw CLI::CallForVersion(SystemTable(), 0); }, "list the attention systems, as Markdown, and exit");

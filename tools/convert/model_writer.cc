@@ -13,13 +13,14 @@
 
 #include "tools/convert/error.h"
 #include "tools/convert/graph_buffer.h"
+#include "tools/convert/half.h"
 #include "tools/convert/quantize.h"
 
 namespace tarn::convert {
 namespace {
 
 constexpr uint8_t kMagic[8] = {'T', 'A', 'R', 'N', '\r', '\n', 0x1A, '\n'};
-constexpr uint16_t kMajor = 1, kMinor = 0;
+constexpr uint16_t kMajor = 1, kMinor = 1;
 constexpr size_t kHeaderBytes = 64;
 constexpr size_t kHashedHeaderBytes = 32;
 constexpr uint64_t kSectionAlignment = 16384;
@@ -48,12 +49,10 @@ class WeightSection {
     for (size_t i = 0; i < graph.tensors.size(); ++i) {
       const GraphTensor& tensor = graph.tensors[i];
       PadTo(offsets[i]);
-      if (tensor.dtype == format::DType::I8) {
-        WriteQuantized(tensor);
-      } else if (tensor.fold) {
+      if (tensor.fold) {
         WriteFolded(tensor);
       } else if (tensor.parts.empty()) {
-        Emit(scales_.data(), scales_.size() * sizeof(float));
+        Emit(scales_.data(), scales_.size());
         scales_.clear();
       } else {
         WriteRows(tensor);
@@ -96,19 +95,52 @@ class WeightSection {
     }
   }
 
+  // Blocks hold whole rows, and rows of I4 whole bytes: a block is bytes of its own in every dtype.
   void WriteRows(const GraphTensor& tensor) {
-    ForBlocks(tensor,
-              [this](const float* values, uint64_t rows, uint64_t columns) { Emit(values, rows * columns * sizeof(float)); });
+    switch (tensor.dtype) {
+      case format::DType::F16:
+        return ForBlocks(
+            tensor, [&](const float* values, uint64_t rows, uint64_t columns) { EmitF16(tensor.name, values, rows * columns); });
+      case format::DType::I8:
+        return ForBlocks(tensor, [&](const float* values, uint64_t rows, uint64_t columns) { EmitInt8(values, rows, columns); });
+      case format::DType::I4:
+        return ForBlocks(tensor, [&](const float* values, uint64_t rows, uint64_t columns) { EmitInt4(values, rows * columns); });
+      default:
+        return ForBlocks(
+            tensor, [&](const float* values, uint64_t rows, uint64_t columns) { Emit(values, rows * columns * sizeof(float)); });
+    }
   }
 
-  void WriteQuantized(const GraphTensor& tensor) {
-    ForBlocks(tensor, [this](const float* values, uint64_t rows, uint64_t columns) {
-      quantized_.resize(rows * columns);
-      for (uint64_t r = 0; r < rows; ++r) {
-        scales_.push_back(QuantizeRow(values + r * columns, columns, quantized_.data() + r * columns));
+  void EmitF16(const std::string& name, const float* values, uint64_t count) {
+    halves_.resize(count);
+    for (uint64_t i = 0; i < count; ++i) {
+      if (std::fabs(values[i]) > kLargestF16) {
+        Fail("tensor \"", name, "\": ", values[i], " is beyond f16, which ends at ", kLargestF16);
       }
-      Emit(quantized_.data(), quantized_.size());
-    });
+      halves_[i] = F16OfFloat(values[i]);
+    }
+    Emit(halves_.data(), count * sizeof(uint16_t));
+  }
+
+  void EmitInt8(const float* values, uint64_t rows, uint64_t columns) {
+    bytes_.resize(rows * columns);
+    for (uint64_t r = 0; r < rows; ++r) {
+      AddScale(QuantizeRow(values + r * columns, columns, reinterpret_cast<int8_t*>(bytes_.data()) + r * columns));
+    }
+    Emit(bytes_.data(), bytes_.size());
+  }
+
+  void EmitInt4(const float* values, uint64_t count) {
+    bytes_.resize(count / 2);
+    for (uint64_t i = 0; i < count; i += kInt4Block) AddScale(QuantizeBlock(values + i, bytes_.data() + i / 2));
+    Emit(bytes_.data(), bytes_.size());
+  }
+
+  // f32 of I8, bf16 of I4
+  template <typename Scale>
+  void AddScale(Scale scale) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(&scale);
+    scales_.insert(scales_.end(), bytes, bytes + sizeof(scale));
   }
 
   void WriteFolded(const GraphTensor& tensor) {
@@ -130,8 +162,9 @@ class WeightSection {
   const Advance& advance_;
   Hash hash_;
   uint64_t position_ = 0;
-  std::vector<float> values_, scales_;
-  std::vector<int8_t> quantized_;
+  std::vector<float> values_;
+  std::vector<uint16_t> halves_;
+  std::vector<uint8_t> bytes_, scales_;
 };
 
 }  // namespace

@@ -20,8 +20,9 @@ struct ModelSizes {
 // Called with the number of elements of the file's tensors that were done since the last call.
 using Advance = std::function<void(uint64_t elements)>;
 
-// Weights are read, quantized and written in blocks: memory holds a few of them, and the largest folded tensor.
-// Errors: what `weights` and `sink` throw; a folded tensor that is not finite; a graph of 2 GiB or more.
+// Weights are read, quantized and written in blocks: memory holds a few of them, the scales of one tensor, and the largest folded
+// tensor. Errors: what `weights` and `sink` throw; a folded tensor that is not finite; a weight that f16 cannot hold; a graph of 2
+// GiB or more.
 ModelSizes WriteModel(const Graph& graph, const WeightReader& weights, ByteSink* sink, const Advance& advance = nullptr);
 
 }  // namespace tarn::convert

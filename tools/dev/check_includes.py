@@ -35,7 +35,7 @@ MAY_INCLUDE = {
     "runtime/capi": SESSION | PUBLIC | {"runtime/capi", "runtime/text"},
     "kernels": CORE | {"kernels", "hwy/"},
     "kernels/dense": CORE | {"kernels", "hwy/", "xnnpack.h", "pthreadpool.h", "cpuinfo.h"},
-    "tools/common": {"tools/common", "CLI/"},
+    "tools/common": PUBLIC | {"tools/common", "CLI/"},
     "tools/tarn": PUBLIC | {"tools/common", "tools/tarn", "CLI/", "nlohmann/"},
     "tools/convert": PUBLIC | {"tools/common", "tools/convert", "schema", "flatbuffers/", "xxhash.h", "CLI/", "nlohmann/"},
     "examples": PUBLIC,

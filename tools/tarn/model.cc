@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "tools/common/evaluation.h"
 #include "tools/common/integer_option.h"
 #include "tools/tarn/error.h"
 
@@ -88,15 +89,7 @@ tarn_memory Model::Requirements(const tarn_session_config& config) const {
   return memory;
 }
 
-std::vector<int32_t> Model::Tokenize(const std::string& text) const {
-  tarn_error error;
-  size_t count = 0;
-  const tarn_status status = tarn_tokenize(get(), text.data(), text.size(), nullptr, 0, &count, &error);
-  if (status != TARN_BUFFER_TOO_SMALL) Check(status, error);
-  std::vector<int32_t> tokens(count);
-  Check(tarn_tokenize(get(), text.data(), text.size(), tokens.data(), count, &count, &error), error);
-  return tokens;
-}
+std::vector<int32_t> Model::Tokenize(const std::string& text) const { return tarn::tools::Tokenize(get(), text); }
 
 Session CreateSession(const Model& model, const tarn_session_config& config) {
   tarn_session* session = nullptr;

@@ -1,4 +1,4 @@
-#include "tools/tarn/npy.h"
+#include "tools/common/npy.h"
 
 #include <algorithm>
 #include <cctype>
@@ -6,10 +6,10 @@
 #include <map>
 #include <optional>
 
+#include "tools/common/failure.h"
 #include "tools/common/integer.h"
-#include "tools/tarn/error.h"
 
-namespace tarn_cli {
+namespace tarn::tools {
 namespace {
 
 const std::string kMagic = "\x93NUMPY";
@@ -45,7 +45,7 @@ std::map<std::string, std::string> ParseHeader(const std::string& header, const 
 // "(12,)" -> 12
 uint64_t ParseLength(const std::string& shape, const std::string& name) {
   const std::string digits = shape.size() > 3 ? shape.substr(1, shape.size() - 3) : "";
-  const std::optional<uint64_t> length = tarn::tools::ParseInteger<uint64_t>(digits, 0, UINT64_MAX);
+  const std::optional<uint64_t> length = ParseInteger<uint64_t>(digits, 0, UINT64_MAX);
   if (!length || shape != "(" + digits + ",)") {
     throw Failure(name + ": the .npy array has shape " + shape + ", wanted one dimension of token ids");
   }
@@ -96,4 +96,4 @@ std::string NpyHeader(uint64_t rows, uint64_t columns) {
   return kMagic + '\x01' + '\0' + static_cast<char>(size & 0xFF) + static_cast<char>(size >> 8) + dictionary;
 }
 
-}  // namespace tarn_cli
+}  // namespace tarn::tools

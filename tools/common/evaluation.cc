@@ -1,0 +1,122 @@
+#include "tools/common/evaluation.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "tools/common/failure.h"
+#include "tools/common/npy.h"
+#include "tools/common/signals.h"
+
+namespace tarn::tools {
+namespace {
+
+void Check(tarn_status status, const tarn_error& error) {
+  if (status != TARN_OK) throw Failure(error.message);
+}
+
+tarn_model_info InfoOf(const tarn_model* model) {
+  tarn_model_info info = TARN_MODEL_INFO_INIT;
+  tarn_error error;
+  Check(tarn_model_get_info(model, &info, &error), error);
+  return info;
+}
+
+// -log softmax(logits)[target], in double.
+double Loss(const float* logits, uint32_t vocab_size, int32_t target) {
+  const double largest = *std::max_element(logits, logits + vocab_size);
+  double sum = 0;
+  for (uint32_t i = 0; i < vocab_size; ++i) sum += std::exp(logits[i] - largest);
+  return largest + std::log(sum) - logits[target];
+}
+
+}  // namespace
+
+std::vector<int32_t> Tokenize(const tarn_model* model, const std::string& text) {
+  tarn_error error;
+  size_t count = 0;
+  const tarn_status status = tarn_tokenize(model, text.data(), text.size(), nullptr, 0, &count, &error);
+  if (status != TARN_BUFFER_TOO_SMALL) Check(status, error);
+  std::vector<int32_t> tokens(count);
+  Check(tarn_tokenize(model, text.data(), text.size(), tokens.data(), count, &count, &error), error);
+  return tokens;
+}
+
+std::vector<int32_t> EvaluationTokens(const tarn_model* model, const EvaluationRange& range, const std::string& content,
+                                      const std::string& name, size_t least) {
+  const tarn_model_info info = InfoOf(model);
+  std::vector<int32_t> tokens = info.tokenizer != TARN_TOKENIZER_NONE ? Tokenize(model, content) : ParseNpyTokens(content, name);
+  if (range.begin >= tokens.size()) {
+    throw Failure(name + ": has " + std::to_string(tokens.size()) + " tokens, wanted more than " + std::to_string(range.begin) +
+                  ", where the evaluation begins");
+  }
+  tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(range.begin));
+  if (range.tokens < tokens.size()) tokens.resize(range.tokens);
+  // Ids of a file are looked up as targets before the library sees them.
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] >= 0 && static_cast<uint32_t>(tokens[i]) < info.vocab_size) continue;
+    throw Failure(name + ": token " + std::to_string(i + range.begin) + " is " + std::to_string(tokens[i]) + ", must be in [0, " +
+                  std::to_string(info.vocab_size) + ")");
+  }
+  if (tokens.size() < least) {
+    throw Failure(name + ": " + std::to_string(tokens.size()) + " tokens to read, wanted at least " + std::to_string(least));
+  }
+  return tokens;
+}
+
+Evaluation::Evaluation(const tarn_model* model, tarn_session_config config, std::vector<int32_t> tokens, uint64_t block,
+                       LogitsSink sink)
+    : tokens_(std::move(tokens)),
+      block_(block != 0 ? block : tokens_.size()),
+      sink_(std::move(sink)),
+      config_(config),
+      vocab_size_(InfoOf(model).vocab_size) {
+  config_.max_logits_rows = config_.max_chunk;
+  tarn_session* session = nullptr;
+  tarn_error error;
+  Check(tarn_session_create(model, &config_, &session, &error), error);
+  session_.reset(session);
+}
+
+Score Evaluation::Run(const std::string& step) {
+  Progress progress(stderr, isatty(STDERR_FILENO) == 1, step, tokens_.size());
+  for (uint64_t begin = 0; begin < tokens_.size(); begin += block_) {
+    RunBlock(begin, std::min<uint64_t>(block_, tokens_.size() - begin), &progress);
+  }
+  return score_;
+}
+
+void Evaluation::RunBlock(uint64_t begin, uint64_t size, Progress* progress) {
+  tarn_session_reset(session_.get());
+  // The logits after the last token are wanted only by a sink: a bounded model may have no room for that token.
+  const uint64_t fed = sink_ ? size : size - 1;
+  for (uint64_t at = 0; at < fed; at += config_.max_chunk) {
+    if (Interrupted()) throw Failure("interrupted");
+    const uint64_t count = std::min<uint64_t>(config_.max_chunk, fed - at);
+    const float* logits = nullptr;
+    tarn_error error;
+    const tarn_status status = tarn_session_score(session_.get(), &tokens_[begin + at], count, &logits, &error);
+    if (status != TARN_OK) throw Failure("at token " + std::to_string(begin + at) + ": " + error.message);
+    if (sink_) sink_(logits, count);
+    for (uint64_t i = 0; i < count && at + i + 1 < size; ++i) Add(logits + i * vocab_size_, begin + at + i + 1);
+    char note[32];
+    std::snprintf(note, sizeof(note), "%.4f nats/token", score_.Mean());
+    progress->Advance(count, note);
+  }
+  progress->Advance(size - fed);
+}
+
+void Evaluation::Add(const float* logits, uint64_t target) {
+  const double loss = Loss(logits, vocab_size_, tokens_[target]);
+  if (!std::isfinite(loss)) {
+    throw Failure("the loss of token " + std::to_string(target) + " (id " + std::to_string(tokens_[target]) +
+                  ") is not finite: neither are the logits before it");
+  }
+  score_.nats += loss;
+  ++score_.scored;
+}
+
+}  // namespace tarn::tools

@@ -1,0 +1,36 @@
+#include "tools/convert/measure.h"
+
+#include <tarn/tarn.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tools/common/signals.h"
+#include "tools/convert/error.h"
+#include "tools/convert/mapped_file.h"
+#include "tools/convert/model_writer.h"
+#include "tools/convert/output_file.h"
+
+namespace tarn::convert {
+
+tools::Score Measure(const Graph& graph, const WeightReader& weights, const MeasureOptions& options, const std::string& output,
+                     const std::string& step) {
+  OutputFile scratch(output + ".eval", {});
+  WriteModel(graph, weights, &scratch, [](uint64_t) {
+    if (tools::Interrupted()) Fail("interrupted");
+  });
+  tarn_source source = TARN_SOURCE_INIT;
+  source.path = scratch.Flush().c_str();
+  tarn_model* opened = nullptr;
+  tarn_error error;
+  if (tarn_model_open(&source, nullptr, &opened, &error) != TARN_OK) Fail(error.message);
+  const std::unique_ptr<tarn_model, void (*)(tarn_model*)> model(opened, tarn_model_close);
+  tarn_session_config config = TARN_SESSION_CONFIG_INIT;
+  config.threads = options.threads != 0 ? options.threads : tarn_fast_cores();
+  config.max_chunk = 64;
+  std::vector<int32_t> tokens = tools::EvaluationTokens(model.get(), options.range, ReadFile(options.file), options.file);
+  return tools::Evaluation(model.get(), config, std::move(tokens), options.range.block).Run(step);
+}
+
+}  // namespace tarn::convert

@@ -1,0 +1,27 @@
+// What tarn-convert says about what it wrote, in words.
+#ifndef TARN_TOOLS_CONVERT_SUMMARY_H_
+#define TARN_TOOLS_CONVERT_SUMMARY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/convert/attention.h"
+#include "tools/convert/graph_builder.h"
+
+namespace tarn::convert {
+
+std::string BytesText(uint64_t bytes);
+
+// "rfa x 4", "rfa x 3, softmax x 1"
+std::string SystemsText(const std::vector<AttentionOp>& layers);
+
+// "int4", "int4 (int8: model.embeddings.weight; f32: model.layers.0.attn.o_proj.weight and 3 more)"
+std::string PrecisionText(const std::vector<Matrix>& matrices, const std::string& quant);
+
+// Which matrices became int8 instead of int4; empty if none did.
+std::string NarrowText(const std::vector<Matrix>& matrices);
+
+}  // namespace tarn::convert
+
+#endif  // TARN_TOOLS_CONVERT_SUMMARY_H_
