@@ -149,7 +149,9 @@ void AddDense(const Kernels& kernels) {
                {{"f32", DenseWeights::kF32}, {"int8", DenseWeights::kQC8W}, {"int4", DenseWeights::kQB4W}});
   }
 #endif
-  AddBackend(PortableDense(), kernels, {{"f32", DenseWeights::kF32}, {"int8", DenseWeights::kQC8W}});
+  AddBackend(
+      PortableDense(), kernels,
+      {{"f32", DenseWeights::kF32}, {"f16", DenseWeights::kF16}, {"int8", DenseWeights::kQC8W}, {"int4", DenseWeights::kQB4W}});
 }
 
 }  // namespace tarn::bench

@@ -40,11 +40,11 @@ void AddLayerwise(const Kernels& kernels, const BenchModel& model, size_t rows) 
   add("gelu_tanh", model.inner, 8, [](const Kernels& k, Rows& r) { k.gelu_tanh(r.rows, r.n, r.x.data(), r.n, r.y.data(), r.n); });
   add("silu_mul", model.inner, 12,
       [](const Kernels& k, Rows& r) { k.silu_mul(r.rows, r.n, r.x.data(), r.n, r.weight.data(), r.n, r.y.data(), r.n); });
-  add("quantize_qd8", model.width, 5, [](const Kernels& k, Rows& r) {
-    float scale;
-    int32_t zero_point;
+  add("quantize_qdu8", model.width, 5, [](const Kernels& k, Rows& r) {
+    Qdu8 parameters;
     for (size_t row = 0; row < r.rows; ++row) {
-      k.quantize_qd8(r.n, r.x.data() + row * r.n, r.bytes.data() + row * r.n, &scale, &zero_point);
+      uint8_t* quantized = reinterpret_cast<uint8_t*>(r.bytes.data()) + row * r.n;
+      k.quantize_qdu8(r.n, r.x.data() + row * r.n, /*split=*/false, quantized, &parameters);
     }
   });
 }
