@@ -82,8 +82,10 @@ Result<uint64_t> LayoutOf(const Environment& environment) {
     for (const size_t outputs : {size_t{1}, Probe::kMostOutputs}) {
       const DenseSpec spec = probe.Spec(type, outputs, environment.kernels);
       if (!dense.takes(spec)) continue;
-      TARN_ASSIGN_OR_RETURN(const DenseBytes bytes, dense.measure(spec));
-      TARN_ASSIGN_OR_RETURN(const Block packed, Block::Allocate(environment.allocator, bytes.packed, "packed probe"));
+      const Result<DenseBytes> bytes = dense.measure(spec);
+      if (bytes.status().code() == TARN_UNSUPPORTED) continue;  // on this CPU; models of that type fail by themselves
+      if (!bytes.ok()) return bytes.status();
+      TARN_ASSIGN_OR_RETURN(const Block packed, Block::Allocate(environment.allocator, bytes.value().packed, "packed probe"));
       if (packed.bytes().empty()) continue;
       std::memset(packed.bytes().data(), 0, packed.bytes().size());
       TARN_RETURN_IF_ERROR(dense.pack(spec, packed.bytes()));

@@ -134,14 +134,14 @@ TEST_F(PackedCacheTest, TheSecondStartFindsWhatTheFirstPacked) {
 }
 
 TEST_F(PackedCacheTest, EveryPrecisionComesBackAsItWas) {
-  for (const convert::Precision precision : {convert::Precision::kF32, convert::Precision::kInt8}) {
+  for (const convert::Precision precision : {convert::Precision::kF32, convert::Precision::kInt8, convert::Precision::kInt4}) {
     const Bytes file = test::MakeModel(test::ConfigText(test::kSoftmax), precision);
     EXPECT_EQ(Open(folder_, false, file), PackedIn::kNewFile);
     const std::vector<float> first = logits_;
     EXPECT_EQ(Open(folder_, false, file), PackedIn::kFoundFile);
     EXPECT_EQ(logits_, first);
   }
-  EXPECT_EQ(NamesIn(folder_).size(), 2u);
+  EXPECT_EQ(NamesIn(folder_).size(), 3u);
 }
 
 TEST_F(PackedCacheTest, EveryFlippedByteOfHeaderAndTableIsNoticed) {
