@@ -115,7 +115,7 @@ class LmChecks(unittest.TestCase):
     """All that is checked of a case."""
 
     LEAST_GREEDY = 6  # tokens that a case has to be decided about
-    LEAST_INT8 = 6  # tokens with the same int8 or int4 logits
+    LEAST_INT8 = 4  # tokens with the same int8 or int4 logits
 
     def check(self, case):
         model = Model(case)
