@@ -11,7 +11,8 @@ import time
 import unittest
 from pathlib import Path
 
-TOOL = Path(os.environ["TARN_BUILD"]) / "bin" / "tarn-convert"
+BIN = Path(os.environ["TARN_BUILD"]) / "bin"
+TOOL = BIN / "tarn-convert"
 
 CONFIG = {
     "vocab_size": 256,
@@ -76,9 +77,9 @@ class TarnConvert(unittest.TestCase):
             self.assertIn(part, done.stderr)
         self.assertEqual(list(self.root.glob("out.tarn*")), [])
 
-    def test_converts_in_both_precisions(self):
+    def test_converts_in_every_precision(self):
         sizes = {}
-        for quant in ("f32", "int8"):
+        for quant in ("f32", "f16", "int8"):
             done = self.run_tool(self.folder, "-o", self.out, "--quant", quant)
             self.assertEqual((done.returncode, done.stderr), (0, ""), done)
             self.assertEqual(done.stdout.count("\n"), 1)
@@ -91,6 +92,7 @@ class TarnConvert(unittest.TestCase):
             self.assertIn(b"tiny-model", data[64 : 64 + graph])
             self.assertIn(json.dumps(CONFIG).encode(), data[64 : 64 + graph])
             sizes[quant] = length
+        self.assertLess(sizes["f16"], sizes["f32"] * 0.55)
         self.assertLess(sizes["int8"], sizes["f32"] / 3)
         self.assertEqual([path.name for path in self.root.glob("out*")], ["out.tarn"])
 
@@ -144,10 +146,83 @@ class TarnConvert(unittest.TestCase):
         self.assertTrue(done.stdout.startswith("| system | family |"), done.stdout)
         self.assertIn("| `gla` | linear state | yes | token loop |", done.stdout)
 
-    def test_precisions_of_later_versions(self):
-        for quant in ("f16", "int4"):
-            done = self.run_tool(self.folder, "-o", self.out, "--quant", quant)
-            self.expect_failure(done, 1, quant, "not supported by this version")
+    def wide(self, **fields):
+        """Arguments for a random model whose rows are multiples of 32."""
+        config = {**CONFIG, "hidden_size": 32, "intermediate_size": 64, **fields}
+        self.config.write_text(json.dumps(config))
+        return "--random-weights", "1", self.config, "-o", self.out
+
+    def test_int4(self):
+        done = self.run_tool(*self.wide(), "--quant", "int4")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertIn("parameters, int4, state", done.stdout)
+        self.assertIn(b"int4", self.out.read_bytes())
+        # Rows that do not fill blocks are int8, and that is said.
+        done = self.run_tool(*self.wide(intermediate_size=48), "--quant", "int4")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertRegex(done.stderr, r"^tarn-convert: note: int8 instead of int4 for model.layers.0.mlp.down_proj.weight: [^\n]*32\n$")
+        self.assertIn("int4 (int8: model.layers.0.mlp.down_proj.weight)", done.stdout)
+
+    def test_keep(self):
+        done = self.run_tool(*self.wide(), "--quant", "int4", "--keep", "*embeddings*=int8", "--keep", "*q_proj*=f16")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertIn("int4 (f16: model.layers.0.attn.qkv_proj.weight; int8: model.embeddings.weight)", done.stdout)
+        self.out.unlink()
+        for rule, words in (("embeddings", "PATTERN=TYPE"), ("*=int3", '"int3"')):
+            self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--keep", rule), 2, words, "--keep")
+        self.expect_failure(self.run_tool(*self.wide(), "--keep", "lm_head*=f32"), 1, "--keep lm_head*=f32: matches none",
+                            "model.embeddings.weight", "and 1 more")
+        done = self.run_tool(*self.wide(hidden_size=48), "--keep", "*embeddings*=int4")
+        self.expect_failure(done, 1, '"model.embeddings.weight"', "rows of 48", "--keep model.embeddings.weight=int8")
+
+    def loss(self, model, *arguments):
+        """Mean nats per token as `tarn eval` finds them, and the number of scored tokens."""
+        done = subprocess.run([BIN / "tarn", "eval", "--json", "-m", model, *map(str, arguments)], capture_output=True, check=True)
+        found = json.loads(done.stdout)
+        return found["nats_per_token"], found["scored"]
+
+    def test_eval_measures_what_the_precision_costs(self):
+        text = self.root / "text.txt"
+        text.write_bytes(bytes(range(32, 127)) * 3)
+        wide = self.wide(attention={"system": "rfa", "feature_map": "gaussian", "num_features": 8})
+        rest = ("--begin", 20, "--tokens", 150, "--block", 60)
+        done = self.run_tool(*wide, "--quant", "int8", "--eval", text, *(str(part).replace("--", "--eval-") for part in rest))
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        nats, scored = self.loss(self.out, "-f", text, *rest)
+        graph = self.out.read_bytes()[64:16384]
+        self.run_tool(*wide, "--quant", "f32")
+        nats_f32, _ = self.loss(self.out, "-f", text, *rest)
+        self.assertEqual(scored, 147)
+        self.assertIn(f"{text}: {nats_f32:.6f} nats/byte in f32, {nats:.6f} in int8: {nats - nats_f32:+.6f} (147 scored)\n",
+                      done.stdout)
+        for metadata in struct.pack("<Q", scored), struct.pack("<d", nats), struct.pack("<d", nats_f32):
+            self.assertIn(metadata, graph)
+        self.assertEqual([path.name for path in self.root.glob("out*")], ["out.tarn"])
+        # 256 at a time, if nobody says otherwise.
+        done = self.run_tool(*wide, "--quant", "f16", "--eval", text)
+        self.assertIn(f"({3 * 95 - 2} scored)", done.stdout)
+        nats, _ = self.loss(self.out, "-f", text, "--block", 256)
+        self.assertIn(f"{nats:.6f} in f16", done.stdout)
+
+    def test_eval_refusals(self):
+        text = self.root / "text.txt"
+        text.write_bytes(b"x")
+        wide = self.wide(attention={"system": "linear_transformer"})
+        self.expect_failure(self.run_tool(*wide, "--eval", text), 1, "text.txt", "at least 2")
+        self.expect_failure(self.run_tool(*wide, "--eval", text, "--eval-begin", "9"), 1, "text.txt", "more than 9")
+        self.expect_failure(self.run_tool(*wide, "--eval", self.root / "none"), 1, "none")
+        self.expect_failure(self.run_tool(*wide, "--eval", text, "--eval-block", "1"), 2, "--eval-block")
+        wide = self.wide(tokenizer="none")
+        self.expect_failure(self.run_tool(*wide, "--eval", text), 1, "text.txt", ".npy")
+        self.out.write_bytes(b"before")
+        done = self.run_tool(*wide, "--eval", self.out)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("overwritten", done.stderr)
+        # A model that ends at 8 tokens cannot take a block of 256.
+        self.out.unlink()
+        text.write_bytes(b"x" * 20)
+        self.expect_failure(self.run_tool(*self.wide(), "--eval", text), 1, "8 tokens")
+        self.assertEqual(self.run_tool(*self.wide(), "--eval", text, "--eval-block", "8").returncode, 0)
 
     def test_errors_name_the_culprit(self):
         self.expect_failure(self.run_tool(self.root / "none", "-o", self.out), 1, "none", "no such file or folder")

@@ -7,6 +7,7 @@ import random
 
 import tensor_files
 from lm_config import tensor_shapes
+from reference_layers import BLOCK, rounded_weights
 from tensor_files import Tensor
 
 
@@ -32,6 +33,19 @@ def random_tensors(config, seed, dtypes=("F32",)):
         values = [generator.gauss(mean, deviation) for _ in range(math.prod(shape))]
         tensors[name] = tensor_files.rounded(Tensor(dtypes[i % len(dtypes)], shape, values))
     return tensors
+
+
+def int4_tensors(tensors):
+    """The same in F32, with matrices of dense layers and embeddings rounded to what int4 can store."""
+    rounded = {}
+    for name, tensor in tensors.items():
+        values = list(tensor.values)
+        if name.endswith("_proj.weight") or name in ("model.embeddings.weight", "lm_head.weight"):
+            columns = tensor.shape[-1]
+            rows = (values[i : i + columns] for i in range(0, len(values), columns))
+            values = [w for row in rows for w in (rounded_weights(row, "int4") if columns % BLOCK == 0 else row)]
+        rounded[name] = Tensor("F32", tensor.shape, values)
+    return rounded
 
 
 def write_checkpoint(folder, config, tensors, shards=1):

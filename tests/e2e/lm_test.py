@@ -26,8 +26,8 @@ CHUNKS = (1, 7, 64, 128)
 # walk over sums of some 2^6 terms, and denominators that amplify them by up to 1 / guard: 4e-6 at the worst was measured, and
 # the specification grants 3e-4. This is tighter, since gelu and gelu_tanh lie only 5e-4 apart.
 TOLERANCE = 3e-5
-# The same for int8, where an activation half-way between two steps of 1/255 of its token's range may be rounded either way: the
-# tokens before the first such one agree within TOLERANCE, the largest difference of all was 0.03.
+# The same for int8 and int4, where an activation half-way between two steps of 1/255 of its token's range may be rounded either way:
+# the tokens before the first such one agree within TOLERANCE, the largest difference of all was 0.03.
 INT8_TOLERANCE = 0.1
 
 
@@ -63,15 +63,24 @@ class Model:
         self.case = case
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"tarn-{case.name}-"))
         tensors = checkpoint_maker.random_tensors(case.config, case.seed, case.dtypes)
-        checkpoint_maker.write_checkpoint(self.folder / "checkpoint", case.config, tensors, case.shards)
-        self.references = [reference_lm.CausalLm(case.config, tensors, int8) for int8 in (False, True)]
+        self.write_checkpoint("checkpoint", tensors)
+        self.references = {p: reference_lm.CausalLm(case.config, tensors, p) for p in ("f32", "f16", "int8")}
+        # Other scales than the reference's may be better. So int4 has a checkpoint of its own, of weights that are int4 already:
+        # they are kept to the last bit if everything is in its place.
+        blocks = checkpoint_maker.int4_tensors(tensors)
+        self.write_checkpoint("checkpoint-int4", blocks)
+        self.references["int4"] = reference_lm.CausalLm(case.config, blocks, "int4")
         generator = random.Random(case.seed + " tokens")
         self.tokens = [generator.randrange(case.config["vocab_size"]) for _ in range(TOKENS)]
 
+    def write_checkpoint(self, name, tensors):
+        checkpoint_maker.write_checkpoint(self.folder / name, self.case.config, tensors, self.case.shards)
+
     def convert(self, quant):
         output = self.folder / f"{quant}.tarn"
+        checkpoint = "checkpoint-int4" if quant == "int4" else "checkpoint"
         if not output.exists():
-            must("tarn-convert", self.folder / "checkpoint", "-o", output, "--quant", quant)
+            must("tarn-convert", self.folder / checkpoint, "-o", output, "--quant", quant)
         return output
 
     def has_text(self):
@@ -89,10 +98,10 @@ class Model:
                    "-t", threads, *flags)
         return json.loads(out), tensor_files.read_npy_f32(rows)
 
-    def expect(self, tokens, int8=False):
+    def expect(self, tokens, quant="f32"):
         """The reference's logits after each of the tokens, from a reset."""
-        self.references[int8].reset()
-        return [self.references[int8].step(token) for token in tokens]
+        self.references[quant].reset()
+        return [self.references[quant].step(token) for token in tokens]
 
 
 def must(program, *arguments):
@@ -106,7 +115,7 @@ class LmChecks(unittest.TestCase):
     """All that is checked of a case."""
 
     LEAST_GREEDY = 6  # tokens that a case has to be decided about
-    LEAST_INT8 = 6  # tokens with the same int8 logits
+    LEAST_INT8 = 4  # tokens with the same int8 or int4 logits
 
     def check(self, case):
         model = Model(case)
@@ -116,7 +125,9 @@ class LmChecks(unittest.TestCase):
         self.check_f32(model, want)
         self.check_blocks(model, want)
         self.check_greedy(model)
-        self.check_int8(model)
+        self.check_f16(model)
+        self.check_rounded(model, "int8")
+        self.check_rounded(model, "int4")
 
     def assert_close(self, got, want, what):
         self.assertLessEqual(max_difference(got, want), self.tolerance, f"logits differ: {what}")
@@ -151,7 +162,7 @@ class LmChecks(unittest.TestCase):
             if first - second < 2 * self.tolerance:
                 break
             chain.append(logits.index(first))
-            logits = model.references[False].step(chain[-1])
+            logits = model.references["f32"].step(chain[-1])
         self.assertGreaterEqual(len(chain), self.LEAST_GREEDY, "the case is too close to call: give it another name (the seed)")
         ids = ",".join(map(str, prompt))
         flags = ["-n", len(chain), "--temp", 0, "-t", 1, "--chunk", 4]
@@ -162,16 +173,23 @@ class LmChecks(unittest.TestCase):
             want = " ".join(map(str, prompt + chain))
         self.assertEqual(out.decode("utf-8"), want + "\n")
 
-    def check_int8(self, model):
-        want = model.expect(model.tokens, int8=True)
+    def check_f16(self, model):
+        """Weights in f16, sums in f32: as near as f32."""
+        want = model.expect(model.tokens, "f16")
+        for flags in (["--chunk", 1], ["--chunk", 64], ["--portable-dense", "--isa", "reference"]):
+            self.assert_close(model.eval("f16", model.tokens, *flags)[1], want, f"f16 {flags}")
+
+    def check_rounded(self, model, quant):
+        """Layers that round their activations to int8."""
+        want = model.expect(model.tokens, quant)
         scale = max(1, largest(want))
         portable = ["--portable-dense"]
         for flags in (["--chunk", 1], ["--chunk", 64], [*portable, "--chunk", 7], [*portable, "--isa", "reference"]):
-            result, rows = model.eval("int8", model.tokens, *flags)
+            result, rows = model.eval(quant, model.tokens, *flags)
             errors = [max_difference([row], [want_row]) / scale for row, want_row in zip(rows, want)]
-            self.assertLessEqual(max(errors), INT8_TOLERANCE, f"int8 logits differ: {flags}")
+            self.assertLessEqual(max(errors), INT8_TOLERANCE, f"{quant} logits differ: {flags}")
             exact = sum(error <= TOLERANCE for error in errors)
-            self.assertGreaterEqual(exact, self.LEAST_INT8, f"int8 logits differ: {flags}: {errors}")
+            self.assertGreaterEqual(exact, self.LEAST_INT8, f"{quant} logits differ: {flags}: {errors}")
             self.assertAlmostEqual(result["nats_per_token"], mean_loss(want, model.tokens), delta=INT8_TOLERANCE)
 
 

