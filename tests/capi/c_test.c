@@ -57,6 +57,8 @@ static void TestRefusals(void) {
   tarn_sampler_destroy(NULL);
   tarn_session_reset(NULL);
   EXPECT(tarn_session_step(NULL, NULL, NULL, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(tarn_session_profile(NULL, 1, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(tarn_session_op_time(NULL, 0, NULL, &error) == TARN_INVALID_ARGUMENT);
   EXPECT(strcmp(tarn_status_string(TARN_OK), "ok") == 0);
   EXPECT(tarn_isa_name(0) != NULL && tarn_isa_name(1000) == NULL);
   EXPECT(tarn_fast_cores() >= 1);

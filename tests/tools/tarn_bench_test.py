@@ -132,6 +132,12 @@ class BenchTest(CliTest):
         self.assertEqual([row["test"] for row in json.loads(begin + out)], ["pp2"])
         self.assertEqual([name for name in os.listdir(self.folder.name) if name.startswith("cut.svg")], [])
 
+    def test_closed_pipe_ends_it(self):
+        process = start(*map(str, QUICK), "-m", MODEL, "-p", "2", "-n", "0", "-r", "1", "-d", ",".join(map(str, range(20000))))
+        process.stdout.close()
+        self.assertEqual((process.wait(timeout=60), process.stderr.read()), (0, b""))
+        process.stderr.close()
+
 
 if __name__ == "__main__":
     unittest.main()

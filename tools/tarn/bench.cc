@@ -65,13 +65,14 @@ int RunCommand(const BenchCommand& command) {
   for (const std::string& path : command.bench.models) CheckModel(path);
   const MemoryBandwidth memory = MeasureMemory(uint64_t{command.memory_mib} << 20, command.bench.threads);
   std::vector<BenchRow> rows;
-  bool wanted = WriteStdout(BenchHeader(command.format, memory));
+  if (!WriteStdout(BenchHeader(command.format, memory))) return 0;
+  const auto write = [&](const BenchRow& row) {
+    rows.push_back(row);
+    return WriteStdout(BenchRowText(command.format, row, rows.size() == 1));
+  };
   try {
     for (const std::string& path : command.bench.models) {
-      RunBench(command.bench, path, memory, [&](const BenchRow& row) {
-        wanted = wanted && WriteStdout(BenchRowText(command.format, row, rows.empty()));
-        rows.push_back(row);
-      });
+      if (!RunBench(command.bench, path, memory, write)) return 0;  // its reader has seen enough
     }
   } catch (const std::exception&) {
     WriteStdout(BenchFooter(command.format, !rows.empty()));  // what was measured stays readable

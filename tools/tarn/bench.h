@@ -73,10 +73,10 @@ struct MemoryBandwidth {
 };
 MemoryBandwidth MeasureMemory(uint64_t size_bytes, const std::vector<uint32_t>& threads);
 
-// Runs the tests of one model; `row` gets each as it is done. What takes longer than a moment says on stderr how far it is. Throws
-// Failure; Ctrl-C is one ("interrupted").
-void RunBench(const BenchOptions& options, const std::string& path, const MemoryBandwidth& memory,
-              const std::function<void(const BenchRow&)>& row);
+// Runs the tests of one model; `row` gets each as it is done and says whether to go on, and so does the result. What takes longer
+// than a moment says on stderr how far it is. Throws Failure; Ctrl-C is one ("interrupted").
+bool RunBench(const BenchOptions& options, const std::string& path, const MemoryBandwidth& memory,
+              const std::function<bool(const BenchRow&)>& row);
 
 }  // namespace tarn_cli
 

@@ -229,8 +229,8 @@ MemoryBandwidth MeasureMemory(uint64_t size_bytes, const std::vector<uint32_t>& 
   return memory;
 }
 
-void RunBench(const BenchOptions& options, const std::string& path, const MemoryBandwidth& memory,
-              const std::function<void(const BenchRow&)>& row) {
+bool RunBench(const BenchOptions& options, const std::string& path, const MemoryBandwidth& memory,
+              const std::function<bool(const BenchRow&)>& row) {
   ModelOptions model_options = options.model;
   model_options.path = path;
   const Model model(model_options);
@@ -239,10 +239,12 @@ void RunBench(const BenchOptions& options, const std::string& path, const Memory
     for (const uint32_t depth : options.depths) {
       for (const bool decode : {false, true}) {
         if ((decode ? options.generated_tokens : options.prompt_tokens) == 0) continue;
-        if (const std::optional<BenchRow> done = bench.Run(decode, depth)) row(*done);
+        const std::optional<BenchRow> done = bench.Run(decode, depth);
+        if (done && !row(*done)) return false;
       }
     }
   }
+  return true;
 }
 
 // ---- What a row says ----
