@@ -374,8 +374,8 @@ struct Kernels {
   // One row of x for the two kernels below: the numbers of XNNPACK's qd8, moved up by 128 to u8. With `split` (even n) the elements
   // of even index come first and those of odd index after them, as the nibbles of int4 weights want to meet them.
   void (*quantize_qdu8)(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params);
-  // int8 weights with a scale per output. q is [rows, in], contiguous; params [rows]. The sums are exact in i32: in <= 66,051
-  // cannot overflow (255 * 127 * in < 2^31; a weight of -128 counts as 127 does while the sum itself fits).
+  // int8 weights with a scale per output. q is [rows, in], contiguous; params [rows]. Exact in i32 while every sum of
+  // (q - zero_point) w fits it, as for in <= 66,051 and |w| <= 127 (255 * 127 * in < 2^31).
   void (*dense_qdu8_qc8w)(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const int8_t* weight,
                           const float* weight_scale, const float* bias, float* y, size_t y_stride);
   // int4 weights (element i in the low nibble of byte i/2 where i is even, else in the high one; value = nibble - 8) with a bf16

@@ -53,11 +53,12 @@ struct FourRows {
   const T* row[4];
 };
 
-// Asks for the weights of the next tile while those at i are in use: four short rows side by side are no stream that CPUs see.
-// Beyond the end of memory a prefetch does nothing.
+// Asks for weights of a tile to come, while those at i are in use: four short rows side by side are no stream that CPUs see. 4 KiB
+// are what memory takes to answer. Beyond the end of memory a prefetch does nothing.
 template <typename T>
 HWY_INLINE void PrefetchNext(const FourRows<T>& w, size_t i, size_t row_elements) {
-  for (const T* row : w.row) hwy::Prefetch(reinterpret_cast<const uint8_t*>(row + i) + kTileOutputs * row_elements * sizeof(T));
+  const size_t ahead = std::max<size_t>(kTileOutputs * row_elements * sizeof(T), 4096);
+  for (const T* row : w.row) hwy::Prefetch(reinterpret_cast<const uint8_t*>(row + i) + ahead);
 }
 
 // A vector of a row, or its last one with zeros behind its `left` elements.

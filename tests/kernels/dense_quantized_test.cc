@@ -250,6 +250,18 @@ TEST(DenseQuantized, ARowDependsOnNothingElse) {
   });
 }
 
+// A table that were left as a copy of the reference would pass everything above.
+TEST(DenseQuantized, VectorTablesAreNotTheReference) {
+  ForEachTable([](const Kernels& kernels) {
+    if (std::strcmp(kernels.name, "reference") == 0) return;
+    EXPECT_NE(kernels.dense_f16, Reference().dense_f16);
+    EXPECT_NE(kernels.quantize_qdu8, Reference().quantize_qdu8);
+    EXPECT_NE(kernels.dense_qdu8_qc8w, Reference().dense_qdu8_qc8w);
+    EXPECT_NE(kernels.dense_qdu8_qb4w, Reference().dense_qdu8_qb4w);
+    EXPECT_NE(kernels.scale_i4, Reference().scale_i4);
+  });
+}
+
 // nibble - 8, times the block's scale, times `scale`: two products.
 TEST(Embedding, ScaleI4) {
   ForEachTable([](const Kernels& kernels) {
