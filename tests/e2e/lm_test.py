@@ -26,8 +26,8 @@ CHUNKS = (1, 7, 64, 128)
 # walk over sums of some 2^6 terms, and denominators that amplify them by up to 1 / guard: 4e-6 at the worst was measured, and
 # the specification grants 3e-4. This is tighter, since gelu and gelu_tanh lie only 5e-4 apart.
 TOLERANCE = 3e-5
-# The same for int8 and int4, where an activation half-way between two steps of 1/255 of its token's range may be rounded either way:
-# the tokens before the first such one agree within TOLERANCE, the largest difference of all was 0.03.
+# The same for int8 and int4, where an activation half-way between two steps of 1/255 of its token's range may be rounded either
+# way: the tokens before the first such one agree within TOLERANCE, the largest difference of all was 0.03.
 INT8_TOLERANCE = 0.1
 
 

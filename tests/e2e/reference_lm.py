@@ -7,8 +7,8 @@ tensor of more than two dimensions: sums are formed as the equations have them, 
     model = CausalLm(config, tensors)      # the dict of config.json; name -> Tensor
     logits = model.step(token)             # list of vocab_size floats; model.reset() begins a new sequence
 
-`precision` ("f32", "f16", "int8", "int4") is that of dense layers and embeddings: weights are rounded to it, and activations of int8
-and int4 layers per token.
+`precision` ("f32", "f16", "int8", "int4") is that of dense layers and embeddings: weights are rounded to it, and activations of
+int8 and int4 layers per token.
 """
 
 import math

@@ -69,6 +69,17 @@ TEST_F(OutputFileTest, LeavesNothingWithoutCommit) {
   EXPECT_EQ(Files(), 0);
 }
 
+TEST_F(OutputFileTest, CanBeReadBeforeItIsThere) {
+  {
+    OutputFile file(Path("m.tarn"), {});
+    file.Write("abc", 3);
+    std::ifstream early(file.Flush());
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(early), {}), "abc");
+    EXPECT_FALSE(fs::exists(Path("m.tarn")));
+  }
+  EXPECT_EQ(Files(), 0);
+}
+
 TEST_F(OutputFileTest, FollowsLinks) {
   fs::create_directory(Path("there"));
   Put("there/m.tarn", "before");

@@ -36,7 +36,7 @@ constexpr char kExamples[] = R"(Examples:
   tarn-convert checkpoints/shakespeare -o shakespeare.tarn --quant int8
       DIR holds config.json and model.safetensors, or shards with model.safetensors.index.json.
   tarn-convert checkpoints/shakespeare -o shakespeare.tarn --quant int4 --keep '*embeddings*=int8'
-      int4, but int8 for what has a name like that in the checkpoint. The last --keep that matches holds.
+      int4, but int8 for matrices with such a name in the checkpoint. The last --keep that matches holds.
   tarn-convert checkpoints/shakespeare -o shakespeare.tarn --quant int4 --eval text.txt --eval-begin 1000000
       Prints the loss on the rest of that text, in f32 and as written, and keeps both in the file.
   tarn-convert --random-weights 1 config.json -o random.tarn --quant f32
@@ -76,8 +76,8 @@ std::string DefaultName(const std::string& input) {
 MeasuredLoss MeasureLoss(const Options& options, const ModelConfig& config, const Graph& graph, const WeightReader& weights) {
   GraphBuilder f32(Precision::kF32);
   BuildCausalLm(config, &f32);
-  const tools::Score before = Measure(f32.graph(), weights, options.eval, options.output, "loss in f32");
   const tools::Score after = Measure(graph, weights, options.eval, options.output, "loss in " + options.quant);
+  const tools::Score before = Measure(f32.graph(), weights, options.eval, options.output, "loss in f32");
   const char* unit = graph.tokenizer == format::TokenizerKind::Bytes ? "byte" : "token";
   std::printf("%s: %.6f nats/%s in f32, %.6f in %s: %+.6f (%llu scored)\n", tools::Printable(options.eval.file).c_str(),
               before.Mean(), unit, after.Mean(), options.quant.c_str(), after.Mean() - before.Mean(),
