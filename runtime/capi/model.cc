@@ -104,8 +104,14 @@ Status WriteInfo(const tarn_model* model, tarn_model_info* user) {
   const Model& read = ModelOf(model);
   const format::Model& graph = read.graph();
   tarn_model_info info = TARN_MODEL_INFO_INIT;
-  info.name = graph.metadata() == nullptr ? "" : TextOrEmpty(graph.metadata()->name());
-  info.precision = graph.metadata() == nullptr ? "" : TextOrEmpty(graph.metadata()->precision());
+  info.name = info.precision = "";
+  if (const format::Metadata* metadata = graph.metadata()) {
+    info.name = TextOrEmpty(metadata->name());
+    info.precision = TextOrEmpty(metadata->precision());
+    info.eval_scored = metadata->eval_scored();
+    info.eval_nats_f32 = metadata->eval_nats_f32();
+    info.eval_nats = metadata->eval_nats();
+  }
   info.vocab_size = graph.vocab_size();
   info.tokenizer = TokenizerOf(model);
   info.first_position = graph.first_position();

@@ -43,7 +43,8 @@ struct HeadSlices {
   HeadSlices(const RunContext& context, const Heads& heads, size_t sequence, size_t kv_head);
 };
 
-// f(sequence, kv_head, thread) for every task, without denormals. `cost`: multiply-adds of one query head for one token, about.
+// f(sequence, kv_head, thread) for every task, without denormals. `cost`: of one query head for one token, as
+// ThreadPool::For has it.
 template <typename F>
 void ForEachHead(const RunContext& context, const Heads& heads, uint64_t cost, const F& f) {
   const uint64_t all = cost * heads.heads() * context.batch * context.tokens;

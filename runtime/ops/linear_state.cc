@@ -118,7 +118,7 @@ Status LinearStateOp::PrepareStates(PrepareContext& context) {
 }
 
 Status LinearStateOp::Run(const RunContext& context) {
-  const uint64_t cost = 2 * features_ * heads_.value_dim();
+  const uint64_t cost = 2 * sizeof(float) * features_ * heads_.value_dim();  // S is read and written
   ForEachHead(context, heads_, cost, [&](size_t sequence, size_t kv_head, size_t thread) {
     RunHead(context, sequence, kv_head, ScratchFloats(reinterpret_cast<float*>(context.scratch) + thread * scratch_floats_));
   });

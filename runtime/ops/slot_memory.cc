@@ -51,7 +51,7 @@ class SlotMemoryOp final : public Op {
   }
 
   Status Run(const RunContext& context) override {
-    const uint64_t cost = 2 * slots_ * (heads_.key_dim() + heads_.value_dim());
+    const uint64_t cost = 2 * sizeof(float) * slots_ * (heads_.key_dim() + heads_.value_dim());  // K~ and V~ are read and written
     ForEachHead(context, heads_, cost, [&](size_t sequence, size_t kv_head, size_t thread) {
       ScratchFloats scratch(reinterpret_cast<float*>(context.scratch) + thread * scratch_floats_);
       const Task task(*this, context, sequence, kv_head, &scratch);

@@ -34,7 +34,8 @@ class ThreadPool {
 
   uint32_t threads() const { return threads_; }
 
-  // The pool for work of about `cost` multiply-adds; nullptr (the caller's thread alone) where that is too little to share.
+  // The pool for work that reads and writes about `cost` bytes of memory or does as many multiply-adds; nullptr (the caller's
+  // thread alone) where that is too little to share.
   pthreadpool* For(uint64_t cost) const { return cost < kLeastSharedCost ? nullptr : pool_; }
 
   // f(index, thread) for every index below count; thread < threads(). `cost`: of all of them together.

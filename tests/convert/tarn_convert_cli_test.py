@@ -191,11 +191,13 @@ class TarnConvert(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""), done)
         nats, scored = self.loss(self.out, "-f", text, *rest)
         graph = self.out.read_bytes()[64:16384]
+        inspected = subprocess.run([BIN / "tarn", "inspect", "--json", self.out], capture_output=True, check=True).stdout
         self.run_tool(*wide, "--quant", "f32")
         nats_f32, _ = self.loss(self.out, "-f", text, *rest)
         self.assertEqual(scored, 147)
         self.assertIn(f"{text}: {nats_f32:.6f} nats/byte in f32, {nats:.6f} in int8: {nats - nats_f32:+.6f} (147 scored)\n",
                       done.stdout)
+        self.assertEqual(json.loads(inspected)["eval"], {"scored": scored, "nats_per_token_f32": nats_f32, "nats_per_token": nats})
         for metadata in struct.pack("<Q", scored), struct.pack("<d", nats), struct.pack("<d", nats_f32):
             self.assertIn(metadata, graph)
         self.assertEqual([path.name for path in self.root.glob("out*")], ["out.tarn"])

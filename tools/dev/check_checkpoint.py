@@ -24,7 +24,8 @@ from tensor_files import read_npy_f32, read_safetensors  # noqa: E402
 CHUNKS = (1, 7, 64, None)  # None: all at once
 MAX_LOGIT_DIFFERENCE = 3e-4
 MAX_LOSS_DIFFERENCE = 1e-4  # nats/byte, either way
-MAX_INT8_LOSS = 1e-3  # nats/byte above the training's
+# nats/byte above the training's; int4 by the attention system, whose own weights count
+MAX_LOSS = {"f16": 1e-4, "int8": 1e-3, "int4": {"rfa": 0.005, "abc_mlp": 0.02}}
 
 
 class Golden:
@@ -118,10 +119,10 @@ def check_greedy(checker, golden, report):
     report.line("f32 `tarn run --temp 0` writes it", value, "yes", got == want)
 
 
-def check_loss(checker, text, training, report):
+def check_loss(checker, text, training, system, report):
     trained = training["validation_nats_per_byte"]
     report.line("validation loss in training", f"{trained:.6f}")
-    for quant in "f32", "int8":
+    for quant in "f32", "f16", "int8", "int4":
         result = checker.eval(quant, text, "--block", training["context"])
         loss = result["nats_per_byte"]
         difference = loss - trained
@@ -130,7 +131,8 @@ def check_loss(checker, text, training, report):
                         result["scored"] == training["validation_bytes_scored"])
             wanted, passed = f"+-{MAX_LOSS_DIFFERENCE:g}", abs(difference) <= MAX_LOSS_DIFFERENCE
         else:
-            wanted, passed = f"<= {MAX_INT8_LOSS:g}", difference <= MAX_INT8_LOSS
+            most = MAX_LOSS[quant] if quant != "int4" else MAX_LOSS[quant].get(system)
+            wanted, passed = (f"<= {most:g}", difference <= most) if most is not None else ("", None)
         report.line(f"{quant} validation loss, difference", f"{loss:.6f} ({difference:+.6f})", wanted, passed)
 
 
@@ -142,7 +144,8 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     folder = pathlib.Path(arguments.checkpoint)
-    tokenizer = json.loads((folder / "config.json").read_text())["tokenizer"]
+    config = json.loads((folder / "config.json").read_text())
+    tokenizer, attention = config["tokenizer"], config["attention"]
     if tokenizer != "bytes":
         sys.exit(f"{folder}: tokenizer is {tokenizer}, only bytes can be checked")
 
@@ -155,7 +158,8 @@ def main():
         if arguments.text:
             text = pathlib.Path(arguments.text).read_bytes()
             training = json.loads((folder / "training.json").read_text())
-            check_loss(checker, text[len(text) * 9 // 10 :], training, report)
+            system = attention["system"] if isinstance(attention, dict) else None
+            check_loss(checker, text[len(text) * 9 // 10 :], training, system, report)
     return 1 if report.failed else 0
 
 

@@ -88,6 +88,10 @@ std::string HeaderText(const Model& model) {
   Table table("ll");
   table.Add({"name", info.name});
   table.Add({"precision", info.precision});
+  if (info.eval_scored > 0) {
+    table.Add({"loss", Format("%.6f nats/token, in f32 %.6f (%+.6f), over %llu tokens", info.eval_nats, info.eval_nats_f32,
+                              info.eval_nats - info.eval_nats_f32, static_cast<unsigned long long>(info.eval_scored))});
+  }
   table.Add({"parameters", Number(info.parameters)});
   table.Add({"vocabulary", Number(info.vocab_size)});
   table.Add({"tokenizer", TokenizerText(info.tokenizer)});
@@ -145,6 +149,9 @@ nlohmann::ordered_json HeaderJson(const Model& model) {
   nlohmann::ordered_json json;
   json["name"] = info.name;
   json["precision"] = info.precision;
+  if (info.eval_scored > 0) {
+    json["eval"] = {{"scored", info.eval_scored}, {"nats_per_token_f32", info.eval_nats_f32}, {"nats_per_token", info.eval_nats}};
+  }
   json["parameters"] = info.parameters;
   json["vocab_size"] = info.vocab_size;
   json["tokenizer"] = TokenizerText(info.tokenizer);

@@ -180,8 +180,9 @@ typedef enum tarn_tokenizer_kind {
 
 typedef struct tarn_model_info {
   size_t struct_size;
-  const char* name;      /* borrowed from the model */
-  const char* precision; /* how the converter was asked to store the weights: "f32", "int8"; borrowed from the model */
+  const char* name; /* borrowed from the model */
+  const char*
+      precision; /* how the converter was asked to store the weights: "f32", "f16", "int8", "int4"; borrowed from the model */
   uint32_t vocab_size;
   tarn_tokenizer_kind tokenizer;
   uint64_t first_position;
@@ -191,9 +192,14 @@ typedef struct tarn_model_info {
   const char* isa;         /* the kernels that were chosen; lives for ever */
   const char* dense;       /* "xnnpack" or "portable"; lives for ever */
   int packed_from_cache;   /* 1: packed weights were found in a cache file; 0: they were packed now */
+  /* What the precision costs, as the converter measured it (--eval): mean nats per token over the same `eval_scored` tokens with
+   * f32 weights and with these. eval_scored 0: it was not measured. */
+  uint64_t eval_scored;
+  double eval_nats_f32;
+  double eval_nats;
 } tarn_model_info;
 #define TARN_MODEL_INFO_INIT \
-  { sizeof(tarn_model_info), NULL, NULL, 0, TARN_TOKENIZER_NONE, 0, 0, 0, {0}, NULL, NULL, 0 }
+  { sizeof(tarn_model_info), NULL, NULL, 0, TARN_TOKENIZER_NONE, 0, 0, 0, {0}, NULL, NULL, 0, 0, 0, 0 }
 
 /* Errors: TARN_INVALID_ARGUMENT.   Thread safety: any thread. */
 TARN_API tarn_status tarn_model_get_info(const tarn_model* model, tarn_model_info* info, tarn_error* error);
