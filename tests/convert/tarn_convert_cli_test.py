@@ -197,7 +197,7 @@ class TarnConvert(unittest.TestCase):
         self.assertEqual(scored, 147)
         self.assertIn(f"{text}: {nats_f32:.6f} nats/byte in f32, {nats:.6f} in int8: {nats - nats_f32:+.6f} (147 scored)\n",
                       done.stdout)
-        self.assertEqual(json.loads(inspected)["eval"], {"scored": scored, "nats_per_token_f32": nats_f32, "nats_per_token": nats})
+        self.assertEqual(json.loads(inspected)["model"]["eval"], {"scored": scored, "nats_per_token_f32": nats_f32, "nats_per_token": nats})
         for metadata in struct.pack("<Q", scored), struct.pack("<d", nats), struct.pack("<d", nats_f32):
             self.assertIn(metadata, graph)
         self.assertEqual([path.name for path in self.root.glob("out*")], ["out.tarn"])
