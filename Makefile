@@ -73,7 +73,7 @@ BENCH ?= .
 microbench: build  ## every kernel and the dense layers at the shapes of the bench models: make microbench [BENCH=REGEX]
 	build/bin/tarn_microbench --benchmark_filter='$(BENCH)' --benchmark_min_time=0.1
 
-instructions: build  ## machine instructions of a decode step at depth 1,000 and 1,000,000: they are equal (two minutes)
+instructions: build  ## machine instructions of a decode step at depth 1,000 and 1,000,000, which are equal, and its time (two minutes)
 	@tools/dev/instructions.sh
 
 UPDATE ?=

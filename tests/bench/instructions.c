@@ -6,52 +6,30 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
-#include <tarn/tarn.h>
 #include <unistd.h>
 
-enum { kTokens = 4096 }; /* of one prefill call */
+#include "tests/bench/depth.h"
 
 static int fail(const char* what, const char* message) {
   fprintf(stderr, "tarn_instructions: %s: %s\n", what, message);
   return 1;
 }
 
-/* Feeds `depth` tokens, the same sequence every time, in chunks; then two steps, of which the second is counted: the first sets
- * the dense layers up for one row. */
+/* Two steps after `depth` tokens, of which the second is counted: the first sets the dense layers up for one row. */
 static int run_child(const char* path, long depth) {
+  const int32_t token = 1;
+  const float* logits;
   tarn_error error;
-  tarn_source source = TARN_SOURCE_INIT;
-  tarn_model_config model_config = TARN_MODEL_CONFIG_INIT;
-  tarn_session_config session_config = TARN_SESSION_CONFIG_INIT;
-  tarn_model_info info = TARN_MODEL_INFO_INIT;
   tarn_model* model;
   tarn_session* session;
-  const float* logits;
-  static int32_t tokens[kTokens];
-  uint32_t random = 1;
-  source.path = path;
-  model_config.isa = getenv("TARN_ISA");
-  if (tarn_model_open(&source, &model_config, &model, &error) != TARN_OK ||
-      tarn_session_create(model, &session_config, &session, &error) != TARN_OK ||
-      tarn_model_get_info(model, &info, &error) != TARN_OK) {
+  if (open_model(path, &model, &error) != TARN_OK || open_at_depth(model, depth, &session, &error) != TARN_OK ||
+      tarn_session_step(session, &token, &logits, &error) != TARN_OK) {
     return fail(path, error.message);
   }
-  while (depth > 0) {
-    const size_t count = depth < kTokens ? (size_t)depth : (size_t)kTokens;
-    for (size_t i = 0; i < count; ++i) {
-      random = random * 1664525u + 1013904223u;
-      tokens[i] = (int32_t)((random >> 8) % info.vocab_size);
-    }
-    if (tarn_session_prefill(session, tokens, count, NULL, &error) != TARN_OK) return fail("prefill", error.message);
-    depth -= (long)count;
-  }
-  tokens[0] = 1;
-  if (tarn_session_step(session, tokens, &logits, &error) != TARN_OK) return fail("step", error.message);
   raise(SIGUSR1);
-  if (tarn_session_step(session, tokens, &logits, &error) != TARN_OK) return fail("step", error.message);
+  if (tarn_session_step(session, &token, &logits, &error) != TARN_OK) return fail("step", error.message);
   raise(SIGUSR1);
   tarn_session_destroy(session);
   tarn_model_close(model);

@@ -147,10 +147,13 @@ if(benchmark_FOUND)
   tarn_add_test(microbench_runs fast tarn_microbench --benchmark_min_time=0.0001 --benchmark_filter=-dense_model|f32)
 endif()
 
-# --- instructions of a token, by ptrace ------------------------------------------------------------------------
+# --- what a token costs at any depth: instructions (by ptrace) and time -----------------------------------------
 
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
-  add_executable(tarn_instructions tests/bench/instructions.c)
-  set_target_properties(tarn_instructions PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-  target_link_libraries(tarn_instructions PRIVATE tarn)
+  foreach(name IN ITEMS instructions step_time)
+    add_executable(tarn_${name} tests/bench/${name}.c)
+    set_target_properties(tarn_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+    target_include_directories(tarn_${name} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(tarn_${name} PRIVATE tarn)
+  endforeach()
 endif()

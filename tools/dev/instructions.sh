@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A token costs the same at any depth: counts the machine instructions of one decode step after 1,000 and after 1,000,000 tokens.
+# A token costs the same at any depth: counts the machine instructions of one decode step after 1,000 and after 1,000,000 tokens, and
+# times such steps in turn.
 #
 #   instructions.sh [MODEL...]    default: the default model; about two minutes each on a core of its own
 #
@@ -22,4 +23,5 @@ for model in "$@"; do
     exit 1
   fi
   echo "  equal (they differ by $difference)"
+  build/bin/tarn_step_time "$model" $shallow $deep
 done
