@@ -74,7 +74,8 @@ struct DenseBackend {
   const char* name;
   // A layer that it does not take goes to the portable side.
   bool (*takes)(const DenseSpec& spec);
-  // Errors: TARN_UNSUPPORTED, TARN_OUT_OF_MEMORY. Reads no weights.
+  // Errors: TARN_UNSUPPORTED, TARN_OUT_OF_MEMORY. Reads no weights, of int4 the
+  // scales.
   Result<DenseBytes> (*measure)(const DenseSpec& spec);
   // `packed` has the measured size and is aligned to 64.
   Status (*pack)(const DenseSpec& spec, Span<uint8_t> packed);

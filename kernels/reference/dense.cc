@@ -64,7 +64,7 @@ void DenseQdu8Qc8w(size_t rows, size_t in, size_t out, const uint8_t* q, const Q
                    const float* weight_scale, const float* bias, float* y, size_t y_stride) {
   for (size_t r = 0; r < rows; ++r) {
     for (size_t o = 0; o < out; ++o) {
-      int32_t sum = 0;
+      int64_t sum = 0;
       for (size_t i = 0; i < in; ++i) sum += (q[r * in + i] - params[r].zero_point) * weight[o * in + i];
       const double product = static_cast<double>(sum) * static_cast<double>(params[r].scale) * static_cast<double>(weight_scale[o]);
       y[r * y_stride + o] = static_cast<float>(product + (bias == nullptr ? 0.0 : static_cast<double>(bias[o])));

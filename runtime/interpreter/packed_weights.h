@@ -18,8 +18,7 @@ struct PackedBytes {
 
 class PackedWeights {
  public:
-  // A distinct layer: all that its packed bytes depend on, and their place. Tensors of a hostile file may share their data with
-  // others of another shape. A cache file holds entries as they are here.
+  // A distinct layer: all that its packed bytes depend on, and their place. A cache file holds entries as they are here.
   struct Entry {
     uint64_t weight;  // this and the next two: where the data lies in the model's weight section
     uint64_t scales;  // of rows or of blocks; UINT64_MAX: none

@@ -160,6 +160,10 @@ bool CacheFile::Sync() const { return msync(bytes_.data(), bytes_.size(), MS_SYN
 
 void CacheFile::Publish(const char* name) {
   if (renameat(folder_, temporary_, folder_, name) == 0) temporary_[0] = '\0';
+  KeepUnnamed();
+}
+
+void CacheFile::KeepUnnamed() {
   CloseFiles();
   mprotect(bytes_.data(), bytes_.size(), PROT_READ);
 }

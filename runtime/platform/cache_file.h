@@ -53,6 +53,8 @@ class CacheFile {
   // Gives the file its name, in place of another of that name, and makes the mapping read-only. Where that fails the file has no
   // name, and stays mapped all the same.
   void Publish(const char* name);
+  // Instead of Publish(): the file has no name, and goes with the mapping.
+  void KeepUnnamed();
 
  private:
   static constexpr size_t kMaxName = 160;

@@ -11,6 +11,8 @@ Result<LoadedModel> LoadedModel::Open(FileMap map, Span<const uint8_t> bytes, co
   TARN_RETURN_IF_ERROR(loaded.ChooseKernels(options));
   TARN_ASSIGN_OR_RETURN(loaded.model_, Model::Open(std::move(map), bytes, options.verify_weights, options.allocator));
   TARN_RETURN_IF_ERROR(loaded.CheckLanguageModel());
+  // Before any layer is drafted: XNNPACK looks at the scales of int4 already when it is asked for sizes.
+  TARN_RETURN_IF_ERROR(loaded.model_.CheckScales());
   // Drafts the program: every op checks its attributes and shapes.
   TARN_ASSIGN_OR_RETURN(loaded.bound_, Program::Bound(loaded.environment()));
   TARN_ASSIGN_OR_RETURN(loaded.packed_, PackedWeights::Plan(loaded.environment()));
@@ -47,7 +49,6 @@ Status LoadedModel::CheckLanguageModel() const {
 }
 
 Status LoadedModel::Pack(const char* cache_folder) {
-  TARN_RETURN_IF_ERROR(model_.CheckScales());
   if (UsesCache(cache_folder)) TARN_RETURN_IF_ERROR(PackInFile(cache_folder));
   if (packed_in_ == PackedIn::kMemory) TARN_RETURN_IF_ERROR(packed_.Pack(environment()));
   return Ok();
@@ -62,12 +63,15 @@ Status LoadedModel::PackInFile(const char* cache_folder) {
     packed_in_ = PackedIn::kFoundFile;
     return Ok();
   }
-  // The file will stand for every model of this fingerprint: weights that only claim it must not get in.
-  if (!verify_weights_ && !model_.CheckWeights().ok()) return Ok();
   CacheFile file = cache.Create();
   if (!file.exists()) return Ok();
   TARN_RETURN_IF_ERROR(packed_.Pack(environment(), cache.Body(&file)));
-  if (!cache.Finish(&file)) return Ok();
+  // A published file stands for every model of this fingerprint: weights that only claim it serve this model alone.
+  if (!verify_weights_ && !model_.CheckWeights().ok()) {
+    file.KeepUnnamed();
+  } else if (!cache.Finish(&file)) {
+    return Ok();
+  }
   packed_file_ = std::move(file);
   packed_in_ = PackedIn::kNewFile;
   return Ok();

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
@@ -38,6 +39,8 @@ std::vector<Case> Cases() {
       {"abc_relu", ConfigText(test::kAbcRelu, "none"), convert::Precision::kF32},
       {"softmax", ConfigText(test::kSoftmax), convert::Precision::kF32},
       {"hybrid", ConfigText(hybrid), convert::Precision::kF32},
+      {"rfa_int4", ConfigText(test::kRfa, "sinusoidal"), convert::Precision::kInt4},
+      {"rfa_f16", ConfigText(test::kRfa, "sinusoidal"), convert::Precision::kF16},
   };
   for (const test::SystemCase& system : test::kMoreSystems) {
     cases.push_back({system.name, ConfigText(system.attention, "none", system.heads), convert::Precision::kF32});
@@ -264,12 +267,13 @@ TEST(Session, AFullCacheIsAnErrorAndNeverGrows) {
   EXPECT_TRUE(session->Prefill(tokens.data(), 150).ok());
 }
 
-// phi(q) = relu(W scale q/|q| + b): the norm comes before T2R's q_input_scale, and would all but cancel it the other way round. Under a guard
-// that always fires, o is proportional to phi(q), and so to the scale.
+// phi(q) = relu(W scale q/|q| + b): the norm comes before T2R's q_input_scale, and would all but cancel it the other way round.
+// Under a guard that always fires, o is proportional to phi(q), and so to the scale.
 TEST(Session, TheNormOfT2rComesBeforeItsInputScale) {
   const auto logits = [](const char* scale) {
     const std::string attention =
-        std::string(R"({"system": "t2r", "num_features": 6, "normalize_qk": true, "den_eps": 100, "q_input_scale": )") + scale + "}";
+        std::string(R"({"system": "t2r", "num_features": 6, "normalize_qk": true, "den_eps": 100, "q_input_scale": )") + scale +
+        "}";
     Harness harness({"t2r", test::ConfigText(attention, "none"), convert::Precision::kF32});
     return harness.Feed(harness.New({1, 1, 1, 1}), {1, 2, 3, 4, 5});
   };
@@ -296,6 +300,46 @@ TEST(Session, LearnedPositionsEndWithTheirTable) {
   EXPECT_EQ(session->Prefill(tokens.data(), 39).status().code(), TARN_CONTEXT_FULL);
   EXPECT_TRUE(session->Prefill(tokens.data(), 38).ok());
 }
+
+// XNNPACK looks at these scales itself, and knows no names.
+TEST(Session, ScalesOfInt4AreNamedOnBothSides) {
+  std::vector<uint8_t> file = test::MakeModel(Cases()[0].config, convert::Precision::kInt4);
+  const Result<Model> good = Model::Open(FileMap(), {file.data(), file.size()}, true, DefaultAllocator());
+  ASSERT_TRUE(good.ok());
+  for (uint32_t i = 0; i < good.value().graph().tensors()->size(); ++i) {
+    const TensorView view = good.value().tensor(i);
+    if (view.block_scales == nullptr) continue;
+    for (const uint16_t bad : {uint16_t{0x0000}, uint16_t{0x0001}, uint16_t{0x7F80}, uint16_t{0x7FC0}, uint16_t{0xBF80}}) {
+      const uint16_t saved = *view.block_scales;
+      const size_t at = static_cast<size_t>(reinterpret_cast<const uint8_t*>(view.block_scales) - file.data());
+      std::memcpy(&file[at], &bad, sizeof(bad));
+      for (const bool portable : {false, true}) {
+        const LoadOptions options{false, nullptr, portable, DefaultAllocator()};
+        const Status status = LoadedModel::Open(FileMap(), {file.data(), file.size()}, options).status();
+        EXPECT_EQ(status.code(), TARN_BAD_FORMAT) << status.message();
+        EXPECT_NE(std::strstr(status.message(), view.name), nullptr) << status.message();
+      }
+      std::memcpy(&file[at], &saved, sizeof(saved));
+    }
+  }
+}
+
+#if defined(__SSE__)
+// A row of S whose feature no key has decays for ever: it must become 0, not stay among the denormals, where x86 is slow.
+TEST(Session, StatesLeaveNoDenormals) {
+  const std::string gated = R"({"system": "rfa", "feature_map": "arccos", "num_features": 24, "gate": "forget"})";
+  Harness harness({"gated", test::ConfigText(gated, "none"), convert::Precision::kF32});
+  Session* session = harness.New({1, 1, 1, 1});
+  harness.Feed(session, RandomTokens(1, 3));
+  const StateBuffer& state = session->program().state(0);
+  float* s = state.f32(0);
+  const size_t count = static_cast<size_t>(state.bytes_per_sequence / sizeof(float));
+  std::fill(s, s + count, 1e-40f);
+  harness.Feed(session, RandomTokens(1, 4));
+  EXPECT_EQ(std::count_if(s, s + count, [](float x) { return std::fpclassify(x) == FP_SUBNORMAL; }), 0);
+  EXPECT_GT(std::count(s, s + count, 0.0f), 0);  // relu leaves features that no key has
+}
+#endif
 
 TEST(Session, LimitsOutOfRangeAreNamed) {
   Harness harness(Cases()[0]);

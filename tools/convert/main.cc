@@ -164,13 +164,18 @@ int Main(int argc, char** argv) {
   app.add_option("--state", options.state, "precision of the states")
       ->check(CLI::IsMember({"f32", "f16", "int8"}))
       ->capture_default_str();
-  app.add_option("--eval", options.eval.file, "measure what the precision costs on this text (.npy ids without a tokenizer)")
-      ->type_name("FILE");
-  tools::AddInteger<uint64_t>(&app, "--eval-begin", &options.eval.range.begin, "skip the first N tokens (default: 0)");
-  tools::AddInteger<uint64_t>(&app, "--eval-tokens", &options.eval.range.tokens, "read at most N tokens (default: all)");
+  CLI::Option* eval =
+      app.add_option("--eval", options.eval.file, "measure what the precision costs on this text (.npy ids without a tokenizer)")
+          ->type_name("FILE");
+  tools::AddInteger<uint64_t>(&app, "--eval-begin", &options.eval.range.begin, "skip the first N tokens (default: 0)")->needs(eval);
+  tools::AddInteger<uint64_t>(&app, "--eval-tokens", &options.eval.range.tokens, "read at most N tokens (default: all)")
+      ->needs(eval);
   tools::AddInteger<uint64_t>(&app, "--eval-block", &options.eval.range.block,
-                              "reset the model before every N tokens (default: 256)", 2);
-  tools::AddInteger<uint32_t>(&app, "-t,--threads", &options.eval.threads, "threads of --eval (default: the number of fast cores)");
+                              "reset the model before every N tokens (default: 256)", 2)
+      ->needs(eval);
+  tools::AddInteger<uint32_t>(&app, "-t,--threads", &options.eval.threads, "threads of --eval (default: the number of fast cores)",
+                              1, 256)
+      ->needs(eval);
   app.add_flag("--force", options.force, "with --state f16: also where it loses more than rounding");
   app.add_flag_callback(
       "--systems", [] { throw CLI::CallForVersion(SystemTable(), 0); }, "list the attention systems, as Markdown, and exit");

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -86,8 +87,6 @@ Buffer::Buffer(uint64_t size_bytes, Pages pages)
   }
 }
 
-Buffer::Buffer(Buffer&& other) noexcept { *this = std::move(other); }
-
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_bytes_, other.size_bytes_);
@@ -99,42 +98,50 @@ Buffer::~Buffer() {
   if (data_ != nullptr) munmap(data_, mapped_bytes_);
 }
 
-ReadBandwidth::ReadBandwidth(uint64_t size_bytes, uint32_t threads)
-    : threads_(threads), buffer_(size_bytes, Buffer::Pages::kSmall) {
-  Buffer huge(size_bytes, Buffer::Pages::kHuge);
+ReadBandwidth::ReadBandwidth(uint64_t size_bytes, uint32_t threads) : threads_(threads) {
   double best = 0;
-  bool best_is_huge = false;
-  // In rounds: a disturbance then meets all alike.
-  for (int round = 0; round < kTries; ++round) {
-    for (const bool use_huge : {false, true}) {
-      const Buffer& buffer = use_huge ? huge : buffer_;
+  Buffer::Pages best_pages = Buffer::Pages::kSmall;
+  // One buffer at a time: two may be more memory than there is.
+  for (const Buffer::Pages pages : {Buffer::Pages::kSmall, Buffer::Pages::kHuge}) {
+    buffer_ = Buffer();
+    buffer_ = Buffer(size_bytes, pages);
+    for (int round = 0; round < kTries; ++round) {
       for (const ReadLoop loop : Loops()) {
-        double rate = Rate(buffer, loop, 1);
+        double rate = Rate(loop, 1);
         const auto passes = static_cast<uint64_t>(kTriedSeconds * rate / static_cast<double>(size_bytes));
-        if (passes > 1) rate = Rate(buffer, loop, passes);
+        if (passes > 1) rate = Rate(loop, passes);
         if (rate <= best) continue;
         best = rate;
-        best_is_huge = use_huge;
+        best_pages = pages;
         loop_ = loop;
       }
     }
   }
-  if (best_is_huge) std::swap(buffer_, huge);
+  if (best_pages == Buffer::Pages::kSmall) {
+    buffer_ = Buffer();
+    buffer_ = Buffer(size_bytes, best_pages);
+  }
   passes_ = static_cast<uint64_t>(kMeasuredSeconds * best / static_cast<double>(size_bytes)) + 1;
 }
 
-double ReadBandwidth::Measure() const { return Rate(buffer_, loop_, passes_); }
+double ReadBandwidth::Measure() const { return Rate(loop_, passes_); }
 
-double ReadBandwidth::Rate(const Buffer& buffer, ReadLoop loop, uint64_t passes) const {
-  const size_t part = static_cast<size_t>(buffer.size_bytes() / threads_);
+double ReadBandwidth::Rate(ReadLoop loop, uint64_t passes) const {
+  const size_t part = static_cast<size_t>(buffer_.size_bytes() / threads_);
   const auto read = [&](uint32_t thread) {
-    for (uint64_t pass = 0; pass < passes; ++pass) g_sink = loop(buffer.data() + thread * part, part);
+    for (uint64_t pass = 0; pass < passes; ++pass) g_sink = loop(buffer_.data() + thread * part, part);
   };
   const Clock::time_point start = Clock::now();
   std::vector<std::thread> others;
-  for (uint32_t i = 1; i < threads_; ++i) others.emplace_back(read, i);
-  read(0);
+  bool all_started = true;
+  try {
+    for (uint32_t i = 1; i < threads_; ++i) others.emplace_back(read, i);
+    read(0);
+  } catch (const std::system_error&) {  // those that run must end before they go
+    all_started = false;
+  }
   for (std::thread& other : others) other.join();
+  if (!all_started) throw Failure(Format("bench: cannot start %u threads", threads_));
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return static_cast<double>(part) * threads_ * static_cast<double>(passes) / seconds;
 }

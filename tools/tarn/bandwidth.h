@@ -12,8 +12,8 @@ class Buffer {
  public:
   // kHuge is a wish that the system may not grant. kSmall reads as a mapped file does: the page tables are the same.
   enum class Pages { kSmall, kHuge };
+  Buffer() = default;
   Buffer(uint64_t size_bytes, Pages pages);  // throws Failure
-  Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
 
@@ -47,7 +47,7 @@ class ReadBandwidth {
   uint64_t anonymous_bytes() const { return buffer_.mapped_bytes(); }
 
  private:
-  double Rate(const Buffer& buffer, ReadLoop loop, uint64_t passes) const;
+  double Rate(ReadLoop loop, uint64_t passes) const;
 
   uint32_t threads_;
   Buffer buffer_;

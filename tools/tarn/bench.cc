@@ -48,21 +48,17 @@ void AddIntegerList(CLI::App* app, const std::string& names, std::vector<uint32_
   app->add_option_function<std::string>(names, parse, description)->type_name("N,...");
 }
 
-// For the same reason: reads the graph alone.
-void CheckModel(const std::string& path) {
-  tarn_source source = TARN_SOURCE_INIT;
-  source.path = path.c_str();
-  tarn_memory memory = TARN_MEMORY_INIT;
-  tarn_error error;
-  Check(tarn_requirements(&source, nullptr, nullptr, &memory, &error), error);
-}
-
 int RunCommand(const BenchCommand& command) {
   tarn::tools::CatchInterrupts();
   // Now: that it cannot be written should not be found out after an hour.
   std::optional<OutputFile> plot;
   if (!command.plot.empty()) plot.emplace(command.plot, command.bench.models);
-  for (const std::string& path : command.bench.models) CheckModel(path);
+  // For the same reason: reads the graph alone.
+  for (const std::string& path : command.bench.models) {
+    ModelOptions options = command.bench.model;
+    options.path = path;
+    Requirements(options, SessionConfig({command.bench.threads.front(), command.bench.chunk}));
+  }
   const MemoryBandwidth memory = MeasureMemory(uint64_t{command.memory_mib} << 20, command.bench.threads);
   std::vector<BenchRow> rows;
   if (!WriteStdout(BenchHeader(command.format, memory))) return 0;
@@ -79,6 +75,7 @@ int RunCommand(const BenchCommand& command) {
     throw;
   }
   WriteStdout(BenchFooter(command.format, !rows.empty()));
+  if (rows.empty()) throw Failure("bench: no test could be run");
   if (command.format == BenchFormat::kMarkdown) WriteStdout(ProfileText(rows));
   if (plot) {
     const std::string svg = BenchPlot(rows);

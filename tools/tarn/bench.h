@@ -34,6 +34,7 @@ struct KindTime {
 
 // One test of one model with one number of threads.
 struct BenchRow {
+  std::string path;
   std::string model;
   std::string precision;
   uint64_t file_bytes;

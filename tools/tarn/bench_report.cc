@@ -1,8 +1,10 @@
 #include "tools/tarn/bench_report.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "tools/common/printable.h"
 #include "tools/tarn/plot.h"
@@ -193,8 +195,12 @@ std::string BenchPlot(const std::vector<BenchRow>& rows) {
   PlotPanel memory{"memory of a sequence, MiB", PlotScale::kLog, {}};
   if (rows.empty()) return DrawPlot("", {speed, memory});
   const bool decode = std::any_of(rows.begin(), rows.end(), [](const BenchRow& row) { return row.decode; });
-  const auto line_of = [](PlotPanel* panel, const BenchRow& row) {
-    const std::string name = row.model + " " + row.precision;
+  // A line is a file; where two files have one name, the paths tell them apart.
+  std::map<std::string, std::set<std::string>> paths_of;
+  for (const BenchRow& row : rows) paths_of[row.model + " " + row.precision].insert(row.path);
+  const auto line_of = [&paths_of](PlotPanel* panel, const BenchRow& row) {
+    std::string name = row.model + " " + row.precision;
+    if (paths_of[name].size() > 1) name += " (" + row.path + ")";
     for (PlotLine& line : panel->lines) {
       if (line.name == name) return &line;
     }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <set>
 
 #include "tools/common/printable.h"
 #include "tools/common/progress.h"
@@ -31,13 +32,23 @@ void StopIfInterrupted() {
   if (tarn::tools::Interrupted()) throw Failure("interrupted");
 }
 
-// What one step reads and writes: the weights of the dense layers once, all of the state twice.
-uint64_t BytesPerToken(const tarn_memory& memory) {
-  return memory.packed_file_bytes + memory.packed_anonymous_bytes + memory.in_place_bytes + 2 * memory.state_bytes;
+// What one step reads and writes: the weights of the dense layers once, all of the state twice. A cache file is more than the
+// weights in it, so the question is what they would be without one.
+uint64_t BytesPerToken(ModelOptions options, const tarn_session_config& config) {
+  options.packed_cache = "none";
+  const tarn_memory memory = Requirements(options, config);
+  return memory.packed_anonymous_bytes + memory.in_place_bytes + 2 * memory.state_bytes;
 }
 
-// Of a state with a row per token that the model can take, the rows in use; all of every other one.
+// The op that a state belongs to: "layers.0.attn.K" is the K of "layers.0.attn".
+std::string OwnerOf(const std::string& state) { return state.substr(0, state.rfind('.')); }
+
+// Of a cache with a row per token that the model can take ([heads, rows, width]), the rows in use; all of every other state.
 uint64_t UsedStateBytes(const Model& model, uint64_t tokens) {
+  std::set<std::string> caches;
+  for (const tarn_op_info& op : List(model, tarn_model_op)) {
+    if (std::string(op.kind) == "cache_attention") caches.insert(op.name);
+  }
   uint64_t used = 0;
   for (size_t i = 0;; ++i) {
     tarn_state_info info = {};
@@ -47,7 +58,7 @@ uint64_t UsedStateBytes(const Model& model, uint64_t tokens) {
     if (status == TARN_NOT_FOUND) return used;
     Check(status, error);
     const uint64_t most = model.info().max_tokens;
-    const bool by_token = std::find(info.shape, info.shape + info.rank, most) != info.shape + info.rank;
+    const bool by_token = caches.count(OwnerOf(info.name)) != 0 && info.rank == 3 && info.shape[1] == most;
     used += by_token ? info.data_bytes / most * std::min(tokens, most) : info.data_bytes;
   }
 }
@@ -100,6 +111,7 @@ class Bench {
   BenchRow Row(bool decode, uint64_t depth) const {
     const tarn_model_info& info = model_.info();
     BenchRow row = {};
+    row.path = options_.model.path;
     row.model = info.name;
     row.precision = info.precision;
     row.file_bytes = memory_.mapped_bytes;
@@ -113,7 +125,7 @@ class Bench {
     row.depth = depth;
     row.state_bytes = memory_.state_bytes;
     row.used_state_bytes = UsedStateBytes(model_, depth + row.tokens);
-    if (decode && !row.bounded) row.bytes_per_token = BytesPerToken(memory_);
+    if (decode && !row.bounded) row.bytes_per_token = BytesPerToken(options_.model, config_);
     row.memory_bandwidth = memory_bandwidth_;
     return row;
   }
@@ -231,11 +243,11 @@ MemoryBandwidth MeasureMemory(uint64_t size_bytes, const std::vector<uint32_t>& 
 
 bool RunBench(const BenchOptions& options, const std::string& path, const MemoryBandwidth& memory,
               const std::function<bool(const BenchRow&)>& row) {
-  ModelOptions model_options = options.model;
-  model_options.path = path;
-  const Model model(model_options);
+  BenchOptions its_options = options;
+  its_options.model.path = path;
+  const Model model(its_options.model);
   for (const uint32_t threads : options.threads) {
-    Bench bench(options, model, threads, memory);
+    Bench bench(its_options, model, threads, memory);
     for (const uint32_t depth : options.depths) {
       for (const bool decode : {false, true}) {
         if ((decode ? options.generated_tokens : options.prompt_tokens) == 0) continue;

@@ -33,21 +33,6 @@ std::string ShapeText(const uint32_t* shape, uint32_t rank) {
   return text + "]";
 }
 
-// Every entry of one of the lists of inspect.h.
-template <typename Info>
-std::vector<Info> List(const Model& model, tarn_status (*get)(const tarn_model*, size_t, Info*, tarn_error*)) {
-  std::vector<Info> list;
-  for (;;) {
-    Info info = {};
-    info.struct_size = sizeof(Info);
-    tarn_error error;
-    const tarn_status status = get(model.get(), list.size(), &info, &error);
-    if (status == TARN_NOT_FOUND) return list;
-    Check(status, error);
-    list.push_back(info);
-  }
-}
-
 std::string FingerprintText(const tarn_model_info& info) {
   std::string text;
   for (const uint8_t byte : info.fingerprint) text += Format("%02x", byte);

@@ -41,6 +41,23 @@ std::string ChosenPackedCache(const std::string& option) {
   return caches + "/tarn/packed";
 }
 
+// What the C API is asked with; `options` outlive it.
+struct ModelArguments {
+  explicit ModelArguments(const ModelOptions& options) : packed_cache(ChosenPackedCache(options.packed_cache)) {
+    source.path = options.path.c_str();
+    config.verify_weights = options.verify ? 1 : 0;
+    config.isa = ChosenIsa(options.isa);
+    config.portable_dense = options.portable_dense ? 1 : 0;
+    if (!packed_cache.empty()) config.packed_cache = packed_cache.c_str();
+  }
+  ModelArguments(const ModelArguments&) = delete;
+  ModelArguments& operator=(const ModelArguments&) = delete;
+
+  const std::string packed_cache;
+  tarn_source source = TARN_SOURCE_INIT;
+  tarn_model_config config = TARN_MODEL_CONFIG_INIT;
+};
+
 }  // namespace
 
 void AddModelOptions(CLI::App* app, ModelOptions* options) {
@@ -67,19 +84,20 @@ tarn_session_config SessionConfig(const SessionOptions& options) {
 }
 
 Model::Model(const ModelOptions& options) {
-  tarn_source source = TARN_SOURCE_INIT;
-  source.path = options.path.c_str();
-  tarn_model_config config = TARN_MODEL_CONFIG_INIT;
-  config.verify_weights = options.verify ? 1 : 0;
-  config.isa = ChosenIsa(options.isa);
-  config.portable_dense = options.portable_dense ? 1 : 0;
-  const std::string packed_cache = ChosenPackedCache(options.packed_cache);
-  if (!packed_cache.empty()) config.packed_cache = packed_cache.c_str();
+  const ModelArguments arguments(options);
   tarn_error error;
   tarn_model* model = nullptr;
-  Check(tarn_model_open(&source, &config, &model, &error), error);
+  Check(tarn_model_open(&arguments.source, &arguments.config, &model, &error), error);
   model_.reset(model);
   Check(tarn_model_get_info(model, &info_, &error), error);
+}
+
+tarn_memory Requirements(const ModelOptions& options, const tarn_session_config& config) {
+  const ModelArguments arguments(options);
+  tarn_memory memory = TARN_MEMORY_INIT;
+  tarn_error error;
+  Check(tarn_requirements(&arguments.source, &arguments.config, &config, &memory, &error), error);
+  return memory;
 }
 
 tarn_memory Model::Requirements(const tarn_session_config& config) const {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/tarn/error.h"
+
 namespace CLI {
 class App;
 }
@@ -51,6 +53,24 @@ class Model {
   std::unique_ptr<tarn_model, void (*)(tarn_model*)> model_{nullptr, tarn_model_close};
   tarn_model_info info_ = TARN_MODEL_INFO_INIT;
 };
+
+// The same as Model::Requirements, of a file that is not opened for it.
+tarn_memory Requirements(const ModelOptions& options, const tarn_session_config& config);  // throws Failure
+
+// Every entry of one of the lists of inspect.h.
+template <typename Info>
+std::vector<Info> List(const Model& model, tarn_status (*get)(const tarn_model*, size_t, Info*, tarn_error*)) {
+  std::vector<Info> list;
+  for (;;) {
+    Info info = {};
+    info.struct_size = sizeof(Info);
+    tarn_error error;
+    const tarn_status status = get(model.get(), list.size(), &info, &error);
+    if (status == TARN_NOT_FOUND) return list;
+    Check(status, error);
+    list.push_back(info);
+  }
+}
 
 using Session = std::unique_ptr<tarn_session, void (*)(tarn_session*)>;
 Session CreateSession(const Model& model, const tarn_session_config& config);  // throws Failure

@@ -151,7 +151,8 @@ typedef struct tarn_memory {
 #define TARN_MEMORY_INIT \
   { sizeof(tarn_memory), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* What a model and a session of it will need, from the graph part of the file alone: weights are not read.
+/* What a model and a session of it will need, from the graph part of the file and the scales of quantized weights alone:
+ * the weights themselves are not read.
  * `model_config` and `session_config` may be NULL (defaults). With `packed_cache` it foretells whether packed weights will be in a
  * file: whether a fitting one is there, or the folder and the free space of its disk allow one. No file is changed.
  * Errors: as tarn_model_open() and tarn_session_create().   Thread safety: any thread. */
