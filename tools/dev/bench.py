@@ -84,6 +84,18 @@ def models_table(rows):
     return lines
 
 
+def depth_table(rows):
+    lines = ["Constant memory beside a softmax cache, in the same runtime: decode of one thread, t/s, by depth.", "",
+             f"| model | {' | '.join(f'{depth:,}' for depth in DEPTHS)} | state | of it in use at {DEPTHS[-1]:,} |",
+             "|---" + "|--:" * (len(DEPTHS) + 2) + "|"]
+    for (model, precision, _), row in tests(rows).items():
+        rates = " | ".join(f"{row['tg', depth]['t_s_median']:.0f}" for depth in DEPTHS)
+        last = row["tg", DEPTHS[-1]]
+        lines.append(f"| {model} {precision} | {rates} | {last['state_bytes'] / 2**20:.2f} MiB | "
+                     f"{last['used_state_bytes'] / 2**20:.2f} MiB |")
+    return lines
+
+
 def far_table(rows):
     row = next(iter(tests(rows).values()))
     lines = [f"The default model ({row['tg', FAR_DEPTHS[0]]['model']}, {row['tg', FAR_DEPTHS[0]]['precision']}), one thread:", "",
@@ -117,11 +129,11 @@ def main():
     # Prompts of a softmax model are long: the picture is of the small size.
     drawn = [make_model(out, f"lm-small-{system}", "int8") for system in ("rfa-gate", "abc", "softmax")]
     picture = docs / "bench-depth.svg"
-    bench(out, "depth", drawn, "-p", 0, "-n", 32, "-d", numbers(DEPTHS), "-t", 1, "-r", 2, "--plot", picture)
+    deep = bench(out, "depth", drawn, "-p", 0, "-n", 32, "-d", numbers(DEPTHS), "-t", 1, "-r", 2, "--plot", picture)
     far = bench(out, "far", [DEFAULT_MODEL], "-p", 0, "-n", 512, "-d", numbers(FAR_DEPTHS), "-t", 1, "-r", 3)
 
     relative = os.path.relpath(picture, ROOT)
-    text = "\n".join(["<!-- measured -->", *models_table(rows), "",
+    text = "\n".join(["<!-- measured -->", *models_table(rows), "", *depth_table(deep), "",
                       f"![Tokens per second and memory of a sequence against depth]({relative})", "", *far_table(far),
                       "<!-- /measured -->", ""])
     (out / "README.md").write_text(text, encoding="utf-8")
