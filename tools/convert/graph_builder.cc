@@ -79,7 +79,7 @@ uint32_t GraphBuilder::AddMatrix(const std::string& name, std::vector<WeightSpec
   GraphTensor scales{name + ".scales", format::DType::F32, {shape[0]}, {}, nullptr, -1};
   if (matrix.precision == Precision::kInt4) {
     scales.dtype = format::DType::BF16;
-    scales.shape.push_back(shape[1] / kInt4Block);
+    scales.shape.push_back(shape[1] / static_cast<uint32_t>(kInt4Block));
   }
   if (matrix.precision == Precision::kInt8 || matrix.precision == Precision::kInt4) {
     graph_.tensors[index].scales = static_cast<int32_t>(AddTensor(std::move(scales)));
