@@ -51,7 +51,7 @@ struct DenseBytes {
   uint64_t scratch;  // during a run
 };
 
-// Bytes of the weight as it lies in the model file, its scales included.
+// Bytes of the weight as it lies in the model file, and of its scales, which lie elsewhere.
 constexpr uint64_t DenseWeightBytes(const DenseSpec& spec) {
   const uint64_t elements = uint64_t{spec.inputs} * spec.outputs;
   switch (spec.type) {
@@ -60,10 +60,15 @@ constexpr uint64_t DenseWeightBytes(const DenseSpec& spec) {
     case DenseWeights::kF16:
       return elements * 2;
     case DenseWeights::kQC8W:
-      return elements + spec.outputs * uint64_t{4};
+      return elements;
     case DenseWeights::kQB4W:
-      return elements / 2 + elements / kI4Block * 2;
+      return elements / 2;
   }
+  return 0;
+}
+constexpr uint64_t DenseScaleBytes(const DenseSpec& spec) {
+  if (spec.type == DenseWeights::kQC8W) return uint64_t{spec.outputs} * sizeof(float);
+  if (spec.type == DenseWeights::kQB4W) return uint64_t{spec.inputs} / kI4Block * spec.outputs * sizeof(uint16_t);
   return 0;
 }
 

@@ -61,7 +61,9 @@ Result<PackedWeights> PackedWeights::Plan(const Environment& environment) {
   TARN_RETURN_IF_ERROR(Program::VisitDense(environment, [&](const DenseSpec& spec, const DenseBytes& bytes) {
     if (plan.FindEntry(spec) != nullptr) return Ok();
     Entry entry = plan.Describe(spec);
-    if (bytes.packed == 0 && !plan.IsReadInPlace(entry.weight)) plan.in_place_bytes_ += DenseWeightBytes(spec);
+    if (bytes.packed == 0 && !plan.IsReadInPlace(entry.weight)) {
+      plan.in_place_bytes_ += DenseWeightBytes(spec) + DenseScaleBytes(spec);
+    }
     entry.packed_offset = plan.packed_bytes_;
     entry.packed_bytes = bytes.packed;
     plan.packed_bytes_ += bytes.packed;

@@ -33,7 +33,7 @@ class LoadedModel {
 
   // Takes packed weights from a cache file in the folder (nullptr: none), or else reads all weights of dense layers and packs them:
   // into such a file, or where that cannot be, into anonymous memory.
-  // Errors: TARN_BAD_FORMAT (a scale that is none), TARN_OUT_OF_MEMORY, TARN_INTERNAL.
+  // Errors: TARN_OUT_OF_MEMORY, TARN_INTERNAL.
   Status Pack(const char* cache_folder = nullptr);
   // What Pack() would do now, as far as that can be known without reading weights. Errors: as Pack().
   Result<PackedIn> Foretell(const char* cache_folder) const;
