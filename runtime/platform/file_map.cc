@@ -74,6 +74,7 @@ Result<FileMap> FileMap::FromDescriptor(int fd, uint64_t offset_bytes, uint64_t 
 }
 
 void FileMap::Forget(Span<const uint8_t> range) const {
+  if (range.begin() < bytes_.begin() || range.end() > bytes_.end()) return;
   const uint64_t page = PageBytes();
   const uint64_t first = (reinterpret_cast<uintptr_t>(range.begin()) + page - 1) / page * page;
   const uint64_t last = reinterpret_cast<uintptr_t>(range.end()) / page * page;

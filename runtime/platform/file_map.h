@@ -34,7 +34,8 @@ class FileMap {
 
   Span<const uint8_t> bytes() const { return bytes_; }
 
-  // Tells the system that `range` (inside bytes()) will not be read soon: its clean pages stop counting as resident.
+  // Tells the system that `range` will not be read soon: its clean pages stop counting as resident. A range that is not inside
+  // bytes() (a copy, say) is left alone: what is not backed by the file would be lost.
   void Forget(Span<const uint8_t> range) const;
 
  private:

@@ -220,5 +220,22 @@ TEST(FileMap, AnyOffsetOfAFileCanBeMapped) {
   unlink(path);
 }
 
+// Memory that is no page of the file must not lose what it holds.
+TEST(FileMap, ForgetsPagesOfTheFileAlone) {
+  char path[] = "/tmp/tarn_map_XXXXXX";
+  const int fd = mkstemp(path);
+  const std::vector<uint8_t> content(size_t{1} << 18, 7);
+  ASSERT_EQ(write(fd, content.data(), content.size()), static_cast<ssize_t>(content.size()));
+  const Result<FileMap> map = FileMap::FromDescriptor(fd, 0, 0);
+  ASSERT_TRUE(map.ok());
+  const std::vector<uint8_t> copy = content;
+  map.value().Forget({copy.data(), copy.size()});
+  EXPECT_EQ(copy, content);
+  map.value().Forget(map.value().bytes());
+  EXPECT_EQ(std::memcmp(map.value().bytes().data(), content.data(), content.size()), 0);
+  close(fd);
+  unlink(path);
+}
+
 }  // namespace
 }  // namespace tarn
