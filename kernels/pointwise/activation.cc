@@ -78,6 +78,12 @@ void GeluTanh(size_t rows, size_t n, const float* x, size_t x_stride, float* y, 
   }
 }
 
+void Tanh(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride) {
+  for (size_t r = 0; r < rows; ++r) {
+    Map(n, x + r * x_stride, y + r * y_stride, [](DF d, VF v) HWY_ATTR { return hn::Tanh(d, v); });
+  }
+}
+
 void SiluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
              size_t y_stride) {
   for (size_t r = 0; r < rows; ++r) {
@@ -96,6 +102,7 @@ void FillActivations(Kernels& table) {
   table.relu = Relu;
   table.gelu = Gelu;
   table.gelu_tanh = GeluTanh;
+  table.tanh = Tanh;
   table.silu_mul = SiluMul;
   table.add = Add;
 }

@@ -75,6 +75,10 @@ void GeluTanh(size_t rows, size_t n, const float* x, size_t x_stride, float* y, 
       [](double v) { return v * Sigmoid(2.0 * 0.79788456080286535588 * (v + 0.044715 * v * v * v)); });
 }
 
+void Tanh(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride) {
+  Map(rows, n, x, x_stride, y, y_stride, [](double v) { return std::tanh(v); });
+}
+
 // SwiGLU's product (Shazeer 2020): silu(gate) * up.
 void SiluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
              size_t y_stride) {

@@ -11,6 +11,7 @@ const Kernels& Reference() {
       /*relu=*/reference::Relu,
       /*gelu=*/reference::Gelu,
       /*gelu_tanh=*/reference::GeluTanh,
+      /*tanh=*/reference::Tanh,
       /*silu_mul=*/reference::SiluMul,
       /*add=*/reference::Add,
       /*scale_f32=*/reference::ScaleF32,

@@ -18,6 +18,7 @@ void L2Normalize(size_t rows, size_t d, const float* x, size_t x_stride, float s
 void Relu(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
 void Gelu(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
 void GeluTanh(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
+void Tanh(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
 void SiluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
              size_t y_stride);
 void Add(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y, size_t y_stride);

@@ -79,15 +79,15 @@ void WriteOperands(const format::Program& program, const format::Op& op, tarn_op
 Status WriteOp(const tarn_model* model, size_t index, tarn_op_info* user) {
   TARN_RETURN_IF_ERROR(CheckArguments(model, user));
   const Model& read = ModelOf(model);
-  TARN_RETURN_IF_ERROR(CheckIndex(index, read.program().ops()->size(), "op"));
-  const format::Op& op = *read.program().ops()->Get(static_cast<uint32_t>(index));
+  TARN_RETURN_IF_ERROR(CheckIndex(index, read.program(Stage::kDecode)->ops()->size(), "op"));
+  const format::Op& op = *read.program(Stage::kDecode)->ops()->Get(static_cast<uint32_t>(index));
   const OpKind& kind = FindOpKind(op.attributes_type());
   tarn_op_info info{};
   info.struct_size = sizeof(info);
   info.name = op.name()->c_str();
   info.kind = kind.name;
   if (kind.describe != nullptr) kind.describe(op, info.detail, sizeof(info.detail));
-  WriteOperands(read.program(), op, &info);
+  WriteOperands(*read.program(Stage::kDecode), op, &info);
   for (uint32_t i = 0; op.states() != nullptr && i < op.states()->size(); ++i) {
     info.state_bytes += read.state(op.states()->Get(i)).data_bytes;
   }

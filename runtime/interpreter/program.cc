@@ -30,7 +30,7 @@ uint32_t Count(const flatbuffers::Vector<T>* list) {
 
 Program* Program::Build(const Environment& environment, const Limits& limits, Bump& bump) {
   const Model& model = *environment.model;
-  const format::Program& graph = model.program();
+  const format::Program& graph = *model.program(Stage::kDecode);
   void* place = bump.Take(sizeof(Program));
   const uint32_t ops = graph.ops()->size();
   Span<Node> nodes = TakeArray<Node>(bump, ops);
@@ -118,16 +118,16 @@ void Program::Destroy() {
 
 Status Program::Prepare() {
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
-    TARN_RETURN_IF_ERROR(PrepareNode(i).In("op '%s'", environment_.model->program().ops()->Get(i)->name()->c_str()));
+    TARN_RETURN_IF_ERROR(PrepareNode(i).In("op '%s'", environment_.model->program(Stage::kDecode)->ops()->Get(i)->name()->c_str()));
   }
   TARN_RETURN_IF_ERROR(PlanStates());
   return PlanValues();
 }
 
 Status Program::PrepareNode(uint32_t index) {
-  const format::Op& op = *environment_.model->program().ops()->Get(index);
+  const format::Op& op = *environment_.model->program(Stage::kDecode)->ops()->Get(index);
   Node& node = nodes_[index];
-  PrepareContext context(*environment_.model, op, limits_, *environment_.kernels);
+  PrepareContext context(*environment_.model, Stage::kDecode, op, limits_, *environment_.kernels);
   TARN_RETURN_IF_ERROR(node.op->Prepare(context));
   uint64_t scratch = context.scratch_bytes();
   node.constant_bytes = context.constant_bytes();
@@ -159,11 +159,11 @@ Status Program::PlanStates() {
 
 // A value lives from the op that writes it to the last that reads it; inputs from the start, outputs to the end.
 Status Program::PlanValues() {
-  const format::Program& graph = environment_.model->program();
+  const format::Program& graph = *environment_.model->program(Stage::kDecode);
   const uint32_t last = static_cast<uint32_t>(nodes_.size());
   for (uint32_t i = 0; i < values_.size(); ++i) {
     const format::Value& value = *graph.values()->Get(i);
-    values_[i].bytes = uint64_t{value.width()} * sizeof(float) * limits_.MaxRows(value.time());
+    values_[i].bytes = uint64_t{value.width()} * sizeof(float) * limits_.MaxRows(Axis::Of(value));
     values_[i].first = 0;
     values_[i].last = 0;
   }
@@ -235,7 +235,7 @@ Status Program::CreateDense(Bump& bump) {
 }
 
 void Program::BindOperands(uint8_t* arena) {
-  const format::Program& graph = environment_.model->program();
+  const format::Program& graph = *environment_.model->program(Stage::kDecode);
   const auto operand = [&](uint32_t value, uint32_t column) {
     return Operand{arena + values_[value].offset + column * sizeof(float), graph.values()->Get(value)->width()};
   };
@@ -287,7 +287,7 @@ void Program::Profile(bool on) {
 }
 
 OpTime Program::op_time(uint32_t index) const {
-  const format::Op& op = *environment_.model->program().ops()->Get(index);
+  const format::Op& op = *environment_.model->program(Stage::kDecode)->ops()->Get(index);
   return {op.name()->c_str(), FindOpKind(op.attributes_type()).name, nodes_[index].runs, nodes_[index].ns};
 }
 
@@ -296,7 +296,7 @@ void Program::Reset() { std::memset(state_.data(), 0, state_.size()); }
 uint8_t* Program::input(uint32_t index) const { return arena_ + values_[index].offset; }
 
 const uint8_t* Program::output(uint32_t index) const {
-  return arena_ + values_[environment_.model->program().outputs()->Get(index)].offset;
+  return arena_ + values_[environment_.model->program(Stage::kDecode)->outputs()->Get(index)].offset;
 }
 
 }  // namespace tarn

@@ -92,7 +92,7 @@ Result<Model> Model::Open(FileMap map, Span<const uint8_t> bytes, bool verify_we
   if (!format::VerifyModelBuffer(verifier)) return Error(TARN_BAD_FORMAT, "graph: not a valid FlatBuffer of a tarn model");
   model.graph_ = format::GetModel(model.graph_bytes_.data());
   TARN_RETURN_IF_ERROR(Validate(*model.graph_, model.weights_.size()));
-  model.FindEmbeddingTable();
+  model.FindPrograms();
   if (verify_weights) TARN_RETURN_IF_ERROR(model.CheckWeights());
   return model;
 }
@@ -179,13 +179,29 @@ Status Model::CheckScales() const {
   return Ok();
 }
 
-void Model::FindEmbeddingTable() {
-  for (const format::Op* op : *program().ops()) {
-    if (op->attributes_type() != format::OpAttributes::Embedding || op->tensors() == nullptr || op->tensors()->size() == 0)
-      continue;
-    embedding_table_ = op->tensors()->Get(0);
-    return;
+const char* StageName(Stage stage) { return stage == Stage::kEncode ? "encode" : "decode"; }
+
+void Model::FindPrograms() {
+  for (const format::Program* program : *graph_->programs()) {
+    for (const Stage stage : kStages) {
+      if (program->name()->string_view() == StageName(stage)) programs_[static_cast<size_t>(stage)] = program;
+    }
   }
+}
+
+uint32_t Model::vocab_size(Stage stage) const {
+  const bool own = stage == Stage::kEncode && task() == format::Task::Seq2Seq && graph_->source_vocab_size() != 0;
+  return own ? graph_->source_vocab_size() : graph_->vocab_size();
+}
+
+bool Model::IsEmbeddingTable(uint32_t tensor) const {
+  for (const format::Program* program : *graph_->programs()) {
+    for (const format::Op* op : *program->ops()) {
+      if (op->attributes_type() != format::OpAttributes::Embedding || op->tensors() == nullptr) continue;
+      if (op->tensors()->size() > 0 && op->tensors()->Get(0) == tensor) return true;
+    }
+  }
+  return false;
 }
 
 TensorView Model::tensor(uint32_t index) const {
@@ -216,6 +232,8 @@ StateView Model::state(uint32_t index) const {
   view.dtype = static_cast<DType>(state.dtype());
   view.shape = ReadShape(*state.shape()).value();
   view.data_bytes = DataBytes(view.dtype, view.shape.elements);
+  view.owner = state.owner();
+  view.source_axis = state.source_axis();
   return view;
 }
 

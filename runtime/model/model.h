@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 #include "runtime/core/allocator.h"
 #include "runtime/core/dtype.h"
@@ -47,8 +48,15 @@ struct StateView {
   const char* name;
   DType dtype;
   Shape shape;
-  uint64_t data_bytes;  // of one sequence
+  uint64_t data_bytes;  // of one sequence or source; with a source axis for each token of the source
+  format::Owner owner;
+  int source_axis;  // -1: none
 };
+
+// The programs of a model.
+enum class Stage : uint8_t { kEncode, kDecode };
+constexpr Stage kStages[] = {Stage::kEncode, Stage::kDecode};  // in the order in which they stand in a file
+const char* StageName(Stage stage);
 
 class Model {
  public:
@@ -61,14 +69,17 @@ class Model {
   static Result<Model> Open(FileMap map, Span<const uint8_t> bytes, bool verify_weights, const Allocator& allocator);
 
   const format::Model& graph() const { return *graph_; }
-  // The program that generates text: the first one.
-  const format::Program& program() const { return *graph_->programs()->Get(0); }
+  // nullptr: the model has no such program.
+  const format::Program* program(Stage stage) const { return programs_[static_cast<size_t>(stage)]; }
+  format::Task task() const { return graph_->task(); }
+  // Of the ids that a program reads.
+  uint32_t vocab_size(Stage stage) const;
 
   // Indices were validated.
   TensorView tensor(uint32_t index) const;
   StateView state(uint32_t index) const;
-  // The first op that reads an embedding table reads this tensor.
-  bool IsEmbeddingTable(uint32_t tensor) const { return tensor == embedding_table_; }
+  // An embedding op reads this tensor.
+  bool IsEmbeddingTable(uint32_t tensor) const;
 
   uint64_t file_bytes() const { return file_bytes_; }
   uint64_t copied_bytes() const { return graph_copy_.bytes().size() + weights_copy_.bytes().size(); }
@@ -85,7 +96,7 @@ class Model {
  private:
   Status ReadHeader(Span<const uint8_t> bytes);
   Status Align(const Allocator& allocator);
-  void FindEmbeddingTable();
+  void FindPrograms();
 
   FileMap map_;
   Block graph_copy_;
@@ -93,7 +104,7 @@ class Model {
   Span<const uint8_t> graph_bytes_;
   Span<const uint8_t> weights_;
   const format::Model* graph_ = nullptr;
-  uint32_t embedding_table_ = UINT32_MAX;
+  const format::Program* programs_[std::size(kStages)] = {};
   uint64_t file_bytes_ = 0;
   uint8_t fingerprint_[32] = {};
 };

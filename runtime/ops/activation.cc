@@ -14,7 +14,7 @@ class ActivationOp final : public Op {
       return Error(TARN_BAD_FORMAT, "unknown activation %u", static_cast<unsigned>(kind_));
     }
     TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/1, /*outputs=*/1, /*tensors=*/0, 0, /*states=*/0));
-    TARN_RETURN_IF_ERROR(context.ExpectOneTime(&time_));
+    TARN_RETURN_IF_ERROR(context.ExpectOneAxis(&axis_));
     width_ = context.output_width(0);
     TARN_RETURN_IF_ERROR(context.ExpectInput(0, "x", width_));
     return context.ExpectOutput(0, "y", width_);
@@ -22,17 +22,29 @@ class ActivationOp final : public Op {
 
   Status Run(const RunContext& context) override {
     const Kernels& kernels = *context.kernels;
-    const auto function = kind_ == format::ActivationKind::Relu   ? kernels.relu
-                          : kind_ == format::ActivationKind::Gelu ? kernels.gelu
-                                                                  : kernels.gelu_tanh;
+    const auto function = Function(kernels);
     const Operand& x = context.inputs[0];
     const Operand& y = context.outputs[0];
-    function(context.rows(time_), width_, x.f32(), x.stride, y.f32(), y.stride);
+    function(context.rows(axis_), width_, x.f32(), x.stride, y.f32(), y.stride);
     return Ok();
   }
 
  private:
-  format::Time time_;
+  decltype(Kernels::relu) Function(const Kernels& kernels) const {
+    switch (kind_) {
+      case format::ActivationKind::Relu:
+        return kernels.relu;
+      case format::ActivationKind::Gelu:
+        return kernels.gelu;
+      case format::ActivationKind::GeluTanh:
+        return kernels.gelu_tanh;
+      case format::ActivationKind::Tanh:
+        return kernels.tanh;
+    }
+    return kernels.relu;
+  }
+
+  Axis axis_;
   format::ActivationKind kind_;
   uint32_t width_;
 };

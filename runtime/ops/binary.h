@@ -14,7 +14,7 @@ class BinaryOp final : public Op {
  public:
   Status Prepare(PrepareContext& context) override {
     TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/2, /*outputs=*/1, /*tensors=*/0, 0, /*states=*/0));
-    TARN_RETURN_IF_ERROR(context.ExpectOneTime(&time_));
+    TARN_RETURN_IF_ERROR(context.ExpectOneAxis(&axis_));
     width_ = context.output_width(0);
     TARN_RETURN_IF_ERROR(context.ExpectInput(0, "first operand", width_));
     TARN_RETURN_IF_ERROR(context.ExpectInput(1, "second operand", width_));
@@ -25,12 +25,12 @@ class BinaryOp final : public Op {
     const Operand& a = context.inputs[0];
     const Operand& b = context.inputs[1];
     const Operand& y = context.outputs[0];
-    (context.kernels->*kKernel)(context.rows(time_), width_, a.f32(), a.stride, b.f32(), b.stride, y.f32(), y.stride);
+    (context.kernels->*kKernel)(context.rows(axis_), width_, a.f32(), a.stride, b.f32(), b.stride, y.f32(), y.stride);
     return Ok();
   }
 
  private:
-  format::Time time_;
+  Axis axis_;
   uint32_t width_;
 };
 

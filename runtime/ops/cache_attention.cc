@@ -12,13 +12,13 @@ namespace {
 // In the order of CachePolicy in schema/tarn.fbs.
 constexpr const CachePolicyKind* kPolicies[] = {&kFullCache, &kWindowCache,      &kStridedCache,
                                                 &kL2gCache,  &kCompressiveCache, &kMemoryCompressedCache};
-static_assert(sizeof(kPolicies) / sizeof(kPolicies[0]) == static_cast<size_t>(format::CachePolicy::MAX) + 1);
+static_assert(sizeof(kPolicies) / sizeof(kPolicies[0]) == static_cast<size_t>(format::CachePolicy::Pooled));
 
 class CacheAttentionOp final : public Op {
  public:
   Status Prepare(PrepareContext& context) override {
     const format::CacheAttention& table = *context.op().attributes_as_CacheAttention();
-    if (table.policy() > format::CachePolicy::MAX) {
+    if (table.policy() >= format::CachePolicy::Pooled) {
       return Error(TARN_BAD_FORMAT, "unknown policy %u", static_cast<unsigned>(table.policy()));
     }
     if (!std::isfinite(table.scale())) return Error(TARN_BAD_FORMAT, "scale is %g", static_cast<double>(table.scale()));

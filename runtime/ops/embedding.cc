@@ -30,7 +30,7 @@ class EmbeddingOp final : public Op {
   Status Run(const RunContext& context) override {
     const size_t width = table_.shape.dims[1];
     const Kernels& kernels = *context.kernels;
-    for (size_t row = 0; row < context.rows(format::Time::Tokens); ++row) {
+    for (size_t row = 0; row < context.batch * context.tokens; ++row) {
       // The session refuses ids outside the vocabulary.
       const size_t id = static_cast<size_t>(context.inputs[0].i32()[row * context.inputs[0].stride]);
       float* x = context.outputs[0].f32() + row * context.outputs[0].stride;

@@ -12,7 +12,7 @@ class FullyConnectedOp final : public Op {
  public:
   Status Prepare(PrepareContext& context) override {
     TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/1, /*outputs=*/1, /*tensors=*/1, 2, /*states=*/0));
-    TARN_RETURN_IF_ERROR(context.ExpectOneTime(&time_));
+    TARN_RETURN_IF_ERROR(context.ExpectOneAxis(&axis_));
     const uint32_t inputs = context.input_width(0);
     const uint32_t outputs = context.output_width(0);
     TARN_RETURN_IF_ERROR(context.ExpectInput(0, "x", inputs));
@@ -38,7 +38,7 @@ class FullyConnectedOp final : public Op {
     }
     spec.x_stride = context.input_stride(0);
     spec.y_stride = outputs;
-    spec.max_rows = context.limits().MaxRows(time_);
+    spec.max_rows = context.limits().MaxRows(axis_);
     spec.kernels = &context.kernels();
     weights_ = uint64_t{inputs} * outputs;
     context.RequestDense(spec);
@@ -46,7 +46,7 @@ class FullyConnectedOp final : public Op {
   }
 
   Status Run(const RunContext& context) override {
-    const size_t rows = context.rows(time_);
+    const size_t rows = context.rows(axis_);
     return context.dense_backend->run(context.dense, rows, context.inputs[0].f32(), context.outputs[0].f32(), context.scratch,
                                       context.threads->For(rows * weights_));
   }
@@ -71,7 +71,7 @@ class FullyConnectedOp final : public Op {
     }
   }
 
-  format::Time time_;
+  Axis axis_;
   uint64_t weights_;
 };
 

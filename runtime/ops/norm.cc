@@ -18,7 +18,7 @@ class NormOp final : public Op {
     if (!(eps_ >= 0)) return Error(TARN_BAD_FORMAT, "eps is %g, a number >= 0 wanted", static_cast<double>(eps_));
     const uint32_t tensors = is_rms_ ? 1 : 2;
     TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/1, /*outputs=*/1, tensors, tensors, /*states=*/0));
-    TARN_RETURN_IF_ERROR(context.ExpectOneTime(&time_));
+    TARN_RETURN_IF_ERROR(context.ExpectOneAxis(&axis_));
     width_ = context.output_width(0);
     TARN_RETURN_IF_ERROR(context.ExpectInput(0, "x", width_));
     TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "y", width_));
@@ -32,7 +32,7 @@ class NormOp final : public Op {
   Status Run(const RunContext& context) override {
     const Operand& x = context.inputs[0];
     const Operand& y = context.outputs[0];
-    const size_t rows = context.rows(time_);
+    const size_t rows = context.rows(axis_);
     if (is_rms_) {
       context.kernels->rms_norm(rows, width_, x.f32(), x.stride, weight_, eps_, y.f32(), y.stride);
     } else {
@@ -42,7 +42,7 @@ class NormOp final : public Op {
   }
 
  private:
-  format::Time time_;
+  Axis axis_;
   bool is_rms_;
   uint32_t width_;
   float eps_;

@@ -19,15 +19,28 @@
 
 namespace tarn {
 
+// How many rows a value has for each sequence.
+struct Axis {
+  format::Time time;
+  uint32_t fixed_rows;  // with Time::Fixed
+
+  static Axis Of(const format::Value& value) { return {value.time(), value.rows()}; }
+  bool operator==(const Axis& other) const { return time == other.time && fixed_rows == other.fixed_rows; }
+};
+
 // Everything that sizes depend on.
 struct Limits {
   uint32_t batch;            // sequences in lockstep
   uint32_t max_tokens;       // of a chunk, per sequence
   uint32_t max_output_rows;  // of logits, per sequence
   uint32_t threads;
+  uint32_t beams = 1;        // sequences that decode from one source; a divisor of batch
+  uint32_t max_source = 0;   // tokens of a source
 
-  uint64_t MaxRows(format::Time time) const {
-    return uint64_t{batch} * (time == format::Time::Tokens ? max_tokens : max_output_rows);
+  uint32_t sources() const { return batch / beams; }
+  uint64_t MaxRows(Axis axis) const {
+    if (axis.time == format::Time::Fixed) return uint64_t{batch} * axis.fixed_rows;
+    return uint64_t{batch} * (axis.time == format::Time::Tokens ? max_tokens : max_output_rows);
   }
 };
 
@@ -40,7 +53,8 @@ struct Operand {
   const int32_t* i32() const { return static_cast<const int32_t*>(data); }
 };
 
-// Memory of all sequences for one declared state: [batch, shape].
+// Memory of one declared state for all its owners: [batch, shape], or [sources, shape with the longest source]. "Sequence" reads
+// "source" for the latter.
 struct StateBuffer {
   uint8_t* data;
   uint64_t bytes_per_sequence;
@@ -49,10 +63,12 @@ struct StateBuffer {
   float* f32(size_t sequence) const { return reinterpret_cast<float*>(bytes(sequence)); }
 };
 
+// "encode" runs with batch 1: one source at a time, `tokens` of it, all of them. "decode" runs chunks.
 struct RunContext {
   size_t batch;
   size_t tokens;         // per sequence in this chunk, >= 1
-  size_t output_rows;    // per sequence; the last ones of the chunk
+  size_t output_rows;    // per sequence; the last ones of the chunk, or:
+  const uint32_t* output_tokens;  // encode: those tokens of the source, [output_rows]; nullptr: the last ones
   uint64_t tokens_seen;  // per sequence since the reset, before this chunk
   uint64_t first_position;
   Span<const Operand> inputs;
@@ -63,22 +79,34 @@ struct RunContext {
   const DenseBackend* dense_backend;
   const Kernels* kernels;
   const ThreadPool* threads;
+  size_t source;                         // encode: the one that runs; its number in states of Owner.Source
+  size_t beams;                          // decode: sequence s reads source s / beams
+  Span<const uint32_t> source_tokens;    // decode: how many tokens each source has, [batch / beams]
 
-  size_t rows(format::Time time) const { return batch * (time == format::Time::Tokens ? tokens : output_rows); }
+  // Of one sequence.
+  size_t sequence_rows(Axis axis) const {
+    if (axis.time == format::Time::Fixed) return axis.fixed_rows;
+    return axis.time == format::Time::Tokens ? tokens : output_rows;
+  }
+  size_t rows(Axis axis) const { return batch * sequence_rows(axis); }
   uint64_t position(size_t token) const { return first_position + tokens_seen + token; }
 };
 
 // The op's side of preparation: checks on one side, requests on the other.
 class PrepareContext {
  public:
-  PrepareContext(const Model& model, const format::Op& op, const Limits& limits, const Kernels& kernels)
-      : model_(model), op_(op), limits_(limits), kernels_(kernels) {}
+  PrepareContext(const Model& model, Stage stage, const format::Op& op, const Limits& limits, const Kernels& kernels)
+      : model_(model), program_(*model.program(stage)), stage_(stage), op_(op), limits_(limits), kernels_(kernels) {}
 
   const format::Op& op() const { return op_; }
+  // Errors: TARN_BAD_FORMAT, where the op stands in another program.
+  Status ExpectStage(Stage stage) const;
+  Stage stage() const { return stage_; }
   const Limits& limits() const { return limits_; }
   const Kernels& kernels() const { return kernels_; }
   uint64_t first_position() const { return model_.graph().first_position(); }
-  uint32_t vocab_size() const { return model_.graph().vocab_size(); }
+  // Of the ids that the program reads.
+  uint32_t vocab_size() const { return model_.vocab_size(stage_); }
 
   // Counts of operands; `tensors` may have a range (an optional bias). Errors: TARN_BAD_FORMAT.
   Status Expect(uint32_t inputs, uint32_t outputs, uint32_t tensors_least, uint32_t tensors_most, uint32_t states) const;
@@ -90,15 +118,15 @@ class PrepareContext {
   // `what`.
   uint32_t input_width(uint32_t index) const { return op_.inputs()->Get(index)->width(); }
   // The caller of the program fills it, with values that have been checked.
-  bool is_program_input(uint32_t index) const { return op_.inputs()->Get(index)->value() < model_.program().num_inputs(); }
+  bool is_program_input(uint32_t index) const { return op_.inputs()->Get(index)->value() < program_.num_inputs(); }
   uint32_t input_stride(uint32_t index) const { return InputValue(index).width(); }
-  format::Time input_time(uint32_t index) const { return InputValue(index).time(); }
+  Axis input_axis(uint32_t index) const { return Axis::Of(InputValue(index)); }
   uint32_t output_width(uint32_t index) const { return OutputValue(index).width(); }
-  format::Time output_time(uint32_t index) const { return OutputValue(index).time(); }
+  Axis output_axis(uint32_t index) const { return Axis::Of(OutputValue(index)); }
   Status ExpectInput(uint32_t index, const char* what, uint64_t width, format::DType dtype = format::DType::F32) const;
   Status ExpectOutput(uint32_t index, const char* what, uint64_t width, format::DType dtype = format::DType::F32) const;
-  // All inputs and outputs have the same number of rows. Sets `*time` to theirs.
-  Status ExpectOneTime(format::Time* time) const;
+  // All inputs and outputs have the same number of rows. Sets `*axis` to theirs.
+  Status ExpectOneAxis(Axis* axis) const;
   // All inputs and outputs have a row per token.
   Status ExpectTokens() const;
 
@@ -110,6 +138,11 @@ class PrepareContext {
   Result<const float*> ExpectTensor(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
   // An F32 state of that shape.
   Status ExpectState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
+  // An F32 state of a source of that shape, where `source_axis` >= 0 names a dimension of 1 that is as long as the longest source.
+  Status ExpectSourceState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape, int source_axis = -1) const;
+  // The same, F32, F16 or I8. Returns it.
+  Result<DType> ExpectTypedSourceState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape,
+                                       int source_axis = -1) const;
   // A state of that shape and of any of the dtypes that states of attention have: F32, F16, or with `or_i8` I8. Returns it.
   Result<DType> ExpectTypedState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape, bool or_i8 = false) const;
 
@@ -120,7 +153,7 @@ class PrepareContext {
     dense_ = spec;
     has_dense_ = true;
   }
-  // The sequences can take `tokens` tokens from a reset and no more.
+  // The sequences can take `tokens` tokens from a reset and no more; in "encode": a source.
   void BoundTokens(uint64_t tokens) { bound_tokens_ = tokens; }
 
   uint64_t scratch_bytes() const { return scratch_bytes_; }
@@ -129,11 +162,16 @@ class PrepareContext {
   const DenseSpec* dense() const { return has_dense_ ? &dense_ : nullptr; }
 
  private:
-  const format::Value& Value(uint32_t index) const { return *model_.program().values()->Get(index); }
+  const format::Value& Value(uint32_t index) const { return *program_.values()->Get(index); }
+  // dtypes: F32 and the bits of others.
+  Result<DType> ExpectAnyState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape, unsigned dtypes,
+                               format::Owner owner, int source_axis) const;
   const format::Value& InputValue(uint32_t index) const { return Value(op_.inputs()->Get(index)->value()); }
   const format::Value& OutputValue(uint32_t index) const { return Value(op_.outputs()->Get(index)); }
 
   const Model& model_;
+  const format::Program& program_;
+  const Stage stage_;
   const format::Op& op_;
   const Limits& limits_;
   const Kernels& kernels_;

@@ -74,19 +74,24 @@ Status PrepareContext::ExpectOutput(uint32_t index, const char* what, uint64_t w
                value.width(), format::EnumNameDType(dtype), static_cast<unsigned long long>(width));
 }
 
-Status PrepareContext::ExpectOneTime(format::Time* time) const {
-  *time = output_time(0);
+Status PrepareContext::ExpectStage(Stage stage) const {
+  if (stage_ == stage) return Ok();
+  return Error(TARN_BAD_FORMAT, "stands in program '%s', '%s' wanted", StageName(stage_), StageName(stage));
+}
+
+Status PrepareContext::ExpectOneAxis(Axis* axis) const {
+  *axis = output_axis(0);
   for (uint32_t i = 0; i < Count(op_.inputs()); ++i) {
-    if (input_time(i) != *time) return Error(TARN_BAD_FORMAT, "input %u and the output have different numbers of rows", i);
+    if (!(input_axis(i) == *axis)) return Error(TARN_BAD_FORMAT, "input %u and the output have different numbers of rows", i);
   }
   return Ok();
 }
 
 Status PrepareContext::ExpectTokens() const {
-  format::Time time;
-  TARN_RETURN_IF_ERROR(ExpectOneTime(&time));
-  if (time == format::Time::Tokens) return Ok();
-  return Error(TARN_BAD_FORMAT, "runs on every token, but its values have rows of logits only");
+  Axis axis;
+  TARN_RETURN_IF_ERROR(ExpectOneAxis(&axis));
+  if (axis.time == format::Time::Tokens) return Ok();
+  return Error(TARN_BAD_FORMAT, "runs on every token, but its values have other rows");
 }
 
 Result<const float*> PrepareContext::ExpectTensor(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const {
@@ -96,19 +101,50 @@ Result<const float*> PrepareContext::ExpectTensor(uint32_t index, const char* wh
   return reinterpret_cast<const float*>(view.data);
 }
 
-Status PrepareContext::ExpectState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const {
+namespace {
+
+constexpr unsigned kF32Only = 1, kOrF16 = 2, kOrI8 = 4;
+
+const char* NamesOf(unsigned dtypes) {
+  if (dtypes & kOrI8) return "f32, f16 or i8";
+  return dtypes & kOrF16 ? "f32 or f16" : "f32";
+}
+
+const char* OwnerText(format::Owner owner) { return owner == format::Owner::Source ? "a source" : "a sequence"; }
+
+}  // namespace
+
+Result<DType> PrepareContext::ExpectAnyState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape, unsigned dtypes,
+                                             format::Owner owner, int source_axis) const {
   if (index >= Count(op_.states())) return Error(TARN_BAD_FORMAT, "%s: state %u is missing", what, index);
   const StateView view = model_.state(op_.states()->Get(index));
-  return ExpectShape(view.dtype == DType::kF32, view.dtype, view.shape, view.name, what, "f32", shape);
+  const bool fits =
+      view.dtype == DType::kF32 || ((dtypes & kOrF16) && view.dtype == DType::kF16) || ((dtypes & kOrI8) && view.dtype == DType::kI8);
+  TARN_RETURN_IF_ERROR(ExpectShape(fits, view.dtype, view.shape, view.name, what, NamesOf(dtypes), shape));
+  if (view.owner != owner || view.source_axis != source_axis) {
+    return Error(TARN_BAD_FORMAT, "%s '%s' belongs to %s, source axis %d; %s, %d wanted", what, view.name, OwnerText(view.owner),
+                 view.source_axis, OwnerText(owner), source_axis);
+  }
+  return view.dtype;
+}
+
+Status PrepareContext::ExpectState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const {
+  return ExpectAnyState(index, what, shape, kF32Only, format::Owner::Sequence, -1).status();
+}
+
+Status PrepareContext::ExpectSourceState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape,
+                                         int source_axis) const {
+  return ExpectAnyState(index, what, shape, kF32Only, format::Owner::Source, source_axis).status();
+}
+
+Result<DType> PrepareContext::ExpectTypedSourceState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape,
+                                                     int source_axis) const {
+  return ExpectAnyState(index, what, shape, kOrF16 | kOrI8, format::Owner::Source, source_axis);
 }
 
 Result<DType> PrepareContext::ExpectTypedState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape,
                                                bool or_i8) const {
-  if (index >= Count(op_.states())) return Error(TARN_BAD_FORMAT, "%s: state %u is missing", what, index);
-  const StateView view = model_.state(op_.states()->Get(index));
-  const bool fits = view.dtype == DType::kF32 || view.dtype == DType::kF16 || (or_i8 && view.dtype == DType::kI8);
-  TARN_RETURN_IF_ERROR(ExpectShape(fits, view.dtype, view.shape, view.name, what, or_i8 ? "f32, f16 or i8" : "f32 or f16", shape));
-  return view.dtype;
+  return ExpectAnyState(index, what, shape, or_i8 ? kOrF16 | kOrI8 : kOrF16, format::Owner::Sequence, -1);
 }
 
 }  // namespace tarn

@@ -22,7 +22,14 @@ namespace tarn {
   X(LinearState)         \
   X(SlotMemory)          \
   X(CacheAttention)      \
-  X(RandomSlots)
+  X(RandomSlots)         \
+  X(StaticLinear)        \
+  X(StaticSlots)         \
+  X(StaticCache)         \
+  X(ClusteredAttention)  \
+  X(ProbSparse)          \
+  X(Constant)            \
+  X(Pool)
 
 #define TARN_DECLARE_OP(name) extern const OpKind k##name##Op;
 TARN_OP_TABLE(TARN_DECLARE_OP)

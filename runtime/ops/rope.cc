@@ -25,7 +25,7 @@ class RopeOp final : public Op {
   Status Run(const RunContext& context) override {
     const Operand& x = context.inputs[0];
     const Operand& y = context.outputs[0];
-    context.kernels->rope(context.rows(format::Time::Tokens), heads_, head_dim_, x.f32(), x.stride, context.inputs[1].f32(),
+    context.kernels->rope(context.rows({format::Time::Tokens, 0}), heads_, head_dim_, x.f32(), x.stride, context.inputs[1].f32(),
                           y.f32(), y.stride);
     return Ok();
   }

@@ -1,4 +1,5 @@
-// SelectOutputs: the rows whose logits are wanted, the last ones of every sequence's chunk. What comes after it runs on those only.
+// SelectOutputs: the rows whose logits are wanted: the last ones of every sequence's chunk, of a source those that the caller names.
+// What comes after it runs on those only.
 #include <cstring>
 
 #include "runtime/ops/registry.h"
@@ -10,7 +11,7 @@ class SelectOutputsOp final : public Op {
  public:
   Status Prepare(PrepareContext& context) override {
     TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/1, /*outputs=*/1, /*tensors=*/0, 0, /*states=*/0));
-    if (context.input_time(0) != format::Time::Tokens || context.output_time(0) != format::Time::Outputs) {
+    if (context.input_axis(0).time != format::Time::Tokens || context.output_axis(0).time != format::Time::Outputs) {
       return Error(TARN_BAD_FORMAT, "goes from a row per token to a row per output");
     }
     width_ = context.output_width(0);
@@ -24,7 +25,8 @@ class SelectOutputsOp final : public Op {
     const size_t skipped = context.tokens - context.output_rows;
     for (size_t sequence = 0; sequence < context.batch; ++sequence) {
       for (size_t row = 0; row < context.output_rows; ++row) {
-        const float* from = x.f32() + (sequence * context.tokens + skipped + row) * x.stride;
+        const size_t token = context.output_tokens == nullptr ? skipped + row : context.output_tokens[row];
+        const float* from = x.f32() + (sequence * context.tokens + token) * x.stride;
         std::memcpy(y.f32() + (sequence * context.output_rows + row) * y.stride, from, width_ * sizeof(float));
       }
     }

@@ -23,7 +23,7 @@ static_assert(static_cast<int>(format::SlotControl::CompressiveMean) == static_c
 static_assert(static_cast<int>(format::SlotControl::ClusteringOnline) == static_cast<int>(SlotControl::kClusteringOnline));
 static_assert(static_cast<int>(format::SlotControl::Gsa) == static_cast<int>(SlotControl::kGsa));
 static_assert(static_cast<int>(format::SlotControl::LunaCausal) == static_cast<int>(SlotControl::kLunaCausal));
-static_assert(static_cast<size_t>(format::SlotControl::MAX) + 1 == kSlotControlCount);
+static_assert(static_cast<size_t>(format::SlotControl::Clustering) == kSlotControlCount);
 
 class SlotMemoryOp final : public Op {
  public:
@@ -133,7 +133,7 @@ class SlotMemoryOp final : public Op {
 
   Status ReadAttributes(const format::SlotMemory& table) {
     if (table.activation() > format::SlotActivation::MAX || table.normalization() > format::SlotNormalization::MAX ||
-        table.control() > format::SlotControl::MAX) {
+        table.control() >= format::SlotControl::Clustering) {
       return Error(TARN_BAD_FORMAT, "unknown activation %u, normalization %u or control %u",
                    static_cast<unsigned>(table.activation()), static_cast<unsigned>(table.normalization()),
                    static_cast<unsigned>(table.control()));

@@ -35,7 +35,7 @@ Status LoadedModel::ChooseKernels(const LoadOptions& options) {
 }
 
 Status LoadedModel::CheckLanguageModel() const {
-  const format::Program& program = model_.program();
+  const format::Program& program = *model_.program(Stage::kDecode);
   const uint32_t vocab = model_.graph().vocab_size();
   const format::Value& input = *program.values()->Get(0);
   const format::Value& output = *program.values()->Get(program.outputs()->Get(0));

@@ -93,6 +93,14 @@ TEST(Pointwise, GeluTanh) {
       });
 }
 
+// Highway's Tanh: at most 4 ulp, by its documentation.
+TEST(Pointwise, Tanh) {
+  CompareRows(
+      10.0f,
+      [](const Kernels& k, size_t rows, size_t n, const float* x, size_t xs, float* y, size_t ys) { k.tanh(rows, n, x, xs, y, ys); },
+      [](float, float y) { return 8.0 * kU * std::fabs(y); });
+}
+
 // Sums of n: mean off by delta = n u mean|x|; 1/sqrt(variance) by half of (n + 4) u and of delta^2/(variance + eps).
 TEST(Pointwise, LayerNorm) {
   ForEachTable([&](const Kernels& kernels) {

@@ -20,7 +20,7 @@ namespace tarn::convert {
 namespace {
 
 constexpr uint8_t kMagic[8] = {'T', 'A', 'R', 'N', '\r', '\n', 0x1A, '\n'};
-constexpr uint16_t kMajor = 1, kMinor = 1;
+constexpr uint16_t kMajor = 1, kMinor = 2;
 constexpr size_t kHeaderBytes = 64;
 constexpr size_t kHashedHeaderBytes = 32;
 constexpr uint64_t kSectionAlignment = 16384;
