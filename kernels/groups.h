@@ -37,6 +37,8 @@ void FillSlotLuna(int64_t target, Kernels& table);
 void FillSlotStep(int64_t target, Kernels& table);
 void FillSlotChunk(int64_t target, Kernels& table);
 void FillCache(int64_t target, Kernels& table);
+void FillScores(int64_t target, Kernels& table);
+void FillHamming(int64_t target, Kernels& table);
 void FillDense(int64_t target, Kernels& table);
 
 // Where HWY_DISPATCH_TABLE(F) holds the version for `target`. Computed from a local ChosenTarget: Highway's own, which is global,

@@ -17,7 +17,7 @@ constexpr void (*kGroups[])(int64_t target, Kernels& table) = {
     FillNorms,      FillActivations, FillEmbedding, FillPosition,     FillGate,    FillStorage,        FillRandomFourier,
     FillArccos,     FillEluPlusOne,  FillPositive,  FillReluFeatures, FillDpfp,    FillMlpRelu,        FillIdentity,
     FillLinearStep, FillLinearChunk, FillDeltaStep, FillDeltaChunk,   FillSlotAbc, FillSlotClustering, FillSlotGsa,
-    FillSlotLuna,   FillSlotStep,    FillSlotChunk, FillCache,        FillDense,
+    FillSlotLuna,   FillSlotStep,    FillSlotChunk, FillCache,        FillScores,  FillHamming,        FillDense,
 };
 
 struct Tables {

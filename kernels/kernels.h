@@ -290,6 +290,22 @@ struct CacheArgs {
 };
 uint64_t CacheScratch(uint64_t tokens, uint64_t queries, uint64_t key_dim, uint64_t value_dim);
 
+// ---- Scores of all keys (MATH 1.9.1, 1.9.2)
+// --------------------------------------------------------------------------------------------------
+
+// s_rj = q_r . k_j, a tile of keys at a time.
+struct ScoreArgs {
+  size_t rows;  // R
+  size_t keys;  // T, >= 1
+  size_t key_dim;
+  const float* q;  // [R, d], rows q_stride apart
+  size_t q_stride;
+  const float* k;  // [T, d], rows k_stride apart
+  size_t k_stride;
+  float* scratch;  // ScoreScratch(...) elements
+};
+uint64_t ScoreScratch(uint64_t rows, uint64_t key_dim);
+
 // ---- Dense layers on quantized rows
 // ------------------------------------------------------------------------------------------------
 
@@ -365,6 +381,17 @@ struct Kernels {
   void (*slot_step)(const SlotStepArgs&);
   void (*slot_chunk)(const SlotChunkArgs&);
   void (*cache_attend)(const CacheArgs&);
+  // s [R, T], contiguous.
+  void (*score_rows)(const ScoreArgs&, float* s);
+  // measure_r = max_j s_rj - mean_j s_rj: how far from uniform the attention of a query is (ProbSparse, MATH 1.9.2).
+  void (*score_peak)(const ScoreArgs&, float* measure);
+  // p_r = softmax(scale * p_r) for each row of n, in place.
+  void (*softmax_rows)(size_t rows, size_t n, float scale, float* p);
+  // O = P V: o_r = sum_j p_rj v_j. p [rows, keys], contiguous; rows of v and o their strides apart.
+  void (*weigh_rows)(size_t rows, size_t keys, size_t value_dim, const float* p, const float* v, size_t v_stride, float* o,
+                     size_t o_stride);
+  // nearest[i] = the j with the fewest bits in which codes[i] and centers[j] differ, the lowest of several; centers >= 1.
+  void (*nearest_code)(size_t n, const uint64_t* codes, size_t center_count, const uint64_t* centers, uint32_t* nearest);
 
   // Portable dense layers: y = x W^T + bias, W [out, in], read where it is; bias may be nullptr. What a row becomes does not depend
   // on the other rows, nor on how the outputs are split over calls.

@@ -98,6 +98,16 @@ void SlotChunk(const SlotChunkArgs& a);
 // cache.cc
 void CacheAttend(const CacheArgs& a);
 
+// scores.cc
+void ScoreRows(const ScoreArgs& a, float* s);
+void ScorePeak(const ScoreArgs& a, float* measure);
+void SoftmaxRows(size_t rows, size_t n, float scale, float* p);
+void WeighRows(size_t rows, size_t keys, size_t value_dim, const float* p, const float* v, size_t v_stride, float* o,
+               size_t o_stride);
+
+// hamming.cc
+void NearestCode(size_t n, const uint64_t* codes, size_t center_count, const uint64_t* centers, uint32_t* nearest);
+
 // dense.cc
 void DenseF32(size_t rows, size_t in, size_t out, const float* x, size_t x_stride, const float* weight, const float* bias, float* y,
               size_t y_stride);

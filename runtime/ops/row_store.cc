@@ -25,6 +25,22 @@ Result<RowStates> RowStates::Read(const PrepareContext& context, const Heads& he
   return states;
 }
 
+Result<RowStates> RowStates::ReadOfSource(const PrepareContext& context, const Heads& heads, uint64_t rows) {
+  RowStates states;
+  states.rows = rows;
+  const uint64_t kv_heads = heads.kv_heads();
+  TARN_ASSIGN_OR_RETURN(states.dtype, context.ExpectTypedSourceState(0, "keys", {kv_heads, 1, heads.key_dim()}, /*source_axis=*/1));
+  TARN_ASSIGN_OR_RETURN(const DType values_dtype,
+                        context.ExpectTypedSourceState(1, "values", {kv_heads, 1, heads.value_dim()}, /*source_axis=*/1));
+  if (values_dtype != states.dtype) {
+    return Error(TARN_BAD_FORMAT, "keys are %s, values %s, one dtype wanted", DTypeName(states.dtype), DTypeName(values_dtype));
+  }
+  if (states.dtype == DType::kI8) {
+    TARN_RETURN_IF_ERROR(context.ExpectSourceState(2, "scales", {kv_heads, 2, 1}, /*source_axis=*/2));
+  }
+  return states;
+}
+
 RowStore::RowStore(const RunContext& context, const Heads& heads, const RowStates& states, size_t sequence, size_t kv_head)
     : kernels_(context.kernels),
       type_(TypeOf(states.dtype)),

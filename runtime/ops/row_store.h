@@ -18,6 +18,8 @@ struct RowStates {
   // Checks the states from index `first` on. `f32_only`: rows that are computed with, not only read. Errors: TARN_BAD_FORMAT.
   static Result<RowStates> Read(const PrepareContext& context, const Heads& heads, uint32_t first, uint64_t rows,
                                 bool f32_only = false);
+  // The same for the states of a source, as a StaticCache op declares them: `rows` tokens of the longest.
+  static Result<RowStates> ReadOfSource(const PrepareContext& context, const Heads& heads, uint64_t rows);
 };
 
 class RowStore {

@@ -10,7 +10,4 @@ class MissingOp final : public Op {
 }  // namespace
 const OpKind kStaticLinearOp = MakeOpKind<MissingOp>("static_linear");
 const OpKind kStaticSlotsOp = MakeOpKind<MissingOp>("static_slots");
-const OpKind kStaticCacheOp = MakeOpKind<MissingOp>("static_cache");
-const OpKind kClusteredAttentionOp = MakeOpKind<MissingOp>("clustered_attention");
-const OpKind kProbSparseOp = MakeOpKind<MissingOp>("probsparse");
 }  // namespace tarn
