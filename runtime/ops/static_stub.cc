@@ -8,8 +8,6 @@ class MissingOp final : public Op {
   Status Run(const RunContext&) override { return Ok(); }
 };
 }  // namespace
-const OpKind kStaticLinearOp = MakeOpKind<MissingOp>("static_linear");
-const OpKind kStaticSlotsOp = MakeOpKind<MissingOp>("static_slots");
 const OpKind kStaticCacheOp = MakeOpKind<MissingOp>("static_cache");
 const OpKind kClusteredAttentionOp = MakeOpKind<MissingOp>("clustered_attention");
 const OpKind kProbSparseOp = MakeOpKind<MissingOp>("probsparse");
