@@ -27,6 +27,8 @@ const Kernels& Reference() {
       /*sum_normalize=*/reference::SumNormalize,
       /*half_squared_norm=*/reference::HalfSquaredNorm,
       /*running_max=*/reference::RunningMax,
+      /*block_max=*/reference::BlockMax,
+      /*damp_features=*/reference::DampFeatures,
       /*f32_to_f16=*/reference::F32ToF16,
       /*quantize_i8=*/reference::QuantizeI8,
       /*features=*/
@@ -34,6 +36,8 @@ const Kernels& Reference() {
        reference::ReluFeatures, reference::DpfpFeatures, reference::MlpReluFeatures, reference::IdentityFeatures},
       /*linear_step=*/reference::LinearStep,
       /*linear_chunk=*/reference::LinearChunk,
+      /*linear_write=*/reference::LinearWrite,
+      /*linear_read=*/reference::LinearRead,
       /*delta_step=*/reference::DeltaStep,
       /*delta_chunk=*/reference::DeltaChunk,
       /*slot_control_step=*/
@@ -44,6 +48,10 @@ const Kernels& Reference() {
        reference::CompressiveMeanChunk, reference::ClusteringChunk, reference::GsaChunk, reference::LunaChunk},
       /*slot_step=*/reference::SlotStep,
       /*slot_chunk=*/reference::SlotChunk,
+      /*abc_block=*/reference::AbcBlock,
+      /*nearest_slot=*/reference::NearestSlot,
+      /*slot_write=*/reference::SlotWrite,
+      /*slot_read=*/reference::SlotRead,
       /*cache_attend=*/reference::CacheAttend,
       /*score_rows=*/reference::ScoreRows,
       /*score_peak=*/reference::ScorePeak,
