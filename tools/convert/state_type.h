@@ -12,6 +12,8 @@ namespace tarn::convert {
 // F16 also where it loses more than rounding. Errors, which name layer, system, dtype and the reason: a layer whose states do not
 // bear it, or whose op cannot hold it.
 void SetStateType(format::DType type, bool force, std::vector<AttentionOp>* layers);
+// The same, but layers that do not bear the type stay F32: for models that have other states which do.
+void SetStateTypeWherePossible(format::DType type, bool force, std::vector<AttentionOp>* layers);
 
 }  // namespace tarn::convert
 
