@@ -1,5 +1,7 @@
 #include "runtime/ops/memory_compression.h"
 
+#include "runtime/ops/row_blocks.h"
+
 namespace tarn {
 
 Result<MemoryCompression> MemoryCompression::Read(const PrepareContext& context, const format::CacheAttention& table,
@@ -29,14 +31,7 @@ void MemoryCompression::Convolve(const Kernels& kernels, size_t kv_head, size_t 
 }
 
 CacheBlock MemoryCompression::NullRow(size_t kv_head) const {
-  CacheBlock block{};
-  block.rows = 1;
-  block.type = RowType::kF32;
-  block.keys = null_k + kv_head * dim;
-  block.key_stride = dim;
-  block.values = null_v + kv_head * dim;
-  block.value_stride = dim;
-  return block;
+  return FloatBlock(1, null_k + kv_head * dim, dim, null_v + kv_head * dim, dim);
 }
 
 }  // namespace tarn

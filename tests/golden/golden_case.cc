@@ -35,15 +35,6 @@ constexpr struct {
 // What only who writes needs: no state of a source.
 constexpr const char* kWritersStates[] = {"state_lse", "state_m"};
 
-// Systems over whole sequences that a source can be kept for.
-constexpr const char* kCrossSystems[] = {"softmax", "rfa",       "linear_transformer", "performer_positive",
-                                         "abc_mlp", "linformer", "kv_clustering"};
-
-template <size_t kCount>
-bool Contains(const char* const (&names)[kCount], const std::string& name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
-
 std::string ConfigName(const std::string& system) {
   for (const auto& name : kSystemNames) {
     if (system == name.golden) return name.config;
@@ -103,7 +94,7 @@ class OpCase {
     attributes_ = ConfigObject(file, std::move(attributes), system_, std::max(queries, tokens_));
   }
 
-  bool has_cross_form() const { return Contains(kCrossSystems, system_); }
+  bool has_cross_form() const { return convert::HasForm(system_, AttentionForm::kCross); }
 
   GoldenModel BuildCausal() const {
     const AttentionOp op = Parse(AttentionForm::kCausal);
@@ -192,7 +183,9 @@ class OpCase {
 
   void AddStates(const AttentionOp& op, ModelBuilder* model) const {
     for (const std::string& name : file_.StateNames()) {
-      if (op.state_kind == convert::StateKind::kSource && Contains(kWritersStates, name)) continue;
+      if (op.state_kind == convert::StateKind::kSource &&
+          std::find(std::begin(kWritersStates), std::end(kWritersStates), name) != std::end(kWritersStates))
+        continue;
       size_t found = 0;
       for (const auto& names : kStateNames) {
         if (name != names.golden) continue;
