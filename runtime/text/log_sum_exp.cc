@@ -13,21 +13,37 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Every loop runs over kLanes independent values, which is what compilers vectorize without being allowed to reorder sums: the
-// order of additions is the one written here, on every machine.
+// The sum runs over kLanes independent ones, which compilers may vectorize: the order of additions is the one written here, on
+// every machine. Comparisons are of integers for the same reason: those of floats have side effects (exceptions) that stand in the
+// way.
 constexpr size_t kLanes = 16;
 constexpr size_t kBlock = 64 * kLanes;  // of a pass: read for its maximum, then, from the first cache, for its sum
 
+constexpr int32_t kMagnitude = 0x7fffffff;
+constexpr int32_t kInfinityBits = 0x7f800000;
+
+inline int32_t BitsOf(float x) {
+  int32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  return bits;
+}
+
+inline float FromBits(int32_t bits) {
+  float x;
+  std::memcpy(&x, &bits, sizeof(x));
+  return x;
+}
+
 // exp(x) for x <= 0, as 2^n * exp(r) with |r| <= ln(2) / 2. The polynomial is Taylor's of degree 6: its relative error is below
-// 0.3466^7 / 7! = 1.2e-7, and what rounding adds is as much again. Below kLeast, where the result would soon be denormal:
-// exp(kLeast).
+// 0.3466^7 / 7! = 1.2e-7, and what rounding adds is as much again. Below -87, where the result would soon be denormal: exp(-87).
 inline float NegativeExp(float x) {
-  constexpr float kLeast = -87.0f;
+  constexpr int32_t kMost = 0x42ae0000;       // 87
   constexpr float kToInteger = 12582912.0f;   // 1.5 * 2^23: adding it rounds to an integer, in the low bits
   constexpr float kLn2High = 0.693359375f;    // n * this is exact
   constexpr float kLn2Low = -2.12194440e-4f;  // ln 2 - kLn2High
   constexpr float kLog2E = 1.44269504f;
-  x = x > kLeast ? x : kLeast;
+  const int32_t beyond = (BitsOf(x) & kMagnitude) - kMost;
+  x = -FromBits(kMost + (beyond & (beyond >> 31)));  // the smaller magnitude; a branch would be one in the machine code
   const float shifted = x * kLog2E + kToInteger;
   const float n = shifted - kToInteger;
   const float r = (x - n * kLn2High) - n * kLn2Low;
@@ -38,38 +54,21 @@ inline float NegativeExp(float x) {
   power = power * r + 1.0f / 2;
   power = power * r + 1.0f;
   power = power * r + 1.0f;
-  uint32_t bits;
-  std::memcpy(&bits, &shifted, sizeof(bits));
-  bits = (bits + 127) << 23;  // the low bits of `shifted` are n: 2^n
-  float scale;
-  std::memcpy(&scale, &bits, sizeof(scale));
-  return power * scale;
+  const auto exponent = static_cast<uint32_t>(BitsOf(shifted)) + 127;  // the low bits of `shifted` are n
+  return power * FromBits(static_cast<int32_t>(exponent << 23));
 }
 
 // The largest of x [count]; NaN if there is one.
 float Largest(const float* x, size_t count) {
-  float largest[kLanes];
-  float nan[kLanes];  // 0, or NaN once one was seen
-  std::fill(largest, largest + kLanes, -kInfinity);
-  std::fill(nan, nan + kLanes, 0.0f);
-  size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      const float value = x[i + lane];
-      largest[lane] = value > largest[lane] ? value : largest[lane];
-      nan[lane] = value == value ? nan[lane] : value;
-    }
+  int32_t largest = INT32_MIN;
+  int32_t magnitude = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const int32_t bits = BitsOf(x[i]);
+    largest = std::max(largest, bits ^ ((bits >> 31) & kMagnitude));  // ordered as the floats are
+    magnitude = std::max(magnitude, bits & kMagnitude);
   }
-  for (; i < count; ++i) {
-    largest[0] = x[i] > largest[0] ? x[i] : largest[0];
-    nan[0] = x[i] == x[i] ? nan[0] : x[i];
-  }
-  float result = -kInfinity;
-  for (size_t lane = 0; lane < kLanes; ++lane) {
-    if (std::isnan(nan[lane])) return nan[lane];
-    result = std::max(result, largest[lane]);
-  }
-  return result;
+  if (magnitude > kInfinityBits) return FromBits(magnitude);
+  return FromBits(largest ^ ((largest >> 31) & kMagnitude));
 }
 
 // Of exp(x_i - largest) over x [count], largest finite.
