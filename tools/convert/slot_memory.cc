@@ -19,6 +19,7 @@ StateKind KindOf(const SlotMemory& slots) {
     case format::SlotControl::CompressiveMean:
     case format::SlotControl::ClusteringOnline:
     case format::SlotControl::LunaCausal:
+    case format::SlotControl::Clustering:
       break;
   }
   return StateKind::kMean;
