@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "tools/common/signals.h"
 #include "tools/tarn/bandwidth.h"
 #include "tools/tarn/bench.h"
+#include "tools/tarn/clock.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/process_memory.h"
 #include "tools/tarn/report.h"
@@ -21,12 +21,8 @@
 namespace tarn_cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr uint32_t kWarmUpSteps = 16;
 constexpr uint32_t kChunksAtOnce = 16;  // on the way to a depth, between two looks at Ctrl-C
-
-double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 void StopIfInterrupted() {
   if (tarn::tools::Interrupted()) throw Failure("interrupted");
