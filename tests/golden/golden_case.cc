@@ -181,6 +181,7 @@ class OpProgram {
   OpProgram(const File& file, GoldenCase* golden) : file_(file), golden_(*golden) {}
 
   std::vector<uint8_t> Build(convert::AttentionOp op, const format::Heads& heads) {
+    builder_.BeginProgram("decode");
     std::vector<format::Slice> inputs = file_.Has("x") ? ProjectedInputs() : std::vector{Input("q"), Input("k"), Input("v")};
     for (const convert::LogitInput& logit : op.logits) inputs.push_back(Input(logit.name));
     if (op.drawn) inputs.push_back(IntegerInput(op.drawn->name));
@@ -191,8 +192,8 @@ class OpProgram {
     convert::Graph& graph = builder_.graph();
     graph.name = golden_.name;
     graph.vocab_size = 1;  // there are no tokens, and a reader wants at least one
-    graph.num_inputs = static_cast<uint32_t>(golden_.inputs.size());
-    graph.outputs = {o.value()};
+    builder_.program().num_inputs = static_cast<uint32_t>(golden_.inputs.size());
+    builder_.program().outputs = {o.value()};
     convert::MemorySink sink;
     convert::WriteModel(graph, GoldenWeights(file_), &sink);
     return sink.bytes();

@@ -91,7 +91,7 @@ TEST(Model, AnotherMajorVersionIsRefusedANewerMinorIsRead) {
   std::vector<uint8_t> file = Good();
   file[8] = 2;
   Rehash(&file);
-  ExpectRefused(file, TARN_UNSUPPORTED, "2.1");
+  ExpectRefused(file, TARN_UNSUPPORTED, "2.2");
   file[8] = 1;
   file[10] = 9;
   Rehash(&file);
@@ -122,11 +122,11 @@ std::vector<uint8_t> Changed(const std::function<void(convert::Graph*)>& change)
 }
 
 convert::GraphOp& Dense(convert::Graph* graph) {
-  for (convert::GraphOp& op : graph->ops) {
+  for (convert::GraphOp& op : graph->programs[0].ops) {
     if (op.type == format::OpAttributes::FullyConnected) return op;
   }
   ADD_FAILURE() << "no dense layer";
-  return graph->ops[0];
+  return graph->programs[0].ops[0];
 }
 
 TEST(Model, WrongIndicesAndOrdersAreNamed) {
@@ -138,9 +138,9 @@ TEST(Model, WrongIndicesAndOrdersAreNamed) {
                   Dense(g).inputs[0] = format::Slice(slice.value(), UINT32_MAX, slice.width());
                 }),
                 TARN_BAD_FORMAT, "columns 4294967295");
-  ExpectRefused(Changed([](convert::Graph* g) { g->values[1].width = 1u << 31; }), TARN_BAD_FORMAT, "width 2147483648");
-  ExpectRefused(Changed([](convert::Graph* g) { g->outputs[0] = 12345; }), TARN_BAD_FORMAT, "output value 12345");
-  ExpectRefused(Changed([](convert::Graph* g) { g->num_inputs = 0; }), TARN_BAD_FORMAT, "num_inputs");
+  ExpectRefused(Changed([](convert::Graph* g) { g->programs[0].values[1].width = 1u << 31; }), TARN_BAD_FORMAT, "width 2147483648");
+  ExpectRefused(Changed([](convert::Graph* g) { g->programs[0].outputs[0] = 12345; }), TARN_BAD_FORMAT, "output value 12345");
+  ExpectRefused(Changed([](convert::Graph* g) { g->programs[0].num_inputs = 0; }), TARN_BAD_FORMAT, "num_inputs");
   ExpectRefused(Changed([](convert::Graph* g) { g->vocab_size = 0; }), TARN_BAD_FORMAT, "vocab_size");
   ExpectRefused(Changed([](convert::Graph* g) { g->vocab_size = 300; }), TARN_BAD_FORMAT, "byte tokenizer");
 }

@@ -22,15 +22,16 @@ class CausalLm {
     graph.tokenizer = c_.tokenizer;
     graph.source = c_.text;
 
+    b_.BeginProgram("decode");
     const Slice tokens = b_.AddValue("tokens", 1, format::Time::Tokens, format::DType::I32);
-    graph.num_inputs = 1;
+    b_.program().num_inputs = 1;
     Slice x = Embeddings(tokens);
     for (uint32_t i = 0; i < c_.num_layers; ++i) {
       const std::string layer = "layers." + std::to_string(i) + ".";
       x = Block(layer + "attn", x, [&](Slice in) { return Attention(layer + "attn", c_.attention[i], in); });
       x = Block(layer + "mlp", x, [&](Slice in) { return Mlp(layer + "mlp", in); });
     }
-    graph.outputs = {Head(x).value()};
+    b_.program().outputs = {Head(x).value()};
     b_.CheckRules();
   }
 

@@ -31,12 +31,15 @@ struct GraphValue {
   format::DType dtype;
   uint32_t width;
   format::Time time;
+  uint32_t rows;  // of time Fixed; else 0
 };
 
 struct GraphState {
   std::string name;
   std::vector<uint32_t> shape;
   format::DType dtype = format::DType::F32;
+  format::Owner owner = format::Owner::Sequence;
+  int8_t source_axis = -1;
 };
 
 // Creates the attribute table of an op in a FlatBuffer.
@@ -51,6 +54,15 @@ struct GraphOp {
   std::vector<uint32_t> tensors, states;
 };
 
+struct GraphProgram {
+  std::string name;  // "encode", "decode"
+  // Values stand in the order in which they are written: first the inputs, then the outputs of every op.
+  std::vector<GraphValue> values;
+  std::vector<GraphOp> ops;
+  uint32_t num_inputs = 0;
+  std::vector<uint32_t> outputs;
+};
+
 // What the precision costs: mean losses over the same tokens. `scored` 0: not measured.
 struct MeasuredLoss {
   uint64_t scored = 0;
@@ -58,19 +70,18 @@ struct MeasuredLoss {
 };
 
 struct Graph {
+  format::Task task = format::Task::CausalLm;
   uint32_t vocab_size = 0;
+  uint32_t source_vocab_size = 0;                           // Seq2Seq
+  int32_t bos_token = -1, eos_token = -1, mask_token = -1;  // -1: none
   uint64_t first_position = 0;
   format::TokenizerKind tokenizer = format::TokenizerKind::None;
   std::string name, precision, source;  // metadata
   MeasuredLoss loss;
 
   std::vector<GraphTensor> tensors;
-  std::vector<GraphState> states;  // in the order of the ops that own them
-  // The one program, "decode". Values stand in the order in which they are written: first its inputs, then the outputs of every op.
-  std::vector<GraphValue> values;
-  std::vector<GraphOp> ops;
-  uint32_t num_inputs = 0;
-  std::vector<uint32_t> outputs;
+  std::vector<GraphState> states;  // in the order of the ops that own them, program after program
+  std::vector<GraphProgram> programs;
 };
 
 }  // namespace tarn::convert

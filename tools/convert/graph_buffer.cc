@@ -29,20 +29,20 @@ auto Tensors(FlatBufferBuilder* builder, const Graph& graph, const std::vector<u
 
 auto States(FlatBufferBuilder* builder, const Graph& graph) {
   return Tables(builder, graph.states, [&](const GraphState& state) {
-    return format::CreateStateDirect(*builder, state.name.c_str(), state.dtype, &state.shape);
+    return format::CreateStateDirect(*builder, state.name.c_str(), state.dtype, &state.shape, state.owner, state.source_axis);
   });
 }
 
-Offset<format::Program> Decode(FlatBufferBuilder* builder, const Graph& graph) {
-  const auto values = Tables(builder, graph.values, [&](const GraphValue& value) {
-    return format::CreateValueDirect(*builder, value.name.c_str(), value.dtype, value.width, value.time);
+Offset<format::Program> Program(FlatBufferBuilder* builder, const GraphProgram& program) {
+  const auto values = Tables(builder, program.values, [&](const GraphValue& value) {
+    return format::CreateValueDirect(*builder, value.name.c_str(), value.dtype, value.width, value.time, value.rows);
   });
-  const auto ops = Tables(builder, graph.ops, [&](const GraphOp& op) {
+  const auto ops = Tables(builder, program.ops, [&](const GraphOp& op) {
     const Offset<void> attributes = op.attributes(*builder);
     return format::CreateOpDirect(*builder, op.name.c_str(), op.type, attributes, &op.inputs, &op.outputs, &op.tensors, &op.states);
   });
-  const auto outputs = builder->CreateVector(graph.outputs);
-  return format::CreateProgram(*builder, builder->CreateString("decode"), graph.num_inputs, outputs, values, ops);
+  const auto outputs = builder->CreateVector(program.outputs);
+  return format::CreateProgram(*builder, builder->CreateString(program.name), program.num_inputs, outputs, values, ops);
 }
 
 uint32_t BitsOf(format::DType dtype) {
@@ -63,21 +63,25 @@ uint32_t BitsOf(format::DType dtype) {
   return 0;
 }
 
-// What readers of 1.0 would misread. An F16 embedding table they could read.
-std::vector<std::string> RequiredFeatures(const Graph& graph) {
-  const auto is_weight = [&graph](size_t tensor) {
-    return std::any_of(graph.ops.begin(), graph.ops.end(), [tensor](const GraphOp& op) {
-      return op.type == format::OpAttributes::FullyConnected && op.tensors[0] == tensor;
-    });
+bool IsDenseWeight(const Graph& graph, size_t tensor) {
+  const auto reads = [tensor](const GraphOp& op) {
+    return op.type == format::OpAttributes::FullyConnected && op.tensors[0] == tensor;
   };
+  return std::any_of(graph.programs.begin(), graph.programs.end(),
+                     [&](const GraphProgram& program) { return std::any_of(program.ops.begin(), program.ops.end(), reads); });
+}
+
+// What older readers would misread. An F16 embedding table they could read.
+std::vector<std::string> RequiredFeatures(const Graph& graph) {
   bool int4 = false, f16_weights = false;
   for (size_t i = 0; i < graph.tensors.size(); ++i) {
     int4 = int4 || graph.tensors[i].dtype == format::DType::I4;
-    f16_weights = f16_weights || (graph.tensors[i].dtype == format::DType::F16 && is_weight(i));
+    f16_weights = f16_weights || (graph.tensors[i].dtype == format::DType::F16 && IsDenseWeight(graph, i));
   }
   std::vector<std::string> features;
   if (int4) features.push_back("int4");
   if (f16_weights) features.push_back("f16_weights");
+  if (graph.task != format::Task::CausalLm) features.push_back("programs");
   return features;
 }
 
@@ -100,15 +104,15 @@ flatbuffers::DetachedBuffer BuildGraphBuffer(const Graph& graph, const std::vect
   FlatBufferBuilder builder;
   const auto tensors = Tensors(&builder, graph, offsets);
   const auto states = States(&builder, graph);
-  const std::vector<Offset<format::Program>> programs = {Decode(&builder, graph)};
+  const auto programs = Tables(&builder, graph.programs, [&](const GraphProgram& program) { return Program(&builder, program); });
   const auto metadata = format::CreateMetadataDirect(builder, graph.name.c_str(), graph.precision.c_str(), graph.source.c_str(),
                                                      graph.loss.scored, graph.loss.nats_f32, graph.loss.nats);
   const auto tokenizer = format::CreateTokenizer(builder, graph.tokenizer);
-  const auto program_list = builder.CreateVector(programs);
   const std::vector<std::string> features = RequiredFeatures(graph);
   const auto feature_list = features.empty() ? 0 : builder.CreateVectorOfStrings(features);
-  const auto model = format::CreateModel(builder, feature_list, graph.vocab_size, graph.first_position, tokenizer, metadata,
-                                         tensors, states, program_list);
+  const auto model =
+      format::CreateModel(builder, feature_list, graph.vocab_size, graph.first_position, tokenizer, metadata, tensors, states,
+                          programs, graph.task, graph.source_vocab_size, graph.bos_token, graph.eos_token, graph.mask_token);
   format::FinishModelBuffer(builder, model);
   if (builder.GetSize() >= uint64_t{1} << 31) Fail("the graph has ", builder.GetSize(), " bytes: the format ends at 2 GiB");
   return builder.Release();

@@ -25,10 +25,16 @@ format::DType DTypeOf(Precision precision) {
 
 }  // namespace
 
-format::Slice GraphBuilder::AddValue(const std::string& name, uint32_t width, format::Time time, format::DType dtype) {
+format::Slice GraphBuilder::AddValue(const std::string& name, uint32_t width, format::Time time, format::DType dtype,
+                                     uint32_t rows) {
   if (width > kMaxWidth) Fail("value \"", name, "\": a width of ", width, " is above ", kMaxWidth);
-  graph_.values.push_back({name, dtype, width, time});
-  return format::Slice(static_cast<uint32_t>(graph_.values.size() - 1), 0, width);
+  program().values.push_back({name, dtype, width, time, rows});
+  return format::Slice(static_cast<uint32_t>(program().values.size() - 1), 0, width);
+}
+
+format::Slice GraphBuilder::AddValueLike(format::Slice model, const std::string& name, uint32_t width) {
+  const GraphValue& value = program().values[model.value()];
+  return AddValue(name, width, value.time, format::DType::F32, value.rows);
 }
 
 void GraphBuilder::Use(const std::vector<WeightSpec>& specs) {
@@ -102,8 +108,7 @@ std::vector<uint32_t> GraphBuilder::AddNormTensors(const std::string& name, form
 
 format::Slice GraphBuilder::AddOp(const std::string& name, format::OpAttributes type, AttributeWriter attributes,
                                   std::vector<format::Slice> inputs, uint32_t width, std::vector<uint32_t> tensors) {
-  const format::Time time = inputs.empty() ? format::Time::Tokens : graph_.values[inputs[0].value()].time;
-  const format::Slice output = AddValue(name, width, time);
+  const format::Slice output = inputs.empty() ? AddValue(name, width) : AddValueLike(inputs[0], name, width);
   AddOp({name, type, std::move(attributes), std::move(inputs), {output.value()}, std::move(tensors), {}});
   return output;
 }
@@ -169,7 +174,7 @@ format::Slice GraphBuilder::AddAttention(const std::string& name, const std::str
     states.push_back(static_cast<uint32_t>(graph_.states.size()));
     graph_.states.push_back({name + "." + state.name, state.shape, state.dtype});
   }
-  const format::Slice output = AddValue(name, heads.heads() * heads.value_dim());
+  const format::Slice output = AddValueLike(inputs[0], name, heads.heads() * heads.value_dim());
   AddOp({name, op.type, op.attributes, std::move(inputs), {output.value()}, std::move(tensors), std::move(states)});
   return output;
 }

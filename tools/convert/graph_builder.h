@@ -42,15 +42,18 @@ class GraphBuilder {
   explicit GraphBuilder(PrecisionRules rules) : rules_(std::move(rules)) {}
 
   Graph& graph() { return graph_; }
+  // A new program, to which values and ops are added from now on. There has to be one before them.
+  void BeginProgram(const std::string& name) { graph_.programs.push_back({name, {}, {}, 0, {}}); }
+  GraphProgram& program() { return graph_.programs.back(); }
   // Every checkpoint tensor that the graph is made of, once.
   const std::vector<WeightSpec>& weights() const { return weights_; }
   // When all matrices are there. Errors: a rule that no matrix has matched.
   void CheckRules() const;
   const std::vector<Matrix>& matrices() const { return matrices_; }
 
-  // A new value, whole.
+  // A new value of the program, whole. `rows`: of time Fixed.
   format::Slice AddValue(const std::string& name, uint32_t width, format::Time time = format::Time::Tokens,
-                         format::DType dtype = format::DType::F32);
+                         format::DType dtype = format::DType::F32, uint32_t rows = 0);
 
   // A tensor of the file from checkpoint tensors; the index of the tensor. The same name gives the same tensor again, so that
   // layers may share it. Errors: the same name with another shape.
@@ -62,8 +65,8 @@ class GraphBuilder {
   // weight and, for layer norms, bias
   std::vector<uint32_t> AddNormTensors(const std::string& name, format::NormKind kind, uint32_t width);
 
-  void AddOp(GraphOp op) { graph_.ops.push_back(std::move(op)); }
-  // An op with a new value of its name as its only output, which is returned.
+  void AddOp(GraphOp op) { program().ops.push_back(std::move(op)); }
+  // An op with a new value of its name as its only output, which is returned. It has as many rows as the first input.
   format::Slice AddOp(const std::string& name, format::OpAttributes type, AttributeWriter attributes,
                       std::vector<format::Slice> inputs, uint32_t width, std::vector<uint32_t> tensors = {});
 
@@ -78,6 +81,8 @@ class GraphBuilder {
                              std::vector<format::Slice> inputs);
 
  private:
+  // A new value with as many rows as another one.
+  format::Slice AddValueLike(format::Slice model, const std::string& name, uint32_t width);
   uint32_t AddTensor(GraphTensor tensor);
   Matrix ChoosePrecision(const GraphTensor& tensor);
   void Use(const std::vector<WeightSpec>& specs);

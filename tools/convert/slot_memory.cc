@@ -19,7 +19,7 @@ StateKind KindOf(const SlotMemory& slots) {
     case format::SlotControl::CompressiveMean:
     case format::SlotControl::ClusteringOnline:
     case format::SlotControl::LunaCausal:
-    case format::SlotControl::Clustering:
+    case format::SlotControl::Clustering:  // of StaticSlots, whose states do not move
       break;
   }
   return StateKind::kMean;
