@@ -82,7 +82,7 @@ inline tarn_tokenizer_kind TokenizerOf(const tarn_model* model) {
 }
 
 // NULL: the defaults. Errors: TARN_INVALID_ARGUMENT. (session.cc)
-Result<Limits> ReadLimits(const tarn_session_config* user);
+Result<Limits> ReadLimits(const LoadedModel& model, const tarn_session_config* user);
 
 inline uint32_t VocabOf(const tarn_model* model) { return ModelOf(model).graph().vocab_size(); }
 

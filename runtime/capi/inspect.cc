@@ -44,7 +44,11 @@ Status WriteTensor(const tarn_model* model, size_t index, tarn_tensor_info* user
 Status WriteState(const tarn_model* model, size_t index, tarn_state_info* user) {
   TARN_RETURN_IF_ERROR(CheckArguments(model, user));
   TARN_RETURN_IF_ERROR(CheckIndex(index, ModelOf(model).graph().states()->size(), "state"));
-  return WriteView(ModelOf(model).state(static_cast<uint32_t>(index)), tarn_state_info{}, user);
+  const StateView view = ModelOf(model).state(static_cast<uint32_t>(index));
+  tarn_state_info info{};
+  info.owner = view.owner == format::Owner::Source ? "source" : "sequence";
+  info.source_axis = view.source_axis;
+  return WriteView(view, info, user);
 }
 
 // Appends printf-style; what does not fit is cut.
@@ -76,18 +80,37 @@ void WriteOperands(const format::Program& program, const format::Op& op, tarn_op
   }
 }
 
+struct PlacedOp {
+  Stage stage;
+  const format::Op* op;
+};
+
+// The ops of all programs, in the order of the file.
+Result<PlacedOp> FindOp(const Model& model, size_t index) {
+  uint32_t before = 0;
+  for (const Stage stage : kStages) {
+    const format::Program* program = model.program(stage);
+    if (program == nullptr) continue;
+    const uint32_t count = program->ops()->size();
+    if (index < before + size_t{count}) return PlacedOp{stage, program->ops()->Get(static_cast<uint32_t>(index) - before)};
+    before += count;
+  }
+  return Error(TARN_NOT_FOUND, "op %zu of %u", index, before);
+}
+
 Status WriteOp(const tarn_model* model, size_t index, tarn_op_info* user) {
   TARN_RETURN_IF_ERROR(CheckArguments(model, user));
   const Model& read = ModelOf(model);
-  TARN_RETURN_IF_ERROR(CheckIndex(index, read.program(Stage::kDecode)->ops()->size(), "op"));
-  const format::Op& op = *read.program(Stage::kDecode)->ops()->Get(static_cast<uint32_t>(index));
+  TARN_ASSIGN_OR_RETURN(const PlacedOp placed, FindOp(read, index));
+  const format::Op& op = *placed.op;
   const OpKind& kind = FindOpKind(op.attributes_type());
   tarn_op_info info{};
   info.struct_size = sizeof(info);
   info.name = op.name()->c_str();
   info.kind = kind.name;
   if (kind.describe != nullptr) kind.describe(op, info.detail, sizeof(info.detail));
-  WriteOperands(*read.program(Stage::kDecode), op, &info);
+  info.program = StageName(placed.stage);
+  WriteOperands(*read.program(placed.stage), op, &info);
   for (uint32_t i = 0; op.states() != nullptr && i < op.states()->size(); ++i) {
     info.state_bytes += read.state(op.states()->Get(i)).data_bytes;
   }
@@ -109,9 +132,9 @@ Status Profile(tarn_session* session, bool on) {
 Status WriteOpTime(const tarn_session* session, size_t index, tarn_op_time* user) {
   if (session == nullptr) return NullArgument("session");
   if (user == nullptr) return NullArgument("time");
-  const Program& program = reinterpret_cast<const Session*>(session)->program();
-  TARN_RETURN_IF_ERROR(CheckIndex(index, program.op_count(), "op"));
-  const OpTime time = program.op_time(static_cast<uint32_t>(index));
+  const Instance& instance = reinterpret_cast<const Session*>(session)->instance();
+  TARN_RETURN_IF_ERROR(CheckIndex(index, instance.op_count(), "op"));
+  const OpTime time = instance.op_time(static_cast<uint32_t>(index));
   return WriteStruct(tarn_op_time{sizeof(tarn_op_time), time.name, time.kind, time.runs, time.ns}, user);
 }
 

@@ -10,6 +10,11 @@ namespace {
 
 static_assert(static_cast<int>(format::TokenizerKind::None) == TARN_TOKENIZER_NONE);
 static_assert(static_cast<int>(format::TokenizerKind::Bytes) == TARN_TOKENIZER_BYTES);
+static_assert(static_cast<int>(format::Task::CausalLm) == TARN_TASK_CAUSAL_LM);
+static_assert(static_cast<int>(format::Task::Seq2Seq) == TARN_TASK_SEQ2SEQ);
+static_assert(static_cast<int>(format::Task::Classification) == TARN_TASK_CLASSIFICATION);
+static_assert(static_cast<int>(format::Task::MaskedLm) == TARN_TASK_MASKED_LM);
+static_assert(static_cast<int>(format::Task::MAX) == TARN_TASK_MASKED_LM, "a task that the C API lacks");
 static_assert(static_cast<int>(format::TokenizerKind::MAX) == TARN_TOKENIZER_BYTES, "a tokenizer that the C API lacks");
 
 Result<tarn_model_config> ReadConfig(const tarn_model_config* user) {
@@ -66,7 +71,7 @@ Status OpenModel(const tarn_source* source, const tarn_model_config* user, tarn_
 // Packed weights go where `packed_in` says.
 Status WriteRequirements(const LoadedModel& loaded, PackedIn packed_in, const tarn_session_config* config, tarn_memory* memory) {
   if (memory == nullptr) return NullArgument("memory");
-  TARN_ASSIGN_OR_RETURN(const Limits limits, ReadLimits(config));
+  TARN_ASSIGN_OR_RETURN(const Limits limits, ReadLimits(loaded, config));
   TARN_ASSIGN_OR_RETURN(const ProgramBytes session, Session::Measure(loaded, limits));
   const PackedBytes packed = loaded.packed_bytes();
   tarn_memory sizes = TARN_MEMORY_INIT;
@@ -115,7 +120,7 @@ Status WriteInfo(const tarn_model* model, tarn_model_info* user) {
   info.vocab_size = graph.vocab_size();
   info.tokenizer = TokenizerOf(model);
   info.first_position = graph.first_position();
-  info.max_tokens = model->loaded.bound().tokens;
+  info.max_tokens = read.program(Stage::kDecode) == nullptr ? 0 : model->loaded.bound(Stage::kDecode).tokens;
   for (uint32_t i = 0; i < graph.tensors()->size(); ++i) info.parameters += read.tensor(i).shape.elements;
   for (const format::Tensor* tensor : *graph.tensors()) {
     if (tensor->scales() >= 0) info.parameters -= read.tensor(static_cast<uint32_t>(tensor->scales())).shape.elements;
@@ -123,6 +128,13 @@ Status WriteInfo(const tarn_model* model, tarn_model_info* user) {
   std::memcpy(info.fingerprint, read.fingerprint(), sizeof(info.fingerprint));
   info.isa = model->loaded.kernels().name;
   info.dense = model->loaded.dense().name;
+  info.task = static_cast<tarn_task>(graph.task());
+  info.source_vocab_size = read.program(Stage::kEncode) == nullptr ? 0 : read.vocab_size(Stage::kEncode);
+  info.num_labels = model->loaded.labels();
+  info.bos_token = graph.bos_token();
+  info.eos_token = graph.eos_token();
+  info.mask_token = graph.mask_token();
+  info.max_source_tokens = read.program(Stage::kEncode) == nullptr ? 0 : model->loaded.bound(Stage::kEncode).tokens;
   info.packed_from_cache = model->loaded.packed_in() == PackedIn::kFoundFile;
   return WriteStruct(info, user);
 }

@@ -1,17 +1,29 @@
 // C API: sessions. Translation only.
 #include "runtime/session/session.h"
 
+#include <algorithm>
+
 #include "runtime/capi/handles.h"
 
 namespace tarn {
 
-Result<Limits> ReadLimits(const tarn_session_config* user) {
+Result<Limits> ReadLimits(const LoadedModel& model, const tarn_session_config* user) {
   tarn_session_config config = TARN_SESSION_CONFIG_INIT;
   if (user != nullptr) TARN_RETURN_IF_ERROR(ReadStruct(user, &config));
   const auto or_default = [](uint32_t value, uint32_t zero_means) { return value == 0 ? zero_means : value; };
   constexpr uint32_t kDefaultChunk = 64;
-  return Limits{or_default(config.batch, 1), or_default(config.max_chunk, kDefaultChunk), or_default(config.max_logits_rows, 1),
-                or_default(config.threads, 1)};
+  constexpr uint64_t kDefaultSource = 512;
+  const bool has_sources = model.model().program(Stage::kEncode) != nullptr;
+  const uint32_t longest = has_sources ? static_cast<uint32_t>(std::min(kDefaultSource, model.bound(Stage::kEncode).tokens)) : 0;
+  Limits limits{};
+  limits.beams = or_default(config.beams, 1);
+  const uint64_t sequences = uint64_t{or_default(config.batch, 1)} * limits.beams;
+  limits.batch = static_cast<uint32_t>(std::min<uint64_t>(sequences, UINT32_MAX));  // too many either way
+  limits.max_tokens = or_default(config.max_chunk, kDefaultChunk);
+  limits.max_output_rows = or_default(config.max_logits_rows, 1);
+  limits.max_source = or_default(config.max_source, longest);
+  limits.threads = or_default(config.threads, 1);
+  return limits;
 }
 
 namespace {
@@ -23,7 +35,7 @@ const Session* Of(const tarn_session* session) { return reinterpret_cast<const S
 Status CreateSession(const tarn_model* model, const tarn_session_config* user, tarn_session** session) {
   if (model == nullptr) return NullArgument("model");
   if (session == nullptr) return NullArgument("session");
-  TARN_ASSIGN_OR_RETURN(const Limits limits, ReadLimits(user));
+  TARN_ASSIGN_OR_RETURN(const Limits limits, ReadLimits(model->loaded, user));
   tarn_session_config config = TARN_SESSION_CONFIG_INIT;
   if (user != nullptr) TARN_RETURN_IF_ERROR(ReadStruct(user, &config));
   if (config.block == nullptr && config.block_bytes != 0) {
@@ -33,6 +45,39 @@ Status CreateSession(const tarn_model* model, const tarn_session_config* user, t
   TARN_ASSIGN_OR_RETURN(Session * created, Session::Create(model->loaded, limits, block));
   *session = reinterpret_cast<tarn_session*>(created);
   return Ok();
+}
+
+Status CheckSources(const tarn_session* session, const int32_t* tokens, const size_t* lengths) {
+  if (session == nullptr) return NullArgument("session");
+  if (tokens == nullptr) return NullArgument("tokens");
+  return lengths == nullptr ? NullArgument("lengths") : Ok();
+}
+
+Status Encode(tarn_session* session, const int32_t* tokens, size_t stride, const size_t* lengths) {
+  TARN_RETURN_IF_ERROR(CheckSources(session, tokens, lengths));
+  return Of(session)->Encode(tokens, stride, lengths);
+}
+
+Status Classify(tarn_session* session, const int32_t* tokens, size_t stride, const size_t* lengths, const float** logits) {
+  TARN_RETURN_IF_ERROR(CheckSources(session, tokens, lengths));
+  if (logits == nullptr) return NullArgument("logits");
+  TARN_ASSIGN_OR_RETURN(*logits, Of(session)->Classify(tokens, stride, lengths));
+  return Ok();
+}
+
+Status Fill(tarn_session* session, const int32_t* tokens, size_t count, const uint32_t* positions, size_t position_count,
+            const float** logits) {
+  if (session == nullptr) return NullArgument("session");
+  if (tokens == nullptr) return NullArgument("tokens");
+  if (positions == nullptr) return NullArgument("positions");
+  if (logits == nullptr) return NullArgument("logits");
+  TARN_ASSIGN_OR_RETURN(*logits, Of(session)->Fill(tokens, count, {positions, position_count}));
+  return Ok();
+}
+
+Status Reorder(tarn_session* session, const uint32_t* parents) {
+  if (session == nullptr) return NullArgument("session");
+  return parents == nullptr ? NullArgument("parents") : Of(session)->Reorder(parents);
 }
 
 enum class Rows { kLast, kAll };
@@ -72,10 +117,29 @@ tarn_status tarn_session_score(tarn_session* session, const int32_t* tokens, siz
   return tarn::Report(tarn::Feed(session, tokens, count, tarn::Rows::kAll, logits), error);
 }
 
+tarn_status tarn_session_encode(tarn_session* session, const int32_t* tokens, size_t stride, const size_t* lengths,
+                                tarn_error* error) {
+  return tarn::Report(tarn::Encode(session, tokens, stride, lengths), error);
+}
+
+tarn_status tarn_session_classify(tarn_session* session, const int32_t* tokens, size_t stride, const size_t* lengths,
+                                  const float** logits, tarn_error* error) {
+  return tarn::Report(tarn::Classify(session, tokens, stride, lengths, logits), error);
+}
+
+tarn_status tarn_session_fill(tarn_session* session, const int32_t* tokens, size_t count, const uint32_t* positions,
+                              size_t position_count, const float** logits, tarn_error* error) {
+  return tarn::Report(tarn::Fill(session, tokens, count, positions, position_count, logits), error);
+}
+
+tarn_status tarn_session_reorder(tarn_session* session, const uint32_t* parents, tarn_error* error) {
+  return tarn::Report(tarn::Reorder(session, parents), error);
+}
+
 void tarn_session_reset(tarn_session* session) {
   if (session != nullptr) tarn::Of(session)->Reset();
 }
 
 uint64_t tarn_session_tokens(const tarn_session* session) {
-  return session == nullptr ? 0 : tarn::Of(session)->program().tokens_seen();
+  return session == nullptr ? 0 : tarn::Of(session)->instance().tokens_seen();
 }

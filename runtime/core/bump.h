@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 #include "runtime/core/arith.h"
 #include "runtime/core/span.h"
@@ -29,6 +30,14 @@ class Bump {
   Span<uint8_t> block_;
   uint64_t used_ = 0;
 };
+
+// An array of default-constructed elements; empty when counting or when the block is too short.
+template <typename T>
+Span<T> TakeArray(Bump& bump, size_t count) {
+  T* array = static_cast<T*>(bump.Take(count * sizeof(T)));
+  for (size_t i = 0; array != nullptr && i < count; ++i) new (&array[i]) T();
+  return {array, array == nullptr ? 0 : count};
+}
 
 }  // namespace tarn
 

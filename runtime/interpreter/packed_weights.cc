@@ -51,14 +51,14 @@ bool PackedWeights::IsReadInPlace(uint64_t weight) const {
 
 Result<PackedWeights> PackedWeights::Plan(const Environment& environment) {
   uint32_t layers = 0;
-  TARN_RETURN_IF_ERROR(Program::VisitDense(environment, [&](const DenseSpec&, const DenseBytes&) {
+  TARN_RETURN_IF_ERROR(Instance::VisitDense(environment, [&](const DenseSpec&, const DenseBytes&) {
     ++layers;
     return Ok();
   }));
   PackedWeights plan;
   plan.weight_section_ = WeightSection(*environment.model);
   TARN_ASSIGN_OR_RETURN(plan.table_, Block::Allocate(environment.allocator, layers * sizeof(Entry), "table of packed weights"));
-  TARN_RETURN_IF_ERROR(Program::VisitDense(environment, [&](const DenseSpec& spec, const DenseBytes& bytes) {
+  TARN_RETURN_IF_ERROR(Instance::VisitDense(environment, [&](const DenseSpec& spec, const DenseBytes& bytes) {
     if (plan.FindEntry(spec) != nullptr) return Ok();
     Entry entry = plan.Describe(spec);
     if (bytes.packed == 0 && !plan.IsReadInPlace(entry.weight)) {
@@ -81,7 +81,7 @@ Result<PackedWeights> PackedWeights::Create(const Environment& environment) {
 
 Status PackedWeights::Pack(const Environment& environment, Span<uint8_t> memory) {
   uint64_t packed_bytes = 0;  // entries are met in the order of their places, for the first time
-  const Status status = Program::VisitDense(environment, [&](const DenseSpec& spec, const DenseBytes& bytes) {
+  const Status status = Instance::VisitDense(environment, [&](const DenseSpec& spec, const DenseBytes& bytes) {
     if (bytes.packed == 0 || FindEntry(spec)->packed_offset != packed_bytes) return Ok();
     const Span<uint8_t> place = memory.subspan(static_cast<size_t>(packed_bytes), static_cast<size_t>(bytes.packed));
     TARN_RETURN_IF_ERROR(environment.dense->pack(spec, place));

@@ -6,7 +6,7 @@
 
 #include "runtime/core/allocator.h"
 #include "runtime/core/result.h"
-#include "runtime/interpreter/program.h"
+#include "runtime/interpreter/instance.h"
 
 namespace tarn {
 
@@ -35,7 +35,7 @@ class PackedWeights {
   PackedWeights(PackedWeights&&) = default;
   PackedWeights& operator=(PackedWeights&&) = default;
 
-  // Gives every distinct layer its place; reads no weights. Errors: as Program::Measure.
+  // Gives every distinct layer its place; reads no weights. Errors: as Instance::Measure.
   static Result<PackedWeights> Plan(const Environment& environment);
   // Plan() and Pack() into memory of the allocator.
   static Result<PackedWeights> Create(const Environment& environment);

@@ -1,10 +1,7 @@
-// A program prepared for one session: ops, operators, states, arena and scratch in one block. It knows no op by name.
+// A program prepared for one instance: ops, operators, the plan of its values. It knows no op by name.
 //
-//   block: [ Program | nodes, ops, tables, dense layers, constants | state | arena | scratch ]
-//            `------------------- program_bytes -----------------'
-//
-// Measure() and Create() run the same code, so that the sizes which are reported are the sizes which are used. After Create()
-// nothing is allocated.
+// Build() takes what follows from the graph alone, Prepare() lets every op check and ask, Bind() takes what they asked for. Arena and
+// scratch are lent by the instance: its programs never run at the same time.
 #ifndef TARN_RUNTIME_INTERPRETER_PROGRAM_H_
 #define TARN_RUNTIME_INTERPRETER_PROGRAM_H_
 
@@ -21,7 +18,7 @@ namespace tarn {
 
 class PackedWeights;
 
-// What a program is prepared for.
+// What programs are prepared for.
 struct Environment {
   const Model* model;
   const Kernels* kernels;
@@ -30,15 +27,7 @@ struct Environment {
   Allocator allocator;          // for working memory during preparation
 };
 
-struct ProgramBytes {
-  uint64_t state;
-  uint64_t arena;
-  uint64_t scratch;
-  uint64_t program;
-  uint64_t total;
-};
-
-// How many tokens the sequences can take from a reset, and the op that says so.
+// How many tokens the sequences can take from a reset, or a source has at most, and the op that says so.
 struct TokenBound {
   uint64_t tokens;  // UINT64_MAX: no bound
   const char* op;   // nullptr: no bound
@@ -54,42 +43,48 @@ struct OpTime {
 
 class Program {
  public:
-  // Sizes for these limits; validates every op on the way. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_OUT_OF_MEMORY.
-  static Result<ProgramBytes> Measure(const Environment& environment, const Limits& limits);
-  static Result<TokenBound> Bound(const Environment& environment);
+  // What Bind() will want, known after Prepare().
+  struct Needs {
+    uint64_t bound;  // bytes that Bind() takes
+    uint64_t arena;
+    uint64_t scratch;
+  };
 
-  // Calls visit(spec, bytes) for every dense layer, in order. Errors: as Measure, and those of `visit`.
-  template <typename F>
-  static Status VisitDense(const Environment& environment, F visit);
-
-  // In `block`, which is aligned to kAlignment and outlives the program. State is in reset. `ahead`: bytes of the caller's block
-  // that lie before `block`; they count in the message. Takes no other memory, unless it fails (and for a moment what XNNPACK
-  // allocates to be measured). Errors: TARN_BUFFER_TOO_SMALL (names both sizes) and those of Measure.
-  static Result<Program*> Create(const Environment& environment, const Limits& limits, Span<uint8_t> block, uint64_t ahead = 0);
-  // Destroys the dense layers; the block's memory is the caller's again.
+  // Takes everything whose size follows from the graph alone; `states`: of all states of the model. Without memory it only counts,
+  // and returns nullptr.
+  static Program* Build(const Environment& environment, Stage stage, const Limits& limits, Span<StateBuffer> states, Bump& bump);
+  // Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_OUT_OF_MEMORY.
+  Status Prepare();
+  const Needs& needs() const { return needs_; }
+  // Creates dense layers and constants; arena and scratch are as large as needs() says at least. Errors: those of dense layers.
+  Status Bind(Bump& bump, uint8_t* arena, uint8_t* scratch);
+  // Destroys the dense layers; the memory is the instance's again.
   void Destroy();
 
-  // Runs the ops on the next `tokens` tokens of every sequence, with values of time Outputs for the last `output_rows` of them;
-  // with 0, what only serves outputs is left out. output_rows <= tokens, both within the limits, and tokens_seen() + tokens <=
-  // bound().tokens: the caller has checked. Errors: TARN_INTERNAL (the state is then undefined until Reset).
-  Status Run(size_t tokens, size_t output_rows, const ThreadPool& threads);
-  void Reset();
+  // Runs the ops. What differs from run to run stands in `context`: tokens, output_rows, tokens_seen, source and so on; the rest is
+  // filled in here. With output_rows 0 what only serves outputs is left out. Errors: TARN_INTERNAL.
+  Status Run(RunContext context);
 
   // On: zeroes all counts and starts. Off: stops and keeps them.
   void Profile(bool on);
   uint32_t op_count() const { return static_cast<uint32_t>(nodes_.size()); }
   OpTime op_time(uint32_t index) const;  // index < op_count()
 
+  // Calls visit(spec, bytes) for every dense layer, in order. Errors: those of `visit`.
+  template <typename F>
+  Status VisitDense(F visit) const {
+    for (const Node& node : nodes()) {
+      if (node.has_dense) TARN_RETURN_IF_ERROR(visit(node.dense_spec, node.dense_bytes));
+    }
+    return Ok();
+  }
+
   const Limits& limits() const { return limits_; }
-  const ProgramBytes& bytes() const { return bytes_; }
-  uint64_t tokens_seen() const { return *tokens_seen_; }
   const TokenBound& bound() const { return bound_; }
 
   // Program input i and output i, [batch, time, width], rows contiguous.
-  uint8_t* input(uint32_t index) const;
-  const uint8_t* output(uint32_t index) const;
-  // State i of all sequences, [batch, shape].
-  const StateBuffer& state(uint32_t index) const { return states_[index]; }
+  uint8_t* input(uint32_t index) const { return arena_ + values_[index].offset; }
+  const uint8_t* output(uint32_t index) const { return arena_ + values_[graph().outputs()->Get(index)].offset; }
 
  private:
   struct Node {
@@ -108,53 +103,29 @@ class Program {
     uint64_t ns;
   };
 
-  Program(const Environment& environment, const Limits& limits) : environment_(environment), limits_(limits) {}
+  Program(const Environment& environment, Stage stage, const Limits& limits)
+      : environment_(environment), stage_(stage), limits_(limits) {}
 
-  // A program that is checked and measured, not runnable yet; `block` has the bytes that Build counts.
-  static Result<Program*> DraftIn(const Environment& environment, const Limits& limits, Bump& bump);
-  // The same in working memory.
-  static Result<Block> Draft(const Environment& environment, const Limits& limits);
-  static Program* In(const Block& block) { return reinterpret_cast<Program*>(block.bytes().data()); }
-
-  // Takes everything whose size follows from the graph alone. Without memory: only counts. Returns nullptr then.
-  static Program* Build(const Environment& environment, const Limits& limits, Bump& bump);
-  Status Prepare();
   Status PrepareNode(uint32_t index);
-  Status PlanStates();
   Status PlanValues();
-  Status AddUp(uint64_t built_bytes);
-  Status Bind(Bump& bump);
   Status CreateDense(Bump& bump);
-  void BindOperands(uint8_t* arena);
+  void BindOperands();
   static Status RunProfiled(Node& node, const RunContext& context);
 
+  const format::Program& graph() const { return *environment_.model->program(stage_); }
   Span<const Node> nodes() const { return nodes_; }
 
-  Environment environment_;
-  Limits limits_;
+  const Environment environment_;
+  const Stage stage_;
+  const Limits limits_;
   Span<Node> nodes_;
   Span<PlannedBuffer> values_;
-  Span<StateBuffer> states_;
-  uint64_t* tokens_seen_ = nullptr;  // the first bytes of the state
-  Span<uint8_t> state_;
   uint8_t* arena_ = nullptr;
   uint8_t* scratch_ = nullptr;
-  ProgramBytes bytes_{};
-  uint64_t dense_bytes_ = 0;
+  Needs needs_{};
   bool profiled_ = false;
   TokenBound bound_{UINT64_MAX, nullptr};
 };
-
-template <typename F>
-Status Program::VisitDense(const Environment& environment, F visit) {
-  // Packing does not depend on the limits.
-  const Limits limits{1, 1, 1, 1};
-  TARN_ASSIGN_OR_RETURN(const Block draft, Draft(environment, limits));
-  for (const Node& node : In(draft)->nodes()) {
-    if (node.has_dense) TARN_RETURN_IF_ERROR(visit(node.dense_spec, node.dense_bytes));
-  }
-  return Ok();
-}
 
 }  // namespace tarn
 

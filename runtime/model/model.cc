@@ -179,6 +179,12 @@ Status Model::CheckScales() const {
   return Ok();
 }
 
+const char* TaskName(format::Task task) {
+  constexpr const char* kNames[] = {"causal_lm", "seq2seq", "classification", "masked_lm"};
+  static_assert(std::size(kNames) == static_cast<size_t>(format::Task::MAX) + 1);
+  return kNames[static_cast<size_t>(task)];
+}
+
 const char* StageName(Stage stage) { return stage == Stage::kEncode ? "encode" : "decode"; }
 
 void Model::FindPrograms() {

@@ -57,6 +57,8 @@ struct StateView {
 enum class Stage : uint8_t { kEncode, kDecode };
 constexpr Stage kStages[] = {Stage::kEncode, Stage::kDecode};  // in the order in which they stand in a file
 const char* StageName(Stage stage);
+// As config.json has it: "seq2seq".
+const char* TaskName(format::Task task);
 
 class Model {
  public:

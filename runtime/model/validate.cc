@@ -14,13 +14,18 @@ using flatbuffers::Vector;
 
 constexpr uint32_t kMaxValueWidth = 1u << 24;
 constexpr uint32_t kMaxVocabulary = 1u << 24;
+constexpr uint32_t kMaxFixedRows = 1u << 16;
 
 // More than a model of five hundred layers has, and few enough for what is quadratic in them (planner).
 constexpr uint32_t kMaxListed = 1u << 13;  // values, ops, tensors, states
 constexpr uint32_t kMaxOperands = 16;      // of one op, of each kind; inputs and outputs of a program
 
 // What this reader understands beyond version 1.0 (schema/tarn.fbs, required_features).
-constexpr const char* kFeatures[] = {"int4", "f16_weights"};
+constexpr const char* kFeatures[] = {"int4", "f16_weights", "programs"};
+
+bool HasProgram(format::Task task, Stage stage) {
+  return task == format::Task::Seq2Seq || (stage == Stage::kDecode) == (task == format::Task::CausalLm);
+}
 
 template <typename T>
 Status CheckCount(const Vector<T>* list, uint32_t least, uint32_t most, const char* what) {
@@ -99,7 +104,15 @@ Status CheckState(const format::State& state) {
   if (!IsDType(static_cast<uint8_t>(state.dtype()))) {
     return Error(TARN_BAD_FORMAT, "unknown dtype %u", static_cast<unsigned>(state.dtype()));
   }
-  return ReadShape(*state.shape()).status();
+  if (state.owner() > format::Owner::MAX) {
+    return Error(TARN_BAD_FORMAT, "unknown owner %u", static_cast<unsigned>(state.owner()));
+  }
+  TARN_ASSIGN_OR_RETURN(const Shape shape, ReadShape(*state.shape()));
+  const int axis = state.source_axis();
+  if (axis == -1) return Ok();
+  const bool fits = state.owner() == format::Owner::Source && axis >= 0 && static_cast<uint32_t>(axis) < shape.rank;
+  if (fits && shape.dims[axis] == 1) return Ok();
+  return Error(TARN_BAD_FORMAT, "source_axis %d: a dimension of 1 of a source's state wanted", axis);
 }
 
 Status CheckValue(const format::Value& value) {
@@ -111,6 +124,11 @@ Status CheckValue(const format::Value& value) {
   }
   if (value.time() > format::Time::MAX) {
     return Error(TARN_BAD_FORMAT, "unknown time %u", static_cast<unsigned>(value.time()));
+  }
+  const uint32_t least = value.time() == format::Time::Fixed ? 1 : 0;
+  const uint32_t most = value.time() == format::Time::Fixed ? kMaxFixedRows : 0;
+  if (value.rows() < least || value.rows() > most) {
+    return Error(TARN_BAD_FORMAT, "rows %u, %u to %u wanted", value.rows(), least, most);
   }
   return Ok();
 }
@@ -150,7 +168,27 @@ Status CheckNext(const Vector<uint32_t>* indices, const char* what, uint32_t* ne
   return Ok();
 }
 
-Status CheckOp(const format::Model& graph, const format::Program& program, const format::Op& op, Numbering* next) {
+// An op owns the next states, "encode" those of sources and "decode" those of sequences; or, in "decode", it names again successive
+// states of sources.
+Status CheckStates(const format::Model& graph, const Vector<uint32_t>* states, Stage stage, uint32_t* next) {
+  if (states == nullptr || states->size() == 0) return Ok();
+  const uint32_t first = states->Get(0);
+  const bool owns = stage == Stage::kEncode || first == *next;
+  uint32_t expected = first;
+  TARN_RETURN_IF_ERROR(CheckNext(states, "state", owns ? next : &expected));
+  const format::Owner owner = stage == Stage::kEncode || !owns ? format::Owner::Source : format::Owner::Sequence;
+  for (const uint32_t index : *states) {
+    if (index >= graph.states()->size()) return Error(TARN_BAD_FORMAT, "state %u of %u", index, graph.states()->size());
+    const format::State& state = *graph.states()->Get(index);
+    if (state.owner() == owner && (owns || index < *next)) continue;
+    return Error(TARN_BAD_FORMAT, "state '%s' belongs to %s: program '%s' %s one", state.name()->c_str(),
+                 state.owner() == format::Owner::Source ? "a source" : "a sequence", StageName(stage),
+                 owns ? "cannot own such" : "cannot name again such");
+  }
+  return Ok();
+}
+
+Status CheckOp(const format::Model& graph, const format::Program& program, Stage stage, const format::Op& op, Numbering* next) {
   if (op.attributes_type() == format::OpAttributes::NONE || op.attributes_type() > format::OpAttributes::MAX) {
     return Error(TARN_UNSUPPORTED, "op kind %u is not known to this version", static_cast<unsigned>(op.attributes_type()));
   }
@@ -165,10 +203,10 @@ Status CheckOp(const format::Model& graph, const format::Program& program, const
     if (slice.value() >= next->value) return Error(TARN_BAD_FORMAT, "input %u is read before it is written", i);
   }
   TARN_RETURN_IF_ERROR(CheckNext(op.outputs(), "output", &next->value));
-  return CheckNext(op.states(), "state", &next->state);
+  return CheckStates(graph, op.states(), stage, &next->state);
 }
 
-Status CheckProgram(const format::Model& graph, const format::Program& program) {
+Status CheckProgram(const format::Model& graph, const format::Program& program, Stage stage, uint32_t* next_state) {
   TARN_RETURN_IF_ERROR(CheckCount(program.values(), 1, kMaxListed, "values"));
   TARN_RETURN_IF_ERROR(CheckCount(program.ops(), 1, kMaxListed, "ops"));
   TARN_RETURN_IF_ERROR(CheckCount(program.outputs(), 1, kMaxOperands, "outputs"));
@@ -179,36 +217,70 @@ Status CheckProgram(const format::Model& graph, const format::Program& program) 
   for (const format::Value* value : *program.values()) {
     TARN_RETURN_IF_ERROR(CheckValue(*value).In("value '%s'", value->name()->c_str()));
   }
-  Numbering next{program.num_inputs(), 0};
+  Numbering next{program.num_inputs(), *next_state};
   for (const format::Op* op : *program.ops()) {
-    TARN_RETURN_IF_ERROR(CheckOp(graph, program, *op, &next).In("op '%s'", op->name()->c_str()));
+    TARN_RETURN_IF_ERROR(CheckOp(graph, program, stage, *op, &next).In("op '%s'", op->name()->c_str()));
   }
-  if (next.value != program.values()->size() || next.state != graph.states()->size()) {
-    return Error(TARN_BAD_FORMAT, "%u of %u values are written, %u of %u states belong to an op", next.value,
-                 program.values()->size(), next.state, graph.states()->size());
+  *next_state = next.state;
+  if (next.value == program.values()->size()) return Ok();
+  return Error(TARN_BAD_FORMAT, "%u of %u values are written", next.value, program.values()->size());
+}
+
+Status CheckPrograms(const format::Model& graph) {
+  if (graph.task() > format::Task::MAX) {
+    return Error(TARN_UNSUPPORTED, "task %u is not known to this version", static_cast<unsigned>(graph.task()));
+  }
+  uint32_t next_program = 0, next_state = 0;
+  for (const Stage stage : kStages) {
+    if (!HasProgram(graph.task(), stage)) continue;
+    if (next_program >= graph.programs()->size() ||
+        graph.programs()->Get(next_program)->name()->string_view() != StageName(stage)) {
+      return Error(TARN_BAD_FORMAT, "program %u: '%s' wanted, task %s has it", next_program, StageName(stage), TaskName(graph.task()));
+    }
+    const format::Program& program = *graph.programs()->Get(next_program++);
+    TARN_RETURN_IF_ERROR(CheckProgram(graph, program, stage, &next_state).In("program '%s'", program.name()->c_str()));
+  }
+  if (next_program != graph.programs()->size()) {
+    return Error(TARN_UNSUPPORTED, "%u programs found, task %s has %u", graph.programs()->size(), TaskName(graph.task()), next_program);
+  }
+  if (next_state == graph.states()->size()) return Ok();
+  return Error(TARN_BAD_FORMAT, "%u of %u states belong to an op", next_state, graph.states()->size());
+}
+
+Status CheckVocabulary(const char* what, uint32_t size, const format::Tokenizer& tokenizer) {
+  if (size < 1 || size > kMaxVocabulary) return Error(TARN_BAD_FORMAT, "%s is %u, 1 to %u wanted", what, size, kMaxVocabulary);
+  if (tokenizer.kind() == format::TokenizerKind::Bytes && size != 256) {
+    return Error(TARN_BAD_FORMAT, "a byte tokenizer needs %s 256, found %u", what, size);
   }
   return Ok();
+}
+
+Status CheckTokenId(const char* what, int32_t id, uint32_t vocab_size) {
+  if (id >= -1 && id < static_cast<int64_t>(vocab_size)) return Ok();
+  return Error(TARN_BAD_FORMAT, "%s is %d, -1 to %u wanted", what, id, vocab_size - 1);
+}
+
+Status CheckTokens(const format::Model& graph) {
+  if (graph.tokenizer()->kind() > format::TokenizerKind::MAX) {
+    return Error(TARN_UNSUPPORTED, "tokenizer kind %u is not known to this version",
+                 static_cast<unsigned>(graph.tokenizer()->kind()));
+  }
+  TARN_RETURN_IF_ERROR(CheckVocabulary("vocab_size", graph.vocab_size(), *graph.tokenizer()));
+  if (graph.source_vocab_size() != 0) {
+    TARN_RETURN_IF_ERROR(CheckVocabulary("source_vocab_size", graph.source_vocab_size(), *graph.tokenizer()));
+  }
+  TARN_RETURN_IF_ERROR(CheckTokenId("bos_token", graph.bos_token(), graph.vocab_size()));
+  TARN_RETURN_IF_ERROR(CheckTokenId("eos_token", graph.eos_token(), graph.vocab_size()));
+  return CheckTokenId("mask_token", graph.mask_token(), graph.vocab_size());
 }
 
 }  // namespace
 
 Status Validate(const format::Model& graph, uint64_t weight_bytes) {
   TARN_RETURN_IF_ERROR(CheckFeatures(graph));
-  if (graph.vocab_size() < 1 || graph.vocab_size() > kMaxVocabulary) {
-    return Error(TARN_BAD_FORMAT, "vocab_size is %u, 1 to %u wanted", graph.vocab_size(), kMaxVocabulary);
-  }
-  if (graph.tokenizer()->kind() > format::TokenizerKind::MAX) {
-    return Error(TARN_UNSUPPORTED, "tokenizer kind %u is not known to this version",
-                 static_cast<unsigned>(graph.tokenizer()->kind()));
-  }
-  if (graph.tokenizer()->kind() == format::TokenizerKind::Bytes && graph.vocab_size() != 256) {
-    return Error(TARN_BAD_FORMAT, "a byte tokenizer needs vocab_size 256, found %u", graph.vocab_size());
-  }
+  TARN_RETURN_IF_ERROR(CheckTokens(graph));
   TARN_RETURN_IF_ERROR(CheckCount(graph.tensors(), 0, kMaxListed, "tensors"));
   TARN_RETURN_IF_ERROR(CheckCount(graph.states(), 0, kMaxListed, "states"));
-  if (graph.programs()->size() != 1) {
-    return Error(TARN_UNSUPPORTED, "%u programs found, this version runs 1", graph.programs()->size());
-  }
   for (const format::Tensor* tensor : *graph.tensors()) {
     TARN_RETURN_IF_ERROR(CheckTensor(graph, *tensor, weight_bytes).In("tensor '%s'", tensor->name()->c_str()));
   }
@@ -216,8 +288,7 @@ Status Validate(const format::Model& graph, uint64_t weight_bytes) {
   for (const format::State* state : *graph.states()) {
     TARN_RETURN_IF_ERROR(CheckState(*state).In("state '%s'", state->name()->c_str()));
   }
-  const format::Program& program = *graph.programs()->Get(0);
-  return CheckProgram(graph, program).In("program '%s'", program.name()->c_str());
+  return CheckPrograms(graph);
 }
 
 }  // namespace tarn

@@ -10,11 +10,13 @@ Result<LoadedModel> LoadedModel::Open(FileMap map, Span<const uint8_t> bytes, co
   loaded.verify_weights_ = options.verify_weights;
   TARN_RETURN_IF_ERROR(loaded.ChooseKernels(options));
   TARN_ASSIGN_OR_RETURN(loaded.model_, Model::Open(std::move(map), bytes, options.verify_weights, options.allocator));
-  TARN_RETURN_IF_ERROR(loaded.CheckLanguageModel());
+  TARN_RETURN_IF_ERROR(loaded.CheckPrograms());
   // Before any layer is drafted: XNNPACK looks at the scales of int4 already when it is asked for sizes.
   TARN_RETURN_IF_ERROR(loaded.model_.CheckScales());
-  // Drafts the program: every op checks its attributes and shapes.
-  TARN_ASSIGN_OR_RETURN(loaded.bound_, Program::Bound(loaded.environment()));
+  // Drafts the programs: every op checks its attributes and shapes.
+  for (const Stage stage : kStages) {
+    TARN_ASSIGN_OR_RETURN(loaded.bounds_[static_cast<size_t>(stage)], Instance::Bound(loaded.environment(), stage));
+  }
   TARN_ASSIGN_OR_RETURN(loaded.packed_, PackedWeights::Plan(loaded.environment()));
   return loaded;
 }
@@ -34,18 +36,43 @@ Status LoadedModel::ChooseKernels(const LoadOptions& options) {
   return Ok();
 }
 
-Status LoadedModel::CheckLanguageModel() const {
-  const format::Program& program = *model_.program(Stage::kDecode);
-  const uint32_t vocab = model_.graph().vocab_size();
+namespace {
+
+Status CheckProgram(const Model& model, Stage stage) {
+  const format::Program& program = *model.program(stage);
   const format::Value& input = *program.values()->Get(0);
-  const format::Value& output = *program.values()->Get(program.outputs()->Get(0));
   const bool reads_tokens = program.num_inputs() == 1 && input.dtype() == format::DType::I32 && input.width() == 1 &&
                             input.time() == format::Time::Tokens;
-  const bool writes_logits = program.outputs()->size() == 1 && output.dtype() == format::DType::F32 && output.width() == vocab &&
-                             output.time() == format::Time::Outputs;
-  if (reads_tokens && writes_logits) return Ok();
-  return Error(TARN_BAD_FORMAT, "program '%s' does not turn token ids (i32, width 1) into rows of %u logits (f32)",
-               program.name()->c_str(), vocab);
+  if (!reads_tokens) {
+    return Error(TARN_BAD_FORMAT, "program '%s' does not read token ids (i32, width 1)", program.name()->c_str());
+  }
+  const format::Value& output = *program.values()->Get(program.outputs()->Get(0));
+  const bool is_encoder = stage == Stage::kEncode && model.task() == format::Task::Seq2Seq;  // of hidden rows
+  const bool is_classifier = model.task() == format::Task::Classification;
+  const format::Time time = is_encoder ? format::Time::Tokens : is_classifier ? format::Time::Fixed : format::Time::Outputs;
+  const bool writes_logits = output.width() == model.graph().vocab_size() || is_encoder || is_classifier;
+  const bool one_row = !is_classifier || output.rows() == 1;
+  if (program.outputs()->size() == 1 && output.dtype() == format::DType::F32 && output.time() == time && writes_logits && one_row) {
+    return Ok();
+  }
+  return Error(TARN_BAD_FORMAT, "program '%s': the output of task %s wanted, f32 %s", program.name()->c_str(),
+               TaskName(model.task()),
+               is_encoder ? "rows of every token" : is_classifier ? "in one row of logits" : "rows of vocab_size logits");
+}
+
+}  // namespace
+
+Status LoadedModel::CheckPrograms() const {
+  for (const Stage stage : kStages) {
+    if (model_.program(stage) != nullptr) TARN_RETURN_IF_ERROR(CheckProgram(model_, stage));
+  }
+  return Ok();
+}
+
+uint32_t LoadedModel::labels() const {
+  if (model_.task() != format::Task::Classification) return 0;
+  const format::Program& program = *model_.program(Stage::kEncode);
+  return program.values()->Get(program.outputs()->Get(0))->width();
 }
 
 Status LoadedModel::Pack(const char* cache_folder) {

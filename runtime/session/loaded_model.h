@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "runtime/interpreter/packed_weights.h"
-#include "runtime/interpreter/program.h"
 #include "runtime/model/model.h"
 #include "runtime/platform/cache_file.h"
 
@@ -48,12 +47,14 @@ class LoadedModel {
   PackedBytes packed_bytes() const { return packed_.bytes(); }
   uint64_t packed_file_bytes() const;  // the size of a cache file
 
-  const TokenBound& bound() const { return bound_; }
+  const TokenBound& bound(Stage stage) const { return bounds_[static_cast<size_t>(stage)]; }
+  // Of a classifier; 0: it is none.
+  uint32_t labels() const;
 
  private:
   Status ChooseKernels(const LoadOptions& options);
-  // A program that generates text: token ids in, a row of logits out.
-  Status CheckLanguageModel() const;
+  // Every program takes token ids and gives what its task wants.
+  Status CheckPrograms() const;
   Status PackInFile(const char* cache_folder);
   bool UsesCache(const char* folder) const { return folder != nullptr && packed_.bytes().weights > 0; }
 
@@ -65,7 +66,7 @@ class LoadedModel {
   CacheFile packed_file_;
   PackedWeights packed_;
   PackedIn packed_in_ = PackedIn::kMemory;
-  TokenBound bound_{UINT64_MAX, nullptr};
+  TokenBound bounds_[std::size(kStages)];
 };
 
 }  // namespace tarn

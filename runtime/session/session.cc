@@ -11,32 +11,60 @@ namespace {
 // Far above any use, and low enough that no product of them overflows.
 constexpr uint32_t kMaxBatch = 1u << 12;
 constexpr uint32_t kMaxChunk = 1u << 16;
+constexpr uint32_t kMaxSource = 1u << 16;
 constexpr uint32_t kMaxThreads = 256;
 
-Status CheckLimit(const char* name, uint32_t value, uint32_t most) {
-  if (value >= 1 && value <= most) return Ok();
-  return Error(TARN_INVALID_ARGUMENT, "%s is %u, 1 to %u wanted", name, value, most);
+Status CheckLimit(const char* name, uint64_t value, uint64_t least, uint64_t most) {
+  if (value >= least && value <= most) return Ok();
+  return Error(TARN_INVALID_ARGUMENT, "%s is %llu, %llu to %llu wanted", name, static_cast<unsigned long long>(value),
+               static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
 }
 
-Status CheckLimits(const Limits& limits) {
-  TARN_RETURN_IF_ERROR(CheckLimit("batch", limits.batch, kMaxBatch));
-  TARN_RETURN_IF_ERROR(CheckLimit("max_chunk", limits.max_tokens, kMaxChunk));
-  TARN_RETURN_IF_ERROR(CheckLimit("max_logits_rows", limits.max_output_rows, limits.max_tokens));
-  return CheckLimit("threads", limits.threads, kMaxThreads);
+Status CheckSourceLimit(const LoadedModel& model, uint32_t max_source) {
+  if (model.model().program(Stage::kEncode) == nullptr) {
+    if (max_source == 0) return Ok();
+    return Error(TARN_INVALID_ARGUMENT, "max_source is %u, but a model of task %s has no sources: 0 wanted", max_source,
+                 TaskName(model.model().task()));
+  }
+  const TokenBound& bound = model.bound(Stage::kEncode);
+  if (max_source > bound.tokens) {
+    return Error(TARN_INVALID_ARGUMENT, "max_source is %u, op '%s' holds %llu tokens of a source", max_source, bound.op,
+                 static_cast<unsigned long long>(bound.tokens));
+  }
+  return CheckLimit("max_source", max_source, 1, kMaxSource);
+}
+
+Status CheckLimits(const LoadedModel& model, const Limits& limits) {
+  TARN_RETURN_IF_ERROR(CheckLimit("beams", limits.beams, 1, model.model().program(Stage::kDecode) == nullptr ? 1 : kMaxBatch));
+  TARN_RETURN_IF_ERROR(CheckLimit("batch * beams", limits.batch, 1, kMaxBatch));
+  TARN_RETURN_IF_ERROR(CheckSourceLimit(model, limits.max_source));
+  TARN_RETURN_IF_ERROR(CheckLimit("max_chunk", limits.max_tokens, 1, kMaxChunk));
+  const bool fills = model.model().task() == format::Task::MaskedLm;
+  TARN_RETURN_IF_ERROR(CheckLimit("max_logits_rows", limits.max_output_rows, 1, fills ? limits.max_source : limits.max_tokens));
+  return CheckLimit("threads", limits.threads, 1, kMaxThreads);
+}
+
+Status CheckIds(const int32_t* tokens, size_t count, uint32_t vocab) {
+  for (size_t i = 0; i < count; ++i) {
+    if (tokens[i] < 0 || static_cast<uint32_t>(tokens[i]) >= vocab) {
+      return Error(TARN_INVALID_ARGUMENT, "token %zu is %d, 0 to %u wanted", i, tokens[i], vocab - 1);
+    }
+  }
+  return Ok();
 }
 
 }  // namespace
 
 Result<ProgramBytes> Session::Measure(const LoadedModel& model, const Limits& limits) {
-  TARN_RETURN_IF_ERROR(CheckLimits(limits));
-  TARN_ASSIGN_OR_RETURN(ProgramBytes bytes, Program::Measure(model.environment(), limits));
+  TARN_RETURN_IF_ERROR(CheckLimits(model, limits));
+  TARN_ASSIGN_OR_RETURN(ProgramBytes bytes, Instance::Measure(model.environment(), limits));
   bytes.program += AlignUp(sizeof(Session));
   bytes.total += AlignUp(sizeof(Session));
   return bytes;
 }
 
 Result<Session*> Session::Create(const LoadedModel& model, const Limits& limits, Span<uint8_t> block) {
-  TARN_RETURN_IF_ERROR(CheckLimits(limits));
+  TARN_RETURN_IF_ERROR(CheckLimits(model, limits));
   Block own_block;
   if (block.data() == nullptr) {
     TARN_ASSIGN_OR_RETURN(const ProgramBytes bytes, Measure(model, limits));
@@ -49,67 +77,148 @@ Result<Session*> Session::Create(const LoadedModel& model, const Limits& limits,
   const size_t header = static_cast<size_t>(AlignUp(sizeof(Session)));
   const size_t ahead = header < block.size() ? header : block.size();
   TARN_ASSIGN_OR_RETURN(ThreadPool threads, ThreadPool::Create(limits.threads));
-  TARN_ASSIGN_OR_RETURN(Program * program,
-                        Program::Create(model.environment(), limits, block.subspan(ahead, block.size() - ahead), ahead));
+  TARN_ASSIGN_OR_RETURN(Instance * instance,
+                        Instance::Create(model.environment(), limits, block.subspan(ahead, block.size() - ahead), ahead));
   Session* session = new (block.data()) Session(model);
-  session->program_ = program;
+  session->instance_ = instance;
   session->threads_ = std::move(threads);
   session->own_block_ = std::move(own_block);
   return session;
 }
 
 void Session::Destroy(Session* session) {
-  session->program_->Destroy();
+  session->instance_->Destroy();
   // The session lies in its own block: take that out before the session ends.
   const Block block = std::move(session->own_block_);
   session->~Session();
 }
 
+Status Session::ExpectTask(format::Task task) const {
+  const format::Task found = model_.model().task();
+  if (found == task) return Ok();
+  return Error(TARN_UNSUPPORTED, "the model's task is %s, the call is for %s", TaskName(found), TaskName(task));
+}
+
+// ---- decode ----
+
 Result<const float*> Session::Prefill(const int32_t* tokens, size_t count) {
-  TARN_RETURN_IF_ERROR(CheckTokens(tokens, count));
-  const size_t max_chunk = program_->limits().max_tokens;
+  TARN_RETURN_IF_ERROR(CheckSequences(tokens, count));
+  const size_t max_chunk = instance_->limits().max_tokens;
   for (size_t begin = 0; begin < count; begin += max_chunk) {
     const bool last = count - begin <= max_chunk;
     const size_t chunk = last ? count - begin : max_chunk;
     TARN_RETURN_IF_ERROR(RunChunk(tokens, count, begin, chunk, /*output_rows=*/last ? 1 : 0));
   }
-  return reinterpret_cast<const float*>(program_->output(0));
+  return Logits(Stage::kDecode);
 }
 
 Result<const float*> Session::Score(const int32_t* tokens, size_t count) {
-  const Limits& limits = program_->limits();
+  const Limits& limits = instance_->limits();
   if (count > limits.max_tokens || count > limits.max_output_rows) {
     return Error(TARN_INVALID_ARGUMENT, "%zu tokens to score, the session was created for %u (max_chunk) and %u (max_logits_rows)",
                  count, limits.max_tokens, limits.max_output_rows);
   }
-  TARN_RETURN_IF_ERROR(CheckTokens(tokens, count));
+  TARN_RETURN_IF_ERROR(CheckSequences(tokens, count));
   TARN_RETURN_IF_ERROR(RunChunk(tokens, count, 0, count, count));
-  return reinterpret_cast<const float*>(program_->output(0));
+  return Logits(Stage::kDecode);
 }
 
-Status Session::CheckTokens(const int32_t* tokens, size_t count) const {
+Status Session::CheckSequences(const int32_t* tokens, size_t count) const {
+  const Model& model = model_.model();
+  if (model.program(Stage::kDecode) == nullptr) {
+    return Error(TARN_UNSUPPORTED, "a model of task %s takes no sequence token by token", TaskName(model.task()));
+  }
   if (count == 0) return Error(TARN_INVALID_ARGUMENT, "count is 0, at least one token wanted");
-  const TokenBound& bound = program_->bound();
-  const uint64_t seen = program_->tokens_seen();
+  for (const uint32_t length : instance_->source_tokens()) {
+    if (length == 0) return Error(TARN_INVALID_ARGUMENT, "there is nothing to decode from: encode the sources first");
+  }
+  const TokenBound& bound = instance_->program(Stage::kDecode)->bound();
+  const uint64_t seen = instance_->tokens_seen();
   if (bound.op != nullptr && count > bound.tokens - seen) {
     return Error(TARN_CONTEXT_FULL, "op '%s' holds %llu tokens from a reset on: %llu are used, %zu more wanted", bound.op,
                  static_cast<unsigned long long>(bound.tokens), static_cast<unsigned long long>(seen), count);
   }
-  const uint32_t vocab = model_.model().graph().vocab_size();
-  for (size_t i = 0; i < count * program_->limits().batch; ++i) {
-    if (tokens[i] < 0 || static_cast<uint32_t>(tokens[i]) >= vocab) {
-      return Error(TARN_INVALID_ARGUMENT, "token %zu is %d, 0 to %u wanted", i, tokens[i], vocab - 1);
+  return CheckIds(tokens, count * instance_->limits().batch, model.vocab_size(Stage::kDecode));
+}
+
+Status Session::RunChunk(const int32_t* tokens, size_t count, size_t begin, size_t chunk, size_t output_rows) {
+  int32_t* ids = reinterpret_cast<int32_t*>(instance_->input(Stage::kDecode, 0));
+  for (size_t sequence = 0; sequence < instance_->limits().batch; ++sequence) {
+    std::memcpy(ids + sequence * chunk, tokens + sequence * count + begin, chunk * sizeof(int32_t));
+  }
+  return instance_->Decode(chunk, output_rows, threads_);
+}
+
+Status Session::Reorder(const uint32_t* parents) {
+  const Limits& limits = instance_->limits();
+  for (uint32_t i = 0; i < limits.batch; ++i) {
+    const uint32_t first = i / limits.beams * limits.beams;
+    if (parents[i] < first || parents[i] >= first + limits.beams) {
+      return Error(TARN_INVALID_ARGUMENT, "parent of sequence %u is %u, %u to %u wanted: those of the same source", i, parents[i],
+                   first, first + limits.beams - 1);
     }
+  }
+  instance_->Reorder(parents);
+  return Ok();
+}
+
+// ---- encode ----
+
+Status Session::Encode(const int32_t* tokens, size_t stride, const size_t* lengths) {
+  TARN_RETURN_IF_ERROR(ExpectTask(format::Task::Seq2Seq));
+  TARN_RETURN_IF_ERROR(CheckSources(tokens, stride, lengths));
+  instance_->ForgetSequences();
+  for (size_t source = 0; source < instance_->limits().sources(); ++source) {
+    TARN_RETURN_IF_ERROR(EncodeSource(source, tokens + source * stride, lengths[source], {}));
   }
   return Ok();
 }
 
-Status Session::RunChunk(const int32_t* tokens, size_t count, size_t begin, size_t chunk, size_t output_rows) {
-  int32_t* ids = reinterpret_cast<int32_t*>(program_->input(0));
-  for (size_t sequence = 0; sequence < program_->limits().batch; ++sequence) {
-    std::memcpy(ids + sequence * chunk, tokens + sequence * count + begin, chunk * sizeof(int32_t));
+Result<const float*> Session::Classify(const int32_t* tokens, size_t stride, const size_t* lengths) {
+  TARN_RETURN_IF_ERROR(ExpectTask(format::Task::Classification));
+  TARN_RETURN_IF_ERROR(CheckSources(tokens, stride, lengths));
+  const size_t labels = model_.labels();
+  for (size_t source = 0; source < instance_->limits().sources(); ++source) {
+    TARN_RETURN_IF_ERROR(EncodeSource(source, tokens + source * stride, lengths[source], {}));
+    std::memcpy(instance_->results() + source * labels, Logits(Stage::kEncode), labels * sizeof(float));
   }
-  return program_->Run(chunk, output_rows, threads_);
+  return static_cast<const float*>(instance_->results());
+}
+
+Result<const float*> Session::Fill(const int32_t* tokens, size_t count, Span<const uint32_t> positions) {
+  TARN_RETURN_IF_ERROR(ExpectTask(format::Task::MaskedLm));
+  TARN_RETURN_IF_ERROR(CheckLimit("position_count", positions.size(), 1, instance_->limits().max_output_rows));
+  for (const uint32_t position : positions) {
+    if (position >= count) return Error(TARN_INVALID_ARGUMENT, "position %u of a source of %zu tokens", position, count);
+  }
+  TARN_RETURN_IF_ERROR(CheckSource(0, tokens, count));
+  TARN_RETURN_IF_ERROR(EncodeSource(0, tokens, count, positions));
+  return Logits(Stage::kEncode);
+}
+
+Status Session::CheckSources(const int32_t* tokens, size_t stride, const size_t* lengths) const {
+  const size_t sources = instance_->limits().sources();
+  for (size_t source = 0; source < sources; ++source) {
+    if (lengths[source] > stride) {
+      return Error(TARN_INVALID_ARGUMENT, "source %zu has %zu tokens in rows of %zu", source, lengths[source], stride);
+    }
+    TARN_RETURN_IF_ERROR(CheckSource(source, tokens + source * stride, lengths[source]));
+  }
+  return Ok();
+}
+
+Status Session::CheckSource(size_t source, const int32_t* tokens, size_t count) const {
+  const uint32_t max_source = instance_->limits().max_source;
+  if (count < 1 || count > max_source) {
+    return Error(TARN_INVALID_ARGUMENT, "source %zu has %zu tokens, 1 to %u wanted: the session was created for that (max_source)",
+                 source, count, max_source);
+  }
+  return CheckIds(tokens, count, model_.model().vocab_size(Stage::kEncode)).In("source %zu", source);
+}
+
+Status Session::EncodeSource(size_t source, const int32_t* tokens, size_t count, Span<const uint32_t> output_tokens) {
+  std::memcpy(instance_->input(Stage::kEncode, 0), tokens, count * sizeof(int32_t));
+  return instance_->Encode(source, count, output_tokens, threads_);
 }
 
 }  // namespace tarn

@@ -1,6 +1,6 @@
-// A session: sequences in lockstep, from token ids to logits. One block of memory holds all of it.
+// A session: sources and sequences, from token ids to logits. One block of memory holds all of it.
 //
-//   block: [ Session | Program's block ]
+//   block: [ Session | Instance's block ]
 #ifndef TARN_RUNTIME_SESSION_SESSION_H_
 #define TARN_RUNTIME_SESSION_SESSION_H_
 
@@ -22,23 +22,41 @@ class Session {
   static Result<Session*> Create(const LoadedModel& model, const Limits& limits, Span<uint8_t> block);
   static void Destroy(Session* session);
 
+  // "decode" (TARN_UNSUPPORTED where the model has none; TARN_INVALID_ARGUMENT before Encode where it has sources).
   // Feeds `count` tokens per sequence, [batch, count], in chunks. Returns logits of the last token, [batch, vocab].
   Result<const float*> Prefill(const int32_t* tokens, size_t count);
   // Feeds one chunk and returns the logits of all its tokens, [batch, count, vocab].
   Result<const float*> Score(const int32_t* tokens, size_t count);
-  void Reset() { program_->Reset(); }
-  void Profile(bool on) { program_->Profile(on); }
+  // Sequence i goes on as sequence parents[i], of the same source.
+  Status Reorder(const uint32_t* parents);
 
-  const Program& program() const { return *program_; }
+  // "encode" (TARN_UNSUPPORTED where the model has another task). Sources are rows of tokens [sources, stride], of `lengths` ids each;
+  // what lies behind is not looked at.
+  // Seq2Seq: all sources; the sequences start anew.
+  Status Encode(const int32_t* tokens, size_t stride, const size_t* lengths);
+  // Classification: logits [sources, labels].
+  Result<const float*> Classify(const int32_t* tokens, size_t stride, const size_t* lengths);
+  // MaskedLm: one source, logits of the tokens at `positions`, [positions, vocab].
+  Result<const float*> Fill(const int32_t* tokens, size_t count, Span<const uint32_t> positions);
+
+  void Reset() { instance_->Reset(); }
+  void Profile(bool on) { instance_->Profile(on); }
+
+  const Instance& instance() const { return *instance_; }
 
  private:
   explicit Session(const LoadedModel& model) : model_(model) {}
-  Status CheckTokens(const int32_t* tokens, size_t count) const;
+  Status ExpectTask(format::Task task) const;
+  Status CheckSequences(const int32_t* tokens, size_t count) const;
   // Columns [begin, begin + chunk) of tokens [batch, count].
   Status RunChunk(const int32_t* tokens, size_t count, size_t begin, size_t chunk, size_t output_rows);
+  Status CheckSources(const int32_t* tokens, size_t stride, const size_t* lengths) const;
+  Status CheckSource(size_t source, const int32_t* tokens, size_t count) const;
+  Status EncodeSource(size_t source, const int32_t* tokens, size_t count, Span<const uint32_t> output_tokens);
+  const float* Logits(Stage stage) const { return reinterpret_cast<const float*>(instance_->output(stage, 0)); }
 
   const LoadedModel& model_;
-  Program* program_ = nullptr;
+  Instance* instance_ = nullptr;
   ThreadPool threads_;
   Block own_block_;
 };

@@ -87,7 +87,7 @@ TEST(ModelWriter, Header) {
   const auto& bytes = file.bytes;
   EXPECT_EQ(std::memcmp(bytes.data(), "TARN\r\n\x1A\n", 8), 0);
   EXPECT_EQ(At<uint16_t>(bytes, 8), 1);
-  EXPECT_EQ(At<uint16_t>(bytes, 10), 1);
+  EXPECT_EQ(At<uint16_t>(bytes, 10), 2);
   const uint64_t graph = At<uint32_t>(bytes, 12), offset = At<uint64_t>(bytes, 16), length = At<uint64_t>(bytes, 24);
   EXPECT_EQ(graph, file.sizes.graph_bytes);
   EXPECT_EQ(offset % 16384, 0u);

@@ -20,8 +20,8 @@
 
 #include "kernels/dense/dense.h"
 #include "kernels/kernels.h"
+#include "runtime/interpreter/instance.h"
 #include "runtime/interpreter/packed_weights.h"
-#include "runtime/interpreter/program.h"
 #include "runtime/model/model.h"
 #include "tests/golden/golden_case.h"
 #include "tools/convert/error.h"
@@ -63,46 +63,45 @@ void Compare(const float* got, const float* want, size_t count, size_t first, co
   }
 }
 
-// A program in memory of its own, prepared for chunks of a length.
+// An instance in memory of its own, prepared for chunks of a length.
 class Runner {
  public:
   Runner(const Environment& environment, uint32_t max_tokens) {
     const Limits limits{/*batch=*/1, max_tokens, /*max_output_rows=*/1, /*threads=*/1};
-    const ProgramBytes bytes = Take(Program::Measure(environment, limits));
+    const ProgramBytes bytes = Take(Instance::Measure(environment, limits));
     block_ = Take(Block::Allocate(environment.allocator, bytes.total, "golden case"));
-    program_ = Take(Program::Create(environment, limits, block_.bytes()));
-    program_->Reset();
+    instance_ = Take(Instance::Create(environment, limits, block_.bytes()));
   }
-  ~Runner() { program_->Destroy(); }
+  ~Runner() { instance_->Destroy(); }
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  Program& program() const { return *program_; }
+  Instance& instance() const { return *instance_; }
 
  private:
   Block block_;
-  Program* program_ = nullptr;
+  Instance* instance_ = nullptr;
 };
 
 void RunInChunks(const GoldenCase& golden, const Environment& environment, uint64_t length, Errors* errors) {
   const std::string mode = "chunks of " + std::to_string(length);
   const Runner runner(environment, static_cast<uint32_t>(length));
-  Program& program = runner.program();
+  Instance& instance = runner.instance();
   const ThreadPool threads;
   const size_t width = golden.output.values.size() / golden.tokens;
   for (uint64_t begin = 0; begin < golden.tokens; begin += length) {
     const size_t count = static_cast<size_t>(std::min(length, golden.tokens - begin));
     for (uint32_t i = 0; i < golden.inputs.size(); ++i) {
       const GoldenInput& input = golden.inputs[i];
-      std::memcpy(program.input(i), input.rows.data() + begin * input.row_bytes, count * input.row_bytes);
+      std::memcpy(instance.input(Stage::kDecode, i), input.rows.data() + begin * input.row_bytes, count * input.row_bytes);
     }
-    Check(program.Run(count, 1, threads));
-    const float* got = reinterpret_cast<const float*>(program.output(0));
+    Check(instance.Decode(count, 1, threads));
+    const float* got = reinterpret_cast<const float*>(instance.output(Stage::kDecode, 0));
     Compare(got, golden.output.values.data() + begin * width, count * width, begin * width, golden.output, golden.output_tolerance,
             mode, errors);
   }
   for (const GoldenState& state : golden.states) {
-    Compare(program.state(state.index).f32(0), state.want.values.data(), state.want.values.size(), 0, state.want,
+    Compare(instance.state(state.index).f32(0), state.want.values.data(), state.want.values.size(), 0, state.want,
             golden.state_tolerance, mode, errors);
   }
 }

@@ -91,7 +91,7 @@ TEST(Model, AnotherMajorVersionIsRefusedANewerMinorIsRead) {
   std::vector<uint8_t> file = Good();
   file[8] = 2;
   Rehash(&file);
-  ExpectRefused(file, TARN_UNSUPPORTED, "2.1");
+  ExpectRefused(file, TARN_UNSUPPORTED, "2.2");
   file[8] = 1;
   file[10] = 9;
   Rehash(&file);

@@ -75,7 +75,7 @@ class Harness {
 
   // Logits of every sequence after the last token.
   Logits Feed(Session* session, const Tokens& tokens) {
-    const size_t batch = session->program().limits().batch;
+    const size_t batch = session->instance().limits().batch;
     const Result<const float*> logits = session->Prefill(tokens.data(), tokens.size() / batch);
     EXPECT_TRUE(logits.ok()) << logits.status().message();
     return Logits(logits.value(), logits.value() + batch * vocab());
@@ -158,10 +158,10 @@ TEST_P(SessionTest, ResetForgetsEverything) {
   const Tokens few = RandomTokens(3, 5);
   const Logits first = harness.Feed(session, few);
   harness.Feed(session, RandomTokens(30, 6));
-  EXPECT_EQ(session->program().tokens_seen(), 33u);
+  EXPECT_EQ(session->instance().tokens_seen(), 33u);
   EXPECT_NE(harness.Feed(session, few), first);
   session->Reset();
-  EXPECT_EQ(session->program().tokens_seen(), 0u);
+  EXPECT_EQ(session->instance().tokens_seen(), 0u);
   EXPECT_EQ(harness.Feed(session, few), first);  // bit for bit
 }
 
@@ -248,17 +248,17 @@ TEST_P(SessionTest, WrongTokensAreNamedAndFeedNothing) {
   EXPECT_FALSE(session->Prefill(bad.data(), 0).ok());
   const Tokens negative = {-1};
   EXPECT_FALSE(session->Prefill(negative.data(), 1).ok());
-  EXPECT_EQ(session->program().tokens_seen(), 5u);
+  EXPECT_EQ(session->instance().tokens_seen(), 5u);
   EXPECT_EQ(Distance(harness.Feed(session, Tokens(good.begin() + 5, good.end())), want) <= Tolerance(GetParam()), true);
 }
 
 TEST(Session, AFullCacheIsAnErrorAndNeverGrows) {
   Harness harness(Cases()[6]);
   Session* session = harness.New({1, 64, 1, 1});
-  EXPECT_EQ(session->program().bound().tokens, 150u);
+  EXPECT_EQ(session->instance().program(Stage::kDecode)->bound().tokens, 150u);
   const Tokens tokens = RandomTokens(151, 10);
   EXPECT_EQ(session->Prefill(tokens.data(), 151).status().code(), TARN_CONTEXT_FULL);
-  EXPECT_EQ(session->program().tokens_seen(), 0u);
+  EXPECT_EQ(session->instance().tokens_seen(), 0u);
   EXPECT_TRUE(session->Prefill(tokens.data(), 150).ok());
   const Status full = session->Prefill(tokens.data(), 1).status();
   EXPECT_EQ(full.code(), TARN_CONTEXT_FULL);
@@ -331,7 +331,7 @@ TEST(Session, StatesLeaveNoDenormals) {
   Harness harness({"gated", test::ConfigText(gated, "none"), convert::Precision::kF32});
   Session* session = harness.New({1, 1, 1, 1});
   harness.Feed(session, RandomTokens(1, 3));
-  const StateBuffer& state = session->program().state(0);
+  const StateBuffer& state = session->instance().state(0);
   float* s = state.f32(0);
   const size_t count = static_cast<size_t>(state.bytes_per_sequence / sizeof(float));
   std::fill(s, s + count, 1e-40f);
@@ -343,7 +343,7 @@ TEST(Session, StatesLeaveNoDenormals) {
 
 TEST(Session, LimitsOutOfRangeAreNamed) {
   Harness harness(Cases()[0]);
-  for (const Limits& limits : {Limits{0, 1, 1, 1}, Limits{1u << 20, 1, 1, 1}, Limits{1, 1u << 20, 1, 1}, Limits{1, 4, 5, 1},
+  for (const Limits& limits : {Limits{0, 1, 1, 1}, Limits{1u << 20, 1, 1, 1}, Limits{1, 1u << 20, 1, 1}, Limits{1, 4, 5, 1}, Limits{1, 1, 1, 1, 1, 7}, Limits{1, 1, 1, 1, 0},
                                Limits{1, 1, 1, 0}, Limits{1, 1, 1, 1000}}) {
     EXPECT_EQ(Session::Create(harness.model(), limits, {}).status().code(), TARN_INVALID_ARGUMENT);
   }

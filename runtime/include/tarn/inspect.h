@@ -21,14 +21,16 @@ typedef struct tarn_tensor_info {
   uint64_t data_bytes;
 } tarn_tensor_info;
 
-/* A declared state; its shape is that of one sequence. */
+/* A declared state; its shape is that of one sequence or one source. */
 typedef struct tarn_state_info {
   size_t struct_size;
   const char* name;
   const char* dtype;
   uint32_t rank;
   uint32_t shape[TARN_MAX_DIMS];
-  uint64_t data_bytes; /* of one sequence, before alignment */
+  uint64_t data_bytes; /* of one sequence or source, before alignment; with source_axis for each token of the longest source */
+  const char* owner;   /* "sequence", or "source": written by "encode", read by all sequences of that source */
+  int32_t source_axis; /* the dimension, 1 in `shape`, that is as long as the longest source; -1: none */
 } tarn_state_info;
 
 /* An op of the program, in the order in which they run. */
@@ -37,13 +39,14 @@ typedef struct tarn_op_info {
   const char* name;     /* "layers.0.attn" */
   const char* kind;     /* "linear_state" */
   char detail[192];     /* the attributes in words: "rfa: Gaussian features D 64, gate Forget, ..." */
-  uint64_t state_bytes; /* of one sequence */
+  uint64_t state_bytes; /* sum over its states of tarn_state_info.data_bytes */
   /* For an op that remembers: the number of tokens after which a softmax KV cache of the same heads and of the dtype of its state
    * would be larger. 0: the op has no state or is such a cache. */
   uint64_t kv_break_even_tokens;
   /* Values that it reads and writes, with the columns that it reads: "qkvg[0:256], qkvg[256:512]" and "o". Cut where too long. */
   char inputs[160];
   char outputs[96];
+  const char* program; /* "encode" or "decode"; ops of "encode" come first */
 } tarn_op_info;
 
 /* Each returns TARN_NOT_FOUND past the last index. Thread safety: any thread. */

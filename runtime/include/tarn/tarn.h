@@ -7,8 +7,8 @@
  *     it holds one line that names the thing, the value found and the value wanted. The library never aborts, exits,
  *     throws, prints or keeps an error in a global. Unless a declaration says otherwise, a failed call changes nothing
  *     and out parameters are left alone; a NULL where a value is needed is TARN_INVALID_ARGUMENT.
- *  3. Threads: a tarn_model is immutable and may be shared between threads. A session, a sampler and a text decoder
- *     belong to one thread at a time.
+ *  3. Threads: a tarn_model is immutable and may be shared between threads. A session, a sampler, a beam search and a
+ *     text decoder belong to one thread at a time.
  *  4. Memory: tarn_requirements() tells every byte beforehand, by class. After tarn_session_create() a session allocates
  *     nothing. There is nothing global, with one exception: XNNPACK's process-wide allocator hook, set at the first use.
  *  5. Units: sizes are bytes where the name ends in `_bytes`, elements or tokens elsewhere. Text is UTF-8, lengths are
@@ -42,6 +42,7 @@ extern "C" {
 typedef struct tarn_model tarn_model;
 typedef struct tarn_session tarn_session;
 typedef struct tarn_sampler tarn_sampler;
+typedef struct tarn_beam tarn_beam;
 
 /* A failure in words. `message` is one NUL-terminated line without a newline; long ones are cut. */
 typedef struct tarn_error {
@@ -111,12 +112,12 @@ typedef struct tarn_model_config {
 /* Everything that the size of a session depends on. */
 typedef struct tarn_session_config {
   size_t struct_size;
-  /* Sequences that run in lockstep. State is [batch, ...]. 0 means 1. */
+  /* Sequences that run in lockstep; with `beams`, the sources that they decode from. State is [batch, ...]. 0 means 1. */
   uint32_t batch;
   /* Longest chunk of a prefill, in tokens per sequence: longer prompts are cut into such chunks. 0 means 64. */
   uint32_t max_chunk;
-  /* Rows of logits kept per sequence by tarn_session_score(). 0 means 1 (only the last row of a prefill is ever needed to
-   * generate). */
+  /* Rows of logits kept per sequence by tarn_session_score(), or positions of tarn_session_fill(). 0 means 1 (only the last row of a
+   * prefill is ever needed to generate). */
   uint32_t max_logits_rows;
   /* Threads, the caller's included. 0 means 1. Output does not depend on it, bit for bit; a build without
    * pthreadpool runs on the caller's alone. More than one: pthreadpool's table of
@@ -126,9 +127,14 @@ typedef struct tarn_session_config {
    * tarn_session_destroy(). NULL: one block from the model's allocator. */
   void* block;
   size_t block_bytes;
+  /* Sequences that decode from each source: the session runs batch * beams, those of a source side by side. 0 means 1. */
+  uint32_t beams;
+  /* The longest source, in tokens, of a model that encodes: a longer one is an error. 0 means 512, or what the model holds if that is
+   * less. The memory for a source depends on it, and with softmax cross attention the state. */
+  uint32_t max_source;
 } tarn_session_config;
 #define TARN_SESSION_CONFIG_INIT \
-  { sizeof(tarn_session_config), 0, 0, 0, 0, NULL, 0 }
+  { sizeof(tarn_session_config), 0, 0, 0, 0, NULL, 0, 0, 0 }
 
 /* The memory contract: exact bytes, by class. File-backed and anonymous bytes are never added up. */
 typedef struct tarn_memory {
@@ -179,6 +185,13 @@ typedef enum tarn_tokenizer_kind {
   TARN_TOKENIZER_BYTES = 1 /* token = byte value; no begin or end token */
 } tarn_tokenizer_kind;
 
+typedef enum tarn_task {
+  TARN_TASK_CAUSAL_LM = 0,      /* tokens in, logits of the next: prefill, step, score */
+  TARN_TASK_SEQ2SEQ = 1,        /* the same, after encode */
+  TARN_TASK_CLASSIFICATION = 2, /* classify */
+  TARN_TASK_MASKED_LM = 3       /* fill */
+} tarn_task;
+
 typedef struct tarn_model_info {
   size_t struct_size;
   const char* name; /* borrowed from the model */
@@ -187,7 +200,7 @@ typedef struct tarn_model_info {
   uint32_t vocab_size;
   tarn_tokenizer_kind tokenizer;
   uint64_t first_position;
-  uint64_t max_tokens;     /* tokens that a session can take from a reset; UINT64_MAX where nothing is bounded */
+  uint64_t max_tokens;     /* tokens that a session can take from a reset; UINT64_MAX: no bound; 0: none, it only encodes */
   uint64_t parameters;     /* elements of all weight tensors, quantization scales not counted */
   uint8_t fingerprint[32]; /* XXH3-128 of the graph, then of the weights */
   const char* isa;         /* the kernels that were chosen; lives for ever */
@@ -198,9 +211,19 @@ typedef struct tarn_model_info {
   uint64_t eval_scored;
   double eval_nats_f32;
   double eval_nats;
+  tarn_task task;
+  uint32_t source_vocab_size; /* ids of sources; 0: the model does not encode */
+  uint32_t num_labels;        /* of a classifier; else 0 */
+  int32_t bos_token;          /* what decoding begins with; -1: not said, as for the next two */
+  int32_t eos_token;          /* what ends it */
+  int32_t mask_token;         /* what stands for a hidden token of a source */
+  uint64_t max_source_tokens; /* of a source; UINT64_MAX: no bound; 0: the model does not encode */
 } tarn_model_info;
-#define TARN_MODEL_INFO_INIT \
-  { sizeof(tarn_model_info), NULL, NULL, 0, TARN_TOKENIZER_NONE, 0, 0, 0, {0}, NULL, NULL, 0, 0, 0, 0 }
+#define TARN_MODEL_INFO_INIT                                                                                       \
+  {                                                                                                                \
+    sizeof(tarn_model_info), NULL, NULL, 0, TARN_TOKENIZER_NONE, 0, 0, 0, {0}, NULL, NULL, 0, 0, 0, 0, TARN_TASK_CAUSAL_LM, 0, 0, \
+        -1, -1, -1, 0                                                                                              \
+  }
 
 /* Errors: TARN_INVALID_ARGUMENT.   Thread safety: any thread. */
 TARN_API tarn_status tarn_model_get_info(const tarn_model* model, tarn_model_info* info, tarn_error* error);
@@ -240,6 +263,29 @@ TARN_API tarn_status tarn_session_step(tarn_session* session, const int32_t* tok
  * Errors: as tarn_session_prefill(). */
 TARN_API tarn_status tarn_session_score(tarn_session* session, const int32_t* tokens, size_t count, const float** logits,
                                         tarn_error* error);
+
+/* Encodes the sources of a seq2seq model: `batch` rows of `stride` ids, of which the first lengths[i] are source i; what stands behind
+ * them is never looked at, so that a row of a padded batch gives what it gives alone. The sequences start anew: feed them bos_token.
+ * Errors: TARN_UNSUPPORTED (another task), TARN_INVALID_ARGUMENT (a source that is empty or longer than max_source, an id >=
+ *   source_vocab_size: names both; nothing has been encoded), TARN_INTERNAL. */
+TARN_API tarn_status tarn_session_encode(tarn_session* session, const int32_t* tokens, size_t stride, const size_t* lengths,
+                                         tarn_error* error);
+
+/* Sequence i goes on as sequence parents[i], which decodes from the same source; `parents` is [batch * beams]. Copies states, whose
+ * size does not depend on how many tokens they have seen. Logits stay where they were.
+ * Errors: TARN_INVALID_ARGUMENT (a parent of another source; nothing has been copied). */
+TARN_API tarn_status tarn_session_reorder(tarn_session* session, const uint32_t* parents, tarn_error* error);
+
+/* Classifies `batch` sources, given as for tarn_session_encode(): [batch, num_labels] f32 logits, borrowed until the next call on this
+ * session. Errors: as tarn_session_encode(). */
+TARN_API tarn_status tarn_session_classify(tarn_session* session, const int32_t* tokens, size_t stride, const size_t* lengths,
+                                           const float** logits, tarn_error* error);
+
+/* Encodes one source of `count` ids with a masked language model and returns the logits of its tokens at `positions`, 1 to
+ * max_logits_rows of them: [position_count, vocab_size] f32, borrowed until the next call on this session.
+ * Errors: as tarn_session_encode(); TARN_INVALID_ARGUMENT (a position >= count). */
+TARN_API tarn_status tarn_session_fill(tarn_session* session, const int32_t* tokens, size_t count, const uint32_t* positions,
+                                       size_t position_count, const float** logits, tarn_error* error);
 
 /* Back to the state after creation. Errors: none. */
 TARN_API void tarn_session_reset(tarn_session* session);
@@ -313,6 +359,75 @@ TARN_API void tarn_sampler_accept(tarn_sampler* sampler, int32_t token);
 
 /* Back to the seed and an empty window. */
 TARN_API void tarn_sampler_reset(tarn_sampler* sampler);
+
+/* ---- Beam search ------------------------------------------------------------------------------------------------ */
+
+/* For a batch of sources the outputs of the highest score, log probability / ((5 + length) / 6)^length_penalty with the end token
+ * counted in `length` (Wu et al. 2016). Of all continuations of a source's beams the `beams` most probable ones that do not end go
+ * on; one that ends is finished if it is among the `beams` most probable of all. A source is done when nothing that goes on can
+ * come among its `beams` best finished outputs. One beam is greedy decoding, done with the first end token. Ties go to the lower
+ * beam, then to the lower id.
+ *
+ * The beams are the sequences of a session, those of source s being [s * beams, (s + 1) * beams), and what one goes on from is a
+ * state of fixed size:
+ *
+ *   tarn_session_encode(session, sources, stride, lengths, &error);
+ *   while (!tarn_beam_done(beam)) {
+ *     tarn_session_step(session, tarn_beam_tokens(beam), &logits, &error);
+ *     tarn_beam_advance(beam, logits, &error);
+ *     tarn_session_reorder(session, tarn_beam_parents(beam), &error);
+ *   }
+ *   tarn_beam_result(beam, source, 0, &tokens, &count, &score, &error); */
+typedef struct tarn_beam_config {
+  size_t struct_size;
+  uint32_t sources;         /* >= 1 */
+  uint32_t beams;           /* >= 1, per source */
+  uint32_t vocab_size;      /* >= 1 */
+  uint32_t max_tokens;      /* >= 1: longer outputs are cut, and finished as they are. The end token counts. */
+  float length_penalty;     /* >= 0; 0: the most probable output */
+  int32_t bos_token;        /* what every output is begun with; tarn_model_info has it */
+  int32_t eos_token;        /* what ends an output; -1: nothing does */
+  tarn_allocator allocator; /* used at creation only */
+} tarn_beam_config;
+#define TARN_BEAM_CONFIG_INIT                                                \
+  {                                                                          \
+    sizeof(tarn_beam_config), 1, 4, 0, 0, 0.6f, -1, -1, { NULL, NULL, NULL } \
+  }
+
+/* The size of the one block that tarn_beam_create() allocates, into `*size_bytes`.
+ * Errors: TARN_INVALID_ARGUMENT (names the field and its range), TARN_OUT_OF_MEMORY (no address space has so much).
+ * Thread safety: any thread. */
+TARN_API tarn_status tarn_beam_requirements(const tarn_beam_config* config, uint64_t* size_bytes, tarn_error* error);
+
+/* Errors: as tarn_beam_requirements(), TARN_OUT_OF_MEMORY. */
+TARN_API tarn_status tarn_beam_create(const tarn_beam_config* config, tarn_beam** beam, tarn_error* error);
+TARN_API void tarn_beam_destroy(tarn_beam* beam);
+
+/* What each sequence is to be fed next, [sources * beams]: the begin token at first, and where nothing goes on. Borrowed until
+ * tarn_beam_destroy(); tarn_beam_advance() and tarn_beam_reset() change the values. NULL for NULL. */
+TARN_API const int32_t* tarn_beam_tokens(const tarn_beam* beam);
+
+/* Chooses by the `logits` [sources * beams, vocab_size] that came after tarn_beam_tokens(). Rows of sequences that do not go on
+ * are not read. Allocates nothing.
+ * Errors: TARN_INVALID_ARGUMENT (a logit is NaN or +inf, or all of a row are -inf: names the sequence; or all sources are done).
+ * Thread safety (all calls on a tarn_beam): one thread at a time. */
+TARN_API tarn_status tarn_beam_advance(tarn_beam* beam, const float* logits, tarn_error* error);
+
+/* For tarn_session_reorder(): the sequence whose state each goes on from, [sources * beams], one of the same source. Borrowed as
+ * tarn_beam_tokens(). NULL for NULL. */
+TARN_API const uint32_t* tarn_beam_parents(const tarn_beam* beam);
+
+/* 1 when every source is done, and for NULL; else 0. */
+TARN_API int tarn_beam_done(const tarn_beam* beam);
+
+/* The `rank`-th best finished output of a source, from 0: `*count` tokens without begin and end token, borrowed until the next call
+ * on this tarn_beam. `score` may be NULL. A source that is done has at least one, at most `beams`.
+ * Errors: TARN_INVALID_ARGUMENT (no such source), TARN_NOT_FOUND (fewer are finished). */
+TARN_API tarn_status tarn_beam_result(tarn_beam* beam, uint32_t source, uint32_t rank, const int32_t** tokens, size_t* count,
+                                      double* score, tarn_error* error);
+
+/* Back to the begin tokens, for other sources. */
+TARN_API void tarn_beam_reset(tarn_beam* beam);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -1,0 +1,249 @@
+#include "runtime/interpreter/instance.h"
+
+#include <cstring>
+#include <new>
+
+#include "runtime/core/arith.h"
+
+namespace tarn {
+namespace {
+
+// Before the states: the count of tokens since the reset, so that zeroing the state resets everything.
+constexpr uint64_t kCounterBytes = kAlignment;
+
+// Sources are encoded one by one.
+Limits LimitsOf(Stage stage, Limits limits) {
+  if (stage == Stage::kDecode) return limits;
+  limits.batch = limits.beams = 1;
+  limits.max_tokens = limits.max_source;
+  return limits;
+}
+
+bool DecodesFromSources(const Model& model) {
+  return model.program(Stage::kEncode) != nullptr && model.program(Stage::kDecode) != nullptr;
+}
+
+// Of one source: the Fixed row that a classifier ends with; 0 where "encode" ends otherwise.
+uint64_t ResultBytes(const Model& model) {
+  const format::Program* encode = model.program(Stage::kEncode);
+  if (encode == nullptr) return 0;
+  const format::Value& output = *encode->values()->Get(encode->outputs()->Get(0));
+  return output.time() == format::Time::Fixed ? uint64_t{output.width()} * output.rows() * sizeof(float) : 0;
+}
+
+}  // namespace
+
+Instance* Instance::Build(const Environment& environment, const Limits& limits, Bump& bump) {
+  const Model& model = *environment.model;
+  void* place = bump.Take(sizeof(Instance));
+  const Span<StateBuffer> states = TakeArray<StateBuffer>(bump, model.graph().states()->size());
+  const Span<Reordering::Move> moves = TakeArray<Reordering::Move>(bump, Reordering::MaxMoves(limits.batch));
+  const Span<uint32_t> wanted = TakeArray<uint32_t>(bump, limits.batch);
+  Program* programs[std::size(kStages)] = {};
+  for (const Stage stage : kStages) {
+    if (model.program(stage) == nullptr) continue;
+    programs[static_cast<size_t>(stage)] = Program::Build(environment, stage, LimitsOf(stage, limits), states, bump);
+  }
+  if (place == nullptr || wanted.empty()) return nullptr;
+  Instance* instance = new (place) Instance(environment, limits, Reordering(moves, wanted));
+  std::memcpy(instance->programs_, programs, sizeof(programs));
+  instance->states_ = states;
+  return instance;
+}
+
+Result<Instance*> Instance::DraftIn(const Environment& environment, const Limits& limits, Bump& bump) {
+  Instance* instance = Build(environment, limits, bump);
+  TARN_RETURN_IF_ERROR(instance->PlanStates());
+  for (Program* program : instance->programs_) {
+    if (program != nullptr) TARN_RETURN_IF_ERROR(program->Prepare());
+  }
+  TARN_RETURN_IF_ERROR(instance->AddUp(bump.used()));
+  return instance;
+}
+
+Result<Block> Instance::Draft(const Environment& environment, const Limits& limits) {
+  Bump count;
+  Build(environment, limits, count);
+  TARN_ASSIGN_OR_RETURN(Block block, Block::Allocate(environment.allocator, count.used(), "draft of the programs"));
+  Bump bump(block.bytes());
+  TARN_RETURN_IF_ERROR(DraftIn(environment, limits, bump).status());
+  return block;
+}
+
+Result<ProgramBytes> Instance::Measure(const Environment& environment, const Limits& limits) {
+  TARN_ASSIGN_OR_RETURN(const Block draft, Draft(environment, limits));
+  return In(draft)->bytes_;
+}
+
+Result<TokenBound> Instance::Bound(const Environment& environment, Stage stage) {
+  TARN_ASSIGN_OR_RETURN(const Block draft, Draft(environment, kSmallest));
+  const Program* program = In(draft)->program(stage);
+  return program == nullptr ? TokenBound{UINT64_MAX, nullptr} : program->bound();
+}
+
+Result<Instance*> Instance::Create(const Environment& environment, const Limits& limits, Span<uint8_t> block, uint64_t ahead) {
+  Bump count;
+  Build(environment, limits, count);
+  Bump bump(block);
+  ProgramBytes bytes{};
+  Instance* instance = nullptr;
+  if (count.used() <= block.size()) {
+    TARN_ASSIGN_OR_RETURN(instance, DraftIn(environment, limits, bump));
+    bytes = instance->bytes_;
+  } else {
+    TARN_ASSIGN_OR_RETURN(bytes, Measure(environment, limits));
+  }
+  if (block.size() < bytes.total) {
+    return Error(TARN_BUFFER_TOO_SMALL, "session block has %llu bytes, %llu are needed",
+                 static_cast<unsigned long long>(block.size() + ahead), static_cast<unsigned long long>(bytes.total + ahead));
+  }
+  const Status status = instance->Bind(bump);
+  if (!status.ok()) {
+    instance->Destroy();
+    return status;
+  }
+  return instance;
+}
+
+void Instance::Destroy() {
+  for (Program* program : programs_) {
+    if (program != nullptr) program->Destroy();
+  }
+}
+
+uint64_t Instance::Owners(uint32_t state) const {
+  return environment_.model->state(state).owner == format::Owner::Source ? limits_.sources() : limits_.batch;
+}
+
+Status Instance::PlanStates() {
+  const Model& model = *environment_.model;
+  bytes_.state = kCounterBytes;
+  if (DecodesFromSources(model)) bytes_.state += AlignUp(limits_.sources() * sizeof(uint32_t));
+  for (uint32_t i = 0; i < states_.size(); ++i) {
+    const StateView view = model.state(i);
+    uint64_t bytes = view.data_bytes;
+    bool fits = view.source_axis < 0 || CheckedMul(bytes, limits_.max_source, &bytes);
+    states_[i].bytes_per_sequence = bytes;
+    fits = fits && CheckedMul(bytes, Owners(i), &bytes) && CheckedAdd(bytes_.state, AlignUp(bytes), &bytes_.state);
+    if (!fits) {
+      return Error(TARN_OUT_OF_MEMORY, "state '%s' for %u sequences does not fit an address space", view.name, limits_.batch);
+    }
+  }
+  return Ok();
+}
+
+// `built_bytes` are taken; what Bind() will take comes on top.
+Status Instance::AddUp(uint64_t built_bytes) {
+  bytes_.program = built_bytes;
+  for (const Program* program : programs_) {
+    if (program == nullptr) continue;
+    bytes_.program += program->needs().bound;
+    if (program->needs().arena > bytes_.arena) bytes_.arena = program->needs().arena;
+    if (program->needs().scratch > bytes_.scratch) bytes_.scratch = program->needs().scratch;
+  }
+  bytes_.arena += AlignUp(ResultBytes(*environment_.model) * limits_.batch);
+  uint64_t sum = bytes_.program;
+  if (!CheckedAdd(sum, bytes_.state, &sum) || !CheckedAdd(sum, bytes_.arena, &sum) || !CheckedAdd(sum, bytes_.scratch, &sum) ||
+      sum > SIZE_MAX) {
+    return Error(TARN_OUT_OF_MEMORY, "a session of this model does not fit an address space");
+  }
+  bytes_.total = sum;
+  return Ok();
+}
+
+Status Instance::Bind(Bump& bump) {
+  // State, arena and scratch come last in the block, after what the programs take.
+  uint8_t* const end = static_cast<uint8_t*>(bump.Take(0)) + (bytes_.total - bump.used());
+  uint8_t* const scratch = end - bytes_.scratch;
+  uint8_t* const arena = scratch - bytes_.arena;
+  state_ = {arena - bytes_.state, static_cast<size_t>(bytes_.state)};
+  for (Program* program : programs_) {
+    if (program != nullptr) TARN_RETURN_IF_ERROR(program->Bind(bump, arena, scratch));
+  }
+  if (bump.used() != bytes_.program) {
+    return Error(TARN_INTERNAL, "programs took %llu bytes, %llu were measured", static_cast<unsigned long long>(bump.used()),
+                 static_cast<unsigned long long>(bytes_.program));
+  }
+  BindStates();
+  results_ = reinterpret_cast<float*>(scratch - AlignUp(ResultBytes(*environment_.model) * limits_.batch));
+  // Touches every page once, so that the resident memory does not grow later.
+  std::memset(arena, 0, static_cast<size_t>(bytes_.arena + bytes_.scratch));
+  Reset();
+  return Ok();
+}
+
+void Instance::BindStates() {
+  tokens_seen_ = reinterpret_cast<uint64_t*>(state_.data());
+  uint8_t* next = state_.data() + kCounterBytes;
+  if (DecodesFromSources(*environment_.model)) {
+    source_tokens_ = {reinterpret_cast<uint32_t*>(next), limits_.sources()};
+    next += AlignUp(limits_.sources() * sizeof(uint32_t));
+  }
+  for (uint32_t i = 0; i < states_.size(); ++i) {
+    states_[i].data = next;
+    next += AlignUp(states_[i].bytes_per_sequence * Owners(i));
+  }
+}
+
+Status Instance::Encode(size_t source, size_t tokens, Span<const uint32_t> output_tokens, const ThreadPool& threads) {
+  if (!source_tokens_.empty()) source_tokens_[source] = 0;
+  RunContext context{};
+  context.tokens = tokens;
+  context.output_rows = output_tokens.size();
+  context.output_tokens = output_tokens.data();
+  context.source = source;
+  context.threads = &threads;
+  TARN_RETURN_IF_ERROR(programs_[static_cast<size_t>(Stage::kEncode)]->Run(context));
+  if (!source_tokens_.empty()) source_tokens_[source] = static_cast<uint32_t>(tokens);
+  return Ok();
+}
+
+Status Instance::Decode(size_t tokens, size_t output_rows, const ThreadPool& threads) {
+  RunContext context{};
+  context.tokens = tokens;
+  context.output_rows = output_rows;
+  context.tokens_seen = *tokens_seen_;
+  context.source_tokens = source_tokens_;
+  context.threads = &threads;
+  TARN_RETURN_IF_ERROR(programs_[static_cast<size_t>(Stage::kDecode)]->Run(context));
+  *tokens_seen_ += tokens;
+  return Ok();
+}
+
+void Instance::Reset() { std::memset(state_.data(), 0, state_.size()); }
+
+void Instance::ForgetSequences() {
+  *tokens_seen_ = 0;
+  for (uint32_t i = 0; i < states_.size(); ++i) {
+    if (environment_.model->state(i).owner == format::Owner::Source) continue;
+    std::memset(states_[i].data, 0, static_cast<size_t>(states_[i].bytes_per_sequence * limits_.batch));
+  }
+}
+
+void Instance::Reorder(const uint32_t* parents) {
+  reordering_.Plan(parents);
+  for (uint32_t i = 0; i < states_.size(); ++i) {
+    if (environment_.model->state(i).owner == format::Owner::Source) continue;
+    reordering_.Apply(states_[i].data, states_[i].bytes_per_sequence);
+  }
+}
+
+void Instance::Profile(bool on) {
+  for (Program* program : programs_) {
+    if (program != nullptr) program->Profile(on);
+  }
+}
+
+uint32_t Instance::op_count() const {
+  uint32_t count = 0;
+  for (const Program* program : programs_) count += program == nullptr ? 0 : program->op_count();
+  return count;
+}
+
+OpTime Instance::op_time(uint32_t index) const {
+  const Program* const first = programs_[0];
+  if (first == nullptr) return programs_[1]->op_time(index);
+  return index < first->op_count() ? first->op_time(index) : programs_[1]->op_time(index - first->op_count());
+}
+
+}  // namespace tarn

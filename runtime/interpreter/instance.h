@@ -1,0 +1,122 @@
+// The programs of a model, prepared for one session, with the memory that they share: states, arena and scratch in one block.
+//
+//   block: [ Instance | programs: nodes, ops, tables | dense layers, constants | state | arena | scratch ]
+//            `------------------------ program_bytes ------------------------'
+//
+// Measure() and Create() run the same code, so that the sizes which are reported are the sizes which are used. After Create()
+// nothing is allocated.
+//
+//   state: [ tokens seen | tokens of each source | declared states ]
+//
+// "encode" runs one source at a time, at its own length: no row of padding exists, whatever is batched.
+#ifndef TARN_RUNTIME_INTERPRETER_INSTANCE_H_
+#define TARN_RUNTIME_INTERPRETER_INSTANCE_H_
+
+#include "runtime/interpreter/program.h"
+#include "runtime/interpreter/reorder.h"
+
+namespace tarn {
+
+struct ProgramBytes {
+  uint64_t state;
+  uint64_t arena;
+  uint64_t scratch;
+  uint64_t program;
+  uint64_t total;
+};
+
+class Instance {
+ public:
+  // Sizes for these limits; validates every op on the way. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_OUT_OF_MEMORY.
+  static Result<ProgramBytes> Measure(const Environment& environment, const Limits& limits);
+  // Of a program; no bound where the model has no such program.
+  static Result<TokenBound> Bound(const Environment& environment, Stage stage);
+
+  // Calls visit(spec, bytes) for every dense layer of every program, in order. Errors: as Measure, and those of `visit`.
+  template <typename F>
+  static Status VisitDense(const Environment& environment, F visit);
+
+  // In `block`, which is aligned to kAlignment and outlives the instance. State is in reset. `ahead`: bytes of the caller's block
+  // that lie before `block`; they count in the message. Takes no other memory, unless it fails (and for a moment what XNNPACK
+  // allocates to be measured). Errors: TARN_BUFFER_TOO_SMALL (names both sizes) and those of Measure.
+  static Result<Instance*> Create(const Environment& environment, const Limits& limits, Span<uint8_t> block, uint64_t ahead = 0);
+  // Destroys the dense layers; the block's memory is the caller's again.
+  void Destroy();
+
+  // Runs "encode" on source number `source`, of which the caller has put `tokens` rows, 1 to limits().max_source, into the inputs, with
+  // values of time Outputs for the tokens that `output_tokens` names. Errors: TARN_INTERNAL (the source is then not encoded).
+  Status Encode(size_t source, size_t tokens, Span<const uint32_t> output_tokens, const ThreadPool& threads);
+  // Runs "decode" on the next `tokens` tokens of every sequence, with values of time Outputs for the last `output_rows` of them; with
+  // 0, what only serves outputs is left out. output_rows <= tokens, both within the limits, and tokens_seen() + tokens <= the
+  // program's bound: the caller has checked. Errors: TARN_INTERNAL (the state is then undefined until Reset).
+  Status Decode(size_t tokens, size_t output_rows, const ThreadPool& threads);
+  // Everything is forgotten; ForgetSequences: all but the sources.
+  void Reset();
+  void ForgetSequences();
+  // Sequence i goes on as sequence parents[i] < limits().batch, of the same source. Copies states of constant size; allocates nothing.
+  void Reorder(const uint32_t* parents);
+
+  void Profile(bool on);
+  // Ops of all programs, in the order of the file.
+  uint32_t op_count() const;
+  OpTime op_time(uint32_t index) const;  // index < op_count()
+
+  const Limits& limits() const { return limits_; }
+  const ProgramBytes& bytes() const { return bytes_; }
+  uint64_t tokens_seen() const { return *tokens_seen_; }
+  // Of each source, [sources]; 0: not encoded. Empty where the model has no sources to decode from.
+  Span<const uint32_t> source_tokens() const { return source_tokens_; }
+
+  // nullptr: the model has no such program.
+  const Program* program(Stage stage) const { return programs_[static_cast<size_t>(stage)]; }
+  uint8_t* input(Stage stage, uint32_t index) const { return program(stage)->input(index); }
+  const uint8_t* output(Stage stage, uint32_t index) const { return program(stage)->output(index); }
+  // Room for one row of Fixed outputs of "encode" per source, [sources, width]; the instance does not touch it.
+  float* results() const { return results_; }
+  // State i of all its owners.
+  const StateBuffer& state(uint32_t index) const { return states_[index]; }
+
+ private:
+  // Whatever does not depend on the limits is the same with these.
+  static constexpr Limits kSmallest{1, 1, 1, 1, 1, 1};
+
+  Instance(const Environment& environment, const Limits& limits, const Reordering& reordering)
+      : environment_(environment), limits_(limits), reordering_(reordering) {}
+
+  static Instance* Build(const Environment& environment, const Limits& limits, Bump& bump);
+  // An instance that is checked and measured, not runnable yet; `bump` has the bytes that Build counts.
+  static Result<Instance*> DraftIn(const Environment& environment, const Limits& limits, Bump& bump);
+  // The same in working memory.
+  static Result<Block> Draft(const Environment& environment, const Limits& limits);
+  static Instance* In(const Block& block) { return reinterpret_cast<Instance*>(block.bytes().data()); }
+  Status PlanStates();
+  Status AddUp(uint64_t built_bytes);
+  Status Bind(Bump& bump);
+  void BindStates();
+  uint64_t Owners(uint32_t state) const;
+
+  const Environment environment_;
+  const Limits limits_;
+  Reordering reordering_;
+  Program* programs_[std::size(kStages)] = {};  // by stage
+  Span<StateBuffer> states_;
+  uint64_t* tokens_seen_ = nullptr;  // the first bytes of the state
+  Span<uint32_t> source_tokens_;
+  Span<uint8_t> state_;
+  float* results_ = nullptr;
+  ProgramBytes bytes_{};
+};
+
+template <typename F>
+Status Instance::VisitDense(const Environment& environment, F visit) {
+  TARN_ASSIGN_OR_RETURN(const Block draft, Draft(environment, kSmallest));
+  for (const Stage stage : kStages) {
+    const Program* program = In(draft)->program(stage);
+    if (program != nullptr) TARN_RETURN_IF_ERROR(program->VisitDense(visit));
+  }
+  return Ok();
+}
+
+}  // namespace tarn
+
+#endif  // TARN_RUNTIME_INTERPRETER_INSTANCE_H_
