@@ -75,10 +75,16 @@ class GraphBuilder {
 
   // The op that draws an input of the attention op `name`.
   format::Slice AddDrawn(const std::string& name, const DrawnInput& drawn);
-  // `inputs`: q, k, v, the op's logits and what is drawn. `prefix` ("model.layers.0.attn.") stands before its tensors in checkpoint
-  // and file.
+  // Attention of a sequence to itself. `inputs`: q, k, v, the op's logits and what is drawn. `prefix` ("model.layers.0.attn.")
+  // stands before its tensors in checkpoint and file.
   format::Slice AddAttention(const std::string& name, const std::string& prefix, const AttentionOp& op, const format::Heads& heads,
                              std::vector<format::Slice> inputs);
+  // Cross attention, in two programs. The part that writes has the inputs without q, and returns the states that it owns; the part
+  // that reads has q and those states.
+  std::vector<uint32_t> AddAttentionWrite(const std::string& name, const std::string& prefix, const AttentionOp& op,
+                                          std::vector<format::Slice> inputs);
+  format::Slice AddAttentionRead(const std::string& name, const std::string& prefix, const AttentionOp& op,
+                                 const format::Heads& heads, format::Slice q, std::vector<uint32_t> states);
 
  private:
   // A new value with as many rows as another one.
@@ -86,6 +92,8 @@ class GraphBuilder {
   uint32_t AddTensor(GraphTensor tensor);
   Matrix ChoosePrecision(const GraphTensor& tensor);
   void Use(const std::vector<WeightSpec>& specs);
+  std::vector<uint32_t> AddAttentionTensors(const std::string& prefix, const AttentionOp& op);
+  std::vector<uint32_t> AddAttentionStates(const std::string& name, const AttentionOp& op);
   uint32_t AddDenseBias(const std::string& name, const std::vector<DenseRows>& parts);
 
   PrecisionRules rules_;
