@@ -1,6 +1,9 @@
 #include "tools/convert/attention.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include "tools/convert/error.h"
 
@@ -10,40 +13,61 @@ namespace {
 constexpr AttentionFamily kLinear = AttentionFamily::kLinearState;
 constexpr AttentionFamily kSlots = AttentionFamily::kSlotMemory;
 constexpr AttentionFamily kCache = AttentionFamily::kCache;
+constexpr AttentionFamily kWhole = AttentionFamily::kWholeSequence;
+constexpr uint32_t kAllForms = kCausalForm | kWholeForm | kCrossForm;
 // MATH 0.2 has the forms; where it has none, a prompt is a loop of tokens.
 constexpr char kChunks[] = "yes";
 constexpr char kLoop[] = "token loop";
+constexpr char kNoPrefill[] = "-";  // no causal form
 
-// Every causal system of the checkpoint format.
+// Every system of the checkpoint format.
 constexpr AttentionSystem kSystems[] = {
-    {"rfa", kLinear, ParseRfa, kChunks, ""},
-    {"rfa_normfree", kLinear, ParseRfaNormfree, kChunks, ""},
-    {"linear_transformer", kLinear, ParseLinearTransformer, kChunks, ""},
-    {"performer_trig", kLinear, ParsePerformerTrig, kChunks, ""},
-    {"performer_positive", kLinear, ParsePerformerPositive, kChunks, ""},
-    {"performer_relu", kLinear, ParsePerformerRelu, kChunks, ""},
-    {"dpfp", kLinear, ParseDpfp, kChunks, ""},
-    {"delta_rule", kLinear, ParseDeltaRule, "yes; token loop if attention_normalized", ""},
-    {"deltanet", kLinear, ParseDeltaNet, kChunks, ""},
-    {"t2r", kLinear, ParseT2r, kChunks, ""},
-    {"gla", kLinear, ParseGla, kLoop, ""},
-    {"retnet", kLinear, ParseRetNet, kChunks, ""},
-    {"abc_mlp", kSlots, ParseAbcMlp, kChunks, ""},
-    {"linformer", kSlots, ParseLinformer, kChunks, "max_len"},
-    {"compressive_mean", kSlots, ParseCompressiveMean, kChunks, "max_len"},
-    {"abc_rd", kSlots, ParseAbcRd, kChunks, ""},
-    {"l2g_global", kSlots, ParseL2gGlobal, kChunks, ""},
-    {"gsa", kSlots, ParseGsa, kChunks, ""},
-    {"luna_causal", kSlots, ParseLunaCausal, kChunks, ""},
-    {"clustering_online", kSlots, ParseClusteringOnline, kLoop, ""},
-    {"softmax", kCache, ParseSoftmax, kChunks, "max_context"},
-    {"sliding_window", kCache, ParseSlidingWindow, kChunks, ""},
-    {"dilated_window", kCache, ParseDilatedWindow, kChunks, ""},
-    {"strided_window", kCache, ParseStridedWindow, kChunks, ""},
-    {"l2g_window", kCache, ParseL2gWindow, kChunks, ""},
-    {"compressive_transformer", kCache, ParseCompressiveTransformer, kChunks, ""},
-    {"memory_compressed", kCache, ParseMemoryCompressed, kChunks, "max_context"},
+    {"rfa", kLinear, kAllForms, ParseRfa, kChunks, ""},
+    {"rfa_normfree", kLinear, kAllForms, ParseRfaNormfree, kChunks, ""},
+    {"linear_transformer", kLinear, kAllForms, ParseLinearTransformer, kChunks, ""},
+    {"performer_trig", kLinear, kAllForms, ParsePerformerTrig, kChunks, ""},
+    {"performer_positive", kLinear, kAllForms, ParsePerformerPositive, kChunks, ""},
+    {"performer_relu", kLinear, kAllForms, ParsePerformerRelu, kChunks, ""},
+    {"dpfp", kLinear, kAllForms, ParseDpfp, kChunks, ""},
+    {"delta_rule", kLinear, kCausalForm, ParseDeltaRule, "yes; token loop if attention_normalized", ""},
+    {"deltanet", kLinear, kCausalForm, ParseDeltaNet, kChunks, ""},
+    {"t2r", kLinear, kAllForms, ParseT2r, kChunks, ""},
+    {"gla", kLinear, kCausalForm, ParseGla, kLoop, ""},
+    {"retnet", kLinear, kCausalForm, ParseRetNet, kChunks, ""},
+    {"abc_mlp", kSlots, kAllForms, ParseAbcMlp, kChunks, ""},
+    {"linformer", kSlots, kAllForms, ParseLinformer, kChunks, "max_len"},
+    {"compressive_mean", kSlots, kAllForms, ParseCompressiveMean, kChunks, "max_len"},
+    {"abc_rd", kSlots, kAllForms, ParseAbcRd, kChunks, ""},
+    {"l2g_global", kSlots, kCausalForm, ParseL2gGlobal, kChunks, ""},
+    {"gsa", kSlots, kCausalForm, ParseGsa, kChunks, ""},
+    {"luna_causal", kSlots, kCausalForm, ParseLunaCausal, kChunks, ""},
+    {"clustering_online", kSlots, kCausalForm, ParseClusteringOnline, kLoop, ""},
+    {"kv_clustering", kSlots, kWholeForm | kCrossForm, ParseKvClustering, kNoPrefill, ""},
+    {"softmax", kCache, kAllForms, ParseSoftmax, kChunks, "max_context"},
+    {"sliding_window", kCache, kCausalForm | kWholeForm, ParseSlidingWindow, kChunks, ""},
+    {"dilated_window", kCache, kCausalForm, ParseDilatedWindow, kChunks, ""},
+    {"strided_window", kCache, kCausalForm, ParseStridedWindow, kChunks, ""},
+    {"l2g_window", kCache, kCausalForm, ParseL2gWindow, kChunks, ""},
+    {"compressive_transformer", kCache, kCausalForm, ParseCompressiveTransformer, kChunks, ""},
+    {"memory_compressed", kCache, kCausalForm | kWholeForm, ParseMemoryCompressed, kChunks, "max_context"},
+    {"clustered", kWhole, kWholeForm, ParseClustered, kNoPrefill, "max_context"},
+    {"improved_clustered", kWhole, kWholeForm, ParseImprovedClustered, kNoPrefill, "max_context"},
+    {"probsparse", kWhole, kWholeForm, ParseProbSparse, kNoPrefill, "max_context"},
 };
+
+constexpr struct {
+  uint32_t form;
+  const char* name;
+} kForms[] = {{kCausalForm, "causal"}, {kWholeForm, "whole"}, {kCrossForm, "cross"}};
+
+// "causal, cross"
+std::string FormsText(uint32_t forms) {
+  std::string text;
+  for (const auto& form : kForms) {
+    if ((forms & form.form) != 0) text += (text.empty() ? "" : ", ") + std::string(form.name);
+  }
+  return text;
+}
 
 const char* FamilyText(AttentionFamily family) {
   switch (family) {
@@ -52,9 +76,11 @@ const char* FamilyText(AttentionFamily family) {
     case AttentionFamily::kSlotMemory:
       return "slot memory";
     case AttentionFamily::kCache:
+      return "cache";
+    case AttentionFamily::kWholeSequence:
       break;
   }
-  return "cache";
+  return "whole sequence";
 }
 
 }  // namespace
@@ -64,6 +90,10 @@ AttentionOp ParseAttention(const Json& object, const std::string& where, const A
   const std::string name = fields.Text("system");
   for (const AttentionSystem& system : kSystems) {
     if (name != system.name) continue;
+    const uint32_t form = FormBit(context.form);
+    if ((system.forms & form) == 0) {
+      fields.FailAt("system", ValueText(name) + " has no " + FormsText(form) + " form, only: " + FormsText(system.forms));
+    }
     AttentionOp op = system.parse(&fields, context);
     op.system = name;
     fields.Finish();
@@ -72,16 +102,36 @@ AttentionOp ParseAttention(const Json& object, const std::string& where, const A
   fields.FailAt("system", ValueText(name) + " is unknown");
 }
 
+bool HasForm(const std::string& system, AttentionForm form) {
+  return std::any_of(std::begin(kSystems), std::end(kSystems),
+                     [&](const AttentionSystem& line) { return system == line.name && (line.forms & FormBit(form)) != 0; });
+}
+
 std::string SystemTable() {
-  // What is in the table has kernels for a step in every instruction set, golden files, and a parser for checkpoints.
+  // What is in the table has kernels in every instruction set, golden files, and a parser for checkpoints.
   std::string text =
-      "| system | family | step | chunked prefill | SIMD | golden | from a checkpoint | sequence ends at |\n"
-      "|---|---|---|---|---|---|---|---|\n";
+      "| system | family | forms | step | chunked prefill | SIMD | golden | from a checkpoint | sequence ends at |\n"
+      "|---|---|---|---|---|---|---|---|---|\n";
   for (const AttentionSystem& system : kSystems) {
-    text += std::string("| `") + system.name + "` | " + FamilyText(system.family) + " | yes | " + system.chunked_prefill +
-            " | yes | yes | yes | " + (system.bound[0] == '\0' ? "no end" : "`" + std::string(system.bound) + "`") + " |\n";
+    text += std::string("| `") + system.name + "` | " + FamilyText(system.family) + " | " + FormsText(system.forms) + " | " +
+            ((system.forms & kCausalForm) != 0 ? "yes" : "-") + " | " + system.chunked_prefill + " | yes | yes | yes | " +
+            (system.bound[0] == '\0' ? "no end" : "`" + std::string(system.bound) + "`") + " |\n";
   }
   return text;
+}
+
+void SetStaticOp(AttentionForm form, format::OpAttributes type, const PartWriter& part, AttentionOp* op) {
+  op->type = type;
+  if (form == AttentionForm::kCross) {
+    op->attributes = part(format::StaticPart::Write);
+    op->read_attributes = part(format::StaticPart::Read);
+  } else {
+    op->attributes = part(format::StaticPart::Whole);
+  }
+}
+
+GraphState SourceState(const std::string& name, std::vector<uint32_t> shape, int8_t source_axis) {
+  return {name, std::move(shape), format::DType::F32, format::Owner::Source, source_axis};
 }
 
 float DefaultScale(const format::Heads& heads) { return static_cast<float>(1 / std::sqrt(static_cast<double>(heads.head_dim()))); }

@@ -7,6 +7,7 @@
 #define TARN_TOOLS_CONVERT_ATTENTION_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,9 +20,14 @@
 namespace tarn::convert {
 
 // What the runtime's attention ops take at most.
-constexpr uint32_t kMaxHeads = 1u << 14;     // heads and their sizes
-constexpr uint32_t kMaxSlots = 1u << 16;     // slots, global positions
+constexpr uint32_t kMaxHeads = 1u << 14;  // heads and their sizes
+constexpr uint32_t kMaxSlots = 1u << 16;  // slots, global positions
 constexpr uint32_t kMaxFeatures = 1u << 20;
+constexpr uint32_t kMaxIterations = 1u << 10;  // of clustering
+
+// What a query sees: the tokens up to its own; all tokens of its sequence; all tokens of a source, of which "encode" has left a
+// state.
+enum class AttentionForm : uint8_t { kCausal, kWhole, kCross };
 
 // The layer that an attention object stands in.
 struct AttentionContext {
@@ -30,6 +36,7 @@ struct AttentionContext {
   uint32_t hidden_size;
   bool attention_bias;
   bool rope;
+  AttentionForm form = AttentionForm::kCausal;
 };
 
 // A projection of the layer input that the op reads after q, k and v.
@@ -58,6 +65,7 @@ struct AttentionTensor {
   std::vector<uint32_t> shape;
   std::vector<WeightSpec> parts;
   Fold fold;
+  format::DType dtype = format::DType::F32;
 };
 
 // How an op treats its states from token to token. It decides what they may be stored as: state_type.h.
@@ -69,37 +77,64 @@ enum class StateKind : uint8_t {
   kLasting,   // forgets less at a token than half precision resolves
   kOnce,      // written once, in slots
   kRows,      // written once, as rows of a cache
+  kSource,    // written once, when the whole source has been seen
+};
+
+// What a state needs if it is stored as I8: its scales, right behind states[after].
+struct StateScales {
+  uint32_t after;
+  GraphState state;
 };
 
 struct AttentionOp {
   std::string system;
   format::OpAttributes type;
-  AttributeWriter attributes;
+  AttributeWriter attributes;       // cross attention: of the part that writes the states
+  AttributeWriter read_attributes;  // cross attention: of the part that reads them
   std::vector<LogitInput> logits;
   std::optional<DrawnInput> drawn;
   std::vector<AttentionTensor> tensors;
   std::vector<GraphState> states;
-  StateKind state_kind;
-  uint32_t num_sized_states;  // the first ones: those whose dtype is a choice
+  StateKind state_kind = StateKind::kSource;
+  uint32_t num_sized_states = 0;    // the first ones: those whose dtype is a choice
+  std::vector<StateScales> scales;  // of these, in their order; none where there is no I8 form
 };
 
-enum class AttentionFamily : uint8_t { kLinearState, kSlotMemory, kCache };
+enum class AttentionFamily : uint8_t { kLinearState, kSlotMemory, kCache, kWholeSequence };
+
+// The forms that a system has, as bits.
+constexpr uint32_t FormBit(AttentionForm form) { return 1u << static_cast<uint32_t>(form); }
+constexpr uint32_t kCausalForm = FormBit(AttentionForm::kCausal);
+constexpr uint32_t kWholeForm = FormBit(AttentionForm::kWhole);
+constexpr uint32_t kCrossForm = FormBit(AttentionForm::kCross);
 
 // One line of the table, and what people ask about the system.
 struct AttentionSystem {
   const char* name;
   AttentionFamily family;
+  uint32_t forms;
   AttentionOp (*parse)(Fields* fields, const AttentionContext& context);
-  const char* chunked_prefill;
-  const char* bound;  // the field that says where a sequence ends; "" where none does
+  const char* chunked_prefill;  // of the causal form
+  const char* bound;            // the field that says where a sequence ends; "" where none does
 };
 
 // Reads {"system": NAME, ...}; `where` begins every message.
-// Errors: an unknown system, an unknown field, a missing one, a wrong type or value, a combination that makes no sense.
+// Errors: an unknown system, one without the form that the context wants, an unknown field, a missing one, a wrong type or value,
+// a combination that makes no sense.
 AttentionOp ParseAttention(const Json& object, const std::string& where, const AttentionContext& context);
+
+// Whether the system has that form; false for an unknown one.
+bool HasForm(const std::string& system, AttentionForm form);
 
 // The table as Markdown, one line per system.
 std::string SystemTable();
+
+// An op over whole sequences: type and attributes as the form wants them. `part` writes those of one part.
+using PartWriter = std::function<AttributeWriter(format::StaticPart part)>;
+void SetStaticOp(AttentionForm form, format::OpAttributes type, const PartWriter& part, AttentionOp* op);
+
+// A state of a source, F32.
+GraphState SourceState(const std::string& name, std::vector<uint32_t> shape, int8_t source_axis = -1);
 
 // d^-1/2, of q . k in most systems
 float DefaultScale(const format::Heads& heads);
@@ -126,6 +161,7 @@ AttentionOp ParseL2gGlobal(Fields* fields, const AttentionContext& context);
 AttentionOp ParseGsa(Fields* fields, const AttentionContext& context);
 AttentionOp ParseLunaCausal(Fields* fields, const AttentionContext& context);
 AttentionOp ParseClusteringOnline(Fields* fields, const AttentionContext& context);
+AttentionOp ParseKvClustering(Fields* fields, const AttentionContext& context);
 
 AttentionOp ParseSoftmax(Fields* fields, const AttentionContext& context);
 AttentionOp ParseSlidingWindow(Fields* fields, const AttentionContext& context);
@@ -134,6 +170,10 @@ AttentionOp ParseStridedWindow(Fields* fields, const AttentionContext& context);
 AttentionOp ParseL2gWindow(Fields* fields, const AttentionContext& context);
 AttentionOp ParseCompressiveTransformer(Fields* fields, const AttentionContext& context);
 AttentionOp ParseMemoryCompressed(Fields* fields, const AttentionContext& context);
+
+AttentionOp ParseClustered(Fields* fields, const AttentionContext& context);
+AttentionOp ParseImprovedClustered(Fields* fields, const AttentionContext& context);
+AttentionOp ParseProbSparse(Fields* fields, const AttentionContext& context);
 
 }  // namespace tarn::convert
 

@@ -33,12 +33,15 @@ AttentionOp ParseAbcMlp(Fields* fields, const AttentionContext& context) {
   slots.activation = fields->OneOf<format::SlotActivation>("activation", kActivations, format::SlotActivation::Exp);
   slots.normalization =
       fields->OneOf<format::SlotNormalization>("normalization", kNormalizations, format::SlotNormalization::Renorm);
+  if (slots.normalization == format::SlotNormalization::Frozen && context.form != AttentionForm::kCausal) {
+    fields->FailAt("normalization", "\"frozen\" has only a causal form: its weights are those of the moment of writing");
+  }
   ParseClamp(fields, &slots);
   slots.mask_empty = fields->Bool("mask_empty", false);
   const bool shared = fields->OneOf<bool>("control_sharing", kSharings, false);
   slots.scale = fields->Number("scale", DefaultScale(heads));
 
-  AttentionOp op = MakeSlotMemory(slots, heads, "abc_mlp");
+  AttentionOp op = MakeSlotMemory(slots, context, "abc_mlp");
   op.logits.push_back(SlotLogits(slots, heads, "control_logit", "control_proj", Init::kControl));
   op.logits.back().shared = shared;
   return op;

@@ -12,7 +12,7 @@ AttentionOp ParseAbcRd(Fields* fields, const AttentionContext& context) {
   slots.mask_empty = fields->Bool("mask_empty", false);
   slots.scale = fields->Number("scale", DefaultScale(context.heads));
 
-  AttentionOp op = MakeSlotMemory(slots, context.heads, "abc_rd");
+  AttentionOp op = MakeSlotMemory(slots, context, "abc_rd");
   const auto draw = [=, num_slots = slots.num_slots, layer = context.layer](flatbuffers::FlatBufferBuilder& builder) {
     return format::CreateRandomSlots(builder, num_slots, seed, layer).Union();
   };

@@ -9,7 +9,7 @@ AttentionOp ParseCompressiveMean(Fields* fields, const AttentionContext& context
   slots.max_len = ParseMaxLen(fields, slots.num_slots);
   slots.mask_empty = fields->Bool("mask_empty", true);
   slots.scale = fields->Number("scale", DefaultScale(context.heads));
-  return MakeSlotMemory(slots, context.heads, "compressive_mean");
+  return MakeSlotMemory(slots, context, "compressive_mean");
 }
 
 }  // namespace tarn::convert

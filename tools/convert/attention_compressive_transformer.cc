@@ -37,7 +37,7 @@ AttentionOp ParseCompressiveTransformer(Fields* fields, const AttentionContext& 
                        " with attention_bias = true must divide segment_len = " + std::to_string(cache.segment_len) +
                        " and mem_len = " + std::to_string(cache.mem_len) + ": rows of zeros would have to be projected");
   }
-  return MakeCacheAttention(cache, context.heads, "compressive_transformer",
+  return MakeCacheAttention(cache, context, "compressive_transformer",
                             {{"", cache.segment_len}, {"memory_", cache.mem_len}, {"compressed_", cache.cmem_len}});
 }
 

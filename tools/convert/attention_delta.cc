@@ -46,7 +46,7 @@ AttentionOp ParseDeltaRule(Fields* fields, const AttentionContext& context) {
     FixUndivided(fields);
   }
   state.scale = fields->Number("scale", 1.0f);
-  return MakeLinearState(state, context.heads, "delta_rule");
+  return MakeLinearState(state, context, "delta_rule");
 }
 
 AttentionOp ParseDeltaNet(Fields* fields, const AttentionContext& context) {
@@ -60,7 +60,7 @@ AttentionOp ParseDeltaNet(Fields* fields, const AttentionContext& context) {
   state.qk_norm = ParseQkNorm(fields, true, format::VectorNorm::L2Inside, 1e-6f);
   state.beta_scale = ParseBetaScale(fields);
   state.scale = fields->Number("scale", DefaultScale(context.heads));
-  return MakeLinearState(state, context.heads, "deltanet");
+  return MakeLinearState(state, context, "deltanet");
 }
 
 }  // namespace tarn::convert

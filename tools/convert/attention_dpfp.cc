@@ -21,7 +21,7 @@ AttentionOp ParseDpfp(Fields* fields, const AttentionContext& context) {
   fields->Fix("gate", "none");
   state.den = ParseDenominator(fields, format::DenMode::Add, 1e-6f);
   state.scale = fields->Number("scale", 1.0f);
-  return MakeLinearState(state, context.heads, "dpfp");
+  return MakeLinearState(state, context, "dpfp");
 }
 
 }  // namespace tarn::convert

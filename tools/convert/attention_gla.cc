@@ -28,7 +28,7 @@ AttentionOp ParseGla(Fields* fields, const AttentionContext& context) {
   state.gate_normalizer = fields->PositiveNumber("gate_normalizer", 16.0f);
   state.gate_min = ParseClampMin(fields);
   state.scale = fields->Number("scale", DefaultScale(context.heads));
-  AttentionOp op = MakeLinearState(state, context.heads, "gla");
+  AttentionOp op = MakeLinearState(state, context, "gla");
   // A gate of 0 decays by exp(-ln 2 / normalizer).
   const bool lasting = state.gate_min > -kHalfRounding || std::log(2.0f) / state.gate_normalizer < kHalfRounding;
   if (lasting) op.state_kind = StateKind::kLasting;

@@ -9,7 +9,7 @@ AttentionOp ParseGsa(Fields* fields, const AttentionContext& context) {
   fields->Fix("mask_empty", false);  // every token writes into every slot
   slots.scale = fields->Number("scale", 1.0f);
 
-  AttentionOp op = MakeSlotMemory(slots, context.heads, "gsa");
+  AttentionOp op = MakeSlotMemory(slots, context, "gsa");
   op.logits.push_back(SlotLogits(slots, context.heads, "gate_logit", "g_proj", Init::kLinear));
   return op;
 }

@@ -23,7 +23,7 @@ AttentionOp ParseL2gGlobal(Fields* fields, const AttentionContext& context) {
   fields->Fix("mask_empty", true);
   slots.mask_empty = true;
   slots.scale = fields->Number("scale", DefaultScale(context.heads));
-  return MakeSlotMemory(slots, context.heads, "l2g_global");
+  return MakeSlotMemory(slots, context, "l2g_global");
 }
 
 AttentionOp ParseL2gWindow(Fields* fields, const AttentionContext& context) {
@@ -34,7 +34,7 @@ AttentionOp ParseL2gWindow(Fields* fields, const AttentionContext& context) {
   fields->Fix("mask_empty", true);
   cache.scale = fields->Number("scale", DefaultScale(context.heads));
   const auto globals = static_cast<uint32_t>(cache.positions.size());
-  return MakeCacheAttention(cache, context.heads, "l2g_window", {{"", cache.window}, {"global_", globals}});
+  return MakeCacheAttention(cache, context, "l2g_window", {{"", cache.window}, {"global_", globals}});
 }
 
 }  // namespace tarn::convert

@@ -11,7 +11,7 @@ AttentionOp ParseLinearTransformer(Fields* fields, const AttentionContext& conte
   state.feature_map = format::FeatureMap::EluPlusOne;
   state.den = ParseDenominator(fields, format::DenMode::Add, 1e-6f);
   state.scale = fields->Number("scale", 1.0f);
-  return MakeLinearState(state, context.heads, "linear_transformer");
+  return MakeLinearState(state, context, "linear_transformer");
 }
 
 }  // namespace tarn::convert

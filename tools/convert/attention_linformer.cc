@@ -1,4 +1,4 @@
-// Linformer in causal form: slot memory whose controls are one learned column per token of the sequence, for keys and values and
+// Linformer: slot memory whose controls are one learned column per token of the sequence, for keys and values and
 // all heads alike.
 #include "tools/convert/slot_memory.h"
 
@@ -10,7 +10,7 @@ AttentionOp ParseLinformer(Fields* fields, const AttentionContext& context) {
   fields->Fix("mask_empty", false);  // every token writes into every slot
   slots.scale = fields->Number("scale", DefaultScale(context.heads));
 
-  AttentionOp op = MakeSlotMemory(slots, context.heads, "linformer");
+  AttentionOp op = MakeSlotMemory(slots, context, "linformer");
   const size_t n = slots.num_slots, length = slots.max_len;
   const auto transpose = [n, length](const std::vector<std::vector<float>>& parts) {
     std::vector<float> out(n * length);

@@ -10,7 +10,7 @@ AttentionOp ParseLunaCausal(Fields* fields, const AttentionContext& context) {
   fields->Fix("mask_empty", false);  // every token writes into every slot
   slots.scale = fields->Number("scale", DefaultScale(context.heads));
 
-  AttentionOp op = MakeSlotMemory(slots, context.heads, "luna_causal");
+  AttentionOp op = MakeSlotMemory(slots, context, "luna_causal");
   op.logits.push_back(SlotLogits(slots, context.heads, "control_logit", "control_proj", Init::kControl));
   return op;
 }

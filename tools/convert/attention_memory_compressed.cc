@@ -59,8 +59,8 @@ AttentionOp ParseMemoryCompressed(Fields* fields, const AttentionContext& contex
   const double width = model_width ? context.hidden_size : heads.head_dim();
   cache.scale = fields->Number("scale", static_cast<float>(1 / std::sqrt(width)));
 
-  AttentionOp op = MakeCacheAttention(cache, heads, "memory_compressed", {{"", cache.capacity / cache.factor}});
-  AddWaitingRows(heads, {"waiting_", cache.factor - 1}, &op);
+  AttentionOp op = MakeCacheAttention(cache, context, "memory_compressed", {{"", cache.capacity / cache.factor}});
+  if (context.form == AttentionForm::kCausal) AddWaitingRows(heads, {"waiting_", cache.factor - 1}, &op);
   const std::vector<uint32_t> row = {heads.kv_heads(), heads.head_dim()};
   op.tensors.push_back(ConvWeight(heads, cache.factor));
   op.tensors.push_back(Row("conv_bias", heads, {heads.kv_heads() * heads.head_dim()}, Init::kZero));

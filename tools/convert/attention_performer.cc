@@ -30,7 +30,7 @@ AttentionOp ParsePerformerTrig(Fields* fields, const AttentionContext& context) 
   state.den = ParseDenominator(fields, format::DenMode::ClampMin, 1e-2f);
   state.scale = fields->Number("scale", 1.0f);
 
-  AttentionOp op = MakeLinearState(state, context.heads, "performer_trig");
+  AttentionOp op = MakeLinearState(state, context, "performer_trig");
   op.tensors.push_back(RandomMatrix(context.heads, state.num_features));
   return op;
 }
@@ -43,12 +43,14 @@ AttentionOp ParsePerformerPositive(Fields* fields, const AttentionContext& conte
   state.input_scale = fields->PositiveNumber("input_scale", InputScale(context.heads));
   fields->Fix("normalize_qk", false);
   fields->Fix("gate", "none");
-  // Another one would count relative to the largest key of the whole sequence, later tokens included.
-  fields->Fix("feature_eps", 0);
+  // Another one counts relative to the largest key of the whole sequence, later tokens included.
+  if (context.form == AttentionForm::kCausal) fields->Fix("feature_eps", 0);
+  state.feature_eps = fields->Number("feature_eps", 0.0f);
+  if (state.feature_eps < 0) fields->FailAt("feature_eps", "must not be negative");
   state.den = ParseDenominator(fields, format::DenMode::Add, 1e-6f);
   state.scale = fields->Number("scale", 1.0f);
 
-  AttentionOp op = MakeLinearState(state, context.heads, "performer_positive");
+  AttentionOp op = MakeLinearState(state, context, "performer_positive");
   op.tensors.push_back(RandomMatrix(context.heads, state.num_features));
   return op;
 }
@@ -72,7 +74,7 @@ AttentionOp ParsePerformerRelu(Fields* fields, const AttentionContext& context) 
   state.den = ParseDenominator(fields, format::DenMode::Add, 1e-6f);
   state.scale = fields->Number("scale", 1.0f);
 
-  AttentionOp op = MakeLinearState(state, context.heads, "performer_relu");
+  AttentionOp op = MakeLinearState(state, context, "performer_relu");
   if (state.projection) op.tensors.push_back(RandomMatrix(context.heads, state.num_features));
   return op;
 }

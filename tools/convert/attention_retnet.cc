@@ -45,7 +45,7 @@ AttentionOp ParseRetNet(Fields* fields, const AttentionContext& context) {
   state.gate = format::Gate::Constant;
   state.scale = fields->Number("scale", DefaultScale(heads));
 
-  AttentionOp op = MakeLinearState(state, heads, "retnet");
+  AttentionOp op = MakeLinearState(state, context, "retnet");
   if (*std::max_element(decay.begin(), decay.end()) > 1 - kHalfRounding) op.state_kind = StateKind::kLasting;
   op.tensors.push_back({"decay", {heads.kv_heads()}, {}, [decay](const std::vector<std::vector<float>>&) { return decay; }});
   return op;

@@ -23,11 +23,14 @@ AttentionOp ParseRfa(Fields* fields, const AttentionContext& context) {
   state.num_features = fields->Size("num_features", std::nullopt, kMaxFeatures);
   state.gate = fields->OneOf<format::Gate>("gate", kGates, format::Gate::None);
   const bool gated = state.gate == format::Gate::Forget;
+  if (gated && context.form != AttentionForm::kCausal) {
+    fields->FailAt("gate", "\"forget\" has only a causal form: whole sequences have no last token");
+  }
   state.qk_norm = ParseQkNorm(fields, true, format::VectorNorm::L2Outside, 1e-3f);
   state.den = ParseDenominator(fields, format::DenMode::ClampMin, gated ? kGatedDenEps : kDenEps);
   state.scale = fields->Number("scale", 1.0f);
 
-  AttentionOp op = MakeLinearState(state, heads, gated ? "rfa_gate" : "rfa");
+  AttentionOp op = MakeLinearState(state, context, gated ? "rfa_gate" : "rfa");
   op.tensors.push_back(Projection(heads, state.num_features, "random_matrix", Init::kNormal, /*sigma=*/true));
   return op;
 }
@@ -47,7 +50,7 @@ AttentionOp ParseRfaNormfree(Fields* fields, const AttentionContext& context) {
   state.den = ParseDenominator(fields, format::DenMode::ClampMin, kDenEps);
   state.scale = fields->Number("scale", 1.0f);
 
-  AttentionOp op = MakeLinearState(state, heads, "rfa_normfree");
+  AttentionOp op = MakeLinearState(state, context, "rfa_normfree");
   op.tensors.push_back(Projection(heads, state.num_features, "random_matrix", Init::kNormal, /*sigma=*/true));
   const std::vector<uint32_t> shape = {heads.kv_heads(), heads.head_dim()};
   op.tensors.push_back({"sigma", shape, {{"sigma", shape, Init::kOne}}, nullptr});

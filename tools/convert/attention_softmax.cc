@@ -8,7 +8,7 @@ AttentionOp ParseSoftmax(Fields* fields, const AttentionContext& context) {
   cache.capacity = fields->Size("max_context");
   fields->Fix("mask_empty", true);
   cache.scale = fields->Number("scale", DefaultScale(context.heads));
-  return MakeCacheAttention(cache, context.heads, "softmax", {{"", cache.capacity}});
+  return MakeCacheAttention(cache, context, "softmax", {{"", cache.capacity}});
 }
 
 }  // namespace tarn::convert

@@ -26,6 +26,8 @@ struct CacheAttention {
   uint32_t compression_ratio = 0;
   uint32_t factor = 0;
   bool null_kv = false;
+  uint32_t pool_kernel = 0;
+  uint32_t pool_stride = 0;
 };
 
 // A pair of states, keys and values: "<prefix>K" and "<prefix>V".
@@ -34,12 +36,12 @@ struct CacheRows {
   uint32_t rows;
 };
 
-// The op without its tensors. `system`: its name for people. `rows`: in the order of the schema; all of them may be stored in less
-// than f32.
-AttentionOp MakeCacheAttention(const CacheAttention& cache, const format::Heads& heads, const std::string& system,
+// The op of the context's form, CacheAttention or StaticCache, without its tensors. `system`: its name for people. `rows`: of the
+// causal form, in the order of the schema; all of them may be stored in less than f32.
+AttentionOp MakeCacheAttention(const CacheAttention& cache, const AttentionContext& context, const std::string& system,
                                const std::vector<CacheRows>& rows);
 
-// One more pair of states, of rows that are computed with and therefore stay f32.
+// One more pair of states of a causal op, of rows that are computed with and therefore stay f32.
 void AddWaitingRows(const format::Heads& heads, CacheRows rows, AttentionOp* op);
 
 }  // namespace tarn::convert

@@ -94,8 +94,8 @@ uint32_t GraphBuilder::AddMatrix(const std::string& name, std::vector<WeightSpec
 }
 
 uint32_t GraphBuilder::AddConstant(const std::string& name, const std::vector<uint32_t>& shape, std::vector<WeightSpec> parts,
-                                   Fold fold) {
-  return AddTensor({name, format::DType::F32, shape, std::move(parts), std::move(fold), -1});
+                                   Fold fold, format::DType dtype) {
+  return AddTensor({name, dtype, shape, std::move(parts), std::move(fold), -1});
 }
 
 std::vector<uint32_t> GraphBuilder::AddNormTensors(const std::string& name, format::NormKind kind, uint32_t width) {
@@ -162,20 +162,50 @@ format::Slice GraphBuilder::AddDrawn(const std::string& name, const DrawnInput& 
   return output;
 }
 
-format::Slice GraphBuilder::AddAttention(const std::string& name, const std::string& prefix, const AttentionOp& op,
-                                         const format::Heads& heads, std::vector<format::Slice> inputs) {
-  std::vector<uint32_t> tensors, states;
+std::vector<uint32_t> GraphBuilder::AddAttentionTensors(const std::string& prefix, const AttentionOp& op) {
+  std::vector<uint32_t> tensors;
   for (const AttentionTensor& tensor : op.tensors) {
     std::vector<WeightSpec> parts = tensor.parts;
     for (WeightSpec& part : parts) part.name = prefix + part.name;
-    tensors.push_back(AddConstant(prefix + tensor.name, tensor.shape, std::move(parts), tensor.fold));
+    tensors.push_back(AddConstant(prefix + tensor.name, tensor.shape, std::move(parts), tensor.fold, tensor.dtype));
   }
+  return tensors;
+}
+
+std::vector<uint32_t> GraphBuilder::AddAttentionStates(const std::string& name, const AttentionOp& op) {
+  std::vector<uint32_t> states;
   for (const GraphState& state : op.states) {
     states.push_back(static_cast<uint32_t>(graph_.states.size()));
-    graph_.states.push_back({name + "." + state.name, state.shape, state.dtype});
+    graph_.states.push_back(state);
+    graph_.states.back().name = name + "." + state.name;
   }
+  return states;
+}
+
+format::Slice GraphBuilder::AddAttention(const std::string& name, const std::string& prefix, const AttentionOp& op,
+                                         const format::Heads& heads, std::vector<format::Slice> inputs) {
   const format::Slice output = AddValueLike(inputs[0], name, heads.heads() * heads.value_dim());
-  AddOp({name, op.type, op.attributes, std::move(inputs), {output.value()}, std::move(tensors), std::move(states)});
+  AddOp({name,
+         op.type,
+         op.attributes,
+         std::move(inputs),
+         {output.value()},
+         AddAttentionTensors(prefix, op),
+         AddAttentionStates(name, op)});
+  return output;
+}
+
+std::vector<uint32_t> GraphBuilder::AddAttentionWrite(const std::string& name, const std::string& prefix, const AttentionOp& op,
+                                                      std::vector<format::Slice> inputs) {
+  const std::vector<uint32_t> states = AddAttentionStates(name, op);
+  AddOp({name, op.type, op.attributes, std::move(inputs), {}, AddAttentionTensors(prefix, op), states});
+  return states;
+}
+
+format::Slice GraphBuilder::AddAttentionRead(const std::string& name, const std::string& prefix, const AttentionOp& op,
+                                             const format::Heads& heads, format::Slice q, std::vector<uint32_t> states) {
+  const format::Slice output = AddValueLike(q, name, heads.heads() * heads.value_dim());
+  AddOp({name, op.type, op.read_attributes, {q}, {output.value()}, AddAttentionTensors(prefix, op), std::move(states)});
   return output;
 }
 

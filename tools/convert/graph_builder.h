@@ -60,8 +60,9 @@ class GraphBuilder {
   // A matrix [rows, columns] is stored as the rules say. int4 goes in blocks of columns: where they do not fill their blocks it
   // becomes int8. Errors: a rule asks for int4 there.
   uint32_t AddMatrix(const std::string& name, std::vector<WeightSpec> rows);
+  // A constant is F32, or I32 without a fold.
   uint32_t AddConstant(const std::string& name, const std::vector<uint32_t>& shape, std::vector<WeightSpec> parts,
-                       Fold fold = nullptr);
+                       Fold fold = nullptr, format::DType dtype = format::DType::F32);
   // weight and, for layer norms, bias
   std::vector<uint32_t> AddNormTensors(const std::string& name, format::NormKind kind, uint32_t width);
 
@@ -75,10 +76,16 @@ class GraphBuilder {
 
   // The op that draws an input of the attention op `name`.
   format::Slice AddDrawn(const std::string& name, const DrawnInput& drawn);
-  // `inputs`: q, k, v, the op's logits and what is drawn. `prefix` ("model.layers.0.attn.") stands before its tensors in checkpoint
-  // and file.
+  // Attention of a sequence to itself. `inputs`: q, k, v, the op's logits and what is drawn. `prefix` ("model.layers.0.attn.")
+  // stands before its tensors in checkpoint and file.
   format::Slice AddAttention(const std::string& name, const std::string& prefix, const AttentionOp& op, const format::Heads& heads,
                              std::vector<format::Slice> inputs);
+  // Cross attention, in two programs. The part that writes has the inputs without q, and returns the states that it owns; the part
+  // that reads has q and those states.
+  std::vector<uint32_t> AddAttentionWrite(const std::string& name, const std::string& prefix, const AttentionOp& op,
+                                          std::vector<format::Slice> inputs);
+  format::Slice AddAttentionRead(const std::string& name, const std::string& prefix, const AttentionOp& op,
+                                 const format::Heads& heads, format::Slice q, std::vector<uint32_t> states);
 
  private:
   // A new value with as many rows as another one.
@@ -86,6 +93,8 @@ class GraphBuilder {
   uint32_t AddTensor(GraphTensor tensor);
   Matrix ChoosePrecision(const GraphTensor& tensor);
   void Use(const std::vector<WeightSpec>& specs);
+  std::vector<uint32_t> AddAttentionTensors(const std::string& prefix, const AttentionOp& op);
+  std::vector<uint32_t> AddAttentionStates(const std::string& name, const AttentionOp& op);
   uint32_t AddDenseBias(const std::string& name, const std::vector<DenseRows>& parts);
 
   PrecisionRules rules_;

@@ -3,6 +3,9 @@
 namespace tarn::convert {
 namespace {
 
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
 constexpr uint32_t kMaxNu = 64;  // of the runtime
 
 constexpr Choice<format::VectorNorm> kNormModes[] = {{"outside", format::VectorNorm::L2Outside},
@@ -24,25 +27,21 @@ uint32_t FeatureRows(const LinearState& state, const format::Heads& heads) {
   }
 }
 
-AttributeWriter Attributes(const LinearState& state, const format::Heads& heads, const std::string& system) {
-  return [=](flatbuffers::FlatBufferBuilder& builder) {
-    const auto name = builder.CreateString(system);
-    return format::CreateLinearState(builder, &heads, state.feature_map, state.num_features, state.input_scale, state.q_input_scale,
-                                     state.qk_norm.kind, state.qk_norm.eps, state.gate, state.den.mode, state.den.eps, state.scale,
-                                     name, state.ratio, state.feature_eps, state.projection, state.nu, state.negate_second,
-                                     state.sum_norm_eps.has_value(), state.sum_norm_eps.value_or(0.0f), state.key_norm_weight,
-                                     state.key_norm_sigma, state.gate_normalizer, state.gate_min, state.rule, state.beta_scale,
-                                     state.attention_normalized)
-        .Union();
-  };
+Offset<format::LinearState> Attributes(FlatBufferBuilder* builder, const LinearState& state, const format::Heads& heads,
+                                       const std::string& system) {
+  const auto name = builder->CreateString(system);
+  return format::CreateLinearState(*builder, &heads, state.feature_map, state.num_features, state.input_scale, state.q_input_scale,
+                                   state.qk_norm.kind, state.qk_norm.eps, state.gate, state.den.mode, state.den.eps, state.scale,
+                                   name, state.ratio, state.feature_eps, state.projection, state.nu, state.negate_second,
+                                   state.sum_norm_eps.has_value(), state.sum_norm_eps.value_or(0.0f), state.key_norm_weight,
+                                   state.key_norm_sigma, state.gate_normalizer, state.gate_min, state.rule, state.beta_scale,
+                                   state.attention_normalized);
 }
 
-}  // namespace
-
-AttentionOp MakeLinearState(const LinearState& state, const format::Heads& heads, const std::string& system) {
+AttentionOp MakeCausal(const LinearState& state, const format::Heads& heads, const std::string& system) {
   AttentionOp op;
   op.type = format::OpAttributes::LinearState;
-  op.attributes = Attributes(state, heads, system);
+  op.attributes = [=](FlatBufferBuilder& builder) { return Attributes(&builder, state, heads, system).Union(); };
   const uint32_t kv_heads = heads.kv_heads(), rows = FeatureRows(state, heads);
   if (state.gate == format::Gate::Forget) {
     op.logits.push_back(
@@ -67,6 +66,32 @@ AttentionOp MakeLinearState(const LinearState& state, const format::Heads& heads
     op.state_kind = state.rule == format::WriteRule::Delta ? StateKind::kDelta : StateKind::kSum;
   }
   return op;
+}
+
+// Whole sequences leave no state, sources S and z: a running maximum cancels when it is read.
+AttentionOp MakeStatic(const LinearState& state, const AttentionContext& context, const std::string& system) {
+  AttentionOp op;
+  const format::Heads heads = context.heads;
+  const auto part = [=](format::StaticPart which) -> AttributeWriter {
+    return [=](FlatBufferBuilder& builder) {
+      const auto linear = Attributes(&builder, state, heads, system);
+      return format::CreateStaticLinear(builder, which, linear).Union();
+    };
+  };
+  SetStaticOp(context.form, format::OpAttributes::StaticLinear, part, &op);
+  if (context.form == AttentionForm::kWhole) return op;
+  const uint32_t kv_heads = heads.kv_heads(), rows = FeatureRows(state, heads);
+  op.states.push_back(SourceState("S", {kv_heads, rows, heads.value_dim()}));
+  if (state.den.mode != format::DenMode::None) op.states.push_back(SourceState("z", {kv_heads, rows}));
+  op.num_sized_states = 1;
+  op.scales = {{0, SourceState("scales", {kv_heads, rows})}};
+  return op;
+}
+
+}  // namespace
+
+AttentionOp MakeLinearState(const LinearState& state, const AttentionContext& context, const std::string& system) {
+  return context.form == AttentionForm::kCausal ? MakeCausal(state, context.heads, system) : MakeStatic(state, context, system);
 }
 
 AttentionTensor Projection(const format::Heads& heads, uint32_t num_features, const char* matrix, Init init, bool sigma) {

@@ -49,8 +49,9 @@ struct LinearState {
   bool attention_normalized = false;
 };
 
-// The op without its tensors: attributes, the logits of gate and beta, the states. `system`: its name for people.
-AttentionOp MakeLinearState(const LinearState& state, const format::Heads& heads, const std::string& system);
+// The op of the context's form, LinearState or StaticLinear, without its tensors: attributes, the logits of gate and beta, the
+// states. `system`: its name for people.
+AttentionOp MakeLinearState(const LinearState& state, const AttentionContext& context, const std::string& system);
 
 // A learned or drawn matrix [Hkv, D, d] of the checkpoint, as the op's projection [Hkv, d, D]; with `sigma`, its columns times
 // sigma [Hkv, d] first.

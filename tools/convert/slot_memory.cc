@@ -5,6 +5,9 @@
 namespace tarn::convert {
 namespace {
 
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
 StateKind KindOf(const SlotMemory& slots) {
   switch (slots.control) {
     case format::SlotControl::AbcMlp:
@@ -39,25 +42,52 @@ bool HasMass(const SlotMemory& slots) {
   }
 }
 
-}  // namespace
+Offset<format::SlotMemory> Attributes(FlatBufferBuilder* builder, const SlotMemory& slots, const format::Heads& heads,
+                                      const std::string& system) {
+  const auto name = builder->CreateString(system);
+  const auto positions = slots.positions.empty() ? 0 : builder->CreateVector(slots.positions);
+  return format::CreateSlotMemory(*builder, &heads, slots.num_slots, slots.activation, slots.normalization, slots.logit_min,
+                                  slots.logit_max, slots.mask_empty, slots.scale, slots.control, slots.gate_normalizer,
+                                  slots.max_len, positions, name, slots.iterations, slots.mass_bias);
+}
 
-AttentionOp MakeSlotMemory(const SlotMemory& slots, const format::Heads& heads, const std::string& system) {
+AttentionOp MakeCausal(const SlotMemory& slots, const format::Heads& heads, const std::string& system) {
   AttentionOp op;
   op.type = format::OpAttributes::SlotMemory;
-  op.attributes = [=](flatbuffers::FlatBufferBuilder& builder) {
-    const auto name = builder.CreateString(system);
-    const auto positions = slots.positions.empty() ? 0 : builder.CreateVector(slots.positions);
-    return format::CreateSlotMemory(builder, &heads, slots.num_slots, slots.activation, slots.normalization, slots.logit_min,
-                                    slots.logit_max, slots.mask_empty, slots.scale, slots.control, slots.gate_normalizer,
-                                    slots.max_len, positions, name)
-        .Union();
-  };
+  op.attributes = [=](FlatBufferBuilder& builder) { return Attributes(&builder, slots, heads, system).Union(); };
   op.states.push_back({"K", {heads.kv_heads(), heads.head_dim(), slots.num_slots}});
   op.states.push_back({"V", {heads.kv_heads(), slots.num_slots, heads.value_dim()}});
   if (HasMass(slots)) op.states.push_back({"mass", {heads.kv_heads(), slots.num_slots}});
   op.num_sized_states = 2;
   op.state_kind = KindOf(slots);
   return op;
+}
+
+// Whole sequences leave no state, sources the slots and what is added to their logits.
+AttentionOp MakeStatic(const SlotMemory& slots, const AttentionContext& context, const std::string& system) {
+  AttentionOp op;
+  const format::Heads heads = context.heads;
+  const auto part = [=](format::StaticPart which) -> AttributeWriter {
+    return [=](FlatBufferBuilder& builder) {
+      const auto memory = Attributes(&builder, slots, heads, system);
+      return format::CreateStaticSlots(builder, which, memory).Union();
+    };
+  };
+  SetStaticOp(context.form, format::OpAttributes::StaticSlots, part, &op);
+  if (context.form == AttentionForm::kWhole) return op;
+  const uint32_t kv_heads = heads.kv_heads();
+  op.states.push_back(SourceState("K", {kv_heads, heads.head_dim(), slots.num_slots}));
+  op.states.push_back(SourceState("V", {kv_heads, slots.num_slots, heads.value_dim()}));
+  if (slots.mask_empty || slots.mass_bias) op.states.push_back(SourceState("bias", {kv_heads, slots.num_slots}));
+  op.num_sized_states = 2;
+  op.scales = {{1, SourceState("scales", {kv_heads, heads.head_dim() + slots.num_slots})}};
+  return op;
+}
+
+}  // namespace
+
+AttentionOp MakeSlotMemory(const SlotMemory& slots, const AttentionContext& context, const std::string& system) {
+  return context.form == AttentionForm::kCausal ? MakeCausal(slots, context.heads, system) : MakeStatic(slots, context, system);
 }
 
 LogitInput SlotLogits(const SlotMemory& slots, const format::Heads& heads, const char* name, const char* projection, Init init) {

@@ -23,10 +23,12 @@ struct SlotMemory {
   float gate_normalizer = 1;
   uint32_t max_len = 0;
   std::vector<uint32_t> positions = {};
+  uint32_t iterations = 0;
+  bool mass_bias = false;
 };
 
-// The op without its tensors: attributes, control logits, states. `system`: its name for people.
-AttentionOp MakeSlotMemory(const SlotMemory& slots, const format::Heads& heads, const std::string& system);
+// The op of the context's form, SlotMemory or StaticSlots, without its tensors: attributes, states. `system`: its name for people.
+AttentionOp MakeSlotMemory(const SlotMemory& slots, const AttentionContext& context, const std::string& system);
 
 // The projection that yields an op's logits of all slots.
 LogitInput SlotLogits(const SlotMemory& slots, const format::Heads& heads, const char* name, const char* projection, Init init);
