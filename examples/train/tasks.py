@@ -24,7 +24,13 @@ def attention(system, slots, features):
             "den_mode": "clamp_min",
             "den_eps": 1e-2,
         },
-        "abc": {"system": "abc_mlp", "num_slots": slots, "activation": "exp", "normalization": "renorm", "control_sharing": "layer"},
+        "abc": {
+            "system": "abc_mlp",
+            "num_slots": slots,
+            "activation": "exp",
+            "normalization": "renorm",
+            "control_sharing": "layer",
+        },
     }[system]
 
 
@@ -54,9 +60,10 @@ def padded(texts):
 
 
 class Plan(typing.NamedTuple):
-    """How to train: `steps` batches of about `batch_symbols` bytes, Adam at `rate` after a linear warm-up, then down a cosine."""
+    """How to train: `steps` (of each system) batches of about `batch_symbols` bytes, Adam at `rate` after a linear warm-up, then
+    down a cosine."""
 
-    steps: int
+    steps: dict
     batch_symbols: int
     rate: float
     warmup: int
@@ -66,7 +73,9 @@ class Plan(typing.NamedTuple):
 
 class Dates:
     lines = staticmethod(dates.lines)
-    plan = Plan(steps=3000, batch_symbols=2048, rate=2e-3, warmup=200, examples=200_000, seed=1)
+    plan = Plan(
+        steps={"softmax": 3000, "rfa": 3000, "abc": 2000}, batch_symbols=2048, rate=2e-3, warmup=200, examples=200_000, seed=1
+    )
     metric = "exact match of the greedy output"
     longest = 16  # bytes that greedy decoding may write
 
@@ -112,23 +121,31 @@ class Dates:
         output = model.greedy(padded([source for source, _ in batch]), Dates.longest).tolist()
         return sum(bytes(row).decode("latin-1").partition(end)[0] == target for row, (_, target) in zip(output, batch))
 
+    @staticmethod
+    def golden(model, batch):
+        source = padded([source for source, _ in batch])
+        read, _ = Dates.targets(model, batch)
+        return {"source": source, "tokens": read, "logits": model(source, read), "greedy": model.greedy(source, Dates.longest)}
+
 
 class ListOps:
     lines = staticmethod(listops.lines)
-    plan = Plan(steps=4000, batch_symbols=4096, rate=1e-3, warmup=400, examples=200_000, seed=1)
+    plan = Plan(
+        steps=dict.fromkeys(SYSTEMS, 2000), batch_symbols=2048, rate=1.5e-3, warmup=200, examples=200_000, seed=1
+    )
     metric = "accuracy"
 
     @staticmethod
     def config(system):
         return {
             **base_config("classification", hidden_size=64, intermediate_size=256, hidden_act="gelu"),
-            "num_layers": 4,
+            "num_layers": 3,
             "attention_bias": False,
             "scale_embeddings": False,
             "tie_word_embeddings": False,
             "num_labels": 10,
             "pooling": "mean",
-            "attention": attention(system, slots=32, features=64),
+            "attention": attention(system, slots=32, features=32),
         }
 
     @staticmethod
@@ -144,6 +161,11 @@ class ListOps:
     def right(model, batch):
         best = model(padded([text for _, text in batch])).argmax(-1).tolist()
         return sum(str(output) == label for output, (label, _) in zip(best, batch))
+
+    @staticmethod
+    def golden(model, batch):
+        tokens = padded([text for _, text in batch])
+        return {"tokens": tokens, "logits": model(tokens)}
 
 
 TASKS = {"dates": Dates, "listops": ListOps}

@@ -18,7 +18,7 @@ import model as models
 import tensors
 from tasks import SYSTEMS, TASKS, TEST_LINES, TEST_SEED, accuracy, batches
 
-REPORT_STEPS = 100
+REPORT_STEPS = 250
 POOL = 50  # batches out of lines that were shuffled together
 
 
@@ -54,7 +54,7 @@ def train(task, plan, model):
         optimizer.step()
         schedule.step()
         total += loss.item()
-        if step % REPORT_STEPS == 0 or step == plan.steps:
+        if step % REPORT_STEPS == 0:
             share = accuracy(task, model, validation)
             seconds = time.monotonic() - begin
             print(f"step {step:6}  loss {total / REPORT_STEPS:.4f}  validation {share:5.1f} %  {seconds:5.0f} s", flush=True)
@@ -71,7 +71,7 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     task = TASKS[args.task]
-    plan = task.plan._replace(**({"steps": args.steps} if args.steps else {}))
+    plan = task.plan._replace(steps=args.steps or task.plan.steps[args.system])
 
     torch.manual_seed(plan.seed)
     model = models.build(task.config(args.system))
