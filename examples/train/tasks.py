@@ -131,7 +131,7 @@ class Dates:
 class ListOps:
     lines = staticmethod(listops.lines)
     plan = Plan(
-        steps=dict.fromkeys(SYSTEMS, 2000), batch_symbols=2048, rate=1.5e-3, warmup=200, examples=200_000, seed=1
+        steps=dict.fromkeys(SYSTEMS, 1500), batch_symbols=2048, rate=1.5e-3, warmup=200, examples=200_000, seed=1
     )
     metric = "accuracy"
 
