@@ -220,6 +220,59 @@ static void TestPackedCache(const tarn_source* source) {
   EXPECT(system(command) == 0);
 }
 
+/* Two sources of two beams; the logits are what a session would give. */
+static void TestBeamSearch(void) {
+  static const float kLogits[4 * 5] = {
+      0, 1, 5, 2, 4, /* source 0 */
+      0, 1, 5, 2, 4, /**/
+      0, 9, 0, 0, 0, /* source 1: ends at once */
+      0, 9, 0, 0, 0,
+  };
+  tarn_error error;
+  tarn_beam* beam = NULL;
+  tarn_beam_config config = TARN_BEAM_CONFIG_INIT;
+  const int32_t* tokens = NULL;
+  uint64_t size_bytes = 0;
+  size_t count = 0;
+  double best = 0, second = 0;
+  int steps = 0;
+
+  EXPECT(tarn_beam_create(NULL, &beam, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(tarn_beam_create(&config, &beam, &error) == TARN_INVALID_ARGUMENT); /* no vocabulary */
+  EXPECT(tarn_beam_requirements(&config, &size_bytes, &error) == TARN_INVALID_ARGUMENT && size_bytes == 0);
+  config.sources = 2;
+  config.beams = 2;
+  config.vocab_size = 5;
+  config.max_tokens = 3;
+  config.bos_token = 0;
+  config.eos_token = 1;
+  EXPECT_OK(tarn_beam_requirements(&config, &size_bytes, &error));
+  EXPECT(size_bytes > 0);
+  EXPECT_OK(tarn_beam_create(&config, &beam, &error));
+  EXPECT(tarn_beam_tokens(beam)[0] == 0 && tarn_beam_tokens(beam)[3] == 0 && !tarn_beam_done(beam));
+  EXPECT(tarn_beam_advance(beam, NULL, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT_OK(tarn_beam_advance(beam, kLogits, &error));
+  EXPECT(tarn_beam_tokens(beam)[0] == 2 && tarn_beam_tokens(beam)[1] == 4);
+  EXPECT(tarn_beam_parents(beam)[0] == 0 && tarn_beam_parents(beam)[1] == 0 && tarn_beam_parents(beam)[2] == 2);
+  for (steps = 1; !tarn_beam_done(beam) && steps < 9; ++steps) EXPECT_OK(tarn_beam_advance(beam, kLogits, &error));
+  EXPECT(steps == 3);
+  EXPECT(tarn_beam_advance(beam, kLogits, &error) == TARN_INVALID_ARGUMENT); /* done */
+  EXPECT_OK(tarn_beam_result(beam, 0, 1, &tokens, &count, &second, &error));
+  EXPECT_OK(tarn_beam_result(beam, 0, 0, &tokens, &count, &best, &error));
+  EXPECT(count == 3 && tokens[0] == 2 && tokens[1] == 2 && tokens[2] == 2 && best > second);
+  EXPECT_OK(tarn_beam_result(beam, 1, 0, &tokens, &count, NULL, &error));
+  EXPECT(count == 0);
+  EXPECT(tarn_beam_result(beam, 1, 2, &tokens, &count, NULL, &error) == TARN_NOT_FOUND);
+  EXPECT(tarn_beam_result(beam, 2, 0, &tokens, &count, NULL, &error) == TARN_INVALID_ARGUMENT);
+  tarn_beam_reset(beam);
+  EXPECT(!tarn_beam_done(beam) && tarn_beam_tokens(beam)[1] == 0);
+  tarn_beam_destroy(beam);
+
+  tarn_beam_destroy(NULL);
+  tarn_beam_reset(NULL);
+  EXPECT(tarn_beam_done(NULL) && tarn_beam_tokens(NULL) == NULL && tarn_beam_parents(NULL) == NULL);
+}
+
 int main(void) {
   tarn_error error;
   tarn_source source = TARN_SOURCE_INIT;
@@ -228,6 +281,7 @@ int main(void) {
   snprintf(version, sizeof(version), "%d.%d.%d", TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH);
   EXPECT(strcmp(tarn_version(), version) == 0);
   TestRefusals();
+  TestBeamSearch();
   source.path = kModel;
   TestOtherSizes(&source);
   TestOldCaller(&source);

@@ -11,10 +11,12 @@ TEST(Header, InitialisersSetTheSize) {
   const tarn_memory memory = TARN_MEMORY_INIT;
   const tarn_model_info info = TARN_MODEL_INFO_INIT;
   const tarn_sampler_config sampler = TARN_SAMPLER_CONFIG_INIT;
+  const tarn_beam_config beam = TARN_BEAM_CONFIG_INIT;
   EXPECT_EQ(source.struct_size, sizeof(source));
   EXPECT_EQ(model.struct_size, sizeof(model));
   EXPECT_EQ(session.struct_size, sizeof(session));
   EXPECT_EQ(memory.struct_size, sizeof(memory));
   EXPECT_EQ(info.struct_size, sizeof(info));
   EXPECT_EQ(sampler.struct_size, sizeof(sampler));
+  EXPECT_EQ(beam.struct_size, sizeof(beam));
 }

@@ -1,5 +1,3 @@
-#include "tools/convert/causal_lm.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "tests/convert/convert_testing.h"
 #include "tools/convert/config.h"
 #include "tools/convert/graph_buffer.h"
+#include "tools/convert/model_graph.h"
 #include "tools/convert/state_type.h"
 
 namespace tarn::convert {
@@ -20,7 +19,7 @@ namespace {
 class BuiltGraph {
  public:
   explicit BuiltGraph(const Json& config, Precision precision = Precision::kF32) : builder_(precision) {
-    BuildCausalLm(ParseConfig(config.dump(), "config.json"), &builder_);
+    BuildModel(ParseConfig(config.dump(), "config.json"), &builder_);
     buffer_ = BuildGraphBuffer(builder_.graph(), TensorOffsets(builder_.graph()));
   }
 
@@ -212,9 +211,9 @@ TEST(CausalLm, StatesHaveTheirDtype) {
   Json config = SmallConfig();
   config["attention"] = {{"system", "softmax"}, {"max_context", 7}};
   ModelConfig parsed = ParseConfig(config.dump(), "config.json");
-  SetStateType(format::DType::I8, /*force=*/false, &parsed.attention);
+  SetStateTypes(format::DType::I8, /*force=*/false, &parsed);
   GraphBuilder builder(Precision::kF32);
-  BuildCausalLm(parsed, &builder);
+  BuildModel(parsed, &builder);
   const auto buffer = BuildGraphBuffer(builder.graph(), TensorOffsets(builder.graph()));
   const auto& states = *format::GetModel(buffer.data())->states();
   ASSERT_EQ(states.size(), 6u);

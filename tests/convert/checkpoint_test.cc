@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tests/convert/convert_testing.h"
-#include "tools/convert/causal_lm.h"
 #include "tools/convert/config.h"
+#include "tools/convert/model_graph.h"
 #include "tools/convert/model_writer.h"
 
 namespace tarn::convert {
@@ -34,7 +34,7 @@ class CheckpointTest : public ::testing::Test {
   std::vector<uint8_t> Convert(Precision precision = Precision::kF32) {
     const Checkpoint checkpoint(folder_.path());
     GraphBuilder builder(precision);
-    BuildCausalLm(ParseConfig(checkpoint.config_text(), "config.json"), &builder);
+    BuildModel(ParseConfig(checkpoint.config_text(), "config.json"), &builder);
     checkpoint.Check(builder.weights());
     MemorySink sink;
     WriteModel(builder.graph(), checkpoint, &sink);

@@ -36,7 +36,7 @@ TEST(Config, Defaults) {
   EXPECT_EQ(config.position_embedding, PositionEmbedding::kNone);
   EXPECT_EQ(config.rope_theta, 10000.0f);
   EXPECT_EQ(config.first_position, 0u);
-  EXPECT_EQ(config.attention.size(), 3u);
+  EXPECT_EQ(config.decoder.size(), 3u);
 }
 
 TEST(Config, EveryFieldIsRead) {

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tools/convert/causal_lm.h"
 #include "tools/convert/config.h"
 #include "tools/convert/error.h"
+#include "tools/convert/model_graph.h"
 #include "tools/convert/random_weights.h"
 
 namespace tarn::convert {
@@ -54,7 +54,7 @@ Json SmallConfig() {
 
 std::vector<TestTensor> RandomCheckpoint(const Json& config, uint64_t seed) {
   GraphBuilder builder(Precision::kF32);
-  BuildCausalLm(ParseConfig(config.dump(), "config.json"), &builder);
+  BuildModel(ParseConfig(config.dump(), "config.json"), &builder);
   const RandomWeights random(seed);
   std::vector<TestTensor> tensors;
   for (const WeightSpec& spec : builder.weights()) {

@@ -12,9 +12,9 @@
 #include <xxhash.h>
 
 #include "tests/convert/convert_testing.h"
-#include "tools/convert/causal_lm.h"
 #include "tools/convert/config.h"
 #include "tools/convert/half.h"
+#include "tools/convert/model_graph.h"
 #include "tools/convert/quantize.h"
 #include "tools/convert/random_weights.h"
 
@@ -41,7 +41,7 @@ class WrittenModel {
  public:
   explicit WrittenModel(const PrecisionRules& rules, const Json& config = SmallConfig()) {
     GraphBuilder builder(rules);
-    BuildCausalLm(ParseConfig(config.dump(), "config.json"), &builder);
+    BuildModel(ParseConfig(config.dump(), "config.json"), &builder);
     builder.graph().name = "small";
     builder.graph().precision = "asked for";
     MemorySink sink;
@@ -273,7 +273,7 @@ TEST(ModelWriter, F16EndsSomewhere) {
     float value_;
   };
   GraphBuilder builder(Precision::kF16);
-  BuildCausalLm(ParseConfig(SmallConfig().dump(), "config.json"), &builder);
+  BuildModel(ParseConfig(SmallConfig().dump(), "config.json"), &builder);
   MemorySink sink;
   EXPECT_NO_THROW(WriteModel(builder.graph(), Weights(-65504), &sink));
   EXPECT_TRUE(FailsWith([&] { WriteModel(builder.graph(), Weights(-65505), &sink); },
@@ -282,7 +282,7 @@ TEST(ModelWriter, F16EndsSomewhere) {
 
 TEST(ModelWriter, MeasuredLoss) {
   GraphBuilder builder(Precision::kInt8);
-  BuildCausalLm(ParseConfig(SmallConfig().dump(), "config.json"), &builder);
+  BuildModel(ParseConfig(SmallConfig().dump(), "config.json"), &builder);
   builder.graph().loss = {123, 1.5, 1.625};
   MemorySink sink;
   WriteModel(builder.graph(), RandomWeights(kSeed), &sink);
@@ -298,7 +298,7 @@ TEST(ModelWriter, FoldsSigma) {
   config["num_layers"] = 1;
   const TestFolder folder;
   GraphBuilder builder(Precision::kF32);
-  BuildCausalLm(ParseConfig(config.dump(), "config.json"), &builder);
+  BuildModel(ParseConfig(config.dump(), "config.json"), &builder);
   class Weights : public WeightReader {
    public:
     void Read(const WeightSpec& spec, uint64_t first, uint64_t count, float* out) const override {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tests/convert/convert_testing.h"
-#include "tools/convert/causal_lm.h"
 #include "tools/convert/config.h"
+#include "tools/convert/model_graph.h"
 #include "tools/convert/summary.h"
 
 namespace tarn::convert {
@@ -23,7 +23,7 @@ std::vector<Matrix> Matrices(Precision rest, const std::vector<std::string>& rul
   PrecisionRules all(rest);
   for (const std::string& rule : rules) all.Keep(rule);
   GraphBuilder builder(all);
-  BuildCausalLm(ParseConfig(config.dump(), "config.json"), &builder);
+  BuildModel(ParseConfig(config.dump(), "config.json"), &builder);
   return builder.matrices();
 }
 

@@ -14,22 +14,22 @@ namespace {
 using format::DType;
 
 // The layers of a model with these attention objects, a kv head per query head.
-std::vector<AttentionOp> Layers(const std::vector<std::string>& objects) {
+ModelConfig Layers(const std::vector<std::string>& objects) {
   Json config = SmallConfig();
   config["num_kv_heads"] = 4;
   config["attention_bias"] = false;
   config["num_layers"] = objects.size();
   config["attention"] = Json::array();
   for (const std::string& object : objects) config["attention"].push_back(Json::parse(object));
-  return ParseConfig(config.dump(), "config.json").attention;
+  return ParseConfig(config.dump(), "config.json");
 }
 
 // "S:F16 z:F32"
 std::string States(const std::string& object, DType type, bool force = false) {
-  std::vector<AttentionOp> layers = Layers({object});
-  SetStateType(type, force, &layers);
+  ModelConfig config = Layers({object});
+  SetStateTypes(type, force, &config);
   std::string text;
-  for (const GraphState& state : layers[0].states) {
+  for (const GraphState& state : config.decoder[0].states) {
     text += (text.empty() ? "" : " ") + state.name + ":" + format::EnumNameDType(state.dtype);
   }
   return text;
@@ -57,9 +57,9 @@ TEST(StateType, Int8RowsHaveScales) {
       States(R"({"system": "compressive_transformer", "segment_len": 6, "mem_len": 9, "cmem_len": 4, "compression_ratio": 3})",
              DType::I8),
       "K:I8 V:I8 scales:F32 memory_K:I8 memory_V:I8 memory_scales:F32 compressed_K:I8 compressed_V:I8 compressed_scales:F32");
-  std::vector<AttentionOp> layers = Layers({kSoftmax});
-  SetStateType(DType::I8, false, &layers);
-  EXPECT_EQ(layers[0].states[2].shape, (std::vector<uint32_t>{4, 2, 9}));
+  ModelConfig config = Layers({kSoftmax});
+  SetStateTypes(DType::I8, false, &config);
+  EXPECT_EQ(config.decoder[0].states[2].shape, (std::vector<uint32_t>{4, 2, 9}));
 }
 
 TEST(StateType, WaitingTokensStayF32) {
@@ -103,8 +103,9 @@ TEST(StateType, RefusalsHaveTheMeasuredReason) {
 TEST(StateType, F16IsRefusedWhereNothingDecays) {
   for (const char* object : {R"({"system": "retnet", "decay": [0.9, 0.9, 0.9, 1.0]})", R"({"system": "gla", "gate_clamp_min": 0})",
                              R"({"system": "gla", "gate_normalizer": 1e6})"}) {
-    std::vector<AttentionOp> layers = Layers({object});
-    EXPECT_TRUE(FailsWith([&] { SetStateType(DType::F16, false, &layers); }, {"nearer to 1 than half precision resolves"})) << object;
+    ModelConfig config = Layers({object});
+    EXPECT_TRUE(FailsWith([&] { SetStateTypes(DType::F16, false, &config); }, {"nearer to 1 than half precision resolves"}))
+        << object;
   }
 }
 
@@ -114,11 +115,11 @@ TEST(StateType, ForceStoresSumsInF16) {
 }
 
 TEST(StateType, EveryLayerOfAHybridHasToAllowIt) {
-  std::vector<AttentionOp> layers = Layers({kGated, kSoftmax, kAbc});
-  EXPECT_TRUE(FailsWith([&] { SetStateType(DType::F16, false, &layers); }, {"--state f16: layer 2 (abc_mlp)"}));
-  layers = Layers({kSoftmax, kGated});
-  EXPECT_TRUE(FailsWith([&] { SetStateType(DType::I8, false, &layers); }, {"--state int8: layer 1 (rfa)"}));
-  EXPECT_NO_THROW(SetStateType(DType::F16, false, &layers));
+  ModelConfig config = Layers({kGated, kSoftmax, kAbc});
+  EXPECT_TRUE(FailsWith([&] { SetStateTypes(DType::F16, false, &config); }, {"--state f16: layer 2 (abc_mlp)"}));
+  config = Layers({kSoftmax, kGated});
+  EXPECT_TRUE(FailsWith([&] { SetStateTypes(DType::I8, false, &config); }, {"--state int8: layer 1 (rfa)"}));
+  EXPECT_NO_THROW(SetStateTypes(DType::F16, false, &config));
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ TEST(Model, AnyAlignmentIsAccepted) {
 std::vector<uint8_t> Changed(const std::function<void(convert::Graph*)>& change) {
   const convert::ModelConfig config = convert::ParseConfig(test::ConfigText(test::kRfa), "test");
   convert::GraphBuilder builder(convert::Precision::kInt8);
-  convert::BuildCausalLm(config, &builder);
+  convert::BuildModel(config, &builder);
   change(&builder.graph());
   convert::MemorySink sink;
   convert::WriteModel(builder.graph(), convert::RandomWeights(1), &sink);

@@ -10,9 +10,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "tools/convert/causal_lm.h"
 #include "tools/convert/config.h"
 #include "tools/convert/graph_builder.h"
+#include "tools/convert/model_graph.h"
 #include "tools/convert/model_writer.h"
 #include "tools/convert/output_file.h"
 #include "tools/convert/random_weights.h"
@@ -77,9 +77,9 @@ constexpr SystemCase kMoreSystems[] = {
 inline std::vector<uint8_t> MakeModel(const std::string& config_text, convert::Precision precision = convert::Precision::kF32,
                                       format::DType state = format::DType::F32) {
   convert::ModelConfig config = convert::ParseConfig(config_text, "test");
-  convert::SetStateType(state, /*force=*/false, &config.attention);
+  convert::SetStateTypes(state, /*force=*/false, &config);
   convert::GraphBuilder builder(precision);
-  convert::BuildCausalLm(config, &builder);
+  convert::BuildModel(config, &builder);
   builder.graph().name = "test";
   const convert::RandomWeights weights(/*seed=*/1);
   convert::MemorySink sink;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/text/allocation_count.h"
+#include "tests/text/counting_allocator.h"
 
 namespace tarn {
 namespace {
@@ -291,27 +292,6 @@ TEST(SamplerTest, ConfigIsChecked) {
   EXPECT_EQ(message(kPlain, 0), "vocab_size is 0, must be in [1, 2147483647]");
   EXPECT_EQ(message(kPlain), "");
 }
-
-// Gives out one block, or none.
-struct CountingAllocator {
-  int allowed;
-  int calls = 0;
-  int live = 0;
-
-  Allocator get() {
-    return {[](void* context, size_t size, size_t alignment) -> void* {
-              auto* self = static_cast<CountingAllocator*>(context);
-              if (++self->calls > self->allowed) return nullptr;
-              ++self->live;
-              return DefaultAllocator().allocate(nullptr, size, alignment);
-            },
-            [](void* context, void* pointer, size_t size) {
-              --static_cast<CountingAllocator*>(context)->live;
-              DefaultAllocator().release(nullptr, pointer, size);
-            },
-            this};
-  }
-};
 
 TEST(SamplerTest, OneAllocationAtCreationAndNoneLater) {
   const size_t vocab_size = 5000;

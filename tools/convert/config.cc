@@ -14,11 +14,14 @@ namespace {
 constexpr uint64_t kMaxLayers = 512;
 constexpr uint64_t kMaxPosition = uint64_t{1} << 62;
 
-enum class Task { kCausalLm, kLater };
 enum class TokenizerChoice { kBytes, kNone, kFile };
 
-constexpr Choice<Task> kTasks[] = {
-    {"causal_lm", Task::kCausalLm}, {"seq2seq", Task::kLater}, {"classification", Task::kLater}, {"masked_lm", Task::kLater}};
+constexpr Choice<format::Task> kTasks[] = {{"causal_lm", format::Task::CausalLm},
+                                           {"seq2seq", format::Task::Seq2Seq},
+                                           {"classification", format::Task::Classification},
+                                           {"masked_lm", format::Task::MaskedLm}};
+constexpr Choice<format::PoolKind> kPoolings[] = {
+    {"first", format::PoolKind::First}, {"mean", format::PoolKind::Mean}, {"max", format::PoolKind::Max}};
 constexpr Choice<HiddenAct> kHiddenActs[] = {
     {"swiglu", HiddenAct::kSwiglu}, {"relu", HiddenAct::kRelu}, {"gelu", HiddenAct::kGelu}, {"gelu_tanh", HiddenAct::kGeluTanh}};
 constexpr Choice<format::NormKind> kNorms[] = {{"rmsnorm", format::NormKind::RmsNorm}, {"layernorm", format::NormKind::LayerNorm}};
@@ -71,10 +74,13 @@ void ParsePositions(Fields* fields, ModelConfig* config) {
   }
 }
 
-format::TokenizerKind ParseTokenizer(Fields* fields, uint32_t vocab_size) {
+format::TokenizerKind ParseTokenizer(Fields* fields, const ModelConfig& config) {
   switch (fields->OneOf("tokenizer", kTokenizers)) {
     case TokenizerChoice::kBytes:
-      if (vocab_size != 256) fields->FailAt("vocab_size", std::to_string(vocab_size) + " is not the 256 of tokenizer \"bytes\"");
+      for (const auto& [key, size] :
+           {std::pair{"vocab_size", config.vocab_size}, {"source_vocab_size", config.source_vocab_size}}) {
+        if (size != 256) fields->FailAt(key, std::to_string(size) + " is not the 256 of tokenizer \"bytes\"");
+      }
       return format::TokenizerKind::Bytes;
     case TokenizerChoice::kNone:
       return format::TokenizerKind::None;
@@ -84,22 +90,81 @@ format::TokenizerKind ParseTokenizer(Fields* fields, uint32_t vocab_size) {
   fields->FailAt("tokenizer", "\"tokenizer.json\" is not supported by this version");
 }
 
-std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config) {
-  const Json* attention = fields->Find("attention");
-  if (attention == nullptr) Fail(fields->where(), ": the field \"attention\" is missing");
-  const std::string where = fields->where() + ": attention";
-  if (attention->is_array() && attention->size() != config.num_layers) {
-    fields->FailAt("attention",
-                   std::to_string(attention->size()) + " objects for num_layers = " + std::to_string(config.num_layers));
+// An id of a vocabulary; -1 where none is given.
+int32_t ParseTokenId(Fields* fields, const char* key, uint32_t vocab_size) {
+  if (fields->Find(key) == nullptr) return -1;
+  return static_cast<int32_t>(fields->Integer(key, 0, vocab_size - 1));
+}
+
+// The attention of a stack: an object for all layers, or a list with one for each.
+struct StackFields {
+  const char* attention;
+  const char* layers;  // says how many
+  AttentionForm form;
+};
+
+std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config, const StackFields& stack) {
+  const auto count = static_cast<uint32_t>(fields->Integer(stack.layers, 1, kMaxLayers));
+  const Json* attention = fields->Find(stack.attention);
+  if (attention == nullptr) Fail(fields->where(), ": the field \"", stack.attention, "\" is missing");
+  const std::string where = fields->where() + ": " + stack.attention;
+  if (attention->is_array() && attention->size() != count) {
+    fields->FailAt(stack.attention,
+                   std::to_string(attention->size()) + " objects for " + stack.layers + " = " + std::to_string(count));
   }
+  // Positions of target and source have no distance to turn by.
+  const bool rope = config.position_embedding == PositionEmbedding::kRope && stack.form != AttentionForm::kCross;
   std::vector<AttentionOp> layers;
-  for (uint32_t i = 0; i < config.num_layers; ++i) {
-    const AttentionContext context{config.heads, i, config.hidden_size, config.attention_bias,
-                                   config.position_embedding == PositionEmbedding::kRope};
+  for (uint32_t i = 0; i < count; ++i) {
+    const AttentionContext context{config.heads, i, config.hidden_size, config.attention_bias, rope, stack.form};
     layers.push_back(attention->is_array() ? ParseAttention((*attention)[i], where + "[" + std::to_string(i) + "]", context)
                                            : ParseAttention(*attention, where, context));
   }
   return layers;
+}
+
+void ParseSeq2Seq(Fields* fields, ModelConfig* config) {
+  config->encoder = ParseLayers(fields, *config, {"encoder_attention", "encoder_layers", AttentionForm::kWhole});
+  config->decoder = ParseLayers(fields, *config, {"decoder_attention", "decoder_layers", AttentionForm::kCausal});
+  config->cross = ParseLayers(fields, *config, {"cross_attention", "decoder_layers", AttentionForm::kCross});
+  config->share_embeddings = fields->Bool("share_embeddings", false);
+  if (config->share_embeddings && config->source_vocab_size != config->vocab_size) {
+    fields->FailAt("share_embeddings", "source_vocab_size = " + std::to_string(config->source_vocab_size) +
+                                           " is not vocab_size = " + std::to_string(config->vocab_size));
+  }
+  config->bos_token = ParseTokenId(fields, "bos_token_id", config->vocab_size);
+  config->eos_token = ParseTokenId(fields, "eos_token_id", config->vocab_size);
+  ParseTokenId(fields, "pad_token_id", config->vocab_size);  // nothing is padded
+}
+
+void ParseClassification(Fields* fields, ModelConfig* config) {
+  config->encoder = ParseLayers(fields, *config, {"attention", "num_layers", AttentionForm::kWhole});
+  config->num_labels = fields->Size("num_labels");
+  config->pooling = fields->OneOf("pooling", kPoolings);
+  config->head_transform = fields->Bool("classifier_transform", false);
+}
+
+void ParseMaskedLm(Fields* fields, ModelConfig* config) {
+  config->encoder = ParseLayers(fields, *config, {"attention", "num_layers", AttentionForm::kWhole});
+  config->head_transform = fields->Bool("lm_head_transform", false);
+  config->mask_token = ParseTokenId(fields, "mask_token_id", config->vocab_size);
+}
+
+void ParseTask(Fields* fields, ModelConfig* config) {
+  switch (config->task) {
+    case format::Task::CausalLm:
+      config->decoder = ParseLayers(fields, *config, {"attention", "num_layers", AttentionForm::kCausal});
+      break;
+    case format::Task::Seq2Seq:
+      ParseSeq2Seq(fields, config);
+      break;
+    case format::Task::Classification:
+      ParseClassification(fields, config);
+      break;
+    case format::Task::MaskedLm:
+      ParseMaskedLm(fields, config);
+      break;
+  }
 }
 
 }  // namespace
@@ -107,14 +172,13 @@ std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config) 
 ModelConfig ParseConfig(const std::string& text, const std::string& where) {
   const Json parsed = ParseJson(text, where);
   Fields fields(parsed, where);
-  if (fields.OneOf<Task>("task", kTasks, Task::kCausalLm) != Task::kCausalLm) {
-    fields.FailAt("task", ValueText(parsed["task"]) + " is not supported yet");
-  }
   ModelConfig config{};
   config.text = text;
-  config.vocab_size = fields.Size("vocab_size");
+  config.bos_token = config.eos_token = config.mask_token = -1;
+  config.task = fields.OneOf<format::Task>("task", kTasks, format::Task::CausalLm);
+  config.vocab_size = config.source_vocab_size = fields.Size("vocab_size");
+  if (config.task == format::Task::Seq2Seq) config.source_vocab_size = fields.Size("source_vocab_size", config.vocab_size);
   config.hidden_size = fields.Size("hidden_size");
-  config.num_layers = static_cast<uint32_t>(fields.Integer("num_layers", 1, kMaxLayers));
   config.heads = ParseHeads(&fields, config.hidden_size);
   config.intermediate_size = fields.Size("intermediate_size");
   config.hidden_act = fields.OneOf("hidden_act", kHiddenActs);
@@ -126,11 +190,12 @@ ModelConfig ParseConfig(const std::string& text, const std::string& where) {
   config.embedding_norm = fields.Bool("embedding_norm", false);
   config.attention_bias = fields.Bool("attention_bias", false);
   config.mlp_bias = fields.Bool("mlp_bias", false);
-  config.lm_head_bias = fields.Bool("lm_head_bias", false);
+  // A classifier has no such head; that it may be tied is stated all the same.
   config.tie_word_embeddings = fields.Bool("tie_word_embeddings", true);
+  if (config.task != format::Task::Classification) config.lm_head_bias = fields.Bool("lm_head_bias", false);
   ParsePositions(&fields, &config);
-  config.tokenizer = ParseTokenizer(&fields, config.vocab_size);
-  config.attention = ParseLayers(&fields, config);
+  config.tokenizer = ParseTokenizer(&fields, config);
+  ParseTask(&fields, &config);
   fields.Finish();
   return config;
 }

@@ -14,12 +14,12 @@
 #include "tools/common/printable.h"
 #include "tools/common/progress.h"
 #include "tools/common/signals.h"
-#include "tools/convert/causal_lm.h"
 #include "tools/convert/checkpoint.h"
 #include "tools/convert/config.h"
 #include "tools/convert/error.h"
 #include "tools/convert/mapped_file.h"
 #include "tools/convert/measure.h"
+#include "tools/convert/model_graph.h"
 #include "tools/convert/model_writer.h"
 #include "tools/convert/precision.h"
 #include "tools/convert/random_weights.h"
@@ -75,7 +75,7 @@ std::string DefaultName(const std::string& input) {
 // Measures what the precision of `graph` costs, against the same model in f32.
 MeasuredLoss MeasureLoss(const Options& options, const ModelConfig& config, const Graph& graph, const WeightReader& weights) {
   GraphBuilder f32(Precision::kF32);
-  BuildCausalLm(config, &f32);
+  BuildModel(config, &f32);
   const tools::Score after = Measure(graph, weights, options.eval, options.output, "loss in " + options.quant);
   const tools::Score before = Measure(f32.graph(), weights, options.eval, options.output, "loss in f32");
   const char* unit = graph.tokenizer == format::TokenizerKind::Bytes ? "byte" : "token";
@@ -106,9 +106,12 @@ void Convert(const Options& options) {
   }
 
   ModelConfig config = ParseConfig(text, where);
-  SetStateType(ParseStateType(options.state), options.force, &config.attention);
+  if (!options.eval.file.empty() && config.task != format::Task::CausalLm) {
+    Fail("--eval: the loss of the next token is measured, which only a model of task \"causal_lm\" has");
+  }
+  SetStateTypes(ParseStateType(options.state), options.force, &config);
   GraphBuilder builder(Rules(options));
-  BuildCausalLm(config, &builder);
+  BuildModel(config, &builder);
   builder.graph().name = options.name.empty() ? DefaultName(options.input) : options.name;
   builder.graph().precision = options.quant;
   if (checkpoint) checkpoint->Check(builder.weights());
@@ -135,7 +138,7 @@ void Convert(const Options& options) {
   std::printf("%s: %s (weights %s, graph %s), %.2f M parameters, %s, state %s, %s\n", output.c_str(),
               BytesText(sizes.file_bytes).c_str(), BytesText(sizes.weight_bytes).c_str(), BytesText(sizes.graph_bytes).c_str(),
               static_cast<double>(parameters) * 1e-6, tools::Printable(PrecisionText(builder.matrices(), options.quant)).c_str(),
-              options.state.c_str(), SystemsText(config.attention).c_str());
+              StatesText(config).c_str(), SystemsText(config).c_str());
 }
 
 std::string CheckKeep(const std::string& rule) {

@@ -63,21 +63,20 @@ void Store(format::DType type, AttentionOp* op) {
 
 }  // namespace
 
-void SetStateType(format::DType type, bool force, std::vector<AttentionOp>* layers) {
-  for (size_t layer = 0; layer < layers->size(); ++layer) {
-    AttentionOp& op = (*layers)[layer];
-    if (const char* reason = ReasonAgainst(type, force, op)) {
-      const bool half = type == format::DType::F16;
-      Fail("--state ", half ? "f16" : "int8", ": layer ", layer, " (", op.system, "): ", reason,
-           half ? " (--force stores it all the same)" : " (--force is for f16 alone)");
+void SetStateTypes(format::DType type, bool force, ModelConfig* config) {
+  if (type == format::DType::F32) return;
+  const char* name = type == format::DType::F16 ? "f16" : "int8";
+  if (config->decoder.empty()) Fail("--state ", name, ": a model that encodes and no more has no state");
+  for (AttentionOp& op : config->cross) Store(type, &op);
+  for (size_t layer = 0; layer < config->decoder.size(); ++layer) {
+    AttentionOp& op = config->decoder[layer];
+    const char* reason = ReasonAgainst(type, force, op);
+    if (reason == nullptr) {
+      Store(type, &op);
+    } else if (config->cross.empty()) {
+      Fail("--state ", name, ": layer ", layer, " (", op.system, "): ", reason,
+           type == format::DType::F16 ? " (--force stores it all the same)" : " (--force is for f16 alone)");
     }
-    Store(type, &op);
-  }
-}
-
-void SetStateTypeWherePossible(format::DType type, bool force, std::vector<AttentionOp>* layers) {
-  for (AttentionOp& op : *layers) {
-    if (ReasonAgainst(type, force, op) == nullptr) Store(type, &op);
   }
 }
 

@@ -1,19 +1,16 @@
-// What the states of an attention op are stored as: F32, and where measurements allow it F16 or I8.
+// What the states of attention ops are stored as: F32, and where measurements allow it F16 or I8.
 #ifndef TARN_TOOLS_CONVERT_STATE_TYPE_H_
 #define TARN_TOOLS_CONVERT_STATE_TYPE_H_
 
-#include <vector>
-
-#include "tools/convert/attention.h"
+#include "tools/convert/config.h"
 
 namespace tarn::convert {
 
 // Gives the states of every layer a dtype: F32, F16 or I8. Normalisers, maxima and rows that are computed with stay F32. `force`:
-// F16 also where it loses more than rounding. Errors, which name layer, system, dtype and the reason: a layer whose states do not
-// bear it, or whose op cannot hold it.
-void SetStateType(format::DType type, bool force, std::vector<AttentionOp>* layers);
-// The same, but layers that do not bear the type stay F32: for models that have other states which do.
-void SetStateTypeWherePossible(format::DType type, bool force, std::vector<AttentionOp>* layers);
+// F16 also where it loses more than rounding. A model with states of sources, which bear every type, keeps the others in F32 where
+// they do not. Errors: a model without states; in a model without sources, a layer whose states do not bear it, or whose op cannot
+// hold it, with layer, system, dtype and the reason.
+void SetStateTypes(format::DType type, bool force, ModelConfig* config);
 
 }  // namespace tarn::convert
 

@@ -6,15 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "tools/convert/attention.h"
+#include "tools/convert/config.h"
 #include "tools/convert/graph_builder.h"
 
 namespace tarn::convert {
 
 std::string BytesText(uint64_t bytes);
 
-// "rfa x 4", "rfa x 3, softmax x 1"
-std::string SystemsText(const std::vector<AttentionOp>& layers);
+// "rfa x 4"; "rfa x 3, softmax x 1"; "encoder: softmax x 6; decoder: rfa x 6; cross: rfa x 6"
+std::string SystemsText(const ModelConfig& config);
+
+// What states are stored as: "f16"; "none"; "decoder: f32 x 6; cross: int8 x 6"
+std::string StatesText(const ModelConfig& config);
 
 // "int4", "int4 (int8: model.embeddings.weight; f32: model.layers.0.attn.o_proj.weight and 3 more)"
 std::string PrecisionText(const std::vector<Matrix>& matrices, const std::string& quant);

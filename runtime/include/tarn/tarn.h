@@ -7,8 +7,8 @@
  *     it holds one line that names the thing, the value found and the value wanted. The library never aborts, exits,
  *     throws, prints or keeps an error in a global. Unless a declaration says otherwise, a failed call changes nothing
  *     and out parameters are left alone; a NULL where a value is needed is TARN_INVALID_ARGUMENT.
- *  3. Threads: a tarn_model is immutable and may be shared between threads. A session, a sampler and a text decoder
- *     belong to one thread at a time.
+ *  3. Threads: a tarn_model is immutable and may be shared between threads. A session, a sampler, a beam search and a
+ *     text decoder belong to one thread at a time.
  *  4. Memory: tarn_requirements() tells every byte beforehand, by class. After tarn_session_create() a session allocates
  *     nothing. There is nothing global, with one exception: XNNPACK's process-wide allocator hook, set at the first use.
  *  5. Units: sizes are bytes where the name ends in `_bytes`, elements or tokens elsewhere. Text is UTF-8, lengths are
@@ -42,6 +42,7 @@ extern "C" {
 typedef struct tarn_model tarn_model;
 typedef struct tarn_session tarn_session;
 typedef struct tarn_sampler tarn_sampler;
+typedef struct tarn_beam tarn_beam;
 
 /* A failure in words. `message` is one NUL-terminated line without a newline; long ones are cut. */
 typedef struct tarn_error {
@@ -358,6 +359,75 @@ TARN_API void tarn_sampler_accept(tarn_sampler* sampler, int32_t token);
 
 /* Back to the seed and an empty window. */
 TARN_API void tarn_sampler_reset(tarn_sampler* sampler);
+
+/* ---- Beam search ------------------------------------------------------------------------------------------------ */
+
+/* For a batch of sources the outputs of the highest score, log probability / ((5 + length) / 6)^length_penalty with the end token
+ * counted in `length` (Wu et al. 2016). Of all continuations of a source's beams the `beams` most probable ones that do not end go
+ * on; one that ends is finished if it is among the `beams` most probable of all. A source is done when nothing that goes on can
+ * come among its `beams` best finished outputs. One beam is greedy decoding, done with the first end token. Ties go to the lower
+ * beam, then to the lower id.
+ *
+ * The beams are the sequences of a session, those of source s being [s * beams, (s + 1) * beams), and what one goes on from is a
+ * state of fixed size:
+ *
+ *   tarn_session_encode(session, sources, stride, lengths, &error);
+ *   while (!tarn_beam_done(beam)) {
+ *     tarn_session_step(session, tarn_beam_tokens(beam), &logits, &error);
+ *     tarn_beam_advance(beam, logits, &error);
+ *     tarn_session_reorder(session, tarn_beam_parents(beam), &error);
+ *   }
+ *   tarn_beam_result(beam, source, 0, &tokens, &count, &score, &error); */
+typedef struct tarn_beam_config {
+  size_t struct_size;
+  uint32_t sources;         /* >= 1 */
+  uint32_t beams;           /* >= 1, per source */
+  uint32_t vocab_size;      /* >= 1 */
+  uint32_t max_tokens;      /* >= 1: longer outputs are cut, and finished as they are. The end token counts. */
+  float length_penalty;     /* >= 0; 0: the most probable output */
+  int32_t bos_token;        /* what every output is begun with; tarn_model_info has it */
+  int32_t eos_token;        /* what ends an output; -1: nothing does */
+  tarn_allocator allocator; /* used at creation only */
+} tarn_beam_config;
+#define TARN_BEAM_CONFIG_INIT                                                \
+  {                                                                          \
+    sizeof(tarn_beam_config), 1, 4, 0, 0, 0.6f, -1, -1, { NULL, NULL, NULL } \
+  }
+
+/* The size of the one block that tarn_beam_create() allocates, into `*size_bytes`.
+ * Errors: TARN_INVALID_ARGUMENT (names the field and its range), TARN_OUT_OF_MEMORY (no address space has so much).
+ * Thread safety: any thread. */
+TARN_API tarn_status tarn_beam_requirements(const tarn_beam_config* config, uint64_t* size_bytes, tarn_error* error);
+
+/* Errors: as tarn_beam_requirements(), TARN_OUT_OF_MEMORY. */
+TARN_API tarn_status tarn_beam_create(const tarn_beam_config* config, tarn_beam** beam, tarn_error* error);
+TARN_API void tarn_beam_destroy(tarn_beam* beam);
+
+/* What each sequence is to be fed next, [sources * beams]: the begin token at first, and where nothing goes on. Borrowed until
+ * tarn_beam_destroy(); tarn_beam_advance() and tarn_beam_reset() change the values. NULL for NULL. */
+TARN_API const int32_t* tarn_beam_tokens(const tarn_beam* beam);
+
+/* Chooses by the `logits` [sources * beams, vocab_size] that came after tarn_beam_tokens(). Rows of sequences that do not go on
+ * are not read. Allocates nothing.
+ * Errors: TARN_INVALID_ARGUMENT (a logit is NaN or +inf, or all of a row are -inf: names the sequence; or all sources are done).
+ * Thread safety (all calls on a tarn_beam): one thread at a time. */
+TARN_API tarn_status tarn_beam_advance(tarn_beam* beam, const float* logits, tarn_error* error);
+
+/* For tarn_session_reorder(): the sequence whose state each goes on from, [sources * beams], one of the same source. Borrowed as
+ * tarn_beam_tokens(). NULL for NULL. */
+TARN_API const uint32_t* tarn_beam_parents(const tarn_beam* beam);
+
+/* 1 when every source is done, and for NULL; else 0. */
+TARN_API int tarn_beam_done(const tarn_beam* beam);
+
+/* The `rank`-th best finished output of a source, from 0: `*count` tokens without begin and end token, borrowed until the next call
+ * on this tarn_beam. `score` may be NULL. A source that is done has at least one, at most `beams`.
+ * Errors: TARN_INVALID_ARGUMENT (no such source), TARN_NOT_FOUND (fewer are finished). */
+TARN_API tarn_status tarn_beam_result(tarn_beam* beam, uint32_t source, uint32_t rank, const int32_t** tokens, size_t* count,
+                                      double* score, tarn_error* error);
+
+/* Back to the begin tokens, for other sources. */
+TARN_API void tarn_beam_reset(tarn_beam* beam);
 
 #ifdef __cplusplus
 } /* extern "C" */
