@@ -65,7 +65,7 @@ std::vector<uint8_t> ModelOf(const AttentionOp& op) {
 }
 
 // What the op makes of kTokens rows of random q, k and v.
-std::vector<float> Run(const AttentionOp& op, uint32_t threads = 1) {
+std::vector<float> OutputOf(const AttentionOp& op, uint32_t threads = 1) {
   const std::vector<uint8_t> file = ModelOf(op);
   const Allocator allocator = DefaultAllocator();
   const Result<Model> model = Model::Open(FileMap(), {file.data(), file.size()}, /*verify_weights=*/true, allocator);
@@ -102,25 +102,26 @@ void ExpectClose(const std::vector<float>& a, const std::vector<float>& b) {
   EXPECT_LT(worst, 1e-5f);  // of means of values within 2
 }
 
-TEST(WholeSequence, AWindowOverEverythingIsSoftmax) { ExpectClose(Run(Windowed(2 * kTokens)), Run(Parsed(kSoftmax))); }
+TEST(WholeSequence, AWindowOverEverythingIsSoftmax) { ExpectClose(OutputOf(Windowed(2 * kTokens)), OutputOf(Parsed(kSoftmax))); }
 
 TEST(WholeSequence, PoolsOfOneTokenAreAWindow) {
-  for (const uint32_t window : {1, 40, 101}) ExpectClose(Run(Pooled(window, 1, 1)), Run(Windowed(window)));
+  for (const uint32_t window : {1, 40, 101}) ExpectClose(OutputOf(Pooled(window, 1, 1)), OutputOf(Windowed(window)));
 }
 
 TEST(WholeSequence, ClustersWhoseTopIsEveryKeyAreSoftmax) {
-  ExpectClose(Run(Parsed(R"({"system": "improved_clustered", "num_clusters": 20, "bits": 9, "topk": 300, "max_context": 300})")),
-              Run(Parsed(kSoftmax)));
+  ExpectClose(
+      OutputOf(Parsed(R"({"system": "improved_clustered", "num_clusters": 20, "bits": 9, "topk": 300, "max_context": 300})")),
+      OutputOf(Parsed(kSoftmax)));
 }
 
 TEST(WholeSequence, OneClusterHasOneOutput) {
-  const std::vector<float> o = Run(Parsed(R"({"system": "clustered", "num_clusters": 1, "bits": 64, "max_context": 300})"));
+  const std::vector<float> o = OutputOf(Parsed(R"({"system": "clustered", "num_clusters": 1, "bits": 64, "max_context": 300})"));
   const size_t row = kHeads.heads() * kHeads.value_dim();
   for (size_t i = row; i < o.size(); ++i) ASSERT_EQ(o[i], o[i % row]);
 }
 
 TEST(WholeSequence, WhereAllQueriesAreChosenProbSparseIsSoftmax) {
-  ExpectClose(Run(Parsed(R"({"system": "probsparse", "factor": 1000, "max_context": 300})")), Run(Parsed(kSoftmax)));
+  ExpectClose(OutputOf(Parsed(R"({"system": "probsparse", "factor": 1000, "max_context": 300})")), OutputOf(Parsed(kSoftmax)));
 }
 
 TEST(WholeSequence, ThreadsDoNotChangeABit) {
@@ -138,8 +139,8 @@ TEST(WholeSequence, ThreadsDoNotChangeABit) {
       Parsed(R"({"system": "probsparse", "masked": true, "max_context": 300})"),
   };
   for (const AttentionOp& op : ops) {
-    const std::vector<float> one = Run(op);
-    for (const uint32_t threads : {2, 4}) EXPECT_TRUE(Run(op, threads) == one) << op.system << ", " << threads << " threads";
+    const std::vector<float> one = OutputOf(op);
+    for (const uint32_t threads : {2, 4}) EXPECT_TRUE(OutputOf(op, threads) == one) << op.system << ", " << threads << " threads";
   }
 }
 
