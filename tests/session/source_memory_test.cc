@@ -69,8 +69,10 @@ std::vector<uint8_t> WholeModel(const AttentionOp& op) {
 
 // One that writes in "encode" what "decode" reads.
 std::vector<uint8_t> CrossModel(const char* attention, format::DType state) {
-  std::vector<AttentionOp> layers = {Parsed(attention, AttentionForm::kCross)};
-  convert::SetStateType(state, /*force=*/true, &layers);
+  convert::ModelConfig config{};
+  config.cross = {Parsed(attention, AttentionForm::kCross)};
+  convert::SetStateTypes(state, /*force=*/true, &config);
+  const std::vector<AttentionOp>& layers = config.cross;
   convert::GraphBuilder builder(convert::Precision::kF32);
   builder.BeginProgram("encode");
   const std::vector<format::Slice> inputs = AddInputs(layers[0], /*with_queries=*/false, &builder);
