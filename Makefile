@@ -80,6 +80,20 @@ UPDATE ?=
 budgets: build  ## sizes of the library and memory of the bench models against tools/dev/budgets.json; UPDATE=1 records them anew
 	@tools/dev/budgets.py build $(if $(UPDATE),--update)
 
+# Debian's python3-torch belongs to Debian's python3
+PYTORCH ?= /usr/bin/python3
+.PHONY: train
+train:  ## train the small models of examples/train anew (fixed seeds, PyTorch, an hour on one core) and write their golden values
+	@mkdir -p build/train
+	@for task in dates listops; do \
+	  $(PYTORCH) examples/train/$$task.py --split test -o build/train/$$task-test.tsv || exit 1; \
+	  for system in softmax rfa abc; do \
+	    dir=examples/train/checkpoints/$$task-$$system; \
+	    $(PYTORCH) examples/train/train.py $$task $$system -o $$dir || exit 1; \
+	    $(PYTORCH) examples/train/evaluate.py $$dir build/train/$$task-test.tsv --golden $$dir/golden.safetensors || exit 1; \
+	  done; \
+	done
+
 format:  ## rewrite our sources in the style of .clang-format
 	@tools/dev/packages.sh format
 	@$(sources) | xargs -r clang-format -i

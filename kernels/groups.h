@@ -28,6 +28,7 @@ void FillMlpRelu(int64_t target, Kernels& table);
 void FillIdentity(int64_t target, Kernels& table);
 void FillLinearStep(int64_t target, Kernels& table);
 void FillLinearChunk(int64_t target, Kernels& table);
+void FillLinearStatic(int64_t target, Kernels& table);
 void FillDeltaStep(int64_t target, Kernels& table);
 void FillDeltaChunk(int64_t target, Kernels& table);
 void FillSlotAbc(int64_t target, Kernels& table);
@@ -36,7 +37,10 @@ void FillSlotGsa(int64_t target, Kernels& table);
 void FillSlotLuna(int64_t target, Kernels& table);
 void FillSlotStep(int64_t target, Kernels& table);
 void FillSlotChunk(int64_t target, Kernels& table);
+void FillSlotStatic(int64_t target, Kernels& table);
 void FillCache(int64_t target, Kernels& table);
+void FillScores(int64_t target, Kernels& table);
+void FillHamming(int64_t target, Kernels& table);
 void FillDense(int64_t target, Kernels& table);
 
 // Where HWY_DISPATCH_TABLE(F) holds the version for `target`. Computed from a local ChosenTarget: Highway's own, which is global,

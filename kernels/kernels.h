@@ -106,6 +106,38 @@ struct LinearChunkArgs {
 };
 uint64_t LinearChunkScratch(uint64_t tokens, uint64_t features, uint64_t value_dim);
 
+// A static linear memory (MATH 0.2 "Non-causal", 1.2.2): C of its keys are added at once, nobody reads in between.
+//   S <- carry*S + phi_k^T diag(write) V,  z <- carry*z + phi_k^T write
+struct LinearWriteArgs {
+  size_t tokens;  // C
+  size_t features;
+  size_t value_dim;
+  const float* phi_k;  // [C, M]
+  const float* v;      // [C, dv], rows v_stride apart
+  size_t v_stride;
+  float carry;         // in [0, 1]: of a running maximum; else 1
+  const float* write;  // [C]; nullptr: 1
+  float* state;        // S [M, dv]
+  float* norm;         // z [M], or nullptr
+  float* scratch;      // [C, dv]; not read with write == nullptr
+};
+
+// What R rows of G query heads read from it: o = scale * phi_q^T S / den(phi_q . z)
+struct LinearReadArgs {
+  size_t rows;     // R
+  size_t queries;  // G
+  size_t features;
+  size_t value_dim;
+  const float* phi_q;  // [R, G, M]
+  const float* state;  // S [M, dv]
+  const float* norm;   // z [M]; nullptr with DenMode::kNone
+  DenMode den_mode;
+  float den_eps;
+  float scale;
+  float* o;  // o of row r, query g at o + r*o_stride + g*dv
+  size_t o_stride;
+};
+
 // Delta rule (MATH 1.6), one token: retrieve what k has stored, write the difference, then read.
 //   v_old = S^T phi_k / d,  S <- S + phi_k x beta (v - v_old),  o_g = scale * phi_q_g^T S / den
 // d = den = 1. With `norm` (attention-normalised): d = phi_k . z before this token (1 at the first), then z <- z + phi_k, and
@@ -248,6 +280,53 @@ struct SlotChunkArgs {
 };
 uint64_t SlotChunkScratch(uint64_t tokens, uint64_t slots, uint64_t key_dim, uint64_t value_dim);
 
+// Static slots (MATH 0.2 "Non-causal", 1.8): C tokens are added at once, nobody reads in between.
+//   K~ <- carry*K~ + weight^T K,  V~ <- carry*V~ + weight^T V
+struct SlotWriteArgs {
+  size_t tokens;
+  size_t slots;
+  size_t key_dim;
+  size_t value_dim;
+  const float* k;  // [C, d], rows k_stride apart
+  size_t k_stride;
+  const float* v;  // [C, dv], rows v_stride apart
+  size_t v_stride;
+  const float* carry;   // [n]; nullptr: 1
+  const float* weight;  // [C, n]
+  float* keys;          // K~ [d, n]
+  float* values;        // V~ [n, dv]
+};
+
+// What R rows of G query heads read from them: o = V~^T softmax(scale * K~ q + bias)
+struct SlotReadArgs {
+  size_t rows;     // R
+  size_t queries;  // G
+  size_t slots;
+  size_t key_dim;
+  size_t value_dim;
+  const float* q;  // q of row r, query g at q + r*q_stride + g*d
+  size_t q_stride;
+  const float* keys;    // K~ [d, n]
+  const float* values;  // V~ [n, dv]
+  const float* bias;    // [n]: finite, or -inf where a slot takes no part; nullptr: 0
+  float scale;
+  float* o;  // o of row r, query g at o + r*o_stride + g*dv; 0 where every slot is masked
+  size_t o_stride;
+  float* scratch;  // [R, G, n]
+};
+
+// Which slot's mean key is nearest (MATH 1.8.8): index_t = argmin_j |k_t - K~_j|^2, the first of equals.
+struct NearestSlotArgs {
+  size_t tokens;
+  size_t slots;
+  size_t key_dim;
+  const float* k;  // [C, d], rows k_stride apart
+  size_t k_stride;
+  const float* keys;  // K~ [d, n]
+  int32_t* index;     // [C]
+  float* scratch;     // [n]
+};
+
 // ---- Cache attention (MATH F3): softmax over explicit rows
 // -----------------------------------------------------------------------
 
@@ -289,6 +368,22 @@ struct CacheArgs {
   float* scratch;  // CacheScratch(...) elements
 };
 uint64_t CacheScratch(uint64_t tokens, uint64_t queries, uint64_t key_dim, uint64_t value_dim);
+
+// ---- Scores of all keys (MATH 1.9.1, 1.9.2)
+// --------------------------------------------------------------------------------------------------
+
+// s_rj = q_r . k_j, a tile of keys at a time.
+struct ScoreArgs {
+  size_t rows;  // R
+  size_t keys;  // T, >= 1
+  size_t key_dim;
+  const float* q;  // [R, d], rows q_stride apart
+  size_t q_stride;
+  const float* k;  // [T, d], rows k_stride apart
+  size_t k_stride;
+  float* scratch;  // ScoreScratch(...) elements
+};
+uint64_t ScoreScratch(uint64_t rows, uint64_t key_dim);
 
 // ---- Dense layers on quantized rows
 // ------------------------------------------------------------------------------------------------
@@ -350,6 +445,12 @@ struct Kernels {
   // m_t). `first`: no token was seen since the reset; m is then ignored and log_decay of the first token is 0 (the state is all
   // zeros).
   void (*running_max)(size_t tokens, bool first, const float* log_weight, float* m, float* log_decay, float* write);
+  // The same for keys that are written at once: m' the maximum of m and all of them, carry = exp(m - m'), write_t =
+  // exp(log_weight_t - m').
+  void (*block_max)(size_t tokens, bool first, const float* log_weight, float* m, float* carry, float* write);
+  // FAVOR+ with its epsilon (MATH 1.4), from features that are relative to a row's own maximum: phi = exp(-drop) phi + offset for
+  // each row of m features; drop [rows] >= 0.
+  void (*damp_features)(size_t rows, size_t m, const float* drop, float offset, float* phi);
   // Storage of states and rings: f16 rounds to nearest even (larger values saturate at +-65504); int8 is symmetric per row, scale =
   // max|x| / 127.
   void (*f32_to_f16)(size_t n, const float* x, uint16_t* y);
@@ -358,13 +459,33 @@ struct Kernels {
   FeatureKernel features[kFeatureMapCount];
   void (*linear_step)(const LinearStepArgs&);
   void (*linear_chunk)(const LinearChunkArgs&);
+  void (*linear_write)(const LinearWriteArgs&);
+  void (*linear_read)(const LinearReadArgs&);
   void (*delta_step)(const DeltaStepArgs&);
   void (*delta_chunk)(const DeltaChunkArgs&);
   SlotControlStep slot_control_step[kSlotControlCount];
   SlotControlChunk slot_control_chunk[kSlotControlCount];
   void (*slot_step)(const SlotStepArgs&);
   void (*slot_chunk)(const SlotChunkArgs&);
+  // Renormalised ABC-MLP for slot_write: carry [n] and weight [C, n], none above 1 whatever the logits are, so that K~ is the mean
+  // of all keys so far, weighted by their controls. `top` [n] is state beside `mass`: with exp the largest logit, and mass the sum
+  // of the controls relative to exp(top); else mass is their sum and top is not touched. With tokens_seen 0 both are all zeros.
+  void (*abc_block)(const SlotControlArgs&, float* top, float* carry, float* weight);
+  void (*nearest_slot)(const NearestSlotArgs&);
+  void (*slot_write)(const SlotWriteArgs&);
+  void (*slot_read)(const SlotReadArgs&);
   void (*cache_attend)(const CacheArgs&);
+  // s [R, T], contiguous.
+  void (*score_rows)(const ScoreArgs&, float* s);
+  // measure_r = max_j s_rj - mean_j s_rj: how far from uniform the attention of a query is (ProbSparse, MATH 1.9.2).
+  void (*score_peak)(const ScoreArgs&, float* measure);
+  // p_r = softmax(scale * p_r) for each row of n, in place.
+  void (*softmax_rows)(size_t rows, size_t n, float scale, float* p);
+  // O = P V: o_r = sum_j p_rj v_j. p [rows, keys], contiguous; rows of v and o their strides apart.
+  void (*weigh_rows)(size_t rows, size_t keys, size_t value_dim, const float* p, const float* v, size_t v_stride, float* o,
+                     size_t o_stride);
+  // nearest[i] = the j with the fewest bits in which codes[i] and centers[j] differ, the lowest of several; centers >= 1.
+  void (*nearest_code)(size_t n, const uint64_t* codes, size_t center_count, const uint64_t* centers, uint32_t* nearest);
 
   // Portable dense layers: y = x W^T + bias, W [out, in], read where it is; bias may be nullptr. What a row becomes does not depend
   // on the other rows, nor on how the outputs are split over calls.

@@ -128,6 +128,30 @@ HWY_INLINE void Gemm(const GemmArgs& g) {
   if (j < g.n) GemmColumns<1, true>(g, j);
 }
 
+// C[r, g, n] = A[r, g, k] B[k, n] for R rows of G query heads that stand side by side: A's and C's rows lie a_row and c_row apart,
+// the heads of a row a_query and c_query; B is contiguous.
+struct GemmOfQueriesArgs {
+  size_t rows, queries, n, k;
+  const float* a;
+  size_t a_row, a_query;
+  const float* b;
+  float* c;
+  size_t c_row, c_query;
+};
+
+// Products of many rows read B fewer times: so the smaller of R and G is the loop around them.
+HWY_INLINE void GemmOfQueries(const GemmOfQueriesArgs& q) {
+  if (q.rows > q.queries) {
+    for (size_t g = 0; g < q.queries; ++g) {
+      Gemm({q.rows, q.n, q.k, q.a + g * q.a_query, q.a_row, 1, q.b, q.n, false, q.c + g * q.c_query, q.c_row});
+    }
+  } else {
+    for (size_t r = 0; r < q.rows; ++r) {
+      Gemm({q.queries, q.n, q.k, q.a + r * q.a_row, q.a_query, 1, q.b, q.n, false, q.c + r * q.c_row, q.c_query});
+    }
+  }
+}
+
 // Rows that the two products below take at a time: elements right of the diagonal are made or read only inside a block.
 constexpr size_t kTriangleRows = 16;
 

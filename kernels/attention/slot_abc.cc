@@ -206,9 +206,63 @@ bool AbcChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight
   return true;
 }
 
+// A block relative to the largest logit: no exponential exceeds 1, and their sum is at least 1.
+HWY_INLINE void BlockExp(const Slots& s, float* top, float* carry, float* weight) {
+  const DF d;
+  const VF in_block = Top(s);
+  VF m = in_block, past = hn::Zero(d);
+  if (!s.First()) {
+    const VF before = hn::LoadN(d, top + s.slot, s.count);
+    m = hn::Max(before, in_block);
+    past = hn::Mul(s.Mass(), hn::Exp(d, hn::Sub(before, m)));
+  }
+  VF mass = past;
+  for (size_t t = 0; t < s.a.tokens; ++t) {
+    const VF e = hn::Exp(d, hn::Sub(s.Logits(t), m));
+    mass = hn::Add(mass, e);
+    s.Put(e, t, weight);
+  }
+  const VF inverse = hn::Div(hn::Set(d, 1.0f), mass);
+  for (size_t t = 0; t < s.a.tokens; ++t) {
+    s.Put(hn::Mul(hn::LoadN(d, weight + t * s.a.slots + s.slot, s.count), inverse), t, weight);
+  }
+  s.Put(hn::Mul(past, inverse), 0, carry);
+  s.PutMass(mass);
+  hn::StoreN(m, d, top + s.slot, s.count);
+}
+
+HWY_INLINE void BlockSum(const Slots& s, float* carry, float* weight) {
+  const DF d;
+  const VF past = s.Mass();
+  VF mass = past;
+  for (size_t t = 0; t < s.a.tokens; ++t) {
+    const VF control = s.Control(t);
+    mass = hn::Add(mass, control);
+    s.Put(control, t, weight);
+  }
+  for (size_t t = 0; t < s.a.tokens; ++t) {
+    s.Put(Share(hn::LoadN(d, weight + t * s.a.slots + s.slot, s.count), mass, 0.0f), t, weight);
+  }
+  s.Put(Share(past, mass, 1.0f), 0, carry);
+  s.PutMass(mass);
+}
+
+void AbcBlock(const SlotControlArgs& a, float* top, float* carry, float* weight) {
+  const size_t lanes = hn::Lanes(DF());
+  for (size_t j = 0; j < a.slots; j += lanes) {
+    const Slots slots{a, j, a.slots - j};
+    if (a.activation == SlotActivation::kExp) {
+      BlockExp(slots, top, carry, weight);
+    } else {
+      BlockSum(slots, carry, weight);
+    }
+  }
+}
+
 void FillSlotAbc(Kernels& table) {
   table.slot_control_step[static_cast<size_t>(SlotControl::kAbcMlp)] = AbcStep;
   table.slot_control_chunk[static_cast<size_t>(SlotControl::kAbcMlp)] = AbcChunk;
+  table.abc_block = AbcBlock;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -1,5 +1,5 @@
-// Control by online clustering (MATH 1.8.8): the slot whose mean key is nearest takes the token. K~ is kept transposed, so that the
-// distances of a vector of slots grow together.
+// Control by clustering (MATH 1.8.8), online and Lloyd's: the slot whose mean key is nearest takes the token. K~ is kept
+// transposed, so that the distances of a vector of slots grow together.
 #include <cmath>
 
 #include "kernels/targets.h"
@@ -23,42 +23,52 @@ HWY_INLINE VF AddSquare(VF k, VF mean, VF sum) {
 
 // distance[j] = |k - K~_j|^2. Equal means get equal sums, whatever lane they are in. Even and odd rows have sums of their own, so
 // that an addition need not wait for the one before it.
-HWY_INLINE void Distances(const SlotControlArgs& a, float* distance) {
+HWY_INLINE void Distances(const float* k, const float* keys, size_t key_dim, size_t slots, float* distance) {
   const DF d;
   const size_t lanes = hn::Lanes(d);
-  for (size_t j = 0; j < a.slots; j += lanes) {
-    const size_t count = a.slots - j;
-    const float* mean = a.keys + j;
+  for (size_t j = 0; j < slots; j += lanes) {
+    const size_t count = slots - j;
+    const float* mean = keys + j;
     VF even = hn::Zero(d), odd = even;
     size_t x = 0;
-    for (; x + 2 <= a.key_dim; x += 2, mean += 2 * a.slots) {
-      even = AddSquare(hn::Set(d, a.k[x]), hn::LoadN(d, mean, count), even);
-      odd = AddSquare(hn::Set(d, a.k[x + 1]), hn::LoadN(d, mean + a.slots, count), odd);
+    for (; x + 2 <= key_dim; x += 2, mean += 2 * slots) {
+      even = AddSquare(hn::Set(d, k[x]), hn::LoadN(d, mean, count), even);
+      odd = AddSquare(hn::Set(d, k[x + 1]), hn::LoadN(d, mean + slots, count), odd);
     }
-    if (x < a.key_dim) even = AddSquare(hn::Set(d, a.k[x]), hn::LoadN(d, mean, count), even);
+    if (x < key_dim) even = AddSquare(hn::Set(d, k[x]), hn::LoadN(d, mean, count), even);
     hn::StoreN(hn::Add(even, odd), d, distance + j, count);
   }
 }
 
-// The first n tokens open the slots. Until the answer is known, `decay` holds the distances.
-void ClusteringStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {
-  uint64_t slot = a.tokens_seen;
-  if (slot >= a.slots) {
-    slot = 0;
-    Distances(a, decay);
-    float least = HUGE_VALF;
-    for (size_t j = 0; j < a.slots; ++j) {
-      if (decay[j] < least) {
-        least = decay[j];
-        slot = j;
-      }
+// argmin_j |k - K~_j|^2, the first of equals. `distance` [n] is scratch.
+HWY_INLINE size_t Nearest(const float* k, const float* keys, size_t key_dim, size_t slots, float* distance) {
+  Distances(k, keys, key_dim, slots, distance);
+  size_t nearest = 0;
+  float least = HUGE_VALF;
+  for (size_t j = 0; j < slots; ++j) {
+    if (distance[j] < least) {
+      least = distance[j];
+      nearest = j;
     }
   }
+  return nearest;
+}
+
+// The first n tokens open the slots. Until the answer is known, `decay` holds the distances.
+void ClusteringStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {
+  const uint64_t slot = a.tokens_seen < a.slots ? a.tokens_seen : Nearest(a.k, a.keys, a.key_dim, a.slots, decay);
   reference::JoinMean(a, slot, decay, write, bias);
+}
+
+void NearestSlot(const NearestSlotArgs& a) {
+  for (size_t t = 0; t < a.tokens; ++t) {
+    a.index[t] = static_cast<int32_t>(Nearest(a.k + t * a.k_stride, a.keys, a.key_dim, a.slots, a.scratch));
+  }
 }
 
 void FillSlotClustering(Kernels& table) {
   table.slot_control_step[static_cast<size_t>(SlotControl::kClusteringOnline)] = ClusteringStep;
+  table.nearest_slot = NearestSlot;
 }
 
 }  // namespace HWY_NAMESPACE

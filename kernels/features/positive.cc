@@ -41,7 +41,19 @@ void Positive(const FeatureArgs& a) {
   }
 }
 
-void FillPositive(Kernels& table) { table.features[static_cast<size_t>(FeatureMap::kPositive)] = Positive; }
+// phi = exp(-drop) phi + offset.
+void DampFeatures(size_t rows, size_t m, const float* drop, float offset, float* phi) {
+  for (size_t r = 0; r < rows; ++r) {
+    const float factor = std::exp(-drop[r]);
+    Map(m, phi + r * m, phi + r * m,
+        [factor, offset](DF d, VF v) HWY_ATTR { return hn::MulAdd(v, hn::Set(d, factor), hn::Set(d, offset)); });
+  }
+}
+
+void FillPositive(Kernels& table) {
+  table.features[static_cast<size_t>(FeatureMap::kPositive)] = Positive;
+  table.damp_features = DampFeatures;
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tarn

@@ -106,4 +106,13 @@ void MlpReluFeatures(const FeatureArgs& a) {
 
 void IdentityFeatures(const FeatureArgs& a) { std::copy_n(a.x, a.rows * a.head_dim, a.phi); }
 
+// FAVOR+ as published adds an epsilon to each exponential, which then no longer cancels: sqrt(1/D) (exp(l_j - c) + eps) with c that
+// of the publication is phi_j exp(max_i l_i - c) + sqrt(1/D) eps (MATH 1.4).
+void DampFeatures(size_t rows, size_t m, const float* drop, float offset, float* phi) {
+  for (size_t r = 0; r < rows; ++r, phi += m) {
+    const double factor = std::exp(-static_cast<double>(drop[r]));
+    for (size_t j = 0; j < m; ++j) phi[j] = static_cast<float>(factor * phi[j] + static_cast<double>(offset));
+  }
+}
+
 }  // namespace tarn::reference

@@ -28,6 +28,18 @@ double Denominator(DenMode mode, double s, float eps) {
   return 1.0;
 }
 
+// o = scale * phi(q)^T S / den for one query.
+void ReadState(const float* phi_q, size_t features, size_t value_dim, const float* state, const float* norm, DenMode den_mode,
+               float den_eps, float scale, float* o) {
+  const double s = den_mode == DenMode::kNone ? 0.0 : Dot(phi_q, norm, features);
+  const double divisor = Denominator(den_mode, s, den_eps);
+  for (size_t e = 0; e < value_dim; ++e) {
+    double sum = 0.0;
+    for (size_t r = 0; r < features; ++r) sum += static_cast<double>(phi_q[r]) * state[r * value_dim + e];
+    o[e] = static_cast<float>(static_cast<double>(scale) * sum / divisor);
+  }
+}
+
 // c_t = log_decay_first + .. + log_decay_last, both included.
 double SumOfLogs(const float* log_decay, size_t first, size_t last) {
   double sum = 0.0;
@@ -72,14 +84,8 @@ void LinearStep(const LinearStepArgs& a) {
     if (a.den_mode != DenMode::kNone) a.norm[r] = static_cast<float>(decay * a.norm[r] + written);
   }
   for (size_t g = 0; g < a.queries; ++g) {
-    const float* phi_q = a.phi_q + g * a.features;
-    const double s = a.den_mode == DenMode::kNone ? 0.0 : Dot(phi_q, a.norm, a.features);
-    const double divisor = Denominator(a.den_mode, s, a.den_eps);
-    for (size_t e = 0; e < a.value_dim; ++e) {
-      double sum = 0.0;
-      for (size_t r = 0; r < a.features; ++r) sum += static_cast<double>(phi_q[r]) * a.state[r * a.value_dim + e];
-      a.o[g * a.value_dim + e] = static_cast<float>(static_cast<double>(a.scale) * sum / divisor);
-    }
+    ReadState(a.phi_q + g * a.features, a.features, a.value_dim, a.state, a.norm, a.den_mode, a.den_eps, a.scale,
+              a.o + g * a.value_dim);
   }
 }
 
@@ -106,6 +112,36 @@ void LinearChunk(const LinearChunkArgs& a) {
     double sum = carry * a.norm[r];
     for (size_t j = 0; j < a.tokens; ++j) sum += static_cast<double>(to_end[j]) * a.phi_k[j * a.features + r];
     a.norm[r] = static_cast<float>(sum);
+  }
+}
+
+// RFA eq. 5, its sums over the keys: S <- carry*S + sum_j write_j phi(k_j) x v_j, z likewise.
+void LinearWrite(const LinearWriteArgs& a) {
+  const double carry = static_cast<double>(a.carry);
+  for (size_t r = 0; r < a.features; ++r) {
+    const auto written = [&](size_t j) {
+      return (a.write == nullptr ? 1.0 : static_cast<double>(a.write[j])) * a.phi_k[j * a.features + r];
+    };
+    for (size_t e = 0; e < a.value_dim; ++e) {
+      float& cell = a.state[r * a.value_dim + e];
+      double sum = carry * cell;
+      for (size_t j = 0; j < a.tokens; ++j) sum += written(j) * a.v[j * a.v_stride + e];
+      cell = static_cast<float>(sum);
+    }
+    if (a.norm == nullptr) continue;
+    double sum = carry * a.norm[r];
+    for (size_t j = 0; j < a.tokens; ++j) sum += written(j);
+    a.norm[r] = static_cast<float>(sum);
+  }
+}
+
+// RFA eq. 5: o = scale * phi(q)^T S / den.
+void LinearRead(const LinearReadArgs& a) {
+  for (size_t row = 0; row < a.rows; ++row) {
+    for (size_t g = 0; g < a.queries; ++g) {
+      ReadState(a.phi_q + (row * a.queries + g) * a.features, a.features, a.value_dim, a.state, a.norm, a.den_mode, a.den_eps,
+                a.scale, a.o + row * a.o_stride + g * a.value_dim);
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 // Norms, activations, gates and the running maximum.
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/reference/reference.h"
@@ -149,6 +150,14 @@ void RunningMax(size_t tokens, bool first, const float* log_weight, float* m, fl
     log_decay[t] = before - *m;
     write[t] = static_cast<float>(std::exp(static_cast<double>(log_weight[t]) - *m));
   }
+}
+
+// m' = max(m, l_1 .. l_C), r = e^(m - m'), w = e^(l - m'). It serves every table too.
+void BlockMax(size_t tokens, bool first, const float* log_weight, float* m, float* carry, float* write) {
+  const float before = first ? log_weight[0] : *m;
+  *m = std::fmax(before, *std::max_element(log_weight, log_weight + tokens));
+  *carry = static_cast<float>(std::exp(static_cast<double>(before) - *m));
+  for (size_t t = 0; t < tokens; ++t) write[t] = static_cast<float>(std::exp(static_cast<double>(log_weight[t]) - *m));
 }
 
 }  // namespace tarn::reference

@@ -28,6 +28,7 @@ void ScaledSigmoid(size_t n, const float* a, size_t a_stride, float scale, float
 void SumNormalize(size_t rows, size_t m, float eps, float* phi);
 void HalfSquaredNorm(size_t rows, size_t d, const float* x, const float* sigma, float* log_weight);
 void RunningMax(size_t tokens, bool first, const float* log_weight, float* m, float* log_decay, float* write);
+void BlockMax(size_t tokens, bool first, const float* log_weight, float* m, float* carry, float* write);
 
 // embedding.cc
 void ScaleF32(size_t n, const float* x, float scale, float* y);
@@ -52,10 +53,13 @@ void ReluFeatures(const FeatureArgs& a);
 void DpfpFeatures(const FeatureArgs& a);
 void MlpReluFeatures(const FeatureArgs& a);
 void IdentityFeatures(const FeatureArgs& a);
+void DampFeatures(size_t rows, size_t m, const float* drop, float offset, float* phi);
 
 // linear_state.cc
 void LinearStep(const LinearStepArgs& a);
 void LinearChunk(const LinearChunkArgs& a);
+void LinearWrite(const LinearWriteArgs& a);
+void LinearRead(const LinearReadArgs& a);
 
 // delta.cc
 void DeltaStep(const DeltaStepArgs& a);
@@ -64,6 +68,7 @@ void DeltaChunk(const DeltaChunkArgs& a);
 // slot_abc.cc
 void AbcStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
 bool AbcChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
+void AbcBlock(const SlotControlArgs& a, float* top, float* carry, float* weight);
 
 // slot_control.cc
 void LinformerStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
@@ -76,6 +81,7 @@ void CompressiveMeanStep(const SlotControlArgs& a, float* decay, float* write, f
 bool CompressiveMeanChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
 void ClusteringStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
 bool ClusteringChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
+void NearestSlot(const NearestSlotArgs& a);
 void GsaStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
 bool GsaChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
 void LunaStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
@@ -94,9 +100,21 @@ constexpr float kSlotSumLimit = 0x1p+87f;
 // slot_memory.cc
 void SlotStep(const SlotStepArgs& a);
 void SlotChunk(const SlotChunkArgs& a);
+void SlotWrite(const SlotWriteArgs& a);
+void SlotRead(const SlotReadArgs& a);
 
 // cache.cc
 void CacheAttend(const CacheArgs& a);
+
+// scores.cc
+void ScoreRows(const ScoreArgs& a, float* s);
+void ScorePeak(const ScoreArgs& a, float* measure);
+void SoftmaxRows(size_t rows, size_t n, float scale, float* p);
+void WeighRows(size_t rows, size_t keys, size_t value_dim, const float* p, const float* v, size_t v_stride, float* o,
+               size_t o_stride);
+
+// hamming.cc
+void NearestCode(size_t n, const uint64_t* codes, size_t center_count, const uint64_t* centers, uint32_t* nearest);
 
 // dense.cc
 void DenseF32(size_t rows, size_t in, size_t out, const float* x, size_t x_stride, const float* weight, const float* bias, float* y,

@@ -120,4 +120,25 @@ bool AbcChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight
   return true;
 }
 
+// exp: m' = max(m, s_1 .. s_C), l' = e^(m - m') l + sum_i e^(s_i - m'), carry = e^(m - m') l / l', weight_i = e^(s_i - m') / l'.
+// relu, sigmoid: z' = z + sum_i alpha_i, carry = z/z', weight_i = alpha_i/z'; an empty slot is left alone.
+void AbcBlock(const SlotControlArgs& a, float* top, float* carry, float* weight) {
+  const bool exponential = a.activation == SlotActivation::kExp;
+  for (size_t j = 0; j < a.slots; ++j) {
+    double past = a.mass[j];
+    if (exponential) {
+      double m = First(a) ? Logit(a, 0, j) : static_cast<double>(top[j]);
+      for (size_t t = 0; t < a.tokens; ++t) m = std::fmax(m, Logit(a, t, j));
+      past = First(a) ? 0.0 : past * std::exp(top[j] - m);
+      top[j] = static_cast<float>(m);
+    }
+    const auto control = [&](size_t t) { return exponential ? std::exp(Logit(a, t, j) - top[j]) : Control(a, t, j); };
+    double mass = past;
+    for (size_t t = 0; t < a.tokens; ++t) mass += control(t);
+    carry[j] = static_cast<float>(mass > 0.0 ? past / mass : 1.0);
+    for (size_t t = 0; t < a.tokens; ++t) weight[t * a.slots + j] = static_cast<float>(mass > 0.0 ? control(t) / mass : 0.0);
+    a.mass[j] = static_cast<float>(mass);
+  }
+}
+
 }  // namespace tarn::reference

@@ -63,14 +63,14 @@ constexpr double kMostMembers = 0x1p24;
 // Compressive transformer, mean pooling (MATH 1.8.7 a): token t joins slot floor(n t / max_len).
 uint64_t PooledSlot(const SlotControlArgs& a, size_t token) { return a.slots * (a.tokens_seen + token) / a.max_len; }
 
-// Clustering online (MATH 1.8.8): argmin |k - K~_j|^2, the first of equals.
-size_t NearestSlot(const SlotControlArgs& a) {
+// Clustering (MATH 1.8.8): argmin |k - K~_j|^2, the first of equals.
+size_t Nearest(const float* k, const float* keys, size_t key_dim, size_t slots) {
   size_t nearest = 0;
   double least = HUGE_VAL;
-  for (size_t j = 0; j < a.slots; ++j) {
+  for (size_t j = 0; j < slots; ++j) {
     double distance = 0.0;
-    for (size_t x = 0; x < a.key_dim; ++x) {
-      const double difference = static_cast<double>(a.k[x]) - a.keys[x * a.slots + j];
+    for (size_t x = 0; x < key_dim; ++x) {
+      const double difference = static_cast<double>(k[x]) - keys[x * slots + j];
       distance += difference * difference;
     }
     if (distance < least) {
@@ -156,11 +156,17 @@ bool CompressiveMeanChunk(const SlotControlArgs& a, float* carry, float* gain, f
 
 // The first n tokens open the slots.
 void ClusteringStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {
-  JoinMean(a, a.tokens_seen < a.slots ? a.tokens_seen : NearestSlot(a), decay, write, bias);
+  JoinMean(a, a.tokens_seen < a.slots ? a.tokens_seen : Nearest(a.k, a.keys, a.key_dim, a.slots), decay, write, bias);
 }
 
 // Where a token goes depends on where the one before it went.
 bool ClusteringChunk(const SlotControlArgs&, float*, float*, float*, float*) { return false; }
+
+void NearestSlot(const NearestSlotArgs& a) {
+  for (size_t t = 0; t < a.tokens; ++t) {
+    a.index[t] = static_cast<int32_t>(Nearest(a.k + t * a.k_stride, a.keys, a.key_dim, a.slots));
+  }
+}
 
 // a = e^f, b = 1 - e^f.
 void GsaStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {

@@ -15,6 +15,22 @@ void Softmax(float* p, size_t n) {
   for (size_t j = 0; j < n; ++j) p[j] = sum > 0.0 ? static_cast<float>(std::exp(p[j] - top) / sum) : 0.0f;
 }
 
+// o = V~^T softmax(scale K~ q + bias) for one query; `p` [n] is scratch, a bias of nullptr 0.
+void ReadSlots(const float* q, size_t slots, size_t key_dim, size_t value_dim, const float* keys, const float* values,
+               const float* bias, float scale, float* p, float* o) {
+  for (size_t j = 0; j < slots; ++j) {
+    double sum = 0.0;
+    for (size_t x = 0; x < key_dim; ++x) sum += static_cast<double>(q[x]) * keys[x * slots + j];
+    p[j] = static_cast<float>(static_cast<double>(scale) * sum) + (bias == nullptr ? 0.0f : bias[j]);
+  }
+  Softmax(p, slots);
+  for (size_t e = 0; e < value_dim; ++e) {
+    double sum = 0.0;
+    for (size_t j = 0; j < slots; ++j) sum += static_cast<double>(p[j]) * values[j * value_dim + e];
+    o[e] = static_cast<float>(sum);
+  }
+}
+
 // o of token t, query g. `qk` [C] and `p` [n] are scratch.
 void ReadRow(const SlotChunkArgs& a, size_t t, size_t g, float* qk, float* p) {
   const float* q = a.q + t * a.q_stride + g * a.key_dim;
@@ -64,18 +80,8 @@ void SlotStep(const SlotStepArgs& a) {
     }
   }
   for (size_t g = 0; g < a.queries; ++g) {
-    float* p = a.scratch + g * a.slots;
-    for (size_t j = 0; j < a.slots; ++j) {
-      double sum = 0.0;
-      for (size_t x = 0; x < a.key_dim; ++x) sum += static_cast<double>(a.q[g * a.key_dim + x]) * a.keys[x * a.slots + j];
-      p[j] = static_cast<float>(static_cast<double>(a.scale) * sum) + a.bias[j];
-    }
-    Softmax(p, a.slots);
-    for (size_t e = 0; e < a.value_dim; ++e) {
-      double sum = 0.0;
-      for (size_t j = 0; j < a.slots; ++j) sum += static_cast<double>(p[j]) * a.values[j * a.value_dim + e];
-      a.o[g * a.value_dim + e] = static_cast<float>(sum);
-    }
+    ReadSlots(a.q + g * a.key_dim, a.slots, a.key_dim, a.value_dim, a.keys, a.values, a.bias, a.scale, a.scratch + g * a.slots,
+              a.o + g * a.value_dim);
   }
 }
 
@@ -97,6 +103,34 @@ void SlotChunk(const SlotChunkArgs& a) {
       double sum = 0.0;
       for (size_t i = 0; i < a.tokens; ++i) sum += static_cast<double>(a.weight[i * a.slots + j]) * a.v[i * a.v_stride + e];
       cell = static_cast<float>(static_cast<double>(carry[j]) * cell + gain[j] * sum);
+    }
+  }
+}
+
+// ABC eq. 4: K~ <- carry*K~ + sum_i weight_i x k_i, V~ likewise.
+void SlotWrite(const SlotWriteArgs& a) {
+  for (size_t j = 0; j < a.slots; ++j) {
+    const double carry = a.carry == nullptr ? 1.0 : static_cast<double>(a.carry[j]);
+    for (size_t x = 0; x < a.key_dim; ++x) {
+      float& cell = a.keys[x * a.slots + j];
+      double sum = carry * cell;
+      for (size_t i = 0; i < a.tokens; ++i) sum += static_cast<double>(a.weight[i * a.slots + j]) * a.k[i * a.k_stride + x];
+      cell = static_cast<float>(sum);
+    }
+    for (size_t e = 0; e < a.value_dim; ++e) {
+      float& cell = a.values[j * a.value_dim + e];
+      double sum = carry * cell;
+      for (size_t i = 0; i < a.tokens; ++i) sum += static_cast<double>(a.weight[i * a.slots + j]) * a.v[i * a.v_stride + e];
+      cell = static_cast<float>(sum);
+    }
+  }
+}
+
+void SlotRead(const SlotReadArgs& a) {
+  for (size_t row = 0; row < a.rows; ++row) {
+    for (size_t g = 0; g < a.queries; ++g) {
+      ReadSlots(a.q + row * a.q_stride + g * a.key_dim, a.slots, a.key_dim, a.value_dim, a.keys, a.values, a.bias, a.scale,
+                a.scratch + (row * a.queries + g) * a.slots, a.o + row * a.o_stride + g * a.value_dim);
     }
   }
 }

@@ -2,7 +2,13 @@
 
 namespace tarn {
 
-Result<Heads> Heads::Read(const PrepareContext& context, const format::Heads& numbers) {
+Status ExpectAtLeast(const char* name, uint64_t value, uint64_t least, uint64_t most) {
+  if (value >= least && value <= most) return Ok();
+  return Error(TARN_BAD_FORMAT, "%s is %llu, %llu to %llu wanted", name, static_cast<unsigned long long>(value),
+               static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
+}
+
+Result<Heads> Heads::Of(const format::Heads& numbers) {
   constexpr uint32_t kMost = 1u << 14;
   const auto in_range = [](uint32_t n) { return n >= 1 && n <= kMost; };
   if (!in_range(numbers.heads()) || !in_range(numbers.kv_heads()) || !in_range(numbers.head_dim()) ||
@@ -16,12 +22,32 @@ Result<Heads> Heads::Read(const PrepareContext& context, const format::Heads& nu
   heads.kv_heads_ = numbers.kv_heads();
   heads.key_dim_ = numbers.head_dim();
   heads.value_dim_ = numbers.value_dim();
-  TARN_RETURN_IF_ERROR(context.ExpectTokens());
-  TARN_RETURN_IF_ERROR(context.ExpectInput(0, "q", uint64_t{heads.heads_} * heads.key_dim_));
-  TARN_RETURN_IF_ERROR(context.ExpectInput(1, "k", uint64_t{heads.kv_heads_} * heads.key_dim_));
-  TARN_RETURN_IF_ERROR(context.ExpectInput(2, "v", uint64_t{heads.kv_heads_} * heads.value_dim_));
-  TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "o", uint64_t{heads.heads_} * heads.value_dim_));
   return heads;
+}
+
+Result<Heads> Heads::Read(const PrepareContext& context, const format::Heads& numbers) {
+  TARN_ASSIGN_OR_RETURN(const Heads heads, Of(numbers));
+  TARN_RETURN_IF_ERROR(context.ExpectTokens());
+  Axis axis;
+  TARN_RETURN_IF_ERROR(heads.ExpectQueries(context, &axis));
+  TARN_RETURN_IF_ERROR(heads.ExpectKeys(context, 1, &axis));
+  return heads;
+}
+
+Status Heads::ExpectQueries(const PrepareContext& context, Axis* axis) const {
+  TARN_RETURN_IF_ERROR(context.ExpectInput(0, "q", uint64_t{heads_} * key_dim_));
+  TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "o", uint64_t{heads_} * value_dim_));
+  *axis = context.input_axis(0);
+  if (*axis == context.output_axis(0)) return Ok();
+  return Error(TARN_BAD_FORMAT, "q and o have different numbers of rows");
+}
+
+Status Heads::ExpectKeys(const PrepareContext& context, uint32_t first, Axis* axis) const {
+  TARN_RETURN_IF_ERROR(context.ExpectInput(first, "k", uint64_t{kv_heads_} * key_dim_));
+  TARN_RETURN_IF_ERROR(context.ExpectInput(first + 1, "v", uint64_t{kv_heads_} * value_dim_));
+  *axis = context.input_axis(first);
+  if (*axis == context.input_axis(first + 1)) return Ok();
+  return Error(TARN_BAD_FORMAT, "k and v have different numbers of rows");
 }
 
 HeadSlices::HeadSlices(const RunContext& context, const Heads& heads, size_t sequence, size_t kv_head) {

@@ -10,11 +10,21 @@
 
 namespace tarn {
 
+// An attribute that counts tokens or rows, or something of which there are at most `most`. Errors: TARN_BAD_FORMAT.
+constexpr uint64_t kMostRows = uint64_t{1} << 30;  // also keeps sums of positions far from any limit
+Status ExpectAtLeast(const char* name, uint64_t value, uint64_t least, uint64_t most = kMostRows);
+
 class Heads {
  public:
-  // Checks the numbers of heads and sizes against each other, then q, k, v (inputs 0, 1, 2) and o (output 0) against them.
-  // Errors: TARN_BAD_FORMAT.
+  // Checks the numbers of heads and sizes against each other. Errors, here and below: TARN_BAD_FORMAT.
+  static Result<Heads> Of(const format::Heads& heads);
+  // The same, then q, k, v (inputs 0, 1, 2) and o (output 0) against them, each with a row per token.
   static Result<Heads> Read(const PrepareContext& context, const format::Heads& heads);
+
+  // q (input 0) and o (output 0) alone. Sets `*axis` to theirs.
+  Status ExpectQueries(const PrepareContext& context, Axis* axis) const;
+  // k and v alone, inputs `first` and `first` + 1. Sets `*axis` to theirs.
+  Status ExpectKeys(const PrepareContext& context, uint32_t first, Axis* axis) const;
 
   size_t heads() const { return heads_; }
   size_t kv_heads() const { return kv_heads_; }

@@ -12,25 +12,11 @@ enum Store : uint32_t { kBlocks = 0, kWaiting = 1 };
 
 Status Prepare(PrepareContext& context, CacheConfig* config) {
   const format::CacheAttention& table = *config->attributes;
-  const uint64_t factor = table.factor();
-  const uint64_t kv_heads = config->heads.kv_heads();
-  const uint64_t d = config->heads.key_dim();
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("factor", factor, 2));
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("capacity", table.capacity(), factor));
-  if (config->heads.value_dim() != d) {
-    return Error(TARN_BAD_FORMAT, "value_dim %zu: keys and values share a convolution, head_dim %zu wanted",
-                 config->heads.value_dim(), config->heads.key_dim());
-  }
+  TARN_ASSIGN_OR_RETURN(config->compression, MemoryCompression::Read(context, table, config->heads));
+  const uint64_t factor = table.factor(), d = config->heads.key_dim();
   TARN_RETURN_IF_ERROR(config->AddStore(context, table.capacity() / factor));
   TARN_RETURN_IF_ERROR(config->AddStore(context, factor - 1, /*f32_only=*/true));
-  TARN_ASSIGN_OR_RETURN(config->conv_weight, context.ExpectTensor(0, "conv_weight", {kv_heads, d, factor * d}));
-  TARN_ASSIGN_OR_RETURN(config->conv_bias, context.ExpectTensor(1, "conv_bias", {kv_heads, d}));
-  config->tensor_count = 2;
-  if (table.null_kv()) {
-    TARN_ASSIGN_OR_RETURN(config->null_k, context.ExpectTensor(2, "null_k", {kv_heads, d}));
-    TARN_ASSIGN_OR_RETURN(config->null_v, context.ExpectTensor(3, "null_v", {kv_heads, d}));
-    config->tensor_count = 4;
-  }
+  config->tensor_count = config->compression.tensor_count();
   config->adds_own_rows = false;
   config->max_blocks = 3;
   config->scratch_floats = 2 * factor * d + 2 * d;
@@ -38,16 +24,13 @@ Status Prepare(PrepareContext& context, CacheConfig* config) {
   return Ok();
 }
 
-// Convolves the `factor` rows of x into row `index`.
+// Makes the `factor` rows of x row `index`.
 void CompleteBlock(const CacheTask& task, uint64_t index, const float* keys, const float* values) {
-  const CacheConfig& config = task.config();
-  const size_t d = config.heads.key_dim();
-  const size_t inputs = task.attributes().factor() * d;
-  const float* weight = config.conv_weight + task.kv_head() * d * inputs;
-  const float* bias = config.conv_bias + task.kv_head() * d;
-  float* row = task.policy_scratch() + 2 * inputs;
-  task.context().kernels->dense_f32(1, inputs, d, keys, inputs, weight, bias, row, d);
-  task.context().kernels->dense_f32(1, inputs, d, values, inputs, weight, bias, row + d, d);
+  const MemoryCompression& compression = task.config().compression;
+  const size_t d = compression.dim;
+  float* row = task.policy_scratch() + 2 * compression.factor * d;
+  compression.Convolve(*task.context().kernels, task.kv_head(), 1, keys, row);
+  compression.Convolve(*task.context().kernels, task.kv_head(), 1, values, row + d);
   task.store(kBlocks).Store(index, row, row + d);
 }
 
@@ -71,15 +54,8 @@ void Run(CacheTask& task) {
   const uint64_t end = tokens.seen + tokens.count;
   for (size_t w = 0; w < end % factor; ++w) waiting.Store(w, keys + w * d, values + w * d);
 
-  if (task.config().null_k != nullptr) {
-    CacheBlock null{};
-    null.rows = 1;
-    null.keys = task.config().null_k + task.kv_head() * d;
-    null.key_stride = d;
-    null.values = task.config().null_v + task.kv_head() * d;
-    null.value_stride = d;
-    task.Add(null, -kAlways, kAlways, 0);
-  }
+  const MemoryCompression& compression = task.config().compression;
+  if (compression.has_null_row()) task.Add(compression.NullRow(task.kv_head()), -kAlways, kAlways, 0);
   task.Add(blocks.Block(0, complete_before), -kAlways, kAlways, 0);
   const int64_t first_end = static_cast<int64_t>((complete_before + 1) * factor - 1 - tokens.seen);
   task.Add(blocks.Block(complete_before, end / factor - complete_before), first_end, kAlways, static_cast<int64_t>(factor));

@@ -121,13 +121,6 @@ void CacheTask::Attend(const CacheTokens& tokens) {
   block_count_ = 0;
 }
 
-Status ExpectAtLeast(const char* name, uint64_t value, uint64_t least) {
-  constexpr uint64_t kMost = uint64_t{1} << 30;  // also keeps sums of positions far from any limit
-  if (value >= least && value <= kMost) return Ok();
-  return Error(TARN_BAD_FORMAT, "%s is %llu, %llu to %llu wanted", name, static_cast<unsigned long long>(value),
-               static_cast<unsigned long long>(least), static_cast<unsigned long long>(kMost));
-}
-
 Status ExpectAscending(const flatbuffers::Vector<uint32_t>* positions) {
   constexpr uint32_t kMost = 1u << 16;
   const uint32_t count = positions == nullptr ? 0 : positions->size();

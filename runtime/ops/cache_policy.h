@@ -3,6 +3,7 @@
 #ifndef TARN_RUNTIME_OPS_CACHE_POLICY_H_
 #define TARN_RUNTIME_OPS_CACHE_POLICY_H_
 
+#include "runtime/ops/memory_compression.h"
 #include "runtime/ops/row_store.h"
 
 namespace tarn {
@@ -24,11 +25,7 @@ struct CacheConfig {
   uint64_t max_blocks = 0;      // that it attends to at a time
   uint64_t scratch_floats = 0;  // that it takes on top of the common scratch
   uint32_t tensor_count = 0;
-  // Tensors of MemoryCompressed.
-  const float* conv_weight = nullptr;  // [Hkv, d, factor*d]
-  const float* conv_bias = nullptr;    // [Hkv, d]
-  const float* null_k = nullptr;       // [Hkv, d], or nullptr
-  const float* null_v = nullptr;       // [Hkv, d], or nullptr
+  MemoryCompression compression;  // of MemoryCompressed
 };
 
 // Tokens of one key/value head of one sequence: some or all of a chunk.
@@ -104,8 +101,7 @@ void AddWindow(CacheTask& task, const RowStore& ring, const CacheTokens& tokens,
 // Keeps the last rows.
 void StoreWindow(const RowStore& ring, const CacheTokens& tokens);
 
-// Common checks. Errors: TARN_BAD_FORMAT.
-Status ExpectAtLeast(const char* name, uint64_t value, uint64_t least);
+// Errors: TARN_BAD_FORMAT.
 Status ExpectAscending(const flatbuffers::Vector<uint32_t>* positions);
 
 }  // namespace tarn

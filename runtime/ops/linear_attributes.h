@@ -1,4 +1,4 @@
-// Attributes of a LinearState op: read once, checked, in the kernels' terms.
+// Attributes of a linear op: read once, checked, in the kernels' terms.
 #ifndef TARN_RUNTIME_OPS_LINEAR_ATTRIBUTES_H_
 #define TARN_RUNTIME_OPS_LINEAR_ATTRIBUTES_H_
 
@@ -47,6 +47,9 @@ struct LinearAttributes {
   float den_eps;
   float scale;
 };
+
+// The attributes in a few words, for people.
+void DescribeLinear(const format::LinearState& table, char* text, size_t text_bytes);
 
 }  // namespace tarn
 

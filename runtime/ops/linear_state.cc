@@ -1,10 +1,9 @@
 // Linear state attention (MATH F1): S <- A S + phi(k) x u, o = scale * phi(q)^T S / den. The feature map phi, the decay A and the
 // write u are chosen by attributes: RFA, linear transformer, Performer, DPFP, delta rule, T2R, GLA, RetNet.
 #include <cmath>
-#include <cstdio>
 
 #include "runtime/ops/attention.h"
-#include "runtime/ops/linear_attributes.h"
+#include "runtime/ops/linear_features.h"
 #include "runtime/ops/registry.h"
 
 namespace tarn {
@@ -30,11 +29,9 @@ class LinearStateOp final : public Op {
     float* norm = nullptr;
   };
 
-  Status PrepareTensors(PrepareContext& context);
   Status PrepareStates(PrepareContext& context);
   bool RunsAsChunk(const RunContext& context) const { return context.tokens > 1 && a_.has_chunk_form(); }
   void RunHead(const RunContext& context, size_t sequence, size_t kv_head, ScratchFloats scratch) const;
-  void Normalize(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float scale, float* y) const;
   void MapFeatures(const RunContext& context, Head* head, ScratchFloats* scratch, float** log_weight) const;
   void WeighTokens(const RunContext& context, Head* head, const float* log_weight, ScratchFloats* scratch) const;
   void RunChunk(const RunContext& context, const Head& head, ScratchFloats scratch) const;
@@ -51,32 +48,33 @@ class LinearStateOp final : public Op {
 
   Heads heads_;
   LinearAttributes a_;
-  size_t features_;                      // M
-  DType state_dtype_;                    // of S
-  const float* projection_ = nullptr;    // [kv_heads, d, D]
-  const float* feature_bias_ = nullptr;  // [kv_heads, D]
-  const float* sigma_ = nullptr;         // [kv_heads, d]
-  const float* decay_ = nullptr;         // [kv_heads]
-  uint64_t scratch_floats_;              // of one thread
+  LinearFeatures map_;
+  size_t features_;               // M
+  DType state_dtype_;             // of S
+  const float* decay_ = nullptr;  // [kv_heads]
+  uint64_t scratch_floats_;       // of one thread
 };
 
 Status LinearStateOp::Prepare(PrepareContext& context) {
   const format::LinearState& table = *context.op().attributes_as_LinearState();
   TARN_ASSIGN_OR_RETURN(a_, LinearAttributes::Read(table));
   const uint32_t inputs = 3 + a_.has_gate_logits() + a_.is_delta();
-  const uint32_t tensors =
-      a_.has_projection() + (a_.feature_map == FeatureMap::kMlpRelu) + a_.key_norm_sigma + (a_.gate == format::Gate::Constant);
+  const uint32_t feature_tensors = LinearFeatures::TensorCount(a_);
+  const uint32_t tensors = feature_tensors + (a_.gate == format::Gate::Constant);
   const uint32_t states = 1 + a_.has_norm() + a_.has_running_max();
   TARN_RETURN_IF_ERROR(context.Expect(inputs, /*outputs=*/1, tensors, tensors, states));
   TARN_ASSIGN_OR_RETURN(heads_, Heads::Read(context, *table.heads()));
-  features_ = a_.Features(heads_.key_dim());
+  TARN_ASSIGN_OR_RETURN(map_, LinearFeatures::Read(context, a_, heads_));
+  features_ = map_.size();
   const uint64_t kv_heads = heads_.kv_heads();
   if (a_.has_gate_logits()) {
     const uint64_t width = a_.gate == format::Gate::Vector ? kv_heads * features_ : kv_heads;
     TARN_RETURN_IF_ERROR(context.ExpectInput(static_cast<uint32_t>(gate_input()), "gate", width));
   }
   if (a_.is_delta()) TARN_RETURN_IF_ERROR(context.ExpectInput(static_cast<uint32_t>(beta_input()), "beta", kv_heads));
-  TARN_RETURN_IF_ERROR(PrepareTensors(context));
+  if (a_.gate == format::Gate::Constant) {
+    TARN_ASSIGN_OR_RETURN(decay_, context.ExpectTensor(feature_tensors, "decay", {kv_heads}));
+  }
   TARN_RETURN_IF_ERROR(PrepareStates(context));
 
   const uint64_t chunk = context.limits().max_tokens;
@@ -88,24 +86,6 @@ Status LinearStateOp::Prepare(PrepareContext& context) {
                     HeldState::ScratchFloatsFor(state_dtype_, features_ * dv) + ScratchFloats::Padded(features_) +
                     ScratchFloats::Padded(dv) + ScratchFloats::Padded(work);
   context.RequestScratch(context.limits().threads * scratch_floats_ * sizeof(float));
-  return Ok();
-}
-
-Status LinearStateOp::PrepareTensors(PrepareContext& context) {
-  const uint64_t kv_heads = heads_.kv_heads();
-  uint32_t next = 0;
-  if (a_.has_projection()) {
-    TARN_ASSIGN_OR_RETURN(projection_, context.ExpectTensor(next++, "projection", {kv_heads, heads_.key_dim(), a_.projections}));
-  }
-  if (a_.feature_map == FeatureMap::kMlpRelu) {
-    TARN_ASSIGN_OR_RETURN(feature_bias_, context.ExpectTensor(next++, "feature_bias", {kv_heads, a_.projections}));
-  }
-  if (a_.key_norm_sigma) {
-    TARN_ASSIGN_OR_RETURN(sigma_, context.ExpectTensor(next++, "sigma", {kv_heads, heads_.key_dim()}));
-  }
-  if (a_.gate == format::Gate::Constant) {
-    TARN_ASSIGN_OR_RETURN(decay_, context.ExpectTensor(next++, "decay", {kv_heads}));
-  }
   return Ok();
 }
 
@@ -145,17 +125,6 @@ void LinearStateOp::RunHead(const RunContext& context, size_t sequence, size_t k
   state.WriteBack(*context.kernels);
 }
 
-// Rows of x, normalised and scaled, to contiguous rows of y.
-void LinearStateOp::Normalize(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float scale, float* y) const {
-  const size_t d = heads_.key_dim();
-  if (a_.qk_norm == format::VectorNorm::None) {
-    for (size_t row = 0; row < rows; ++row) kernels.scale_f32(d, x + row * x_stride, scale, y + row * d);
-    return;
-  }
-  // The norm comes first: T2R maps scale * q / |q| (golden files, MATH 1.7).
-  kernels.l2_normalize(rows, d, x, x_stride, scale, a_.qk_norm_eps, a_.qk_norm == format::VectorNorm::L2Inside, y);
-}
-
 // phi of all queries and keys. Sets `*log_weight` to those of the keys [C] where the system has them.
 void LinearStateOp::MapFeatures(const RunContext& context, Head* head, ScratchFloats* scratch, float** log_weight) const {
   const Kernels& kernels = *context.kernels;
@@ -169,23 +138,16 @@ void LinearStateOp::MapFeatures(const RunContext& context, Head* head, ScratchFl
   float* phi = scratch->Take(rows * features_);
   float* weights = scratch->Take(rows);
   if (RunsAsChunk(context)) {
-    for (size_t g = 0; g < group; ++g) Normalize(kernels, tokens, at.q + g * d, at.q_stride, a_.q_scale, x + g * tokens * d);
+    for (size_t g = 0; g < group; ++g) map_.Normalize(kernels, tokens, at.q + g * d, at.q_stride, a_.q_scale, x + g * tokens * d);
   } else {
-    for (size_t t = 0; t < tokens; ++t) Normalize(kernels, group, at.q + t * at.q_stride, d, a_.q_scale, x + t * group * d);
+    for (size_t t = 0; t < tokens; ++t) map_.Normalize(kernels, group, at.q + t * at.q_stride, d, a_.q_scale, x + t * group * d);
   }
   float* x_k = x + group * tokens * d;
-  Normalize(kernels, tokens, at.k, at.k_stride, a_.k_scale, x_k);
-  const size_t h = head->kv_head;
-  kernels.features[static_cast<size_t>(a_.feature_map)]({rows, d, a_.projections, x,
-                                                         projection_ == nullptr ? nullptr : projection_ + h * d * a_.projections,
-                                                         feature_bias_ == nullptr ? nullptr : feature_bias_ + h * a_.projections,
-                                                         a_.ratio, a_.feature_eps, a_.nu, a_.negate_second, phi, weights});
-  if (a_.sum_norm) kernels.sum_normalize(rows, features_, a_.sum_norm_eps, phi);
+  map_.Normalize(kernels, tokens, at.k, at.k_stride, a_.k_scale, x_k);
+  map_.Map(kernels, head->kv_head, rows, x, phi, weights);
   head->phi_q = phi;
   head->phi_k = phi + group * tokens * features_;
-  if (a_.key_norm_weight) {
-    kernels.half_squared_norm(tokens, d, x_k, sigma_ == nullptr ? nullptr : sigma_ + h * d, weights + group * tokens);
-  }
+  map_.WeighKeys(kernels, head->kv_head, tokens, x_k, weights + group * tokens);
   if (a_.has_running_max()) *log_weight = weights + group * tokens;
 }
 
@@ -259,12 +221,7 @@ void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t 
 }
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
-  const format::LinearState& a = *op.attributes_as_LinearState();
-  std::snprintf(text, text_bytes, "%s: %s features %u, gate %s, den %s %g, rule %s, heads %u/%u x %u/%u",
-                a.system() == nullptr ? "unnamed" : a.system()->c_str(), format::EnumNameFeatureMap(a.feature_map()),
-                a.num_features(), format::EnumNameGate(a.gate()), format::EnumNameDenMode(a.den_mode()),
-                static_cast<double>(a.den_eps()), format::EnumNameWriteRule(a.rule()), a.heads()->heads(), a.heads()->kv_heads(),
-                a.heads()->head_dim(), a.heads()->value_dim());
+  DescribeLinear(*op.attributes_as_LinearState(), text, text_bytes);
 }
 
 const format::Heads* HeadsOf(const format::Op& op) { return op.attributes_as_LinearState()->heads(); }

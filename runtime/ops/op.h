@@ -34,8 +34,8 @@ struct Limits {
   uint32_t max_tokens;       // of a chunk, per sequence
   uint32_t max_output_rows;  // of logits, per sequence
   uint32_t threads;
-  uint32_t beams = 1;        // sequences that decode from one source; a divisor of batch
-  uint32_t max_source = 0;   // tokens of a source
+  uint32_t beams = 1;       // sequences that decode from one source; a divisor of batch
+  uint32_t max_source = 0;  // tokens of a source
 
   uint32_t sources() const { return batch / beams; }
   uint64_t MaxRows(Axis axis) const {
@@ -66,10 +66,10 @@ struct StateBuffer {
 // "encode" runs with batch 1: one source at a time, `tokens` of it, all of them. "decode" runs chunks.
 struct RunContext {
   size_t batch;
-  size_t tokens;         // per sequence in this chunk, >= 1
-  size_t output_rows;    // per sequence; the last ones of the chunk, or:
+  size_t tokens;                  // per sequence in this chunk, >= 1
+  size_t output_rows;             // per sequence; the last ones of the chunk, or:
   const uint32_t* output_tokens;  // encode: those tokens of the source, [output_rows]; nullptr: the last ones
-  uint64_t tokens_seen;  // per sequence since the reset, before this chunk
+  uint64_t tokens_seen;           // per sequence since the reset, before this chunk
   uint64_t first_position;
   Span<const Operand> inputs;
   Span<const Operand> outputs;
@@ -79,9 +79,9 @@ struct RunContext {
   const DenseBackend* dense_backend;
   const Kernels* kernels;
   const ThreadPool* threads;
-  size_t source;                         // encode: the one that runs; its number in states of Owner.Source
-  size_t beams;                          // decode: sequence s reads source s / beams
-  Span<const uint32_t> source_tokens;    // decode: how many tokens each source has, [batch / beams]
+  size_t source;                       // encode: the one that runs; its number in states of Owner.Source
+  size_t beams;                        // decode: sequence s reads source s / beams
+  Span<const uint32_t> source_tokens;  // decode: how many tokens each source has, [batch / beams]
 
   // Of one sequence.
   size_t sequence_rows(Axis axis) const {
@@ -136,6 +136,8 @@ class PrepareContext {
   bool is_embedding_table(uint32_t index) const { return model_.IsEmbeddingTable(op_.tensors()->Get(index)); }
   // An F32 tensor of that shape; its data. Here and below: a missing one is an error too.
   Result<const float*> ExpectTensor(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
+  // The same of I32.
+  Result<const int32_t*> ExpectIntegers(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
   // An F32 state of that shape.
   Status ExpectState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
   // An F32 state of a source of that shape, where `source_axis` >= 0 names a dimension of 1 that is as long as the longest source.
@@ -163,6 +165,7 @@ class PrepareContext {
 
  private:
   const format::Value& Value(uint32_t index) const { return *program_.values()->Get(index); }
+  Result<const uint8_t*> ExpectTensorOf(DType dtype, uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
   // dtypes: F32 and the bits of others.
   Result<DType> ExpectAnyState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape, unsigned dtypes,
                                format::Owner owner, int source_axis) const;

@@ -94,11 +94,23 @@ Status PrepareContext::ExpectTokens() const {
   return Error(TARN_BAD_FORMAT, "runs on every token, but its values have other rows");
 }
 
-Result<const float*> PrepareContext::ExpectTensor(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const {
+Result<const uint8_t*> PrepareContext::ExpectTensorOf(DType dtype, uint32_t index, const char* what,
+                                                      std::initializer_list<uint64_t> shape) const {
   if (index >= tensor_count()) return Error(TARN_BAD_FORMAT, "%s: tensor %u is missing", what, index);
   const TensorView view = tensor(index);
-  TARN_RETURN_IF_ERROR(ExpectShape(view.dtype == DType::kF32, view.dtype, view.shape, view.name, what, "f32", shape));
-  return reinterpret_cast<const float*>(view.data);
+  TARN_RETURN_IF_ERROR(ExpectShape(view.dtype == dtype, view.dtype, view.shape, view.name, what, DTypeName(dtype), shape));
+  return static_cast<const uint8_t*>(view.data);
+}
+
+Result<const float*> PrepareContext::ExpectTensor(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const {
+  TARN_ASSIGN_OR_RETURN(const uint8_t* const data, ExpectTensorOf(DType::kF32, index, what, shape));
+  return reinterpret_cast<const float*>(data);
+}
+
+Result<const int32_t*> PrepareContext::ExpectIntegers(uint32_t index, const char* what,
+                                                      std::initializer_list<uint64_t> shape) const {
+  TARN_ASSIGN_OR_RETURN(const uint8_t* const data, ExpectTensorOf(DType::kI32, index, what, shape));
+  return reinterpret_cast<const int32_t*>(data);
 }
 
 namespace {
@@ -114,12 +126,12 @@ const char* OwnerText(format::Owner owner) { return owner == format::Owner::Sour
 
 }  // namespace
 
-Result<DType> PrepareContext::ExpectAnyState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape, unsigned dtypes,
-                                             format::Owner owner, int source_axis) const {
+Result<DType> PrepareContext::ExpectAnyState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape,
+                                             unsigned dtypes, format::Owner owner, int source_axis) const {
   if (index >= Count(op_.states())) return Error(TARN_BAD_FORMAT, "%s: state %u is missing", what, index);
   const StateView view = model_.state(op_.states()->Get(index));
-  const bool fits =
-      view.dtype == DType::kF32 || ((dtypes & kOrF16) && view.dtype == DType::kF16) || ((dtypes & kOrI8) && view.dtype == DType::kI8);
+  const bool fits = view.dtype == DType::kF32 || ((dtypes & kOrF16) && view.dtype == DType::kF16) ||
+                    ((dtypes & kOrI8) && view.dtype == DType::kI8);
   TARN_RETURN_IF_ERROR(ExpectShape(fits, view.dtype, view.shape, view.name, what, NamesOf(dtypes), shape));
   if (view.owner != owner || view.source_axis != source_axis) {
     return Error(TARN_BAD_FORMAT, "%s '%s' belongs to %s, source axis %d; %s, %d wanted", what, view.name, OwnerText(view.owner),

@@ -6,6 +6,10 @@
 
 namespace tarn {
 
+// A row of n floats as states of this dtype store it, and back; `scale` is that of the row, with I8 only.
+void StoreRow(const Kernels& kernels, DType dtype, size_t n, const float* x, uint8_t* to, float* scale);
+void LoadRow(const Kernels& kernels, DType dtype, size_t n, const uint8_t* from, const float* scale, float* x);
+
 // The states of a store, as a CacheAttention op declares them: keys [Hkv, rows, d], values [Hkv, rows, dv], and with I8 scales
 // [Hkv, 2, rows].
 struct RowStates {
@@ -18,6 +22,8 @@ struct RowStates {
   // Checks the states from index `first` on. `f32_only`: rows that are computed with, not only read. Errors: TARN_BAD_FORMAT.
   static Result<RowStates> Read(const PrepareContext& context, const Heads& heads, uint32_t first, uint64_t rows,
                                 bool f32_only = false);
+  // The same for the states of a source, as a StaticCache op declares them: `rows` tokens of the longest.
+  static Result<RowStates> ReadOfSource(const PrepareContext& context, const Heads& heads, uint64_t rows);
 };
 
 class RowStore {
@@ -37,11 +43,8 @@ class RowStore {
   CacheBlock Block(uint64_t begin, uint64_t count) const;
 
  private:
-  void Convert(const float* x, size_t n, uint8_t* to, float* scale) const;
-  void Revert(const uint8_t* from, float scale, size_t n, float* x) const;
-
   const Kernels* kernels_;
-  RowType type_;
+  DType dtype_;
   size_t element_bytes_;
   size_t d_;
   size_t dv_;

@@ -23,6 +23,10 @@ CASES = {
     "slots.clustering_online.b": ["state_V", "state_count"],
     "cache.softmax.l": ["o"],
     "cache.compressive_transformer.b": ["o"],
+    "noncausal.softmax.b": ["o"],
+    "noncausal.rfa_arccos.b": ["o", "state_S", "state_z"],
+    "noncausal.kv_clustering.b": ["o", "state_K", "state_V", "state_count"],
+    "noncausal.luna_encoder.b": ["o", "o_pack"],
 }
 
 
@@ -60,7 +64,7 @@ def main() -> None:
                 copy.write_bytes(moved(original.read_bytes(), tensor))
                 status, output = run(copy)
                 expect(status == 1 and output.startswith(f"FAIL {case} "), f"{case}: a moved {tensor} is not noticed", output)
-                expect("0 passed, 1 failed, 0 skipped" in output, f"{case}: no summary", output)
+                expect("0 passed, 1 failed" in output, f"{case}: no summary", output)
         status, output = run(Path(folder) / "missing.safetensors")
         expect(status == 1, "a path that does not exist is not an error", output)
         status, output = run(Path(folder))  # one failing copy

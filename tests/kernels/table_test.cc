@@ -59,6 +59,11 @@ TEST(KernelTable, VectorTablesAreNotTheReference) {
     }
     EXPECT_NE(kernels.slot_step, Reference().slot_step);
     EXPECT_NE(kernels.slot_chunk, Reference().slot_chunk);
+    EXPECT_NE(kernels.score_rows, Reference().score_rows);
+    EXPECT_NE(kernels.score_peak, Reference().score_peak);
+    EXPECT_NE(kernels.softmax_rows, Reference().softmax_rows);
+    EXPECT_NE(kernels.weigh_rows, Reference().weigh_rows);
+    EXPECT_NE(kernels.nearest_code, Reference().nearest_code);
     EXPECT_NE(kernels.cache_attend, Reference().cache_attend);
     EXPECT_NE(kernels.dense_f32, Reference().dense_f32);
   });

@@ -16,7 +16,7 @@ from tarn_testing import BIN, MEMORY, MODEL, CliTest, start, tarn
 class UsageTest(CliTest):
     def test_wrong_command_lines(self):
         self.fails(2, "subcommand is required")
-        self.fails(2, "unknown subcommand 'sing', wanted run, eval, bench or inspect", "sing")
+        self.fails(2, "unknown subcommand 'sing', wanted run, classify, fill, eval, bench or inspect", "sing")
         self.fails(2, "unknown subcommand ''", "")
         self.fails(2, "--model is required", "run", "-p", "a")
         self.fails(2, "more than one prompt", "run", "-m", MODEL, "-p", "a", "--tokens", "1,2")
@@ -38,7 +38,7 @@ class UsageTest(CliTest):
 
     def test_version_and_help(self):
         self.assertRegex(tarn("--version")[1].decode(), r"^tarn \d+\.\d+\.\d+\n$")
-        for command in [], ["run"], ["eval"], ["bench"], ["inspect"]:
+        for command in [], ["run"], ["classify"], ["fill"], ["eval"], ["bench"], ["inspect"]:
             status, out, _ = tarn(*command, "--help")
             self.assertEqual(status, 0)
             self.assertIn(b"Examples:", out)

@@ -20,6 +20,15 @@ TINY = {"task": "causal_lm", "vocab_size": 256, "hidden_size": 32, "num_layers":
         "attention_bias": False, "mlp_bias": False, "position_embedding": "none", "first_position": 0,
         "scale_embeddings": False, "tie_word_embeddings": True, "tokenizer": "bytes",
         "attention": {"system": "softmax", "max_context": 32}}
+# Models that encode.
+RFA = {"system": "rfa", "feature_map": "gaussian", "num_features": 8}
+BLOCKS = {key: TINY[key] for key in TINY if key not in ("task", "num_layers", "attention")}
+SEQ2SEQ = {**BLOCKS, "task": "seq2seq", "encoder_layers": 1, "decoder_layers": 1, "share_embeddings": True, "bos_token_id": 0,
+           "eos_token_id": 1, "encoder_attention": {"system": "softmax", "max_context": 64}, "decoder_attention": RFA,
+           "cross_attention": RFA}
+CLASSIFICATION = {**BLOCKS, "task": "classification", "num_layers": 1, "attention": RFA, "num_labels": 3, "pooling": "mean",
+                  "tie_word_embeddings": False}
+MASKED_LM = {**BLOCKS, "task": "masked_lm", "num_layers": 1, "attention": RFA, "mask_token_id": 0}
 
 
 def tarn(*arguments, environment=None, stdout=subprocess.PIPE, preexec_fn=None):
@@ -49,16 +58,20 @@ class CliTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        for name, tokenizer in ("bounded", "bytes"), ("ids", "none"):
-            config = cls.path(name + ".json")
-            with open(config, "w") as file:
-                json.dump({**TINY, "tokenizer": tokenizer}, file)
-            subprocess.run([os.path.join(BIN, "tarn-convert"), "--random-weights", "1", config, "-o",
-                            cls.path(name + ".tarn"), "--quant", "f32"], check=True, stdout=subprocess.DEVNULL)
+        cls.make("bounded", TINY)
+        cls.make("ids", {**TINY, "tokenizer": "none"})
 
     @classmethod
     def tearDownClass(cls):
         cls.folder.cleanup()
+
+    @classmethod
+    def make(cls, name, config):
+        """NAME.tarn: a model of this shape with random weights."""
+        with open(cls.path(name + ".json"), "w") as file:
+            json.dump(config, file)
+        subprocess.run([os.path.join(BIN, "tarn-convert"), "--random-weights", "1", cls.path(name + ".json"), "-o",
+                        cls.path(name + ".tarn"), "--quant", "f32"], check=True, stdout=subprocess.DEVNULL)
 
     @classmethod
     def path(cls, name):

@@ -25,14 +25,6 @@ tarn_model_info InfoOf(const tarn_model* model) {
   return info;
 }
 
-// -log softmax(logits)[target], in double.
-double Loss(const float* logits, uint32_t vocab_size, int32_t target) {
-  const double largest = *std::max_element(logits, logits + vocab_size);
-  double sum = 0;
-  for (uint32_t i = 0; i < vocab_size; ++i) sum += std::exp(logits[i] - largest);
-  return largest + std::log(sum) - logits[target];
-}
-
 }  // namespace
 
 std::vector<int32_t> Tokenize(const tarn_model* model, const std::string& text) {
@@ -43,6 +35,13 @@ std::vector<int32_t> Tokenize(const tarn_model* model, const std::string& text) 
   std::vector<int32_t> tokens(count);
   Check(tarn_tokenize(model, text.data(), text.size(), tokens.data(), count, &count, &error), error);
   return tokens;
+}
+
+double Loss(const float* logits, uint32_t size, uint32_t target) {
+  const double largest = *std::max_element(logits, logits + size);
+  double sum = 0;
+  for (uint32_t i = 0; i < size; ++i) sum += std::exp(logits[i] - largest);
+  return largest + std::log(sum) - logits[target];
 }
 
 std::vector<int32_t> EvaluationTokens(const tarn_model* model, const EvaluationRange& range, const std::string& content,
@@ -110,7 +109,7 @@ void Evaluation::RunBlock(uint64_t begin, uint64_t size, Progress* progress) {
 }
 
 void Evaluation::Add(const float* logits, uint64_t target) {
-  const double loss = Loss(logits, vocab_size_, tokens_[target]);
+  const double loss = Loss(logits, vocab_size_, static_cast<uint32_t>(tokens_[target]));
   if (!std::isfinite(loss)) {
     throw Failure("the loss of token " + std::to_string(target) + " (id " + std::to_string(tokens_[target]) +
                   ") is not finite: neither are the logits before it");

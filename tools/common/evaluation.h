@@ -19,6 +19,9 @@ namespace tarn::tools {
 // Token ids of a text. Throws Failure if the model has no tokenizer.
 std::vector<int32_t> Tokenize(const tarn_model* model, const std::string& text);
 
+// -log softmax(logits)[target] of `size` logits, in double.
+double Loss(const float* logits, uint32_t size, uint32_t target);
+
 // The part of a file that is evaluated, in tokens.
 struct EvaluationRange {
   uint64_t begin = 0;

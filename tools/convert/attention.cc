@@ -1,6 +1,8 @@
 #include "tools/convert/attention.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "tools/convert/error.h"
@@ -98,6 +100,11 @@ AttentionOp ParseAttention(const Json& object, const std::string& where, const A
     return op;
   }
   fields.FailAt("system", ValueText(name) + " is unknown");
+}
+
+bool HasForm(const std::string& system, AttentionForm form) {
+  return std::any_of(std::begin(kSystems), std::end(kSystems),
+                     [&](const AttentionSystem& line) { return system == line.name && (line.forms & FormBit(form)) != 0; });
 }
 
 std::string SystemTable() {

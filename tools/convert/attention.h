@@ -65,6 +65,7 @@ struct AttentionTensor {
   std::vector<uint32_t> shape;
   std::vector<WeightSpec> parts;
   Fold fold;
+  format::DType dtype = format::DType::F32;
 };
 
 // How an op treats its states from token to token. It decides what they may be stored as: state_type.h.
@@ -121,6 +122,9 @@ struct AttentionSystem {
 // Errors: an unknown system, one without the form that the context wants, an unknown field, a missing one, a wrong type or value,
 // a combination that makes no sense.
 AttentionOp ParseAttention(const Json& object, const std::string& where, const AttentionContext& context);
+
+// Whether the system has that form; false for an unknown one.
+bool HasForm(const std::string& system, AttentionForm form);
 
 // The table as Markdown, one line per system.
 std::string SystemTable();

@@ -32,10 +32,6 @@ AttentionTensor HashPlanes(uint32_t bits, uint32_t head_dim, bool bias) {
 AttentionOp ParseClusters(Fields* fields, const AttentionContext& context, bool improved) {
   const format::Heads heads = context.heads;
   const std::string system = improved ? "improved_clustered" : "clustered";
-  if (heads.kv_heads() != heads.heads()) {
-    fields->FailAt("system", "\"" + system + "\" clusters the queries of a head: num_kv_heads = " +
-                                 std::to_string(heads.kv_heads()) + " must be num_heads = " + std::to_string(heads.heads()));
-  }
   Clustered clustered{};
   clustered.num_clusters = fields->Size("num_clusters", std::nullopt, kMaxSlots);
   clustered.bits = fields->Size("bits", 63, kMaxBits);

@@ -94,8 +94,8 @@ uint32_t GraphBuilder::AddMatrix(const std::string& name, std::vector<WeightSpec
 }
 
 uint32_t GraphBuilder::AddConstant(const std::string& name, const std::vector<uint32_t>& shape, std::vector<WeightSpec> parts,
-                                   Fold fold) {
-  return AddTensor({name, format::DType::F32, shape, std::move(parts), std::move(fold), -1});
+                                   Fold fold, format::DType dtype) {
+  return AddTensor({name, dtype, shape, std::move(parts), std::move(fold), -1});
 }
 
 std::vector<uint32_t> GraphBuilder::AddNormTensors(const std::string& name, format::NormKind kind, uint32_t width) {
@@ -167,7 +167,7 @@ std::vector<uint32_t> GraphBuilder::AddAttentionTensors(const std::string& prefi
   for (const AttentionTensor& tensor : op.tensors) {
     std::vector<WeightSpec> parts = tensor.parts;
     for (WeightSpec& part : parts) part.name = prefix + part.name;
-    tensors.push_back(AddConstant(prefix + tensor.name, tensor.shape, std::move(parts), tensor.fold));
+    tensors.push_back(AddConstant(prefix + tensor.name, tensor.shape, std::move(parts), tensor.fold, tensor.dtype));
   }
   return tensors;
 }

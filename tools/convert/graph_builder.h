@@ -60,8 +60,9 @@ class GraphBuilder {
   // A matrix [rows, columns] is stored as the rules say. int4 goes in blocks of columns: where they do not fill their blocks it
   // becomes int8. Errors: a rule asks for int4 there.
   uint32_t AddMatrix(const std::string& name, std::vector<WeightSpec> rows);
+  // A constant is F32, or I32 without a fold.
   uint32_t AddConstant(const std::string& name, const std::vector<uint32_t>& shape, std::vector<WeightSpec> parts,
-                       Fold fold = nullptr);
+                       Fold fold = nullptr, format::DType dtype = format::DType::F32);
   // weight and, for layer norms, bias
   std::vector<uint32_t> AddNormTensors(const std::string& name, format::NormKind kind, uint32_t width);
 

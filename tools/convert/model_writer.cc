@@ -105,6 +105,8 @@ class WeightSection {
         return ForBlocks(tensor, [&](const float* values, uint64_t rows, uint64_t columns) { EmitInt8(values, rows, columns); });
       case format::DType::I4:
         return ForBlocks(tensor, [&](const float* values, uint64_t rows, uint64_t columns) { EmitInt4(values, rows * columns); });
+      case format::DType::I32:
+        return ForBlocks(tensor, [&](const float* values, uint64_t rows, uint64_t columns) { EmitI32(values, rows * columns); });
       default:
         return ForBlocks(
             tensor, [&](const float* values, uint64_t rows, uint64_t columns) { Emit(values, rows * columns * sizeof(float)); });
@@ -120,6 +122,13 @@ class WeightSection {
       halves_[i] = F16OfFloat(values[i]);
     }
     Emit(halves_.data(), count * sizeof(uint16_t));
+  }
+
+  void EmitI32(const float* values, uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i) {
+      const auto value = static_cast<int32_t>(values[i]);
+      Emit(&value, sizeof(value));
+    }
   }
 
   void EmitInt8(const float* values, uint64_t rows, uint64_t columns) {

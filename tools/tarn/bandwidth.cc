@@ -4,20 +4,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "tools/tarn/clock.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/report.h"
 
 namespace tarn_cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
 constexpr double kMeasuredSeconds = 0.2;
@@ -142,7 +140,7 @@ double ReadBandwidth::Rate(ReadLoop loop, uint64_t passes) const {
   }
   for (std::thread& other : others) other.join();
   if (!all_started) throw Failure(Format("bench: cannot start %u threads", threads_));
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double seconds = SecondsSince(start);
   return static_cast<double>(part) * threads_ * static_cast<double>(passes) / seconds;
 }
 

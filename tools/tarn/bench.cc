@@ -22,6 +22,7 @@ using tarn::tools::OutputFile;
 constexpr uint32_t kMostTokens = 1u << 20;  // of a test
 constexpr uint32_t kMostDepth = 1u << 30;
 constexpr uint32_t kMostThreads = 256;
+constexpr uint32_t kMostBatch = 4096;
 
 struct BenchCommand {
   BenchOptions bench;
@@ -31,8 +32,8 @@ struct BenchCommand {
 };
 
 // "1,2,4"
-void AddIntegerList(CLI::App* app, const std::string& names, std::vector<uint32_t>* target, const std::string& description,
-                    uint32_t min, uint32_t max) {
+const CLI::Option* AddIntegerList(CLI::App* app, const std::string& names, std::vector<uint32_t>* target,
+                                  const std::string& description, uint32_t min, uint32_t max) {
   const std::string name = names.substr(names.rfind(',') + 1);
   const auto parse = [=](const std::string& text) {
     target->clear();
@@ -45,7 +46,7 @@ void AddIntegerList(CLI::App* app, const std::string& names, std::vector<uint32_
       begin = end + 1;
     }
   };
-  app->add_option_function<std::string>(names, parse, description)->type_name("N,...");
+  return app->add_option_function<std::string>(names, parse, description)->type_name("N,...");
 }
 
 int RunCommand(const BenchCommand& command) {
@@ -95,11 +96,14 @@ void AddBench(CLI::App* app, Command* command) {
       ->required()
       ->type_name("FILE")
       ->allow_extra_args(false);
-  AddInteger<uint32_t>(bench, "-p,--n-prompt", &wanted.prompt_tokens, "Tokens of the prompt test; 0: none (default: 512)", 0,
-                       kMostTokens);
-  AddInteger<uint32_t>(bench, "-n,--n-gen", &wanted.generated_tokens, "Single steps of the decode test; 0: none (default: 128)", 0,
-                       kMostTokens);
-  AddIntegerList(bench, "-d,--n-depth", &wanted.depths, "Tokens in the sequence before a test (default: 0)", 0, kMostDepth);
+  AddInteger<uint32_t>(bench, "-p,--n-prompt", &wanted.prompt_tokens,
+                       "Tokens of the prompt, or of each source; 0: no such test (default: 512)", 0, kMostTokens);
+  AddInteger<uint32_t>(bench, "-n,--n-gen", &wanted.generated_tokens,
+                       "Single steps of the decode test; 0: no such test (default: 128)", 0, kMostTokens);
+  wanted.by_task.Only({TARN_TASK_CAUSAL_LM}, AddIntegerList(bench, "-d,--n-depth", &wanted.depths,
+                                                            "Tokens in the sequence before a test (default: 0)", 0, kMostDepth));
+  wanted.by_task.Only({TARN_TASK_SEQ2SEQ, TARN_TASK_CLASSIFICATION, TARN_TASK_MASKED_LM},
+                      AddInteger<uint32_t>(bench, "--batch", &wanted.batch, "Sources at a time (default: 1)", 1, kMostBatch));
   AddIntegerList(bench, "-t,--threads", &wanted.threads, "Threads (default: the number of fast cores)", 1, kMostThreads);
   AddInteger<uint32_t>(bench, "-r,--repetitions", &wanted.repetitions, "Repetitions of each test (default: 5)", 1, 1000);
   AddInteger<uint32_t>(bench, "--chunk", &wanted.chunk, "Longest chunk of a prompt, in tokens (default: 64)", 1, 1u << 16);
@@ -111,16 +115,21 @@ void AddBench(CLI::App* app, Command* command) {
     options->format = found->second;
   };
   bench->add_option_function<std::string>("-o,--output", set_format, "Format: md, csv or json (default: md)")->type_name("FORMAT");
-  bench->add_option("--plot", options->plot, "Draw tokens/s and memory against depth into an SVG file")->type_name("FILE");
+  wanted.by_task.Only(
+      {TARN_TASK_CAUSAL_LM},
+      bench->add_option("--plot", options->plot, "Draw tokens/s and memory against depth into an SVG file")->type_name("FILE"));
   bench->add_flag("--profile", wanted.profile, "One more repetition of each test: its time per kind of op (md, json)");
   AddInteger<uint32_t>(bench, "--memory-mib", &options->memory_mib, "", 1)->group("");  // hidden: for tests, which have no time
   AddModelOptions(bench, &wanted.model);
   bench->footer(
       "The read bandwidth that rows are compared with is measured before each of their repetitions.\n"
+      "Models that encode: enc512 encodes sources of 512 tokens, dec128 takes 128 single steps after them; tokens/s are those of\n"
+      "all sources.\n"
       "Examples:\n"
       "  tarn bench -m model.tarn -p 512 -n 128 -d 0,4096 -t 1,2\n"
       "  tarn bench -m model.tarn -n 0 --profile\n"
-      "  tarn bench -m model.tarn -m softmax.tarn -p 0 -d 0,512,2048,8192 --plot depth.svg");
+      "  tarn bench -m model.tarn -m softmax.tarn -p 0 -d 0,512,2048,8192 --plot depth.svg\n"
+      "  tarn bench -m translation.tarn -p 2048 -n 2048 --batch 16");
   bench->callback([=] {
     BenchOptions& parsed = options->bench;
     if (parsed.prompt_tokens == 0 && parsed.generated_tokens == 0) throw UsageError("bench: nothing to measure: -p and -n are 0");

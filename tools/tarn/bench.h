@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/tarn/model.h"
+#include "tools/tarn/task.h"
 
 namespace tarn_cli {
 
@@ -22,8 +23,13 @@ struct BenchOptions {
   std::vector<uint32_t> threads;
   uint32_t repetitions = 5;
   uint32_t chunk = 64;
+  uint32_t batch = 1;  // sources
   bool profile = false;
+  TaskOptions by_task;
 };
+
+// Causal models: a prompt, single steps. Others: sources, and single steps after them.
+enum class BenchTest { kPrompt, kDecode, kEncode, kDecodeSource };
 
 // All ops of one kind, in one repetition.
 struct KindTime {
@@ -43,10 +49,11 @@ struct BenchRow {
   std::string isa;
   bool bounded;  // its sequences end: what it reads per token depends on the depth
   uint32_t threads;
-  bool decode;      // single steps, not a prompt
-  uint32_t tokens;  // of the test
+  BenchTest test;
+  uint32_t batch;   // sequences
+  uint32_t tokens;  // of the test, for each sequence
   uint64_t depth;
-  std::vector<double> rates;  // tokens/s, one per repetition
+  std::vector<double> rates;  // tokens/s of all sequences, one per repetition
   uint64_t state_bytes;
   uint64_t used_state_bytes;               // of the state, what a sequence of depth + tokens fills
   std::optional<uint64_t> peak_anonymous;  // bytes of the process; nothing where /proc does not say
@@ -57,8 +64,10 @@ struct BenchRow {
   std::vector<KindTime> profile;   // slowest first
   uint64_t profiled_ns;            // of that repetition as a whole
 
-  std::string Test() const;                    // "tg128"
-  std::optional<double> FirstTokenMs() const;  // prompts: until the logits are there
+  std::string Test() const;  // "tg128"
+  bool decode() const { return test == BenchTest::kDecode || test == BenchTest::kDecodeSource; }
+  uint64_t all_tokens() const { return uint64_t{batch} * tokens; }
+  std::optional<double> FirstTokenMs() const;  // prompts: until the logits are there; sources: until they are encoded
   std::optional<double> BytesPerSecond() const;
   std::optional<double> BandwidthShare() const;
 };

@@ -64,10 +64,11 @@ std::string MarkdownRow(const BenchRow& row) {
     return value ? Format(format, *value / unit) : "";
   };
   const std::string depth = row.depth == 0 ? "" : Format(" @ d%llu", static_cast<unsigned long long>(row.depth));
+  const std::string batch = row.batch == 1 ? "" : Format(" x %u", row.batch);
   const std::optional<double> share = row.BandwidthShare();
   return MarkdownLine({row.model + " " + row.precision, FormatBytes(row.file_bytes),
                        Format("%.2f M", static_cast<double>(row.parameters) / 1e6), row.dense + "+" + row.isa,
-                       std::to_string(row.threads), row.Test() + depth,
+                       std::to_string(row.threads), row.Test() + batch + depth,
                        Format("%.2f \u00b1 %.2f", Mean(row.rates), Deviation(row.rates)), text("%.2f", row.BytesPerSecond(), kGiga),
                        share ? Format("%.0f %%", 100 * *share) : "",
                        row.peak_anonymous ? Format("%.1f", static_cast<double>(*row.peak_anonymous) / kMebi) : "",
@@ -95,6 +96,7 @@ Json RowJson(const BenchRow& row) {
   json["isa"] = row.isa;
   json["threads"] = row.threads;
   json["test"] = row.Test();
+  json["batch"] = row.batch;
   json["depth"] = row.depth;
   json["t_s_mean"] = Mean(row.rates);
   json["t_s_stddev"] = Deviation(row.rates);
@@ -171,7 +173,7 @@ std::string ProfileText(const std::vector<BenchRow>& rows) {
     table.Add({"op kind", "runs", "total ms", "us per token", "share"});
     const auto add = [&](const std::string& what, const std::string& runs, uint64_t ns) {
       const auto time = static_cast<double>(ns);
-      table.Add({what, runs, Format("%.2f", time / 1e6), Format("%.2f", time / 1e3 / row.tokens),
+      table.Add({what, runs, Format("%.2f", time / 1e6), Format("%.2f", time / 1e3 / static_cast<double>(row.all_tokens())),
                  Format("%.1f %%", 100 * time / static_cast<double>(row.profiled_ns))});
     };
     uint64_t ops = 0;
@@ -194,7 +196,7 @@ std::string BenchPlot(const std::vector<BenchRow>& rows) {
   PlotPanel speed{"tokens/s", PlotScale::kLinear, {}};
   PlotPanel memory{"memory of a sequence, MiB", PlotScale::kLog, {}};
   if (rows.empty()) return DrawPlot("", {speed, memory});
-  const bool decode = std::any_of(rows.begin(), rows.end(), [](const BenchRow& row) { return row.decode; });
+  const bool decode = std::any_of(rows.begin(), rows.end(), [](const BenchRow& row) { return row.decode(); });
   // A line is a file; where two files have one name, the paths tell them apart.
   std::map<std::string, std::set<std::string>> paths_of;
   for (const BenchRow& row : rows) paths_of[row.model + " " + row.precision].insert(row.path);
@@ -209,7 +211,7 @@ std::string BenchPlot(const std::vector<BenchRow>& rows) {
   };
   const BenchRow* shown = nullptr;
   for (const BenchRow& row : rows) {
-    if (row.decode != decode || row.threads != rows.front().threads) continue;
+    if (row.decode() != decode || row.threads != rows.front().threads) continue;
     const auto depth = static_cast<double>(row.depth);
     line_of(&speed, row)->points.push_back({depth, Median(row.rates)});
     line_of(&memory, row)->points.push_back({depth, static_cast<double>(row.used_state_bytes) / kMebi});

@@ -14,6 +14,8 @@ namespace tarn_cli {
 using Command = std::function<int()>;
 
 void AddRun(CLI::App* app, Command* command);
+void AddClassify(CLI::App* app, Command* command);
+void AddFill(CLI::App* app, Command* command);
 void AddEval(CLI::App* app, Command* command);
 void AddBench(CLI::App* app, Command* command);
 void AddInspect(CLI::App* app, Command* command);

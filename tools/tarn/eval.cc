@@ -1,121 +1,76 @@
-// tarn eval: how well a model predicts a text.
-#include <CLI/CLI.hpp>
-#include <chrono>
-#include <cmath>
-#include <cstdio>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
+// tarn eval: its options; the files eval_*.cc have what they measure.
+#include "tools/tarn/eval.h"
 
-#include "tools/common/evaluation.h"
+#include <CLI/CLI.hpp>
+#include <memory>
+
 #include "tools/common/integer_option.h"
-#include "tools/common/npy.h"
-#include "tools/common/output_file.h"
 #include "tools/common/signals.h"
 #include "tools/tarn/commands.h"
-#include "tools/tarn/files.h"
-#include "tools/tarn/model.h"
-#include "tools/tarn/report.h"
 
 namespace tarn_cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using tarn::tools::AddInteger;
-using tarn::tools::Evaluation;
-using tarn::tools::EvaluationTokens;
-using tarn::tools::OutputFile;
-
-struct EvalOptions {
-  ModelOptions model;
-  SessionOptions session;
-  std::string file;
-  tarn::tools::EvaluationRange range;
-  std::string logits;
-  bool json = false;
-};
 
 int Eval(const EvalOptions& options) {
   const Model model(options.model);
+  options.by_task.Check("eval", model.info().task);
   tarn::tools::CatchInterrupts();
-  const bool wants_logits = !options.logits.empty();
-  std::vector<int32_t> tokens =
-      EvaluationTokens(model.get(), options.range, ReadFile(options.file), options.file, wants_logits ? 1 : 2);
-  std::optional<OutputFile> logits_file;
-  Evaluation::LogitsSink sink;
-  if (wants_logits) {
-    const uint32_t vocab_size = model.info().vocab_size;
-    logits_file.emplace(options.logits, std::vector<std::string>{options.model.path, options.file});
-    const std::string header = tarn::tools::NpyHeader(tokens.size(), vocab_size);
-    logits_file->Write(header.data(), header.size());
-    sink = [&logits_file, vocab_size](const float* logits, uint64_t count) {
-      logits_file->Write(logits, count * vocab_size * sizeof(float));
-    };
+  switch (model.info().task) {
+    case TARN_TASK_CAUSAL_LM:
+      return EvalCausal(options, model);
+    case TARN_TASK_SEQ2SEQ:
+      return EvalSeq2Seq(options, model);
+    case TARN_TASK_CLASSIFICATION:
+      return EvalClassification(options, model);
+    case TARN_TASK_MASKED_LM:
+      return EvalMasked(options, model);
   }
-  Evaluation evaluation(model.get(), SessionConfig(options.session), std::move(tokens), options.range.block, std::move(sink));
-  const auto start = Clock::now();
-  const tarn::tools::Score score = evaluation.Run("eval");
-  if (logits_file) logits_file->Commit();
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-
-  const bool scored = score.scored > 0;
-  const double mean = score.Mean();
-  // A token of the bytes tokenizer is a byte.
-  const bool has_bytes = scored && model.info().tokenizer == TARN_TOKENIZER_BYTES;
-  if (options.json) {
-    const auto number_or_null = [](bool known, double value) {
-      return known ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
-    };
-    nlohmann::ordered_json json;
-    json["model"] = model.info().name;
-    json["tokens"] = evaluation.tokens();
-    json["scored"] = score.scored;
-    json["nats_per_token"] = number_or_null(scored, mean);
-    json["nats_per_byte"] = number_or_null(has_bytes, mean);
-    json["perplexity"] = number_or_null(scored, std::exp(mean));
-    json["seconds"] = seconds;
-    json["isa"] = model.info().isa;
-    json["dense"] = model.info().dense;
-    WriteStdout(JsonText(json));
-    return 0;
-  }
-  Table table("lr");
-  table.Add({"tokens", std::to_string(evaluation.tokens())});
-  table.Add({"scored", std::to_string(score.scored)});
-  if (scored) table.Add({"nats/token", Format("%.6f", mean)});
-  if (has_bytes) table.Add({"nats/byte", Format("%.6f", mean)});
-  if (scored) table.Add({"perplexity", Format("%.4f", std::exp(mean))});
-  table.Add({"tokens/s", Format("%.1f", static_cast<double>(evaluation.tokens()) / seconds)});
-  WriteStdout(table.Text());
-  return 0;
+  throw Failure("eval: " + model.path() + ": a task that this version does not know");
 }
 
 }  // namespace
 
 void AddEval(CLI::App* app, Command* command) {
-  CLI::App* eval = app->add_subcommand("eval", "Measure how well a model predicts a text");
+  CLI::App* eval = app->add_subcommand("eval", "Measure how well a model does what it is for");
   const auto options = std::make_shared<EvalOptions>();
+  TaskOptions* by_task = &options->by_task;
+  const std::initializer_list<tarn_task> reads_text = {TARN_TASK_CAUSAL_LM, TARN_TASK_MASKED_LM};
   eval->add_option("-m,--model", options->model.path, "Model file")->required()->type_name("FILE");
-  eval->add_option("-f,--file", options->file, "Text; for a model without tokenizer a .npy file of int32 ids")
+  eval->add_option("-f,--file", options->file,
+                   "Text, or lines LABEL<tab>TEXT, SOURCE<tab>TARGET; without tokenizer a .npy file of int32 ids, or ids in lines")
       ->required()
       ->type_name("FILE");
-  AddInteger<uint64_t>(eval, "--begin", &options->range.begin, "Skip the first N tokens (default: 0)");
-  AddInteger<uint64_t>(eval, "--tokens", &options->range.tokens, "Read at most N tokens (default: all)");
+  by_task->Only(reads_text, AddInteger<uint64_t>(eval, "--begin", &options->range.begin, "Skip the first N tokens (default: 0)"));
+  by_task->Only(reads_text, AddInteger<uint64_t>(eval, "--tokens", &options->range.tokens, "Read at most N tokens (default: all)"));
   // The first token of a block is not scored: blocks of one would score nothing.
-  AddInteger<uint64_t>(eval, "--block", &options->range.block, "Reset the model before every N tokens (default: never)", 2);
-  eval->add_option("--logits", options->logits, "Write the logits after every token: float32 [tokens, vocab], .npy")
-      ->type_name("FILE");
+  by_task->Only(reads_text, AddInteger<uint64_t>(eval, "--block", &options->range.block,
+                                                 "Reset the model before every N tokens (default: never; masked_lm: 512)", 2));
+  by_task->Only({TARN_TASK_CAUSAL_LM},
+                eval->add_option("--logits", options->logits, "Write the logits after every token: float32 [tokens, vocab], .npy")
+                    ->type_name("FILE"));
+  by_task->Only({TARN_TASK_MASKED_LM},
+                AddInteger<uint64_t>(eval, "-s,--seed", &options->seed, "Seed of the draw of hidden tokens (default: 42)"));
+  by_task->Only({TARN_TASK_MASKED_LM},
+                AddInteger<int32_t>(eval, "--mask", &options->mask, "Id that hides a token (default: what the model says)", 0));
+  by_task->Only({TARN_TASK_SEQ2SEQ}, AddInteger<uint32_t>(eval, "-n,--n-predict", &options->translation.max_tokens,
+                                                          "Longest output, in tokens (default: 128)", 1));
+  AddTranslationOptions(eval, &options->translation, by_task);
+  by_task->Only(
+      {TARN_TASK_SEQ2SEQ, TARN_TASK_CLASSIFICATION},
+      AddInteger<uint32_t>(eval, "--batch", &options->translation.batch, "Lines at a time (default: 1)", 1, kMostSequences));
   eval->add_flag("--json", options->json, "Print one JSON object");
   AddSessionOptions(eval, &options->session);
   AddModelOptions(eval, &options->model);
   eval->footer(
-      "Every token is scored but the first of the text, or of each block.\n"
+      "Causal models: nats per token; every token is scored but the first of the text, or of each block. Masked models: nats per\n"
+      "hidden token; 15 % of each block are hidden. Classification: accuracy. Seq2seq: outputs that are the target, exactly.\n"
       "Examples:\n"
       "  tarn eval -m model.tarn -f text.txt\n"
-      "  tarn eval -m model.tarn -f text.txt --begin 1003854 --block 256 --json");
+      "  tarn eval -m model.tarn -f text.txt --begin 1003854 --block 256 --json\n"
+      "  tarn eval -m classifier.tarn -f labelled.tsv --batch 16\n"
+      "  tarn eval -m translation.tarn -f pairs.tsv --beam 4 --batch 16");
   eval->callback([=] { *command = [=] { return Eval(*options); }; });
 }
 

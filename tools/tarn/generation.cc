@@ -4,21 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <new>
 
 #include "tools/common/signals.h"
 #include "tools/tarn/allocation_counter.h"
+#include "tools/tarn/clock.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/process_memory.h"
 
 namespace tarn_cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // One of each kind that the counter knows.
 void AllocateOnPurpose() {
@@ -66,8 +62,8 @@ double GenerationStats::PromptRate(size_t prompt_tokens) const {
 }
 
 std::optional<double> GenerationStats::Rate() const {
-  if (times.count() == 0 || generate_seconds <= 0) return std::nullopt;
-  return static_cast<double>(times.count()) / generate_seconds;
+  if (timed_tokens == 0 || generate_seconds <= 0) return std::nullopt;
+  return static_cast<double>(timed_tokens) / generate_seconds;
 }
 
 GenerationStats Generate(const GenerationOptions& options, tarn_session* session, tarn_sampler* sampler, TokenWriter* writer) {
@@ -90,6 +86,7 @@ GenerationStats Generate(const GenerationOptions& options, tarn_session* session
     } else {
       stats.generate_seconds += step_seconds + sample_seconds;
       stats.times.Add(1e6 * (step_seconds + sample_seconds));
+      ++stats.timed_tokens;
     }
     writer->Write(token);
     if (options.test_allocate && first) AllocateOnPurpose();

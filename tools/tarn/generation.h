@@ -1,4 +1,5 @@
-// The loop of `tarn run`, and what it measures: feed the prompt, then sample and step, without allocating anything.
+// The loop of `tarn run` with a causal model, and what it measures: feed the prompt, then sample and step, without allocating
+// anything.
 #ifndef TARN_TOOLS_TARN_GENERATION_H_
 #define TARN_TOOLS_TARN_GENERATION_H_
 
@@ -48,19 +49,20 @@ struct GenerationOptions {
 
 struct GenerationStats {
   uint64_t generated = 0;
-  double prompt_seconds = 0;
-  double first_token_seconds = 0;  // from the start of the prompt
-  // Samples and steps, without what the terminal takes.
+  double prompt_seconds = 0;       // of a seq2seq model: to encode the sources
+  double first_token_seconds = 0;  // from the start of the prompt, or of the first source
+  // Samples and steps, without what the terminal takes, and the tokens that came out of them.
   double generate_seconds = 0;
-  // One per token after the first, whose step is the prompt: step + sampling.
+  uint64_t timed_tokens = 0;
+  // One per token after the first, whose step is the prompt: step + sampling. After a source every step counts.
   TokenTimes times;
   std::optional<uint64_t> allocations;             // in the whole process, from before the prompt to the last token
   std::optional<uint64_t> anonymous_growth_pages;  // from the 1,000th token (or the last, if fewer) to the last
   // Why it ended before max_tokens: a call that failed, or "" (and tools::Interrupted(), or a closed pipe).
   tarn_error error = {TARN_OK, ""};
 
-  double PromptRate(size_t prompt_tokens) const;  // tokens/s
-  std::optional<double> Rate() const;             // tokens/s after the first token; nothing if there is only one
+  double PromptRate(size_t prompt_tokens) const;  // tokens/s of the prompt, or of the sources
+  std::optional<double> Rate() const;             // tokens/s of what was timed; nothing if there is none
 };
 
 // Throws Failure where standard output or the prompt fails; what ends the generation later is in `error` of the result.

@@ -11,6 +11,7 @@
 #include "tools/tarn/files.h"
 #include "tools/tarn/model.h"
 #include "tools/tarn/report.h"
+#include "tools/tarn/task.h"
 
 namespace tarn_cli {
 namespace {
@@ -59,6 +60,8 @@ std::vector<std::string> IsaNames() {
 
 std::string Number(uint64_t value) { return std::to_string(value); }
 
+std::string Bound(uint64_t tokens) { return tokens == UINT64_MAX ? "unbounded" : Number(tokens) + " tokens"; }
+
 std::string CpuText() {
   std::string names;
   for (const std::string& name : IsaNames()) names += (names.empty() ? "" : " ") + name;
@@ -72,6 +75,7 @@ std::string HeaderText(const Model& model) {
   const tarn_model_info& info = model.info();
   Table table("ll");
   table.Add({"name", info.name});
+  table.Add({"task", TaskName(info.task)});
   table.Add({"precision", info.precision});
   if (info.eval_scored > 0) {
     table.Add({"loss", Format("%.6f nats/token, in f32 %.6f (%+.6f), over %llu tokens", info.eval_nats, info.eval_nats_f32,
@@ -79,8 +83,10 @@ std::string HeaderText(const Model& model) {
   }
   table.Add({"parameters", Number(info.parameters)});
   table.Add({"vocabulary", Number(info.vocab_size)});
+  if (info.num_labels > 0) table.Add({"labels", Number(info.num_labels)});
   table.Add({"tokenizer", TokenizerText(info.tokenizer)});
-  table.Add({"context", info.max_tokens == UINT64_MAX ? "unbounded" : Number(info.max_tokens) + " tokens"});
+  if (info.max_tokens > 0) table.Add({"context", Bound(info.max_tokens)});
+  if (info.max_source_tokens > 0) table.Add({"longest source", Bound(info.max_source_tokens)});
   table.Add({"first position", Number(info.first_position)});
   table.Add({"fingerprint", FingerprintText(info)});
   table.Add({"kernels", info.isa});
@@ -129,10 +135,16 @@ std::string TensorsText(const Model& model) {
 
 nlohmann::ordered_json CpuJson() { return {{"kernels", IsaNames()}, {"fast_cores", tarn_fast_cores()}}; }
 
+// null: no bound
+nlohmann::ordered_json BoundJson(uint64_t tokens) {
+  return tokens == UINT64_MAX ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(tokens);
+}
+
 nlohmann::ordered_json HeaderJson(const Model& model) {
   const tarn_model_info& info = model.info();
   nlohmann::ordered_json json;
   json["name"] = info.name;
+  json["task"] = TaskName(info.task);
   json["precision"] = info.precision;
   if (info.eval_scored > 0) {
     json["eval"] = {{"scored", info.eval_scored}, {"nats_per_token_f32", info.eval_nats_f32}, {"nats_per_token", info.eval_nats}};
@@ -140,7 +152,13 @@ nlohmann::ordered_json HeaderJson(const Model& model) {
   json["parameters"] = info.parameters;
   json["vocab_size"] = info.vocab_size;
   json["tokenizer"] = TokenizerText(info.tokenizer);
-  json["max_tokens"] = info.max_tokens == UINT64_MAX ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(info.max_tokens);
+  json["max_tokens"] = BoundJson(info.max_tokens);
+  json["max_source_tokens"] = BoundJson(info.max_source_tokens);
+  json["source_vocab_size"] = info.source_vocab_size;
+  json["num_labels"] = info.num_labels;
+  json["bos_token"] = info.bos_token;
+  json["eos_token"] = info.eos_token;
+  json["mask_token"] = info.mask_token;
   json["first_position"] = info.first_position;
   json["fingerprint"] = FingerprintText(info);
   json["isa"] = info.isa;

@@ -38,12 +38,14 @@ int Main(int argc, char** argv) {
       "  tarn inspect model.tarn");
   Command command;
   AddRun(&app, &command);
+  AddClassify(&app, &command);
+  AddFill(&app, &command);
   AddEval(&app, &command);
   AddBench(&app, &command);
   AddInspect(&app, &command);
   const std::string name = argc > 1 ? argv[1] : "-";
   if (name.empty() || (name[0] != '-' && app.get_subcommands([&](CLI::App* known) { return known->check_name(name); }).empty())) {
-    return Complain("unknown subcommand '" + name + "', wanted run, eval, bench or inspect", kUsageExit);
+    return Complain("unknown subcommand '" + name + "', wanted run, classify, fill, eval, bench or inspect", kUsageExit);
   }
   try {
     app.parse(argc, argv);

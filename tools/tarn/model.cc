@@ -8,6 +8,7 @@
 #include "tools/common/evaluation.h"
 #include "tools/common/integer_option.h"
 #include "tools/tarn/error.h"
+#include "tools/tarn/report.h"
 
 namespace tarn_cli {
 namespace {
@@ -83,7 +84,7 @@ tarn_session_config SessionConfig(const SessionOptions& options) {
   return config;
 }
 
-Model::Model(const ModelOptions& options) {
+Model::Model(const ModelOptions& options) : path_(options.path) {
   const ModelArguments arguments(options);
   tarn_error error;
   tarn_model* model = nullptr;
@@ -108,6 +109,11 @@ tarn_memory Model::Requirements(const tarn_session_config& config) const {
 }
 
 std::vector<int32_t> Model::Tokenize(const std::string& text) const { return tarn::tools::Tokenize(get(), text); }
+
+std::string HowItRuns(const Model& model, const tarn_session_config& config) {
+  return Format("%u thread%s, kernels %s, dense layers %s", config.threads, config.threads == 1 ? "" : "s", model.info().isa,
+                model.info().dense);
+}
 
 Session CreateSession(const Model& model, const tarn_session_config& config) {
   tarn_session* session = nullptr;

@@ -44,6 +44,7 @@ class Model {
 
   const tarn_model* get() const { return model_.get(); }
   const tarn_model_info& info() const { return info_; }
+  const std::string& path() const { return path_; }
   tarn_memory Requirements(const tarn_session_config& config) const;
 
   // Token ids of a text. Throws Failure if the model has no tokenizer.
@@ -52,10 +53,14 @@ class Model {
  private:
   std::unique_ptr<tarn_model, void (*)(tarn_model*)> model_{nullptr, tarn_model_close};
   tarn_model_info info_ = TARN_MODEL_INFO_INIT;
+  std::string path_;
 };
 
 // The same as Model::Requirements, of a file that is not opened for it.
 tarn_memory Requirements(const ModelOptions& options, const tarn_session_config& config);  // throws Failure
+
+// "2 threads, kernels AVX2, dense layers xnnpack"
+std::string HowItRuns(const Model& model, const tarn_session_config& config);
 
 // Every entry of one of the lists of inspect.h.
 template <typename Info>

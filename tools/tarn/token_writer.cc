@@ -28,6 +28,7 @@ void TokenWriter::Write(int32_t token) {
 void TokenWriter::Finish() {
   if (closed_) return;
   const size_t size = tarn_text_finish(&decoder_, piece_.data());
+  first_ = true;
   closed_ = !WriteStdout(piece_.data(), size) || !WriteStdout("\n", 1);
 }
 

@@ -17,7 +17,7 @@ class TokenWriter {
 
   // What `token` completes, at once. Allocates nothing. Throws Failure if that cannot be written.
   void Write(int32_t token);
-  // A character that will not be completed any more, and the end of the line.
+  // A character that will not be completed any more, and the end of the line; another may follow.
   void Finish();
   // Nobody reads: the other end of the pipe is closed.
   bool closed() const { return closed_; }

@@ -1,0 +1,59 @@
+// The memory of an op over whole sequences: in f32 while it is written, in the dtype of the states where a source keeps it.
+#ifndef TARN_RUNTIME_OPS_STATIC_MEMORY_H_
+#define TARN_RUNTIME_OPS_STATIC_MEMORY_H_
+
+#include "runtime/ops/attention.h"
+
+namespace tarn {
+
+// Of one key/value head: S and z, or K~, V~ and their bias.
+struct StaticMemory {
+  float* matrices[2];  // [rows, columns], contiguous
+  float* vector;       // nullptr: none
+};
+
+// What such a memory is made of, and its states: first those of the matrices [Hkv, rows, columns], all F32, all F16 or all I8; with
+// I8 their scales [Hkv, rows of all matrices] F32; then that of the vector [Hkv, elements] F32.
+class StaticMemoryShape {
+ public:
+  void AddMatrix(const char* name, uint64_t rows, uint64_t columns) { matrices_[matrix_count_++] = {name, rows, columns}; }
+  void SetVector(const char* name, uint64_t elements) { vector_ = {name, 1, elements}; }
+
+  uint64_t elements() const;  // of the matrices
+  uint64_t floats() const;    // of scratch that one memory takes
+
+  // Holds the op's states against the shape. Returns how many there are. Errors: TARN_BAD_FORMAT.
+  Result<uint32_t> ExpectStates(const PrepareContext& context, const Heads& heads);
+  // After ExpectStates: whether Fetch needs no scratch.
+  bool is_f32() const { return dtype_ == DType::kF32; }
+
+  // A memory in `floats()` floats of scratch.
+  StaticMemory Layout(float* scratch) const;
+  // The same, as it is before the first key: all zeros.
+  StaticMemory Clear(float* scratch) const;
+  // Makes it that of a source.
+  void Keep(const RunContext& context, const StaticMemory& memory, size_t source, size_t kv_head) const;
+  // That of a source, to be read: where it is kept, or converted in scratch.
+  StaticMemory Fetch(const RunContext& context, size_t source, size_t kv_head, float* scratch) const;
+
+ private:
+  struct Part {
+    const char* name;
+    uint64_t rows;
+    uint64_t columns;
+  };
+
+  uint32_t vector_state() const { return matrix_count_ + (dtype_ == DType::kI8 ? 1 : 0); }
+  // f(kept rows, row bytes apart; their scales or nullptr; rows in f32) for every matrix of a source's head.
+  template <typename F>
+  void ForEachMatrix(const RunContext& context, const StaticMemory& memory, size_t source, size_t kv_head, const F& f) const;
+
+  Part matrices_[2] = {};
+  uint32_t matrix_count_ = 0;
+  Part vector_ = {};
+  DType dtype_ = DType::kF32;
+};
+
+}  // namespace tarn
+
+#endif  // TARN_RUNTIME_OPS_STATIC_MEMORY_H_

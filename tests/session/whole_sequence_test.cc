@@ -1,0 +1,148 @@
+// Ops over whole sequences that are longer than the blocks they run in: systems that come out the same by definition, and threads,
+// which do not change a bit.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/interpreter/instance.h"
+#include "runtime/interpreter/packed_weights.h"
+#include "tests/support/models.h"
+#include "tools/convert/attention.h"
+#include "tools/convert/cache_attention.h"
+
+namespace tarn {
+namespace {
+
+using convert::AttentionOp;
+
+constexpr uint32_t kTokens = 300;  // almost five blocks of queries
+constexpr uint32_t kDim = 24;
+const format::Heads kHeads(4, 2, kDim, kDim);
+const convert::AttentionContext kWhole{kHeads, 0, 96, false, false, convert::AttentionForm::kWhole};
+
+constexpr const char* kSoftmax = R"({"system": "softmax", "max_context": 300})";
+
+AttentionOp Parsed(const char* attention) { return convert::ParseAttention(convert::ParseJson(attention, "test"), "test", kWhole); }
+
+AttentionOp Windowed(uint32_t window) {
+  convert::CacheAttention cache;
+  cache.policy = format::CachePolicy::Window;
+  cache.scale = convert::DefaultScale(kHeads);
+  cache.window = window;
+  return convert::MakeCacheAttention(cache, kWhole, "test", {});
+}
+
+AttentionOp Pooled(uint32_t window, uint32_t kernel, uint32_t stride) {
+  convert::CacheAttention cache;
+  cache.policy = format::CachePolicy::Pooled;
+  cache.scale = convert::DefaultScale(kHeads);
+  cache.window = window;
+  cache.pool_kernel = kernel;
+  cache.pool_stride = stride;
+  return convert::MakeCacheAttention(cache, kWhole, "test", {});
+}
+
+// A model whose only op is this one, in "encode".
+std::vector<uint8_t> ModelOf(const AttentionOp& op) {
+  convert::GraphBuilder builder(convert::Precision::kF32);
+  builder.BeginProgram("encode");
+  const format::Slice q = builder.AddValue("q", kHeads.heads() * kHeads.head_dim());
+  const format::Slice k = builder.AddValue("k", kHeads.kv_heads() * kHeads.head_dim());
+  const format::Slice v = builder.AddValue("v", kHeads.kv_heads() * kHeads.value_dim());
+  builder.program().num_inputs = 3;
+  builder.program().outputs = {builder.AddAttention("attn", "", op, kHeads, {q, k, v}).value()};
+  builder.graph().name = "test";
+  builder.graph().vocab_size = 1;
+  builder.graph().task = format::Task::Classification;
+  convert::MemorySink sink;
+  convert::WriteModel(builder.graph(), convert::RandomWeights(/*seed=*/1), &sink);
+  return sink.bytes();
+}
+
+// What the op makes of kTokens rows of random q, k and v.
+std::vector<float> OutputOf(const AttentionOp& op, uint32_t threads = 1) {
+  const std::vector<uint8_t> file = ModelOf(op);
+  const Allocator allocator = DefaultAllocator();
+  const Result<Model> model = Model::Open(FileMap(), {file.data(), file.size()}, /*verify_weights=*/true, allocator);
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  Environment environment{&model.value(), SelectKernels(nullptr), &PortableDense(), nullptr, allocator};
+  const Result<PackedWeights> packed = PackedWeights::Create(environment);
+  environment.packed = &packed.value();
+  Limits limits{/*batch=*/1, /*max_tokens=*/1, /*max_output_rows=*/1, threads};
+  limits.max_source = kTokens;
+  const Result<ProgramBytes> bytes = Instance::Measure(environment, limits);
+  EXPECT_TRUE(bytes.ok()) << bytes.status().message();
+  const Result<Block> block = Block::Allocate(allocator, bytes.value().total, "test");
+  const Result<Instance*> created = Instance::Create(environment, limits, block.value().bytes());
+  EXPECT_TRUE(created.ok()) << created.status().message();
+  Instance& instance = *created.value();
+  std::mt19937 random(1);
+  for (uint32_t i = 0; i < 3; ++i) {
+    const uint32_t heads = i == 0 ? kHeads.heads() : kHeads.kv_heads();
+    float* rows = reinterpret_cast<float*>(instance.input(Stage::kEncode, i));
+    for (size_t j = 0; j < size_t{kTokens} * heads * kDim; ++j) rows[j] = static_cast<float>(random()) * 0x1p-30f - 2.0f;
+  }
+  const Result<ThreadPool> pool = ThreadPool::Create(threads);
+  EXPECT_TRUE(instance.Encode(0, kTokens, {}, pool.value()).ok());
+  const float* o = reinterpret_cast<const float*>(instance.output(Stage::kEncode, 0));
+  const std::vector<float> out(o, o + size_t{kTokens} * kHeads.heads() * kDim);
+  instance.Destroy();
+  return out;
+}
+
+void ExpectClose(const std::vector<float>& a, const std::vector<float>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  float worst = 0;
+  for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::fabs(a[i] - b[i]));
+  EXPECT_LT(worst, 1e-5f);  // of means of values within 2
+}
+
+TEST(WholeSequence, AWindowOverEverythingIsSoftmax) { ExpectClose(OutputOf(Windowed(2 * kTokens)), OutputOf(Parsed(kSoftmax))); }
+
+TEST(WholeSequence, PoolsOfOneTokenAreAWindow) {
+  for (const uint32_t window : {1, 40, 101}) ExpectClose(OutputOf(Pooled(window, 1, 1)), OutputOf(Windowed(window)));
+}
+
+TEST(WholeSequence, ClustersWhoseTopIsEveryKeyAreSoftmax) {
+  ExpectClose(
+      OutputOf(Parsed(R"({"system": "improved_clustered", "num_clusters": 20, "bits": 9, "topk": 300, "max_context": 300})")),
+      OutputOf(Parsed(kSoftmax)));
+}
+
+TEST(WholeSequence, OneClusterHasOneOutput) {
+  const std::vector<float> o = OutputOf(Parsed(R"({"system": "clustered", "num_clusters": 1, "bits": 64, "max_context": 300})"));
+  const size_t row = kHeads.heads() * kHeads.value_dim();
+  for (size_t i = row; i < o.size(); ++i) ASSERT_EQ(o[i], o[i % row]);
+}
+
+TEST(WholeSequence, WhereAllQueriesAreChosenProbSparseIsSoftmax) {
+  ExpectClose(OutputOf(Parsed(R"({"system": "probsparse", "factor": 1000, "max_context": 300})")), OutputOf(Parsed(kSoftmax)));
+}
+
+TEST(WholeSequence, ThreadsDoNotChangeABit) {
+#if !defined(TARN_HAVE_XNNPACK)
+  GTEST_SKIP() << "this build has one thread";
+#endif
+  const AttentionOp ops[] = {
+      Parsed(kSoftmax),
+      Windowed(50),
+      Pooled(90, 7, 3),
+      Parsed(R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 300})"),
+      Parsed(R"({"system": "clustered", "num_clusters": 40, "bits": 20, "max_context": 300})"),
+      Parsed(R"({"system": "improved_clustered", "num_clusters": 40, "bits": 20, "topk": 30, "max_context": 300})"),
+      Parsed(R"({"system": "probsparse", "max_context": 300})"),
+      Parsed(R"({"system": "probsparse", "masked": true, "max_context": 300})"),
+  };
+  for (const AttentionOp& op : ops) {
+    const std::vector<float> one = OutputOf(op);
+    for (const uint32_t threads : {2, 4}) EXPECT_TRUE(OutputOf(op, threads) == one) << op.system << ", " << threads << " threads";
+  }
+}
+
+}  // namespace
+}  // namespace tarn

@@ -1,0 +1,225 @@
+"""Models that encode, on the command line: run, classify, fill, eval and bench agree with themselves and with each other."""
+
+import json
+import math
+import unittest
+
+from tarn_testing import CLASSIFICATION, MASKED_LM, MODEL, SEQ2SEQ, CliTest, tarn
+
+LINES = [b"to be", b"or not", b"x", b"that is the question", b"whether"]
+
+
+class TasksTest(CliTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.make("translation", SEQ2SEQ)
+        # A vocabulary so small that outputs end by themselves.
+        cls.make("short", {**SEQ2SEQ, "vocab_size": 6, "tokenizer": "none"})
+        cls.make("classifier", CLASSIFICATION)
+        cls.make("masked", MASKED_LM)
+        cls.translation, cls.short, cls.classifier, cls.masked = (
+            cls.path(name + ".tarn") for name in ("translation", "short", "classifier", "masked"))
+
+    def out(self, *arguments):
+        status, out, err = tarn(*arguments)
+        self.assertEqual(status, 0, err)
+        return out
+
+    def json(self, *arguments):
+        return json.loads(self.out(*arguments, "--json"))
+
+
+class RunTest(TasksTest):
+    def test_a_source_alone_is_as_in_a_batch(self):
+        lines = self.write("sources.txt", b"\n".join(LINES))
+        for beam in 1, 3:
+            alone = [self.out("run", "-m", self.translation, "-p", line.decode(), "-n", 12, "--beam", beam) for line in LINES]
+            for batch in 1, 2, 8:
+                found = self.out("run", "-m", self.translation, "-f", lines, "-n", 12, "--beam", beam, "--batch", batch)
+                self.assertEqual(found, b"".join(alone), (beam, batch))
+
+    def test_outputs_end_with_the_end_token_or_where_they_are_cut(self):
+        sources = self.write("ids.txt", b"".join(b"%d %d\n" % (i, j) for i in range(6) for j in range(6)))
+        lengths = set()
+        for line in self.out("run", "-m", self.short, "-f", sources, "-n", 9, "--batch", 7).splitlines():
+            tokens = [int(token) for token in line.split()]
+            self.assertTrue(all(token in range(6) and token != 1 for token in tokens), tokens)
+            lengths.add(len(tokens))
+        self.assertLessEqual(max(lengths), 9)
+        self.assertLess(min(lengths), 9)
+
+    def test_what_is_streamed_is_the_output(self):
+        for cut in 1, 2, 5, 30:
+            for source in "2,3", "5", "4,4,4":
+                streamed = self.out("run", "-m", self.short, "--tokens", source, "-n", cut)
+                twice = self.write("twice.txt", (source + "\n" + source + "\n").encode())
+                self.assertEqual(self.out("run", "-m", self.short, "-f", twice, "-n", cut), 2 * streamed)
+
+    def test_stats(self):
+        stats_file = self.path("stats.json")
+        out = self.out("run", "-m", self.translation, "-p", "to be", "-n", 20, "--beam", 4, "-t", 1, "--json-stats", stats_file)
+        with open(stats_file) as file:
+            stats = json.load(file)
+        self.assertEqual((stats["prompt_tokens"], stats["seed"]), (5, None))
+        self.assertLessEqual(stats["generated_tokens"], 20)
+        self.assertTrue(out.endswith(b"\n"))
+        self.assertEqual(stats["encode_seconds"], stats["prompt_seconds"])
+        for key in "encode_seconds", "generate_seconds", "first_1000_median_us":
+            self.assertGreater(stats[key], 0)
+        if stats["allocation_counter"] == "on":
+            self.assertEqual(stats["allocations_after_creation"], 0)
+
+    def test_refusals(self):
+        for option in ["--temp", 1], ["-s", 1], ["--top-k", 3]:
+            self.fails(2, f"{option[0].lstrip('-')}.* is for causal_lm models, this one is seq2seq", "run", "-m", self.translation,
+                       "-p", "a", *option)
+        for option in ["--beam", 2], ["--length-penalty", 1], ["--batch", 2]:
+            self.fails(2, f"{option[0]} is for seq2seq models, this one is causal_lm", "run", "-m", MODEL, "-p", "a", *option)
+        self.fails(2, "-n is -1, must be from 1", "run", "-m", self.translation, "-p", "a", "-n", -1)
+        self.fails(1, "the source is empty", "run", "-m", self.translation)
+        self.fails(1, "lines.txt: line 2 is empty", "run", "-m", self.translation, "-f", self.write("lines.txt", b"a\n\nb\n"))
+        self.fails(1, "lines.txt: line 1: id 2 is 'x'", "run", "-m", self.short, "-f", self.write("lines.txt", b"1 x\n"))
+        self.fails(1, "length_penalty is -1", "run", "-m", self.translation, "-p", "a", "--length-penalty", -1)
+
+    def test_commands_of_other_tasks_are_named(self):
+        for command, model, found, wanted, use in (
+                (["run", "-p", "a"], self.classifier, "classification", "causal_lm or seq2seq", "classify"),
+                (["run", "-p", "a"], self.masked, "masked_lm", "causal_lm or seq2seq", "fill"),
+                (["classify", "-p", "a"], self.masked, "masked_lm", "classification", "fill"),
+                (["classify", "-p", "a"], MODEL, "causal_lm", "classification", "run"),
+                (["fill", "-p", "a"], self.translation, "seq2seq", "masked_lm", "run")):
+            self.fails(1, rf"the task of .*\.tarn is {found}, wanted {wanted}: use `tarn {use}`$", *command, "-m", model)
+
+
+class ClassifyTest(TasksTest):
+    def test_probabilities(self):
+        text = self.out("classify", "-m", self.classifier, "-p", "to be").decode().rstrip("\n").split("\t")
+        labels, probabilities = [int(label) for label in text[::2]], [float(value) for value in text[1::2]]
+        self.assertEqual(sorted(labels), [0, 1, 2])
+        self.assertEqual(probabilities, sorted(probabilities, reverse=True))
+        self.assertAlmostEqual(sum(probabilities), 1, 3)
+        found = self.json("classify", "-m", self.classifier, "--tokens", ",".join(map(str, b"to be")), "-k", 2)["texts"]
+        self.assertEqual([item["label"] for item in found[0]["labels"]], labels[:2])
+
+    def test_a_text_alone_is_as_in_a_batch_and_labels_are_ignored(self):
+        alone = b"".join(self.out("classify", "-m", self.classifier, "-p", line.decode()) for line in LINES)
+        for prefix in b"", b"2\t":
+            lines = self.write("texts.txt", b"".join(prefix + line + b"\r\n" for line in LINES))
+            for batch in 1, 3, 16:
+                self.assertEqual(self.out("classify", "-m", self.classifier, "-f", lines, "--batch", batch), alone)
+
+    def test_accuracy(self):
+        texts = self.write("texts.txt", b"\n".join(LINES))
+        found = self.json("classify", "-m", self.classifier, "-f", texts)["texts"]
+        labels = [text["labels"][0]["label"] for text in found]
+        right = self.write("right.tsv", b"".join(b"%d\t%s\n" % pair for pair in zip(labels, LINES)))
+        result = self.json("eval", "-m", self.classifier, "-f", right, "--batch", 2)
+        self.assertEqual((result["lines"], result["correct"], result["accuracy"]), (5, 5, 1))
+        nats = [-math.log(text["labels"][0]["probability"]) for text in found]
+        self.assertAlmostEqual(result["nats_per_label"], sum(nats) / 5, 5)
+        labels[3] = (labels[3] + 1) % 3
+        wrong = self.write("wrong.tsv", b"".join(b"%d\t%s\n" % pair for pair in zip(labels, LINES)))
+        self.assertEqual(self.json("eval", "-m", self.classifier, "-f", wrong)["accuracy"], 0.8)
+        self.assertRegex(self.out("eval", "-m", self.classifier, "-f", wrong).decode(), r"(?m)^accuracy +0\.8000$")
+
+    def test_refusals(self):
+        for words, content in (("line 2 has no tab, wanted LABEL<tab>TEXT", b"0\ta\nb\n"),
+                               ("line 1: the label is '3', must be an integer from 0 to 2", b"3\ta\n"),
+                               ("line 1 is empty", b"0\t\n"), ("is empty, wanted at least one line", b"")):
+            self.fails(1, words, "eval", "-m", self.classifier, "-f", self.write("bad.tsv", content))
+        self.fails(2, "classify: wanted one of -p, -f and --tokens", "classify", "-m", self.classifier)
+        self.fails(2, "--block is for causal_lm or masked_lm models, this one is classification", "eval", "-m", self.classifier,
+                   "-f", self.write("right.tsv", b"0\ta\n"), "--block", 9)
+
+
+class FillTest(TasksTest):
+    def test_gaps(self):
+        found = self.json("fill", "-m", self.masked, "-p", "to b_ or n_t", "-k", 256)
+        self.assertEqual([gap["position"] for gap in found["gaps"]], [4, 10])
+        best = [gap["fillings"][0] for gap in found["gaps"]]
+        self.assertEqual([found["tokens"][gap["position"]] for gap in found["gaps"]], [filling["token"] for filling in best])
+        for gap in found["gaps"]:
+            self.assertEqual(len(gap["fillings"]), 256)
+            self.assertAlmostEqual(sum(filling["probability"] for filling in gap["fillings"]), 1, 6)
+        # The mask token itself, by its id, and another character, are the same gaps.
+        ids = list(b"to b_ or n_t")
+        ids[4] = ids[10] = 0
+        self.assertEqual(self.json("fill", "-m", self.masked, "--tokens", ",".join(map(str, ids)), "-k", 256), found)
+        self.assertEqual(self.json("fill", "-m", self.masked, "-p", "to b? or n?t", "--mask", "?", "-k", 256), found)
+        table = self.out("fill", "-m", self.masked, "-p", "to b_ or n_t", "-k", 2).decode()
+        self.assertRegex(table, rf"(?m)^ +4 +{best[0]['token']} ")
+
+    def test_refusals(self):
+        self.fails(1, "nothing to fill", "fill", "-m", self.masked, "-p", "to be")
+        self.fails(2, "--mask is 2 tokens", "fill", "-m", self.masked, "-p", "to be", "--mask", "\u00e9")
+        self.fails(2, "wanted one of -p and --tokens", "fill", "-m", self.masked)
+
+    def test_loss_of_hidden_tokens(self):
+        text = self.write("text.txt", bytes(range(97, 117)) * 21)  # 420 bytes
+        first = self.json("eval", "-m", self.masked, "-f", text, "--block", 100)
+        # 15 % of 100, four times, and of 20.
+        self.assertEqual((first["tokens"], first["scored"]), (420, 4 * 15 + 3))
+        self.assertGreater(first["nats_per_token"], 1)
+        self.assertAlmostEqual(first["perplexity"], math.exp(first["nats_per_token"]), 6)
+        again = self.json("eval", "-m", self.masked, "-f", text, "--block", 100, "-s", 42)
+        self.assertEqual(again["nats_per_token"], first["nats_per_token"])
+        other = self.json("eval", "-m", self.masked, "-f", text, "--block", 100, "-s", 43)
+        self.assertNotEqual(other["nats_per_token"], first["nats_per_token"])
+        self.assertEqual(self.json("eval", "-m", self.masked, "-f", text)["scored"], 63)
+
+    def test_one_hidden_token_is_scored_as_filled(self):
+        # Of three tokens one is hidden: one of the three losses that fill tells.
+        text = b"abc"
+        losses = []
+        for at in range(3):
+            gaps = self.json("fill", "-m", self.masked, "-p", (text[:at] + b"_" + text[at + 1:]).decode(), "-k", 256)["gaps"]
+            losses += [-math.log(filling["probability"]) for filling in gaps[0]["fillings"] if filling["token"] == text[at]]
+        found = self.json("eval", "-m", self.masked, "-f", self.write("abc.txt", text))["nats_per_token"]
+        self.assertLess(min(abs(found - loss) for loss in losses), 1e-6)
+
+
+class EvalTranslationTest(TasksTest):
+    def test_exact_match(self):
+        sources = self.write("sources.txt", b"\n".join(LINES))
+        for beam in 1, 3:
+            outputs = self.out("run", "-m", self.short, "-f", self.write("ids.txt", b"2 3\n4\n5 5 5\n"), "-n", 7, "--beam", beam)
+            pairs = [b"%s\t%s\n" % pair for pair in zip((b"2 3", b"4", b"5 5 5"), outputs.split(b"\n"))]
+            right = self.json("eval", "-m", self.short, "-f", self.write("pairs.tsv", b"".join(pairs)), "-n", 7, "--beam", beam,
+                              "--batch", 2)
+            self.assertEqual((right["lines"], right["exact"], right["exact_match"]), (3, 3, 1))
+            pairs[1] = b"4\t2 2 2 2 2 2 2 2 2\n"
+            wrong = self.json("eval", "-m", self.short, "-f", self.write("pairs.tsv", b"".join(pairs)), "-n", 7, "--beam", beam)
+            self.assertEqual(wrong["exact"], 2)
+        self.fails(1, "line 1 has no tab, wanted SOURCE<tab>TARGET", "eval", "-m", self.translation, "-f", sources)
+
+
+class BenchTest(TasksTest):
+    def rows(self, model, *arguments):
+        return json.loads(self.out("bench", "--memory-mib", 16, "-m", model, "-o", "json", "-p", 6, "-n", 3, "-r", 2, "-t", 1,
+                                   *arguments))
+
+    def test_rows(self):
+        for model, tests in ((self.translation, ["enc6", "dec3"]), (self.classifier, ["enc6"]), (self.masked, ["enc6"])):
+            for batch in 1, 4:
+                rows = self.rows(model, "--batch", batch)
+                self.assertEqual([(row["test"], row["batch"]) for row in rows], [(test, batch) for test in tests])
+                for row in rows:
+                    self.assertGreater(row["t_s_mean"], 0)
+                self.assertAlmostEqual(rows[0]["first_token_ms"] * rows[0]["t_s_median"] / (6000 * batch), 1)
+        one, four = (self.rows(self.translation, "--batch", batch)[0]["state_bytes"] for batch in (1, 4))
+        self.assertEqual(four, 4 * one)
+
+    def test_profile_has_both_programs(self):
+        kinds = [{op["kind"] for op in row["profile"]["ops"] if op["runs"] > 0} for row in self.rows(self.translation, "--profile")]
+        self.assertIn("static_cache", kinds[0])
+        self.assertIn("linear_state", kinds[1])
+
+    def test_refusals(self):
+        self.fails(2, "--n-depth is for causal_lm models", "bench", "--memory-mib", 16, "-m", self.translation, "-d", 4)
+        self.fails(2, "--batch is for seq2seq or classification or masked_lm models", "bench", "--memory-mib", 16, "-m", MODEL,
+                   "--batch", 4)
+
+
+if __name__ == "__main__":
+    unittest.main()

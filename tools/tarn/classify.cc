@@ -1,0 +1,107 @@
+// tarn classify: texts in, labels and their probabilities out.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tools/common/integer_option.h"
+#include "tools/common/signals.h"
+#include "tools/tarn/classifier.h"
+#include "tools/tarn/clock.h"
+#include "tools/tarn/commands.h"
+#include "tools/tarn/files.h"
+#include "tools/tarn/probabilities.h"
+#include "tools/tarn/report.h"
+#include "tools/tarn/task.h"
+#include "tools/tarn/translation.h"
+
+namespace tarn_cli {
+namespace {
+
+using tarn::tools::AddInteger;
+using Json = nlohmann::ordered_json;
+
+struct ClassifyOptions {
+  ModelOptions model;
+  SessionOptions session;
+  std::string text;
+  std::string file;
+  std::string ids;
+  Tokens tokens;
+  uint32_t batch = 1;
+  uint32_t most = 5;
+  bool json = false;
+};
+
+std::vector<Tokens> Texts(const ClassifyOptions& options, const Model& model) {
+  if (!options.tokens.empty()) return {options.tokens};
+  if (options.file.empty()) return {SourceTokens(model, options.text, "the text")};
+  std::vector<Tokens> texts;
+  for (Line line : ReadLines(options.file)) {
+    std::string label;  // may be there, as `eval` wants it
+    CutAtTab(&line, &label);
+    texts.push_back(SourceTokens(model, line.text, line.what));
+  }
+  return texts;
+}
+
+// "1  0.9314  0  0.0686", between tabs
+std::string LabelsText(const std::vector<Probability>& labels) {
+  std::string text;
+  for (const Probability& label : labels) text += Format("%s%u\t%.4f", text.empty() ? "" : "\t", label.id, label.value);
+  return text + "\n";
+}
+
+Json LabelsJson(size_t tokens, const std::vector<Probability>& labels) {
+  Json list = Json::array();
+  for (const Probability& label : labels) list.push_back({{"label", label.id}, {"probability", label.value}});
+  return {{"tokens", tokens}, {"labels", list}};
+}
+
+int ClassifyTexts(const ClassifyOptions& options) {
+  const Model model(options.model);
+  RequireTask(model, "classify", {TARN_TASK_CLASSIFICATION});
+  const std::vector<Tokens> texts = Texts(options, model);
+  tarn::tools::CatchInterrupts();
+  Json list = Json::array();
+  const auto start = Clock::now();
+  const auto sink = [&](size_t index, const float* logits) {
+    const std::vector<Probability> labels = MostProbable(logits, model.info().num_labels, options.most);
+    if (!options.json) return WriteStdout(LabelsText(labels));
+    list.push_back(LabelsJson(texts[index].size(), labels));
+    return true;
+  };
+  Classify(model, SessionConfig(options.session), options.batch, texts, "classify", sink);
+  if (options.json) {
+    WriteStdout(JsonText({{"model", model.info().name}, {"seconds", SecondsSince(start)}, {"texts", list}}));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AddClassify(CLI::App* app, Command* command) {
+  CLI::App* classify = app->add_subcommand("classify", "Tell the labels of texts, with a classification model");
+  const auto options = std::make_shared<ClassifyOptions>();
+  classify->add_option("-m,--model", options->model.path, "Model file")->required()->type_name("FILE");
+  const CLI::Option* text = classify->add_option("-p,--prompt", options->text, "Text")->type_name("TEXT");
+  const CLI::Option* file =
+      classify->add_option("-f,--file", options->file, "One text a line; what stands before a tab is ignored")->type_name("FILE");
+  const CLI::Option* tokens = classify->add_option("--tokens", options->ids, "Text as token ids: 1,2,3")->type_name("IDS");
+  AddInteger<uint32_t>(classify, "-k,--top-k", &options->most, "Show the N most probable labels (default: 5)", 1);
+  AddInteger<uint32_t>(classify, "--batch", &options->batch, "Texts at a time (default: 1)", 1, kMostSequences);
+  classify->add_flag("--json", options->json, "Print one JSON object");
+  AddSessionOptions(classify, &options->session);
+  AddModelOptions(classify, &options->model);
+  classify->footer(
+      "A line for every text: the most probable label, its probability, the second one, ...\n"
+      "Examples:\n"
+      "  tarn classify -m model.tarn -p \"what a film\"\n"
+      "  tarn classify -m model.tarn -f texts.txt --batch 16 -k 1");
+  classify->callback([=] {
+    if (!text->empty() + !file->empty() + !tokens->empty() != 1) throw UsageError("classify: wanted one of -p, -f and --tokens");
+    if (!tokens->empty()) options->tokens = IdsOption(options->ids, "classify", "--tokens");
+    *command = [=] { return ClassifyTexts(*options); };
+  });
+}
+
+}  // namespace tarn_cli

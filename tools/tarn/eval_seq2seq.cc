@@ -1,0 +1,74 @@
+// tarn eval with a seq2seq model: how many lines SOURCE<tab>TARGET have the target as their output, token by token.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "tools/common/progress.h"
+#include "tools/tarn/clock.h"
+#include "tools/tarn/eval.h"
+#include "tools/tarn/files.h"
+#include "tools/tarn/report.h"
+
+namespace tarn_cli {
+namespace {
+
+struct Pairs {
+  std::vector<Tokens> sources;
+  std::vector<Tokens> targets;
+};
+
+Pairs ReadPairs(const Model& model, const std::string& path) {
+  Pairs pairs;
+  for (Line line : ReadLines(path)) {
+    std::string source;
+    if (!CutAtTab(&line, &source)) throw Failure(line.what + " has no tab, wanted SOURCE<tab>TARGET");
+    pairs.sources.push_back(SourceTokens(model, source, line.what + ": the source"));
+    pairs.targets.push_back(line.text.empty() ? Tokens() : SourceTokens(model, line.text, line.what + ": the target"));
+  }
+  return pairs;
+}
+
+}  // namespace
+
+int EvalSeq2Seq(const EvalOptions& options, const Model& model) {
+  const Pairs pairs = ReadPairs(model, options.file);
+  const size_t count = pairs.sources.size();
+  TranslationOptions wanted = options.translation;
+  wanted.batch = static_cast<uint32_t>(std::min<size_t>(wanted.batch, count));
+  Translator translator(model, SessionConfig(options.session), wanted, LongestOf(pairs.sources));
+  GenerationStats stats;
+  size_t exact = 0;
+  const auto start = Clock::now();
+  tarn::tools::Progress progress(stderr, isatty(STDERR_FILENO) == 1, "eval", count);
+  for (size_t begin = 0; begin < count; begin += wanted.batch) {
+    const SourceBatch batch(pairs.sources, begin, wanted.batch);
+    if (!translator.Run(batch, nullptr, &stats)) throw Failure("interrupted");
+    for (uint32_t i = 0; i < batch.count(); ++i) exact += translator.Best(i) == pairs.targets[begin + i];
+    progress.Advance(batch.count(), Format("%zu exact", exact));
+  }
+  const double seconds = SecondsSince(start);
+  const double share = static_cast<double>(exact) / static_cast<double>(count);
+  if (options.json) {
+    WriteStdout(JsonText({{"model", model.info().name},
+                          {"lines", count},
+                          {"exact", exact},
+                          {"exact_match", share},
+                          {"beams", wanted.beams},
+                          {"length_penalty", wanted.length_penalty},
+                          {"seconds", seconds},
+                          {"isa", model.info().isa},
+                          {"dense", model.info().dense}}));
+    return 0;
+  }
+  Table table("lr");
+  table.Add({"lines", std::to_string(count)});
+  table.Add({"exact", std::to_string(exact)});
+  table.Add({"exact match", Format("%.4f", share)});
+  table.Add({"lines/s", Format("%.2f", static_cast<double>(count) / seconds)});
+  WriteStdout(table.Text());
+  return 0;
+}
+
+}  // namespace tarn_cli

@@ -1,0 +1,167 @@
+// tarn fill: what a masked language model puts where a text has gaps.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tools/common/integer_option.h"
+#include "tools/tarn/commands.h"
+#include "tools/tarn/files.h"
+#include "tools/tarn/probabilities.h"
+#include "tools/tarn/report.h"
+#include "tools/tarn/sources.h"
+#include "tools/tarn/task.h"
+
+namespace tarn_cli {
+namespace {
+
+using tarn::tools::AddInteger;
+using Json = nlohmann::ordered_json;
+
+struct FillOptions {
+  ModelOptions model;
+  SessionOptions session;
+  std::string text;
+  std::string ids;
+  Tokens tokens;
+  std::string mask;  // a character of the text, or an id; empty: "_", or the model's mask token
+  uint32_t most = 5;
+  bool json = false;
+};
+
+struct Gap {
+  uint32_t position;
+  std::vector<Probability> fillings;
+};
+
+// What stands for a gap in the input.
+int32_t GapToken(const FillOptions& options, const Model& model) {
+  const bool has_ids = !options.tokens.empty() || model.info().tokenizer == TARN_TOKENIZER_NONE;
+  if (!has_ids) {
+    const Tokens tokens = SourceTokens(model, options.mask.empty() ? "_" : options.mask, "--mask");
+    if (tokens.size() == 1) return tokens[0];
+    throw UsageError(Format("fill: --mask is %zu tokens of the text, wanted one", tokens.size()));
+  }
+  if (!options.mask.empty()) {
+    const Tokens ids = IdsOption(options.mask, "fill", "--mask");
+    if (ids.size() == 1) return ids[0];
+    throw UsageError(Format("fill: --mask is %zu ids, wanted one", ids.size()));
+  }
+  if (model.info().mask_token >= 0) return model.info().mask_token;
+  throw UsageError("fill: the model does not say which token is its mask: give it with --mask ID");
+}
+
+// Finds the gaps of `tokens` and puts the model's mask token there, if it has one.
+std::vector<uint32_t> MaskGaps(const Model& model, int32_t gap, Tokens* tokens) {
+  std::vector<uint32_t> positions;
+  for (size_t i = 0; i < tokens->size(); ++i) {
+    if ((*tokens)[i] != gap) continue;
+    positions.push_back(static_cast<uint32_t>(i));
+    if (model.info().mask_token >= 0) (*tokens)[i] = model.info().mask_token;
+  }
+  if (positions.empty()) throw Failure(Format("nothing to fill: no token of the text is the mask, %d", gap));
+  return positions;
+}
+
+std::vector<Gap> FillGaps(const FillOptions& options, const Model& model, const Tokens& tokens,
+                          const std::vector<uint32_t>& positions) {
+  tarn_session_config config = SessionConfig(options.session);
+  config.max_source = static_cast<uint32_t>(tokens.size());
+  config.max_logits_rows = static_cast<uint32_t>(positions.size());
+  const Session session = CreateSession(model, config);
+  const float* logits = nullptr;
+  tarn_error error;
+  Check(tarn_session_fill(session.get(), tokens.data(), tokens.size(), positions.data(), positions.size(), &logits, &error), error);
+  std::vector<Gap> gaps;
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const uint32_t vocab_size = model.info().vocab_size;
+    gaps.push_back({positions[i], MostProbable(logits + i * vocab_size, vocab_size, options.most)});
+  }
+  return gaps;
+}
+
+// The text that tokens are; empty for a model without tokenizer.
+std::string TextOf(const Model& model, const Tokens& tokens) {
+  std::string text;
+  if (model.info().tokenizer == TARN_TOKENIZER_NONE) return text;
+  std::vector<char> piece(tarn_max_piece_bytes(model.get()));
+  tarn_text_decoder decoder = {};
+  for (const int32_t token : tokens) {
+    tarn_error error;
+    size_t size = 0;
+    Check(tarn_text_decode(model.get(), &decoder, token, piece.data(), piece.size(), &size, &error), error);
+    text.append(piece.data(), size);
+  }
+  return text.append(piece.data(), tarn_text_finish(&decoder, piece.data()));
+}
+
+std::string GapsText(const Model& model, const std::vector<Gap>& gaps) {
+  Table table("rrlr");
+  table.Add({"position", "token", "text", "probability"});
+  for (const Gap& gap : gaps) {
+    for (const Probability& filling : gap.fillings) {
+      const bool first = &filling == &gap.fillings.front();
+      table.Add({first ? std::to_string(gap.position) : "", std::to_string(filling.id),
+                 TextOf(model, {static_cast<int32_t>(filling.id)}), Format("%.4f", filling.value)});
+    }
+  }
+  return table.Text();
+}
+
+Json GapsJson(const Model& model, const std::vector<Gap>& gaps) {
+  Json list = Json::array();
+  for (const Gap& gap : gaps) {
+    Json fillings = Json::array();
+    for (const Probability& filling : gap.fillings) {
+      fillings.push_back(
+          {{"token", filling.id}, {"text", TextOf(model, {static_cast<int32_t>(filling.id)})}, {"probability", filling.value}});
+    }
+    list.push_back({{"position", gap.position}, {"fillings", fillings}});
+  }
+  return list;
+}
+
+int Fill(const FillOptions& options) {
+  const Model model(options.model);
+  RequireTask(model, "fill", {TARN_TASK_MASKED_LM});
+  Tokens tokens = options.tokens.empty() ? SourceTokens(model, options.text, "the text") : options.tokens;
+  const std::vector<uint32_t> positions = MaskGaps(model, GapToken(options, model), &tokens);
+  const std::vector<Gap> gaps = FillGaps(options, model, tokens, positions);
+  for (const Gap& gap : gaps) tokens[gap.position] = static_cast<int32_t>(gap.fillings[0].id);
+  if (options.json) {
+    WriteStdout(JsonText(
+        {{"model", model.info().name}, {"tokens", tokens}, {"text", TextOf(model, tokens)}, {"gaps", GapsJson(model, gaps)}}));
+    return 0;
+  }
+  const std::string text = TextOf(model, tokens);
+  WriteStdout((text.empty() ? "" : text + "\n\n") + GapsText(model, gaps));
+  return 0;
+}
+
+}  // namespace
+
+void AddFill(CLI::App* app, Command* command) {
+  CLI::App* fill = app->add_subcommand("fill", "Fill the gaps of a text, with a masked language model");
+  const auto options = std::make_shared<FillOptions>();
+  fill->add_option("-m,--model", options->model.path, "Model file")->required()->type_name("FILE");
+  const CLI::Option* text = fill->add_option("-p,--prompt", options->text, "Text with gaps")->type_name("TEXT");
+  const CLI::Option* tokens = fill->add_option("--tokens", options->ids, "Text as token ids: 1,2,3")->type_name("IDS");
+  fill->add_option("--mask", options->mask, "What a gap is: a character of the text (default: _), or an id (default: the model's)")
+      ->type_name("CHAR|ID");
+  AddInteger<uint32_t>(fill, "-k,--top-k", &options->most, "Show the N most probable fillings (default: 5)", 1);
+  fill->add_flag("--json", options->json, "Print one JSON object");
+  AddSessionOptions(fill, &options->session);
+  AddModelOptions(fill, &options->model);
+  fill->footer(
+      "The text with the most probable fillings, then a table of others.\n"
+      "Examples:\n"
+      "  tarn fill -m model.tarn -p \"To be, or n_t to be\"\n"
+      "  tarn fill -m model.tarn --tokens 0,713,50264,2 --mask 50264");
+  fill->callback([=] {
+    if (!text->empty() + !tokens->empty() != 1) throw UsageError("fill: wanted one of -p and --tokens");
+    if (!tokens->empty()) options->tokens = IdsOption(options->ids, "fill", "--tokens");
+    *command = [=] { return Fill(*options); };
+  });
+}
+
+}  // namespace tarn_cli

@@ -1,0 +1,97 @@
+// tarn run with a seq2seq model: sources in, one output a line.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "tools/common/progress.h"
+#include "tools/common/signals.h"
+#include "tools/tarn/error.h"
+#include "tools/tarn/process_memory.h"
+#include "tools/tarn/report.h"
+#include "tools/tarn/run.h"
+
+namespace tarn_cli {
+namespace {
+
+std::vector<Tokens> Sources(const RunOptions& options, const Model& model) {
+  if (!options.tokens.empty()) return {options.tokens};
+  if (options.prompt_file.empty()) return {SourceTokens(model, options.prompt, "the source")};
+  std::vector<Tokens> sources;
+  for (const Line& line : ReadLines(options.prompt_file)) sources.push_back(SourceTokens(model, line.text, line.what));
+  return sources;
+}
+
+// Anonymous pages from after the first batch on.
+class Growth {
+ public:
+  void Sample() {
+    const std::optional<uint64_t> pages = AnonymousPages();
+    if (!first_) first_ = pages;
+    last_ = pages;
+  }
+  // A page that was given back is no growth.
+  std::optional<uint64_t> pages() const {
+    if (!first_ || !last_) return std::nullopt;
+    return *last_ > *first_ ? *last_ - *first_ : 0;
+  }
+
+ private:
+  std::optional<uint64_t> first_, last_;
+};
+
+// Writes an output a line, one greedy source as it comes. Returns the tokens of the sources that were looked at.
+uint64_t TranslateAll(const std::vector<Tokens>& sources, uint32_t batch_size, bool streams, Translator* translator,
+                      TokenWriter* writer, GenerationStats* stats) {
+  Growth growth;
+  uint64_t source_tokens = 0;
+  tarn::tools::Progress progress(stderr, isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) == 0, "run", sources.size());
+  for (size_t begin = 0; begin < sources.size() && !writer->closed(); begin += batch_size) {
+    const SourceBatch batch(sources, begin, batch_size);
+    const bool finished = translator->Run(batch, streams ? writer : nullptr, stats);
+    for (uint32_t i = 0; i < batch.count(); ++i) {
+      source_tokens += batch.lengths()[i];
+      if (!finished) continue;
+      const Tokens output = translator->Best(i);
+      stats->generated += output.size();
+      if (!streams) {
+        for (const int32_t token : output) writer->Write(token);
+        writer->Finish();
+      }
+    }
+    if (streams) writer->Finish();
+    growth.Sample();
+    progress.Advance(batch.count());
+    if (!finished) break;
+  }
+  stats->timed_tokens = stats->generated;
+  stats->anonymous_growth_pages = growth.pages();
+  return source_tokens;
+}
+
+}  // namespace
+
+int RunSeq2Seq(const RunOptions& options, const Model& model) {
+  if (options.max_tokens < 1 || options.max_tokens > UINT32_MAX) {
+    throw UsageError(Format("run: -n is %lld, must be from 1 to %u: the longest output of a seq2seq model",
+                            static_cast<long long>(options.max_tokens), UINT32_MAX));
+  }
+  const std::vector<Tokens> sources = Sources(options, model);
+  tarn::tools::CatchInterrupts();
+  const std::unique_ptr<tarn::tools::OutputFile> stats_file = StatsFile(options);
+  TranslationOptions wanted = options.translation;
+  wanted.batch = static_cast<uint32_t>(std::min<size_t>(wanted.batch, sources.size()));
+  wanted.max_tokens = static_cast<uint32_t>(options.max_tokens);
+  Translator translator(model, SessionConfig(options.session), wanted, LongestOf(sources));
+  TokenWriter writer(model);
+  const bool streams = sources.size() == 1 && wanted.beams == 1;
+  std::fprintf(stderr, "%u beam%s, %s\n\n", wanted.beams, wanted.beams == 1 ? "" : "s",
+               HowItRuns(model, translator.config()).c_str());
+
+  GenerationStats stats;
+  const uint64_t source_tokens = TranslateAll(sources, wanted.batch, streams, &translator, &writer, &stats);
+  WriteReport({model, translator.config(), source_tokens, std::nullopt, stats.prompt_seconds, stats}, stats_file.get());
+  return tarn::tools::Interrupted() ? tarn::tools::InterruptedExit() : 0;
+}
+
+}  // namespace tarn_cli

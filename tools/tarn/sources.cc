@@ -1,0 +1,82 @@
+#include "tools/tarn/sources.h"
+
+#include <algorithm>
+
+#include "tools/common/integer.h"
+#include "tools/tarn/error.h"
+#include "tools/tarn/files.h"
+#include "tools/tarn/report.h"
+
+namespace tarn_cli {
+
+namespace {
+
+Tokens ParseIds(const std::string& text, char separator, const std::string& what) {
+  Tokens ids;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    const std::string id = text.substr(begin, end - begin);
+    const std::optional<int32_t> value = tarn::tools::ParseInteger<int32_t>(id, 0, INT32_MAX);
+    if (!value) throw Failure(what + Format(": id %zu ", ids.size() + 1) + tarn::tools::NotInteger(id, 0, INT32_MAX));
+    ids.push_back(*value);
+    begin = end + 1;
+  }
+  return ids;
+}
+
+}  // namespace
+
+Tokens IdsOption(const std::string& text, const std::string& command, const std::string& option) {
+  try {
+    return ParseIds(text, ',', command + ": " + option);
+  } catch (const Failure& failure) {
+    throw UsageError(failure.what());
+  }
+}
+
+Tokens SourceTokens(const Model& model, const std::string& text, const std::string& what) {
+  if (text.empty()) throw Failure(what + " is empty, wanted at least one token");
+  if (model.info().tokenizer != TARN_TOKENIZER_NONE) return model.Tokenize(text);
+  return ParseIds(text, text.find(',') == std::string::npos ? ' ' : ',', what);
+}
+
+std::vector<Line> ReadLines(const std::string& path) {
+  const std::string content = ReadFile(path);
+  std::vector<Line> lines;
+  for (size_t begin = 0; begin < content.size();) {
+    const size_t end = std::min(content.find('\n', begin), content.size());
+    std::string text = content.substr(begin, end - begin);
+    if (!text.empty() && text.back() == '\r') text.pop_back();
+    lines.push_back({path + Format(": line %zu", lines.size() + 1), std::move(text)});
+    begin = end + 1;
+  }
+  if (lines.empty()) throw Failure(path + " is empty, wanted at least one line");
+  return lines;
+}
+
+bool CutAtTab(Line* line, std::string* before) {
+  const size_t tab = line->text.find('\t');
+  if (tab == std::string::npos) return false;
+  *before = line->text.substr(0, tab);
+  line->text.erase(0, tab + 1);
+  return true;
+}
+
+uint32_t LongestOf(const std::vector<Tokens>& sources) {
+  size_t longest = 0;
+  for (const Tokens& source : sources) longest = std::max(longest, source.size());
+  return static_cast<uint32_t>(std::min<size_t>(longest, UINT32_MAX));
+}
+
+SourceBatch::SourceBatch(const std::vector<Tokens>& sources, size_t begin, uint32_t batch) {
+  count_ = static_cast<uint32_t>(std::min<size_t>(batch, sources.size() - begin));
+  for (uint32_t i = 0; i < count_; ++i) stride_ = std::max(stride_, sources[begin + i].size());
+  tokens_.resize(batch * stride_);
+  for (uint32_t row = 0; row < batch; ++row) {
+    const Tokens& source = sources[begin + std::min(row, count_ - 1)];
+    std::copy(source.begin(), source.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(row * stride_));
+    lengths_.push_back(source.size());
+  }
+}
+
+}  // namespace tarn_cli

@@ -1,0 +1,56 @@
+// What a model that encodes is given: texts or ids, one source a line, in batches.
+#ifndef TARN_TOOLS_TARN_SOURCES_H_
+#define TARN_TOOLS_TARN_SOURCES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/tarn/model.h"
+
+namespace tarn_cli {
+
+using Tokens = std::vector<int32_t>;
+
+// "1,2,3" of an option of `command`. Throws UsageError.
+Tokens IdsOption(const std::string& text, const std::string& command, const std::string& option);
+
+// The ids of a text; for a model without tokenizer the text is ids, between spaces or commas. `what` is for messages: "-p",
+// "FILE: line 3". Throws Failure, also if there are none.
+Tokens SourceTokens(const Model& model, const std::string& text, const std::string& what);
+
+// A line of a file, without its end (\n or \r\n).
+struct Line {
+  std::string what;  // "FILE: line 3"
+  std::string text;
+};
+std::vector<Line> ReadLines(const std::string& path);  // throws Failure, also if there are none
+
+// Cuts a line at its first tab: what stands before it goes to `*before`. Without a tab nothing changes, and the answer is false.
+bool CutAtTab(Line* line, std::string* before);
+
+uint32_t LongestOf(const std::vector<Tokens>& sources);
+
+// A part of many sources as the library takes them: padded rows. A batch that is not full ends with its last source again and
+// again.
+class SourceBatch {
+ public:
+  // Sources from `begin` on; `batch` rows.
+  SourceBatch(const std::vector<Tokens>& sources, size_t begin, uint32_t batch);
+
+  const int32_t* tokens() const { return tokens_.data(); }
+  size_t stride() const { return stride_; }
+  const size_t* lengths() const { return lengths_.data(); }
+  uint32_t count() const { return count_; }  // sources that are no repetition
+
+ private:
+  std::vector<int32_t> tokens_;
+  size_t stride_ = 0;
+  std::vector<size_t> lengths_;
+  uint32_t count_ = 0;
+};
+
+}  // namespace tarn_cli
+
+#endif  // TARN_TOOLS_TARN_SOURCES_H_
