@@ -102,7 +102,7 @@ TEST(AttentionRefusals, SystemsWithoutTheForm) {
        R"({"system": "abc_mlp", "num_slots": 5, "normalization": "frozen"})",
        {"normalization: \"frozen\" has only a causal form"}},
       {AttentionForm::kWhole, R"({"system": "sliding_window", "window": 3, "mask_empty": false})", {"mask_empty"}},
-      {AttentionForm::kWhole, R"({"system": "clustered", "num_clusters": 3})", {"num_kv_heads = 2 must be num_heads = 4"}},
+      {AttentionForm::kWhole, R"({"system": "clustered", "num_clusters": 3})", {"\"max_context\" is missing"}},
       {AttentionForm::kWhole, R"({"system": "probsparse", "masked_fill": "zero", "max_context": 9})", {"masked_fill", "cummean"}},
       {AttentionForm::kWhole, R"({"system": "kv_clustering", "num_slots": 5, "iterations": 0})", {"iterations", "0 is outside"}},
   };
