@@ -85,6 +85,34 @@ TEST(AttentionRefusals, NameFieldAndValue) {
   for (const auto& c : cases) EXPECT_TRUE(FailsWith([&] { Parse(c.text, c.context); }, c.parts)) << c.text;
 }
 
+TEST(AttentionRefusals, SystemsWithoutTheForm) {
+  const struct {
+    AttentionForm form;
+    const char* text;
+    std::vector<std::string> parts;
+  } cases[] = {
+      {AttentionForm::kWhole, R"({"system": "gsa", "num_slots": 5})", {"system: \"gsa\" has no whole form, only: causal"}},
+      {AttentionForm::kWhole, R"({"system": "dilated_window"})", {"\"dilated_window\" has no whole form"}},
+      {AttentionForm::kCross, R"({"system": "sliding_window"})", {"\"sliding_window\" has no cross form, only: causal, whole"}},
+      {AttentionForm::kCausal, R"({"system": "clustered"})", {"\"clustered\" has no causal form, only: whole"}},
+      {AttentionForm::kWhole,
+       R"({"system": "rfa", "feature_map": "arccos", "num_features": 3, "gate": "forget"})",
+       {"gate: \"forget\" has only a causal form"}},
+      {AttentionForm::kCross,
+       R"({"system": "abc_mlp", "num_slots": 5, "normalization": "frozen"})",
+       {"normalization: \"frozen\" has only a causal form"}},
+      {AttentionForm::kWhole, R"({"system": "sliding_window", "window": 3, "mask_empty": false})", {"mask_empty"}},
+      {AttentionForm::kWhole, R"({"system": "clustered", "num_clusters": 3})", {"\"max_context\" is missing"}},
+      {AttentionForm::kWhole, R"({"system": "probsparse", "masked_fill": "zero", "max_context": 9})", {"masked_fill", "cummean"}},
+      {AttentionForm::kWhole, R"({"system": "kv_clustering", "num_slots": 5, "iterations": 0})", {"iterations", "0 is outside"}},
+  };
+  for (const auto& c : cases) {
+    AttentionContext context = kContext;
+    context.form = c.form;
+    EXPECT_TRUE(FailsWith([&] { Parse(c.text, context); }, c.parts)) << c.text;
+  }
+}
+
 TEST(AttentionRefusals, CompressiveTransformerKeepsProjectedRows) {
   const auto parse = [](uint32_t segment, uint32_t memory, bool bias, bool rope) {
     const Json object = {{"system", "compressive_transformer"},

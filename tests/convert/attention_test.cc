@@ -266,6 +266,75 @@ TEST(Attention, CacheDefaults) {
   EXPECT_EQ(blocks->system()->str(), "memory_compressed");
 }
 
+AttentionContext InForm(AttentionForm form, const AttentionContext& context = kContext) {
+  AttentionContext other = context;
+  other.form = form;
+  return other;
+}
+
+TEST(Attention, FormsOverWholeSequencesHaveNoState) {
+  const struct {
+    const char* text;
+    const char* shapes;
+    format::OpAttributes type;
+  } cases[] = {
+      {R"({"system": "rfa", "feature_map": "arccos", "num_features": 3})", "projection[4,4,3] ->",
+       format::OpAttributes::StaticLinear},
+      {R"({"system": "performer_positive", "num_features": 3, "feature_eps": 0.1})", "projection[4,4,3] ->",
+       format::OpAttributes::StaticLinear},
+      {R"({"system": "abc_mlp", "num_slots": 5})", "control_proj[20] alone ->", format::OpAttributes::StaticSlots},
+      {R"({"system": "abc_rd", "num_slots": 5})", "slot_index[4] ->", format::OpAttributes::StaticSlots},
+      {R"({"system": "kv_clustering", "num_slots": 5})", "->", format::OpAttributes::StaticSlots},
+      {R"({"system": "softmax", "max_context": 9})", "->", format::OpAttributes::StaticCache},
+      {R"({"system": "sliding_window", "window": 4})", "->", format::OpAttributes::StaticCache},
+      {R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 9})",
+       "conv_weight[4,4,12] conv_bias[4,4] null_k[4,4] null_v[4,4] ->", format::OpAttributes::StaticCache},
+      {R"({"system": "clustered", "num_clusters": 3, "max_context": 9})", "hash_planes[63,5] ->",
+       format::OpAttributes::ClusteredAttention},
+      {R"({"system": "improved_clustered", "num_clusters": 3, "bits": 31, "max_context": 9})", "hash_planes[31,5] ->",
+       format::OpAttributes::ClusteredAttention},
+      {R"({"system": "probsparse", "max_context": 9})", "->", format::OpAttributes::ProbSparse},
+  };
+  for (const auto& c : cases) {
+    const AttentionOp op = Parse(c.text, InForm(AttentionForm::kWhole, kEqualHeads));
+    EXPECT_EQ(Shapes(op), c.shapes) << c.text;
+    EXPECT_EQ(op.type, c.type) << c.text;
+  }
+}
+
+TEST(Attention, CrossFormsLeaveStatesOfTheSource) {
+  const struct {
+    const char* text;
+    const char* shapes;
+  } cases[] = {
+      {R"({"system": "rfa", "feature_map": "gaussian", "num_features": 3})", "projection[2,4,3] -> S[2,6,3] z[2,6]"},
+      {R"({"system": "rfa", "feature_map": "arccos", "num_features": 3, "den_mode": "none"})", "projection[2,4,3] -> S[2,3,3]"},
+      {R"({"system": "performer_trig", "num_features": 3})", "projection[2,4,3] -> S[2,6,3] z[2,6]"},
+      {R"({"system": "abc_mlp", "num_slots": 5})", "control_proj[10] alone -> K[2,4,5] V[2,5,3]"},
+      {R"({"system": "abc_mlp", "num_slots": 5, "mask_empty": true})", "control_proj[10] alone -> K[2,4,5] V[2,5,3] bias[2,5]"},
+      {R"({"system": "kv_clustering", "num_slots": 5, "mass_bias": true})", "-> K[2,4,5] V[2,5,3] bias[2,5]"},
+      {R"({"system": "softmax", "max_context": 9})", "-> K[2,1,4] V[2,1,3]"},
+  };
+  for (const auto& c : cases) {
+    const AttentionOp op = Parse(c.text, InForm(AttentionForm::kCross));
+    EXPECT_EQ(Shapes(op), c.shapes) << c.text;
+    for (const GraphState& state : op.states) EXPECT_EQ(state.owner, format::Owner::Source) << c.text;
+  }
+  const AttentionOp softmax = Parse(R"({"system": "softmax", "max_context": 9})", InForm(AttentionForm::kCross));
+  EXPECT_EQ(softmax.states[0].source_axis, 1);
+  EXPECT_EQ(softmax.scales[0].state.source_axis, 2);
+  EXPECT_EQ(Written<format::StaticCache>(softmax)->part(), format::StaticPart::Write);
+}
+
+TEST(Attention, ThresholdsOfHashesAreZeroUnlessTheyAreWanted) {
+  const AttentionContext two = InForm(AttentionForm::kWhole, {format::Heads(1, 1, 2, 2), 0, 2, false, false});
+  const char* const plain = R"({"system": "clustered", "num_clusters": 1, "bits": 2, "max_context": 9})";
+  EXPECT_EQ(Parse(plain, two).tensors[0].fold({{1, 2, 3, 4, 5, 6}}), (std::vector<float>{1, 2, 0, 4, 5, 0}));
+  Json biased = Json::parse(plain);
+  biased["hash_bias"] = true;
+  EXPECT_FALSE(Parse(biased.dump(), two).tensors[0].fold);
+}
+
 std::vector<float> Count(size_t count) {
   std::vector<float> values(count);
   for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i);

@@ -113,13 +113,99 @@ TEST(Config, WrongTypesAndRanges) {
       {"tokenizer", "spm", {"tokenizer", "\"spm\""}},
       {"tokenizer", "tokenizer.json", {"tokenizer", "not supported by this version"}},
       {"tokenizer", "bytes", {"vocab_size", "10 is not the 256"}},
-      {"task", "seq2seq", {"task", "\"seq2seq\" is not supported yet"}},
-      {"task", "masked_lm", {"task", "\"masked_lm\" is not supported yet"}},
       {"task", "chat", {"task", "\"chat\" is not one of"}},
       {"attention", 3, {"attention", "3 is not an object"}},
       {"attention", Json::array(), {"attention", "0 objects for num_layers = 2"}},
   };
   for (const auto& c : cases) EXPECT_TRUE(FailsWith([&] { Parse(With(c.key, c.value)); }, c.parts)) << c.key << " " << c.value;
+}
+
+// SmallConfig as a model of another task, without a gate.
+Json Seq2SeqConfig() {
+  Json config = SmallConfig();
+  const Json rfa = {{"system", "rfa"}, {"feature_map", "gaussian"}, {"num_features", 3}};
+  config.erase("attention");
+  config.erase("num_layers");
+  config.update({{"task", "seq2seq"},
+                 {"encoder_layers", 2},
+                 {"decoder_layers", 3},
+                 {"encoder_attention", {{"system", "softmax"}, {"max_context", 9}}},
+                 {"decoder_attention", rfa},
+                 {"cross_attention", rfa}});
+  return config;
+}
+Json EncoderConfig(const char* task, const Json& more) {
+  Json config = SmallConfig();
+  config["task"] = task;
+  config["attention"]["gate"] = "none";
+  config.update(more);
+  return config;
+}
+
+TEST(Config, Seq2Seq) {
+  Json config = Seq2SeqConfig();
+  config.update({{"source_vocab_size", 7}, {"bos_token_id", 0}, {"eos_token_id", 9}, {"pad_token_id", 1}});
+  const ModelConfig parsed = Parse(config);
+  EXPECT_EQ(parsed.task, format::Task::Seq2Seq);
+  EXPECT_EQ(parsed.encoder.size(), 2u);
+  EXPECT_EQ(parsed.decoder.size(), 3u);
+  EXPECT_EQ(parsed.cross.size(), 3u);
+  EXPECT_EQ(parsed.encoder[0].type, format::OpAttributes::StaticCache);
+  EXPECT_EQ(parsed.decoder[0].type, format::OpAttributes::LinearState);
+  EXPECT_EQ(parsed.cross[0].type, format::OpAttributes::StaticLinear);
+  EXPECT_EQ(parsed.source_vocab_size, 7u);
+  EXPECT_EQ(parsed.bos_token, 0);
+  EXPECT_EQ(parsed.eos_token, 9);
+  EXPECT_FALSE(parsed.share_embeddings);
+  const ModelConfig plain = Parse(Seq2SeqConfig());
+  EXPECT_EQ(plain.source_vocab_size, 10u);
+  EXPECT_EQ(plain.bos_token, -1);
+  EXPECT_EQ(plain.eos_token, -1);
+}
+
+TEST(Config, ClassificationAndMaskedLm) {
+  const ModelConfig classifier = Parse(EncoderConfig("classification", {{"num_labels", 3}, {"pooling", "max"}}));
+  EXPECT_EQ(classifier.encoder.size(), 2u);
+  EXPECT_TRUE(classifier.decoder.empty());
+  EXPECT_EQ(classifier.num_labels, 3u);
+  EXPECT_EQ(classifier.pooling, format::PoolKind::Max);
+  EXPECT_FALSE(classifier.head_transform);
+  const ModelConfig masked = Parse(EncoderConfig("masked_lm", {{"lm_head_transform", true}, {"mask_token_id", 4}}));
+  EXPECT_TRUE(masked.head_transform);
+  EXPECT_EQ(masked.mask_token, 4);
+}
+
+TEST(Config, ErrorsOfTasks) {
+  const struct {
+    Json config;
+    Json more;
+    std::vector<std::string> parts;
+  } cases[] = {
+      {Seq2SeqConfig(), {{"encoder_layers", 0}}, {"encoder_layers", "0 is outside 1"}},
+      {Seq2SeqConfig(), {{"attention", 1}}, {"unknown field \"attention\""}},
+      {Seq2SeqConfig(), {{"num_labels", 2}}, {"unknown field \"num_labels\""}},
+      {Seq2SeqConfig(), {{"bos_token_id", 10}}, {"bos_token_id", "10 is outside 0 .. 9"}},
+      {Seq2SeqConfig(), {{"pad_token_id", -1}}, {"pad_token_id", "-1"}},
+      {Seq2SeqConfig(), {{"share_embeddings", true}, {"source_vocab_size", 7}}, {"share_embeddings", "source_vocab_size = 7"}},
+      {Seq2SeqConfig(), {{"cross_attention", Json::array()}}, {"cross_attention", "0 objects for decoder_layers = 3"}},
+      {Seq2SeqConfig(), {{"cross_attention", {{"system", "gla"}}}}, {"cross_attention: system", "\"gla\" has no cross form"}},
+      {Seq2SeqConfig(),
+       {{"decoder_attention", {{"system", "kv_clustering"}, {"num_slots", 2}}}},
+       {"decoder_attention: system", "\"kv_clustering\" has no causal form, only: whole, cross"}},
+      {Seq2SeqConfig(), {{"vocab_size", 256}, {"tokenizer", "bytes"}, {"source_vocab_size", 9}}, {"source_vocab_size", "256"}},
+      {EncoderConfig("classification", {{"num_labels", 3}}), {}, {"\"pooling\" is missing"}},
+      {EncoderConfig("classification", {{"pooling", "mean"}}), {}, {"\"num_labels\" is missing"}},
+      {EncoderConfig("classification", {{"pooling", "sum"}, {"num_labels", 3}}), {}, {"pooling", "\"sum\" is not one of first"}},
+      {EncoderConfig("classification", {{"pooling", "mean"}, {"num_labels", 3}, {"lm_head_bias", true}}), {}, {"lm_head_bias"}},
+      {EncoderConfig("masked_lm", {{"mask_token_id", 10}}), {}, {"mask_token_id", "10 is outside 0 .. 9"}},
+      {EncoderConfig("masked_lm", {{"encoder_layers", 2}}), {}, {"unknown field \"encoder_layers\""}},
+      {EncoderConfig("masked_lm", {{"attention", SmallConfig()["attention"]}}), {}, {"attention: gate", "only a causal form"}},
+  };
+  for (const auto& c : cases) {
+    Json config = c.config;
+    if (!c.more.empty()) config.update(c.more);
+    EXPECT_TRUE(FailsWith([&] { Parse(config); }, c.parts)) << config;
+  }
 }
 
 TEST(Config, CombinationsThatMakeNoSense) {

@@ -7,6 +7,7 @@
 
 #include "tests/convert/convert_testing.h"
 #include "tools/convert/config.h"
+#include "tools/convert/summary.h"
 
 namespace tarn::convert {
 namespace {
@@ -120,6 +121,40 @@ TEST(StateType, EveryLayerOfAHybridHasToAllowIt) {
   config = Layers({kSoftmax, kGated});
   EXPECT_TRUE(FailsWith([&] { SetStateTypes(DType::I8, false, &config); }, {"--state int8: layer 1 (rfa)"}));
   EXPECT_NO_THROW(SetStateTypes(DType::F16, false, &config));
+}
+
+TEST(StateType, SourcesBearEveryTypeAndTheOthersStayF32) {
+  Json config = SmallConfig();
+  config.erase("attention");
+  config.erase("num_layers");
+  config.update({{"task", "seq2seq"},
+                 {"encoder_layers", 1},
+                 {"decoder_layers", 2},
+                 {"encoder_attention", Json::parse(kSoftmax)},
+                 {"decoder_attention", {Json::parse(kAbc), Json::parse(kSoftmax)}},
+                 {"cross_attention", {Json::parse(kAbc), Json::parse(kSoftmax)}}});
+  ModelConfig parsed = ParseConfig(config.dump(), "config.json");
+  SetStateTypes(DType::I8, false, &parsed);
+  const auto text = [](const AttentionOp& op) {
+    std::string states;
+    for (const GraphState& state : op.states) states += state.name + ":" + format::EnumNameDType(state.dtype) + " ";
+    return states;
+  };
+  EXPECT_EQ(text(parsed.decoder[0]), "K:F32 V:F32 mass:F32 ");
+  EXPECT_EQ(text(parsed.decoder[1]), "K:I8 V:I8 scales:F32 ");
+  EXPECT_EQ(text(parsed.cross[0]), "K:I8 V:I8 scales:F32 ");
+  EXPECT_EQ(parsed.cross[0].states[2].shape, (std::vector<uint32_t>{2, 5}));  // d + n
+  EXPECT_EQ(text(parsed.cross[1]), "K:I8 V:I8 scales:F32 ");
+  EXPECT_EQ(StatesText(parsed), "decoder: f32 x 1, int8 x 1; cross: int8 x 2");
+  EXPECT_EQ(SystemsText(parsed), "encoder: softmax x 1; decoder: abc_mlp x 1, softmax x 1; cross: abc_mlp x 1, softmax x 1");
+}
+
+TEST(StateType, EncodersHaveNone) {
+  Json config = SmallConfig();
+  config.update({{"task", "masked_lm"}, {"attention", Json::parse(kSoftmax)}});
+  ModelConfig parsed = ParseConfig(config.dump(), "config.json");
+  EXPECT_TRUE(FailsWith([&] { SetStateTypes(DType::F16, false, &parsed); }, {"--state f16", "has no state"}));
+  EXPECT_EQ(StatesText(parsed), "none");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@ A class is one kv head: write(x, k, v), then read(q). x is the input of q_proj.
 import math
 from operator import mul
 
+from lm_config import shared_prefix
 from reference_layers import ACTIVATIONS, Linear, add, add_outer, dot, scaled, sigmoid, softmax, weighted_rows, zeros
 
 
@@ -59,7 +60,7 @@ class AbcMlp:
 
     def __init__(self, c, a, weights, layer, head):
         self.a, self.d, self.dv, n = a, c["head_dim"], c["value_head_dim"], a["num_slots"]
-        owner = "model." if a["control_sharing"] == "model" else layer
+        owner = shared_prefix(layer) if a["control_sharing"] == "model" else layer
         self.control = Linear(weights, owner + "control_proj", slice(head * n, (head + 1) * n))
         self.reset()
 
@@ -245,7 +246,7 @@ class Slots:
     """o = V~^T softmax(scale K~ q) with K~ <- decay K~ + write x k, V~ alike: a system says decay and write of each slot."""
 
     def __init__(self, c, a, weights, layer, head):
-        self.a, self.n, self.head, self.layer = a, a["num_slots"], head, int(layer.split(".")[2])
+        self.a, self.n, self.head, self.layer = a, a["num_slots"], head, int(layer.split("layers.")[1].split(".")[0])
         self.d, self.dv = c["head_dim"], c["value_head_dim"]
         self.rows = slice(head * self.n, (head + 1) * self.n)
         self.prepare(weights, layer)

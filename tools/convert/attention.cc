@@ -53,6 +53,8 @@ constexpr AttentionSystem kSystems[] = {
     {"clustered", kWhole, kWholeForm, ParseClustered, kNoPrefill, "max_context"},
     {"improved_clustered", kWhole, kWholeForm, ParseImprovedClustered, kNoPrefill, "max_context"},
     {"probsparse", kWhole, kWholeForm, ParseProbSparse, kNoPrefill, "max_context"},
+    {"poolingformer", kWhole, kWholeForm, ParsePoolingformer, kNoPrefill, ""},
+    {"luna_encoder", kWhole, kWholeForm, ParseLunaEncoder, kNoPrefill, "max_context"},
 };
 
 constexpr struct {

@@ -86,9 +86,27 @@ struct StateScales {
   GraphState state;
 };
 
+class GraphBuilder;
+
+// Attention that is a graph of several ops. Its op has neither type nor attributes.
+struct ComposedAttention {
+  // From q, k and v, which are projected as for other systems: what o_proj reads. `prefix`: before its ops and tensors.
+  using Heads = std::function<format::Slice(GraphBuilder* builder, const std::string& prefix, format::Slice q, format::Slice k,
+                                            format::Slice v)>;
+  // From the layer input and the rows of a pack, which goes from layer to layer: what the residual adds to either.
+  struct Packed {
+    format::Slice x, pack;
+  };
+  using Pack = std::function<Packed(GraphBuilder* builder, const std::string& prefix, format::Slice x, format::Slice pack)>;
+
+  Heads heads;  // one of the two
+  Pack pack;
+  uint32_t pack_rows = 0;
+};
+
 struct AttentionOp {
   std::string system;
-  format::OpAttributes type;
+  format::OpAttributes type = format::OpAttributes::NONE;
   AttributeWriter attributes;       // cross attention: of the part that writes the states
   AttributeWriter read_attributes;  // cross attention: of the part that reads them
   std::vector<LogitInput> logits;
@@ -98,6 +116,7 @@ struct AttentionOp {
   StateKind state_kind = StateKind::kSource;
   uint32_t num_sized_states = 0;    // the first ones: those whose dtype is a choice
   std::vector<StateScales> scales;  // of these, in their order; none where there is no I8 form
+  std::optional<ComposedAttention> composed;
 };
 
 enum class AttentionFamily : uint8_t { kLinearState, kSlotMemory, kCache, kWholeSequence };
@@ -173,6 +192,8 @@ AttentionOp ParseMemoryCompressed(Fields* fields, const AttentionContext& contex
 
 AttentionOp ParseClustered(Fields* fields, const AttentionContext& context);
 AttentionOp ParseImprovedClustered(Fields* fields, const AttentionContext& context);
+AttentionOp ParsePoolingformer(Fields* fields, const AttentionContext& context);
+AttentionOp ParseLunaEncoder(Fields* fields, const AttentionContext& context);
 AttentionOp ParseProbSparse(Fields* fields, const AttentionContext& context);
 
 }  // namespace tarn::convert

@@ -105,6 +105,12 @@ class GraphBuilder {
   std::vector<Matrix> matrices_;
 };
 
+// The attributes of an op that has none.
+template <typename Create>
+AttributeWriter NoAttributes(Create create) {
+  return [create](flatbuffers::FlatBufferBuilder& builder) { return create(builder).Union(); };
+}
+
 // Columns [begin, begin + width) of a slice.
 inline format::Slice Columns(format::Slice slice, uint32_t begin, uint32_t width) {
   return format::Slice(slice.value(), slice.begin() + begin, width);

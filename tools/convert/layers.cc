@@ -6,8 +6,7 @@ using flatbuffers::FlatBufferBuilder;
 using format::Slice;
 
 Slice AddSum(GraphBuilder* builder, const std::string& name, Slice a, Slice b) {
-  const auto attributes = [](FlatBufferBuilder& buffer) { return format::CreateAdd(buffer).Union(); };
-  return builder->AddOp(name, format::OpAttributes::Add, attributes, {a, b}, a.width());
+  return builder->AddOp(name, format::OpAttributes::Add, NoAttributes(format::CreateAdd), {a, b}, a.width());
 }
 
 Slice AddActivation(GraphBuilder* builder, const std::string& name, format::ActivationKind kind, Slice x) {
@@ -25,8 +24,7 @@ Slice AddNorm(GraphBuilder* builder, const std::string& name, const std::string&
 Slice AddRows(GraphBuilder* builder, const std::string& name, const std::string& tensor, uint32_t rows, uint32_t width) {
   const uint32_t index = builder->AddConstant(tensor, {rows, width}, {{tensor, {rows, width}, Init::kLinear}});
   const Slice output = builder->AddValue(name, width, format::Time::Fixed, format::DType::F32, rows);
-  const auto attributes = [](FlatBufferBuilder& buffer) { return format::CreateConstant(buffer).Union(); };
-  builder->AddOp({name, format::OpAttributes::Constant, attributes, {}, {output.value()}, {index}, {}});
+  builder->AddOp({name, format::OpAttributes::Constant, NoAttributes(format::CreateConstant), {}, {output.value()}, {index}, {}});
   return output;
 }
 

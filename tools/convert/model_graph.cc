@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/convert/layers.h"
 #include "tools/convert/model_ops.h"
 #include "tools/convert/stack.h"
 
@@ -73,7 +74,7 @@ class ModelGraph {
 
   void End(Slice output) { b_.program().outputs = {output.value()}; }
 
-  Slice Layers(const std::vector<AttentionOp>& attention, const Stack* stack, Slice x) const {
+  Slice Layers(const std::vector<AttentionOp>& attention, Stack* stack, Slice x) const {
     for (size_t i = 0; i < attention.size(); ++i) {
       x = stack->SelfAttention(i, attention[i], x);
       x = stack->Mlp(i, x);
@@ -94,7 +95,7 @@ class ModelGraph {
     Slice y = stack.FinalNorm(selected);
     if (c_.head_transform) {
       y = ops_.Dense("lm_head.dense", "lm_head.dense", c_.hidden_size, /*bias=*/true, y);
-      y = ops_.Activation("lm_head.act", format::ActivationKind::Gelu, y);
+      y = AddActivation(&b_, "lm_head.act", format::ActivationKind::Gelu, y);
       y = ops_.Norm("lm_head.norm", "lm_head.norm", y);
     }
     std::vector<uint32_t> tensors = {c_.tie_word_embeddings ? table : ops_.VocabularyMatrix("lm_head", c_.vocab_size)};
@@ -119,7 +120,7 @@ class ModelGraph {
     Slice y = pooled;
     if (c_.head_transform) {
       y = ops_.Dense("classifier.dense", "classifier.dense", c_.hidden_size, /*bias=*/true, y);
-      y = ops_.Activation("classifier.act", format::ActivationKind::Tanh, y);
+      y = AddActivation(&b_, "classifier.act", format::ActivationKind::Tanh, y);
     }
     return ops_.Dense("classifier", "classifier", c_.num_labels, /*bias=*/true, y);
   }

@@ -1,25 +1,13 @@
 #include "tools/convert/model_ops.h"
 
+#include "tools/convert/layers.h"
+
 namespace tarn::convert {
 
-using flatbuffers::FlatBufferBuilder;
 using format::Slice;
 
 Slice ModelOps::Norm(const std::string& name, const std::string& tensor, Slice x) const {
-  const auto attributes = [kind = config_.norm, eps = config_.norm_eps](FlatBufferBuilder& builder) {
-    return format::CreateNorm(builder, kind, eps).Union();
-  };
-  return builder_.AddOp(name, format::OpAttributes::Norm, attributes, {x}, x.width(),
-                        builder_.AddNormTensors(tensor, config_.norm, x.width()));
-}
-
-Slice ModelOps::Add(const std::string& name, Slice a, Slice b) const {
-  return builder_.AddOp(name, format::OpAttributes::Add, NoAttributes(format::CreateAdd), {a, b}, a.width());
-}
-
-Slice ModelOps::Activation(const std::string& name, format::ActivationKind kind, Slice x) const {
-  const auto attributes = [kind](FlatBufferBuilder& builder) { return format::CreateActivation(builder, kind).Union(); };
-  return builder_.AddOp(name, format::OpAttributes::Activation, attributes, {x}, x.width());
+  return AddNorm(&builder_, name, tensor, config_.norm, config_.norm_eps, x);
 }
 
 Slice ModelOps::Dense(const std::string& name, const std::string& tensor, uint32_t rows, bool bias, Slice x) const {

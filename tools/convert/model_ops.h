@@ -1,4 +1,4 @@
-// Ops that every part of a model is made of, with the norm and the biases that its config asks for.
+// Layers that every part of a model is made of, as its config wants them.
 #ifndef TARN_TOOLS_CONVERT_MODEL_OPS_H_
 #define TARN_TOOLS_CONVERT_MODEL_OPS_H_
 
@@ -19,8 +19,6 @@ class ModelOps {
   GraphBuilder& builder() const { return builder_; }
 
   format::Slice Norm(const std::string& name, const std::string& tensor, format::Slice x) const;
-  format::Slice Add(const std::string& name, format::Slice a, format::Slice b) const;
-  format::Slice Activation(const std::string& name, format::ActivationKind kind, format::Slice x) const;
   // A dense layer with the weights of one projection.
   format::Slice Dense(const std::string& name, const std::string& tensor, uint32_t rows, bool bias, format::Slice x) const;
   // [vocab_size, E], of an embedding or a head; the index of the tensor.
@@ -30,12 +28,6 @@ class ModelOps {
   const ModelConfig& config_;
   GraphBuilder& builder_;
 };
-
-// The attributes of an op that has none.
-template <typename Create>
-AttributeWriter NoAttributes(Create create) {
-  return [create](flatbuffers::FlatBufferBuilder& builder) { return create(builder).Union(); };
-}
 
 }  // namespace tarn::convert
 

@@ -3,6 +3,9 @@
 #include <cmath>
 #include <utility>
 
+#include "tools/convert/error.h"
+#include "tools/convert/layers.h"
+
 namespace tarn::convert {
 
 using flatbuffers::FlatBufferBuilder;
@@ -21,8 +24,8 @@ format::ActivationKind ActivationOf(HiddenAct act) {
 template <typename F>
 Slice Stack::Residual(const std::string& name, Slice x, const F& f) const {
   const std::string norm = name + "_norm", tensor = "model." + norm;
-  if (c_.pre_norm) return ops_.Add(name + ".add", x, f(ops_.Norm(norm, tensor, x)));
-  return ops_.Norm(norm, tensor, ops_.Add(name + ".add", x, f(x)));
+  if (c_.pre_norm) return AddSum(&b_, name + ".add", x, f(ops_.Norm(norm, tensor, x)));
+  return ops_.Norm(norm, tensor, AddSum(&b_, name + ".add", x, f(x)));
 }
 
 Slice Stack::Embed(Slice tokens, uint32_t table) {
@@ -58,9 +61,23 @@ Slice Stack::Positions(Slice x) {
   return x;
 }
 
-Slice Stack::SelfAttention(size_t layer, const AttentionOp& op, Slice x) const {
+Slice Stack::SelfAttention(size_t layer, const AttentionOp& op, Slice x) {
   const std::string name = Name(layer, "attn");
-  return Residual(name, x, [&](Slice in) { return Attend(name, op, in); });
+  return Residual(name, x, [&](Slice in) {
+    return op.composed && op.composed->pack ? AttendPacked(name, *op.composed, in) : Attend(name, op, in);
+  });
+}
+
+// The pack begins as rows of the model, has a residual of its own, and a norm behind it.
+Slice Stack::AttendPacked(const std::string& name, const ComposedAttention& attention, Slice x) {
+  const std::string rows = prefix_ + "pack", norm = name + ".pack_norm";
+  if (!pack_) pack_ = AddRows(&b_, rows, "model." + rows, attention.pack_rows, c_.hidden_size);
+  const uint32_t wanted = b_.program().values[pack_->value()].rows;
+  if (attention.pack_rows != wanted)
+    Fail(name, ": num_slots: ", attention.pack_rows, " is not the ", wanted, " of the first layer");
+  const ComposedAttention::Packed packed = attention.pack(&b_, "model." + name + ".", x, *pack_);
+  pack_ = ops_.Norm(norm, "model." + norm, AddSum(&b_, name + ".pack_add", *pack_, packed.pack));
+  return packed.x;
 }
 
 Slice Stack::CrossAttention(size_t layer, const AttentionOp& op, const std::vector<uint32_t>& states, Slice x) const {
@@ -118,8 +135,10 @@ Slice Stack::Attend(const std::string& name, const AttentionOp& op, Slice x) con
   if (c_.position_embedding == PositionEmbedding::kRope) {
     qk = b_.AddOp(name + ".rope", format::OpAttributes::Rope, NoAttributes(format::CreateRope), {qk, angles_}, qk.width());
   }
-  std::vector<Slice> inputs = {Columns(qk, 0, q_width()), Columns(qk, q_width(), k_width()),
-                               Columns(projected.parts, q_width() + k_width(), v_width())};
+  const Slice q = Columns(qk, 0, q_width()), k = Columns(qk, q_width(), k_width());
+  const Slice v = Columns(projected.parts, q_width() + k_width(), v_width());
+  if (op.composed) return Output(name, op.composed->heads(&b_, prefix, q, k, v));
+  std::vector<Slice> inputs = {q, k, v};
   inputs.insert(inputs.end(), projected.logits.begin(), projected.logits.end());
   return Output(name, b_.AddAttention(name, prefix, op, c_.heads, std::move(inputs)));
 }
@@ -160,7 +179,7 @@ Slice Stack::FeedForward(const std::string& name, Slice x) const {
                       {Columns(both, 0, inner), Columns(both, inner, inner)}, inner);
   } else {
     const Slice up = ops_.Dense(name + ".up_proj", prefix + "up_proj", inner, c_.mlp_bias, x);
-    hidden = ops_.Activation(name + ".act", ActivationOf(c_.hidden_act), up);
+    hidden = AddActivation(&b_, name + ".act", ActivationOf(c_.hidden_act), up);
   }
   return ops_.Dense(name + ".down_proj", prefix + "down_proj", c_.hidden_size, c_.mlp_bias, hidden);
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +22,7 @@ class Stack {
   // ids -> rows, with positions and their norm. `table`: a tensor.
   format::Slice Embed(format::Slice tokens, uint32_t table);
   // The parts of layer i, with their residuals and norms.
-  format::Slice SelfAttention(size_t layer, const AttentionOp& op, format::Slice x) const;
+  format::Slice SelfAttention(size_t layer, const AttentionOp& op, format::Slice x);
   format::Slice CrossAttention(size_t layer, const AttentionOp& op, const std::vector<uint32_t>& states, format::Slice x) const;
   format::Slice Mlp(size_t layer, format::Slice x) const;
   // x as it is where the config has no such norm.
@@ -48,6 +49,7 @@ class Stack {
   format::Slice Residual(const std::string& name, format::Slice x, const F& f) const;
   format::Slice Positions(format::Slice x);
   format::Slice Attend(const std::string& name, const AttentionOp& op, format::Slice x) const;
+  format::Slice AttendPacked(const std::string& name, const ComposedAttention& attention, format::Slice x);
   format::Slice AttendSource(const std::string& name, const AttentionOp& op, const std::vector<uint32_t>& states,
                              format::Slice x) const;
   format::Slice FeedForward(const std::string& name, format::Slice x) const;
@@ -63,7 +65,8 @@ class Stack {
   const ModelConfig& c_;
   GraphBuilder& b_;
   const std::string prefix_;
-  format::Slice angles_;  // of rope
+  format::Slice angles_;               // of rope
+  std::optional<format::Slice> pack_;  // as the layer before left it
 };
 
 }  // namespace tarn::convert

@@ -47,6 +47,7 @@ BenchRow ModelRow(const BenchOptions& options, const Model& model, const tarn_me
   row.isa = info.isa;
   row.bounded = info.max_tokens != UINT64_MAX;
   row.state_bytes = memory.state_bytes;
+  row.session_bytes = memory.session_bytes;
   return row;
 }
 

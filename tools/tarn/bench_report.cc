@@ -104,6 +104,7 @@ Json RowJson(const BenchRow& row) {
   json["t_s"] = row.rates;
   json["first_token_ms"] = OrNull(row.FirstTokenMs());
   json["peak_anon_bytes"] = OrNull(row.peak_anonymous);
+  json["session_bytes"] = row.session_bytes;
   json["state_bytes"] = row.state_bytes;
   json["used_state_bytes"] = row.used_state_bytes;
   json["bytes_per_token"] = OrNull(row.bytes_per_token);
