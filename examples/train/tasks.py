@@ -145,7 +145,7 @@ class ListOps:
             "tie_word_embeddings": False,
             "num_labels": 10,
             "pooling": "mean",
-            "attention": attention(system, slots=32, features=32),
+            "attention": attention(system, slots=32, features=64),
         }
 
     @staticmethod

@@ -28,7 +28,6 @@ struct Workspace {
     scores = pieces.Take(ScoreScratch(kClusterBlock, d));
     p = pieces.Take(kClusterBlock * keys);
     rest = pieces.Take(kClusterBlock * dv);
-    order = reinterpret_cast<uint32_t*>(pieces.Take(keys));
     top_index = reinterpret_cast<uint32_t*>(pieces.Take(kClusterBlock * top));
     top_k = pieces.Take(top * d);
     top_v = pieces.Take(top * dv);
@@ -40,7 +39,7 @@ struct Workspace {
     const uint64_t plain = padded(AttendFloats(heads)) + padded(kQueryBlock * d) + padded(kQueryBlock * dv);
     if (top == 0) return plain;
     return plain + padded(ScoreScratch(kClusterBlock, d)) + padded(kClusterBlock * keys) + padded(kClusterBlock * dv) +
-           padded(keys) + padded(kClusterBlock * top) + padded(top * d) + padded(top * dv);
+           padded(kClusterBlock * top) + padded(top * d) + padded(top * dv);
   }
 
   static uint64_t AttendFloats(const Heads& heads) { return CacheScratch(kQueryBlock, 1, heads.key_dim(), heads.value_dim()); }
@@ -52,7 +51,6 @@ struct Workspace {
   float* scores = nullptr;
   float* p = nullptr;             // [kClusterBlock, keys]: scores, then A^c, without its top keys at last
   float* rest = nullptr;          // [kClusterBlock, dv]: what the other keys give
-  uint32_t* order = nullptr;      // [keys]
   uint32_t* top_index = nullptr;  // [kClusterBlock, top]
   float* top_k = nullptr;         // [top, d]
   float* top_v = nullptr;         // [top, dv]
@@ -230,10 +228,7 @@ class ClusteredAttentionOp final : public Op {
       float mass[kClusterBlock];
       kernels.score_rows({block.count, keys, d(), means + block.first * d(), d(), Key(0), context.inputs[1].stride, work.scores},
                          work.p);
-      for (size_t i = 0; i < block.count; ++i) {
-        TopIndices(work.p + i * keys, keys, top, work.order);
-        std::memcpy(work.top_index + i * top, work.order, top * sizeof(uint32_t));
-      }
+      for (size_t i = 0; i < block.count; ++i) TopIndices(work.p + i * keys, keys, top, work.top_index + i * top);
       kernels.softmax_rows(block.count, keys, op.attributes_->scale(), work.p);
       for (size_t i = 0; i < block.count; ++i) mass[i] = TakeOut(work.p + i * keys, work.top_index + i * top);
       kernels.weigh_rows(block.count, keys, dv(), work.p, Value(0), context.inputs[2].stride, work.rest, dv());

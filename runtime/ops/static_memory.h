@@ -44,7 +44,7 @@ class StaticMemoryShape {
   };
 
   uint32_t vector_state() const { return matrix_count_ + (dtype_ == DType::kI8 ? 1 : 0); }
-  // f(kept rows, row bytes apart; their scales or nullptr; rows in f32) for every matrix of a source's head.
+  // f(columns, row of `memory`, the same as it is kept, its scale or nullptr) for every row of the matrices of a source's head.
   template <typename F>
   void ForEachMatrix(const RunContext& context, const StaticMemory& memory, size_t source, size_t kv_head, const F& f) const;
 

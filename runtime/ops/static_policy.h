@@ -42,7 +42,7 @@ struct BuildTask {
   float* values;   // [rows.count, dv]
   float* scratch;  // [build_floats]
 };
-constexpr size_t kBuiltRows = 16;  // of a task, at most
+constexpr size_t kBuiltRows = 8;  // of a task, at most
 
 struct StaticPolicyKind {
   // Checks the policy's attributes and tensors; fills `config`. Errors: TARN_BAD_FORMAT.

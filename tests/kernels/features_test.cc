@@ -278,5 +278,24 @@ TEST(Features, RectifiedByHand) {
   ExpectNear("relu of x", {kRatio + kEps, 2 * kRatio + kEps, kEps, 0.5f * kRatio + kEps}, RunMap(Reference(), c).phi, near);
 }
 
+// exp 2, product, sum and the oracle, of terms of the size of phi and the offset.
+TEST(Features, DampedOfEveryTable) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(9);
+    for (const size_t m : Sizes()) {
+      const size_t rows = 1 + m % 5;
+      const Place place = m % 2 == 0 ? Place::kEnd : Place::kShifted;
+      const Floats drop = random.Uniform(rows, 0.0f, 120.0f), phi = random.Uniform(rows * m, 0.0f, 1.0f);
+      const auto run = [&](const Kernels& table) {
+        Buffer<float> by(drop, place), out(phi, place);
+        table.damp_features(rows, m, by.data(), 1e-4f, out.data());
+        return out.values();
+      };
+      const Floats expected = run(Reference());
+      ExpectNear("phi", expected, run(kernels), [&](size_t i) { return 6 * kU * expected[i]; });
+    }
+  });
+}
+
 }  // namespace
 }  // namespace tarn::testing

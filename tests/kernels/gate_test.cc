@@ -152,5 +152,34 @@ TEST(Gate, RunningMaxStreams) {
   });
 }
 
+// The same maximum for blocks: what token i left after all of them has the weight exp(l_i - max(l)), a product of one exponential
+// for its own block and one for each later one.
+TEST(Gate, BlockMaxStreams) {
+  ForEachTable([&](const Kernels& kernels) {
+    Random random(5);
+    for (const float range : {1.0f, 50.0f, 3e4f}) {
+      const Floats log_weight = random.Uniform(40, -range, range);
+      const double top = *std::max_element(log_weight.begin(), log_weight.end());
+      for (const size_t block : {1, 7, 40}) {
+        Buffer<float> in(log_weight, Place::kEnd), write(log_weight.size(), Place::kShifted), m(1, Place::kEnd);
+        std::vector<double> left;
+        for (size_t first = 0; first < log_weight.size(); first += block) {
+          const size_t count = std::min(block, log_weight.size() - first);
+          float carry = -1;
+          kernels.block_max(count, first == 0, in.data() + first, m.data(), &carry, write.data() + first);
+          EXPECT_LE(carry, 1.0f);
+          for (double& weight : left) weight *= static_cast<double>(carry);
+          for (size_t t = first; t < first + count; ++t) left.push_back(write.data()[t]);
+        }
+        EXPECT_EQ(m.data()[0], static_cast<float>(top));
+        for (size_t i = 0; i < left.size(); ++i) {
+          const double expected = std::exp(log_weight[i] - top);
+          EXPECT_NEAR(left[i], expected, 41 * 3 * kU * expected + 2 * kTiny) << i << " in blocks of " << block;
+        }
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace tarn::testing

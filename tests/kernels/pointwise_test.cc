@@ -97,7 +97,9 @@ TEST(Pointwise, GeluTanh) {
 TEST(Pointwise, Tanh) {
   CompareRows(
       10.0f,
-      [](const Kernels& k, size_t rows, size_t n, const float* x, size_t xs, float* y, size_t ys) { k.tanh(rows, n, x, xs, y, ys); },
+      [](const Kernels& k, size_t rows, size_t n, const float* x, size_t xs, float* y, size_t ys) {
+        k.tanh(rows, n, x, xs, y, ys);
+      },
       [](float, float y) { return 8.0 * kU * std::fabs(y); });
 }
 

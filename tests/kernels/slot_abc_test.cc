@@ -270,5 +270,63 @@ TEST(SlotAbc, ReferenceStepsAreASoftmaxOverPositions) {
   }
 }
 
+// What every token leaves in every slot [T, n] after all of them were written in blocks.
+Floats SharesOfBlocks(const Kernels& table, const Case& c, size_t block, Place place) {
+  const size_t n = c.slots, stride = n + 3;
+  Buffer<float> logits(Strided(c.logits, n, stride), place), mass(Floats(n, 0.0f), place), top(Floats(n, 0.0f), place);
+  Floats shares;
+  for (size_t first = 0; first < c.tokens; first += block) {
+    const size_t count = std::min(block, c.tokens - first);
+    SlotControlArgs args = Args(c, logits.data() + first * stride, stride, mass.data());
+    args.tokens = count;
+    args.tokens_seen = first;
+    Buffer<float> carry(n, place), weight(count * n, place);
+    table.abc_block(args, top.data(), carry.data(), weight.data());
+    for (size_t i = 0; i < shares.size(); ++i) shares[i] *= carry.data()[i % n];
+    for (const float w : weight.values()) {
+      EXPECT_LE(w, 1.0f);
+      shares.push_back(w);
+    }
+  }
+  return shares;
+}
+
+// MATH 1.8.1, encoder: phi_i = alpha_i / sum of alpha over all positions, however they are cut; with exp for logits of any size. A
+// block rounds a difference of logits (104 u in the exponential, as above), a sum, and a quotient, and so does the carry of every
+// block after it.
+TEST(SlotAbc, BlocksAreASoftmaxOverPositions) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(6);
+    for (const SlotActivation activation : {SlotActivation::kExp, SlotActivation::kRelu, SlotActivation::kSigmoid}) {
+      for (const float range : {6.0f, 80.0f, 2000.0f}) {
+        for (const size_t block : {1, 7, 64}) {
+          Case c = {};
+          c.activation = activation;
+          c.clamp = HUGE_VALF;
+          Fill(c, random, 50, 1 + block % 37, range);
+          for (size_t t = 0; t < c.tokens; ++t) c.logits[t * c.slots] = -range;  // of relu: a slot that stays empty
+          const Floats shares = SharesOfBlocks(kernels, c, block, block == 7 ? Place::kShifted : Place::kEnd);
+          const double blocks = std::ceil(50.0 / static_cast<double>(block));
+          const double u = (blocks + 1) * (104 + 50 + 12) * kU;
+          for (size_t j = 0; j < c.slots; ++j) {
+            double top = 0, total = 0;
+            for (size_t t = 0; t < c.tokens; ++t) top = std::fmax(t == 0 ? -HUGE_VAL : top, c.logits[t * c.slots + j]);
+            const auto control = [&](size_t t) {
+              const double s = c.logits[t * c.slots + j];
+              if (activation == SlotActivation::kExp) return std::exp(s - top);
+              return activation == SlotActivation::kRelu ? std::fmax(s, 0.0) : 1 / (1 + std::exp(-s));
+            };
+            for (size_t t = 0; t < c.tokens; ++t) total += control(t);
+            for (size_t t = 0; t < c.tokens; ++t) {
+              const double expected = total > 0 ? control(t) / total : 0.0;
+              EXPECT_NEAR(shares[t * c.slots + j], expected, u * expected + 1e-37) << t << " " << j << " of " << c.slots;
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace tarn::testing

@@ -475,5 +475,37 @@ TEST(SlotControl, ReferenceClusters) {
   }
 }
 
+// Two tables may differ where two slots are equally near to the last bits: the one that is chosen must be as near as the
+// reference's, within the error of a sum of d squares of a rounded difference. Equal slots go to the first, whatever lane they are
+// in.
+TEST(SlotControl, NearestSlotOfEveryTable) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(12);
+    for (const size_t slots : Sizes()) {
+      const size_t d = 1 + (slots * 7) % 40, tokens = 1 + slots % 11, stride = d + 3;
+      const Place place = slots % 2 == 0 ? Place::kEnd : Place::kShifted;
+      Floats means = random.Uniform(d * slots, -1.0f, 1.0f);
+      for (size_t x = 0; x < d; ++x) means[x * slots + slots - 1] = means[x * slots + slots / 2];
+      Floats rows = random.Uniform(tokens * d, -1.0f, 1.0f);
+      for (size_t x = 0; x < d; ++x) rows[x] = means[x * slots + slots - 1];  // the first token lies on the equal slots
+      Buffer<float> k(Strided(rows, d, stride), place), keys(means, place), scratch(slots, place);
+      Buffer<int32_t> index(tokens, place);
+      kernels.nearest_slot({tokens, slots, d, k.data(), stride, keys.data(), index.data(), scratch.data()});
+      EXPECT_EQ(index.data()[0], static_cast<int32_t>(slots / 2));
+      for (size_t t = 0; t < tokens; ++t) {
+        ASSERT_LT(static_cast<size_t>(index.data()[t]), slots);
+        double least = HUGE_VAL, found = 0;
+        for (size_t j = 0; j < slots; ++j) {
+          double distance = 0;
+          for (size_t x = 0; x < d; ++x) distance += std::pow(static_cast<double>(rows[t * d + x]) - means[x * slots + j], 2);
+          least = std::fmin(least, distance);
+          if (j == static_cast<size_t>(index.data()[t])) found = distance;
+        }
+        EXPECT_LE(found, least * (1 + 2 * (static_cast<double>(d) + 4) * kU)) << t << " of " << slots << " slots";
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace tarn::testing

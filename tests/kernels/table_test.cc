@@ -57,6 +57,13 @@ TEST(KernelTable, VectorTablesAreNotTheReference) {
       const size_t i = static_cast<size_t>(control);
       EXPECT_NE(kernels.slot_control_step[i], Reference().slot_control_step[i]);
     }
+    EXPECT_NE(kernels.linear_write, Reference().linear_write);
+    EXPECT_NE(kernels.linear_read, Reference().linear_read);
+    EXPECT_NE(kernels.damp_features, Reference().damp_features);
+    EXPECT_NE(kernels.abc_block, Reference().abc_block);
+    EXPECT_NE(kernels.nearest_slot, Reference().nearest_slot);
+    EXPECT_NE(kernels.slot_write, Reference().slot_write);
+    EXPECT_NE(kernels.slot_read, Reference().slot_read);
     EXPECT_NE(kernels.slot_step, Reference().slot_step);
     EXPECT_NE(kernels.slot_chunk, Reference().slot_chunk);
     EXPECT_NE(kernels.score_rows, Reference().score_rows);

@@ -1,16 +1,17 @@
-// Ops over whole sequences that are longer than the blocks they run in: systems that come out the same by definition, and threads,
-// which do not change a bit.
+// Ops over whole sequences that are longer than the blocks they run in: systems that come out the same by definition, threads,
+// which do not change a bit, and refusals.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "runtime/interpreter/instance.h"
 #include "runtime/interpreter/packed_weights.h"
+#include "runtime/ops/top_indices.h"
 #include "tests/support/models.h"
 #include "tools/convert/attention.h"
 #include "tools/convert/cache_attention.h"
@@ -47,18 +48,19 @@ AttentionOp Pooled(uint32_t window, uint32_t kernel, uint32_t stride) {
   return convert::MakeCacheAttention(cache, kWhole, "test", {});
 }
 
-// A model whose only op is this one, in "encode".
-std::vector<uint8_t> ModelOf(const AttentionOp& op) {
+// A model whose only op is this one. `queries`: how many there are always; 0: one per token.
+std::vector<uint8_t> ModelOf(const AttentionOp& op, Stage stage = Stage::kEncode, uint32_t queries = 0) {
   convert::GraphBuilder builder(convert::Precision::kF32);
-  builder.BeginProgram("encode");
-  const format::Slice q = builder.AddValue("q", kHeads.heads() * kHeads.head_dim());
+  builder.BeginProgram(StageName(stage));
+  const format::Slice q = builder.AddValue("q", kHeads.heads() * kHeads.head_dim(),
+                                           queries == 0 ? format::Time::Tokens : format::Time::Fixed, format::DType::F32, queries);
   const format::Slice k = builder.AddValue("k", kHeads.kv_heads() * kHeads.head_dim());
   const format::Slice v = builder.AddValue("v", kHeads.kv_heads() * kHeads.value_dim());
   builder.program().num_inputs = 3;
   builder.program().outputs = {builder.AddAttention("attn", "", op, kHeads, {q, k, v}).value()};
   builder.graph().name = "test";
   builder.graph().vocab_size = 1;
-  builder.graph().task = format::Task::Classification;
+  if (stage == Stage::kEncode) builder.graph().task = format::Task::Classification;
   convert::MemorySink sink;
   convert::WriteModel(builder.graph(), convert::RandomWeights(/*seed=*/1), &sink);
   return sink.bytes();
@@ -95,6 +97,16 @@ std::vector<float> OutputOf(const AttentionOp& op, uint32_t threads = 1) {
   return out;
 }
 
+// Why a session cannot be made of the model.
+std::string Refusal(const std::vector<uint8_t>& file) {
+  const Result<Model> model = Model::Open(FileMap(), {file.data(), file.size()}, /*verify_weights=*/true, DefaultAllocator());
+  if (!model.ok()) return model.status().message();
+  const Environment environment{&model.value(), SelectKernels(nullptr), &PortableDense(), nullptr, DefaultAllocator()};
+  Limits limits{/*batch=*/1, /*max_tokens=*/1, /*max_output_rows=*/1, /*threads=*/1};
+  limits.max_source = kTokens;
+  return Instance::Measure(environment, limits).status().message();
+}
+
 void ExpectClose(const std::vector<float>& a, const std::vector<float>& b) {
   ASSERT_EQ(a.size(), b.size());
   float worst = 0;
@@ -122,6 +134,34 @@ TEST(WholeSequence, OneClusterHasOneOutput) {
 
 TEST(WholeSequence, WhereAllQueriesAreChosenProbSparseIsSoftmax) {
   ExpectClose(OutputOf(Parsed(R"({"system": "probsparse", "factor": 1000, "max_context": 300})")), OutputOf(Parsed(kSoftmax)));
+}
+
+TEST(WholeSequence, OpsStandInEncode) {
+  for (const char* attention : {kSoftmax, R"({"system": "clustered", "num_clusters": 3, "max_context": 9})",
+                                R"({"system": "probsparse", "max_context": 9})"}) {
+    EXPECT_EQ(Refusal(ModelOf(Parsed(attention))), "");
+    EXPECT_NE(Refusal(ModelOf(Parsed(attention), Stage::kDecode)).find("'encode' wanted"), std::string::npos) << attention;
+  }
+}
+
+TEST(WholeSequence, DistancesAndMasksNeedARowPerToken) {
+  const AttentionOp ops[] = {Windowed(5), Pooled(5, 2, 2), Parsed(R"({"system": "probsparse", "masked": true, "max_context": 9})")};
+  for (const AttentionOp& op : ops) {
+    EXPECT_EQ(Refusal(ModelOf(op)), "");
+    EXPECT_NE(Refusal(ModelOf(op, Stage::kEncode, 7)).find("different numbers of rows"), std::string::npos) << op.system;
+  }
+  EXPECT_EQ(Refusal(ModelOf(Parsed(kSoftmax), Stage::kEncode, 7)), "");
+}
+
+TEST(WholeSequence, TopIndicesAreTheFirstOfTheLargest) {
+  const float scores[] = {1, 3, NAN, 2, 3, -HUGE_VALF, 3, 0};
+  const std::vector<std::vector<uint32_t>> expected = {
+      {}, {1}, {1, 4}, {1, 4, 6}, {1, 3, 4, 6}, {0, 1, 3, 4, 6}, {0, 1, 3, 4, 6, 7}, {0, 1, 2, 3, 4, 6, 7}};
+  for (size_t count = 0; count < expected.size(); ++count) {
+    std::vector<uint32_t> indices(count);
+    TopIndices(scores, std::size(scores), count, indices.data());
+    EXPECT_EQ(expected[count], indices);
+  }
 }
 
 TEST(WholeSequence, ThreadsDoNotChangeABit) {
