@@ -70,6 +70,7 @@ std::vector<uint8_t> WholeModel(const AttentionOp& op) {
 // One that writes in "encode" what "decode" reads.
 std::vector<uint8_t> CrossModel(const char* attention, format::DType state) {
   convert::ModelConfig config{};
+  config.task = format::Task::Seq2Seq;
   config.cross = {Parsed(attention, AttentionForm::kCross)};
   convert::SetStateTypes(state, /*force=*/true, &config);
   const std::vector<AttentionOp>& layers = config.cross;
