@@ -140,11 +140,32 @@ class TarnConvert(unittest.TestCase):
         done = self.run_tool(self.folder, "-o", self.out, "--state", "f16", "--force")
         self.assertEqual((done.returncode, done.stderr), (0, ""), done)
 
+    def other_task(self, **fields):
+        """Arguments for a random model of another task."""
+        self.config.write_text(json.dumps({k: v for k, v in {**CONFIG, **fields}.items() if v is not None}))
+        return "--random-weights", "1", self.config, "-o", self.out
+
+    def test_tasks(self):
+        softmax = {"system": "softmax", "max_context": 9}
+        linear = {"system": "linear_transformer"}
+        seq2seq = self.other_task(task="seq2seq", num_layers=None, attention=None, encoder_layers=1, decoder_layers=2,
+                                  encoder_attention=softmax, decoder_attention=linear, cross_attention=linear)
+        done = self.run_tool(*seq2seq, "--state", "int8")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertIn("state decoder: f32 x 2; cross: int8 x 2, encoder: softmax x 1; decoder: linear_transformer x 2;", done.stdout)
+        done = self.run_tool(*self.other_task(task="masked_lm", attention=softmax))
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertIn("state none", done.stdout)
+        self.out.unlink()
+        masked_lm = self.other_task(task="masked_lm", attention=softmax)
+        done = self.run_tool(*masked_lm, "--eval", self.config)
+        self.expect_failure(done, 1, "--eval", "causal_lm")
+
     def test_systems(self):
         done = self.run_tool("--systems")
         self.assertEqual((done.returncode, done.stderr), (0, ""), done)
         self.assertTrue(done.stdout.startswith("| system | family |"), done.stdout)
-        self.assertIn("| `gla` | linear state | yes | token loop |", done.stdout)
+        self.assertIn("| `gla` | linear state | causal | yes | token loop |", done.stdout)
 
     def wide(self, **fields):
         """Arguments for a random model whose rows are multiples of 32."""

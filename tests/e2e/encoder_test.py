@@ -43,7 +43,8 @@ def softmax(**options):
 
 
 def classifier(attention, **options):
-    return {**BASE, "task": "classification", "num_layers": 2, "num_labels": 3, "pooling": "mean", "attention": attention, **options}
+    return {**BASE, "task": "classification", "num_layers": 2, "num_labels": 3, "pooling": "mean", "attention": attention,
+            **options}
 
 
 def masked_lm(attention, **options):

@@ -15,7 +15,8 @@ class Source(ctypes.Structure):
 
 class SessionConfig(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("batch", c_uint32), ("max_chunk", c_uint32), ("max_logits_rows", c_uint32),
-                ("threads", c_uint32), ("block", c_void_p), ("block_bytes", c_size_t), ("beams", c_uint32), ("max_source", c_uint32)]
+                ("threads", c_uint32), ("block", c_void_p), ("block_bytes", c_size_t), ("beams", c_uint32),
+                ("max_source", c_uint32)]
 
 
 class Error(ctypes.Structure):

@@ -104,15 +104,17 @@ flatbuffers::DetachedBuffer BuildGraphBuffer(const Graph& graph, const std::vect
   FlatBufferBuilder builder;
   const auto tensors = Tensors(&builder, graph, offsets);
   const auto states = States(&builder, graph);
-  const auto programs = Tables(&builder, graph.programs, [&](const GraphProgram& program) { return Program(&builder, program); });
+  std::vector<Offset<format::Program>> programs;
+  for (const GraphProgram& program : graph.programs) programs.push_back(Program(&builder, program));
   const auto metadata = format::CreateMetadataDirect(builder, graph.name.c_str(), graph.precision.c_str(), graph.source.c_str(),
                                                      graph.loss.scored, graph.loss.nats_f32, graph.loss.nats);
   const auto tokenizer = format::CreateTokenizer(builder, graph.tokenizer);
+  const auto program_list = builder.CreateVector(programs);
   const std::vector<std::string> features = RequiredFeatures(graph);
   const auto feature_list = features.empty() ? 0 : builder.CreateVectorOfStrings(features);
   const auto model =
       format::CreateModel(builder, feature_list, graph.vocab_size, graph.first_position, tokenizer, metadata, tensors, states,
-                          programs, graph.task, graph.source_vocab_size, graph.bos_token, graph.eos_token, graph.mask_token);
+                          program_list, graph.task, graph.source_vocab_size, graph.bos_token, graph.eos_token, graph.mask_token);
   format::FinishModelBuffer(builder, model);
   if (builder.GetSize() >= uint64_t{1} << 31) Fail("the graph has ", builder.GetSize(), " bytes: the format ends at 2 GiB");
   return builder.Release();

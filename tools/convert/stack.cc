@@ -92,22 +92,26 @@ Slice Stack::Mlp(size_t layer, Slice x) const {
 
 Slice Stack::FinalNorm(Slice x) const { return c_.final_norm ? ops_.Norm(prefix_ + "norm", "model." + prefix_ + "norm", x) : x; }
 
-Stack::Projected Stack::Project(const std::string& name, std::string fused, std::vector<DenseRows> parts, const AttentionOp& op,
-                                const std::string& shared_prefix, Slice x, SharedLogits* shared) const {
+Slice Stack::Project(const std::string& name, std::string fused, std::vector<DenseRows> parts, const AttentionOp& op,
+                     Slice x) const {
   const std::string prefix = "model." + name + ".";
-  uint32_t width = 0;
-  for (const DenseRows& part : parts) width += part.rows;
   for (const LogitInput& logit : op.logits) {
     if (!logit.with_qkv) continue;
     parts.push_back({prefix + logit.projection, logit.width, logit.bias, logit.weight_init, logit.bias_init});
     fused += logit.projection[0];
   }
-  const Slice all = b_.AddDense(name + "." + fused + "_proj", prefix + fused + "_proj", parts, x);
-  Projected projected{Columns(all, 0, width), {}};
+  return b_.AddDense(name + "." + fused + "_proj", prefix + fused + "_proj", parts, x);
+}
+
+std::vector<Slice> Stack::Logits(const std::string& name, const AttentionOp& op, Slice small, const std::string& shared_prefix,
+                                 Slice x, SharedLogits* shared) const {
+  const std::string prefix = "model." + name + ".";
+  std::vector<Slice> logits;
+  uint32_t column = 0;  // of `small`
   for (const LogitInput& logit : op.logits) {
     if (logit.with_qkv) {
-      projected.logits.push_back(Columns(all, width, logit.width));
-      width += logit.width;
+      logits.push_back(Columns(small, column, logit.width));
+      column += logit.width;
       continue;
     }
     const std::string tensor = (logit.shared ? shared_prefix : prefix) + logit.projection;
@@ -116,44 +120,49 @@ Stack::Projected Stack::Project(const std::string& name, std::string fused, std:
       const std::vector<DenseRows> rows = {{tensor, logit.width, logit.bias, logit.weight_init, logit.bias_init}};
       made = shared->emplace(tensor, b_.AddDense(name + "." + logit.projection, tensor, rows, x)).first;
     }
-    projected.logits.push_back(made->second);
+    logits.push_back(made->second);
   }
-  if (op.drawn) projected.logits.push_back(b_.AddDrawn(name, *op.drawn));
-  return projected;
+  if (op.drawn) logits.push_back(b_.AddDrawn(name, *op.drawn));
+  return logits;
 }
 
 Slice Stack::Attend(const std::string& name, const AttentionOp& op, Slice x) const {
   const std::string prefix = "model." + name + ".";
-  SharedLogits none;
-  const Projected projected = Project(name, "qkv",
-                                      {{prefix + "q_proj", q_width(), c_.attention_bias},
-                                       {prefix + "k_proj", k_width(), c_.attention_bias},
-                                       {prefix + "v_proj", v_width(), c_.attention_bias}},
-                                      op, "model." + prefix_, x, &none);
+  const Slice all = Project(name, "qkv",
+                            {{prefix + "q_proj", q_width(), c_.attention_bias},
+                             {prefix + "k_proj", k_width(), c_.attention_bias},
+                             {prefix + "v_proj", v_width(), c_.attention_bias}},
+                            op, x);
   // q and k are neighbours, so that one op turns both.
-  Slice qk = Columns(projected.parts, 0, q_width() + k_width());
+  const uint32_t qk_width = q_width() + k_width(), width = qk_width + v_width();
+  Slice qk = Columns(all, 0, qk_width);
   if (c_.position_embedding == PositionEmbedding::kRope) {
-    qk = b_.AddOp(name + ".rope", format::OpAttributes::Rope, NoAttributes(format::CreateRope), {qk, angles_}, qk.width());
+    qk = b_.AddOp(name + ".rope", format::OpAttributes::Rope, NoAttributes(format::CreateRope), {qk, angles_}, qk_width);
   }
-  const Slice q = Columns(qk, 0, q_width()), k = Columns(qk, q_width(), k_width());
-  const Slice v = Columns(projected.parts, q_width() + k_width(), v_width());
+  const Slice q = Columns(qk, 0, q_width()), k = Columns(qk, q_width(), k_width()), v = Columns(all, qk_width, v_width());
   if (op.composed) return Output(name, op.composed->heads(&b_, prefix, q, k, v));
+  SharedLogits none;
   std::vector<Slice> inputs = {q, k, v};
-  inputs.insert(inputs.end(), projected.logits.begin(), projected.logits.end());
+  for (const Slice logits : Logits(name, op, Columns(all, width, all.width() - width), "model." + prefix_, x, &none)) {
+    inputs.push_back(logits);
+  }
   return Output(name, b_.AddAttention(name, prefix, op, c_.heads, std::move(inputs)));
 }
 
 std::vector<std::vector<uint32_t>> Stack::WriteSource(const std::vector<AttentionOp>& cross, Slice rows) const {
   std::vector<std::vector<uint32_t>> states;
   SharedLogits shared;  // the layers read the same rows: logits of a projection that they share are the same, too
+  const uint32_t width = k_width() + v_width();
   for (size_t layer = 0; layer < cross.size(); ++layer) {
+    const AttentionOp& op = cross[layer];
     const std::string name = Name(layer, "cross_attn"), prefix = "model." + name + ".";
-    const Projected projected =
+    const Slice all =
         Project(name, "kv", {{prefix + "k_proj", k_width(), c_.attention_bias}, {prefix + "v_proj", v_width(), c_.attention_bias}},
-                cross[layer], "model." + prefix_ + "cross_", rows, &shared);
-    std::vector<Slice> inputs = {Columns(projected.parts, 0, k_width()), Columns(projected.parts, k_width(), v_width())};
-    inputs.insert(inputs.end(), projected.logits.begin(), projected.logits.end());
-    states.push_back(b_.AddAttentionWrite(name, prefix, cross[layer], std::move(inputs)));
+                op, rows);
+    std::vector<Slice> inputs = {Columns(all, 0, k_width()), Columns(all, k_width(), v_width())};
+    const Slice small = Columns(all, width, all.width() - width);
+    for (const Slice logits : Logits(name, op, small, "model." + prefix_ + "cross_", rows, &shared)) inputs.push_back(logits);
+    states.push_back(b_.AddAttentionWrite(name, prefix, op, std::move(inputs)));
   }
   return states;
 }

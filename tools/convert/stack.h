@@ -35,14 +35,14 @@ class Stack {
   // Dense layers that have been made, by the name of their tensor: of one input.
   using SharedLogits = std::map<std::string, format::Slice>;
 
-  // Inputs of an attention op: `parts` and then the op's logits, all from x. Parts and small logits come out of one dense layer, in
-  // this order: one pass over x. `fused` names it, by a letter for each part.
-  struct Projected {
-    format::Slice parts;
-    std::vector<format::Slice> logits;
-  };
-  Projected Project(const std::string& name, std::string fused, std::vector<DenseRows> parts, const AttentionOp& op,
-                    const std::string& shared_prefix, format::Slice x, SharedLogits* shared) const;
+  // Projections of x for an attention op: `parts`, and behind them the op's small logits, out of one dense layer: one pass over x.
+  // `fused` names it, by a letter for each part.
+  format::Slice Project(const std::string& name, std::string fused, std::vector<DenseRows> parts, const AttentionOp& op,
+                        format::Slice x) const;
+  // What an op reads behind q, k and v: its logits of x, the small ones being `small`, and what is drawn. `shared_prefix`: before
+  // the projections that layers share.
+  std::vector<format::Slice> Logits(const std::string& name, const AttentionOp& op, format::Slice small,
+                                    const std::string& shared_prefix, format::Slice x, SharedLogits* shared) const;
 
   // x + f(norm x), or norm(x + f x)
   template <typename F>

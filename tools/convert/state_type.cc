@@ -66,7 +66,7 @@ void Store(format::DType type, AttentionOp* op) {
 void SetStateTypes(format::DType type, bool force, ModelConfig* config) {
   if (type == format::DType::F32) return;
   const char* name = type == format::DType::F16 ? "f16" : "int8";
-  if (config->decoder.empty()) Fail("--state ", name, ": a model that encodes and no more has no state");
+  if (config->decoder.empty() && config->cross.empty()) Fail("--state ", name, ": a model that encodes and no more has no state");
   for (AttentionOp& op : config->cross) Store(type, &op);
   for (size_t layer = 0; layer < config->decoder.size(); ++layer) {
     AttentionOp& op = config->decoder[layer];
