@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 30
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build setup demo check systems bench peers test test-full asan portable fuzz format lint help clean
+.PHONY: build setup demo check systems bench figures peers test test-full asan portable fuzz format lint help clean
 
 # configure and build a preset; extra CMake arguments: make TARN_CMAKE_ARGS=-DX=Y
 define preset
@@ -41,6 +41,9 @@ systems: build  ## every attention system in a random model of the lm-small shap
 
 bench: build  ## measure: the README's tables into build/bench, its pictures into docs (ten minutes on two cores that have nothing else to do)
 	@tools/dev/bench.py
+
+figures: build  ## measure what the papers report, beside softmax: tables into build/figures, pictures into docs (a quarter of an hour on two idle cores)
+	@tools/dev/figures.py
 
 peers: build  ## compare with llama.cpp, in a Debian sid made under build/peers (needs root; PEERS="--models lm-small -r 2" for a short one)
 	@tools/dev/peers.sh build/peers $(PEERS)

@@ -33,16 +33,27 @@ void Inspect(const tarn_model* model) {
   }
 }
 
+// Only the calls of the model's task do more than refuse.
 void Run(const tarn_model* model, uint32_t batch, uint32_t chunk) {
   tarn_session_config config = TARN_SESSION_CONFIG_INIT;
   config.batch = batch;
   config.max_chunk = chunk;
   config.max_logits_rows = chunk;
+  tarn_model_info info = TARN_MODEL_INFO_INIT;
+  tarn_model_get_info(model, &info, nullptr);
+  if (info.task != TARN_TASK_CAUSAL_LM) config.max_source = 5;
+  if (info.task == TARN_TASK_SEQ2SEQ) config.beams = 2;
   tarn_session* session = nullptr;
   if (tarn_session_create(model, &config, &session, nullptr) != TARN_OK) return;
-  const int32_t tokens[12] = {0};
+  const int32_t tokens[24] = {0};
+  const size_t lengths[2] = {5, 1};
+  const uint32_t positions[1] = {4}, parents[4] = {1, 0, 3, 3};
   const float* logits = nullptr;
+  tarn_session_classify(session, tokens, 5, lengths, &logits, nullptr);
+  tarn_session_fill(session, tokens, 5, positions, 1, &logits, nullptr);
+  tarn_session_encode(session, tokens, 5, lengths, nullptr);
   tarn_session_prefill(session, tokens, 6, &logits, nullptr);
+  if (info.task == TARN_TASK_SEQ2SEQ) tarn_session_reorder(session, parents, nullptr);
   tarn_session_score(session, tokens, chunk, &logits, nullptr);
   tarn_session_destroy(session);
 }

@@ -47,9 +47,11 @@ class SourceBench {
       row.rates.push_back(static_cast<double>(row.all_tokens()) / Time(row));
       peak_.Sample();
     }
-    if (options_.profile)
+    if (options_.profile) {
+      Prepare(row);
       Profile(
-          session_.get(), [&] { return Time(row); }, &row);
+          session_.get(), [&] { return TimePrepared(row); }, &row);
+    }
     row.peak_anonymous = peak_.bytes();
     return row;
   }
@@ -58,8 +60,16 @@ class SourceBench {
   static constexpr uint32_t kTargets = 64;  // ids that each sequence is fed again and again
 
   double Time(const BenchRow& row) {
+    Prepare(row);
+    return TimePrepared(row);
+  }
+
+  void Prepare(const BenchRow& row) {
     StopIfInterrupted();
     if (row.decode()) Encode();
+  }
+
+  double TimePrepared(const BenchRow& row) {
     const Clock::time_point start = Clock::now();
     if (row.decode()) {
       Step(row.tokens);
