@@ -43,17 +43,18 @@ class Instance {
   // Destroys the dense layers; the block's memory is the caller's again.
   void Destroy();
 
-  // Runs "encode" on source number `source`, of which the caller has put `tokens` rows, 1 to limits().max_source, into the inputs, with
-  // values of time Outputs for the tokens that `output_tokens` names. Errors: TARN_INTERNAL (the source is then not encoded).
+  // Runs "encode" on source number `source`, of which the caller has put `tokens` rows, 1 to limits().max_source, into the inputs,
+  // with values of time Outputs for the tokens that `output_tokens` names. Errors: TARN_INTERNAL (the source is then not encoded).
   Status Encode(size_t source, size_t tokens, Span<const uint32_t> output_tokens, const ThreadPool& threads);
-  // Runs "decode" on the next `tokens` tokens of every sequence, with values of time Outputs for the last `output_rows` of them; with
-  // 0, what only serves outputs is left out. output_rows <= tokens, both within the limits, and tokens_seen() + tokens <= the
+  // Runs "decode" on the next `tokens` tokens of every sequence, with values of time Outputs for the last `output_rows` of them;
+  // with 0, what only serves outputs is left out. output_rows <= tokens, both within the limits, and tokens_seen() + tokens <= the
   // program's bound: the caller has checked. Errors: TARN_INTERNAL (the state is then undefined until Reset).
   Status Decode(size_t tokens, size_t output_rows, const ThreadPool& threads);
   // Everything is forgotten; ForgetSequences: all but the sources.
   void Reset();
   void ForgetSequences();
-  // Sequence i goes on as sequence parents[i] < limits().batch, of the same source. Copies states of constant size; allocates nothing.
+  // Sequence i goes on as sequence parents[i] < limits().batch, of the same source. Copies states of constant size; allocates
+  // nothing.
   void Reorder(const uint32_t* parents);
 
   void Profile(bool on);

@@ -1,7 +1,7 @@
 // A program prepared for one instance: ops, operators, the plan of its values. It knows no op by name.
 //
-// Build() takes what follows from the graph alone, Prepare() lets every op check and ask, Bind() takes what they asked for. Arena and
-// scratch are lent by the instance: its programs never run at the same time.
+// Build() takes what follows from the graph alone, Prepare() lets every op check and ask, Bind() takes what they asked for. Arena
+// and scratch are lent by the instance: its programs never run at the same time.
 #ifndef TARN_RUNTIME_INTERPRETER_PROGRAM_H_
 #define TARN_RUNTIME_INTERPRETER_PROGRAM_H_
 

@@ -214,8 +214,11 @@ Status CheckProgram(const format::Model& graph, const format::Program& program, 
   if (program.num_inputs() < 1 || program.num_inputs() > kMaxOperands || program.num_inputs() > program.values()->size()) {
     return Error(TARN_BAD_FORMAT, "num_inputs is %u of %u values", program.num_inputs(), program.values()->size());
   }
+  const bool has_outputs = stage == Stage::kDecode || graph.task() == format::Task::MaskedLm;
   for (const format::Value* value : *program.values()) {
     TARN_RETURN_IF_ERROR(CheckValue(*value).In("value '%s'", value->name()->c_str()));
+    if (value->time() != format::Time::Outputs || has_outputs) continue;
+    return Error(TARN_BAD_FORMAT, "value '%s' has a row per output, but nobody asks for any", value->name()->c_str());
   }
   Numbering next{program.num_inputs(), *next_state};
   for (const format::Op* op : *program.ops()) {
@@ -235,13 +238,15 @@ Status CheckPrograms(const format::Model& graph) {
     if (!HasProgram(graph.task(), stage)) continue;
     if (next_program >= graph.programs()->size() ||
         graph.programs()->Get(next_program)->name()->string_view() != StageName(stage)) {
-      return Error(TARN_BAD_FORMAT, "program %u: '%s' wanted, task %s has it", next_program, StageName(stage), TaskName(graph.task()));
+      return Error(TARN_BAD_FORMAT, "program %u: '%s' wanted, task %s has it", next_program, StageName(stage),
+                   TaskName(graph.task()));
     }
     const format::Program& program = *graph.programs()->Get(next_program++);
     TARN_RETURN_IF_ERROR(CheckProgram(graph, program, stage, &next_state).In("program '%s'", program.name()->c_str()));
   }
   if (next_program != graph.programs()->size()) {
-    return Error(TARN_UNSUPPORTED, "%u programs found, task %s has %u", graph.programs()->size(), TaskName(graph.task()), next_program);
+    return Error(TARN_UNSUPPORTED, "%u programs found, task %s has %u", graph.programs()->size(), TaskName(graph.task()),
+                 next_program);
   }
   if (next_state == graph.states()->size()) return Ok();
   return Error(TARN_BAD_FORMAT, "%u of %u states belong to an op", next_state, graph.states()->size());

@@ -9,7 +9,7 @@ Status BoundRows(PrepareContext& context, Axis axis, uint64_t capacity) {
     return Error(TARN_BAD_FORMAT, "capacity is %llu, there are %u rows", static_cast<unsigned long long>(capacity),
                  axis.fixed_rows);
   }
-  context.BoundTokens(capacity);  // no more rows have time Outputs than there are tokens
+  context.BoundTokens(capacity);  // and no more rows of time Outputs are ever asked for than the longest source has
   return Ok();
 }
 

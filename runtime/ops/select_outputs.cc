@@ -1,5 +1,5 @@
-// SelectOutputs: the rows whose logits are wanted: the last ones of every sequence's chunk, of a source those that the caller names.
-// What comes after it runs on those only.
+// SelectOutputs: the rows whose logits are wanted: the last ones of every sequence's chunk, of a source those that the caller
+// names. What comes after it runs on those only.
 #include <cstring>
 
 #include "runtime/ops/registry.h"

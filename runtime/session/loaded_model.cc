@@ -57,7 +57,9 @@ Status CheckProgram(const Model& model, Stage stage) {
   }
   return Error(TARN_BAD_FORMAT, "program '%s': the output of task %s wanted, f32 %s", program.name()->c_str(),
                TaskName(model.task()),
-               is_encoder ? "rows of every token" : is_classifier ? "in one row of logits" : "rows of vocab_size logits");
+               is_encoder      ? "rows of every token"
+               : is_classifier ? "in one row of logits"
+                               : "rows of vocab_size logits");
 }
 
 }  // namespace

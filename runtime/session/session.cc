@@ -40,6 +40,7 @@ Status CheckLimits(const LoadedModel& model, const Limits& limits) {
   TARN_RETURN_IF_ERROR(CheckSourceLimit(model, limits.max_source));
   TARN_RETURN_IF_ERROR(CheckLimit("max_chunk", limits.max_tokens, 1, kMaxChunk));
   const bool fills = model.model().task() == format::Task::MaskedLm;
+  if (fills) TARN_RETURN_IF_ERROR(CheckLimit("batch of a masked language model", limits.batch, 1, 1));
   TARN_RETURN_IF_ERROR(CheckLimit("max_logits_rows", limits.max_output_rows, 1, fills ? limits.max_source : limits.max_tokens));
   return CheckLimit("threads", limits.threads, 1, kMaxThreads);
 }
@@ -75,10 +76,14 @@ Result<Session*> Session::Create(const LoadedModel& model, const Limits& limits,
     return Error(TARN_INVALID_ARGUMENT, "session block is not aligned to %zu bytes", kAlignment);
   }
   const size_t header = static_cast<size_t>(AlignUp(sizeof(Session)));
-  const size_t ahead = header < block.size() ? header : block.size();
+  if (block.size() < header) {
+    TARN_ASSIGN_OR_RETURN(const ProgramBytes bytes, Measure(model, limits));
+    return Error(TARN_BUFFER_TOO_SMALL, "session block has %zu bytes, %llu are needed", block.size(),
+                 static_cast<unsigned long long>(bytes.total));
+  }
   TARN_ASSIGN_OR_RETURN(ThreadPool threads, ThreadPool::Create(limits.threads));
   TARN_ASSIGN_OR_RETURN(Instance * instance,
-                        Instance::Create(model.environment(), limits, block.subspan(ahead, block.size() - ahead), ahead));
+                        Instance::Create(model.environment(), limits, block.subspan(header, block.size() - header), header));
   Session* session = new (block.data()) Session(model);
   session->instance_ = instance;
   session->threads_ = std::move(threads);

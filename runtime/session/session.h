@@ -30,9 +30,8 @@ class Session {
   // Sequence i goes on as sequence parents[i], of the same source.
   Status Reorder(const uint32_t* parents);
 
-  // "encode" (TARN_UNSUPPORTED where the model has another task). Sources are rows of tokens [sources, stride], of `lengths` ids each;
-  // what lies behind is not looked at.
-  // Seq2Seq: all sources; the sequences start anew.
+  // "encode" (TARN_UNSUPPORTED where the model has another task). Sources are rows of tokens [sources, stride], of `lengths` ids
+  // each; what lies behind is not looked at. Seq2Seq: all sources; the sequences start anew.
   Status Encode(const int32_t* tokens, size_t stride, const size_t* lengths);
   // Classification: logits [sources, labels].
   Result<const float*> Classify(const int32_t* tokens, size_t stride, const size_t* lengths);

@@ -10,8 +10,8 @@ namespace {
 
 struct Frozen {
   const char* path;
-  // By the scalar reference and portable dense layers: of tokens 0 to 7 after "frozen"; of labels 0 to 7 of it; of tokens 0 to 7 after
-  // it, with it as the source.
+  // By the scalar reference and portable dense layers: of tokens 0 to 7 after "frozen"; of labels 0 to 7 of it; of tokens 0 to 7
+  // after it, with it as the source.
   float logits[8];
 };
 
@@ -20,8 +20,7 @@ constexpr Frozen kFrozen[] = {
     {"tests/data/v1.0.tarn", {-0.13172f, -0.41120f, -0.92404f, -0.01784f, 1.32536f, -1.64448f, -0.95867f, -0.85747f}},
     {"tests/data/v1.1.tarn", {-0.45975f, 0.12233f, 1.40255f, 0.67640f, 1.00752f, 0.33434f, 1.08054f, 0.88917f}},
     {"tests/data/v1.2.tarn", {-1.51947f, -1.14141f, -0.40253f, -1.53858f, 1.03243f, 0.17563f, 0.10896f, 0.75114f}},
-    {"tests/data/v1.2-classifier.tarn",
-     {0.77009f, 0.99925f, -0.17014f, -0.19320f, -0.15418f, -0.81709f, 0.65591f, -0.93331f}},
+    {"tests/data/v1.2-classifier.tarn", {0.77009f, 0.99925f, -0.17014f, -0.19320f, -0.15418f, -0.81709f, 0.65591f, -0.93331f}},
 };
 
 Result<const float*> LogitsOf(Session* session, format::Task task) {

@@ -343,8 +343,8 @@ TEST(Session, StatesLeaveNoDenormals) {
 
 TEST(Session, LimitsOutOfRangeAreNamed) {
   Harness harness(Cases()[0]);
-  for (const Limits& limits : {Limits{0, 1, 1, 1}, Limits{1u << 20, 1, 1, 1}, Limits{1, 1u << 20, 1, 1}, Limits{1, 4, 5, 1}, Limits{1, 1, 1, 1, 1, 7}, Limits{1, 1, 1, 1, 0},
-                               Limits{1, 1, 1, 0}, Limits{1, 1, 1, 1000}}) {
+  for (const Limits& limits : {Limits{0, 1, 1, 1}, Limits{1u << 20, 1, 1, 1}, Limits{1, 1u << 20, 1, 1}, Limits{1, 4, 5, 1},
+                               Limits{1, 1, 1, 1, 1, 7}, Limits{1, 1, 1, 1, 0}, Limits{1, 1, 1, 0}, Limits{1, 1, 1, 1000}}) {
     EXPECT_EQ(Session::Create(harness.model(), limits, {}).status().code(), TARN_INVALID_ARGUMENT);
   }
 }

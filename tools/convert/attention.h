@@ -23,7 +23,7 @@ namespace tarn::convert {
 constexpr uint32_t kMaxHeads = 1u << 14;  // heads and their sizes
 constexpr uint32_t kMaxSlots = 1u << 16;  // slots, global positions
 constexpr uint32_t kMaxFeatures = 1u << 20;
-constexpr uint32_t kMaxIterations = 1u << 10;  // of clustering
+constexpr uint32_t kMaxIterations = 1000;  // of clustering
 
 // What a query sees: the tokens up to its own; all tokens of its sequence; all tokens of a source, of which "encode" has left a
 // state.

@@ -11,7 +11,7 @@ namespace tarn::convert {
 namespace {
 
 // Beyond every model, and far enough from the ends of the integers that nothing overflows.
-constexpr uint64_t kMaxLayers = 512;
+constexpr uint64_t kMaxLayers = 512;  // of all stacks: what a reader takes
 constexpr uint64_t kMaxPosition = uint64_t{1} << 62;
 
 enum class TokenizerChoice { kBytes, kNone, kFile };
@@ -104,7 +104,8 @@ struct StackFields {
 };
 
 std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config, const StackFields& stack) {
-  const auto count = static_cast<uint32_t>(fields->Integer(stack.layers, 1, kMaxLayers));
+  const uint64_t most = config.task == format::Task::Seq2Seq ? kMaxLayers / 2 : kMaxLayers;
+  const auto count = static_cast<uint32_t>(fields->Integer(stack.layers, 1, most));
   const Json* attention = fields->Find(stack.attention);
   if (attention == nullptr) Fail(fields->where(), ": the field \"", stack.attention, "\" is missing");
   const std::string where = fields->where() + ": " + stack.attention;

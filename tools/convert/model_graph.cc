@@ -21,19 +21,11 @@ class ModelGraph {
  public:
   ModelGraph(const ModelConfig& config, GraphBuilder* builder) : c_(config), b_(*builder), ops_(config, builder) {}
 
-  void CausalLm() {
-    const Slice tokens = Begin("decode");
+  void LanguageModel(const char* program, const std::vector<AttentionOp>& attention) {
+    const Slice tokens = Begin(program);
     Stack stack(ops_, "");
     const uint32_t table = ops_.VocabularyMatrix(kEmbeddings, c_.vocab_size);
-    const Slice x = Layers(c_.decoder, &stack, stack.Embed(tokens, table));
-    End(LmHead(stack, table, x));
-  }
-
-  void MaskedLm() {
-    const Slice tokens = Begin("encode");
-    Stack stack(ops_, "");
-    const uint32_t table = ops_.VocabularyMatrix(kEmbeddings, c_.vocab_size);
-    const Slice x = Layers(c_.encoder, &stack, stack.Embed(tokens, table));
+    const Slice x = Layers(attention, &stack, stack.Embed(tokens, table));
     End(LmHead(stack, table, x));
   }
 
@@ -147,7 +139,7 @@ void BuildModel(const ModelConfig& config, GraphBuilder* builder) {
   ModelGraph model(config, builder);
   switch (config.task) {
     case format::Task::CausalLm:
-      model.CausalLm();
+      model.LanguageModel("decode", config.decoder);
       break;
     case format::Task::Seq2Seq:
       model.Seq2Seq();
@@ -156,7 +148,7 @@ void BuildModel(const ModelConfig& config, GraphBuilder* builder) {
       model.Classification();
       break;
     case format::Task::MaskedLm:
-      model.MaskedLm();
+      model.LanguageModel("encode", config.encoder);
       break;
   }
   builder->CheckRules();

@@ -78,7 +78,8 @@ AttentionOp MakeStatic(const SlotMemory& slots, const AttentionContext& context,
   const uint32_t kv_heads = heads.kv_heads();
   op.states.push_back(SourceState("K", {kv_heads, heads.head_dim(), slots.num_slots}));
   op.states.push_back(SourceState("V", {kv_heads, slots.num_slots, heads.value_dim()}));
-  if (slots.mask_empty || slots.mass_bias) op.states.push_back(SourceState("bias", {kv_heads, slots.num_slots}));
+  const bool masks = slots.mask_empty || slots.control == format::SlotControl::Clustering;
+  if (masks) op.states.push_back(SourceState("bias", {kv_heads, slots.num_slots}));
   op.num_sized_states = 2;
   op.scales = {{1, SourceState("scales", {kv_heads, heads.head_dim() + slots.num_slots})}};
   return op;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the papers' figures of speed and memory again, on this machine: `make figures`, about a quarter of an hour on two idle cores.
+"""Makes the papers' figures of speed and memory again, on this machine: `make figures`, a quarter of an hour on two idle cores.
 
     figures.py [--only decoding,masked_lm,classification] [--threads N] [--quick] [--out build/figures] [--docs docs]
 
@@ -36,8 +36,9 @@ MIB = 2.0**20
 
 
 class Bench:
-    def __init__(self, out, threads, repetitions):
-        self.out, self.threads, self.repetitions = out, threads, repetitions
+    def __init__(self, out, threads, quick):
+        self.out, self.threads, self.quick = out, threads, quick
+        self.spread = 0.0  # the largest standard deviation, of its mean
 
     def model(self, name, length):
         """The model of a config, with room for `length` tokens and no more where attention keeps them all."""
@@ -52,17 +53,21 @@ class Bench:
                        stdout=subprocess.DEVNULL, check=True)
         return path
 
-    def run(self, name, source, target, batch, room=None):
-        """Rows of `tarn bench` by the kind of their test."""
-        print(f"figures: {name}, {source} tokens", file=sys.stderr, flush=True)
-        path = self.model(name, room or source)
-        command = [BIN / "tarn", "bench", "-m", path, "-p", source, "-n", target, "-r", self.repetitions, "-t", self.threads,
-                   "--batch", batch, "-o", "json"]
-        text = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, text=True, check=True).stdout
-        (self.out / f"{name}-{source}.bench.json").write_text(text, encoding="utf-8")
-        path.unlink()
-        return {row["test"].rstrip("0123456789"): row for row in json.loads(text)}
+    def repetitions(self, length):
+        return 1 if self.quick else 3 if length < 1024 else 2
 
+    def run(self, name, length, target, batch):
+        """Rows of `tarn bench` by the kind of their test."""
+        print(f"figures: {name}, {length} tokens", file=sys.stderr, flush=True)
+        path = self.model(name, length)
+        command = [BIN / "tarn", "bench", "-m", path, "-p", length, "-n", target, "-r", self.repetitions(length),
+                   "-t", self.threads, "--batch", batch, "-o", "json"]
+        text = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, text=True, check=True).stdout
+        (self.out / f"{name}-{length}.bench.json").write_text(text, encoding="utf-8")
+        path.unlink()
+        rows = {row["test"].rstrip("0123456789"): row for row in json.loads(text)}
+        self.spread = max([self.spread, *(row["t_s_stddev"] / row["t_s_mean"] for row in rows.values())])
+        return rows
 
 
 def decoding(bench, docs, lengths):
@@ -73,26 +78,30 @@ def decoding(bench, docs, lengths):
             rates.setdefault(system, []).append((length, row["t_s_median"]))
             states.setdefault(system, []).append((length, row["state_bytes"] / MIB))
     picture = docs / "decoding.svg"
-    picture.write_text(line_plot.draw(f"Translation, source as long as target, batch {BATCH}, int8", "length, tokens",
-                                      [("decoded tokens per second", rates), ("state of all sequences, MiB", states)]), encoding="utf-8")
-    lines = [f"Decoding of `mt-base-*`, source and target of the same length, batch {BATCH}, greedy (RFA Figure 2, ABC Figure 1): tokens per second, and how many times softmax's.", "",
-             f"| system | {' | '.join(f'{length:,}' for length in lengths)} | state at {lengths[-1]:,} | of softmax's | paper at 2,048 |",
-             "|---" + "|--:" * (len(lengths) + 2) + "|---|"]
+    panels = [("decoded tokens per second", rates), ("state of all sequences, MiB", states)]
+    drawing = line_plot.draw(f"Translation, source as long as target, batch {BATCH}, int8", "length, tokens", panels)
+    picture.write_text(drawing, encoding="utf-8")
+    lines = [f"Decoding of `mt-base-*`, source and target of the same length, batch {BATCH}, greedy (RFA Figure 2, ABC Figure 1): "
+             "tokens per second, and how many times softmax's.", "",
+             f"| system | {' | '.join(f'{length:,}' for length in lengths)} | state at {lengths[-1]:,} | of softmax's | "
+             "paper at 2,048 |", "|---" + "|--:" * (len(lengths) + 2) + "|---|"]
     paper = {"softmax": "1", "RFA Gaussian": "about 12x, memory under 10 %", "RFA arc-cosine": "slightly above Gaussian",
              "ABC": "about 1.25x RFA", "T2R": "about 20 % above ABC"}
     for system, points in rates.items():
         cells = [f"{rate:.0f} ({rate / base:.1f}x)" for (_, rate), (_, base) in zip(points, rates["softmax"])]
         last = states[system][-1][1]
-        lines.append(f"| {system} | {' | '.join(cells)} | {last:.1f} MiB | {100 * last / states['softmax'][-1][1]:.1f} % | {paper[system]} |")
+        share = 100 * last / states["softmax"][-1][1]
+        lines.append(f"| {system} | {' | '.join(cells)} | {last:.1f} MiB | {share:.1f} % | {paper[system]} |")
     at_end = {system: points[-1][1] for system, points in rates.items()}
-    lines += ["", f"At {lengths[-1]:,}: ABC over RFA Gaussian {at_end['ABC'] / at_end['RFA Gaussian']:.2f} (paper 1.25), T2R over ABC "
-              f"{at_end['T2R'] / at_end['ABC']:.2f} (paper 1.2).", "", f"![Decoding speed and memory]({os.path.relpath(picture, ROOT)})"]
-    return lines
+    return lines + ["", f"At {lengths[-1]:,}: ABC over RFA Gaussian {at_end['ABC'] / at_end['RFA Gaussian']:.2f} (paper 1.25), "
+                    f"T2R over ABC {at_end['T2R'] / at_end['ABC']:.2f} (paper 1.2).", "",
+                    f"![Decoding speed and memory]({os.path.relpath(picture, ROOT)})"]
 
 
 def masked_lm(bench, _docs, length):
     lines = [f"Encoding of `roberta-base-*`, {length} tokens, batch {BATCH} (ABC Table 4).", "",
-             "| system | tokens per second | speed | paper | session, MiB | of softmax's | anonymous, MiB | of softmax's | paper |", "|---" + "|--:" * 8 + "|"]
+             "| system | tokens per second | speed | paper | session, MiB | of softmax's | anonymous, MiB | of softmax's | paper |",
+             "|---" + "|--:" * 8 + "|"]
     base = None
     for system, config in MASKED_LM.items():
         row = bench.run(config, length, 0, BATCH)["enc"]
@@ -105,8 +114,7 @@ def masked_lm(bench, _docs, length):
 
 
 def classification(bench, docs, lengths):
-    rates = {}
-    memory = {}
+    rates, memory = {}, {}
     for system, config in CLASSIFICATION.items():
         for length in lengths:
             row = bench.run(config, length, 0, 1)["enc"]
@@ -120,7 +128,8 @@ def classification(bench, docs, lengths):
              "|---" + "|--:" * (len(lengths) + 1) + "|---|"]
     for system, points in rates.items():
         cells = [f"{rate:.0f} ({rate / base:.1f}x)" for (_, rate), (_, base) in zip(points, rates["softmax"])]
-        lines.append(f"| {system} | {' | '.join(cells)} | {memory[system][-1][1]:.1f} MiB | {'1' if system == 'softmax' else '1.1x to 5.3x'} |")
+        paper = "1" if system == "softmax" else "1.1x to 5.3x"
+        lines.append(f"| {system} | {' | '.join(cells)} | {memory[system][-1][1]:.1f} MiB | {paper} |")
     return lines + ["", f"![Encoding speed and memory]({os.path.relpath(picture, ROOT)})"]
 
 
@@ -138,12 +147,14 @@ def main():
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     arguments.docs.mkdir(parents=True, exist_ok=True)
-    bench = Bench(arguments.out, arguments.threads, 1 if arguments.quick else 3)
-    lines = ["<!-- figures -->"]
+    bench = Bench(arguments.out, arguments.threads, arguments.quick)
+    lines = []
     for name in arguments.only.split(","):
         function, sizes, quick = FIGURES[name]
         lines += function(bench, arguments.docs, quick if arguments.quick else sizes) + [""]
-    text = "\n".join([*lines[:-1], "<!-- /figures -->", ""])
+    spread = (f"{arguments.threads} threads; medians of 3 repetitions, of 2 from 1,024 tokens on; the largest standard deviation is "
+              f"{100 * bench.spread:.0f} % of its mean.")
+    text = "\n".join(["<!-- figures -->", spread, "", *lines[:-1], "<!-- /figures -->", ""])
     (arguments.out / "README.md").write_text(text, encoding="utf-8")
     print(text, end="")
 

@@ -54,7 +54,7 @@ struct BenchRow {
   uint32_t tokens;  // of the test, for each sequence
   uint64_t depth;
   std::vector<double> rates;  // tokens/s of all sequences, one per repetition
-  uint64_t session_bytes;  // the block that a session lives in: state, arena, scratch, program
+  uint64_t session_bytes;     // the block that a session lives in: state, arena, scratch, program
   uint64_t state_bytes;
   uint64_t used_state_bytes;               // of the state, what a sequence of depth + tokens fills
   std::optional<uint64_t> peak_anonymous;  // bytes of the process; nothing where /proc does not say

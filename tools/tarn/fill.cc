@@ -38,7 +38,7 @@ struct Gap {
 int32_t GapToken(const FillOptions& options, const Model& model) {
   const bool has_ids = !options.tokens.empty() || model.info().tokenizer == TARN_TOKENIZER_NONE;
   if (!has_ids) {
-    const Tokens tokens = SourceTokens(model, options.mask.empty() ? "_" : options.mask, "--mask");
+    const Tokens tokens = TextTokens(model, options.mask.empty() ? "_" : options.mask, "--mask");
     if (tokens.size() == 1) return tokens[0];
     throw UsageError(Format("fill: --mask is %zu tokens of the text, wanted one", tokens.size()));
   }

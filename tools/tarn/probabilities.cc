@@ -19,8 +19,10 @@ std::vector<Probability> MostProbable(const float* logits, uint32_t size, size_t
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
                     [=](uint32_t a, uint32_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); });
   std::vector<Probability> probabilities;
+  if (count == 0) return probabilities;
+  const double best = std::exp(-tarn::tools::Loss(logits, size, order[0]));
   for (size_t i = 0; i < count; ++i) {
-    probabilities.push_back({order[i], std::exp(-tarn::tools::Loss(logits, size, order[i]))});
+    probabilities.push_back({order[i], best * std::exp(double{logits[order[i]]} - double{logits[order[0]]})});
   }
   return probabilities;
 }

@@ -34,10 +34,24 @@ Tokens IdsOption(const std::string& text, const std::string& command, const std:
   }
 }
 
-Tokens SourceTokens(const Model& model, const std::string& text, const std::string& what) {
+Tokens TextTokens(const Model& model, const std::string& text, const std::string& what) {
   if (text.empty()) throw Failure(what + " is empty, wanted at least one token");
   if (model.info().tokenizer != TARN_TOKENIZER_NONE) return model.Tokenize(text);
   return ParseIds(text, text.find(',') == std::string::npos ? ' ' : ',', what);
+}
+
+Tokens SourceTokens(const Model& model, const std::string& text, const std::string& what) {
+  const tarn_model_info& info = model.info();
+  Tokens source = TextTokens(model, text, what);
+  if (source.size() > info.max_source_tokens) {
+    throw Failure(what + Format(": %zu tokens, the model holds %llu of a source", source.size(),
+                                static_cast<unsigned long long>(info.max_source_tokens)));
+  }
+  for (size_t i = 0; i < source.size(); ++i) {
+    if (static_cast<uint32_t>(source[i]) < info.source_vocab_size) continue;
+    throw Failure(what + Format(": token %zu is %d, 0 to %u wanted", i + 1, source[i], info.source_vocab_size - 1));
+  }
+  return source;
 }
 
 std::vector<Line> ReadLines(const std::string& path) {

@@ -18,6 +18,8 @@ Tokens IdsOption(const std::string& text, const std::string& command, const std:
 
 // The ids of a text; for a model without tokenizer the text is ids, between spaces or commas. `what` is for messages: "-p",
 // "FILE: line 3". Throws Failure, also if there are none.
+Tokens TextTokens(const Model& model, const std::string& text, const std::string& what);
+// The same, as a source: ids outside of the vocabulary and more of them than the model holds are a Failure too.
 Tokens SourceTokens(const Model& model, const std::string& text, const std::string& what);
 
 // A line of a file, without its end (\n or \r\n).

@@ -116,8 +116,8 @@ typedef struct tarn_session_config {
   uint32_t batch;
   /* Longest chunk of a prefill, in tokens per sequence: longer prompts are cut into such chunks. 0 means 64. */
   uint32_t max_chunk;
-  /* Rows of logits kept per sequence by tarn_session_score(), or positions of tarn_session_fill(). 0 means 1 (only the last row of a
-   * prefill is ever needed to generate). */
+  /* Rows of logits kept per sequence by tarn_session_score(), or positions of tarn_session_fill(). 0 means 1 (only the last row of
+   * a prefill is ever needed to generate). */
   uint32_t max_logits_rows;
   /* Threads, the caller's included. 0 means 1. Output does not depend on it, bit for bit; a build without
    * pthreadpool runs on the caller's alone. More than one: pthreadpool's table of
@@ -129,8 +129,8 @@ typedef struct tarn_session_config {
   size_t block_bytes;
   /* Sequences that decode from each source: the session runs batch * beams, those of a source side by side. 0 means 1. */
   uint32_t beams;
-  /* The longest source, in tokens, of a model that encodes: a longer one is an error. 0 means 512, or what the model holds if that is
-   * less. The memory for a source depends on it, and with softmax cross attention the state. */
+  /* The longest source, in tokens, of a model that encodes: a longer one is an error. 0 means 512, or what the model holds if that
+   * is less. The memory for a source depends on it, and with softmax cross attention the state. */
   uint32_t max_source;
 } tarn_session_config;
 #define TARN_SESSION_CONFIG_INIT \
@@ -219,10 +219,10 @@ typedef struct tarn_model_info {
   int32_t mask_token;         /* what stands for a hidden token of a source */
   uint64_t max_source_tokens; /* of a source; UINT64_MAX: no bound; 0: the model does not encode */
 } tarn_model_info;
-#define TARN_MODEL_INFO_INIT                                                                                       \
-  {                                                                                                                \
+#define TARN_MODEL_INFO_INIT                                                                                                      \
+  {                                                                                                                               \
     sizeof(tarn_model_info), NULL, NULL, 0, TARN_TOKENIZER_NONE, 0, 0, 0, {0}, NULL, NULL, 0, 0, 0, 0, TARN_TASK_CAUSAL_LM, 0, 0, \
-        -1, -1, -1, 0                                                                                              \
+        -1, -1, -1, 0                                                                                                             \
   }
 
 /* Errors: TARN_INVALID_ARGUMENT.   Thread safety: any thread. */
@@ -264,10 +264,10 @@ TARN_API tarn_status tarn_session_step(tarn_session* session, const int32_t* tok
 TARN_API tarn_status tarn_session_score(tarn_session* session, const int32_t* tokens, size_t count, const float** logits,
                                         tarn_error* error);
 
-/* Encodes the sources of a seq2seq model: `batch` rows of `stride` ids, of which the first lengths[i] are source i; what stands behind
- * them is never looked at, so that a row of a padded batch gives what it gives alone. The sequences start anew: feed them bos_token.
- * Errors: TARN_UNSUPPORTED (another task), TARN_INVALID_ARGUMENT (a source that is empty or longer than max_source, an id >=
- *   source_vocab_size: names both; nothing has been encoded), TARN_INTERNAL. */
+/* Encodes the sources of a seq2seq model: `batch` rows of `stride` ids, of which the first lengths[i] are source i; what stands
+ * behind them is never looked at, so that a row of a padded batch gives what it gives alone. The sequences start anew: feed them
+ * bos_token. Errors: TARN_UNSUPPORTED (another task), TARN_INVALID_ARGUMENT (a source that is empty or longer than max_source, an
+ * id >= source_vocab_size: names both; nothing has been encoded), TARN_INTERNAL. */
 TARN_API tarn_status tarn_session_encode(tarn_session* session, const int32_t* tokens, size_t stride, const size_t* lengths,
                                          tarn_error* error);
 
@@ -276,8 +276,8 @@ TARN_API tarn_status tarn_session_encode(tarn_session* session, const int32_t* t
  * Errors: TARN_INVALID_ARGUMENT (a parent of another source; nothing has been copied). */
 TARN_API tarn_status tarn_session_reorder(tarn_session* session, const uint32_t* parents, tarn_error* error);
 
-/* Classifies `batch` sources, given as for tarn_session_encode(): [batch, num_labels] f32 logits, borrowed until the next call on this
- * session. Errors: as tarn_session_encode(). */
+/* Classifies `batch` sources, given as for tarn_session_encode(): [batch, num_labels] f32 logits, borrowed until the next call on
+ * this session. Errors: as tarn_session_encode(). */
 TARN_API tarn_status tarn_session_classify(tarn_session* session, const int32_t* tokens, size_t stride, const size_t* lengths,
                                            const float** logits, tarn_error* error);
 
@@ -366,7 +366,8 @@ TARN_API void tarn_sampler_reset(tarn_sampler* sampler);
  * counted in `length` (Wu et al. 2016). Of all continuations of a source's beams the `beams` most probable ones that do not end go
  * on; one that ends is finished if it is among the `beams` most probable of all. A source is done when nothing that goes on can
  * come among its `beams` best finished outputs. One beam is greedy decoding, done with the first end token. Ties go to the lower
- * beam, then to the lower id.
+ * beam, then to the larger logit, then to the lower id; sums of different beams are equal where their computed values are, which
+ * are off by up to 1e-6 a step.
  *
  * The beams are the sequences of a session, those of source s being [s * beams, (s + 1) * beams), and what one goes on from is a
  * state of fixed size:
