@@ -78,6 +78,29 @@ class Trained(unittest.TestCase):
                 golden = read_safetensors(TRAIN / "checkpoints" / f"dates-{system}" / "golden.safetensors")
                 self.check_dates(self.convert(f"dates-{system}", "f32"), golden)
 
+    @unittest.skipUnless(LIBRARY.exists(), "a build without libtarn.so")
+    def test_a_padded_batch_is_what_its_sources_are_alone(self):
+        lines = (self.work / "listops.tsv").read_text(encoding="utf-8").splitlines()[:24]
+        sources = [list(line.split("\t")[1].encode()) for line in lines]
+        for system in SYSTEMS:
+            with self.subTest(system=system):
+                model = self.convert(f"listops-{system}", "int8")
+                with Session(model, 10, batch=len(sources)) as together, Session(model, 10) as alone:
+                    self.assertEqual(together.classify(sources, 10), [alone.classify([source], 10)[0] for source in sources])
+        pairs = [line.split("\t") for line in (self.work / "dates.tsv").read_text(encoding="utf-8").splitlines()[:8]]
+        sources, targets = ([list(pair[side].encode()) for pair in pairs] for side in (0, 1))
+        length = len(targets[0])
+        for system in SYSTEMS:
+            with self.subTest(system=system):
+                model = self.convert(f"dates-{system}", "int8")
+                with Session(model, 256, batch=len(sources)) as together, Session(model, 256) as alone:
+                    together.encode(sources)
+                    steps = [together.step([target[t] for target in targets]) for t in range(length)]
+                    for i, one in enumerate(sources):
+                        alone.encode([one])
+                        for t in range(length):
+                            self.assertEqual(alone.step([targets[i][t]])[0], steps[t][i])
+
     def check_dates(self, model, golden):
         """All sources in one batch, their targets token by token."""
         sources = [[int(id) for id in row if id != 0] for row in rows_of(golden["source"], golden["source"].shape[1])]
