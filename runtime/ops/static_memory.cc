@@ -59,14 +59,15 @@ void StaticMemoryShape::ForEachMatrix(const RunContext& context, const StaticMem
     scales = context.states[matrix_count_].f32(source) + kv_head * rows;
   }
   for (uint32_t i = 0; i < matrix_count_; ++i) {
-    const Part& part = matrices_[i];
-    const size_t row_bytes = static_cast<size_t>(part.columns) * DTypeBits(dtype_) / 8;
-    uint8_t* kept = context.states[i].bytes(source) + kv_head * part.rows * row_bytes;
-    for (size_t row = 0; row < part.rows; ++row) {
-      f(static_cast<size_t>(part.columns), memory.matrices[i] + row * part.columns, kept + row * row_bytes,
-        scales == nullptr ? nullptr : scales + row);
+    // Without scales the rows are one long one.
+    const size_t rows = static_cast<size_t>(scales == nullptr ? 1 : matrices_[i].rows);
+    const size_t columns = static_cast<size_t>(matrices_[i].rows * matrices_[i].columns) / rows;
+    const size_t row_bytes = columns * DTypeBits(dtype_) / 8;
+    uint8_t* kept = context.states[i].bytes(source) + kv_head * rows * row_bytes;
+    for (size_t row = 0; row < rows; ++row) {
+      f(columns, memory.matrices[i] + row * columns, kept + row * row_bytes, scales == nullptr ? nullptr : scales + row);
     }
-    if (scales != nullptr) scales += part.rows;
+    if (scales != nullptr) scales += rows;
   }
 }
 
