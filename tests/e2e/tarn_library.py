@@ -8,6 +8,11 @@ from ctypes import POINTER, byref, c_char, c_char_p, c_float, c_int, c_int32, c_
 LIBRARY = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "lib" / "libtarn.so"
 
 
+def loads():
+    """A library with AddressSanitizer in it wants a program that was built with it, which Python is not."""
+    return LIBRARY.exists() and b"__asan_init" not in LIBRARY.read_bytes()
+
+
 class Source(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("path", c_char_p), ("use_fd", c_int), ("fd", c_int), ("offset_bytes", c_uint64),
                 ("length_bytes", c_uint64), ("buffer", c_void_p)]
