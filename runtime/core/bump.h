@@ -33,10 +33,11 @@ class Bump {
 
 // An array of default-constructed elements; empty when counting or when the block is too short.
 template <typename T>
-Span<T> TakeArray(Bump& bump, size_t count) {
+Span<T> TakeArray(Bump& bump, uint64_t count) {
   T* array = static_cast<T*>(bump.Take(count * sizeof(T)));
-  for (size_t i = 0; array != nullptr && i < count; ++i) new (&array[i]) T();
-  return {array, array == nullptr ? 0 : count};
+  if (array == nullptr) return {};
+  for (size_t i = 0; i < count; ++i) new (&array[i]) T();
+  return {array, static_cast<size_t>(count)};
 }
 
 }  // namespace tarn

@@ -75,10 +75,14 @@ Result<ProgramBytes> Instance::Measure(const Environment& environment, const Lim
   return In(draft)->bytes_;
 }
 
-Result<TokenBound> Instance::Bound(const Environment& environment, Stage stage) {
+Result<TokenBounds> Instance::Bounds(const Environment& environment) {
   TARN_ASSIGN_OR_RETURN(const Block draft, Draft(environment, kSmallest));
-  const Program* program = In(draft)->program(stage);
-  return program == nullptr ? TokenBound{UINT64_MAX, nullptr} : program->bound();
+  TokenBounds bounds;
+  for (const Stage stage : kStages) {
+    const Program* program = In(draft)->program(stage);
+    bounds.by_stage[static_cast<size_t>(stage)] = program == nullptr ? TokenBound{UINT64_MAX, nullptr} : program->bound();
+  }
+  return bounds;
 }
 
 Result<Instance*> Instance::Create(const Environment& environment, const Limits& limits, Span<uint8_t> block, uint64_t ahead) {

@@ -25,12 +25,16 @@ struct ProgramBytes {
   uint64_t total;
 };
 
+struct TokenBounds {
+  TokenBound by_stage[std::size(kStages)];
+};
+
 class Instance {
  public:
   // Sizes for these limits; validates every op on the way. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_OUT_OF_MEMORY.
   static Result<ProgramBytes> Measure(const Environment& environment, const Limits& limits);
-  // Of a program; no bound where the model has no such program.
-  static Result<TokenBound> Bound(const Environment& environment, Stage stage);
+  // Of every program, by stage; no bound where the model has no such program.
+  static Result<TokenBounds> Bounds(const Environment& environment);
 
   // Calls visit(spec, bytes) for every dense layer of every program, in order. Errors: as Measure, and those of `visit`.
   template <typename F>

@@ -14,6 +14,9 @@ namespace tarn {
 constexpr uint64_t kMostRows = uint64_t{1} << 30;  // also keeps sums of positions far from any limit
 Status ExpectAtLeast(const char* name, uint64_t value, uint64_t least, uint64_t most = kMostRows);
 
+// Rounds of k-means.
+constexpr uint32_t kMaxClusterIterations = 1000;
+
 class Heads {
  public:
   // Checks the numbers of heads and sizes against each other. Errors, here and below: TARN_BAD_FORMAT.

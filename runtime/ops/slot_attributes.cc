@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "runtime/ops/attention.h"
+
 namespace tarn {
 namespace {
 
@@ -39,10 +41,9 @@ Status CheckNumbers(const format::SlotMemory& table) {
                  static_cast<double>(table.logit_min()), static_cast<double>(table.logit_max()), static_cast<double>(table.scale()),
                  static_cast<double>(table.gate_normalizer()));
   }
-  constexpr uint32_t kMostIterations = 1000;
   const bool clusters = table.control() == format::SlotControl::Clustering;
-  if (clusters && (table.iterations() < 1 || table.iterations() > kMostIterations)) {
-    return Error(TARN_BAD_FORMAT, "iterations is %u, 1 to %u wanted", table.iterations(), kMostIterations);
+  if (clusters && (table.iterations() < 1 || table.iterations() > kMaxClusterIterations)) {
+    return Error(TARN_BAD_FORMAT, "iterations is %u, 1 to %u wanted", table.iterations(), kMaxClusterIterations);
   }
   if (table.mass_bias() && !clusters) return Error(TARN_BAD_FORMAT, "mass_bias is for Clustering");
   return Ok();

@@ -14,9 +14,7 @@ Result<LoadedModel> LoadedModel::Open(FileMap map, Span<const uint8_t> bytes, co
   // Before any layer is drafted: XNNPACK looks at the scales of int4 already when it is asked for sizes.
   TARN_RETURN_IF_ERROR(loaded.model_.CheckScales());
   // Drafts the programs: every op checks its attributes and shapes.
-  for (const Stage stage : kStages) {
-    TARN_ASSIGN_OR_RETURN(loaded.bounds_[static_cast<size_t>(stage)], Instance::Bound(loaded.environment(), stage));
-  }
+  TARN_ASSIGN_OR_RETURN(loaded.bounds_, Instance::Bounds(loaded.environment()));
   TARN_ASSIGN_OR_RETURN(loaded.packed_, PackedWeights::Plan(loaded.environment()));
   return loaded;
 }

@@ -47,7 +47,7 @@ class LoadedModel {
   PackedBytes packed_bytes() const { return packed_.bytes(); }
   uint64_t packed_file_bytes() const;  // the size of a cache file
 
-  const TokenBound& bound(Stage stage) const { return bounds_[static_cast<size_t>(stage)]; }
+  const TokenBound& bound(Stage stage) const { return bounds_.by_stage[static_cast<size_t>(stage)]; }
   // Of a classifier; 0: it is none.
   uint32_t labels() const;
 
@@ -66,7 +66,7 @@ class LoadedModel {
   CacheFile packed_file_;
   PackedWeights packed_;
   PackedIn packed_in_ = PackedIn::kMemory;
-  TokenBound bounds_[std::size(kStages)];
+  TokenBounds bounds_{};
 };
 
 }  // namespace tarn

@@ -49,11 +49,6 @@ Status CheckLinks(const BeamConfig& config) {
                config.sources, config.beams, config.max_tokens);
 }
 
-template <typename T>
-Span<T> TakeArray(Bump* bump, uint64_t count) {
-  return {static_cast<T*>(bump->Take(count * sizeof(T))), static_cast<size_t>(count)};
-}
-
 // The logit that a continuation must exceed to be more probable than `least`; a little lower, so that rounding cannot turn one
 // away: what passes is compared exactly.
 float LogitLimit(double least, double base, double largest) {
@@ -70,7 +65,7 @@ Result<uint64_t> BeamSearch::SizeBytes(const BeamConfig& config) {
   TARN_RETURN_IF_ERROR(CheckLinks(config));
   Bump measure;
   measure.Take(sizeof(BeamSearch));
-  BeamSearch(config).TakeArrays(&measure);
+  BeamSearch(config).TakeArrays(measure);
   return measure.used();
 }
 
@@ -79,7 +74,7 @@ Result<BeamSearch*> BeamSearch::Create(const BeamConfig& config, const Allocator
   TARN_ASSIGN_OR_RETURN(Block block, Block::Allocate(allocator, size_bytes, "beam search"));
   Bump bump(block.bytes());
   BeamSearch* search = new (bump.Take(sizeof(BeamSearch))) BeamSearch(config);
-  search->TakeArrays(&bump);
+  search->TakeArrays(bump);
   search->block_ = std::move(block);
   search->Reset();
   return search;
@@ -91,7 +86,7 @@ void BeamSearch::Destroy(BeamSearch* search) {
   search->~BeamSearch();
 }
 
-void BeamSearch::TakeArrays(Bump* bump) {
+void BeamSearch::TakeArrays(Bump& bump) {
   const uint64_t sequences = uint64_t{config_.sources} * config_.beams;
   tokens_ = TakeArray<int32_t>(bump, sequences);
   parents_ = TakeArray<uint32_t>(bump, sequences);

@@ -105,7 +105,7 @@ class BeamSearch {
   explicit BeamSearch(const BeamConfig& config);
 
   // Lays the arrays out; only counts when `bump` has no block.
-  void TakeArrays(Bump* bump);
+  void TakeArrays(Bump& bump);
 
   Status MeasureRows(const float* logits);
   void AdvanceSource(uint32_t source, const float* logits);

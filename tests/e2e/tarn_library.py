@@ -36,7 +36,7 @@ class Session:
     """A model and its session; what the model's task has no call for is an error."""
 
     def __init__(self, path, vocab_size, **options):
-        self.library, self.vocab_size = ctypes.CDLL(str(LIBRARY)), vocab_size
+        self.tarn, self.vocab_size = ctypes.CDLL(str(LIBRARY)), vocab_size
         self.model, self.session, self.logits = c_void_p(), c_void_p(), POINTER(c_float)()
         source = Source(struct_size=ctypes.sizeof(Source), path=os.fsencode(path), fd=-1)
         self.call("tarn_model_open", byref(source), None, byref(self.model))
@@ -50,8 +50,8 @@ class Session:
 
     def close(self):
         for destroy, handle in ("tarn_session_destroy", self.session), ("tarn_model_close", self.model):
-            getattr(self.library, destroy).restype = None
-            getattr(self.library, destroy)(handle)
+            getattr(self.tarn, destroy).restype = None
+            getattr(self.tarn, destroy)(handle)
 
     def __enter__(self):
         return self
@@ -61,7 +61,7 @@ class Session:
 
     def call(self, name, *arguments):
         error = Error()
-        if getattr(self.library, name)(*arguments, byref(error)) != 0:
+        if getattr(self.tarn, name)(*arguments, byref(error)) != 0:
             raise TarnError(error.message.decode())
 
     def rows(self, count, width):

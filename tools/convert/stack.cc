@@ -73,8 +73,9 @@ Slice Stack::AttendPacked(const std::string& name, const ComposedAttention& atte
   const std::string rows = prefix_ + "pack", norm = name + ".pack_norm";
   if (!pack_) pack_ = AddRows(&b_, rows, "model." + rows, attention.pack_rows, c_.hidden_size);
   const uint32_t wanted = b_.program().values[pack_->value()].rows;
-  if (attention.pack_rows != wanted)
+  if (attention.pack_rows != wanted) {
     Fail(name, ": num_slots: ", attention.pack_rows, " is not the ", wanted, " of the first layer");
+  }
   const ComposedAttention::Packed packed = attention.pack(&b_, "model." + name + ".", x, *pack_);
   pack_ = ops_.Norm(norm, "model." + norm, AddSum(&b_, name + ".pack_add", *pack_, packed.pack));
   return packed.x;
