@@ -79,7 +79,6 @@ class Program {
     return Ok();
   }
 
-  const Limits& limits() const { return limits_; }
   const TokenBound& bound() const { return bound_; }
 
   // Program input i and output i, [batch, time, width], rows contiguous.

@@ -101,7 +101,6 @@ class PrepareContext {
   const format::Op& op() const { return op_; }
   // Errors: TARN_BAD_FORMAT, where the op stands in another program.
   Status ExpectStage(Stage stage) const;
-  Stage stage() const { return stage_; }
   const Limits& limits() const { return limits_; }
   const Kernels& kernels() const { return kernels_; }
   uint64_t first_position() const { return model_.graph().first_position(); }
