@@ -71,6 +71,28 @@ fuzz: setup  ## run every fuzzer under Clang's libFuzzer for FUZZ_SECONDS (30) e
 	$(call preset,fuzz)
 	@tools/dev/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
+# Android needs an NDK: ANDROID_NDK_HOME, or as others call it ANDROID_NDK.
+export ANDROID_NDK_HOME := $(or $(ANDROID_NDK_HOME),$(ANDROID_NDK))
+LINUX_TARGETS = linux-aarch64 linux-armv7
+ANDROID_TARGETS = $(if $(ANDROID_NDK_HOME),android-arm64-v8a android-armeabi-v7a)
+skip_android = $(if $(ANDROID_NDK_HOME),,@echo 'SKIP android: no NDK (ANDROID_NDK_HOME is not set)')
+
+.PHONY: cross $(LINUX_TARGETS) android-arm64-v8a android-armeabi-v7a
+cross: $(LINUX_TARGETS) $(ANDROID_TARGETS)  ## build for ARM boards and, where ANDROID_NDK_HOME names an NDK, Android: build/TARGET/{bin,lib}
+	$(skip_android)
+
+linux-aarch64: sysroot = arm64
+linux-armv7: sysroot = armhf
+$(LINUX_TARGETS): setup
+	@tools/dev/packages.sh cross
+	@tools/dev/sysroot.sh $(sysroot)
+	@tools/dev/deps.sh --toolchain tools/cmake/toolchains/$@.cmake
+	$(call preset,$@)
+
+android-arm64-v8a android-armeabi-v7a: setup
+	@tools/dev/deps.sh --toolchain tools/cmake/toolchains/$@.cmake
+	$(call preset,$@)
+
 .PHONY: microbench instructions budgets
 BENCH ?= .
 microbench: build  ## every kernel and the dense layers at the shapes of the bench models: make microbench [BENCH=REGEX]

@@ -25,7 +25,7 @@ static tarn_status time_steps(tarn_session* session, double* us, tarn_error* err
   tarn_status status = TARN_OK;
   const double begin = now_us();
   for (int32_t i = 0; i < kSteps && status == TARN_OK; ++i) status = tarn_session_step(session, &i, NULL, error);
-  *us = (now_us() - begin) / kSteps;
+  *us = (now_us() - begin) / (double)kSteps;
   return status;
 }
 

@@ -273,11 +273,11 @@ TEST_F(PackedCacheTest, FoldersAreNamedInAnyWay) {
   EXPECT_EQ(Open(root_ + "/./packed"), PackedIn::kFoundFile);
   char* before = getcwd(nullptr, 0);
   ASSERT_EQ(chdir(root_.c_str()), 0);
-  const PackedIn found = Open("packed");
+  const PackedIn found = Open(std::string("packed"));
   TearDown();
   ASSERT_EQ(mkdir(root_.c_str(), 0700), 0);
   ASSERT_EQ(chdir(root_.c_str()), 0);
-  const PackedIn made = Open("packed");
+  const PackedIn made = Open(std::string("packed"));
   ASSERT_EQ(chdir(before), 0);
   std::free(before);
   EXPECT_EQ(found, PackedIn::kFoundFile);

@@ -2,16 +2,21 @@
 
 set(deps_script ${PROJECT_SOURCE_DIR}/tools/dev/deps.sh)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${deps_script} ${PROJECT_SOURCE_DIR}/tools/dev/deps.lock)
-if(CMAKE_TOOLCHAIN_FILE)
-  set(deps_toolchain --toolchain ${CMAKE_TOOLCHAIN_FILE})
-endif()
-execute_process(COMMAND ${deps_script} ${deps_toolchain} --prefix
-                OUTPUT_VARIABLE deps OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-if(NOT IS_DIRECTORY ${deps})
-  message(FATAL_ERROR "The dependencies are not built yet (${deps}). Run: make setup")
-endif()
+function(find_dependencies result)  # arguments of deps.sh
+  execute_process(COMMAND ${deps_script} ${ARGN} --prefix
+                  OUTPUT_VARIABLE prefix OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT IS_DIRECTORY ${prefix})
+    message(FATAL_ERROR "The dependencies are not built yet (${prefix}). Run: make setup (make cross for another machine)")
+  endif()
+  set(${result} ${prefix} PARENT_SCOPE)
+endfunction()
 
-set(TARN_FLATC ${deps}/bin/flatc)
+find_dependencies(native_deps)
+set(TARN_FLATC ${native_deps}/bin/flatc)
+set(deps ${native_deps})
+if(CMAKE_TOOLCHAIN_FILE)
+  find_dependencies(deps --toolchain ${CMAKE_TOOLCHAIN_FILE})
+endif()
 
 # IMPORTED, so that compilers see the headers as system headers: our warnings are not for them.
 function(add_dependency name)
@@ -27,10 +32,15 @@ add_dependency(flatbuffers)
 add_dependency(xxhash)
 target_link_libraries(deps::xnnpack INTERFACE m)
 
-# Distribution packages, header-only.
-find_path(json_include nlohmann/json.hpp REQUIRED)
-find_path(cli11_include CLI/CLI.hpp REQUIRED)
-add_library(deps::json INTERFACE IMPORTED)
-add_library(deps::cli11 INTERFACE IMPORTED)
-target_include_directories(deps::json INTERFACE ${json_include})
-target_include_directories(deps::cli11 INTERFACE ${cli11_include})
+# Distribution packages, header-only: the build machine's will do for any target. Through links of our own, since a compiler for
+# another machine must not look into the folder that they lie in.
+set(host_headers ${PROJECT_BINARY_DIR}/generated/packages)
+file(MAKE_DIRECTORY ${host_headers})
+function(add_package name header folder)
+  find_path(${name}_include ${header} REQUIRED NO_CMAKE_FIND_ROOT_PATH)
+  file(CREATE_LINK ${${name}_include}/${folder} ${host_headers}/${folder} SYMBOLIC)
+  add_library(deps::${name} INTERFACE IMPORTED)
+  target_include_directories(deps::${name} INTERFACE ${host_headers})
+endfunction()
+add_package(json nlohmann/json.hpp nlohmann)
+add_package(cli11 CLI/CLI.hpp CLI)

@@ -12,7 +12,18 @@
 # Labels: `fast` for `make test`, `full` for `make test-full`.
 
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-find_package(GTest REQUIRED)
+if(CMAKE_CROSSCOMPILING)
+  # The distribution's package has the sources too.
+  set(gtest_source /usr/src/googletest/googletest)
+  add_library(gtest_main STATIC ${gtest_source}/src/gtest-all.cc ${gtest_source}/src/gtest_main.cc)
+  target_include_directories(gtest_main SYSTEM PUBLIC ${gtest_source}/include PRIVATE ${gtest_source})
+  target_compile_options(gtest_main PRIVATE -w)
+  target_link_libraries(gtest_main PUBLIC Threads::Threads)
+  add_library(GTest::gtest ALIAS gtest_main)
+  add_library(GTest::gtest_main ALIAS gtest_main)
+else()
+  find_package(GTest REQUIRED)
+endif()
 
 function(tarn_add_test name label)  # name label command...
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})

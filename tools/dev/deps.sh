@@ -14,6 +14,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/apt.sh"
 cache=$(realpath -m "${TARN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tarn}")
 
 toolchain='' prefix_only=''
@@ -68,55 +69,18 @@ find_source() {  # name
   echo "$found"
 }
 
-# Writes the machine's own archive entry, turned into source entries of the suites that deps.lock names, into $1.
-# The machine's lists stay untouched, and no host is named here.
-write_apt_sources() {  # folder
-  local codename s f
-  codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-  for s in $(printf '%s\n' "${suite[@]}" | sort -u); do
-    for f in /etc/apt/sources.list.d/*.sources; do
-      [ -f "$f" ] || continue
-      # deb822: the first enabled stanza whose suites name this release and whose components name main.
-      awk -v RS= -v suite="$s" -v release="$codename" '
-        function field(name,   i) {
-          for (i = 1; i <= n; i++) if (tolower(line[i]) ~ "^" name ":") return " " substr(line[i], length(name) + 2) " "
-        }
-        {
-          gsub(/(^|\n)#[^\n]*/, ""); sub(/^\n+/, ""); gsub(/\n[ \t]+/, "\001 ")
-          n = split($0, line, "\n")
-          if (field("suites") !~ "[ \001]" release "[ \001]" || field("components") !~ /[ \001]main[ \001]/ ||
-              tolower(field("enabled")) ~ /no/) next
-          print "Types: deb-src\nSuites: " suite "\nComponents: main"
-          for (i = 1; i <= n; i++)
-            if (tolower(line[i]) !~ /^(types|suites|components|enabled):/) { gsub(/\001/, "\n", line[i]); print line[i] }
-          exit
-        }' "$f" > "$1/$s.sources"
-      [ ! -s "$1/$s.sources" ] || continue 2
-    done
-    rm -f "$1/$s.sources"
-    # One-line style, options kept.
-    { cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null || true; } |
-      sed -nE "s/^deb[[:space:]]+((\[[^]]*\][[:space:]]+)?[^c[:space:]][^[:space:]]*)[[:space:]]+${codename:-none}[[:space:]]+main.*/deb-src \1 $s main/; T; p; q" \
-      > "$1/$s.list"
-  done
-}
-
 fetch_from_distribution() {  # work names...
-  local work=$1 s n wanted options; shift
+  local work=$1 s n wanted; shift
   command -v apt-get > /dev/null || return 0
-  mkdir -p "$work/apt/parts" "$work/apt/lists/partial" "$work/apt/cache" "$work/apt/got"
-  write_apt_sources "$work/apt/parts"
-  # Check-Valid-Until: the pins do not age, so a mirror that stands still will do. Signatures are checked as ever.
-  options=(-q -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$work/apt/parts"
-           -o Dir::State::Lists="$work/apt/lists" -o Dir::Cache="$work/apt/cache" -o Acquire::Check-Valid-Until=false)
+  apt_configure "$work/apt" deb-src $(printf '%s\n' "${suite[@]}" | sort -u)
   say "  asking the distribution for $* (about 25 MB of package lists first)"
-  apt-get "${options[@]}" update >> "$log" 2>&1 || say "  not all of the distribution's source lists can be had"
+  apt-get "${apt_options[@]}" update >> "$log" 2>&1 || say "  not all of the distribution's source lists can be had"
   for s in $(printf '%s\n' "${suite[@]}" | sort -u); do
     wanted=()
     for n in "$@"; do [ "${suite[$n]}" != "$s" ] || wanted+=("$n"); done
     [ ${#wanted[@]} -gt 0 ] || continue
     # --tar-only: the packaging files are not always there, the tarballs are.
-    (cd "$work/apt/got" && apt-get "${options[@]}" source --download-only --tar-only -t "$s" "${wanted[@]}") 2>&1 |
+    (cd "$work/apt/got" && apt-get "${apt_options[@]}" source --download-only --tar-only -t "$s" "${wanted[@]}") 2>&1 |
       tee -a "$log" | sed -n "s/^Need to get \([^ ]* [^ ]*\) .*/  fetching \1 from $s: ${wanted[*]}/p" || true
   done
   for n in "$@"; do keep_tarball "$n" "$work/apt/got"; done
@@ -172,21 +136,23 @@ unpack() {  # work: every source tree is at $work/src/<name> afterwards
 # --- build (the text of this part is in the cache key) -----------------------------------------------------
 
 build() {  # work prefix
-  local src=$1/src out=$1/build to=$2
+  local src=$1/src out=$1/build to=$2 n
   local common=(-G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON -Wno-dev)
   local flags="-ffunction-sections -fdata-sections -fvisibility=hidden -ffile-prefix-map=$1="
   # Added to a toolchain file's own CMAKE_<LANG>_FLAGS_INIT, which a plain CMAKE_<LANG>_FLAGS would replace.
   local target=("${common[@]}" ${toolchain:+-DCMAKE_TOOLCHAIN_FILE="$toolchain"}
                 -DCMAKE_C_FLAGS_RELEASE="-O3 -DNDEBUG $flags" -DCMAKE_CXX_FLAGS_RELEASE="-O3 -DNDEBUG $flags")
 
-  mkdir -p "$to/include" "$to/lib" "$to/bin"
-
-  # flatc runs on the build machine, whatever the target is.
-  step 'FlatBuffers compiler' cmake -S "$src/flatbuffers" -B "$out/flatbuffers" "${common[@]}" -DFLATBUFFERS_BUILD_TESTS=OFF \
-    -DFLATBUFFERS_BUILD_FLATLIB=OFF -DFLATBUFFERS_INSTALL=OFF
-  step 'FlatBuffers compiler' cmake --build "$out/flatbuffers" --target flatc
-  cp "$out/flatbuffers/flatc" "$to/bin/"
+  mkdir -p "$to/include" "$to/lib" "$to/bin" "$to/licenses"
   cp -r "$src/flatbuffers/include/flatbuffers" "$to/include/"
+
+  # flatc runs on the build machine: a cross build takes the native one.
+  if [ -z "$toolchain" ]; then
+    step 'FlatBuffers compiler' cmake -S "$src/flatbuffers" -B "$out/flatbuffers" "${common[@]}" -DFLATBUFFERS_BUILD_TESTS=OFF \
+      -DFLATBUFFERS_BUILD_FLATLIB=OFF -DFLATBUFFERS_INSTALL=OFF
+    step 'FlatBuffers compiler' cmake --build "$out/flatbuffers" --target flatc
+    cp "$out/flatbuffers/flatc" "$to/bin/"
+  fi
 
   step 'Highway' cmake -S "$src/highway" -B "$out/highway" "${target[@]}" -DHWY_ENABLE_CONTRIB=OFF -DHWY_ENABLE_EXAMPLES=OFF \
     -DHWY_ENABLE_TESTS=OFF -DHWY_ENABLE_INSTALL=OFF -DHWY_FORCE_STATIC_LIBS=ON
@@ -204,6 +170,7 @@ build() {  # work prefix
   cp "$src"/{xnnpack,pthreadpool,cpuinfo}/include/*.h "$to/include/"
 
   cp "$src/xxhash/xxhash.h" "$to/include/"
+  for n in "${names[@]}"; do cp "$src/$n/LICENSE" "$to/licenses/$n"; done
 }
 
 # --- progress ----------------------------------------------------------------------------------------------
@@ -228,19 +195,27 @@ step() {  # what command...
 
 # -----------------------------------------------------------------------------------------------------------
 
-compiler=${CXX:-c++}
-if [ -n "$toolchain" ]; then
-  target_name=$(basename "$toolchain" .cmake)
-  compiler=$(sed -nE 's/^set\(CMAKE_CXX_COMPILER "?([^")]+)"?\)/\1/p' "$toolchain")
-else
+if [ -z "$toolchain" ]; then
   target_name=native
+  compiler=${CXX:-c++}
+  command -v "$compiler" > /dev/null || die "no C++ compiler: $compiler (run: make setup)"
+  id="$("$compiler" -dumpmachine) $("$compiler" --version | head -1)"
+else
+  target_name=$(basename "$toolchain" .cmake)
+  # What the toolchain file and the one that it includes say, and which compiler that is.
+  settings=$(cat "$toolchain" "$(dirname "$toolchain")/$(sed -nE 's|^include\(\$\{CMAKE_CURRENT_LIST_DIR\}/(.*)\)$|\1|p' "$toolchain")")
+  compiler=$(sed -nE 's/^set\(CMAKE_CXX_COMPILER ([^)]+)\)$/\1/p' <<< "$settings")
+  if [ -n "$compiler" ]; then
+    command -v "$compiler" > /dev/null || die "no C++ compiler: $compiler (run: make cross)"
+    id="$target_name $("$compiler" --version | head -1)"
+  else
+    [ -e "${ANDROID_NDK_HOME:-}/build/cmake/android.toolchain.cmake" ] || die "$target_name: ANDROID_NDK_HOME names no NDK"
+    id="$target_name NDK $(sed -nE 's/^Pkg.Revision *= *//p' "$ANDROID_NDK_HOME/source.properties" 2> /dev/null || echo unknown)"
+  fi
 fi
-command -v "$compiler" > /dev/null || die "no C++ compiler: $compiler (run: make setup)"
-id="$("$compiler" -dumpmachine) $("$compiler" --version | head -1)"
-recipe=$(grep -v '^#' "$here/deps.lock"; declare -f build; echo "$id"
-         [ -z "$toolchain" ] || cat "$toolchain"
+recipe=$(grep -v '^#' "$here/deps.lock"; declare -f build; echo "$id"; echo "${settings:-}"
          for n in "${names[@]}"; do local_tree "$n"; done)
-prefix=$cache/deps/$target_name-$("$compiler" -dumpmachine)-$(sha256sum <<< "$recipe" | cut -c1-12)
+prefix=$cache/deps/$target_name-$(sha256sum <<< "$recipe" | cut -c1-12)
 
 if [ -n "$prefix_only" ]; then echo "$prefix"; exit; fi
 if [ -d "$prefix" ]; then say "dependencies: ready in $prefix"; exit; fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a group of make targets needs, after saying which and what for.
 #
-#   packages.sh build|fuzz|format
+#   packages.sh build|cross|fuzz|format
 #
 # TARN_NO_INSTALL=1 never installs. Without root it prints the command for somebody who has it.
 set -euo pipefail
@@ -17,12 +17,17 @@ case ${1:-} in
     nlohmann-json3-dev  JSON in tarn-convert and the tools
     libcli11-dev        command lines of the tools
     libbenchmark-dev    Google Benchmark, for the micro-benchmarks' ;;
+  cross) needed='
+    clang-19            compiler for ARM
+    lld-19              its linker
+    llvm-19             its archiver and strip; llvm-mca
+    qemu-user-static    runs ARM programs here' ;;
   fuzz) needed='
     clang               compiler that has libFuzzer
     libclang-rt-dev     libFuzzer and the sanitizers for it' ;;
   format) needed='
     clang-format        source formatting' ;;
-  *) echo 'usage: packages.sh build|fuzz|format' >&2; exit 2 ;;
+  *) echo 'usage: packages.sh build|cross|fuzz|format' >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query > /dev/null; then

@@ -59,76 +59,87 @@ const char* AllocationCounterMissing() { return nullptr; }
 uint64_t AllocationCount() { return count.load(std::memory_order_relaxed); }
 }  // namespace tarn_cli
 
-// Default visibility: shared libraries must find these before the C library's.
+#if defined(TARN_STATIC_TOOLS)
+// Linked with --wrap=malloc and so on: every reference to malloc means __wrap_malloc, and __real_malloc means malloc.
+#define TARN_REPLACEMENT(name) __wrap_##name
+#define TARN_LIBC(name) __real_##name
+#define TARN_SBRK __real_sbrk
+#else
+// The dynamic linker finds these before the C library's, for shared libraries too, since they are visible.
+#define TARN_REPLACEMENT(name) name
+#define TARN_LIBC(name) __libc_##name
+#define TARN_SBRK __sbrk
+#endif
 #define TARN_REPLACE extern "C" __attribute__((visibility("default")))
 
 extern "C" {
-void* __libc_malloc(size_t);
-void* __libc_calloc(size_t, size_t);
-void* __libc_realloc(void*, size_t);
-void* __libc_memalign(size_t, size_t);
-void* __libc_valloc(size_t);
-void* __libc_pvalloc(size_t);
-void* __sbrk(intptr_t);
+void* TARN_LIBC(malloc)(size_t);
+void* TARN_LIBC(calloc)(size_t, size_t);
+void* TARN_LIBC(realloc)(void*, size_t);
+void* TARN_LIBC(memalign)(size_t, size_t);
+void* TARN_LIBC(valloc)(size_t);
+void* TARN_LIBC(pvalloc)(size_t);
+void* TARN_SBRK(intptr_t);
 }
 
-TARN_REPLACE void* malloc(size_t size) noexcept {
+TARN_REPLACE void* TARN_REPLACEMENT(malloc)(size_t size) noexcept {
   Count();
-  return __libc_malloc(size);
+  return TARN_LIBC(malloc)(size);
 }
 
-TARN_REPLACE void* calloc(size_t number, size_t size) noexcept {
+TARN_REPLACE void* TARN_REPLACEMENT(calloc)(size_t number, size_t size) noexcept {
   Count();
-  return __libc_calloc(number, size);
+  return TARN_LIBC(calloc)(number, size);
 }
 
-TARN_REPLACE void* realloc(void* pointer, size_t size) noexcept {
+TARN_REPLACE void* TARN_REPLACEMENT(realloc)(void* pointer, size_t size) noexcept {
   Count();
-  return __libc_realloc(pointer, size);
+  return TARN_LIBC(realloc)(pointer, size);
 }
 
-TARN_REPLACE void* memalign(size_t alignment, size_t size) noexcept {
+TARN_REPLACE void* TARN_REPLACEMENT(memalign)(size_t alignment, size_t size) noexcept {
   Count();
-  return __libc_memalign(alignment, size);
+  return TARN_LIBC(memalign)(alignment, size);
 }
 
-TARN_REPLACE void* aligned_alloc(size_t alignment, size_t size) noexcept {
+TARN_REPLACE void* TARN_REPLACEMENT(aligned_alloc)(size_t alignment, size_t size) noexcept {
   Count();
-  return __libc_memalign(alignment, size);
+  return TARN_LIBC(memalign)(alignment, size);
 }
 
-TARN_REPLACE int posix_memalign(void** pointer, size_t alignment, size_t size) noexcept {
+TARN_REPLACE int TARN_REPLACEMENT(posix_memalign)(void** pointer, size_t alignment, size_t size) noexcept {
   Count();
   if (alignment % sizeof(void*) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0) return EINVAL;
   const int saved = errno;  // unlike its kin, this one leaves errno alone
-  void* memory = __libc_memalign(alignment, size);
+  void* memory = TARN_LIBC(memalign)(alignment, size);
   errno = saved;
   if (memory == nullptr) return ENOMEM;
   *pointer = memory;
   return 0;
 }
 
-TARN_REPLACE void* valloc(size_t size) noexcept {
+TARN_REPLACE void* TARN_REPLACEMENT(valloc)(size_t size) noexcept {
   Count();
-  return __libc_valloc(size);
+  return TARN_LIBC(valloc)(size);
 }
 
-TARN_REPLACE void* pvalloc(size_t size) noexcept {
+TARN_REPLACE void* TARN_REPLACEMENT(pvalloc)(size_t size) noexcept {
   Count();
-  return __libc_pvalloc(size);
+  return TARN_LIBC(pvalloc)(size);
 }
 
 #if !defined(__USE_FILE_OFFSET64)  // else mmap is another name for mmap64
-TARN_REPLACE void* mmap(void* address, size_t length, int protection, int flags, int fd, off_t offset) noexcept {
+TARN_REPLACE void* TARN_REPLACEMENT(mmap)(void* address, size_t length, int protection, int flags, int fd, off_t offset) noexcept {
   return Map(address, length, protection, flags, fd, offset);
 }
 #endif
 
-TARN_REPLACE void* mmap64(void* address, size_t length, int protection, int flags, int fd, off64_t offset) noexcept {
+TARN_REPLACE void* TARN_REPLACEMENT(mmap64)(void* address, size_t length, int protection, int flags, int fd,
+                                            off64_t offset) noexcept {
   return Map(address, length, protection, flags, fd, offset);
 }
 
-TARN_REPLACE void* mremap(void* address, size_t old_length, size_t new_length, int flags, ...) noexcept {
+TARN_REPLACE void* TARN_REPLACEMENT(mremap)(void* address, size_t old_length, size_t new_length, int flags, ...) noexcept {
   Count();
   void* new_address = nullptr;
   if ((flags & MREMAP_FIXED) != 0) {
@@ -140,9 +151,9 @@ TARN_REPLACE void* mremap(void* address, size_t old_length, size_t new_length, i
   return reinterpret_cast<void*>(syscall(SYS_mremap, address, old_length, new_length, flags, new_address));
 }
 
-TARN_REPLACE void* sbrk(intptr_t increment) noexcept {
+TARN_REPLACE void* TARN_REPLACEMENT(sbrk)(intptr_t increment) noexcept {
   Count();
-  return __sbrk(increment);
+  return TARN_SBRK(increment);
 }
 
 #endif
