@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "runtime/core/arith.h"
+#include "runtime/session/digest.h"
 
 namespace tarn {
 namespace {
@@ -16,20 +17,6 @@ constexpr uint32_t kVersion = 1;
 // A multiple of every system's page, so that the header can be written after the body is on the disk.
 constexpr uint64_t kBodyAlignment = 65536;
 constexpr size_t kFingerprintBytes = 32;
-
-struct Digest {
-  uint8_t bytes[16];
-};
-
-Digest DigestOf(XXH128_hash_t hash) {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, hash);
-  Digest digest;
-  std::memcpy(digest.bytes, canonical.digest, sizeof(digest.bytes));
-  return digest;
-}
-
-bool operator==(const Digest& a, const Digest& b) { return std::memcmp(a.bytes, b.bytes, sizeof(a.bytes)) == 0; }
 
 // ---- Layout ----
 
@@ -114,12 +101,8 @@ struct PackedCache::Header {
   bool Expects(const Header& other) const { return std::memcmp(this, &other, offsetof(Header, body_hash)) == 0; }
 
   Digest Hash(Span<const PackedWeights::Entry> table) const {
-    XXH3_state_t state;
-    XXH3_INITSTATE(&state);
-    XXH3_128bits_reset(&state);
-    XXH3_128bits_update(&state, this, offsetof(Header, hash));
-    XXH3_128bits_update(&state, table.data(), table.size() * sizeof(PackedWeights::Entry));
-    return DigestOf(XXH3_128bits_digest(&state));
+    return DigestOf({reinterpret_cast<const uint8_t*>(this), offsetof(Header, hash)},
+                    {reinterpret_cast<const uint8_t*>(table.data()), table.size() * sizeof(PackedWeights::Entry)});
   }
 };
 
@@ -163,7 +146,7 @@ CacheFile PackedCache::Find(bool verify) const {
       std::memcmp(file.bytes().data() + sizeof(header), entries_.data(), entries_.size() * sizeof(PackedWeights::Entry)) == 0;
   if (!fits) return CacheFile();
   const Span<const uint8_t> body = Body(file);
-  if (verify && !(header.body_hash == DigestOf(XXH3_128bits(body.data(), body.size())))) return CacheFile();
+  if (verify && !(header.body_hash == DigestOf(body))) return CacheFile();
   return file;
 }
 
@@ -176,7 +159,7 @@ bool PackedCache::Finish(CacheFile* file) const {
   if (!file->Sync()) return false;
   Header header = ExpectedHeader();
   const Span<uint8_t> body = Body(file);
-  header.body_hash = DigestOf(XXH3_128bits(body.data(), body.size()));
+  header.body_hash = DigestOf(body);
   header.hash = header.Hash(entries_);
   std::memcpy(file->writable().data(), &header, sizeof(header));
   std::memcpy(file->writable().data() + sizeof(header), entries_.data(), entries_.size() * sizeof(PackedWeights::Entry));
