@@ -80,6 +80,21 @@ Status Reorder(tarn_session* session, const uint32_t* parents) {
   return parents == nullptr ? NullArgument("parents") : Of(session)->Reorder(parents);
 }
 
+// No memory has more bytes than a size_t counts.
+size_t SizeOf(uint64_t bytes) { return static_cast<size_t>(std::min<uint64_t>(bytes, SIZE_MAX)); }
+
+Status Save(const tarn_session* session, void* snapshot, uint64_t size_bytes) {
+  if (session == nullptr) return NullArgument("session");
+  if (snapshot == nullptr) return NullArgument("snapshot");
+  return Of(session)->Save({static_cast<uint8_t*>(snapshot), SizeOf(size_bytes)});
+}
+
+Status Restore(tarn_session* session, const void* snapshot, uint64_t size_bytes) {
+  if (session == nullptr) return NullArgument("session");
+  if (snapshot == nullptr) return NullArgument("snapshot");
+  return Of(session)->Restore({static_cast<const uint8_t*>(snapshot), SizeOf(size_bytes)});
+}
+
 enum class Rows { kLast, kAll };
 
 Status Feed(tarn_session* session, const int32_t* tokens, size_t count, Rows rows, const float** logits) {
@@ -138,6 +153,18 @@ tarn_status tarn_session_reorder(tarn_session* session, const uint32_t* parents,
 
 void tarn_session_reset(tarn_session* session) {
   if (session != nullptr) tarn::Of(session)->Reset();
+}
+
+uint64_t tarn_session_snapshot_bytes(const tarn_session* session) {
+  return session == nullptr ? 0 : tarn::Of(session)->SnapshotBytes();
+}
+
+tarn_status tarn_session_save(const tarn_session* session, void* snapshot, uint64_t size_bytes, tarn_error* error) {
+  return tarn::Report(tarn::Save(session, snapshot, size_bytes), error);
+}
+
+tarn_status tarn_session_restore(tarn_session* session, const void* snapshot, uint64_t size_bytes, tarn_error* error) {
+  return tarn::Report(tarn::Restore(session, snapshot, size_bytes), error);
 }
 
 uint64_t tarn_session_tokens(const tarn_session* session) {

@@ -11,6 +11,8 @@ namespace {
 // Before the states: the count of tokens since the reset, so that zeroing the state resets everything.
 constexpr uint64_t kCounterBytes = kAlignment;
 
+uint64_t SourceTokensBytes(size_t sources) { return AlignUp(sources * sizeof(uint32_t)); }
+
 // Sources are encoded one by one.
 Limits LimitsOf(Stage stage, Limits limits) {
   if (stage == Stage::kDecode) return limits;
@@ -122,7 +124,7 @@ uint64_t Instance::Owners(uint32_t state) const {
 Status Instance::PlanStates() {
   const Model& model = *environment_.model;
   bytes_.state = kCounterBytes;
-  if (DecodesFromSources(model)) bytes_.state += AlignUp(limits_.sources() * sizeof(uint32_t));
+  if (DecodesFromSources(model)) bytes_.state += SourceTokensBytes(limits_.sources());
   for (uint32_t i = 0; i < states_.size(); ++i) {
     const StateView view = model.state(i);
     uint64_t bytes = view.data_bytes;
@@ -178,11 +180,12 @@ Status Instance::Bind(Bump& bump) {
 
 void Instance::BindStates() {
   tokens_seen_ = reinterpret_cast<uint64_t*>(state_.data());
-  uint8_t* next = state_.data() + kCounterBytes;
   if (DecodesFromSources(*environment_.model)) {
-    source_tokens_ = {reinterpret_cast<uint32_t*>(next), limits_.sources()};
-    next += AlignUp(limits_.sources() * sizeof(uint32_t));
+    source_tokens_ = {reinterpret_cast<uint32_t*>(state_.data() + kCounterBytes), limits_.sources()};
   }
+  const size_t counts = static_cast<size_t>(kCounterBytes + SourceTokensBytes(source_tokens_.size()));
+  state_memory_ = state_.subspan(counts, state_.size() - counts);
+  uint8_t* next = state_memory_.data();
   for (uint32_t i = 0; i < states_.size(); ++i) {
     states_[i].data = next;
     next += AlignUp(states_[i].bytes_per_sequence * Owners(i));
@@ -230,6 +233,12 @@ void Instance::Reorder(const uint32_t* parents) {
     if (environment_.model->state(i).owner == format::Owner::Source) continue;
     reordering_.Apply(states_[i].data, states_[i].bytes_per_sequence);
   }
+}
+
+Span<uint8_t> Instance::Restore(uint64_t tokens_seen, const uint8_t* source_tokens) {
+  *tokens_seen_ = tokens_seen;
+  if (!source_tokens_.empty()) std::memcpy(source_tokens_.data(), source_tokens, source_tokens_.size() * sizeof(uint32_t));
+  return state_memory_;
 }
 
 void Instance::Profile(bool on) {

@@ -60,6 +60,9 @@ class Instance {
   // Sequence i goes on as sequence parents[i] < limits().batch, of the same source. Copies states of constant size; allocates
   // nothing.
   void Reorder(const uint32_t* parents);
+  // Goes on as an instance with these counts did: `source_tokens` are [sources] u32 of any alignment, none where there are no
+  // sources to decode from. Returns state_memory(), which the caller fills with that instance's.
+  Span<uint8_t> Restore(uint64_t tokens_seen, const uint8_t* source_tokens);
 
   void Profile(bool on);
   // Ops of all programs, in the order of the file.
@@ -80,6 +83,8 @@ class Instance {
   float* results() const { return results_; }
   // State i of all its owners.
   const StateBuffer& state(uint32_t index) const { return states_[index]; }
+  // All states, each from a multiple of kAlignment on. With tokens_seen() and source_tokens() this is all that outlives a call.
+  Span<const uint8_t> state_memory() const { return state_memory_; }
 
  private:
   // Whatever does not depend on the limits is the same with these.
@@ -108,6 +113,7 @@ class Instance {
   uint64_t* tokens_seen_ = nullptr;  // the first bytes of the state
   Span<uint32_t> source_tokens_;
   Span<uint8_t> state_;
+  Span<uint8_t> state_memory_;  // the rest of it, behind the counts
   float* results_ = nullptr;
   ProgramBytes bytes_{};
 };

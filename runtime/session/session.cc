@@ -4,6 +4,7 @@
 #include <new>
 
 #include "runtime/core/arith.h"
+#include "runtime/session/snapshot.h"
 
 namespace tarn {
 namespace {
@@ -225,5 +226,13 @@ Status Session::EncodeSource(size_t source, const int32_t* tokens, size_t count,
   std::memcpy(instance_->input(Stage::kEncode, 0), tokens, count * sizeof(int32_t));
   return instance_->Encode(source, count, output_tokens, threads_);
 }
+
+// ---- snapshots ----
+
+uint64_t Session::SnapshotBytes() const { return tarn::SnapshotBytes(*instance_); }
+
+Status Session::Save(Span<uint8_t> snapshot) const { return SaveSnapshot(model_, *instance_, snapshot); }
+
+Status Session::Restore(Span<const uint8_t> snapshot) { return RestoreSnapshot(model_, snapshot, instance_); }
 
 }  // namespace tarn

@@ -38,6 +38,11 @@ class Session {
   // MaskedLm: one source, logits of the tokens at `positions`, [positions, vocab].
   Result<const float*> Fill(const int32_t* tokens, size_t count, Span<const uint32_t> positions);
 
+  // All that is carried from call to call, to bytes and back (snapshot.h).
+  uint64_t SnapshotBytes() const;
+  Status Save(Span<uint8_t> snapshot) const;
+  Status Restore(Span<const uint8_t> snapshot);
+
   void Reset() { instance_->Reset(); }
   void Profile(bool on) { instance_->Profile(on); }
 

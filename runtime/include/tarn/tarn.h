@@ -293,6 +293,30 @@ TARN_API void tarn_session_reset(tarn_session* session);
 /* Tokens fed to each sequence since the last reset. Errors: none. */
 TARN_API uint64_t tarn_session_tokens(const tarn_session* session);
 
+/* A snapshot is all that a session carries from call to call, as bytes to keep in memory or in a file: states, positions, encoded
+ * sources. A session that is made what the saved one was goes on from there, bit for bit with the same kernels: snapshots undo,
+ * fork, and begin after a prompt that was read before. One belongs to its model, known by the fingerprint, and to the shape of its
+ * session: `batch` and `beams` (without sources their product), and with softmax cross attention `max_source`; the other limits may
+ * differ. Logits are no part of it: keep the token that follows, or feed the last one of a prompt after the restore. Neither are
+ * samplers, beam searches and text decoders. Blocks of 64 zero bytes are left out, so that a bounded cache is as long as it is
+ * full. The bytes mean the same on every machine; another version of them is refused. */
+
+/* Bytes of a snapshot of the session as it is now: never more than tarn_memory.state_bytes * 513 / 512 + 64. Reads all of the
+ * state. 0 for NULL. Errors: none. */
+TARN_API uint64_t tarn_session_snapshot_bytes(const tarn_session* session);
+
+/* Writes a snapshot into the caller's memory, of any alignment: `size_bytes` must be at least tarn_session_snapshot_bytes(); what
+ * lies behind it is left alone. Allocates nothing.
+ * Errors: TARN_BUFFER_TOO_SMALL (names both sizes; nothing has been written), TARN_INVALID_ARGUMENT. */
+TARN_API tarn_status tarn_session_save(const tarn_session* session, void* snapshot, uint64_t size_bytes, tarn_error* error);
+
+/* Makes the session what the saved one was. The snapshot is at the front of `size_bytes` bytes of any alignment, which are not
+ * kept. It is untrusted, like a file: all of it is checked, against its hash and the model's bounds, before anything changes, and
+ * one that was made up to harm can make the session give wrong logits but nothing else. Allocates nothing.
+ * Errors: TARN_BAD_FORMAT (no snapshot, or cut, or at odds with itself), TARN_UNSUPPORTED (of another version), TARN_CHECKSUM
+ *   (damaged), TARN_INVALID_ARGUMENT (of another model or shape). All name the field, what was found and what is wanted. */
+TARN_API tarn_status tarn_session_restore(tarn_session* session, const void* snapshot, uint64_t size_bytes, tarn_error* error);
+
 /* ---- Text ------------------------------------------------------------------------------------------------------- */
 
 /* Turns text into token ids. Writes up to `capacity` ids and always sets `*count` to the number that the text has.

@@ -1,0 +1,29 @@
+// A session's state as bytes: all that it carries from call to call, so that another one goes on from there bit for bit.
+//
+//   snapshot: [ header | tokens of each source | map of blocks | blocks | XXH3-128 ]      README.md
+//
+// All-zero bytes are the reset state of everything, so blocks of state that are zero are left out: a bounded cache is as long as
+// it is full, whatever its rows look like.
+#ifndef TARN_RUNTIME_SESSION_SNAPSHOT_H_
+#define TARN_RUNTIME_SESSION_SNAPSHOT_H_
+
+#include <cstdint>
+
+#include "runtime/session/loaded_model.h"
+
+namespace tarn {
+
+// Of a snapshot of the instance as it is now: reads all of its state.
+uint64_t SnapshotBytes(const Instance& instance);
+
+// Writes it to the front of `memory`. Errors: TARN_BUFFER_TOO_SMALL (nothing has been written).
+Status SaveSnapshot(const LoadedModel& model, const Instance& instance, Span<uint8_t> memory);
+
+// Makes the instance what the saved one was; `memory` begins with a snapshot and is of any alignment. Whatever it holds, the
+// instance is safe to run afterwards. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_CHECKSUM, TARN_INVALID_ARGUMENT (it is one of
+// another model or shape); the instance has not changed.
+Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> memory, Instance* instance);
+
+}  // namespace tarn
+
+#endif  // TARN_RUNTIME_SESSION_SNAPSHOT_H_

@@ -1,0 +1,152 @@
+/* Snapshots from C99: a session undone, forked, kept in a file, and everything that is refused. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tarn/tarn.h"
+
+static int failures = 0;
+
+#define EXPECT(condition)                                             \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      ++failures;                                                     \
+    }                                                                 \
+  } while (0)
+
+#define EXPECT_OK(call)                                                             \
+  do {                                                                              \
+    if ((call) != TARN_OK) {                                                        \
+      fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, error.message); \
+      ++failures;                                                                   \
+    }                                                                               \
+  } while (0)
+
+static const char* const kModel = "examples/models/shakespeare-rfa-gate-int8.tarn";
+static const char* const kOtherModel = "tests/data/v1.0.tarn";
+
+enum { kTokens = 24, kVocab = 256 };
+
+static tarn_model* Open(const char* path) {
+  tarn_error error;
+  tarn_model* model = NULL;
+  tarn_source source = TARN_SOURCE_INIT;
+  source.path = path;
+  EXPECT_OK(tarn_model_open(&source, NULL, &model, &error));
+  return model;
+}
+
+static tarn_session* Create(const tarn_model* model, uint32_t batch, uint32_t max_chunk) {
+  tarn_error error;
+  tarn_session* session = NULL;
+  tarn_session_config config = TARN_SESSION_CONFIG_INIT;
+  config.batch = batch;
+  config.max_chunk = max_chunk;
+  EXPECT_OK(tarn_session_create(model, &config, &session, &error));
+  return session;
+}
+
+/* Greedy, from `token` on. */
+static void Generate(tarn_session* session, int32_t token, int32_t* tokens) {
+  tarn_error error;
+  int i, j;
+  for (i = 0; i < kTokens; ++i) {
+    const float* logits = NULL;
+    EXPECT_OK(tarn_session_step(session, &token, &logits, &error));
+    for (token = 0, j = 1; j < kVocab; ++j) token = logits[j] > logits[token] ? j : token;
+    tokens[i] = token;
+  }
+}
+
+/* The prompt is read once; three texts begin after it, each time another way. */
+static void TestContinuations(const tarn_model* model) {
+  static const int32_t kPrompt[] = {'R', 'O', 'M', 'E', 'O'};
+  tarn_error error;
+  tarn_session* session = Create(model, 1, 0);
+  tarn_session* other = Create(model, 1, 3);
+  tarn_memory memory = TARN_MEMORY_INIT;
+  int32_t wanted[kTokens], found[kTokens];
+  uint64_t size;
+  char* snapshot;
+  FILE* file = tmpfile();
+
+  EXPECT_OK(tarn_session_prefill(session, kPrompt, 5, NULL, &error));
+  size = tarn_session_snapshot_bytes(session);
+  EXPECT_OK(tarn_model_requirements(model, NULL, &memory, &error));
+  EXPECT(size > 0 && size <= memory.state_bytes * 513 / 512 + 64);
+  snapshot = malloc((size_t)size);
+  EXPECT_OK(tarn_session_save(session, snapshot, size, &error));
+  Generate(session, ':', wanted);
+
+  EXPECT_OK(tarn_session_restore(session, snapshot, size, &error)); /* back */
+  EXPECT(tarn_session_tokens(session) == 5);
+  Generate(session, ':', found);
+  EXPECT(memcmp(found, wanted, sizeof(wanted)) == 0);
+
+  EXPECT(file != NULL && fwrite(snapshot, 1, (size_t)size, file) == size); /* elsewhere */
+  memset(snapshot, 0, (size_t)size);
+  rewind(file);
+  EXPECT(fread(snapshot, 1, (size_t)size, file) == size);
+  EXPECT_OK(tarn_session_restore(other, snapshot, size, &error));
+  Generate(other, ':', found);
+  EXPECT(memcmp(found, wanted, sizeof(wanted)) == 0);
+
+  EXPECT_OK(tarn_session_restore(other, snapshot, size, &error)); /* another text */
+  Generate(other, '!', found);
+  EXPECT(memcmp(found, wanted, sizeof(wanted)) != 0);
+
+  fclose(file);
+  free(snapshot);
+  tarn_session_destroy(other);
+  tarn_session_destroy(session);
+}
+
+static void TestRefusals(const tarn_model* model, const tarn_model* other_model) {
+  tarn_error error;
+  tarn_session* session = Create(model, 1, 0);
+  tarn_session* two = Create(model, 2, 0);
+  tarn_session* foreign = Create(other_model, 1, 0);
+  const int32_t token = 'a';
+  uint64_t size;
+  char* snapshot;
+
+  EXPECT_OK(tarn_session_step(session, &token, NULL, &error));
+  size = tarn_session_snapshot_bytes(session);
+  snapshot = malloc((size_t)size);
+  EXPECT(tarn_session_snapshot_bytes(NULL) == 0);
+  EXPECT(tarn_session_save(NULL, snapshot, size, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(tarn_session_save(session, NULL, size, &error) == TARN_INVALID_ARGUMENT && strstr(error.message, "snapshot") != NULL);
+  EXPECT(tarn_session_save(session, snapshot, size - 1, &error) == TARN_BUFFER_TOO_SMALL);
+  EXPECT(tarn_session_restore(NULL, snapshot, size, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(tarn_session_restore(session, NULL, size, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT_OK(tarn_session_save(session, snapshot, size, &error));
+
+  EXPECT(tarn_session_restore(foreign, snapshot, size, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(strstr(error.message, "fingerprint is ") != NULL);
+  EXPECT(tarn_session_restore(two, snapshot, size, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(strstr(error.message, "sequences is 1, 2 wanted") != NULL);
+  EXPECT(tarn_session_restore(session, snapshot, size - 1, &error) == TARN_BAD_FORMAT);
+  EXPECT(tarn_session_restore(session, snapshot, 0, &error) == TARN_BAD_FORMAT);
+  snapshot[size / 2] ^= 1;
+  EXPECT(tarn_session_restore(session, snapshot, size, NULL) == TARN_CHECKSUM);
+  EXPECT(tarn_session_tokens(session) == 1 && tarn_session_tokens(two) == 0);
+
+  free(snapshot);
+  tarn_session_destroy(foreign);
+  tarn_session_destroy(two);
+  tarn_session_destroy(session);
+}
+
+int main(void) {
+  tarn_model* model = Open(kModel);
+  tarn_model* other_model = Open(kOtherModel);
+  if (model != NULL && other_model != NULL) {
+    TestContinuations(model);
+    TestRefusals(model, other_model);
+  }
+  tarn_model_close(other_model);
+  tarn_model_close(model);
+  if (failures == 0) printf("ok\n");
+  return failures != 0;
+}

@@ -1,0 +1,356 @@
+// Snapshots: what goes on from one goes on bit for bit, and whatever is no whole snapshot of this session changes nothing.
+#include "runtime/session/snapshot.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/session/session.h"
+#include "tests/support/models.h"
+
+namespace tarn {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+using Bits = std::vector<uint32_t>;  // of logits
+using SessionPointer = std::unique_ptr<Session, void (*)(Session*)>;
+
+constexpr size_t kVocab = 256;
+constexpr size_t kHeaderBytes = 80;
+constexpr size_t kDigestBytes = 16;
+
+int32_t Token(size_t index) { return static_cast<int32_t>(std::mt19937(static_cast<uint32_t>(index))() % kVocab); }
+
+class Loaded {
+ public:
+  explicit Loaded(const std::string& config, format::DType state = format::DType::F32)
+      : file_(test::MakeModel(config, convert::Precision::kF32, state)) {
+    Result<LoadedModel> model =
+        LoadedModel::Open(FileMap(), {file_.data(), file_.size()}, {false, nullptr, true, DefaultAllocator()});
+    EXPECT_TRUE(model.ok()) << model.status().message();
+    model_ = std::move(model.value());
+    EXPECT_TRUE(model_.Pack().ok());
+  }
+
+  SessionPointer New(const Limits& limits) const {
+    Result<Session*> session = Session::Create(model_, limits, {});
+    EXPECT_TRUE(session.ok()) << session.status().message();
+    return SessionPointer(session.value(), Session::Destroy);
+  }
+
+ private:
+  const Bytes file_;
+  LoadedModel model_;
+};
+
+Bytes Save(const Session& session) {
+  // One byte more, which is nobody's, and on an odd address.
+  const size_t size = static_cast<size_t>(session.SnapshotBytes());
+  Bytes memory(size + 2, 0xEE);
+  const Status status = session.Save({memory.data() + 1, size});
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(memory.front(), 0xEE);
+  EXPECT_EQ(memory.back(), 0xEE);
+  return {memory.begin() + 1, memory.end() - 1};
+}
+
+void Restore(Session* session, const Bytes& snapshot) {
+  const Status status = session->Restore({snapshot.data(), snapshot.size()});
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+void Rehash(Bytes* snapshot) {
+  const size_t hashed = snapshot->size() - kDigestBytes;
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(snapshot->data(), hashed));
+  std::memcpy(snapshot->data() + hashed, canonical.digest, kDigestBytes);
+}
+
+// Tokens [first, first + count) of a text that every sequence has for itself. Returns the logits of the last.
+Bits Feed(Session* session, size_t first, size_t count) {
+  const size_t batch = session->instance().limits().batch;
+  std::vector<int32_t> tokens;
+  for (size_t sequence = 0; sequence < batch; ++sequence) {
+    for (size_t i = 0; i < count; ++i) tokens.push_back(Token(1000 * sequence + first + i));
+  }
+  const Result<const float*> logits = session->Prefill(tokens.data(), count);
+  EXPECT_TRUE(logits.ok()) << logits.status().message();
+  Bits bits(batch * kVocab);
+  if (logits.ok()) std::memcpy(bits.data(), logits.value(), bits.size() * sizeof(float));
+  return bits;
+}
+
+// Feeds pieces of a text, saving before each. A session that is restored to any of them, be it new or the old one, gives the same
+// bits from there on. `other` has limits that do not change the state.
+void ExpectExact(const Loaded& model, const Limits& limits, const Limits& other, size_t piece, size_t pieces) {
+  const SessionPointer session = model.New(limits);
+  std::vector<Bytes> snapshots;
+  std::vector<Bits> wanted;
+  for (size_t i = 0; i < pieces; ++i) {
+    snapshots.push_back(Save(*session));
+    wanted.push_back(Feed(session.get(), i * piece, piece));
+  }
+  const SessionPointer fresh = model.New(other);
+  for (size_t i = pieces; i-- > 0;) {
+    for (Session* restored : {session.get(), fresh.get()}) {
+      Restore(restored, snapshots[i]);
+      EXPECT_EQ(restored->instance().tokens_seen(), i * piece);
+      EXPECT_EQ(Save(*restored), snapshots[i]);
+      for (size_t j = i; j < pieces; ++j) ASSERT_EQ(Feed(restored, j * piece, piece), wanted[j]) << i << ", " << j;
+    }
+  }
+}
+
+struct Case {
+  const char* name;
+  std::string attention;
+  const char* heads;
+  format::DType state;
+};
+
+std::vector<Case> Cases() {
+  const std::string hybrid = std::string("[") + test::kRfa + ", " + test::kSoftmax + "]";
+  std::vector<Case> cases = {
+      {"rfa", test::kRfa, test::kGroupedHeads, format::DType::F32},
+      {"arccos", test::kArccos, test::kGroupedHeads, format::DType::F32},
+      {"abc", test::kAbc, test::kGroupedHeads, format::DType::F32},
+      {"abc_relu", test::kAbcRelu, test::kGroupedHeads, format::DType::F32},
+      {"softmax", test::kSoftmax, test::kGroupedHeads, format::DType::F32},
+      {"hybrid", hybrid, test::kGroupedHeads, format::DType::F32},
+      {"rfa_f16", test::kRfa, test::kGroupedHeads, format::DType::F16},
+      {"softmax_f16", test::kSoftmax, test::kGroupedHeads, format::DType::F16},
+      {"softmax_i8", test::kSoftmax, test::kGroupedHeads, format::DType::I8},
+  };
+  for (const test::SystemCase& system : test::kMoreSystems) {
+    cases.push_back({system.name, system.attention, system.heads, format::DType::F32});
+  }
+  return cases;
+}
+
+class SnapshotTest : public testing::TestWithParam<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(Families, SnapshotTest, testing::ValuesIn(Cases()),
+                         [](const testing::TestParamInfo<Case>& c) { return std::string(c.param.name); });
+
+TEST_P(SnapshotTest, EveryPositionGoesOnBitForBit) {
+  const Loaded model(test::ConfigText(GetParam().attention, "sinusoidal", GetParam().heads), GetParam().state);
+  ExpectExact(model, {/*batch=*/1, 1, 1, 1}, {1, 40, 3, 1}, /*piece=*/1, /*pieces=*/24);
+  ExpectExact(model, {/*batch=*/3, 16, 1, 1}, {3, 64, 1, 1}, /*piece=*/13, /*pieces=*/9);
+}
+
+// The bound that the header promises, and that rows not used yet are not there.
+TEST_P(SnapshotTest, BytesFollowWhatIsUsed) {
+  const Loaded model(test::ConfigText(GetParam().attention, "sinusoidal", GetParam().heads), GetParam().state);
+  const SessionPointer session = model.New({2, 130, 1, 1});
+  const uint64_t state = session->instance().bytes().state;
+  const uint64_t most = state * 513 / 512 + 64;
+  EXPECT_EQ(session->SnapshotBytes(), kHeaderBytes + ((state - kAlignment) / kAlignment + 7) / 8 + kDigestBytes);
+  Feed(session.get(), 0, 130);
+  const uint64_t full = session->SnapshotBytes();
+  EXPECT_LE(full, most);
+  session->Reset();
+  Feed(session.get(), 0, 3);
+  if (std::string(GetParam().name).find("softmax") == 0) {
+    EXPECT_LT(session->SnapshotBytes(), full / 8);
+  }
+}
+
+TEST(Snapshot, AForkGoesItsOwnWay) {
+  const Loaded model(test::ConfigText(test::kSoftmax));
+  const SessionPointer first = model.New({1, 8, 1, 1}), second = model.New({1, 8, 1, 1});
+  Feed(first.get(), 0, 20);
+  Restore(second.get(), Save(*first));
+  const Bits one = Feed(first.get(), 20, 5), two = Feed(second.get(), 70, 5);
+  EXPECT_NE(one, two);
+  first->Reset();
+  Feed(first.get(), 0, 20);
+  EXPECT_EQ(Feed(first.get(), 70, 5), two);
+}
+
+// ---- Sources ----
+
+std::string Seq2Seq(const std::string& cross, const std::string& causal) {
+  return R"({"task": "seq2seq", "encoder_layers": 1, "decoder_layers": 2, "vocab_size": 256, "hidden_size": 32, "num_heads": 4,
+    "intermediate_size": 48, "hidden_act": "relu", "norm": "rmsnorm", "norm_eps": 1e-5, "tokenizer": "bytes",
+    "position_embedding": "sinusoidal", "encoder_attention": {"system": "softmax", "max_context": 40}, "cross_attention": )" +
+         cross + R"(, "decoder_attention": )" + causal + "}";
+}
+
+constexpr const char* kSoftmaxCross = R"({"system": "softmax", "max_context": 40})";
+constexpr const char* kCrosses[] = {kSoftmaxCross, test::kAbc, test::kArccos,
+                                    R"({"system": "kv_clustering", "num_slots": 4, "iterations": 2})"};
+// 2 sources of 3 beams.
+constexpr Limits kSources = {/*batch=*/6, 8, 1, 1, /*beams=*/3, /*max_source=*/12};
+
+// Sources of different lengths, and beams that have changed places.
+void EncodeAndReorder(Session* session) {
+  std::vector<int32_t> sources;
+  for (size_t i = 0; i < 24; ++i) sources.push_back(Token(i));
+  const size_t lengths[] = {12, 5};
+  ASSERT_TRUE(session->Encode(sources.data(), 12, lengths).ok());
+  Feed(session, 500, 3);
+  const uint32_t parents[] = {1, 1, 0, 5, 3, 4};
+  ASSERT_TRUE(session->Reorder(parents).ok());
+}
+
+TEST(Snapshot, SourcesAndBeamsGoOnBitForBit) {
+  for (const char* cross : kCrosses) {
+    for (const format::DType state : {format::DType::F32, format::DType::I8}) {
+      SCOPED_TRACE(cross);
+      const Loaded model(Seq2Seq(cross, R"({"system": "sliding_window", "window": 5})"), state);
+      const SessionPointer session = model.New(kSources);
+      EncodeAndReorder(session.get());
+      const Bytes snapshot = Save(*session);
+      const Bits wanted[] = {Feed(session.get(), 0, 1), Feed(session.get(), 1, 8)};
+      Limits other = kSources;
+      other.max_tokens = 20;
+      // What keeps a constant size of a source decodes from one that it could not encode.
+      if (cross != kSoftmaxCross) other.max_source = 1;
+      const SessionPointer fresh = model.New(other);
+      for (Session* restored : {session.get(), fresh.get()}) {
+        Restore(restored, snapshot);
+        EXPECT_EQ(restored->instance().source_tokens()[1], 5u);
+        EXPECT_EQ(Feed(restored, 0, 1), wanted[0]);
+        EXPECT_EQ(Feed(restored, 1, 8), wanted[1]);
+      }
+    }
+  }
+}
+
+TEST(Snapshot, NothingEncodedIsRestoredToo) {
+  const Loaded model(Seq2Seq(test::kAbc, test::kRfa));
+  const SessionPointer session = model.New(kSources);
+  const Bytes nothing = Save(*session);
+  EncodeAndReorder(session.get());
+  Restore(session.get(), nothing);
+  const std::vector<int32_t> step(6, 'x');
+  EXPECT_EQ(session->Prefill(step.data(), 1).status().code(), TARN_INVALID_ARGUMENT);
+  EXPECT_EQ(Save(*session), nothing);
+}
+
+// ---- Refusals ----
+
+void ExpectRefused(Session* session, const Bytes& snapshot, tarn_status code, const std::string& words) {
+  const Bytes before = Save(*session);
+  const Status status = session->Restore({snapshot.data(), snapshot.size()});
+  EXPECT_EQ(status.code(), code) << status.message();
+  EXPECT_NE(std::string(status.message()).find(words), std::string::npos) << status.message() << ", wanted: " << words;
+  ASSERT_EQ(Save(*session), before) << status.message();
+}
+
+TEST(Snapshot, EveryTruncationAndEveryFlippedBitIsRefused) {
+  const Loaded model(Seq2Seq(test::kAbc, test::kRfa));
+  const SessionPointer session = model.New({/*batch=*/2, 4, 1, 1, /*beams=*/1, /*max_source=*/12});
+  const std::vector<int32_t> sources(24, 'a');
+  const size_t lengths[] = {12, 5};
+  ASSERT_TRUE(session->Encode(sources.data(), 12, lengths).ok());
+  const Bytes other = Save(*session);
+  Feed(session.get(), 0, 4);
+  for (size_t size = 0; size < other.size(); ++size) {
+    // A copy, so that a sanitizer sees the end.
+    const Bytes cut(other.begin(), other.begin() + static_cast<ptrdiff_t>(size));
+    ExpectRefused(session.get(), cut, TARN_BAD_FORMAT, "snapshot: size is " + std::to_string(size) + " bytes");
+  }
+  const Bytes before = Save(*session);
+  for (size_t bit = 0; bit < other.size() * 8; ++bit) {
+    Bytes flipped = other;
+    flipped[bit / 8] = static_cast<uint8_t>(flipped[bit / 8] ^ 1u << (bit % 8));
+    ASSERT_FALSE(session->Restore({flipped.data(), flipped.size()}).ok()) << bit;
+  }
+  EXPECT_EQ(Save(*session), before);
+}
+
+TEST(Snapshot, AMemoryThatIsTooSmallIsNotTouched) {
+  const Loaded model(test::ConfigText(test::kAbc));
+  const SessionPointer session = model.New({1, 8, 1, 1});
+  Feed(session.get(), 0, 5);
+  const size_t size = static_cast<size_t>(session->SnapshotBytes());
+  Bytes memory(size, 0xEE);
+  const Status status = session->Save({memory.data(), size - 1});
+  EXPECT_EQ(status.code(), TARN_BUFFER_TOO_SMALL);
+  const std::string words = "has " + std::to_string(size - 1) + " bytes, " + std::to_string(size) + " are needed";
+  EXPECT_NE(std::string(status.message()).find(words), std::string::npos) << status.message();
+  EXPECT_EQ(memory, Bytes(size, 0xEE));
+  // Larger ones are welcome, to save and to restore.
+  memory.resize(size + 100, 0xEE);
+  ASSERT_TRUE(session->Save({memory.data(), memory.size()}).ok());
+  Restore(session.get(), memory);
+}
+
+TEST(Snapshot, OtherModelsAndShapesAreNamed) {
+  const Loaded model(Seq2Seq(kSoftmaxCross, test::kRfa)), stranger(Seq2Seq(kSoftmaxCross, test::kAbc));
+  const SessionPointer session = model.New(kSources);
+  EncodeAndReorder(session.get());
+  const SessionPointer foreign = stranger.New(kSources);
+  ExpectRefused(session.get(), Save(*foreign), TARN_INVALID_ARGUMENT, "it is of another model");
+  Limits limits = kSources;
+  limits.batch = 4;
+  limits.beams = 2;
+  ExpectRefused(session.get(), Save(*model.New(limits)), TARN_INVALID_ARGUMENT, "sequences is 4, 6 wanted");
+  limits.batch = 6;
+  ExpectRefused(session.get(), Save(*model.New(limits)), TARN_INVALID_ARGUMENT, "sources is 3, 2 wanted");
+  limits = kSources;
+  limits.max_source = 20;
+  ExpectRefused(session.get(), Save(*model.New(limits)), TARN_INVALID_ARGUMENT, "max_source is 20, 12 wanted");
+}
+
+// A header field of a snapshot, changed by somebody who knows how to hash.
+template <typename T>
+Bytes With(Bytes snapshot, size_t offset, T value) {
+  std::memcpy(snapshot.data() + offset, &value, sizeof(value));
+  Rehash(&snapshot);
+  return snapshot;
+}
+
+TEST(Snapshot, FieldsThatLieAreNamed) {
+  const Loaded model(Seq2Seq(kSoftmaxCross, test::kSoftmax));
+  const SessionPointer session = model.New(kSources);
+  EncodeAndReorder(session.get());
+  const Bytes good = Save(*session);
+  Feed(session.get(), 0, 4);
+  const auto refused = [&](const Bytes& snapshot, tarn_status code, const std::string& words) {
+    ExpectRefused(session.get(), snapshot, code, words);
+  };
+  const std::string size = std::to_string(good.size());
+  refused(With<uint8_t>(good, 0, 'X'), TARN_BAD_FORMAT, "magic is 58534e500d0a1a0a, 54534e500d0a1a0a wanted");
+  refused(With<uint32_t>(good, 8, 2), TARN_UNSUPPORTED, "version is 2, 1 wanted");
+  refused(With<uint64_t>(good, 16, good.size() + 1), TARN_BAD_FORMAT, "size is " + size + " bytes, its header says");
+  refused(With<uint64_t>(good, 16, 95), TARN_BAD_FORMAT, "its header says 95");
+  refused(With<uint64_t>(good, 16, UINT64_MAX), TARN_BAD_FORMAT, "its header says 18446744073709551615");
+  refused(With<uint64_t>(good, 56, 151), TARN_BAD_FORMAT, "tokens is 151, 0 to 150 wanted");
+  refused(With<uint64_t>(good, 72, 64), TARN_INVALID_ARGUMENT, "state is 64");
+  refused(With<uint32_t>(good, kHeaderBytes + 4, 13), TARN_BAD_FORMAT, "tokens of source 1 are 13, 0 to 12 wanted");
+  // A block more or less than there are.
+  const size_t map = kHeaderBytes + 2 * sizeof(uint32_t);
+  refused(With<uint8_t>(good, map, static_cast<uint8_t>(good[map] ^ 1)), TARN_BAD_FORMAT, "its map of blocks says");
+  Bytes longer = good;
+  longer.resize(longer.size() + 64);
+  refused(With<uint64_t>(longer, 16, longer.size()), TARN_BAD_FORMAT, "its map of blocks says " + size);
+  // A whole snapshot by all sums, but for a smaller state.
+  Bytes shorter(good.begin(), good.begin() + kHeaderBytes + kDigestBytes);
+  refused(With<uint64_t>(shorter, 16, shorter.size()), TARN_BAD_FORMAT, "wanted at least for such a session");
+}
+
+// Where a model has no bound, positions still stay within what the ops can compute with.
+TEST(Snapshot, PositionsHaveAnEnd) {
+  for (const test::SystemCase& system : test::kMoreSystems) {
+    SCOPED_TRACE(system.name);
+    const Loaded model(test::ConfigText(system.attention, "sinusoidal", system.heads));
+    const SessionPointer session = model.New({1, 20, 1, 1});
+    Feed(session.get(), 0, 10);
+    const Bytes good = Save(*session);
+    ExpectRefused(session.get(), With<uint64_t>(good, 56, (uint64_t{1} << 62) + 1), TARN_BAD_FORMAT,
+                  "tokens is 4611686018427387905");
+    if (session->instance().program(Stage::kDecode)->bound().op != nullptr) continue;
+    Restore(session.get(), With<uint64_t>(good, 56, uint64_t{1} << 62));
+    Feed(session.get(), 10, 20);
+    EXPECT_EQ(session->instance().tokens_seen(), (uint64_t{1} << 62) + 20);
+  }
+}
+
+}  // namespace
+}  // namespace tarn
