@@ -1,0 +1,144 @@
+// A snapshot with anything in it: restoring it either changes nothing, with words, or leaves a session that can go on.
+//
+// The input says how a good snapshot is spoiled, so that corpus files keep their sense whatever models and snapshots look like:
+//
+//   [ model and kernels | tokens fed before | bytes cut off or added | { offset: u16, byte } ... ]
+//
+// The hash would hide nearly everything from the fuzzer, so it is made right again.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "tarn/tarn.h"
+#include "tests/support/models.h"
+
+namespace {
+
+constexpr uint32_t kChunk = 6;
+
+// Every way of counting that states know: none, a bound, rings of all kinds, sources.
+std::vector<std::vector<uint8_t>> MakeModels() {
+  using tarn::test::ConfigText;
+  const char* const kSources =
+      R"({"task": "seq2seq", "encoder_layers": 1, "decoder_layers": 1, "vocab_size": 256, "hidden_size": 32,
+      "num_heads": 4, "intermediate_size": 48, "hidden_act": "relu", "norm": "rmsnorm", "norm_eps": 1e-5, "tokenizer": "bytes",
+      "position_embedding": "sinusoidal", "encoder_attention": {"system": "softmax", "max_context": 40},
+      "cross_attention": {"system": "softmax", "max_context": 40}, "decoder_attention": {"system": "abc_mlp", "num_slots": 6}})";
+  std::vector<std::vector<uint8_t>> models = {
+      tarn::test::MakeModel(kSources, tarn::convert::Precision::kInt8, tarn::format::DType::I8),
+      tarn::test::MakeModel(ConfigText(tarn::test::kRfa, "learned").insert(1, R"("max_positions": 40, )")),
+      tarn::test::MakeModel(ConfigText(tarn::test::kSoftmax), tarn::convert::Precision::kInt8, tarn::format::DType::I8),
+  };
+  for (const tarn::test::SystemCase& system : tarn::test::kMoreSystems) {
+    models.push_back(tarn::test::MakeModel(ConfigText(system.attention, "sinusoidal", system.heads)));
+  }
+  return models;
+}
+
+// A model with a session that everything is restored into.
+struct Target {
+  Target(const std::vector<uint8_t>& bytes, bool reference) : file(bytes) {
+    tarn_source source = TARN_SOURCE_INIT;
+    source.buffer = file.data();
+    source.length_bytes = file.size();
+    tarn_model_config model_config = TARN_MODEL_CONFIG_INIT;
+    model_config.portable_dense = 1;
+    model_config.isa = reference ? "reference" : nullptr;
+    Expect(tarn_model_open(&source, &model_config, &model, &error));
+    tarn_model_info info = TARN_MODEL_INFO_INIT;
+    Expect(tarn_model_get_info(model, &info, &error));
+    encodes = info.task == TARN_TASK_SEQ2SEQ;
+    tarn_session_config config = TARN_SESSION_CONFIG_INIT;
+    config.batch = 2;
+    config.max_chunk = kChunk;
+    config.max_source = encodes ? 5 : 0;
+    Expect(tarn_session_create(model, &config, &session, &error));
+  }
+  ~Target() {
+    tarn_session_destroy(session);
+    tarn_model_close(model);
+  }
+
+  void Expect(tarn_status status) const {
+    if (status == TARN_OK) return;
+    std::fprintf(stderr, "%s\n", error.message);
+    std::abort();
+  }
+
+  std::vector<uint8_t> Save() {
+    std::vector<uint8_t> snapshot(static_cast<size_t>(tarn_session_snapshot_bytes(session)));
+    Expect(tarn_session_save(session, snapshot.data(), snapshot.size(), &error));
+    return snapshot;
+  }
+
+  // A session that has seen so many tokens.
+  std::vector<uint8_t> Good(size_t tokens) {
+    static const int32_t kIds[2 * 32] = {'a', 'b', 'c'};
+    const size_t lengths[2] = {5, 2};
+    tarn_session_reset(session);
+    if (encodes) Expect(tarn_session_encode(session, kIds, 5, lengths, &error));
+    if (tokens > 0) Expect(tarn_session_prefill(session, kIds, tokens, nullptr, &error));
+    return Save();
+  }
+
+  const std::vector<uint8_t> file;
+  tarn_model* model = nullptr;
+  tarn_session* session = nullptr;
+  bool encodes = false;
+  tarn_error error{};
+};
+
+void Rehash(std::vector<uint8_t>* snapshot) {
+  constexpr size_t kDigestBytes = sizeof(XXH128_canonical_t::digest);
+  uint64_t size = 0;
+  if (snapshot->size() >= 24) std::memcpy(&size, snapshot->data() + 16, sizeof(size));
+  if (size < kDigestBytes || size > snapshot->size()) return;
+  XXH128_canonical_t canonical;
+  uint8_t* const digest = snapshot->data() + size - kDigestBytes;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(snapshot->data(), static_cast<size_t>(size - kDigestBytes)));
+  std::memcpy(digest, canonical.digest, kDigestBytes);
+}
+
+void Check(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "%s\n", what);
+  std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 3) return 0;
+  static const std::vector<std::vector<uint8_t>> models = MakeModels();
+  // Made when they are first asked for, and kept.
+  static std::vector<std::unique_ptr<Target>> targets(2 * models.size());
+  const size_t index = data[0] % targets.size();
+  if (targets[index] == nullptr) targets[index] = std::make_unique<Target>(models[index / 2], index % 2 == 0);
+  Target& target = *targets[index];
+
+  std::vector<uint8_t> snapshot = target.Good(data[1] % 32);
+  snapshot.resize(std::max<ptrdiff_t>(0, static_cast<ptrdiff_t>(snapshot.size()) + static_cast<int8_t>(data[2])));
+  for (size_t i = 3; i + 3 <= size && !snapshot.empty(); i += 3) {
+    snapshot[(data[i] | data[i + 1] << 8) % snapshot.size()] = data[i + 2];
+  }
+  Rehash(&snapshot);
+
+  const std::vector<uint8_t> before = target.Save();
+  if (tarn_session_restore(target.session, snapshot.data(), snapshot.size(), &target.error) != TARN_OK) {
+    Check(target.error.message[0] != '\0', "a refusal without words");
+    Check(target.Save() == before, "a refusal has changed the session");
+    return 0;
+  }
+  const int32_t tokens[2 * kChunk] = {'x'};
+  const float* logits = nullptr;
+  tarn_session_step(target.session, tokens, &logits, nullptr);
+  tarn_session_prefill(target.session, tokens, kChunk, &logits, nullptr);
+  if (tarn_session_tokens(target.session) > uint64_t{1} << 62) return 0;  // the last position that a snapshot may have
+  const std::vector<uint8_t> after = target.Save();
+  target.Expect(tarn_session_restore(target.session, after.data(), after.size(), &target.error));
+  Check(target.Save() == after, "a session is not what was restored");
+  return 0;
+}
