@@ -43,22 +43,33 @@ TEST(Programs, TheUnchangedModelsOpen) {
 }
 
 TEST(Programs, AreThoseOfTheTask) {
-  ExpectRefused(kSeq2Seq, [](convert::Graph* g) { std::swap(g->programs[0], g->programs[1]); }, "'encode' wanted");
-  ExpectRefused(kSeq2Seq, [](convert::Graph* g) { g->programs.pop_back(); }, "'decode' wanted");
-  ExpectRefused(kSeq2Seq, [](convert::Graph* g) { g->task = format::Task::CausalLm; }, "'decode' wanted");
-  ExpectRefused(kSeq2Seq, [](convert::Graph* g) { g->task = format::Task::Classification; }, "2 programs found");
-  ExpectRefused(kClassifier, [](convert::Graph* g) { g->task = format::Task::MaskedLm; }, "output of task masked_lm");
-  ExpectRefused(kSeq2Seq, [](convert::Graph* g) { g->bos_token = 256; }, "bos_token is 256");
+  ExpectRefused(
+      kSeq2Seq, [](convert::Graph* g) { std::swap(g->programs[0], g->programs[1]); }, "'encode' wanted");
+  ExpectRefused(
+      kSeq2Seq, [](convert::Graph* g) { g->programs.pop_back(); }, "'decode' wanted");
+  ExpectRefused(
+      kSeq2Seq, [](convert::Graph* g) { g->task = format::Task::CausalLm; }, "'decode' wanted");
+  ExpectRefused(
+      kSeq2Seq, [](convert::Graph* g) { g->task = format::Task::Classification; }, "2 programs found");
+  ExpectRefused(
+      kClassifier, [](convert::Graph* g) { g->task = format::Task::MaskedLm; }, "output of task masked_lm");
+  ExpectRefused(
+      kSeq2Seq, [](convert::Graph* g) { g->bos_token = 256; }, "bos_token is 256");
 }
 
 // The states of the model, by number: keys and values of the source, then what decoding remembers.
 TEST(Programs, StatesHaveOneOwner) {
   constexpr size_t kKeys = 0, kDecoder = 2;
-  ExpectRefused(kSeq2Seq, [](convert::Graph* g) { g->states[kKeys].owner = format::Owner::Sequence; }, "source_axis 1");
-  ExpectRefused(kSeq2Seq, [](convert::Graph* g) { g->states[kDecoder].owner = format::Owner::Source; }, "belongs to a source");
-  ExpectRefused(kSeq2Seq, [](convert::Graph* g) { g->states[kKeys].source_axis = 0; }, "source_axis 0");
-  ExpectRefused(kSeq2Seq, [](convert::Graph* g) { g->states[kKeys].source_axis = 3; }, "source_axis 3");
-  ExpectRefused(kSeq2Seq, [](convert::Graph* g) { g->states[kKeys].source_axis = -1; }, "source axis -1");
+  ExpectRefused(
+      kSeq2Seq, [](convert::Graph* g) { g->states[kKeys].owner = format::Owner::Sequence; }, "source_axis 1");
+  ExpectRefused(
+      kSeq2Seq, [](convert::Graph* g) { g->states[kDecoder].owner = format::Owner::Source; }, "belongs to a source");
+  ExpectRefused(
+      kSeq2Seq, [](convert::Graph* g) { g->states[kKeys].source_axis = 0; }, "source_axis 0");
+  ExpectRefused(
+      kSeq2Seq, [](convert::Graph* g) { g->states[kKeys].source_axis = 3; }, "source_axis 3");
+  ExpectRefused(
+      kSeq2Seq, [](convert::Graph* g) { g->states[kKeys].source_axis = -1; }, "source axis -1");
   const auto reads = [](convert::Graph* g) -> convert::GraphOp& {
     for (convert::GraphOp& op : g->programs[1].ops) {
       if (op.type == format::OpAttributes::StaticCache) return op;
@@ -66,9 +77,16 @@ TEST(Programs, StatesHaveOneOwner) {
     ADD_FAILURE() << "nothing reads the source";
     return g->programs[1].ops[0];
   };
-  ExpectRefused(kSeq2Seq, [&](convert::Graph* g) { std::swap(reads(g).states[0], reads(g).states[1]); }, "next in order");
-  ExpectRefused(kSeq2Seq, [&](convert::Graph* g) { reads(g).states.pop_back(); }, "state 1 is missing");
-  ExpectRefused(kSeq2Seq, [&](convert::Graph* g) { reads(g).states = {kDecoder, kDecoder + 1}; }, "state");
+  ExpectRefused(
+      kSeq2Seq, [&](convert::Graph* g) { std::swap(reads(g).states[0], reads(g).states[1]); }, "next in order");
+  ExpectRefused(
+      kSeq2Seq, [&](convert::Graph* g) { reads(g).states.pop_back(); }, "state 1 is missing");
+  ExpectRefused(
+      kSeq2Seq,
+      [&](convert::Graph* g) {
+        reads(g).states = {kDecoder, kDecoder + 1};
+      },
+      "state");
 }
 
 TEST(Programs, RowsThatNobodyAsksForAreRefused) {
@@ -79,11 +97,15 @@ TEST(Programs, RowsThatNobodyAsksForAreRefused) {
     ADD_FAILURE() << "no such value";
     return g->programs[0].values[0];
   };
-  ExpectRefused(kClassifier, [&](convert::Graph* g) { last_of(g, format::Time::Tokens).time = format::Time::Outputs; },
-                "nobody asks for any");
-  ExpectRefused(kClassifier, [&](convert::Graph* g) { last_of(g, format::Time::Fixed).rows = 0; }, "rows 0");
-  ExpectRefused(kClassifier, [&](convert::Graph* g) { last_of(g, format::Time::Fixed).rows = 1u << 20; }, "rows 1048576");
-  ExpectRefused(kClassifier, [&](convert::Graph* g) { last_of(g, format::Time::Tokens).rows = 2; }, "rows 2");
+  ExpectRefused(
+      kClassifier, [&](convert::Graph* g) { last_of(g, format::Time::Tokens).time = format::Time::Outputs; },
+      "nobody asks for any");
+  ExpectRefused(
+      kClassifier, [&](convert::Graph* g) { last_of(g, format::Time::Fixed).rows = 0; }, "rows 0");
+  ExpectRefused(
+      kClassifier, [&](convert::Graph* g) { last_of(g, format::Time::Fixed).rows = 1u << 20; }, "rows 1048576");
+  ExpectRefused(
+      kClassifier, [&](convert::Graph* g) { last_of(g, format::Time::Tokens).rows = 2; }, "rows 2");
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ MAY_INCLUDE = {
     "kernels/dense": CORE | {"kernels", "hwy/", "xnnpack.h", "pthreadpool.h", "cpuinfo.h"},
     "tools/common": PUBLIC | {"tools/common", "CLI/"},
     "tools/tarn": PUBLIC | {"tools/common", "tools/tarn", "CLI/", "nlohmann/"},
+    "tools/cmake": set(),
     "tools/convert": PUBLIC | {"tools/common", "tools/convert", "schema", "flatbuffers/", "xxhash.h", "CLI/", "nlohmann/"},
     "examples": PUBLIC,
 }
