@@ -1,0 +1,88 @@
+package tarn;
+
+/**
+ * The C API, one to one: see tarn.h for what each call does. Handles and logits are C pointers;
+ * whoever holds them sees to it that they are alive. Text is UTF-8, paths end with NUL. Every call
+ * throws {@link TarnException} where its counterpart reports an error.
+ */
+final class Native {
+  static {
+    System.loadLibrary("tarn_jni");
+  }
+
+  /**
+   * Bytes of a tarn_text_decoder: four of an incomplete character, then their number,
+   * little-endian.
+   */
+  static final int DECODER_BYTES = 8;
+
+  private Native() {}
+
+  static native byte[] version();
+
+  static native int fastCores();
+
+  /** By path if there is one, else by descriptor. */
+  static native long modelOpen(
+      byte[] path,
+      int fd,
+      long offsetBytes,
+      long lengthBytes,
+      boolean verifyWeights,
+      byte[] packedCache);
+
+  static native void modelClose(long model);
+
+  /** name, precision, isa, dense, fingerprint. */
+  static native byte[][] modelTexts(long model);
+
+  /** task, vocab_size, tokenizer, parameters, max_tokens, packed_from_cache. */
+  static native long[] modelNumbers(long model);
+
+  /** mapped, packed_file, packed_anonymous, model, state, arena, scratch, program, session. */
+  static native long[] modelMemory(long model, int maxChunk, int threads);
+
+  static native int[] tokenize(long model, byte[] text);
+
+  static native int maxPieceBytes(long model);
+
+  /** Returns the number of bytes written to {@code piece}. */
+  static native int decode(long model, byte[] decoder, int token, byte[] piece);
+
+  static native long sessionCreate(long model, int maxChunk, int threads);
+
+  static native void sessionDestroy(long session);
+
+  static native void sessionReset(long session);
+
+  static native long sessionTokens(long session);
+
+  /**
+   * Returns the logits after the last of the tokens, which live until the next call on this
+   * session.
+   */
+  static native long prefill(long session, int[] tokens, int from, int count);
+
+  static native long snapshotBytes(long session);
+
+  /** The snapshot is the first {@code bytes} of the array; so it is in {@link #restore}. */
+  static native void save(long session, byte[] snapshot, int bytes);
+
+  static native void restore(long session, byte[] snapshot, int bytes);
+
+  static native long samplerCreate(
+      int vocabSize,
+      float temperature,
+      int topK,
+      float topP,
+      float minP,
+      float repeatPenalty,
+      int repeatLastN,
+      long seed);
+
+  static native void samplerDestroy(long sampler);
+
+  static native void accept(long sampler, int[] tokens);
+
+  static native int sample(long sampler, long logits);
+}

@@ -1,0 +1,312 @@
+package tarn;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+import java.util.function.Consumer;
+
+/**
+ * A text that a model reads and writes, in memory that does not grow. Texts go on: what {@link
+ * #generate} is given comes after all that the session has taken in and written since it was
+ * created or reset.
+ *
+ * <p>Threads: one at a time; a call while another one is running throws {@link
+ * IllegalStateException}, which includes calls from within a piece's consumer. {@link #cancel} and
+ * {@link #close} may be called from any thread at any time.
+ */
+public final class Session implements AutoCloseable {
+  private static final int NONE = -1;
+
+  /** What a saved state has after the snapshot: {@link #last}, {@link #decoder}. */
+  private static final int TAIL_BYTES = 4 + Native.DECODER_BYTES;
+
+  private final Model model;
+  private final long modelHandle;
+  private final long handle;
+  private final int maxChunk;
+  private final byte[] piece; // room for the longest
+
+  /**
+   * The text's last token, which the model has not been fed: logits live for one call only, so that
+   * the next one needs it.
+   */
+  private int last = NONE;
+
+  /** The bytes of a character that is not whole yet. */
+  private final byte[] decoder = new byte[Native.DECODER_BYTES];
+
+  private volatile boolean cancelled;
+  private final Object lock = new Object();
+  private Thread user; // whose call is running; guarded by lock
+  private boolean closed; // guarded by lock
+
+  /** The caller has retained the model for this session, which will release it. */
+  Session(Model model, long modelHandle, SessionConfig config) {
+    this.model = model;
+    this.modelHandle = modelHandle;
+    maxChunk = config.maxChunk;
+    piece = new byte[Native.maxPieceBytes(modelHandle)];
+    // The last step, so that one that fails leaves nothing behind.
+    handle = Native.sessionCreate(modelHandle, maxChunk, config.threads());
+  }
+
+  /** Generates with the default options. */
+  public int generate(String prompt, Consumer<String> onPiece) {
+    return generate(prompt, new GenerateOptions(), onPiece);
+  }
+
+  /**
+   * Takes in the prompt and writes what follows it, piece by piece, on the calling thread.
+   *
+   * <p>It ends after {@link GenerateOptions#maxTokens}, or earlier when it is cancelled: by {@link
+   * #cancel}, by {@link #close} or by an interrupt of the calling thread, whose interrupt status
+   * stays set. It then returns within a token, or a chunk of the prompt. After a piece the text can
+   * be gone on with; a session that was cancelled within a prompt has taken in a part of it: reset
+   * it, or restore an earlier state.
+   *
+   * @param prompt may be empty to go on where the text ended, but not at its beginning
+   * @param onPiece gets text of whole characters. What it throws ends the generation and comes out
+   *     of this call.
+   * @return how many tokens were generated
+   * @throws TarnException if the model has no tokenizer or is not for generating, its context is
+   *     full, or an option is out of range
+   */
+  public int generate(String prompt, GenerateOptions options, Consumer<String> onPiece) {
+    enter();
+    long sampler = 0;
+    try {
+      sampler =
+          Native.samplerCreate(
+              model.info().vocabSize,
+              options.temperature,
+              options.topK,
+              options.topP,
+              options.minP,
+              options.repeatPenalty,
+              options.repeatLastN,
+              options.seed);
+      int[] unfed = unfed(prompt);
+      Native.accept(sampler, unfed);
+      int generated = 0;
+      while (generated < options.maxTokens) {
+        long logits = feed(unfed, unfed.length);
+        if (logits == 0) {
+          break;
+        }
+        last = Native.sample(sampler, logits);
+        unfed = new int[] {last};
+        ++generated;
+        int bytes = Native.decode(modelHandle, decoder, last, piece);
+        if (bytes > 0) {
+          onPiece.accept(Utf8.decode(piece, bytes));
+        }
+      }
+      return generated;
+    } finally {
+      if (sampler != 0) {
+        Native.samplerDestroy(sampler);
+      }
+      exit();
+    }
+  }
+
+  /**
+   * Takes in text without writing any: a long document, whose state is then kept with {@link
+   * #save}. Cancelled as {@link #generate} is.
+   *
+   * @return false if it was cancelled
+   * @throws TarnException as {@link #generate}
+   */
+  public boolean read(String text) {
+    enter();
+    try {
+      int[] unfed = unfed(text);
+      int end = unfed.length - 1;
+      if (end > 0 && feed(unfed, end) == 0) {
+        return false;
+      }
+      last = unfed[end];
+      return true;
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Ends the call of {@link #generate} or {@link #read} that is running; without one it does
+   * nothing. Any thread.
+   */
+  public void cancel() {
+    cancelled = true;
+  }
+
+  /**
+   * All that the session remembers, for a file or for {@link #restore}: at most {@link
+   * MemoryContract#stateBytes} and 1/512 of it, however long the text was. It is bound to the
+   * model, not to this session: any session of the same model file takes it, on any device.
+   */
+  public byte[] save() {
+    enter();
+    try {
+      int bytes = Math.toIntExact(Native.snapshotBytes(handle));
+      byte[] state = new byte[Math.addExact(bytes, TAIL_BYTES)];
+      Native.save(handle, state, bytes);
+      tail(state).putInt(last).put(decoder);
+      return state;
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Goes on from a saved state exactly as the session that saved it would have.
+   *
+   * @throws TarnException if the state is damaged or of another model; the session is then as it
+   *     was
+   */
+  public void restore(byte[] state) {
+    enter();
+    try {
+      if (state.length < TAIL_BYTES) {
+        throw damaged("has " + state.length + " bytes, must have at least " + TAIL_BYTES);
+      }
+      ByteBuffer tail = tail(state);
+      int savedLast = tail.getInt();
+      byte[] savedDecoder = new byte[Native.DECODER_BYTES];
+      tail.get(savedDecoder);
+      if (savedLast < NONE || savedLast >= model.info().vocabSize) {
+        throw damaged(
+            "its last token is " + savedLast + ", must be below " + model.info().vocabSize);
+      }
+      int pending = ByteBuffer.wrap(savedDecoder).order(ByteOrder.LITTLE_ENDIAN).getInt(4);
+      if (pending < 0 || pending > 3) {
+        throw damaged("it has " + pending + " bytes of an incomplete character, must be 0 to 3");
+      }
+      Native.restore(handle, state, state.length - TAIL_BYTES);
+      last = savedLast;
+      System.arraycopy(savedDecoder, 0, decoder, 0, decoder.length);
+    } finally {
+      exit();
+    }
+  }
+
+  /** Forgets everything: the state after creation. */
+  public void reset() {
+    enter();
+    try {
+      Native.sessionReset(handle);
+      startText();
+      last = NONE;
+    } finally {
+      exit();
+    }
+  }
+
+  /** How many tokens the text has, read and written. */
+  public long tokens() {
+    enter();
+    try {
+      return Native.sessionTokens(handle) + (last == NONE ? 0 : 1);
+    } finally {
+      exit();
+    }
+  }
+
+  /**
+   * Cancels what is running, and gives the memory back as soon as that has ended. A second time it
+   * does nothing. Any thread.
+   */
+  @Override
+  public void close() {
+    synchronized (lock) {
+      if (closed) {
+        return;
+      }
+      closed = true;
+      cancelled = true;
+      if (user == null) {
+        destroy();
+      }
+    }
+  }
+
+  private void enter() {
+    synchronized (lock) {
+      if (closed) {
+        throw new IllegalStateException("the session is closed");
+      }
+      if (user != null) {
+        throw new IllegalStateException(
+            "the session is in use by thread \""
+                + user.getName()
+                + "\": wait until its call has ended");
+      }
+      user = Thread.currentThread();
+      cancelled = false;
+    }
+  }
+
+  private void exit() {
+    synchronized (lock) {
+      user = null;
+      if (closed) {
+        destroy();
+      }
+    }
+  }
+
+  private void destroy() {
+    Native.sessionDestroy(handle);
+    model.release();
+  }
+
+  /**
+   * The last token, then those of the text: at least one. Text that is given begins anew with whole
+   * characters.
+   */
+  private int[] unfed(String text) {
+    int[] tokens = Native.tokenize(modelHandle, Utf8.encode(text));
+    if (tokens.length > 0) {
+      startText();
+    } else if (last == NONE) {
+      throw new IllegalArgumentException(
+          "the text is empty, and the session has none to go on with: give some");
+    }
+    if (last == NONE) {
+      return tokens;
+    }
+    int[] unfed = new int[1 + tokens.length];
+    unfed[0] = last;
+    System.arraycopy(tokens, 0, unfed, 1, tokens.length);
+    return unfed;
+  }
+
+  /**
+   * Feeds the first {@code count} >= 1 tokens, chunk by chunk. Returns the logits after the last
+   * one, or 0 if it was cancelled.
+   */
+  private long feed(int[] tokens, int count) {
+    long logits = 0;
+    for (int from = 0; from < count; from += maxChunk) {
+      if (cancelled || Thread.currentThread().isInterrupted()) {
+        return 0;
+      }
+      logits = Native.prefill(handle, tokens, from, Math.min(maxChunk, count - from));
+      last = NONE;
+    }
+    return logits;
+  }
+
+  private void startText() {
+    Arrays.fill(decoder, (byte) 0);
+  }
+
+  private static ByteBuffer tail(byte[] state) {
+    return ByteBuffer.wrap(state, state.length - TAIL_BYTES, TAIL_BYTES)
+        .order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  private static TarnException damaged(String why) {
+    return new TarnException(TarnException.Status.BAD_FORMAT, "saved state: " + why);
+  }
+}
