@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 30
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build setup demo check systems bench figures peers test test-full asan portable fuzz format lint help clean
+.PHONY: build setup demo check systems bench figures peers test test-full test-android asan portable fuzz format lint help clean
 
 # configure and build a preset; extra CMake arguments: make TARN_CMAKE_ARGS=-DX=Y
 define preset
@@ -54,7 +54,7 @@ test: build  ## the fast tests, the include graph and the symbol scan: under two
 	tools/dev/check_symbols.py build/lib
 	tools/dev/budgets.py build
 
-test-full: build asan portable  ## everything: sanitizers, the build without XNNPACK, long runs, a short fuzz run
+test-full: build asan portable test-android  ## everything: sanitizers, the build without XNNPACK, long runs, a short fuzz run
 	$(ctest) --test-dir build -L full
 	@$(MAKE) fuzz
 
@@ -65,6 +65,10 @@ asan: setup  ## build with AddressSanitizer and UBSan in build/asan, run the fas
 portable: setup  ## build without XNNPACK, pthreadpool and cpuinfo in build/portable, run the fast tests there
 	$(call preset,portable)
 	$(ctest) --test-dir build/portable -L fast
+
+test-android: build  ## examples/android in a JVM of this machine, over the host's libtarn.so
+	@tools/dev/packages.sh android
+	@tests/android/run.sh build
 
 fuzz: setup  ## run every fuzzer under Clang's libFuzzer for FUZZ_SECONDS (30) each
 	@tools/dev/packages.sh fuzz

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# examples/android on this machine: compiles library, app and bridge, and runs the tests of this folder in a JVM over libtarn.so.
+#
+#   run.sh BUILD     the build folder that has lib/libtarn.so, bin/tarn and bin/tarn-convert
+set -euo pipefail
+
+build=$(realpath "$1")
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+example=$here/../../examples/android
+models=$here/../../examples/models
+out=$build/test-android
+export JAVA_HOME=${JAVA_HOME:-$(dirname "$(dirname "$(realpath "$(command -v javac)")")")}
+rm -rf "$out/classes" && mkdir -p "$out/classes"/{library,app,tests}
+
+if [ ! -d "$out/jars" ]; then
+  mvn --batch-mode --strict-checksums --file "$here/pom.xml" \
+    org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies -DoutputDirectory="$out/jars.partial" > "$out/maven.log" ||
+    { cat "$out/maven.log" >&2; exit 1; }
+  mv "$out/jars.partial" "$out/jars"
+fi
+jars=$(printf '%s:' "$out"/jars/*.jar)
+
+cmake -S "$example/tarn/src/main/cpp" -B "$out/jni" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+  -DCMAKE_COMPILE_WARNING_AS_ERROR=ON -DTARN_BUILD="$build" > "$out/jni.log"
+cmake --build "$out/jni" >> "$out/jni.log" || { cat "$out/jni.log" >&2; exit 1; }
+
+compile() {  # release class-path folder sources...
+  "$JAVA_HOME/bin/javac" --release "$1" -Xlint:all,-options -Werror -cp "$2" -d "$out/classes/$3" "${@:4}"
+}
+# Android 7 has the classes of Java 8 and none later: release 8 refuses the others.
+compile 8 "$jars" library "$example"/tarn/src/main/java/tarn/*.java
+compile 8 "$out/classes/library:$jars" app "$example"/app/src/main/java/tarn/demo/*.java
+compile 11 "$out/classes/library:$jars" tests "$here"/tarn/*.java
+python3 - "$example" << 'EOF'
+import pathlib, sys, xml.dom.minidom
+for file in pathlib.Path(sys.argv[1]).glob("*/src/main/**/*.xml"):
+    xml.dom.minidom.parse(str(file))
+EOF
+
+"$build/bin/tarn-convert" --random-weights 1 "$here/random.json" -o "$out/random.tarn" --quant f32 > "$out/convert.log"
+log=$out/tests.log
+"$JAVA_HOME/bin/java" -Xcheck:jni -Xms256m -Xmx256m -XX:+AlwaysPreTouch --add-opens java.base/java.io=ALL-UNNAMED \
+  -Djava.library.path="$out/jni" -Dtarn.cli="$build/bin/tarn" -Dtarn.model="$models/shakespeare-rfa-gate-int8.tarn" \
+  -Dtarn.random="$out/random.tarn" -Dtarn.status="$here/../../runtime/include/tarn/status.h" \
+  -cp "$out/classes/tests:$out/classes/library:$jars" \
+  org.junit.runner.JUnitCore $(cd "$here" && ls tarn/*Test.java | sed 's/\.java//; s#/#.#g') 2>&1 | tee "$log"
+# What -Xcheck:jni finds does not end the JVM.
+if grep -A 5 'in native method\|JNI local refs' "$log" > "$out/jni-warnings.log"; then
+  echo "test-android: -Xcheck:jni complains:" >&2
+  cat "$out/jni-warnings.log" >&2
+  exit 1
+fi

@@ -1,0 +1,319 @@
+package tarn;
+
+import static org.junit.Assert.assertArrayEquals;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNotEquals;
+import static org.junit.Assert.assertThrows;
+import static org.junit.Assert.assertTrue;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import org.junit.After;
+import org.junit.Before;
+import org.junit.Test;
+
+/** Text, its end, and the states in between. */
+public class SessionTest {
+  private static final String PROMPT = "ROMEO:";
+  private Model model;
+  private Session session;
+
+  @Before
+  public void open() {
+    model = Tarn.open(Desktop.MODEL);
+    session = model.newSession();
+  }
+
+  @After
+  public void close() {
+    session.close();
+    model.close();
+  }
+
+  @Test
+  public void writesWhatTheCommandLineWrites() throws Exception {
+    String text = Desktop.generate(session, PROMPT, Desktop.greedy(300));
+    assertEquals(Desktop.tarnRun(Desktop.MODEL, PROMPT, 300, "--temp", "0"), text);
+    assertEquals(PROMPT.length() + 300, session.tokens());
+
+    session.reset();
+    String drawn = Desktop.generate(session, PROMPT, new GenerateOptions().seed(42));
+    assertEquals(Desktop.tarnRun(Desktop.MODEL, PROMPT, 128, "-s", "42"), drawn);
+
+    session.reset();
+    GenerateOptions options = new GenerateOptions().seed(-42).repeatPenalty(1.1f, 20);
+    String[] same = {
+      "-s", Long.toUnsignedString(-42), "--repeat-penalty", "1.1", "--repeat-last-n", "20"
+    };
+    assertEquals(
+        Desktop.tarnRun(Desktop.MODEL, PROMPT, 128, same),
+        Desktop.generate(session, PROMPT, options));
+  }
+
+  @Test
+  public void aPromptOfManyChunksIsTheSameInEach() throws Exception {
+    String prompt = "To be, or not to be, that is the question. ".repeat(5);
+    try (Session small = model.newSession(new SessionConfig().maxChunk(7).threads(1))) {
+      String text = Desktop.tarnRun(Desktop.MODEL, prompt, 50, "--temp", "0", "--chunk", "7");
+      assertEquals(text, Desktop.generate(small, prompt, Desktop.greedy(50)));
+    }
+  }
+
+  @Test
+  public void textsGoOn() {
+    String whole = Desktop.generate(session, PROMPT, Desktop.greedy(60));
+    session.reset();
+    assertEquals(0, session.tokens());
+    String first = Desktop.generate(session, PROMPT, Desktop.greedy(25));
+    assertEquals(whole, first + Desktop.generate(session, "", Desktop.greedy(35)));
+
+    session.reset();
+    assertTrue(session.read(PROMPT));
+    assertEquals(PROMPT.length(), session.tokens());
+    assertThrows(
+        IllegalArgumentException.class, () -> model.newSession().generate("", piece -> {}));
+  }
+
+  @Test
+  public void aSavedStateGoesOnExactly() {
+    String before = Desktop.generate(session, PROMPT, Desktop.greedy(40));
+    byte[] state = session.save();
+    final String expected = Desktop.generate(session, "", Desktop.greedy(100));
+    try (Session other = model.newSession()) {
+      other.restore(state);
+      assertEquals(PROMPT.length() + before.length(), other.tokens());
+      assertArrayEquals(state, other.save());
+      assertEquals(expected, Desktop.generate(other, "", Desktop.greedy(100)));
+    }
+    session.restore(state);
+    assertEquals(expected, Desktop.generate(session, "", Desktop.greedy(100)));
+    assertTrue(state.length <= model.memory(new SessionConfig()).stateBytes * 513 / 512 + 64 + 12);
+  }
+
+  @Test
+  public void aStateThatDoesNotFitChangesNothing() {
+    Desktop.generate(session, PROMPT, Desktop.greedy(10));
+    final byte[] state = session.save();
+    List<byte[]> bad = new ArrayList<>();
+    bad.add(new byte[0]);
+    bad.add(new byte[12]);
+    bad.add(Arrays.copyOf(state, state.length - 1));
+    for (int at :
+        new int[] {0, state.length / 2, state.length - 1, state.length - 3, state.length - 9}) {
+      byte[] damaged = state.clone();
+      damaged[at] ^= 0x55;
+      bad.add(damaged);
+    }
+    try (Model foreign = Tarn.open(Desktop.RANDOM);
+        Session other = foreign.newSession()) {
+      bad.add(other.save());
+    }
+    for (byte[] bytes : bad) {
+      TarnException refused = assertThrows(TarnException.class, () -> session.restore(bytes));
+      assertFalse(refused.getMessage().isEmpty());
+      assertArrayEquals(state, session.save());
+    }
+  }
+
+  @Test
+  public void cancelEndsItAfterTheTokenOfNow() throws Exception {
+    List<String> pieces = new ArrayList<>();
+    int generated =
+        session.generate(
+            PROMPT,
+            new GenerateOptions().maxTokens(1_000_000),
+            piece -> {
+              pieces.add(piece);
+              if (pieces.size() == 5) {
+                inThread(session::cancel);
+              }
+            });
+    assertEquals(5, generated);
+    assertEquals(5, pieces.size());
+    assertEquals(3, session.generate("", Desktop.greedy(3), piece -> {})); // and only that call
+  }
+
+  @Test
+  public void closeEndsItFromAnotherThread() throws Exception {
+    CountDownLatch writing = new CountDownLatch(1);
+    FutureTask<Integer> generation =
+        new FutureTask<>(
+            () ->
+                session.generate(
+                    PROMPT,
+                    new GenerateOptions().maxTokens(Integer.MAX_VALUE),
+                    piece -> writing.countDown()));
+    Thread thread = new Thread(generation);
+    thread.start();
+    writing.await();
+    session.close();
+    assertTrue(generation.get() < Integer.MAX_VALUE);
+    thread.join();
+    assertThrows(IllegalStateException.class, () -> session.generate(PROMPT, piece -> {}));
+  }
+
+  @Test
+  public void anInterruptEndsItAndStays() {
+    int generated =
+        session.generate(PROMPT, Desktop.greedy(1000), piece -> Thread.currentThread().interrupt());
+    assertTrue(Thread.interrupted());
+    assertEquals(1, generated);
+
+    Thread.currentThread().interrupt();
+    assertFalse(session.read("a long text"));
+    assertTrue(Thread.interrupted());
+    assertEquals(PROMPT.length() + 1, session.tokens());
+  }
+
+  @Test
+  public void whatThePieceConsumerThrowsComesOut() {
+    RuntimeException own = new RuntimeException("own");
+    RuntimeException thrown =
+        assertThrows(
+            RuntimeException.class,
+            () ->
+                session.generate(
+                    PROMPT,
+                    piece -> {
+                      throw own;
+                    }));
+    assertEquals(own, thrown);
+    assertEquals(3, session.generate("", Desktop.greedy(3), piece -> {}));
+  }
+
+  @Test
+  public void oneThreadAtATime() {
+    List<RuntimeException> refused = new ArrayList<>();
+    session.generate(
+        PROMPT,
+        Desktop.greedy(1),
+        piece -> {
+          inThread(() -> refused.add(assertThrows(IllegalStateException.class, session::save)));
+          refused.add(assertThrows(IllegalStateException.class, session::reset));
+        });
+    for (RuntimeException exception : refused) {
+      assertTrue(
+          exception.getMessage(),
+          exception.getMessage().contains("\"" + Thread.currentThread().getName() + "\""));
+    }
+    assertEquals(2, refused.size());
+    assertTrue(session.save().length > 0);
+  }
+
+  @Test
+  public void aClosedSessionSaysSo() {
+    session.close();
+    assertThrows(IllegalStateException.class, () -> session.generate(PROMPT, piece -> {}));
+    assertThrows(IllegalStateException.class, session::save);
+    assertThrows(IllegalStateException.class, () -> session.restore(new byte[100]));
+    assertThrows(IllegalStateException.class, session::reset);
+    assertThrows(IllegalStateException.class, session::tokens);
+    session.cancel();
+  }
+
+  @Test
+  public void optionsOutOfRangeAreRefused() {
+    assertThrows(IllegalArgumentException.class, () -> new GenerateOptions().maxTokens(0));
+    TarnException topP =
+        assertThrows(
+            TarnException.class,
+            () -> session.generate(PROMPT, new GenerateOptions().topP(2), piece -> {}));
+    assertEquals(TarnException.Status.INVALID_ARGUMENT, topP.status());
+    assertEquals(0, session.tokens());
+  }
+
+  @Test
+  public void aFullContextIsAnErrorThatLeavesTheSession() {
+    try (Model bounded = Tarn.open(Desktop.RANDOM);
+        Session full = bounded.newSession()) {
+      TarnException thrown =
+          assertThrows(
+              TarnException.class, () -> full.generate("A", Desktop.greedy(100), piece -> {}));
+      assertEquals(TarnException.Status.CONTEXT_FULL, thrown.status());
+      assertEquals(33, full.tokens()); // 32 taken in, and one more written
+      full.reset();
+      assertEquals(10, full.generate("A", Desktop.greedy(10), piece -> {}));
+    }
+  }
+
+  /** NUL and what is beyond U+FFFF: JNI's own strings have these wrong. */
+  @Test
+  public void textCrossesTheBorderUnchanged() {
+    String text = "NUL \0, \u00e9, \u20ac, \ud83d\ude00\ud83c\udfd4 end";
+    long handle = Native.modelOpen(Utf8.path(Desktop.MODEL), -1, 0, 0, false, null);
+    int[] tokens = Native.tokenize(handle, Utf8.encode(text));
+    assertEquals(Utf8.encode(text).length, tokens.length);
+    byte[] decoder = new byte[Native.DECODER_BYTES];
+    byte[] piece = new byte[Native.maxPieceBytes(handle)];
+    StringBuilder read = new StringBuilder();
+    for (int token : tokens) {
+      read.append(whole(Utf8.decode(piece, Native.decode(handle, decoder, token, piece))));
+    }
+    assertEquals(text, read.toString());
+    assertThrows(TarnException.class, () -> Native.decode(handle, decoder, 256, piece));
+    Native.modelClose(handle);
+    assertTrue(session.generate(text, Desktop.greedy(5), SessionTest::whole) == 5);
+    assertEquals(Utf8.encode(text).length + 5, session.tokens());
+  }
+
+  /** Random weights write random bytes: broken characters, and some that are whole by accident. */
+  @Test
+  public void piecesAreWholeCharacters() throws Exception {
+    try (Model random = Tarn.open(Desktop.RANDOM);
+        Session bytes = random.newSession()) {
+      StringBuilder text = new StringBuilder();
+      for (int seed = 0; seed < 50; ++seed) {
+        bytes.reset();
+        StringBuilder now = new StringBuilder();
+        GenerateOptions options =
+            new GenerateOptions().topK(0).topP(1).minP(0).temperature(2).maxTokens(30).seed(seed);
+        bytes.generate("A", options, piece -> now.append(whole(piece)));
+        String expected =
+            Desktop.tarnRun(
+                Desktop.RANDOM,
+                "A",
+                30,
+                "-s",
+                "" + seed,
+                "--top-k",
+                "0",
+                "--top-p",
+                "1",
+                "--min-p",
+                "0",
+                "--temp",
+                "2");
+        if (!expected.contentEquals(now)) {
+          assertEquals(
+              expected,
+              now + "\ufffd"); // its end is in the middle of a character: not written until that is
+          // whole
+        }
+        text.append(now);
+      }
+      assertNotEquals(-1, text.indexOf("\ufffd"));
+      assertTrue(text.chars().anyMatch(c -> c > 127 && c != 0xfffd));
+    }
+  }
+
+  private static String whole(String piece) {
+    assertFalse(piece, Character.isLowSurrogate((piece + " ").charAt(0)));
+    assertFalse(piece, Character.isHighSurrogate((" " + piece).charAt(piece.length())));
+    return piece;
+  }
+
+  /** Runs it in another thread, to its end. */
+  private static void inThread(Runnable work) {
+    FutureTask<Void> task = new FutureTask<>(work, null);
+    new Thread(task).start();
+    try {
+      task.get();
+    } catch (Exception e) {
+      throw new AssertionError(e);
+    }
+  }
+}
