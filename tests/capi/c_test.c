@@ -159,6 +159,9 @@ static void TestGeneration(const tarn_model* model) {
   }
   EXPECT(used == 40);                                                                       /* this model writes ASCII */
   EXPECT(tarn_session_score(session, tokens, 2, &logits, &error) == TARN_INVALID_ARGUMENT); /* created for one row */
+  decoder.pending_bytes = 4; /* as a decoder from a damaged file may say */
+  EXPECT(tarn_text_decode(model, &decoder, 'a', text, sizeof(text), &bytes, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(strstr(error.message, "pending_bytes is 4") != NULL);
   tarn_sampler_destroy(sampler);
   tarn_session_destroy(session);
   free(allocation);

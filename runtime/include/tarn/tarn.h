@@ -334,8 +334,8 @@ typedef struct tarn_text_decoder {
 
 /* The text that `token` completes: writes its `*text_bytes` bytes (0 if a character is still incomplete) to `text`, which has
  * room for `capacity` bytes; tarn_max_piece_bytes() is always enough.
- * Errors: TARN_UNSUPPORTED (the model has no tokenizer), TARN_INVALID_ARGUMENT (token out of range), TARN_BUFFER_TOO_SMALL; the
- *   decoder is unchanged.
+ * Errors: TARN_UNSUPPORTED (the model has no tokenizer), TARN_INVALID_ARGUMENT (token out of range, or pending_bytes above 3),
+ *   TARN_BUFFER_TOO_SMALL; the decoder is unchanged.
  * Thread safety: one thread at a time per decoder. */
 TARN_API tarn_status tarn_text_decode(const tarn_model* model, tarn_text_decoder* decoder, int32_t token, char* text,
                                       size_t capacity, size_t* text_bytes, tarn_error* error);
