@@ -2,7 +2,7 @@
 
 set(deps_script ${PROJECT_SOURCE_DIR}/tools/dev/deps.sh)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${deps_script} ${PROJECT_SOURCE_DIR}/tools/dev/deps.lock)
-if(CMAKE_TOOLCHAIN_FILE)
+if(CMAKE_TOOLCHAIN_FILE AND NOT TARN_BARE)  # which takes headers only, and those of this machine
   set(deps_toolchain --toolchain ${CMAKE_TOOLCHAIN_FILE})
 endif()
 execute_process(COMMAND ${deps_script} ${deps_toolchain} --prefix
@@ -26,6 +26,10 @@ add_dependency(highway libhwy.a)
 add_dependency(flatbuffers)
 add_dependency(xxhash)
 target_link_libraries(deps::xnnpack INTERFACE m)
+
+if(NOT TARN_BUILD_TOOLS AND NOT TARN_BUILD_TESTS)
+  return()
+endif()
 
 # Distribution packages, header-only.
 find_path(json_include nlohmann/json.hpp REQUIRED)
