@@ -10,8 +10,8 @@ namespace tarn {
 // Writes the text and a NUL into `text`, which has room for text_bytes >= 1 bytes; what does not fit is cut. Returns the bytes
 // written, without the NUL.
 //
-// Conversions: %s, %d and %u (int), %zu, %ld, %lu, %lld, %llu, %x (also with l, ll, z), each with an optional width that is filled
-// with zeros (%02x) or spaces; %g of six digits; %%. Others are for a newer format_bare.cc.
+// Conversions: %s, %g (six digits), %%, and %d, %u, %x, with l, ll, z or t for their types and a width, filled with zeros (%02x) or
+// spaces. Where there is no C library (format_bare.cc) a text ends before any other; tests/bare/conversions_test.py keeps them out.
 size_t Format(char* text, size_t text_bytes, const char* format, ...) __attribute__((format(printf, 3, 4)));
 size_t FormatV(char* text, size_t text_bytes, const char* format, va_list arguments);
 

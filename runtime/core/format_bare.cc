@@ -106,7 +106,7 @@ struct Conversion {
     if (*format == '0') width.fill = *format++;
     for (; *format >= '0' && *format <= '9'; ++format) width.least = 10 * width.least + static_cast<size_t>(*format - '0');
     for (; *format == 'l'; ++format) ++longs;
-    if (*format == 'z') {
+    if (*format == 'z' || *format == 't') {
       size = true;
       ++format;
     }
