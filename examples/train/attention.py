@@ -41,8 +41,9 @@ class Rfa(Attention):
     """RFA eqs. 5 and 6: o_t = phi(q_t)^T S / max(phi(q_t) . z, eps), S = sum of phi(k_i) x v_i, z = sum of phi(k_i)
 
     over all positions, or over those up to t where causal. Of x / (|x| + norm_eps), phi(x) = D^-1/2 [sin(W x), cos(W x)], or
-    D^-1/2 relu(W x) (arc-cosine kernel), with W = sigma * random_matrix, eq. 8: sigma is learned, the matrix stays as it was drawn.
-    With the forget gate, eq. 7, S_t = g_t S_{t-1} + (1 - g_t) phi(k_t) x v_t and z_t alike, g = sigmoid(g_proj x), a number per head.
+    D^-1/2 relu(W x) (arc-cosine kernel), with W = sigma * random_matrix, eq. 8: sigma is learned, the matrix stays as it was
+    drawn. With the forget gate, eq. 7, S_t = g_t S_{t-1} + (1 - g_t) phi(k_t) x v_t and z_t alike, g = sigmoid(g_proj x), a
+    number per head.
     """
 
     def __init__(self, c, a, causal):

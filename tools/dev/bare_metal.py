@@ -3,9 +3,9 @@
 
     bare_metal.py BUILD [--update]      BUILD: the folder of the presets (build); --update writes the README's table anew
 
-For every core: the text is that of the same program on the host (and that, as tests/bare holds, is `tarn run`'s); sums of the int8 layer
-are exact (tests/bare/board); the core takes at most 100 KB of code; no number of the README's table is off by more than 3 %.
-QEMU names another qemu-system-arm.
+For every core: the text is that of the same program on the host (and that, as tests/bare holds, is `tarn run`'s); sums of the
+int8 layer are exact (tests/bare/board); the core takes at most 100 KB of code; no number of the README's
+table is off by more than 3 %. QEMU names another qemu-system-arm.
 """
 
 import collections
