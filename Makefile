@@ -54,7 +54,7 @@ test: build  ## the fast tests, the include graph and the symbol scan: under two
 	tools/dev/check_symbols.py build/lib
 	tools/dev/budgets.py build
 
-test-full: build asan portable test-android  ## everything: sanitizers, the build without XNNPACK, long runs, a short fuzz run
+test-full: build asan portable test-android test-bare  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run
 	$(ctest) --test-dir build -L full
 	@$(MAKE) fuzz
 
@@ -69,6 +69,14 @@ portable: setup  ## build without XNNPACK, pthreadpool and cpuinfo in build/port
 test-android: build  ## examples/android in a JVM of this machine, over the host's libtarn.so
 	@tools/dev/packages.sh android
 	@tests/android/run.sh build
+
+.PHONY: test-bare
+test-bare: build  ## examples/bare_metal on emulated Cortex-M4, M7, M33 and M55: the host's tokens, bytes of code and RAM; UPDATE=1: its README's table anew
+	@tools/dev/packages.sh bare
+	@for preset in cortex-m4 cortex-m7 cortex-m33 cortex-m55; do \
+	  cmake --preset $$preset --log-level=NOTICE $(TARN_CMAKE_ARGS) > /dev/null && cmake --build --preset $$preset -j $(JOBS) || exit 1; \
+	done
+	@tools/dev/bare_metal.py build $(if $(UPDATE),--update)
 
 fuzz: setup  ## run every fuzzer under Clang's libFuzzer for FUZZ_SECONDS (30) each
 	@tools/dev/packages.sh fuzz

@@ -40,24 +40,40 @@ class Softmax(Attention):
 class Rfa(Attention):
     """RFA eqs. 5 and 6: o_t = phi(q_t)^T S / max(phi(q_t) . z, eps), S = sum of phi(k_i) x v_i, z = sum of phi(k_i)
 
-    over all positions, or over those up to t where causal. phi(x) = D^-1/2 [sin(W x), cos(W x)] of x / (|x| + norm_eps), with
-    W = sigma * random_matrix, eq. 8: sigma is learned, the matrix stays as it was drawn.
+    over all positions, or over those up to t where causal. Of x / (|x| + norm_eps), phi(x) = D^-1/2 [sin(W x), cos(W x)], or
+    D^-1/2 relu(W x) (arc-cosine kernel), with W = sigma * random_matrix, eq. 8: sigma is learned, the matrix stays as it was
+    drawn. With the forget gate, eq. 7, S_t = g_t S_{t-1} + (1 - g_t) phi(k_t) x v_t and z_t alike, g = sigmoid(g_proj x), a
+    number per head.
     """
 
     def __init__(self, c, a, causal):
         super().__init__(c, a, causal)
         self.register_buffer("random_matrix", torch.randn(self.heads, a["num_features"], self.d))
         self.sigma = nn.Parameter(torch.full((self.heads, self.d), 1.5))
+        if a["gate"] == "forget":
+            self.g_proj = nn.Linear(c["hidden_size"], self.heads)
+            nn.init.zeros_(self.g_proj.weight)
+            self.g_proj.bias.data = torch.linspace(1, 5, self.heads)
 
     def features(self, x):
         x = x / (x.norm(dim=-1, keepdim=True) + self.a["norm_eps"])
         angles = torch.einsum("bhtd,hfd->bhtf", x, self.sigma[:, None, :] * self.random_matrix)
-        return torch.cat([angles.sin(), angles.cos()], -1) * self.a["num_features"] ** -0.5
+        phi = angles.relu() if self.a["feature_map"] == "arccos" else torch.cat([angles.sin(), angles.cos()], -1)
+        return phi * self.a["num_features"] ** -0.5
+
+    def weights(self, memory, visible):
+        """What is left of token i at token t, of what it wrote: 1 where there is no gate."""
+        if self.a["gate"] == "none":
+            return visible
+        logits = self.g_proj(memory).transpose(1, 2)  # [B, H, T]
+        log_decay = nn.functional.logsigmoid(logits).cumsum(-1)
+        log_weight = log_decay[..., :, None] - log_decay[..., None, :] + nn.functional.logsigmoid(-logits)[..., None, :]
+        return log_weight.masked_fill(~visible, float("-inf")).exp()
 
     def attend(self, q, k, v, memory, visible):
         q, k = self.features(q), self.features(k)
         if self.causal:
-            scores = (q @ k.transpose(-1, -2)) * visible
+            scores = (q @ k.transpose(-1, -2)) * self.weights(memory, visible)
             numerator, denominator = scores @ v, scores.sum(-1, keepdim=True)
         else:
             k = k * visible.transpose(-1, -2)

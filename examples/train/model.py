@@ -1,7 +1,7 @@
-"""The models of a config.json as PyTorch modules: sequence to sequence, and classification.
+"""The models of a config.json as PyTorch modules: sequence to sequence, classification, language models.
 
 Names and shapes of the parameters are those of the checkpoint, so that state_dict() is the file. Only what the configs of this
-folder ask for is here: blocks with the norm first, LayerNorm, sinusoidal positions, tokens that are bytes.
+folder ask for is here: blocks with the norm first, LayerNorm, sinusoidal positions or none, tokens that are bytes.
 """
 
 import json
@@ -74,10 +74,12 @@ class Embeddings(nn.Embedding):
     def __init__(self, c):
         super().__init__(c["vocab_size"], c["hidden_size"])
         self.scale = math.sqrt(c["hidden_size"]) if c["scale_embeddings"] else 1.0
+        self.positions = c["position_embedding"] == "sinusoidal"
         nn.init.normal_(self.weight, std=1 / self.scale)
 
     def forward(self, tokens):
-        return super().forward(tokens) * self.scale + positions(tokens.shape[1], self.embedding_dim, self.weight.dtype)
+        x = super().forward(tokens) * self.scale
+        return x + positions(tokens.shape[1], self.embedding_dim, self.weight.dtype) if self.positions else x
 
 
 class Seq2Seq(nn.Module):
@@ -130,8 +132,20 @@ class Classifier(nn.Module):
         return self.classifier(x.sum(1) / keep.sum(1, keepdim=True))
 
 
+class LanguageModel(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.c, self.model = c, Stack(c, c["num_layers"], c["attention"], causal=True)
+        self.model.embeddings = Embeddings(c)
+
+    def forward(self, tokens):
+        """tokens [B, T] -> logits [B, T, V] of the token after each"""
+        x = self.model(self.model.embeddings(tokens), torch.ones_like(tokens, dtype=torch.bool))
+        return nn.functional.linear(x, self.model.embeddings.weight)
+
+
 def build(c):
-    return {"seq2seq": Seq2Seq, "classification": Classifier}[c["task"]](c)
+    return {"seq2seq": Seq2Seq, "classification": Classifier, "causal_lm": LanguageModel}[c["task"]](c)
 
 
 def save(model, folder):

@@ -1,5 +1,6 @@
-"""The two tasks: their models, how they are trained, how texts become batches, and what counts as right."""
+"""The tasks: their models, how they are trained, how texts become batches, and what counts as right."""
 
+import random
 import typing
 
 import torch
@@ -8,7 +9,7 @@ import dates
 import listops
 
 TEST_LINES, TEST_SEED = 5000, 1
-SYSTEMS = ("softmax", "rfa", "abc")
+SYSTEMS = ("softmax", "rfa", "abc", "rfa_gate")
 
 
 def attention(system, slots, features):
@@ -23,6 +24,16 @@ def attention(system, slots, features):
             "norm_eps": 1e-3,
             "den_mode": "clamp_min",
             "den_eps": 1e-2,
+        },
+        "rfa_gate": {
+            "system": "rfa",
+            "feature_map": "arccos",
+            "num_features": features,
+            "gate": "forget",
+            "normalize_qk": True,
+            "norm_eps": 1e-3,
+            "den_mode": "clamp_min",
+            "den_eps": 1e-3,
         },
         "abc": {
             "system": "abc_mlp",
@@ -168,7 +179,60 @@ class ListOps:
         return {"tokens": tokens, "logits": model(tokens)}
 
 
-TASKS = {"dates": Dates, "listops": ListOps}
+class Language:
+    """The next byte of a text file: a model small enough for a microcontroller."""
+
+    WINDOW = 129  # bytes of a line: each but the last is read, each but the first is to be foretold
+    file = None  # the text; its first nine tenths train, of the rest one half validates and one tests
+
+    plan = Plan(steps=dict.fromkeys(SYSTEMS, 1500), batch_symbols=2064, rate=4e-3, warmup=100, examples=25_000, seed=1)
+    metric = "next byte right"
+
+    @staticmethod
+    def lines(split, count, seed):
+        data = Language.file.read_bytes().decode("latin-1")
+        nine, half = len(data) * 9 // 10, len(data) * 19 // 20
+        begin, end = {"train": (0, nine), "validation": (nine, half), "test": (half, len(data))}[split]
+        generator = random.Random(f"{split} {seed}")
+        for _ in range(count):
+            at = generator.randrange(begin, end - Language.WINDOW)
+            yield data[at : at + Language.WINDOW]
+
+    @staticmethod
+    def config(system):
+        return {
+            **base_config("causal_lm", hidden_size=64, intermediate_size=256, hidden_act="relu"),
+            "num_layers": 3,
+            "position_embedding": "none",
+            "attention_bias": False,
+            "mlp_bias": False,
+            "scale_embeddings": True,
+            "tie_word_embeddings": True,
+            "attention": attention(system, slots=16, features=32),
+        }
+
+    @staticmethod
+    def text(line):
+        return line
+
+    @staticmethod
+    def logits(model, batch):
+        """[windows, WINDOW - 1, V], and what they should have foretold."""
+        tokens = torch.tensor([list(line.encode("latin-1")) for line in batch])
+        return model(tokens[:, :-1]), tokens[:, 1:]
+
+    @staticmethod
+    def loss(model, batch):
+        logits, wanted = Language.logits(model, batch)
+        return torch.nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten())
+
+    @staticmethod
+    def right(model, batch):
+        logits, wanted = Language.logits(model, batch)
+        return (logits.argmax(-1) == wanted).double().mean(-1).sum().item()
+
+
+TASKS = {"dates": Dates, "listops": ListOps, "language": Language}
 
 
 def batches(task, lines, symbols):

@@ -2,6 +2,7 @@
 """Trains a small model for one of the tasks, with fixed seeds, and writes its checkpoint.
 
     train.py dates|listops softmax|rfa|abc -o DIR [--steps N] [--threads N]
+    train.py language rfa_gate --text FILE -o DIR [--steps N] [--threads N]
 """
 
 import argparse
@@ -16,7 +17,7 @@ import torch
 
 import model as models
 import tensors
-from tasks import SYSTEMS, TASKS, TEST_LINES, TEST_SEED, accuracy, batches
+from tasks import SYSTEMS, TASKS, TEST_LINES, TEST_SEED, Language, accuracy, batches
 
 REPORT_STEPS = 250
 POOL = 50  # batches out of lines that were shuffled together
@@ -66,10 +67,14 @@ def main():
     parser.add_argument("task", choices=TASKS)
     parser.add_argument("system", choices=SYSTEMS)
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
+    parser.add_argument("--text", type=pathlib.Path, help="what a language model learns")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
+    if (args.task == "language") != (args.text is not None):
+        parser.error("--text FILE belongs to the task language, which needs it")
+    Language.file = args.text
     task = TASKS[args.task]
     plan = task.plan._replace(steps=args.steps or task.plan.steps[args.system])
 

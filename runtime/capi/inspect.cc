@@ -2,9 +2,9 @@
 #include "tarn/inspect.h"
 
 #include <cstdarg>
-#include <cstdio>
 
 #include "runtime/capi/handles.h"
+#include "runtime/core/format.h"
 #include "runtime/ops/registry.h"
 #include "runtime/session/session.h"
 
@@ -58,9 +58,8 @@ struct TextCursor {
   void Append(const char* format, ...) __attribute__((format(printf, 2, 3))) {
     va_list arguments;
     va_start(arguments, format);
-    const int wrote = std::vsnprintf(text, bytes, format, arguments);
+    const size_t used = FormatV(text, bytes, format, arguments);
     va_end(arguments);
-    const size_t used = wrote < 0 ? 0 : static_cast<size_t>(wrote) < bytes ? static_cast<size_t>(wrote) : bytes - 1;
     text += used;
     bytes -= used;
   }
@@ -103,7 +102,7 @@ Status WriteOp(const tarn_model* model, size_t index, tarn_op_info* user) {
   const Model& read = ModelOf(model);
   TARN_ASSIGN_OR_RETURN(const PlacedOp placed, FindOp(read, index));
   const format::Op& op = *placed.op;
-  const OpKind& kind = FindOpKind(op.attributes_type());
+  const OpKind& kind = *FindOpKind(op.attributes_type());
   tarn_op_info info{};
   info.struct_size = sizeof(info);
   info.name = op.name()->c_str();

@@ -19,7 +19,7 @@ struct Allocator {
   void* context;
 };
 
-// The C library's.
+// The C library's. Without a heap (heap_bare.cc) its functions are nullptr, and Block::Allocate says so.
 Allocator DefaultAllocator();
 
 // Owns one block, aligned to kAlignment.

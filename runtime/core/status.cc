@@ -1,7 +1,8 @@
 #include "runtime/core/status.h"
 
 #include <cstdarg>
-#include <cstdio>
+
+#include "runtime/core/format.h"
 
 namespace tarn {
 namespace {
@@ -21,7 +22,7 @@ Status Error(tarn_status code, const char* format, ...) {
   status.code_ = code;
   va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(status.message_, sizeof(status.message_), format, arguments);
+  FormatV(status.message_, sizeof(status.message_), format, arguments);
   va_end(arguments);
   ReplaceControlBytes(status.message_);
   return status;
@@ -32,7 +33,7 @@ Status Status::In(const char* format, ...) const {
   char context[kMessageBytes];
   va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(context, sizeof(context), format, arguments);
+  FormatV(context, sizeof(context), format, arguments);
   va_end(arguments);
   return Error(code_, "%s: %s", context, message_);
 }

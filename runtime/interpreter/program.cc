@@ -1,11 +1,11 @@
 #include "runtime/interpreter/program.h"
 
-#include <chrono>
 #include <new>
 
 #include "runtime/core/arith.h"
 #include "runtime/interpreter/packed_weights.h"
 #include "runtime/ops/registry.h"
+#include "runtime/platform/clock.h"
 
 namespace tarn {
 namespace {
@@ -25,7 +25,7 @@ Program* Program::Build(const Environment& environment, Stage stage, const Limit
   Span<PlannedBuffer> values = TakeArray<PlannedBuffer>(bump, graph.values()->size());
   for (uint32_t i = 0; i < ops; ++i) {
     const format::Op& op = *graph.ops()->Get(i);
-    const OpKind& kind = FindOpKind(op.attributes_type());
+    const OpKind& kind = *FindOpKind(op.attributes_type());
     void* memory = bump.Take(kind.bytes);
     Span<Operand> inputs = TakeArray<Operand>(bump, Count(op.inputs()));
     Span<Operand> outputs = TakeArray<Operand>(bump, Count(op.outputs()));
@@ -159,10 +159,9 @@ Status Program::Run(RunContext context) {
 }
 
 Status Program::RunProfiled(Node& node, const RunContext& context) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
+  const uint64_t start = MonotonicNs();
   Status status = node.op->Run(context);
-  node.ns += static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - start).count());
+  node.ns += MonotonicNs() - start;
   ++node.runs;
   return status;
 }
@@ -175,7 +174,7 @@ void Program::Profile(bool on) {
 
 OpTime Program::op_time(uint32_t index) const {
   const format::Op& op = *graph().ops()->Get(index);
-  return {op.name()->c_str(), FindOpKind(op.attributes_type()).name, nodes_[index].runs, nodes_[index].ns};
+  return {op.name()->c_str(), FindOpKind(op.attributes_type())->name, nodes_[index].runs, nodes_[index].ns};
 }
 
 }  // namespace tarn

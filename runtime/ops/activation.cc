@@ -1,5 +1,4 @@
 // Activation: an elementwise function.
-#include <cstdio>
 
 #include "runtime/ops/registry.h"
 
@@ -50,7 +49,7 @@ class ActivationOp final : public Op {
 };
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
-  std::snprintf(text, text_bytes, "%s", format::EnumNameActivationKind(op.attributes_as_Activation()->kind()));
+  Format(text, text_bytes, "%s", format::EnumNameActivationKind(op.attributes_as_Activation()->kind()));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Cache attention (MATH F3): softmax over an explicit, bounded list of rows. The policy says which rows are kept. All memory is
 // there from the start, and where a bound is reached the session refuses the token.
 #include <cmath>
-#include <cstdio>
 
 #include "runtime/ops/cache_policy.h"
 #include "runtime/ops/registry.h"
@@ -54,9 +53,9 @@ class CacheAttentionOp final : public Op {
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
   const format::CacheAttention& a = *op.attributes_as_CacheAttention();
-  std::snprintf(text, text_bytes, "%s: %s, heads %u/%u x %u/%u", a.system() == nullptr ? "unnamed" : a.system()->c_str(),
-                format::EnumNameCachePolicy(a.policy()), a.heads()->heads(), a.heads()->kv_heads(), a.heads()->head_dim(),
-                a.heads()->value_dim());
+  Format(text, text_bytes, "%s: %s, heads %u/%u x %u/%u", a.system() == nullptr ? "unnamed" : a.system()->c_str(),
+         format::EnumNameCachePolicy(a.policy()), a.heads()->heads(), a.heads()->kv_heads(), a.heads()->head_dim(),
+         a.heads()->value_dim());
 }
 
 // The full cache is what the others are compared with.

@@ -46,7 +46,7 @@ void Run(CacheTask& task) {
 
   for (size_t w = 0; w < tokens.seen % factor; ++w) waiting.Load(w, keys + w * d, values + w * d);
   for (size_t t = 0; t < tokens.count; ++t) {
-    const size_t place = (tokens.seen + t) % factor;
+    const size_t place = static_cast<size_t>((tokens.seen + t) % factor);
     std::memcpy(keys + place * d, tokens.k + t * tokens.k_stride, d * sizeof(float));
     std::memcpy(values + place * d, tokens.v + t * tokens.v_stride, d * sizeof(float));
     if (place + 1 == factor) CompleteBlock(task, (tokens.seen + t) / factor, keys, values);

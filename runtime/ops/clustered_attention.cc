@@ -3,7 +3,6 @@
 //   plain:     o_i = V^c, V^c = softmax(scale Q^c K^T) V
 //   improved:  o_i = sum over other keys of A^c_j v_j + (sum of A^c over the top keys) softmax(scale q_i K_top^T) V_top
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 
 #include "runtime/ops/query_clusters.h"
@@ -285,9 +284,9 @@ class ClusteredAttentionOp final : public Op {
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
   const format::ClusteredAttention& a = *op.attributes_as_ClusteredAttention();
-  std::snprintf(text, text_bytes, "%s: %u clusters, %u bits, top %u, heads %u/%u x %u/%u",
-                a.system() == nullptr ? "unnamed" : a.system()->c_str(), a.num_clusters(), a.bits(), a.topk(), a.heads()->heads(),
-                a.heads()->kv_heads(), a.heads()->head_dim(), a.heads()->value_dim());
+  Format(text, text_bytes, "%s: %u clusters, %u bits, top %u, heads %u/%u x %u/%u",
+         a.system() == nullptr ? "unnamed" : a.system()->c_str(), a.num_clusters(), a.bits(), a.topk(), a.heads()->heads(),
+         a.heads()->kv_heads(), a.heads()->head_dim(), a.heads()->value_dim());
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "runtime/ops/linear_attributes.h"
 
 #include <cmath>
-#include <cstdio>
 
 namespace tarn {
 namespace {
@@ -139,11 +138,11 @@ Result<LinearAttributes> LinearAttributes::Read(const format::LinearState& table
 }
 
 void DescribeLinear(const format::LinearState& a, char* text, size_t text_bytes) {
-  std::snprintf(text, text_bytes, "%s: %s features %u, gate %s, den %s %g, rule %s, heads %u/%u x %u/%u",
-                a.system() == nullptr ? "unnamed" : a.system()->c_str(), format::EnumNameFeatureMap(a.feature_map()),
-                a.num_features(), format::EnumNameGate(a.gate()), format::EnumNameDenMode(a.den_mode()),
-                static_cast<double>(a.den_eps()), format::EnumNameWriteRule(a.rule()), a.heads()->heads(), a.heads()->kv_heads(),
-                a.heads()->head_dim(), a.heads()->value_dim());
+  Format(text, text_bytes, "%s: %s features %u, gate %s, den %s %g, rule %s, heads %u/%u x %u/%u",
+         a.system() == nullptr ? "unnamed" : a.system()->c_str(), format::EnumNameFeatureMap(a.feature_map()), a.num_features(),
+         format::EnumNameGate(a.gate()), format::EnumNameDenMode(a.den_mode()), static_cast<double>(a.den_eps()),
+         format::EnumNameWriteRule(a.rule()), a.heads()->heads(), a.heads()->kv_heads(), a.heads()->head_dim(),
+         a.heads()->value_dim());
 }
 
 }  // namespace tarn

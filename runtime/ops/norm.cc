@@ -1,5 +1,4 @@
 // Norm: layer norm (weight and bias) or RMS norm (weight).
-#include <cstdio>
 
 #include "runtime/ops/registry.h"
 
@@ -52,7 +51,7 @@ class NormOp final : public Op {
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
   const format::Norm& norm = *op.attributes_as_Norm();
-  std::snprintf(text, text_bytes, "%s, eps %g", format::EnumNameNormKind(norm.kind()), static_cast<double>(norm.eps()));
+  Format(text, text_bytes, "%s, eps %g", format::EnumNameNormKind(norm.kind()), static_cast<double>(norm.eps()));
 }
 
 }  // namespace

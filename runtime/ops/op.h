@@ -12,6 +12,7 @@
 
 #include "kernels/dense/dense.h"
 #include "kernels/kernels.h"
+#include "runtime/core/format.h"
 #include "runtime/core/result.h"
 #include "runtime/core/span.h"
 #include "runtime/model/model.h"

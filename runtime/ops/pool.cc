@@ -1,5 +1,4 @@
 // Pool: one row of a whole source: its first row, the mean of its rows, or the largest element of every column.
-#include <cstdio>
 #include <cstring>
 
 #include "runtime/ops/registry.h"
@@ -55,7 +54,7 @@ class PoolOp final : public Op {
 };
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
-  std::snprintf(text, text_bytes, "%s", format::EnumNamePoolKind(op.attributes_as_Pool()->kind()));
+  Format(text, text_bytes, "%s", format::EnumNamePoolKind(op.attributes_as_Pool()->kind()));
 }
 
 }  // namespace

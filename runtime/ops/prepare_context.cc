@@ -1,5 +1,3 @@
-#include <cstdio>
-
 #include "runtime/ops/op.h"
 
 namespace tarn {
@@ -21,11 +19,9 @@ struct ShapeText {
   explicit ShapeText(std::initializer_list<uint64_t> dims) {
     size_t used = 0;
     for (const uint64_t dim : dims) {
-      const int wrote =
-          std::snprintf(text + used, sizeof(text) - used, "%s%llu", used == 0 ? "[" : ", ", static_cast<unsigned long long>(dim));
-      used += static_cast<size_t>(wrote);
+      used += Format(text + used, sizeof(text) - used, "%s%llu", used == 0 ? "[" : ", ", static_cast<unsigned long long>(dim));
     }
-    std::snprintf(text + used, sizeof(text) - used, "]");
+    Format(text + used, sizeof(text) - used, "]");
   }
   char text[4 * 22 + 2];
 };
@@ -36,7 +32,7 @@ Status ExpectShape(bool dtype_fits, DType dtype, const Shape& shape, const char*
   char found[96];
   size_t used = 0;
   for (uint32_t i = 0; i < shape.rank; ++i) {
-    used += static_cast<size_t>(std::snprintf(found + used, sizeof(found) - used, "%s%u", i == 0 ? "[" : ", ", shape.dims[i]));
+    used += Format(found + used, sizeof(found) - used, "%s%u", i == 0 ? "[" : ", ", shape.dims[i]);
   }
   return Error(TARN_BAD_FORMAT, "%s '%s' is %s %s], %s %s wanted", what, name, DTypeName(dtype), found, wanted_dtype,
                ShapeText(wanted).text);

@@ -2,7 +2,6 @@
 // others get the mean of the values, or a running one. The measure sees unscaled scores and, also where attention is masked, later
 // keys.
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 
 #include "runtime/ops/registry.h"
@@ -152,9 +151,9 @@ class ProbSparseOp final : public Op {
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
   const format::ProbSparse& a = *op.attributes_as_ProbSparse();
-  std::snprintf(text, text_bytes, "%s: factor %u%s, heads %u/%u x %u/%u", a.system() == nullptr ? "unnamed" : a.system()->c_str(),
-                a.factor(), a.masked() ? ", masked" : "", a.heads()->heads(), a.heads()->kv_heads(), a.heads()->head_dim(),
-                a.heads()->value_dim());
+  Format(text, text_bytes, "%s: factor %u%s, heads %u/%u x %u/%u", a.system() == nullptr ? "unnamed" : a.system()->c_str(),
+         a.factor(), a.masked() ? ", masked" : "", a.heads()->heads(), a.heads()->kv_heads(), a.heads()->head_dim(),
+         a.heads()->value_dim());
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 void Start(const ClusterRules& rules, size_t queries, const int32_t* starts, const QueryClusters& clusters) {
   for (size_t c = 0; c < rules.clusters; ++c) {
     size_t query = static_cast<size_t>(uint64_t{c} * queries / rules.clusters);
-    if (starts != nullptr) query = std::min(static_cast<size_t>(std::max(starts[c], 0)), queries - 1);
+    if (starts != nullptr) query = std::min(static_cast<size_t>(std::max<int32_t>(starts[c], 0)), queries - 1);
     clusters.centers[c] = clusters.codes[query];
   }
 }

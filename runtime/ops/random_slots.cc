@@ -1,6 +1,5 @@
 // RandomSlots: the slot that each token writes in ABC-RD, from a counter hash, so that it depends on nothing but position, layer
 // and head (MATH 1.8.3): (splitmix64(seed ^ layer << 48 ^ head << 32 ^ t) >> 11) mod n.
-#include <cstdio>
 
 #include "runtime/ops/registry.h"
 
@@ -54,8 +53,7 @@ class RandomSlotsOp final : public Op {
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
   const format::RandomSlots& a = *op.attributes_as_RandomSlots();
-  std::snprintf(text, text_bytes, "%u slots, seed %llu, layer %u", a.num_slots(), static_cast<unsigned long long>(a.seed()),
-                a.layer());
+  Format(text, text_bytes, "%u slots, seed %llu, layer %u", a.num_slots(), static_cast<unsigned long long>(a.seed()), a.layer());
 }
 
 }  // namespace

@@ -1,9 +1,24 @@
 #include "runtime/ops/registry.h"
 
+#include "runtime/core/linked_ops.h"
+
 namespace tarn {
 namespace {
 
-#define TARN_OP_ADDRESS(name) &k##name##Op,
+constexpr bool NamesAreKnown() {
+  bool all_known = true;
+  ForEachLinkedOp([&](std::string_view name) {
+    bool known = false;
+#define TARN_OP_COMPARE(op) known = known || name == #op;
+    TARN_OP_TABLE(TARN_OP_COMPARE)
+#undef TARN_OP_COMPARE
+    all_known = all_known && known;
+  });
+  return all_known;
+}
+static_assert(NamesAreKnown(), "TARN_OPS names an op that TARN_OP_TABLE lacks");
+
+#define TARN_OP_ADDRESS(name) IsLinked(#name) ? &k##name##Op : nullptr,
 constexpr const OpKind* kOps[] = {TARN_OP_TABLE(TARN_OP_ADDRESS)};
 #undef TARN_OP_ADDRESS
 
@@ -24,6 +39,6 @@ static_assert(sizeof(kNumbers) / sizeof(kNumbers[0]) == static_cast<size_t>(form
 
 }  // namespace
 
-const OpKind& FindOpKind(format::OpAttributes type) { return *kOps[static_cast<size_t>(type) - 1]; }
+const OpKind* FindOpKind(format::OpAttributes type) { return kOps[static_cast<size_t>(type) - 1]; }
 
 }  // namespace tarn

@@ -35,8 +35,8 @@ namespace tarn {
 TARN_OP_TABLE(TARN_DECLARE_OP)
 #undef TARN_DECLARE_OP
 
-// `type` was validated: it is a known member and not NONE.
-const OpKind& FindOpKind(format::OpAttributes type);
+// `type` was validated: it is a known member and not NONE. nullptr: this build leaves the op out (TARN_OPS of CMake).
+const OpKind* FindOpKind(format::OpAttributes type);
 
 }  // namespace tarn
 

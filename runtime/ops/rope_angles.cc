@@ -1,6 +1,5 @@
 // RopeAngles: d/2 cosines, then d/2 sines of position * theta^(-2i/d), once per token for all layers that rotate.
 #include <cmath>
-#include <cstdio>
 
 #include "runtime/ops/registry.h"
 
@@ -51,7 +50,7 @@ class RopeAnglesOp final : public Op {
 };
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
-  std::snprintf(text, text_bytes, "theta %g", static_cast<double>(op.attributes_as_RopeAngles()->theta()));
+  Format(text, text_bytes, "theta %g", static_cast<double>(op.attributes_as_RopeAngles()->theta()));
 }
 
 }  // namespace

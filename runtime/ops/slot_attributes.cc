@@ -1,7 +1,6 @@
 #include "runtime/ops/slot_attributes.h"
 
 #include <cmath>
-#include <cstdio>
 
 #include "runtime/ops/attention.h"
 
@@ -102,12 +101,12 @@ void SlotAttributes::ReadIndex(const int32_t* from, size_t stride, size_t tokens
 void DescribeSlots(const format::SlotMemory& a, char* text, size_t text_bytes) {
   char control[96] = "";
   if (a.control() == format::SlotControl::AbcMlp) {
-    std::snprintf(control, sizeof(control), ", %s %s, clamp [%g, %g]", format::EnumNameSlotActivation(a.activation()),
-                  format::EnumNameSlotNormalization(a.normalization()), static_cast<double>(a.logit_min()),
-                  static_cast<double>(a.logit_max()));
+    Format(control, sizeof(control), ", %s %s, clamp [%g, %g]", format::EnumNameSlotActivation(a.activation()),
+           format::EnumNameSlotNormalization(a.normalization()), static_cast<double>(a.logit_min()),
+           static_cast<double>(a.logit_max()));
   }
-  std::snprintf(text, text_bytes, "%s: %u slots%s, heads %u/%u x %u/%u", a.system() == nullptr ? "unnamed" : a.system()->c_str(),
-                a.num_slots(), control, a.heads()->heads(), a.heads()->kv_heads(), a.heads()->head_dim(), a.heads()->value_dim());
+  Format(text, text_bytes, "%s: %u slots%s, heads %u/%u x %u/%u", a.system() == nullptr ? "unnamed" : a.system()->c_str(),
+         a.num_slots(), control, a.heads()->heads(), a.heads()->kv_heads(), a.heads()->head_dim(), a.heads()->value_dim());
 }
 
 }  // namespace tarn

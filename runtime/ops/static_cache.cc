@@ -1,7 +1,6 @@
 // Softmax attention over whole sequences (MATH 1.1): every query sees all keys, or the policy's choice of them. Whole: queries and
 // keys are there together. Write and Read: the rows of a source are kept for all sequences that decode from it.
 #include <cmath>
-#include <cstdio>
 
 #include "runtime/ops/registry.h"
 #include "runtime/ops/row_store.h"
@@ -231,9 +230,9 @@ class StaticCacheOp final : public Op {
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
   const format::StaticCache& table = *op.attributes_as_StaticCache();
   const format::CacheAttention& a = *table.cache();
-  std::snprintf(text, text_bytes, "%s: %s, %s, heads %u/%u x %u/%u", a.system() == nullptr ? "unnamed" : a.system()->c_str(),
-                format::EnumNameStaticPart(table.part()), format::EnumNameCachePolicy(a.policy()), a.heads()->heads(),
-                a.heads()->kv_heads(), a.heads()->head_dim(), a.heads()->value_dim());
+  Format(text, text_bytes, "%s: %s, %s, heads %u/%u x %u/%u", a.system() == nullptr ? "unnamed" : a.system()->c_str(),
+         format::EnumNameStaticPart(table.part()), format::EnumNameCachePolicy(a.policy()), a.heads()->heads(),
+         a.heads()->kv_heads(), a.heads()->head_dim(), a.heads()->value_dim());
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // reads o = scale * phi(q)^T S / den. The feature maps are those of LinearState, and Performer's with its epsilon (MATH 1.4).
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "runtime/ops/linear_features.h"
 #include "runtime/ops/registry.h"
@@ -147,8 +146,8 @@ void StaticLinearOp::Read(const RunContext& context, const StaticQueries& querie
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
   const format::StaticLinear& a = *op.attributes_as_StaticLinear();
-  const int used = std::snprintf(text, text_bytes, "%s ", format::EnumNameStaticPart(a.part()));
-  DescribeLinear(*a.linear(), text + used, text_bytes - static_cast<size_t>(used));
+  const size_t used = Format(text, text_bytes, "%s ", format::EnumNameStaticPart(a.part()));
+  DescribeLinear(*a.linear(), text + used, text_bytes - used);
 }
 
 const format::Heads* HeadsOf(const format::Op& op) {

@@ -3,7 +3,6 @@
 // (ABC-MLP, Linformer), or membership of one slot (ABC-RD, compressive mean, clustering).
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "runtime/ops/registry.h"
 #include "runtime/ops/slot_attributes.h"
@@ -231,8 +230,8 @@ void StaticSlotsOp::Read(const RunContext& context, const StaticQueries& queries
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
   const format::StaticSlots& a = *op.attributes_as_StaticSlots();
-  const int used = std::snprintf(text, text_bytes, "%s ", format::EnumNameStaticPart(a.part()));
-  DescribeSlots(*a.slots(), text + used, text_bytes - static_cast<size_t>(used));
+  const size_t used = Format(text, text_bytes, "%s ", format::EnumNameStaticPart(a.part()));
+  DescribeSlots(*a.slots(), text + used, text_bytes - used);
 }
 
 const format::Heads* HeadsOf(const format::Op& op) {

@@ -1,5 +1,6 @@
 #include "runtime/session/loaded_model.h"
 
+#include "runtime/ops/registry.h"
 #include "runtime/session/packed_cache.h"
 
 namespace tarn {
@@ -36,6 +37,16 @@ Status LoadedModel::ChooseKernels(const LoadOptions& options) {
 
 namespace {
 
+// That all of them are linked.
+Status CheckOps(const format::Program& program) {
+  for (const format::Op* op : *program.ops()) {
+    if (FindOpKind(op->attributes_type()) != nullptr) continue;
+    return Error(TARN_UNSUPPORTED, "op '%s' is of kind %s, which this build leaves out: add it to TARN_OPS", op->name()->c_str(),
+                 format::EnumNameOpAttributes(op->attributes_type()));
+  }
+  return Ok();
+}
+
 Status CheckProgram(const Model& model, Stage stage) {
   const format::Program& program = *model.program(stage);
   const format::Value& input = *program.values()->Get(0);
@@ -64,7 +75,9 @@ Status CheckProgram(const Model& model, Stage stage) {
 
 Status LoadedModel::CheckPrograms() const {
   for (const Stage stage : kStages) {
-    if (model_.program(stage) != nullptr) TARN_RETURN_IF_ERROR(CheckProgram(model_, stage));
+    if (model_.program(stage) == nullptr) continue;
+    TARN_RETURN_IF_ERROR(CheckOps(*model_.program(stage)));
+    TARN_RETURN_IF_ERROR(CheckProgram(model_, stage));
   }
   return Ok();
 }

@@ -53,7 +53,7 @@ class LoadedModel {
 
  private:
   Status ChooseKernels(const LoadOptions& options);
-  // Every program takes token ids and gives what its task wants.
+  // This build has every op; every program takes token ids and gives what its task wants.
   Status CheckPrograms() const;
   Status PackInFile(const char* cache_folder);
   bool UsesCache(const char* folder) const { return folder != nullptr && packed_.bytes().weights > 0; }

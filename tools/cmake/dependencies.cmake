@@ -14,7 +14,7 @@ endfunction()
 find_dependencies(native_deps)
 set(TARN_FLATC ${native_deps}/bin/flatc)
 set(deps ${native_deps})
-if(CMAKE_TOOLCHAIN_FILE)
+if(CMAKE_TOOLCHAIN_FILE AND NOT TARN_BARE)  # which takes headers only, and those of this machine
   find_dependencies(deps --toolchain ${CMAKE_TOOLCHAIN_FILE})
 endif()
 
@@ -31,6 +31,10 @@ add_dependency(highway libhwy.a)
 add_dependency(flatbuffers)
 add_dependency(xxhash)
 target_link_libraries(deps::xnnpack INTERFACE m)
+
+if(NOT TARN_BUILD_TOOLS AND NOT TARN_BUILD_TESTS)
+  return()
+endif()
 
 # Distribution packages, header-only: the build machine's will do for any target. Through links of our own, since a compiler for
 # another machine must not look into the folder that they lie in.

@@ -4,6 +4,7 @@
 #   <x>_full_test.cc   the same for long runs: test_<room>_full
 #   other .cc          helpers of the room, in both binaries
 #   <x>_test.sh, .py   scripts; <x>_full.sh, .py for long runs
+#   bare/              GoogleTest over the library without an operating system, with the ops of examples/bare_metal
 #   capi/<x>.c         C99 programs, linked with libtarn.a and with libtarn.so
 #   fuzz/<x>_fuzz.cc   fuzzers; their corpus/<x>/ is replayed
 #   golden/golden_test.cc   a tool as well as a test: build/bin/golden_test, run over golden/data
@@ -42,6 +43,8 @@ endfunction()
 # What a test may see: everything.
 add_library(tarn_test_base INTERFACE)
 target_include_directories(tarn_test_base INTERFACE ${PROJECT_SOURCE_DIR})
+add_subdirectory(examples/bare_metal)  # on this machine, so that it cannot rot
+target_include_directories(tarn_bare INTERFACE ${PROJECT_SOURCE_DIR})
 target_link_libraries(tarn_test_base INTERFACE tarn tarn_schema deps::highway deps::xxhash deps::json)
 if(TARN_XNNPACK)
   target_link_libraries(tarn_test_base INTERFACE deps::xnnpack)
@@ -55,7 +58,11 @@ endif()
 function(tarn_add_room_tests room label binary sources)
   if(sources)
     add_executable(${binary} ${sources} ${ARGN})
-    target_link_libraries(${binary} PRIVATE tarn_test_base GTest::gtest GTest::gtest_main)
+    set(library tarn_test_base)
+    if(room STREQUAL "bare")
+      set(library tarn_bare)
+    endif()
+    target_link_libraries(${binary} PRIVATE ${library} GTest::gtest GTest::gtest_main)
     tarn_add_test(${room} ${label} ${binary})
   endif()
 endfunction()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a group of make targets needs, after saying which and what for.
 #
-#   packages.sh build|cross|fuzz|format|android
+#   packages.sh build|cross|fuzz|format|android|bare
 #
 # TARN_NO_INSTALL=1 never installs. Without root it prints the command for somebody who has it.
 set -euo pipefail
@@ -30,7 +30,12 @@ case ${1:-} in
   android) needed='
     default-jdk-headless  Java, for the class library of examples/android
     maven               fetches the framework classes and JUnit for its tests' ;;
-  *) echo 'usage: packages.sh build|cross|fuzz|format|android' >&2; exit 2 ;;
+  bare) needed='
+    gcc-arm-none-eabi             compiler for Cortex-M
+    libnewlib-arm-none-eabi       its C library
+    libstdc++-arm-none-eabi-dev   headers of C++
+    qemu-system-arm               boards to run on' ;;
+  *) echo 'usage: packages.sh build|cross|fuzz|format|android|bare' >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query > /dev/null; then
@@ -43,7 +48,7 @@ while read -r package purpose; do
   [ -n "$package" ] || continue
   dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed && continue
   [ ${#missing[@]} -gt 0 ] || echo 'packages: missing'
-  printf '  %-20s %s\n' "$package" "$purpose"
+  printf '  %-28s %s\n' "$package" "$purpose"
   missing+=("$package")
 done <<< "$needed"
 [ ${#missing[@]} -gt 0 ] || exit 0

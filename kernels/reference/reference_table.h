@@ -1,0 +1,72 @@
+// The table of the oracle as a constant, for tables that begin as a copy of it.
+#ifndef TARN_KERNELS_REFERENCE_REFERENCE_TABLE_H_
+#define TARN_KERNELS_REFERENCE_REFERENCE_TABLE_H_
+
+#include "kernels/reference/reference.h"
+
+namespace tarn {
+
+constexpr Kernels kReferenceTable = {
+    /*name=*/"reference",
+    /*layer_norm=*/reference::LayerNorm,
+    /*rms_norm=*/reference::RmsNorm,
+    /*relu=*/reference::Relu,
+    /*gelu=*/reference::Gelu,
+    /*gelu_tanh=*/reference::GeluTanh,
+    /*tanh=*/reference::Tanh,
+    /*silu_mul=*/reference::SiluMul,
+    /*add=*/reference::Add,
+    /*scale_f32=*/reference::ScaleF32,
+    /*scale_f16=*/reference::ScaleF16,
+    /*scale_i8=*/reference::ScaleI8,
+    /*scale_i4=*/reference::ScaleI4,
+    /*sinusoid=*/reference::Sinusoid,
+    /*rope=*/reference::Rope,
+    /*l2_normalize=*/reference::L2Normalize,
+    /*forget_gate=*/reference::ForgetGate,
+    /*vector_gate=*/reference::VectorGate,
+    /*scaled_sigmoid=*/reference::ScaledSigmoid,
+    /*sum_normalize=*/reference::SumNormalize,
+    /*half_squared_norm=*/reference::HalfSquaredNorm,
+    /*running_max=*/reference::RunningMax,
+    /*block_max=*/reference::BlockMax,
+    /*damp_features=*/reference::DampFeatures,
+    /*f32_to_f16=*/reference::F32ToF16,
+    /*quantize_i8=*/reference::QuantizeI8,
+    /*features=*/
+    {reference::GaussianFeatures, reference::ArccosFeatures, reference::EluPlusOneFeatures, reference::PositiveFeatures,
+     reference::ReluFeatures, reference::DpfpFeatures, reference::MlpReluFeatures, reference::IdentityFeatures},
+    /*linear_step=*/reference::LinearStep,
+    /*linear_chunk=*/reference::LinearChunk,
+    /*linear_write=*/reference::LinearWrite,
+    /*linear_read=*/reference::LinearRead,
+    /*delta_step=*/reference::DeltaStep,
+    /*delta_chunk=*/reference::DeltaChunk,
+    /*slot_control_step=*/
+    {reference::AbcStep, reference::LinformerStep, reference::AssignedStep, reference::GlobalStep, reference::CompressiveMeanStep,
+     reference::ClusteringStep, reference::GsaStep, reference::LunaStep},
+    /*slot_control_chunk=*/
+    {reference::AbcChunk, reference::LinformerChunk, reference::AssignedChunk, reference::GlobalChunk,
+     reference::CompressiveMeanChunk, reference::ClusteringChunk, reference::GsaChunk, reference::LunaChunk},
+    /*slot_step=*/reference::SlotStep,
+    /*slot_chunk=*/reference::SlotChunk,
+    /*abc_block=*/reference::AbcBlock,
+    /*nearest_slot=*/reference::NearestSlot,
+    /*slot_write=*/reference::SlotWrite,
+    /*slot_read=*/reference::SlotRead,
+    /*cache_attend=*/reference::CacheAttend,
+    /*score_rows=*/reference::ScoreRows,
+    /*score_peak=*/reference::ScorePeak,
+    /*softmax_rows=*/reference::SoftmaxRows,
+    /*weigh_rows=*/reference::WeighRows,
+    /*nearest_code=*/reference::NearestCode,
+    /*dense_f32=*/reference::DenseF32,
+    /*dense_f16=*/reference::DenseF16,
+    /*quantize_qdu8=*/reference::QuantizeQdu8,
+    /*dense_qdu8_qc8w=*/reference::DenseQdu8Qc8w,
+    /*dense_qdu8_qb4w=*/reference::DenseQdu8Qb4w,
+};
+
+}  // namespace tarn
+
+#endif  // TARN_KERNELS_REFERENCE_REFERENCE_TABLE_H_
