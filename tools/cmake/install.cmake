@@ -13,9 +13,9 @@ endif()
 # --- libtarn.a -------------------------------------------------------------------------------------------------
 
 # One object of ours, the dependencies' and the C++ runtime's in which the C API alone stays global: it links with a plain C
-# compiler, and beside another XNNPACK or another C++ runtime. Groups are dissolved (--force-group-allocation), since a linker that
-# took the application's copy of an inline function would find ours referred to by nobody else's name. NDKs before r28 cannot do
-# that, and Android packages hold shared libraries.
+# compiler, and beside another XNNPACK or another C++ runtime. Groups are dissolved (--force-group-allocation): a linker keeps one
+# group of a name, and where that is the application's copy of an inline function, references to our local one would lead nowhere.
+# Not on Android: its packages hold shared libraries, and lld learned to dissolve groups after the NDKs of today.
 if(NOT ANDROID)
   add_executable(tarn_whole $<TARGET_OBJECTS:tarn_objects>)
   set_target_properties(tarn_whole PROPERTIES OUTPUT_NAME tarn SUFFIX .o RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/package

@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEBIAN = pathlib.Path("/usr/share")
 HEADER_ONLY = [("nlohmann-json (in the programs)", DEBIAN / "doc/nlohmann-json3-dev/copyright"),
                ("CLI11 (in the programs)", DEBIAN / "doc/libcli11-dev/copyright")]
-GCC_RUNTIME = [("libstdc++ and libgcc, the C++ runtime", DEBIAN / "doc/gcc-12-base/copyright"),
+GCC_RUNTIME = [("libstdc++ and libgcc, the C++ runtime", DEBIAN / "doc/libgcc-s1/copyright"),
                ("GNU General Public License, version 3", DEBIAN / "common-licenses/GPL-3")]
 GLIBC = [("GNU C Library (in programs that are linked statically)", DEBIAN / "doc/libc6/copyright"),
          ("GNU Lesser General Public License, version 2.1", DEBIAN / "common-licenses/LGPL-2.1")]
@@ -117,7 +117,7 @@ def tarball(folder, seconds):
     packed = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=packed, mtime=0) as compressed:
         with tarfile.open(fileobj=compressed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-            for path in [folder, *sorted(folder.rglob("*"))]:
+            for path in [folder, *sorted(folder.rglob("*"), key=str)]:
                 tar.add(path, arcname=path.relative_to(folder.parent), recursive=False, filter=plain)
     return packed.getvalue()
 
@@ -126,7 +126,7 @@ def zipped(folder, seconds):
     """A folder's content as a zip, in bytes. Zips know no time before 1980."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        for path in sorted((path for path in folder.rglob("*") if path.is_file()), key=str):
             entry = zipfile.ZipInfo(str(path.relative_to(folder)), max(time.gmtime(seconds)[:6], (1980, 1, 1, 0, 0, 0)))
             entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, 0o100644 << 16, 3
             archive.writestr(entry, path.read_bytes())
