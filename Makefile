@@ -117,17 +117,15 @@ check-android: $(ANDROID_TARGETS)  ## the same for both Android ABIs, linked aga
 	$(skip_android)
 	@for target in $(ANDROID_TARGETS); do tools/dev/check_elf.py $$target build/$$target || exit 1; done
 
-sizes: build cross portable-targets  ## stripped libtarn.so of every target, with and without XNNPACK: the table of the README
-	@tools/dev/sizes.py $(HOST_TARGET)=build $(foreach target,$(LINUX_TARGETS) $(ANDROID_TARGETS),$(target)=build/$(target))
-
-# Every target without XNNPACK, pthreadpool and cpuinfo, in build/TARGET/portable.
-.PHONY: portable-targets
-portable-targets: build cross
-	@cmake --preset portable > /dev/null && cmake --build build/portable -j $(JOBS) --target tarn_shared
+portable_folders = build/portable $(patsubst %,build/portable-%,$(LINUX_TARGETS) $(ANDROID_TARGETS))
+sizes: build cross  ## stripped libtarn.so of every target, with and without XNNPACK: the table of the README
+	@cmake --preset portable > /dev/null
 	@for target in $(LINUX_TARGETS) $(ANDROID_TARGETS); do \
-	  cmake --preset $$target -B build/$$target/portable -DTARN_XNNPACK=OFF -DTARN_BUILD_TESTS=OFF -DTARN_BUILD_TOOLS=OFF > /dev/null && \
-	  cmake --build build/$$target/portable -j $(JOBS) || exit 1; \
+	  cmake --preset $$target -B build/portable-$$target -DTARN_XNNPACK=OFF > /dev/null || exit 1; \
 	done
+	@for folder in $(portable_folders); do cmake --build $$folder -j $(JOBS) --target tarn_shared || exit 1; done
+	@tools/dev/sizes.py $(HOST_TARGET)=build,build/portable \
+	  $(foreach target,$(LINUX_TARGETS) $(ANDROID_TARGETS),$(target)=build/$(target),build/portable-$(target))
 
 .PHONY: microbench instructions budgets
 BENCH ?= .

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Bytes of the stripped libtarn.so of each target, with XNNPACK and without, as a table for the README.
 
-    sizes.py TARGET=BUILD...     the build without XNNPACK is in BUILD/portable (make sizes makes them all)
+    sizes.py TARGET=BUILD,PORTABLE_BUILD...     (make sizes makes them all)
 """
 
 import pathlib
@@ -23,8 +23,8 @@ def stripped_bytes(build):
 
 def main():
     print("| target | libtarn.so, bytes | without XNNPACK |\n|---|--:|--:|")
-    for target, _, build in (argument.partition("=") for argument in sys.argv[1:]):
-        sizes = [stripped_bytes(folder) for folder in (pathlib.Path(build), pathlib.Path(build, "portable"))]
+    for target, _, builds in (argument.partition("=") for argument in sys.argv[1:]):
+        sizes = [stripped_bytes(pathlib.Path(build)) for build in builds.split(",")]
         print(f"| {target} | {sizes[0]:,} | {sizes[1]:,} |")
 
 
