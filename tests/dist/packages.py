@@ -74,10 +74,12 @@ def hello_by_cmake(machine, package, work, static):
 
 
 def check_static_library(file):
-    """Nothing in it can clash with the application's own: the API alone is global."""
+    """Nothing in it can clash with the application's own: the API alone is global, and it asks for no executable stack."""
     symbols = {line.split()[-1] for line in run("nm", "--defined-only", "--extern-only", file).splitlines() if len(line.split()) == 3}
     others = sorted(symbol for symbol in symbols if not symbol.startswith("tarn_"))
     expect(symbols and not others, f"{file.name} defines {len(others)} symbols besides tarn_*: {others[:5]}")
+    stack = re.findall(r"\.note\.GNU-stack +PROGBITS +(?:\w+ +){4}([A-Z]*)", run("readelf", "--wide", "--sections", file))
+    expect(stack and all("X" not in flags for flags in stack), f"{file.name}: every linker but lld would make the stack executable: {stack}")
 
 
 def check_paths(package):
