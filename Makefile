@@ -52,11 +52,15 @@ test: build  ## the fast tests, the include graph and the symbol scan: under two
 	$(ctest) --test-dir build -L fast
 	tools/dev/check_includes.py
 	tools/dev/check_symbols.py build/lib
+	tools/dev/check_elf.py host build
 	tools/dev/budgets.py build
 
-test-full: build asan portable test-android test-bare  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run
+test-full: build asan portable test-android test-bare  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
 	$(ctest) --test-dir build -L full
 	@$(MAKE) fuzz
+	@$(MAKE) test-dist
+	@$(MAKE) check-android
+	@$(MAKE) sizes
 
 asan: setup  ## build with AddressSanitizer and UBSan in build/asan, run the fast tests there
 	$(call preset,asan)
@@ -104,6 +108,36 @@ $(LINUX_TARGETS): setup
 android-arm64-v8a android-armeabi-v7a: setup
 	@tools/dev/deps.sh --toolchain tools/cmake/toolchains/$@.cmake
 	$(call preset,$@)
+
+HOST_TARGET = linux-$(shell uname -m)
+DIST ?= dist
+.PHONY: dist test-dist check-elf check-android sizes
+dist: build $(LINUX_TARGETS) $(ANDROID_TARGETS)  ## packages of every target into dist/: tarballs, an AAR where there is an NDK, SHA256SUMS
+	$(skip_android)
+	@tools/dev/dist.py -o $(DIST) $(HOST_TARGET)=build $(foreach target,$(LINUX_TARGETS) $(ANDROID_TARGETS),$(target)=build/$(target))
+
+test-dist: dist check-elf  ## unpack each package, build examples/hello_c against it, run it; package again: the same bytes
+	@tools/dev/packages.sh dist
+	@$(MAKE) dist DIST=build/dist-again > /dev/null
+	@tests/dist/packages.py $(DIST) build/dist-again
+
+check-elf: build $(LINUX_TARGETS)  ## what a device's loader will meet in our libraries and programs: exports, NEEDED, alignment, stack, glibc
+	@tools/dev/check_elf.py host build
+	@for target in $(LINUX_TARGETS); do tools/dev/check_elf.py $$target build/$$target || exit 1; done
+
+check-android: $(ANDROID_TARGETS)  ## the same for both Android ABIs, linked against the stubs of API 24 (needs ANDROID_NDK_HOME)
+	$(skip_android)
+	@for target in $(ANDROID_TARGETS); do tools/dev/check_elf.py $$target build/$$target || exit 1; done
+
+portable_folders = build/portable $(patsubst %,build/portable-%,$(LINUX_TARGETS) $(ANDROID_TARGETS))
+sizes: build cross  ## stripped libtarn.so of every target, with and without XNNPACK: the table of the README
+	@cmake --preset portable > /dev/null
+	@for target in $(LINUX_TARGETS) $(ANDROID_TARGETS); do \
+	  cmake --preset $$target -B build/portable-$$target -DTARN_XNNPACK=OFF > /dev/null || exit 1; \
+	done
+	@for folder in $(portable_folders); do cmake --build $$folder -j $(JOBS) --target tarn_shared || exit 1; done
+	@tools/dev/sizes.py $(HOST_TARGET)=build,build/portable \
+	  $(foreach target,$(LINUX_TARGETS) $(ANDROID_TARGETS),$(target)=build/$(target),build/portable-$(target))
 
 .PHONY: microbench instructions budgets
 BENCH ?= .

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a group of make targets needs, after saying which and what for.
 #
-#   packages.sh build|cross|fuzz|format|android|bare
+#   packages.sh build|cross|dist|fuzz|format|android|bare
 #
 # TARN_NO_INSTALL=1 never installs. Without root it prints the command for somebody who has it.
 set -euo pipefail
@@ -22,6 +22,8 @@ case ${1:-} in
     lld-19              its linker
     llvm-19             its archiver and strip; llvm-mca
     qemu-user-static    runs ARM programs here' ;;
+  dist) needed='
+    pkg-config          finds an unpacked package, as its users do' ;;
   fuzz) needed='
     clang               compiler that has libFuzzer
     libclang-rt-dev     libFuzzer and the sanitizers for it' ;;
@@ -35,7 +37,7 @@ case ${1:-} in
     libnewlib-arm-none-eabi       its C library
     libstdc++-arm-none-eabi-dev   headers of C++
     qemu-system-arm               boards to run on' ;;
-  *) echo 'usage: packages.sh build|cross|fuzz|format|android|bare' >&2; exit 2 ;;
+  *) echo 'usage: packages.sh build|cross|dist|fuzz|format|android|bare' >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query > /dev/null; then

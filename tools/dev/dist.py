@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Packages what is built: a tarball for each Linux target, an AAR for Android, and SHA256SUMS of them all.
+
+    dist.py [-o FOLDER] [--java FOLDER] TARGET=BUILD...     for example linux-aarch64=build/linux-aarch64
+
+Targets whose names begin with android- go into one AAR: headers and the shared library of each ABI in the layout of prefab, where
+CMake finds them in an Android project, and with --java what that folder holds (classes.jar, jni/ABI/*.so). The same commit gives the same
+bytes: names are sorted, owners are root, times are the commit's (or SOURCE_DATE_EPOCH, seconds since 1970).
+"""
+
+import argparse
+import gzip
+import hashlib
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEBIAN = pathlib.Path("/usr/share")
+HEADER_ONLY = [("nlohmann-json (in the programs)", DEBIAN / "doc/nlohmann-json3-dev/copyright"),
+               ("CLI11 (in the programs)", DEBIAN / "doc/libcli11-dev/copyright")]
+GCC_RUNTIME = [("libstdc++ and libgcc, the C++ runtime", DEBIAN / "doc/libgcc-s1/copyright"),
+               ("GNU General Public License, version 3", DEBIAN / "common-licenses/GPL-3")]
+GLIBC = [("GNU C Library (in programs that are linked statically)", DEBIAN / "doc/libc6/copyright"),
+         ("GNU Lesser General Public License, version 2.1", DEBIAN / "common-licenses/LGPL-2.1")]
+ANDROID_API = 24
+
+
+def die(message):
+    sys.exit(f"dist: {message}")
+
+
+def output(*command):
+    done = subprocess.run([str(part) for part in command], cwd=ROOT, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        die(f"{command[0]} failed: {(done.stderr or done.stdout).strip()}")
+    return done.stdout.strip()
+
+
+def version():
+    """The header's, which is the only place that says it."""
+    header = (ROOT / "runtime/include/tarn/tarn.h").read_text(encoding="utf-8")
+    return ".".join(re.search(rf"^#define TARN_VERSION_{part} (\d+)$", header, re.MULTILINE).group(1)
+                    for part in ["MAJOR", "MINOR", "PATCH"])
+
+
+def commit_time():
+    return int(os.environ.get("SOURCE_DATE_EPOCH") or output("git", "log", "-1", "--format=%ct"))
+
+
+def ndk():
+    return pathlib.Path(os.environ.get("ANDROID_NDK_HOME") or die("ANDROID_NDK_HOME is not set"))
+
+
+def ndk_major():
+    properties = (ndk() / "source.properties").read_text(encoding="utf-8")
+    return int(re.search(r"^Pkg\.Revision *= *(\d+)", properties, re.MULTILINE).group(1))
+
+
+def cache_entry(build, name):
+    cache = (build / "CMakeCache.txt").read_text(encoding="utf-8")
+    found = re.search(rf"^{name}:\w+=(.*)$", cache, re.MULTILINE)
+    return found.group(1) if found else ""
+
+
+def install(build, stage):
+    """What CMake's install rules put under a prefix, stripped."""
+    if not (build / "CMakeCache.txt").exists():
+        die(f"{build}: no build there (make dist makes them all)")
+    output("cmake", "--install", build.resolve(), "--prefix", stage, "--strip")
+
+
+def dependencies(build):
+    """Names and licence files of what deps.sh built for a build."""
+    toolchain = cache_entry(build, "CMAKE_TOOLCHAIN_FILE")
+    prefix = pathlib.Path(output(ROOT / "tools/dev/deps.sh", *(["--toolchain", toolchain] if toolchain else []), "--prefix"))
+    return [(file.name, file) for file in sorted((prefix / "licenses").iterdir())]
+
+
+def notices(works):
+    parts = ["tarn is licensed under the Apache License 2.0 (LICENSE). Its binaries contain parts of the following works.\n"]
+    for name, file in works:
+        if not file.exists():
+            die(f"{file}: no such file, the licence of {name} (its Debian package or the NDK has it)")
+        parts.append(f"{'=' * 100}\n{name}\n{'=' * 100}\n\n{file.read_text(encoding='utf-8').strip()}\n")
+    return "\n".join(parts)
+
+
+# --- archives ------------------------------------------------------------------------------------------------
+
+
+def write(file, content):
+    """Under its name only when it is whole."""
+    partial = file.with_name(file.name + ".partial")
+    partial.write_bytes(content)
+    partial.replace(file)
+    print(f"{file} ({len(content)} bytes)")
+
+
+def tarball(folder, seconds):
+    """A folder's content as a .tar.gz, in bytes; the folder's own name is the top."""
+
+    def plain(entry):
+        entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = seconds, 0, 0, "root", "root"
+        entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
+        return entry
+
+    packed = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=packed, mtime=0) as compressed:
+        with tarfile.open(fileobj=compressed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+            for path in [folder, *sorted(folder.rglob("*"), key=str)]:
+                tar.add(path, arcname=path.relative_to(folder.parent), recursive=False, filter=plain)
+    return packed.getvalue()
+
+
+def zipped(folder, seconds):
+    """A folder's content as a zip, in bytes. Zips know no time before 1980."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path in sorted((path for path in folder.rglob("*") if path.is_file()), key=str):
+            entry = zipfile.ZipInfo(str(path.relative_to(folder)), max(time.gmtime(seconds)[:6], (1980, 1, 1, 0, 0, 0)))
+            entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, 0o100644 << 16, 3
+            archive.writestr(entry, path.read_bytes())
+    return packed.getvalue()
+
+
+# --- packages ------------------------------------------------------------------------------------------------
+
+
+def package_linux(target, build, work, seconds):
+    """(name, bytes) of the tarball of one target."""
+    stage = work / f"tarn-{version()}-{target}"
+    install(build, stage)
+    for file in ["LICENSE", "tools/cmake/package/README.md"]:
+        (stage / pathlib.Path(file).name).write_text((ROOT / file).read_text(encoding="utf-8"), encoding="utf-8")
+    static = cache_entry(build, "TARN_STATIC_TOOLS").upper() in ("1", "ON", "TRUE")
+    works = dependencies(build) + HEADER_ONLY + GCC_RUNTIME + (GLIBC if static else [])
+    (stage / "NOTICES").write_text(notices(works), encoding="utf-8")
+    return f"{stage.name}.tar.gz", tarball(stage, seconds)
+
+
+def write_json(file, content):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def package_android(builds, java, work, seconds):
+    """(name, bytes) of the AAR. Its `stl` is none: the API is C, and libc++ is inside, hidden."""
+    stage = work / "aar"
+    module = stage / "prefab/modules/tarn"
+    write_json(stage / "prefab/prefab.json", {"schema_version": 2, "name": "tarn", "version": version(), "dependencies": []})
+    write_json(module / "module.json", {"export_libraries": [], "library_name": "libtarn"})
+    for target, build in builds:
+        abi = target.removeprefix("android-")
+        installed = work / target
+        install(build, installed)
+        library = module / "libs" / f"android.{abi}"
+        write_json(library / "abi.json", {"abi": abi, "api": ANDROID_API, "ndk": ndk_major(), "stl": "none", "static": False})
+        (installed / "lib/libtarn.so").rename(library / "libtarn.so")
+        if not (module / "include").exists():
+            (installed / "include").rename(module / "include")
+    (stage / "AndroidManifest.xml").write_text(
+        '<manifest xmlns:android="http://schemas.android.com/apk/res/android" package="tarn.library"\n'
+        f'    android:versionName="{version()}">\n  <uses-sdk android:minSdkVersion="{ANDROID_API}" />\n</manifest>\n', encoding="utf-8")
+    (stage / "LICENSE").write_text((ROOT / "LICENSE").read_text(encoding="utf-8"), encoding="utf-8")
+    works = dependencies(builds[0][1]) + [("libc++, of the NDK", ndk() / "NOTICE.toolchain")]
+    (stage / "NOTICES").write_text(notices(works), encoding="utf-8")
+    if java:
+        shutil.copytree(java, stage, dirs_exist_ok=True)
+    return f"tarn-{version()}-android.aar", zipped(stage, seconds)
+
+
+def is_android(target):
+    return target.startswith("android-")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("builds", nargs="+", metavar="TARGET=BUILD")
+    parser.add_argument("-o", "--output", type=pathlib.Path, default=ROOT / "dist")
+    parser.add_argument("--java", type=pathlib.Path, help="what else the AAR holds: classes.jar, jni/ABI/*.so")
+    arguments = parser.parse_args()
+    builds = [(target, pathlib.Path(build)) for target, _, build in (text.partition("=") for text in arguments.builds)]
+    android = [(target, build) for target, build in builds if is_android(target)]
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    seconds, sums = commit_time(), []
+    with tempfile.TemporaryDirectory() as work:
+        packages = [package_linux(target, build, pathlib.Path(work), seconds) for target, build in builds if not is_android(target)]
+        if android:
+            packages.append(package_android(android, arguments.java, pathlib.Path(work), seconds))
+    for name, content in sorted(packages):
+        write(arguments.output / name, content)
+        sums.append(f"{hashlib.sha256(content).hexdigest()}  {name}\n")
+    write(arguments.output / "SHA256SUMS", "".join(sums).encode("ascii"))
+
+
+if __name__ == "__main__":
+    main()
