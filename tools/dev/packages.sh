@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a group of make targets needs, after saying which and what for.
 #
-#   packages.sh build|cross|fuzz|format
+#   packages.sh build|cross|fuzz|format|test-16k
 #
 # TARN_NO_INSTALL=1 never installs. Without root it prints the command for somebody who has it.
 set -euo pipefail
@@ -27,7 +27,9 @@ case ${1:-} in
     libclang-rt-dev     libFuzzer and the sanitizers for it' ;;
   format) needed='
     clang-format        source formatting' ;;
-  *) echo 'usage: packages.sh build|cross|fuzz|format' >&2; exit 2 ;;
+  test-16k) needed='
+    qemu-system-arm     boots a kernel for ARM here' ;;
+  *) echo 'usage: packages.sh build|cross|fuzz|format|test-16k' >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query > /dev/null; then
