@@ -1,5 +1,6 @@
 // C API: what does not depend on a model.
 #include "runtime/capi/handles.h"
+#include "runtime/platform/cpu.h"
 
 #define TARN_TEXT_OF(x) #x
 #define TARN_TEXT(x) TARN_TEXT_OF(x)

@@ -60,9 +60,6 @@ class ThreadPool {
   uint32_t threads_ = 1;
 };
 
-// The number of cores in the CPU clusters of highest performance; at least 1. Found out once per process.
-uint32_t FastCores();
-
 }  // namespace tarn
 
 #endif  // TARN_RUNTIME_PLATFORM_THREAD_POOL_H_

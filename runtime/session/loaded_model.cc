@@ -1,6 +1,7 @@
 #include "runtime/session/loaded_model.h"
 
 #include "runtime/ops/registry.h"
+#include "runtime/platform/cpu.h"
 #include "runtime/session/packed_cache.h"
 
 namespace tarn {
@@ -28,7 +29,7 @@ Status LoadedModel::ChooseKernels(const LoadOptions& options) {
   }
   dense_ = &PortableDense();
 #if defined(TARN_HAVE_XNNPACK)
-  if (!options.portable_dense) {
+  if (!options.portable_dense && CpuIsKnown()) {
     TARN_ASSIGN_OR_RETURN(dense_, XnnpackDense());
   }
 #endif

@@ -155,6 +155,39 @@ TEST(DenseSeam, ThreadsChangeNothing) {
   }
 }
 
+// Rows that are multiples of their scale, scales that are powers of two: nothing rounds. So every CPU and both sides must give what
+// integers give, to the bit; elsewhere int8 differs by the roundings of ExpectLikeReference alone.
+TEST(DenseSeam, Int8IsExactWhereNothingRounds) {
+  constexpr size_t kRows = 7, kInputs = 1000, kOutputs = 37;
+  Problem problem(DenseWeights::kQC8W, kRows, kInputs, kOutputs, 6);
+  Random random(7);
+  std::vector<int> q(kRows * kInputs);
+  for (size_t i = 0; i < q.size(); ++i) {
+    q[i] = i % kInputs == 0 ? -128 : i % kInputs == 1 ? 127 : static_cast<int>(random.Uniform(-128.0f, 127.0f));
+    problem.x[i] = static_cast<float>(q[i]) * 0x1p-3f;
+  }
+  std::fill(problem.scales.begin(), problem.scales.end(), 0x1p-5f);
+  for (float& bias : problem.bias) bias = std::nearbyint(bias * 256.0f) * 0x1p-8f;
+  Floats expected;
+  for (size_t r = 0; r < kRows; ++r) {
+    for (size_t o = 0; o < kOutputs; ++o) {
+      int sum = static_cast<int>(problem.bias[o] * 0x1p8f);
+      for (size_t i = 0; i < kInputs; ++i) sum += q[r * kInputs + i] * static_cast<int8_t>(problem.bytes[o * kInputs + i]);
+      ASSERT_LT(std::abs(sum), 1 << 24);
+      expected.push_back(static_cast<float>(sum) * 0x1p-8f);
+    }
+  }
+  ForEachTable([&](const Kernels& kernels) {
+    problem.spec.kernels = &kernels;
+    ExpectEqual("y", expected, RunSide(PortableDense(), problem.spec, problem, nullptr));
+  });
+#if defined(TARN_HAVE_XNNPACK)
+  const Result<const DenseBackend*> xnnpack = XnnpackDense();
+  ASSERT_TRUE(xnnpack.ok());
+  ExpectEqual("y", expected, RunSide(*xnnpack.value(), problem.spec, problem, nullptr));
+#endif
+}
+
 #if defined(TARN_HAVE_XNNPACK)
 
 // Rows that fill its tiles, and rows that do not.

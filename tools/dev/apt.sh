@@ -2,7 +2,9 @@
 # stay untouched, signatures are checked as ever, and no host is named here. Sourced by the scripts beside it.
 #
 #   apt_configure FOLDER TYPE SUITE...   FOLDER gets sources of TYPE (deb or deb-src) for the suites; sets apt_options
-#   apt_fetch FOLDER ARCHITECTURE SUITE PACKAGE...   downloads binary packages into FOLDER/got
+#   apt_update FOLDER ARCHITECTURE SUITE   reads the list of binary packages; sets apt_options, for apt-cache too
+#   apt_download FOLDER PACKAGE...   downloads packages of that list into FOLDER/got
+#   apt_fetch FOLDER ARCHITECTURE SUITE PACKAGE...   both
 
 # Writes the machine's own archive entry, turned into entries of TYPE for the given suites, into $1/parts.
 apt_configure() {  # folder type suites...
@@ -40,11 +42,20 @@ apt_configure() {  # folder type suites...
                -o Dir::Cache="$root/cache" -o Acquire::Check-Valid-Until=false)
 }
 
-apt_fetch() {  # folder architecture suite packages...
-  local root=$1 architecture=$2 suite=$3; shift 3
+apt_update() {  # folder architecture suite
+  local root=$1 architecture=$2 suite=$3
   apt_configure "$root" deb "$suite"
   apt_options+=(-o APT::Architecture="$architecture" -o APT::Architectures="$architecture" -o Dir::State::status=/dev/null
                 -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false -o Acquire::Languages=none)
   apt-get "${apt_options[@]}" update
+}
+
+apt_download() {  # folder packages...
+  local root=$1; shift
   (cd "$root/got" && apt-get "${apt_options[@]}" download "$@")
+}
+
+apt_fetch() {  # folder architecture suite packages...
+  local root=$1 architecture=$2 suite=$3; shift 3
+  apt_update "$root" "$architecture" "$suite" && apt_download "$root" "$@"
 }

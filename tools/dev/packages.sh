@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a group of make targets needs, after saying which and what for.
 #
-#   packages.sh build|cross|dist|fuzz|format|android|bare
+#   packages.sh build|cross|dist|fuzz|format|android|bare|test-16k
 #
 # TARN_NO_INSTALL=1 never installs. Without root it prints the command for somebody who has it.
 set -euo pipefail
@@ -37,7 +37,9 @@ case ${1:-} in
     libnewlib-arm-none-eabi       its C library
     libstdc++-arm-none-eabi-dev   headers of C++
     qemu-system-arm               boards to run on' ;;
-  *) echo 'usage: packages.sh build|cross|dist|fuzz|format|android|bare' >&2; exit 2 ;;
+  test-16k) needed='
+    qemu-system-arm     boots a kernel for ARM here' ;;
+  *) echo 'usage: packages.sh build|cross|dist|fuzz|format|android|bare|test-16k' >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query > /dev/null; then

@@ -94,7 +94,7 @@ typedef struct tarn_model_config {
   /* Kernels to use: NULL for the best that this CPU runs, "reference" for the scalar oracle, or a name that
    * tarn_isa_name() lists. */
   const char* isa;
-  /* Use the portable dense layers even where XNNPACK is built in. */
+  /* Use the portable dense layers even where XNNPACK is built in. (Where /proc and /sys hide the CPU, it is never used.) */
   int portable_dense;
   /* For the model's own memory and for sessions that bring no block. */
   tarn_allocator allocator;
@@ -232,7 +232,7 @@ TARN_API tarn_status tarn_model_get_info(const tarn_model* model, tarn_model_inf
  * any thread. */
 TARN_API const char* tarn_isa_name(size_t index);
 
-/* The number of fast cores (clusters of the highest performance), found out once per process: what `threads` should be.
+/* The number of fast cores (without the little ones of a big.LITTLE system), found out once per process: what `threads` should be.
  * At least 1. Thread safety: any thread. */
 TARN_API uint32_t tarn_fast_cores(void);
 

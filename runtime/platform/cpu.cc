@@ -1,0 +1,81 @@
+#include "runtime/platform/cpu.h"
+
+#if defined(TARN_HAVE_XNNPACK)
+#include <cpuinfo.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#endif
+
+namespace tarn {
+
+#if defined(TARN_HAVE_XNNPACK)
+
+namespace {
+
+// cpuinfo crashes where /proc/cpuinfo lists no processor, or none that it takes for one: an empty file in a sandbox, say. A kernel
+// lists the first one at the top.
+bool ListsAProcessor() {
+  const int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  char text[1024];  // the longest line that cpuinfo reads
+  const ssize_t bytes = read(fd, text, sizeof(text) - 1);
+  close(fd);
+  text[bytes < 0 ? 0 : bytes] = '\0';
+  for (const char* line = text; line != nullptr; line = std::strchr(line, '\n')) {
+    line += *line == '\n';
+    unsigned number = 0;
+    if (std::sscanf(line, "processor : %5u", &number) == 1) return number < 1024;
+  }
+  return false;
+}
+
+// The in-order cores of ARM. They stand beside others to save power, and are several times slower.
+bool IsLittle(const cpuinfo_cluster* cluster) {
+  switch (cluster->uarch) {
+    case cpuinfo_uarch_cortex_a5:
+    case cpuinfo_uarch_cortex_a7:
+    case cpuinfo_uarch_cortex_a32:
+    case cpuinfo_uarch_cortex_a35:
+    case cpuinfo_uarch_cortex_a53:
+    case cpuinfo_uarch_cortex_a55r0:
+    case cpuinfo_uarch_cortex_a55:
+    case cpuinfo_uarch_cortex_a510:
+    case cpuinfo_uarch_cortex_a520:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool CpuIsKnown() {
+  static const bool known = ListsAProcessor() && cpuinfo_initialize() && cpuinfo_get_clusters_count() > 0;
+  return known;
+}
+
+uint32_t FastCores() {
+  if (!CpuIsKnown()) return 1;
+  // cpuinfo sorts clusters by performance, fastest first. Big cores of several makes count alike: threads take work as they are
+  // done with theirs, so the A710s beside an X2, at three quarters of its speed, still help. Little cores count where all are.
+  const bool little = IsLittle(cpuinfo_get_cluster(0));
+  uint32_t cores = 0;
+  for (uint32_t i = 0; i < cpuinfo_get_clusters_count(); ++i) {
+    const cpuinfo_cluster* cluster = cpuinfo_get_cluster(i);
+    if (IsLittle(cluster) == little) cores += cluster->core_count;
+  }
+  return cores == 0 ? 1 : cores;
+}
+
+#else  // no threads without pthreadpool
+
+bool CpuIsKnown() { return false; }
+
+uint32_t FastCores() { return 1; }
+
+#endif
+
+}  // namespace tarn
