@@ -32,66 +32,110 @@ struct RankOneArgs {
 
 enum class Pass { kRead, kAdd, kDecay };  // what happens to the state on the way: nothing, += write x v, or the whole update
 
-// One vector of one row.
-template <Pass kPass, size_t kQueries, bool kMasked>
-HWY_INLINE void RankOneCell(float* HWY_RESTRICT cell, size_t count, VF decay, VF write, VF v, VF read0, VF read1, VF& o0, VF& o1) {
+// Rows that are in work at a time. A core that runs instructions in order waits for every step of load, update, store and read, unless
+// another row's stands between. Cores elsewhere find the next row by themselves, or have no registers for it.
+constexpr size_t kRankOneRows = HWY_ARCH_ARM_A64 ? 2 : 1;
+
+// kVectors (1 or 4) vectors of one row, of which those that a tile does not have cost nothing. Only the last vector of a row is
+// masked, and then it has `count` columns.
+template <size_t kVectors, bool kMasked>
+HWY_INLINE void LoadCells(const float* cell, size_t count, VF& s0, VF& s1, VF& s2, VF& s3) {
   const DF d;
-  VF s = kMasked ? hn::LoadN(d, cell, count) : hn::LoadU(d, cell);
-  if constexpr (kPass == Pass::kDecay) s = hn::Mul(decay, s);
-  if constexpr (kPass != Pass::kRead) {
-    s = hn::MulAdd(write, v, s);
-    if constexpr (kMasked) {
-      hn::StoreN(s, d, cell, count);
-    } else {
-      hn::StoreU(s, d, cell);
-    }
+  const size_t lanes = hn::Lanes(d);
+  s0 = kMasked ? hn::LoadN(d, cell, count) : hn::LoadU(d, cell);
+  if constexpr (kVectors > 1) {
+    s1 = hn::LoadU(d, cell + lanes);
+    s2 = hn::LoadU(d, cell + 2 * lanes);
+    s3 = hn::LoadU(d, cell + 3 * lanes);
   }
-  o0 = hn::MulAdd(read0, s, o0);
-  if constexpr (kQueries > 1) o1 = hn::MulAdd(read1, s, o1);
 }
 
-// All rows of kVectors (1 or 4) vectors of columns, for the queries g and g + 1; v and o stay in registers. Only the last vector of
-// a row is masked, and then it has `count` columns.
+template <size_t kVectors, bool kMasked>
+HWY_INLINE void StoreCells(VF s0, VF s1, VF s2, VF s3, float* cell, size_t count) {
+  const DF d;
+  const size_t lanes = hn::Lanes(d);
+  if constexpr (kMasked) {
+    hn::StoreN(s0, d, cell, count);
+  } else {
+    hn::StoreU(s0, d, cell);
+  }
+  if constexpr (kVectors > 1) {
+    hn::StoreU(s1, d, cell + lanes);
+    hn::StoreU(s2, d, cell + 2 * lanes);
+    hn::StoreU(s3, d, cell + 3 * lanes);
+  }
+}
+
+// x <- factor * x.
+template <size_t kVectors>
+HWY_INLINE void ScaleCells(VF factor, VF& x0, VF& x1, VF& x2, VF& x3) {
+  x0 = hn::Mul(factor, x0);
+  if constexpr (kVectors > 1) {
+    x1 = hn::Mul(factor, x1);
+    x2 = hn::Mul(factor, x2);
+    x3 = hn::Mul(factor, x3);
+  }
+}
+
+// y <- y + factor * x.
+template <size_t kVectors>
+HWY_INLINE void AddCells(VF factor, VF x0, VF x1, VF x2, VF x3, VF& y0, VF& y1, VF& y2, VF& y3) {
+  y0 = hn::MulAdd(factor, x0, y0);
+  if constexpr (kVectors > 1) {
+    y1 = hn::MulAdd(factor, x1, y1);
+    y2 = hn::MulAdd(factor, x2, y2);
+    y3 = hn::MulAdd(factor, x3, y3);
+  }
+}
+
+// Row r: what happens to it on the way.
+template <Pass kPass, size_t kVectors>
+HWY_INLINE void UpdateCells(const float* decay, const float* write, VF v0, VF v1, VF v2, VF v3, VF& s0, VF& s1, VF& s2, VF& s3) {
+  const DF d;
+  if constexpr (kPass == Pass::kDecay) ScaleCells<kVectors>(hn::Set(d, *decay), s0, s1, s2, s3);
+  if constexpr (kPass != Pass::kRead) AddCells<kVectors>(hn::Set(d, *write), v0, v1, v2, v3, s0, s1, s2, s3);
+}
+
+// All rows of a tile's columns, for the queries g and g + 1; v and o stay in registers.
 template <Pass kPass, size_t kQueries, size_t kVectors, bool kMasked>
 HWY_INLINE void RankOneTile(const RankOneArgs& a, size_t g, size_t col, size_t count) {
   const DF d;
-  const size_t lanes = hn::Lanes(d);
-  const VF scale = hn::Set(d, a.v_scale);
-  const VF v0 = hn::Mul(scale, kMasked ? hn::LoadN(d, a.v + col, count) : hn::LoadU(d, a.v + col));
-  VF v1 = v0, v2 = v0, v3 = v0;
-  if constexpr (kVectors > 1) {
-    v1 = hn::Mul(scale, hn::LoadU(d, a.v + col + lanes));
-    v2 = hn::Mul(scale, hn::LoadU(d, a.v + col + 2 * lanes));
-    v3 = hn::Mul(scale, hn::LoadU(d, a.v + col + 3 * lanes));
-  }
-  VF o0 = hn::Zero(d), o1 = o0, o2 = o0, o3 = o0, p0 = o0, p1 = o0, p2 = o0, p3 = o0;
-  const float* read = a.read + g * a.rows;
+  const VF zero = hn::Zero(d);
+  VF v0 = zero, v1 = zero, v2 = zero, v3 = zero;
+  LoadCells<kVectors, kMasked>(a.v + col, count, v0, v1, v2, v3);
+  ScaleCells<kVectors>(hn::Set(d, a.v_scale), v0, v1, v2, v3);
+  VF o0 = zero, o1 = zero, o2 = zero, o3 = zero, p0 = zero, p1 = zero, p2 = zero, p3 = zero;
+  // Copies: what is stored below might be a field of `a`, as far as the compiler knows.
+  const size_t rows = a.rows, cols = a.cols, decay_step = a.decay_step;
+  const float *decay = a.decay, *write = a.write, *read0 = a.read + g * rows, *read1 = kQueries > 1 ? read0 + rows : read0;
   float* HWY_RESTRICT cell = a.state + col;
-  for (size_t r = 0; r < a.rows; ++r, cell += a.cols) {
-    const VF decay = hn::Set(d, a.decay[r * a.decay_step]);
-    const VF write = hn::Set(d, a.write[r]);
-    const VF read0 = hn::Set(d, read[r]);
-    const VF read1 = kQueries > 1 ? hn::Set(d, read[a.rows + r]) : read0;
-    RankOneCell<kPass, kQueries, kMasked>(cell, count, decay, write, v0, read0, read1, o0, p0);
-    if constexpr (kVectors > 1) {
-      RankOneCell<kPass, kQueries, false>(cell + lanes, 0, decay, write, v1, read0, read1, o1, p1);
-      RankOneCell<kPass, kQueries, false>(cell + 2 * lanes, 0, decay, write, v2, read0, read1, o2, p2);
-      RankOneCell<kPass, kQueries, false>(cell + 3 * lanes, 0, decay, write, v3, read0, read1, o3, p3);
+  size_t left = rows;
+  if constexpr (kRankOneRows > 1) {
+    for (; left >= 2; left -= 2, cell += 2 * cols, decay += 2 * decay_step, write += 2, read0 += 2, read1 += 2) {
+      VF s0 = zero, s1 = zero, s2 = zero, s3 = zero, t0 = zero, t1 = zero, t2 = zero, t3 = zero;
+      LoadCells<kVectors, kMasked>(cell, count, s0, s1, s2, s3);
+      LoadCells<kVectors, kMasked>(cell + cols, count, t0, t1, t2, t3);
+      UpdateCells<kPass, kVectors>(decay, write, v0, v1, v2, v3, s0, s1, s2, s3);
+      UpdateCells<kPass, kVectors>(decay + decay_step, write + 1, v0, v1, v2, v3, t0, t1, t2, t3);
+      AddCells<kVectors>(hn::Set(d, read0[0]), s0, s1, s2, s3, o0, o1, o2, o3);
+      AddCells<kVectors>(hn::Set(d, read0[1]), t0, t1, t2, t3, o0, o1, o2, o3);
+      if constexpr (kQueries > 1) AddCells<kVectors>(hn::Set(d, read1[0]), s0, s1, s2, s3, p0, p1, p2, p3);
+      if constexpr (kQueries > 1) AddCells<kVectors>(hn::Set(d, read1[1]), t0, t1, t2, t3, p0, p1, p2, p3);
+      if constexpr (kPass != Pass::kRead) StoreCells<kVectors, kMasked>(s0, s1, s2, s3, cell, count);
+      if constexpr (kPass != Pass::kRead) StoreCells<kVectors, kMasked>(t0, t1, t2, t3, cell + cols, count);
     }
   }
-  for (size_t q = 0; q < kQueries; ++q) {
-    float* o = a.o + (g + q) * a.cols + col;
-    if constexpr (kMasked) {
-      hn::StoreN(q == 0 ? o0 : p0, d, o, count);
-    } else {
-      hn::StoreU(q == 0 ? o0 : p0, d, o);
-    }
-    if constexpr (kVectors > 1) {
-      hn::StoreU(q == 0 ? o1 : p1, d, o + lanes);
-      hn::StoreU(q == 0 ? o2 : p2, d, o + 2 * lanes);
-      hn::StoreU(q == 0 ? o3 : p3, d, o + 3 * lanes);
-    }
+  for (; left != 0; --left, cell += cols, decay += decay_step, ++write, ++read0, ++read1) {
+    VF s0 = zero, s1 = zero, s2 = zero, s3 = zero;
+    LoadCells<kVectors, kMasked>(cell, count, s0, s1, s2, s3);
+    UpdateCells<kPass, kVectors>(decay, write, v0, v1, v2, v3, s0, s1, s2, s3);
+    AddCells<kVectors>(hn::Set(d, *read0), s0, s1, s2, s3, o0, o1, o2, o3);
+    if constexpr (kQueries > 1) AddCells<kVectors>(hn::Set(d, *read1), s0, s1, s2, s3, p0, p1, p2, p3);
+    if constexpr (kPass != Pass::kRead) StoreCells<kVectors, kMasked>(s0, s1, s2, s3, cell, count);
   }
+  float* o = a.o + g * cols + col;
+  StoreCells<kVectors, kMasked>(o0, o1, o2, o3, o, count);
+  if constexpr (kQueries > 1) StoreCells<kVectors, kMasked>(p0, p1, p2, p3, o + cols, count);
 }
 
 // The first two queries read while the state is written; further pairs read the tile again, which is then in the first cache.

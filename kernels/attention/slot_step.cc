@@ -16,11 +16,15 @@ HWY_BEFORE_NAMESPACE();
 namespace tarn {
 namespace HWY_NAMESPACE {
 
-// One vector of slots of one row of K~: K <- decay*K + write*k (kUpdate), logit_g += q_g*K.
+template <bool kMasked>
+HWY_INLINE VF LoadSlots(const float* p, size_t count) {
+  return kMasked ? hn::LoadN(DF(), p, count) : hn::LoadU(DF(), p);
+}
+
+// One vector of slots s of one row of K~, which lies at `cell`: K <- decay*K + write*k (kUpdate), logit_g += q_g*K.
 template <bool kUpdate, size_t kQueries, bool kMasked>
-HWY_INLINE void KeyCell(float* HWY_RESTRICT cell, size_t count, VF decay, VF write, VF k, VF q0, VF q1, VF& l0, VF& l1) {
+HWY_INLINE void KeyCell(VF s, float* cell, size_t count, VF decay, VF write, VF k, VF q0, VF q1, VF& l0, VF& l1) {
   const DF d;
-  VF s = kMasked ? hn::LoadN(d, cell, count) : hn::LoadU(d, cell);
   if constexpr (kUpdate) {
     s = hn::MulAdd(decay, s, hn::Mul(write, k));
     if constexpr (kMasked) {
@@ -45,32 +49,40 @@ HWY_INLINE void KeyTile(const SlotStepArgs& a, size_t g, size_t slot, size_t cou
   const size_t next = slot + lanes;  // of the second vector
   VF decay0 = zero, decay1 = zero, write0 = zero, write1 = zero;
   if constexpr (kUpdate) {
-    decay0 = kMasked ? hn::LoadN(d, a.decay + slot, count) : hn::LoadU(d, a.decay + slot);
-    write0 = kMasked ? hn::LoadN(d, a.write + slot, count) : hn::LoadU(d, a.write + slot);
+    decay0 = LoadSlots<kMasked>(a.decay + slot, count);
+    write0 = LoadSlots<kMasked>(a.write + slot, count);
     if constexpr (kVectors > 1) decay1 = hn::LoadU(d, a.decay + next);
     if constexpr (kVectors > 1) write1 = hn::LoadU(d, a.write + next);
   }
-  const float* q = a.q + g * a.key_dim;
-  const float* r = kQueries > 1 ? q + a.key_dim : q;
+  // Copies: what is stored below might be a field of `a`, as far as the compiler knows.
+  const size_t slots = a.slots, key_dim = a.key_dim;
+  const float* k = a.k;
+  const float* q = a.q + g * key_dim;
+  const float* r = kQueries > 1 ? q + key_dim : q;
   // even/odd row, query, vector
   VF e00 = zero, e01 = zero, e10 = zero, e11 = zero, o00 = zero, o01 = zero, o10 = zero, o11 = zero;
-  float* HWY_RESTRICT cell = a.keys + slot;
+  float* cell = a.keys + slot;
   size_t x = 0;
-  for (; x + 2 <= a.key_dim; x += 2, cell += 2 * a.slots) {
-    const VF k0 = hn::Set(d, a.k[x]), k1 = hn::Set(d, a.k[x + 1]);
+  for (; x + 2 <= key_dim; x += 2, cell += 2 * slots) {
+    const VF k0 = hn::Set(d, k[x]), k1 = hn::Set(d, k[x + 1]);
     const VF q0 = hn::Set(d, q[x]), q1 = hn::Set(d, q[x + 1]);
     const VF r0 = hn::Set(d, r[x]), r1 = hn::Set(d, r[x + 1]);
-    KeyCell<kUpdate, kQueries, kMasked>(cell, count, decay0, write0, k0, q0, r0, e00, e10);
-    KeyCell<kUpdate, kQueries, kMasked>(cell + a.slots, count, decay0, write0, k1, q1, r1, o00, o10);
+    // All loads before the first store: they need not wait for it, but only we know that the rows are apart.
+    float *even = cell, *odd = cell + slots;
+    const VF s00 = LoadSlots<kMasked>(even, count), s10 = LoadSlots<kMasked>(odd, count);
+    const VF s01 = kVectors > 1 ? hn::LoadU(d, even + lanes) : zero, s11 = kVectors > 1 ? hn::LoadU(d, odd + lanes) : zero;
+    KeyCell<kUpdate, kQueries, kMasked>(s00, even, count, decay0, write0, k0, q0, r0, e00, e10);
+    KeyCell<kUpdate, kQueries, kMasked>(s10, odd, count, decay0, write0, k1, q1, r1, o00, o10);
     if constexpr (kVectors > 1) {
-      KeyCell<kUpdate, kQueries, false>(cell + lanes, 0, decay1, write1, k0, q0, r0, e01, e11);
-      KeyCell<kUpdate, kQueries, false>(cell + a.slots + lanes, 0, decay1, write1, k1, q1, r1, o01, o11);
+      KeyCell<kUpdate, kQueries, false>(s01, even + lanes, 0, decay1, write1, k0, q0, r0, e01, e11);
+      KeyCell<kUpdate, kQueries, false>(s11, odd + lanes, 0, decay1, write1, k1, q1, r1, o01, o11);
     }
   }
-  if (x < a.key_dim) {
-    const VF k0 = hn::Set(d, a.k[x]), q0 = hn::Set(d, q[x]), r0 = hn::Set(d, r[x]);
-    KeyCell<kUpdate, kQueries, kMasked>(cell, count, decay0, write0, k0, q0, r0, e00, e10);
-    if constexpr (kVectors > 1) KeyCell<kUpdate, kQueries, false>(cell + lanes, 0, decay1, write1, k0, q0, r0, e01, e11);
+  if (x < key_dim) {
+    const VF k0 = hn::Set(d, k[x]), q0 = hn::Set(d, q[x]), r0 = hn::Set(d, r[x]);
+    const VF s0 = LoadSlots<kMasked>(cell, count), s1 = kVectors > 1 ? hn::LoadU(d, cell + lanes) : zero;
+    KeyCell<kUpdate, kQueries, kMasked>(s0, cell, count, decay0, write0, k0, q0, r0, e00, e10);
+    if constexpr (kVectors > 1) KeyCell<kUpdate, kQueries, false>(s1, cell + lanes, 0, decay1, write1, k0, q0, r0, e01, e11);
   }
   float* logits = a.scratch + g * a.slots + slot;
   if constexpr (kMasked) {

@@ -11,6 +11,7 @@
 
 #include <cstring>
 
+#include "kernels/dense/products-inl.h"
 #include "kernels/dense/tile-inl.h"
 #include "runtime/core/dtype.h"
 
@@ -27,6 +28,8 @@ using DNibbles = hn::Repartition<uint8_t, DBlocks>;
 using VNibbles = hn::Vec<DNibbles>;
 using DInt4 = hn::RebindToSigned<DNibbles>;
 using VInt4 = hn::Vec<DInt4>;
+using DX4 = hn::Repartition<hn::TFromD<DX8>, DBlocks>;
+using VX4 = hn::Vec<DX4>;
 constexpr size_t kBlockBytes = kI4Block / 2;
 
 struct Int4Args {
@@ -40,25 +43,35 @@ struct Int4Args {
   size_t y_stride;
 };
 
-// Adds up the products of each 4 bytes of u8 with i8 in [-16, 14], and of a second pair.
-HWY_INLINE VBlocks SumsOfProducts(VNibbles x, VInt4 w) {
-  const DBlocks d;
+// The sums of each 4 bytes of i8 in [-16, 14].
+HWY_INLINE VBlocks SumsOfBytes(VInt4 w) {
 #if HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3_DL
-  // Sums of two products fit i16: 2 * 255 * 16 < 2^15. This is two instructions, where products of any i8 take nine.
+  // Sums of two products fit i16. This is two instructions, where products of any i8 take nine.
   const hn::Repartition<int16_t, DBlocks> d16;
-  return hn::WidenMulPairwiseAdd(d, hn::SatWidenMulPairwiseAdd(d16, x, w), hn::Set(d16, int16_t{1}));
+  const auto sums = hn::SatWidenMulPairwiseAdd(d16, hn::Set(DX4(), 1), w);
+  return hn::WidenMulPairwiseAdd(DBlocks(), sums, hn::Set(d16, int16_t{1}));
 #else
-  return hn::SumOfMulQuadAccumulate(d, x, w, hn::Zero(d));
+  return AddBytes(w, hn::Zero(DBlocks()));
 #endif
 }
-HWY_INLINE VBlocks SumsOfProducts(VNibbles x, VInt4 w, VNibbles x2, VInt4 w2) {
-  const DBlocks d;
+
+// The sums of the products of each 4 bytes of x with i8 in [-8, 7], of two pairs.
+HWY_INLINE VBlocks SumsOfProducts(VX4 x, VInt4 w, VX4 x2, VInt4 w2) {
 #if HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3_DL
+  // As i16 until four products are added: 4 * 255 * 8 < 2^15.
   const hn::Repartition<int16_t, DBlocks> d16;
   const auto sums = hn::Add(hn::SatWidenMulPairwiseAdd(d16, x, w), hn::SatWidenMulPairwiseAdd(d16, x2, w2));
-  return hn::WidenMulPairwiseAdd(d, sums, hn::Set(d16, int16_t{1}));
+  return hn::WidenMulPairwiseAdd(DBlocks(), sums, hn::Set(d16, int16_t{1}));
+#elif HWY_ARCH_ARM && !HWY_HAVE_SCALABLE
+  // The same: 4 * 128 * 8 < 2^15.
+  const hn::Repartition<int16_t, DBlocks> d16;
+  const auto low = hn::MulAdd(hn::PromoteLowerTo(d16, x2), hn::PromoteLowerTo(d16, w2),
+                              hn::Mul(hn::PromoteLowerTo(d16, x), hn::PromoteLowerTo(d16, w)));
+  const auto high = hn::MulAdd(hn::PromoteUpperTo(d16, x2), hn::PromoteUpperTo(d16, w2),
+                               hn::Mul(hn::PromoteUpperTo(d16, x), hn::PromoteUpperTo(d16, w)));
+  return hn::SumsOf2(hn::Add(low, high));
 #else
-  return hn::SumOfMulQuadAccumulate(d, x2, w2, hn::SumOfMulQuadAccumulate(d, x, w, hn::Zero(d)));
+  return AddProducts(x2, w2, AddProducts(x, w, hn::Zero(DBlocks())));
 #endif
 }
 
@@ -80,8 +93,8 @@ HWY_INLINE VBlocksF LoadScales(const uint16_t* scales, size_t bytes, VNibbles wh
 // Weights of even and odd index times those of one row of x.
 template <bool kWhole>
 HWY_INLINE void AddInt4(const uint8_t* x, size_t half, size_t bytes, VInt4 even, VInt4 odd, VBlocksF scale, VBlocksF& sum) {
-  const DNibbles d;
-  const VBlocks sums = SumsOfProducts(LoadPart<kWhole>(d, x, bytes), even, LoadPart<kWhole>(d, x + half, bytes), odd);
+  const DX4 d;
+  const VBlocks sums = SumsOfProducts(LoadX8<kWhole>(d, x, bytes), even, LoadX8<kWhole>(d, x + half, bytes), odd);
   sum = hn::MulAdd(hn::ConvertTo(DBlocksF(), sums), scale, sum);
 }
 
@@ -96,7 +109,7 @@ HWY_INLINE void Int4Step(const Int4Args& a, size_t o, size_t i, size_t bytes, VN
   const VInt4 odd = hn::Sub(hn::BitCast(d4, hn::ShiftRight<4>(both)), hn::Set(d4, int8_t{8}));
   const VBlocksF scale = LoadScales(a.scales.row[o] + i / kBlockBytes, bytes, which);
   if constexpr (kSumWeights) {
-    z = hn::MulAdd(hn::ConvertTo(DBlocksF(), SumsOfProducts(hn::Set(d, uint8_t{1}), hn::Add(even, odd))), scale, z);
+    z = hn::MulAdd(hn::ConvertTo(DBlocksF(), SumsOfBytes(hn::Add(even, odd))), scale, z);
   }
   AddInt4<kWhole>(a.x.row[0] + i, a.half, bytes, even, odd, scale, s0);
   if constexpr (kRows > 1) AddInt4<kWhole>(a.x.row[1] + i, a.half, bytes, even, odd, scale, s1);
@@ -131,7 +144,7 @@ HWY_NOINLINE void Int4Tile(const Int4Args& a, const Tile& tile, float* weight_su
   if constexpr (kSumWeights) hn::StoreU(SumsOfFour(d, z0, z1, z2, z3), dt, weight_sums);
   const auto put = [&](size_t row, VTile sums) HWY_ATTR {
     if (row >= tile.rows) return;
-    const VTile zero_point = hn::Set(dt, static_cast<float>(a.params[row].zero_point));
+    const VTile zero_point = hn::Set(dt, static_cast<float>(a.params[row].zero_point - kX8Moved));
     const VTile whole = hn::NegMulAdd(zero_point, hn::LoadU(dt, weight_sums), sums);
     StoreOutputs(hn::Mul(whole, hn::Set(dt, a.params[row].scale)), a.bias, tile.outputs, a.y + row * a.y_stride);
   };

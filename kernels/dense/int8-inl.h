@@ -1,6 +1,6 @@
 // Dense layers with int8 weights on rows quantized to u8. With Z the zero point, sum (q - Z) w = sum q w - Z sum w: the first sum
-// is what instructions for products of u8 and i8 make, the second is the same for all rows of x. Either may leave i32 where the
-// whole does not, which is well: i32 vectors wrap.
+// is what instructions for products of bytes make (of q - 128 on ARM: products-inl.h), the second is the same for all rows of x.
+// Either may leave i32 where the whole does not, which is well: i32 vectors wrap.
 #if defined(TARN_KERNELS_DENSE_INT8_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TARN_KERNELS_DENSE_INT8_INL_H_
 #undef TARN_KERNELS_DENSE_INT8_INL_H_
@@ -8,23 +8,22 @@
 #define TARN_KERNELS_DENSE_INT8_INL_H_
 #endif
 
+#include "kernels/dense/products-inl.h"
 #include "kernels/dense/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tarn {
 namespace HWY_NAMESPACE {
 
-using DI32 = hn::ScalableTag<int32_t>;
 using VI32 = hn::Vec<DI32>;
-using VI8 = hn::Vec<hn::Repartition<int8_t, DI32>>;
-using VU8 = hn::Vec<hn::Repartition<uint8_t, DI32>>;
+using VI8 = hn::Vec<DI8>;
+using VX8 = hn::Vec<DX8>;
 
-HWY_INLINE void AddInt8(VU8 x, VI8 w0, VI8 w1, VI8 w2, VI8 w3, VI32& s0, VI32& s1, VI32& s2, VI32& s3) {
-  const DI32 d;
-  s0 = hn::SumOfMulQuadAccumulate(d, x, w0, s0);
-  s1 = hn::SumOfMulQuadAccumulate(d, x, w1, s1);
-  s2 = hn::SumOfMulQuadAccumulate(d, x, w2, s2);
-  s3 = hn::SumOfMulQuadAccumulate(d, x, w3, s3);
+HWY_INLINE void AddInt8(VX8 x, VI8 w0, VI8 w1, VI8 w2, VI8 w3, VI32& s0, VI32& s1, VI32& s2, VI32& s3) {
+  s0 = AddProducts(x, w0, s0);
+  s1 = AddProducts(x, w1, s1);
+  s2 = AddProducts(x, w2, s2);
+  s3 = AddProducts(x, w3, s3);
 }
 
 // A vector of the tile. s<row of x><row of W>; z: of the weights alone, where they are wanted.
@@ -32,15 +31,20 @@ template <size_t kRows, bool kSumWeights, bool kWhole>
 HWY_INLINE void Int8Step(const FourRows<uint8_t>& x, const FourRows<int8_t>& w, size_t i, size_t left, VI32& z0, VI32& z1, VI32& z2,
                          VI32& z3, VI32& s00, VI32& s01, VI32& s02, VI32& s03, VI32& s10, VI32& s11, VI32& s12, VI32& s13,
                          VI32& s20, VI32& s21, VI32& s22, VI32& s23, VI32& s30, VI32& s31, VI32& s32, VI32& s33) {
-  const hn::Repartition<int8_t, DI32> d8;
-  const hn::Repartition<uint8_t, DI32> du8;
+  const DI8 d8;
+  const DX8 dx;
   const VI8 w0 = LoadPart<kWhole>(d8, w.row[0] + i, left), w1 = LoadPart<kWhole>(d8, w.row[1] + i, left);
   const VI8 w2 = LoadPart<kWhole>(d8, w.row[2] + i, left), w3 = LoadPart<kWhole>(d8, w.row[3] + i, left);
-  if constexpr (kSumWeights) AddInt8(hn::Set(du8, uint8_t{1}), w0, w1, w2, w3, z0, z1, z2, z3);
-  AddInt8(LoadPart<kWhole>(du8, x.row[0] + i, left), w0, w1, w2, w3, s00, s01, s02, s03);
-  if constexpr (kRows > 1) AddInt8(LoadPart<kWhole>(du8, x.row[1] + i, left), w0, w1, w2, w3, s10, s11, s12, s13);
-  if constexpr (kRows > 2) AddInt8(LoadPart<kWhole>(du8, x.row[2] + i, left), w0, w1, w2, w3, s20, s21, s22, s23);
-  if constexpr (kRows > 2) AddInt8(LoadPart<kWhole>(du8, x.row[3] + i, left), w0, w1, w2, w3, s30, s31, s32, s33);
+  if constexpr (kSumWeights) {
+    z0 = AddBytes(w0, z0);
+    z1 = AddBytes(w1, z1);
+    z2 = AddBytes(w2, z2);
+    z3 = AddBytes(w3, z3);
+  }
+  AddInt8(LoadX8<kWhole>(dx, x.row[0] + i, left), w0, w1, w2, w3, s00, s01, s02, s03);
+  if constexpr (kRows > 1) AddInt8(LoadX8<kWhole>(dx, x.row[1] + i, left), w0, w1, w2, w3, s10, s11, s12, s13);
+  if constexpr (kRows > 2) AddInt8(LoadX8<kWhole>(dx, x.row[2] + i, left), w0, w1, w2, w3, s20, s21, s22, s23);
+  if constexpr (kRows > 2) AddInt8(LoadX8<kWhole>(dx, x.row[3] + i, left), w0, w1, w2, w3, s30, s31, s32, s33);
 }
 
 struct Int8Args {
@@ -58,7 +62,7 @@ template <size_t kRows, bool kSumWeights>
 HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, int32_t* weight_sums) {
   const DI32 d;
   const hn::RebindToSigned<DTile> di;
-  const size_t lanes = hn::Lanes(hn::Repartition<int8_t, DI32>());
+  const size_t lanes = hn::Lanes(DI8());
   VI32 z0 = hn::Zero(d), z1 = z0, z2 = z0, z3 = z0;
   VI32 s00 = z0, s01 = z0, s02 = z0, s03 = z0, s10 = z0, s11 = z0, s12 = z0, s13 = z0;
   VI32 s20 = z0, s21 = z0, s22 = z0, s23 = z0, s30 = z0, s31 = z0, s32 = z0, s33 = z0;
@@ -75,7 +79,7 @@ HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, int32
   if constexpr (kSumWeights) hn::StoreU(SumsOfFour(d, z0, z1, z2, z3), di, weight_sums);
   const auto put = [&](size_t row, hn::Vec<decltype(di)> sums) HWY_ATTR {
     if (row >= tile.rows) return;
-    const auto shift = hn::Mul(hn::Set(di, a.params[row].zero_point), hn::LoadU(di, weight_sums));
+    const auto shift = hn::Mul(hn::Set(di, a.params[row].zero_point - kX8Moved), hn::LoadU(di, weight_sums));
     const VTile scale = hn::Mul(hn::Set(DTile(), a.params[row].scale), LoadOutputs(a.scales, tile.outputs));
     StoreOutputs(hn::Mul(hn::ConvertTo(DTile(), hn::Sub(sums, shift)), scale), a.bias, tile.outputs, a.y + row * a.y_stride);
   };

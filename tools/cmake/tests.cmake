@@ -165,13 +165,16 @@ if(benchmark_FOUND)
   tarn_add_test(microbench_runs fast tarn_microbench --benchmark_min_time=0.0001 --benchmark_filter=-dense_model|f32)
 endif()
 
-# --- what a token costs at any depth: instructions (by ptrace) and time -----------------------------------------
+# --- what a token costs at any depth: instructions (by ptrace, or under QEMU) and time -----------------------------------------
 
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
-  foreach(name IN ITEMS instructions step_time)
+  foreach(name IN ITEMS instructions marked_step step_time)
     add_executable(tarn_${name} tests/bench/${name}.c)
     set_target_properties(tarn_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
     target_include_directories(tarn_${name} PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(tarn_${name} PRIVATE tarn)
+    if(TARN_STATIC_TOOLS)  # for boards, as the tools are
+      target_link_libraries(tarn_${name} PRIVATE tarn_tools)
+    endif()
   endforeach()
 endif()
