@@ -14,7 +14,8 @@ GOOD = ["-shared", "-fPIC", "-Wl,-soname,libtarn.so.0", "-Wl,-z,noexecstack"]
 
 
 def check(file, target):
-    done = subprocess.run([sys.executable, ROOT / "tools/dev/check_elf.py", target, file], check=False, capture_output=True, text=True)
+    command = [sys.executable, ROOT / "tools/dev/check_elf.py", target, file]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
     return done.returncode, done.stdout
 
 

@@ -3,8 +3,8 @@
 
     packages.py FOLDER AGAIN     AGAIN: packages of the same builds, made a second time
 
-A tarball is unpacked; examples/hello_c is built against it by pkg-config and a plain C compiler and by CMake, with the shared and with
-the static library, and must write the same text each time (foreign machines: under QEMU). The AAR is read.
+A tarball is unpacked; examples/hello_c is built against it by pkg-config and a plain C compiler and by CMake, with the shared and
+with the static library, and must write the same text each time (foreign machines: under QEMU). The AAR is read.
 """
 
 import json
@@ -75,11 +75,13 @@ def hello_by_cmake(machine, package, work, static):
 
 def check_static_library(file):
     """Nothing in it can clash with the application's own: the API alone is global, and it asks for no executable stack."""
-    symbols = {line.split()[-1] for line in run("nm", "--defined-only", "--extern-only", file).splitlines() if len(line.split()) == 3}
+    table = [line.split() for line in run("nm", "--defined-only", "--extern-only", file).splitlines()]
+    symbols = {fields[2] for fields in table if len(fields) == 3}
     others = sorted(symbol for symbol in symbols if not symbol.startswith("tarn_"))
     expect(symbols and not others, f"{file.name} defines {len(others)} symbols besides tarn_*: {others[:5]}")
-    stack = re.findall(r"\.note\.GNU-stack +PROGBITS +(?:\w+ +){4}([A-Z]*)", run("readelf", "--wide", "--sections", file))
-    expect(stack and all("X" not in flags for flags in stack), f"{file.name}: every linker but lld would make the stack executable: {stack}")
+    sections = run("readelf", "--wide", "--sections", file)
+    stack = re.findall(r"\.note\.GNU-stack +PROGBITS +(?:\w+ +){4}([A-Z]*)", sections)
+    expect(stack and all("X" not in flags for flags in stack), f"{file.name}: GNU ld would make the stack executable ({stack})")
 
 
 def check_paths(package):
@@ -127,7 +129,8 @@ def check_aar(file, work):
         archive.extractall(work)
     expect(names == sorted(names), f"{file.name}: names are not sorted")
     expect((work / "AndroidManifest.xml").exists(), f"{file.name}: no AndroidManifest.xml")
-    expect(json.loads((work / "prefab/prefab.json").read_text(encoding="utf-8"))["name"] == "tarn", "prefab.json names something else")
+    prefab = json.loads((work / "prefab/prefab.json").read_text(encoding="utf-8"))
+    expect(prefab["name"] == "tarn", f"{file.name}: prefab.json names {prefab['name']}")
     module = work / "prefab/modules/tarn"
     expect((module / "include/tarn/tarn.h").exists() and (module / "module.json").exists(), f"{file.name}: no module tarn")
     folders = sorted((module / "libs").iterdir())

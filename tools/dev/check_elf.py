@@ -3,8 +3,8 @@
 
     check_elf.py TARGET PATH...
 
-TARGET is `host`, linux-aarch64, linux-armv7, android-arm64-v8a or android-armeabi-v7a. A PATH that is a folder (build/linux-aarch64,
-an unpacked package) stands for what is shipped of it: lib/libtarn.so, bin/tarn, bin/tarn-convert. READELF names another readelf.
+TARGET is `host`, linux-aarch64, linux-armv7, android-arm64-v8a or android-armeabi-v7a. A PATH that is a folder (a build, an
+unpacked package) stands for what is shipped of it: lib/libtarn.so, bin/tarn, bin/tarn-convert. READELF names another readelf.
 """
 
 import dataclasses

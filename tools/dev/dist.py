@@ -4,8 +4,8 @@
     dist.py [-o FOLDER] [--java FOLDER] TARGET=BUILD...     for example linux-aarch64=build/linux-aarch64
 
 Targets whose names begin with android- go into one AAR: headers and the shared library of each ABI in the layout of prefab, where
-CMake finds them in an Android project, and with --java what that folder holds (classes.jar, jni/ABI/*.so). The same commit gives the same
-bytes: names are sorted, owners are root, times are the commit's (or SOURCE_DATE_EPOCH, seconds since 1970).
+CMake finds them in an Android project, and with --java what that folder holds (classes.jar, jni/ABI/*.so). The same commit gives
+the same bytes: names are sorted, owners are root, times are the commit's (or SOURCE_DATE_EPOCH, seconds since 1970).
 """
 
 import argparse
@@ -170,7 +170,8 @@ def package_android(builds, java, work, seconds):
             (installed / "include").rename(module / "include")
     (stage / "AndroidManifest.xml").write_text(
         '<manifest xmlns:android="http://schemas.android.com/apk/res/android" package="tarn.library"\n'
-        f'    android:versionName="{version()}">\n  <uses-sdk android:minSdkVersion="{ANDROID_API}" />\n</manifest>\n', encoding="utf-8")
+        f'    android:versionName="{version()}">\n  <uses-sdk android:minSdkVersion="{ANDROID_API}" />\n</manifest>\n',
+        encoding="utf-8")
     (stage / "LICENSE").write_text((ROOT / "LICENSE").read_text(encoding="utf-8"), encoding="utf-8")
     works = dependencies(builds[0][1]) + [("libc++, of the NDK", ndk() / "NOTICE.toolchain")]
     (stage / "NOTICES").write_text(notices(works), encoding="utf-8")
