@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a group of make targets needs, after saying which and what for.
 #
-#   packages.sh build|cross|fuzz|format
+#   packages.sh build|cross|count|fuzz|format
 #
 # TARN_NO_INSTALL=1 never installs. Without root it prints the command for somebody who has it.
 set -euo pipefail
@@ -22,12 +22,14 @@ case ${1:-} in
     lld-19              its linker
     llvm-19             its archiver and strip; llvm-mca
     qemu-user-static    runs ARM programs here' ;;
+  count) needed='
+    qemu-user           QEMU that loads plugins, which the static one does not' ;;
   fuzz) needed='
     clang               compiler that has libFuzzer
     libclang-rt-dev     libFuzzer and the sanitizers for it' ;;
   format) needed='
     clang-format        source formatting' ;;
-  *) echo 'usage: packages.sh build|cross|fuzz|format' >&2; exit 2 ;;
+  *) echo 'usage: packages.sh build|cross|count|fuzz|format' >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query > /dev/null; then
