@@ -5,9 +5,9 @@
 
 QEMU's user mode runs tarn_marked_step with a plugin that counts (tests/bench/count_plugin.c): the counts are equal in every run, so
 a change of 1 % is a change of the code. --update records what is found: commit it with the reason why. --functions lists where the
-instructions are instead. On DEPTH_CORE, the step after DEPTHS[1] tokens must cost what it costs after DEPTHS[0] (32-bit ARM has no
-vectors of f64: the C library's sine of a position costs what its argument makes it). XNNPACK knows real cores by name and may choose
-other kernels there; under QEMU it chooses by features.
+instructions are instead. On DEPTH_CORE, the step after DEPTHS[1] tokens must cost what it costs after DEPTHS[0] (32-bit ARM has
+no vectors of f64: the C library's sine of a position costs what its argument makes it). XNNPACK knows real cores by name and may
+choose other kernels there; under QEMU it chooses by features.
 """
 
 import argparse
@@ -72,8 +72,8 @@ def total(plugin, core, model, depth):
 def check_depth(plugin, model, shallow):
     deep = total(plugin, DEPTH_CORE, model, DEPTHS[1])
     if abs(deep - shallow) > DEPTH_TOLERANCE * shallow:
-        sys.exit(f"arm_instructions: {DEPTH_CORE}, {model}: a step costs {shallow} instructions after {DEPTHS[0]} tokens and {deep} "
-                 f"after {DEPTHS[1]}: equal to 1 in {round(1 / DEPTH_TOLERANCE)} wanted")
+        sys.exit(f"arm_instructions: {DEPTH_CORE}, {model}: a step costs {shallow} instructions after {DEPTHS[0]} tokens and "
+                 f"{deep} after {DEPTHS[1]}: equal to 1 in {round(1 / DEPTH_TOLERANCE)} wanted")
 
 
 def complaints(recorded, found):
@@ -83,7 +83,8 @@ def complaints(recorded, found):
             if budget is None:
                 yield f"{core}, {model}: not recorded"
             elif number > budget * (1 + TOLERANCE):
-                yield (f"{core}, {model}: {number} instructions per token, the budget {budget} ({100 * (number / budget - 1):+.2f} %, "
+                grown = 100 * (number / budget - 1)
+                yield (f"{core}, {model}: {number} instructions per token, the budget {budget} ({grown:+.2f} %, "
                        f"at most +{100 * TOLERANCE:.0f} % wanted)")
 
 

@@ -115,8 +115,8 @@ def find_loop(build, kernel, code):
     loops = [loop for function, body in functions(build, kernel.source).items() if name.search(function)
              for loop in innermost_loops(body) if signature(loop) == kernel.loops[code]]
     if not loops:
-        sys.exit(f"mca: {kernel.title}, {code}: no loop of {kernel.function} in {kernel.source} has {kernel.loops[code]} multiply-adds "
-                 "and stores; --loops lists them")
+        sys.exit(f"mca: {kernel.title}, {code}: no loop of {kernel.function} in {kernel.source} has {kernel.loops[code]} "
+                 "multiply-adds and stores; --loops lists them")
     return max(loops, key=len)
 
 
