@@ -59,7 +59,7 @@ HWY_INLINE V32 AddBytes(VW w, V32 sum) {
 #if HWY_ARCH_ARM && !HWY_HAVE_SCALABLE
   return hn::Add(sum, hn::SumsOf2(hn::SumsOf2(w)));
 #else
-  return AddProducts(hn::Set(hn::Repartition<hn::TFromD<DX8>, hn::DFromV<V32>>(), 1), w, sum);
+  return AddProducts(hn::Set(hn::Repartition<hn::TFromD<DX8>, hn::DFromV<V32> >(), 1), w, sum);
 #endif
 }
 
