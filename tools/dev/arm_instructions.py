@@ -33,8 +33,8 @@ CORES = {
     "armv7 NEON (A7)": ("linux-armv7", "qemu-arm", "cortex-a7", 64),
     "NEON (A53)": ("linux-aarch64", "qemu-aarch64", "cortex-a53", 173),
     "dotprod (A76)": ("linux-aarch64", "qemu-aarch64", "cortex-a76", 173),
-    "SVE2, 128 bits": ("linux-aarch64", "qemu-aarch64", "max,sve128=on,sve=on", 173),
-    "SVE2, 256 bits": ("linux-aarch64", "qemu-aarch64", "max,sve256=on,sve=on", 173),
+    "SVE2 of 128 bits": ("linux-aarch64", "qemu-aarch64", "max,sve128=on,sve=on", 173),
+    "SVE2 of 256 bits": ("linux-aarch64", "qemu-aarch64", "max,sve256=on,sve=on", 173),
 }
 
 
