@@ -151,6 +151,14 @@ UPDATE ?=
 budgets: build  ## sizes of the library and memory of the bench models against tools/dev/budgets.json; UPDATE=1 records them anew
 	@tools/dev/budgets.py build $(if $(UPDATE),--update)
 
+.PHONY: mca budgets-arm
+mca: linux-aarch64  ## cycles of our kernels' inner loops on six ARM cores, by llvm-mca: the README's table
+	@tools/dev/mca.py
+
+budgets-arm: $(LINUX_TARGETS)  ## instructions of a token on emulated ARM cores against tools/dev/arm_instructions.json; UPDATE=1 records them anew
+	@tools/dev/packages.sh count
+	@tools/dev/arm_instructions.py $(if $(UPDATE),--update)
+
 # Debian's python3-torch belongs to Debian's python3
 PYTORCH ?= /usr/bin/python3
 .PHONY: train

@@ -2,8 +2,10 @@
 //
 // Each target costs compile time and size, so those that would run the same instructions as another are left out: our kernels use
 // no AES (NEON needs no more than NEON_WITHOUT_AES), no 16-bit floating point and no bit tricks, and the fixed-length variants of
-// SVE differ only in code size. Of AVX-512, AVX3_DL (Ice Lake, Zen 4) is the one: its VNNI sums products of bytes, which quantized
-// layers are made of, and its successors add nothing to that. Older AVX-512 CPUs take AVX2, which their clock favours anyway.
+// SVE differ only in code size. NEON_BF16 would bring dot products of bytes, but only to cores that also have bf16, and those of
+// Arm have SVE2, which has them too; the many with dot products alone (A55, A76) it would not reach. Of AVX-512, AVX3_DL (Ice Lake,
+// Zen 4) is the one: its VNNI sums products of bytes, which quantized layers are made of, and its successors add nothing to that.
+// Older AVX-512 CPUs take AVX2, which their clock favours anyway.
 #ifndef TARN_KERNELS_TARGETS_H_
 #define TARN_KERNELS_TARGETS_H_
 

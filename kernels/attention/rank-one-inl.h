@@ -32,8 +32,8 @@ struct RankOneArgs {
 
 enum class Pass { kRead, kAdd, kDecay };  // what happens to the state on the way: nothing, += write x v, or the whole update
 
-// Rows that are in work at a time. A core that runs instructions in order waits for every step of load, update, store and read, unless
-// another row's stands between. Cores elsewhere find the next row by themselves, or have no registers for it.
+// Rows that are in work at a time. A core that runs instructions in order waits for every step of load, update, store and read,
+// unless another row's stands between. Cores elsewhere find the next row by themselves, or have no registers for it.
 constexpr size_t kRankOneRows = HWY_ARCH_ARM_A64 ? 2 : 1;
 
 // kVectors (1 or 4) vectors of one row, of which those that a tile does not have cost nothing. Only the last vector of a row is

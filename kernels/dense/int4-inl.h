@@ -85,7 +85,12 @@ HWY_INLINE VNibbles ScaleBytes() {
 // The scales of the blocks in a vector of `bytes` of weights, in the lanes of their sums; 0 beyond the row.
 HWY_INLINE VBlocksF LoadScales(const uint16_t* scales, size_t bytes, VNibbles which) {
   uint64_t bits = 0;
+#if HWY_HAVE_SCALABLE
+  // With a length that only the CPU knows, memcpy is a call.
+  for (size_t block = bytes / kBlockBytes; block-- != 0;) bits = bits << 16 | scales[block];
+#else
   std::memcpy(&bits, scales, bytes / kBlockBytes * sizeof(uint16_t));
+#endif
   const hn::Repartition<uint64_t, DNibbles> d64;
   return hn::BitCast(DBlocksF(), hn::TableLookupBytesOr0(hn::BitCast(DNibbles(), hn::Set(d64, bits)), which));
 }

@@ -1,5 +1,5 @@
-// Sums of products of bytes: rows of x, quantized to u8, with i8 weights. CPUs differ in what they multiply: x86 has u8 with i8, ARM
-// only bytes of one sign (but for the newest cores), and so takes x as i8, moved down by 128.
+// Sums of products of bytes: rows of x, quantized to u8, with i8 weights. CPUs differ in what they multiply: x86 has u8 with i8,
+// ARM only bytes of one sign (but for the newest cores), and so takes x as i8, moved down by 128.
 #if defined(TARN_KERNELS_DENSE_PRODUCTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TARN_KERNELS_DENSE_PRODUCTS_INL_H_
 #undef TARN_KERNELS_DENSE_PRODUCTS_INL_H_
@@ -59,7 +59,7 @@ HWY_INLINE V32 AddBytes(VW w, V32 sum) {
 #if HWY_ARCH_ARM && !HWY_HAVE_SCALABLE
   return hn::Add(sum, hn::SumsOf2(hn::SumsOf2(w)));
 #else
-  return AddProducts(hn::Set(hn::Repartition<hn::TFromD<DX8>, hn::DFromV<V32>>(), 1), w, sum);
+  return AddProducts(hn::Set(hn::Repartition<hn::TFromD<DX8>, hn::DFromV<V32> >(), 1), w, sum);
 #endif
 }
 

@@ -45,8 +45,8 @@ HWY_INLINE void SinCos(DF d, VF x, VF& sine, VF& cosine) {
   cosine = hn::Xor(hn::IfThenElse(odd, s, c), cosine_sign);
 }
 
-// Vectors that are in work at a time. A chain of so many steps leaves cores that run instructions in order idle for most of it. Cores
-// elsewhere find the next vector by themselves, or have no registers for it.
+// Vectors that are in work at a time. A chain of so many steps leaves cores that run instructions in order idle for most of it.
+// Cores elsewhere find the next vector by themselves, or have no registers for it.
 constexpr size_t kVectorsTogether = HWY_ARCH_ARM_A64 ? 2 : 1;
 
 // Wx is formed where the sines will stand.
@@ -66,8 +66,8 @@ void RandomFourier(const FeatureArgs& a) {
       SinCos(d, hn::LoadU(d, sine + i), s0, c0);
       if constexpr (kVectorsTogether > 1) SinCos(d, hn::LoadU(d, sine + i + lanes), s1, c1);
       hn::StoreU(hn::Mul(s0, scale), d, sine + i);
-      hn::StoreU(hn::Mul(c0, scale), d, cosine + i);
       if constexpr (kVectorsTogether > 1) hn::StoreU(hn::Mul(s1, scale), d, sine + i + lanes);
+      hn::StoreU(hn::Mul(c0, scale), d, cosine + i);
       if constexpr (kVectorsTogether > 1) hn::StoreU(hn::Mul(c1, scale), d, cosine + i + lanes);
     }
     for (; i < count; i += lanes) {

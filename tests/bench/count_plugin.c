@@ -1,8 +1,8 @@
 /* A plugin for QEMU's user mode (-plugin FILE,mark=NUMBER -d plugin): counts the guest's instructions between the first two system
  * calls of that number, and prints `total COUNT`, then `COUNT FUNCTION` for every function that had any.
  *
- * Counts are those of the guest's own instructions, equal in every run. QEMU offers plugins a C API, of which the few functions that
- * are used stand here: Debian ships the emulator without their header (QEMU 7.2, version 1 of the API). */
+ * Counts are those of the guest's own instructions, equal in every run. QEMU offers plugins a C API, of which the few functions
+ * that are used stand here: Debian ships the emulator without their header (QEMU 7.2, version 1 of the API). */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Cycles of the inner loops of our kernels on ARM cores, by llvm-mca: the README's table.
 
-    mca.py [BUILD] [--readme]      BUILD: folder of a 64-bit ARM preset (default: build/linux-aarch64); --readme writes the table there
-    mca.py [BUILD] --loops KERNEL  every innermost loop of a kernel, with what KERNELS names it by
+    mca.py [BUILD]                 BUILD: folder of the 64-bit ARM preset (default: build/linux-aarch64)
+    mca.py [BUILD] --loops KERNEL  every innermost loop of a kernel, with what KERNELS below names it by
 
 A loop is taken out of the object file as it was compiled. llvm-mca knows pipelines, latencies and ports, and neither caches nor
 memory: data is always there at once. So the numbers compare kernels and cores; they foretell no milliseconds.
@@ -17,27 +17,42 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ITERATIONS = 200
-LANES = 4  # f32 in 128 bits, which is also the SVE2 of the cores below
 
-# What llvm-mca calls a core, what it stands for here, and the code that runs on it.
-CORES = {"cortex-a53": ("A53", ("NEON",)), "cortex-a55": ("A55", ("NEON", "dotprod")),
-         "cortex-a510": ("A510", ("NEON", "dotprod", "SVE2")), "neoverse-n1": ("A76 (N1)", ("NEON", "dotprod")),
-         "neoverse-n2": ("A710 (N2)", ("NEON", "dotprod", "SVE2")), "neoverse-v1": ("X1 (V1)", ("NEON", "dotprod"))}
-NAMESPACES = {"NEON": "N_NEON_WITHOUT_AES", "dotprod": "dotprod", "SVE2": "N_SVE2"}
+# What llvm-mca calls a core, what it is here (A76, A710 and X1 by the server core that is most like them), and the code it runs.
+CORES = {"cortex-a53": ("A53", ("NEON",)), "cortex-a55": ("A55", ("NEON",)), "cortex-a510": ("A510", ("NEON", "SVE2")),
+         "neoverse-n1": ("A76", ("NEON",)), "neoverse-n2": ("A710", ("NEON", "SVE2")), "neoverse-v1": ("X1", ("NEON",))}
+NAMESPACES = {"NEON": "N_NEON_WITHOUT_AES", "SVE2": "N_SVE2"}  # Highway's; SVE2 with vectors of 128 bits
 
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """The innermost loop of `function` that has so many multiply-adds and stores of vectors, and what one turn of it does."""
+    """The innermost loop of `function` that has so many multiply-adds and stores of vectors, and the elements of one turn of it."""
     title: str
     source: str    # below kernels/
     function: str  # a regular expression for the mangled name, after the namespace
     loops: dict    # code: (multiply-adds, stores)
-    elements: int  # of a turn
-    unit: str
+    elements: int
 
 
-KERNELS = {}
+KERNELS = {
+    "linear_step": Kernel("linear state, element: decay, write, read", "attention/linear_step.cc", r"\d+LinearStep",
+                          {"NEON": (16, 8), "SVE2": (16, 8)}, 32),
+    "slot_keys": Kernel("slot memory, element of K~: decay, write, logit", "attention/slot_step.cc", r"\d+SlotStep",
+                        {"NEON": (8, 4), "SVE2": (8, 4)}, 16),
+    "slot_values": Kernel("slot memory, element of V~: decay, write, read", "attention/slot_step.cc", r"\d+SlotStep",
+                          {"NEON": (16, 8), "SVE2": (16, 8)}, 32),
+    "cache_keys": Kernel("cache, element of a key: logit", "attention/cache.cc", r"\d+AttendStep", {"NEON": (4, 0), "SVE2": (4, 0)},
+                         16),
+    "cache_values": Kernel("cache, element of a value: weighted sum", "attention/cache.cc", r"\d+GemmTileILm1ELm4E",
+                           {"NEON": (4, 0), "SVE2": (4, 0)}, 16),
+    "random_fourier": Kernel("random Fourier features, sine and cosine of an argument", "features/random_fourier.cc",
+                             r"\d+RandomFourier", {"NEON": (22, 4), "SVE2": (22, 4)}, 8),
+    "dense_i8": Kernel("head in place, int8 weight", "dense/portable.cc", r"\d+Int8TileILm1ELb1E",
+                       {"NEON": (12, 0), "SVE2": (8, 0)}, 64),
+    "dense_i4": Kernel("head in place, int4 weight", "dense/portable.cc", r"\d+Int4TileILm1ELb1E", {"NEON": (20, 0)},
+                       128),
+    "dense_f16": Kernel("f16 weight", "dense/portable.cc", r"\d+FloatTileILm1Et", {"NEON": (4, 0), "SVE2": (4, 0)}, 16),
+}
 
 
 def output(*command, **options):
@@ -62,17 +77,15 @@ def functions(build, source):
 
 
 def innermost_loops(code):
-    """Lists of instructions from where a branch goes back to, up to it, that hold no other such branch and no call."""
+    """Lists of instructions from where a branch goes back to, up to it, without any other branch."""
     index = {address: i for i, (address, _) in enumerate(code)}
-    spans = []
-    for i, (address, text) in enumerate(code):
-        branch = re.match(r"(?:b|b\.\w+|cbn?z|tbn?z) .*?0x([0-9a-f]+) <", text)
-        if branch and int(branch[1], 16) <= address and int(branch[1], 16) in index:
-            spans.append((index[int(branch[1], 16)], i))
-    for first, last in spans:
-        inner = any(first <= f and l <= last and (f, l) != (first, last) for f, l in spans)
-        if not inner and not any(text.startswith("bl") for _, text in code[first:last + 1]):
-            yield [text for _, text in code[first:last + 1]]
+    jumps = re.compile(r"(?:b|b\.\w+|bl|blr|br|ret|cbn?z|tbn?z)\b")
+    for last, (address, text) in enumerate(code):
+        back = re.match(r"(?:b\.\w+|cbn?z|tbn?z) .*?0x([0-9a-f]+) <", text)
+        if back and int(back[1], 16) <= address and int(back[1], 16) in index:
+            loop = [instruction for _, instruction in code[index[int(back[1], 16)]:last + 1]]
+            if not any(jumps.match(instruction) for instruction in loop[:-1]):
+                yield loop
 
 
 def count(pattern, loop):
@@ -94,3 +107,47 @@ def cycles(loop, core):
     report = output("llvm-mca-19", "-mtriple=aarch64-linux-gnu", f"-mcpu={core}", "-mattr=+dotprod,+fullfp16,+sve2", "-iterations",
                     ITERATIONS, input=assembly(loop))
     return int(re.search(r"Total Cycles:\s+(\d+)", report)[1]) / ITERATIONS
+
+
+def find_loop(build, kernel, code):
+    """Of several (a decay for all rows, or one per row) the longest."""
+    name = re.compile(NAMESPACES[code] + kernel.function)
+    loops = [loop for function, body in functions(build, kernel.source).items() if name.search(function)
+             for loop in innermost_loops(body) if signature(loop) == kernel.loops[code]]
+    if not loops:
+        sys.exit(f"mca: {kernel.title}, {code}: no loop of {kernel.function} in {kernel.source} has {kernel.loops[code]} "
+                 "multiply-adds and stores; --loops lists them")
+    return max(loops, key=len)
+
+
+def print_loops(build, kernel):
+    for function, body in functions(build, kernel.source).items():
+        if re.search(kernel.function, function):
+            for loop in innermost_loops(body):
+                print(f"{function}: {signature(loop)}\n    " + "\n    ".join(loop))
+
+
+def table(build):
+    heads = [name for name, _ in CORES.values()]
+    yield "| cycles per element | code | " + " | ".join(heads) + " |\n|---|---|" + "--:|" * len(heads)
+    for kernel in KERNELS.values():
+        for code in kernel.loops:
+            loop = find_loop(build, kernel, code)
+            cells = [f"{cycles(loop, core) / kernel.elements:.2f}" if code in codes else "-" for core, (_, codes) in CORES.items()]
+            yield f"| {kernel.title} | {code} | " + " | ".join(cells) + " |"
+
+
+def main():
+    parser = argparse.ArgumentParser(usage="mca.py [BUILD] [--loops KERNEL]")
+    parser.add_argument("build", nargs="?", type=pathlib.Path, default=ROOT / "build/linux-aarch64")
+    parser.add_argument("--loops", choices=KERNELS, metavar="KERNEL")
+    arguments = parser.parse_args()
+    if arguments.loops:
+        print_loops(arguments.build, KERNELS[arguments.loops])
+        return 0
+    print("<!-- mca -->\n" + "\n".join(table(arguments.build)) + "\n<!-- /mca -->")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

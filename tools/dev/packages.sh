@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a group of make targets needs, after saying which and what for.
 #
-#   packages.sh build|cross|dist|fuzz|format|android|bare|test-16k
+#   packages.sh build|cross|count|dist|fuzz|format|android|bare|test-16k
 #
 # TARN_NO_INSTALL=1 never installs. Without root it prints the command for somebody who has it.
 set -euo pipefail
@@ -24,6 +24,8 @@ case ${1:-} in
     qemu-user-static    runs ARM programs here' ;;
   dist) needed='
     pkg-config          finds an unpacked package, as its users do' ;;
+  count) needed='
+    qemu-user           QEMU that loads plugins, which the static one does not' ;;
   fuzz) needed='
     clang               compiler that has libFuzzer
     libclang-rt-dev     libFuzzer and the sanitizers for it' ;;
@@ -39,7 +41,7 @@ case ${1:-} in
     qemu-system-arm               boards to run on' ;;
   test-16k) needed='
     qemu-system-arm     boots a kernel for ARM here' ;;
-  *) echo 'usage: packages.sh build|cross|dist|fuzz|format|android|bare|test-16k' >&2; exit 2 ;;
+  *) echo 'usage: packages.sh build|cross|count|dist|fuzz|format|android|bare|test-16k' >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query > /dev/null; then
