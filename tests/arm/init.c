@@ -1,6 +1,6 @@
-/* The first process of the kernel that pages_16k.py boots: runs the lines of /commands, one after the other, and prints how each
- * ended. A line is a shell's without quotes: words between spaces; "<FILE" becomes standard input, "mount", "remount" and "fd" are
- * done here. Whatever goes wrong ends the machine: a kernel without its first process panics. */
+/* The first process of the kernel that pages_16k.py boots: runs the lines of /commands, one after the other, prints how each ended,
+ * and switches the machine off. A line is a program and its arguments, with spaces between them; "mount TYPE FOLDER" and
+ * "read-only" (the root from now on) are done here. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,6 +33,7 @@ static int start(char** words) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* What a line says; 0 if it went well. */
 static int run(char** words, int count) {
   if (strcmp(words[0], "mount") == 0 && count == 3) return check(mount(words[1], words[2], words[1], 0, NULL), words[2]) < 0;
   if (strcmp(words[0], "read-only") == 0) return check(mount(NULL, "/", NULL, MS_REMOUNT | MS_RDONLY, NULL), "/") < 0;
