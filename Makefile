@@ -57,10 +57,8 @@ test: build  ## the fast tests, the include graph and the symbol scan: under two
 
 test-full: build asan portable test-android test-bare  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
 	$(ctest) --test-dir build -L full
+	@$(MAKE) test-arm test-16k budgets-arm test-dist check-android sizes
 	@$(MAKE) fuzz
-	@$(MAKE) test-dist
-	@$(MAKE) check-android
-	@$(MAKE) sizes
 
 asan: setup  ## build with AddressSanitizer and UBSan in build/asan, run the fast tests there
 	$(call preset,asan)
@@ -104,6 +102,15 @@ $(LINUX_TARGETS): setup
 	@tools/dev/sysroot.sh $(sysroot)
 	@tools/dev/deps.sh --toolchain tools/cmake/toolchains/$@.cmake
 	$(call preset,$@)
+
+.PHONY: test-arm test-16k
+test-arm: build $(LINUX_TARGETS)  ## the ARM builds on emulated cores: kernels, golden files, the default models beside this machine's (quarter of an hour)
+	@tests/arm/emulated.py --jobs $(JOBS)
+
+test-16k: build linux-aarch64  ## the 64-bit ARM build on an emulated machine whose kernel has pages of 16 KiB
+	@tools/dev/packages.sh test-16k
+	@tools/dev/kernel_16k.sh
+	@tests/arm/pages_16k.py
 
 android-arm64-v8a android-armeabi-v7a: setup
 	@tools/dev/deps.sh --toolchain tools/cmake/toolchains/$@.cmake
@@ -186,4 +193,4 @@ clean:  ## remove build/ (the built dependencies stay in the cache)
 	rm -rf build
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -46,7 +46,7 @@ int main(void) {
   int32_t wanted[TOKENS], found[TOKENS];
   tarn_source source = TARN_SOURCE_INIT;
   FILE* file = fopen(kModel, "rb");
-  long bytes;
+  long bytes = 0;
   char* content;
   size_t i;
 
