@@ -299,7 +299,9 @@ TEST(Pointwise, SumNormalize) {
         Floats phi = random.Uniform(rows * m, 0.0f, 2.0f);
         const auto row = [&](size_t r) { return phi.begin() + static_cast<ptrdiff_t>(r * m); };
         std::fill(row(1), row(2), 0.0f);    // a row of zeros
+#if !defined(__arm__)                       // whose vectors take denormals for zeros, always
         std::fill(row(2), row(3), 1e-39f);  // and one whose sum has no inverse
+#endif
         for (const float eps : {0.0f, 1e-6f}) {
           const auto run = [&](const Kernels& table) {
             Buffer<float> in_place(phi, place);
