@@ -17,6 +17,7 @@ void ExpectSame(const char* format, T... values) {
   char wanted[400], found[400];
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
+#pragma GCC diagnostic ignored "-Wformat-security"
   const int wanted_bytes = std::snprintf(wanted, sizeof(wanted), format, values...);
   const size_t found_bytes = Format(found, sizeof(found), format, values...);
 #pragma GCC diagnostic pop
