@@ -104,9 +104,14 @@ float Distance(const Logits& a, const Logits& b) {
   return distance / largest;
 }
 
-// Chunked and stepwise sums differ by f32 rounding, 2 layers deep. With int8, a rounding difference in an activation can move its
-// quantized value by one step of 1/255 of the row's range.
-float Tolerance(const Case& c) { return c.precision == convert::Precision::kF32 ? 2e-5f : 2e-2f; }
+// Chunked and stepwise sums differ by f32 rounding, 2 layers deep; so may those of one row and of many rows in a dense layer (on
+// ARM they do). The delta rule with DPFP divides by sums of few features and magnifies that: its token loops on two instruction
+// sets of x86, dense layers by XNNPACK or ours, are up to 6.1e-5 apart (every other system: at most 1.1e-5). With int8, a rounding
+// difference in an activation can move its quantized value by one step of 1/255 of the row's range.
+float Tolerance(const Case& c) {
+  if (c.precision != convert::Precision::kF32) return 2e-2f;
+  return c.config.find("\"delta_rule\"") != std::string::npos ? 1.2e-4f : 2e-5f;
+}
 
 class SessionTest : public testing::TestWithParam<Case> {};
 
