@@ -38,8 +38,9 @@ static void fault(void) {
   const int kind = (why & 0xFFu) != 0 ? 0 : (why & 0xFF00u) != 0 ? 1 : 2;
   board_print("\nhard fault: ");
   board_print(names[kind]);
-  board_print(board_stack_used() >= (size_t)((unsigned char*)stack_top - (unsigned char*)stack_limit) ? ", the stack is full\n"
-                                                                                                      : "\n");
+  /* A large frame may jump over the last painted word: then the handler itself runs below the stack. */
+  const int full = *stack_limit != paint || (uintptr_t)__builtin_frame_address(0) <= (uintptr_t)stack_limit;
+  board_print(full ? ", the stack is full\n" : "\n");
   board_exit(3);
 }
 

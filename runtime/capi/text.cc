@@ -32,11 +32,6 @@ Status DecodeToken(const tarn_model* model, tarn_text_decoder* decoder, int32_t 
   if (decoder == nullptr) return NullArgument("decoder");
   if (text.data() == nullptr && !text.empty()) return NullArgument("text");
   if (text_bytes == nullptr) return NullArgument("text_bytes");
-  // It may have been kept in a file.
-  if (decoder->pending_bytes > kMaxUtf8Pending) {
-    return Error(TARN_INVALID_ARGUMENT, "decoder.pending_bytes is %u, 0 to %u wanted: zero a decoder to begin a text",
-                 decoder->pending_bytes, kMaxUtf8Pending);
-  }
   return Decode(KindOf(model), VocabOf(model), StateOf(decoder), token, text, text_bytes);
 }
 

@@ -15,8 +15,8 @@ namespace tarn {
 
 namespace {
 
-// cpuinfo crashes where /proc/cpuinfo lists no processor, or none that it takes for one: an empty file in a sandbox, say. A kernel
-// lists the first one at the top.
+// cpuinfo crashes where /proc/cpuinfo lists no processor, or none that it takes for one: an empty file in a sandbox, say; and where
+// processor 0 is not listed (it may be offline) and nothing in /sys tells of the others. A kernel lists the first one at the top.
 bool ListsAProcessor() {
   const int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
@@ -27,7 +27,11 @@ bool ListsAProcessor() {
   for (const char* line = text; line != nullptr; line = std::strchr(line, '\n')) {
     line += *line == '\n';
     unsigned number = 0;
-    if (std::sscanf(line, "processor : %5u", &number) == 1) return number < 1024;
+    if (std::sscanf(line, "processor : %5u", &number) != 1) continue;
+    if (number == 0) return true;
+    char topology[80];
+    std::snprintf(topology, sizeof(topology), "/sys/devices/system/cpu/cpu%u/topology/physical_package_id", number);
+    return number < 1024 && access(topology, R_OK) == 0;
   }
   return false;
 }

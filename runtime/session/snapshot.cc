@@ -228,9 +228,11 @@ Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> memory, Ins
   const Layout layout(*instance, 0);
   const Span<uint8_t> states = instance->Restore(header.tokens, memory.data() + sizeof(header));
   const uint8_t* next = memory.data() + layout.first_block;
+  const uint8_t* const end = memory.data() + header.snapshot_bytes - sizeof(Digest);
   for (size_t i = 0; i < layout.blocks; ++i) {
     uint8_t* block = states.data() + i * kBlockBytes;
-    if (IsSet(memory.data() + layout.map, i)) {
+    // The map has as many bits as there are blocks, unless somebody writes to it just now.
+    if (next != end && IsSet(memory.data() + layout.map, i)) {
       std::memcpy(block, next, kBlockBytes);
       next += kBlockBytes;
     } else {

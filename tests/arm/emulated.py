@@ -15,6 +15,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import sys
 import time
 
@@ -68,7 +69,7 @@ def prepare(core):
     for name in "bin/tarn", "bin/tarn-convert":
         script = core.folder / name
         script.parent.mkdir(exist_ok=True)
-        script.write_text(f'#!/bin/sh\nexec {" ".join(map(str, core.command(name)))} "$@"\n', encoding="utf-8")
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, core.command(name)))} "$@"\n', encoding="utf-8")
         script.chmod(0o755)
 
 

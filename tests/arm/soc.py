@@ -86,6 +86,8 @@ LISTS = "kernel_max", "possible", "present", "online"
 NOTHING = {
     "empty": {"proc/cpuinfo": "", **{f"sys/devices/system/cpu/{name}": "" for name in LISTS}},
     "no_cpuinfo": {"proc/cpuinfo": "", **{f"sys/devices/system/cpu/{name}": "0-3" for name in LISTS}},
+    "only_the_last": {"proc/cpuinfo": "processor\t: 3\nCPU part\t: 0xd03\n",
+                      **{f"sys/devices/system/cpu/{name}": "0-3" for name in LISTS}},
     "no_processor": {"proc/cpuinfo": "processor 0\n::\nprocessor\t: 4294967295\nHardware\t: " + 5000 * "x"},
 }
 

@@ -202,18 +202,22 @@ if [ -z "$toolchain" ]; then
   id="$("$compiler" -dumpmachine) $("$compiler" --version | head -1)"
 else
   target_name=$(basename "$toolchain" .cmake)
-  # What the toolchain file and the one that it includes say, and which compiler that is.
-  settings=$(cat "$toolchain" "$(dirname "$toolchain")/$(sed -nE 's|^include\(\$\{CMAKE_CURRENT_LIST_DIR\}/(.*)\)$|\1|p' "$toolchain")")
-  compiler=$(sed -nE 's/^set\(CMAKE_CXX_COMPILER ([^)]+)\)$/\1/p' <<< "$settings")
-  if [ -n "$compiler" ]; then
+  # What the toolchain file says, and the one beside it that ours include; and which compiler that is, as far as it tells.
+  included=$(sed -nE 's|^include\(\$\{CMAKE_CURRENT_LIST_DIR\}/(.*)\)$|\1|p' "$toolchain")
+  settings=$(cat "$toolchain" ${included:+"$(dirname "$toolchain")/$included"})
+  compiler=$(sed -nE 's/^set\(CMAKE_CXX_COMPILER "?([^")]+)"?\)$/\1/p' <<< "$settings")
+  if [[ $settings == *android.toolchain.cmake* ]]; then
+    [ -e "${ANDROID_NDK_HOME:-}/build/cmake/android.toolchain.cmake" ] || die "$target_name: ANDROID_NDK_HOME names no NDK"
+    id="$target_name NDK $(sed -nE 's/^Pkg.Revision *= *//p' "$ANDROID_NDK_HOME/source.properties" 2> /dev/null || echo unknown)"
+  elif [ -n "$compiler" ]; then
     command -v "$compiler" > /dev/null || die "no C++ compiler: $compiler (run: make cross)"
     id="$target_name $("$compiler" --version | head -1)"
   else
-    [ -e "${ANDROID_NDK_HOME:-}/build/cmake/android.toolchain.cmake" ] || die "$target_name: ANDROID_NDK_HOME names no NDK"
-    id="$target_name NDK $(sed -nE 's/^Pkg.Revision *= *//p' "$ANDROID_NDK_HOME/source.properties" 2> /dev/null || echo unknown)"
+    id="$target_name, compiler unknown"
   fi
 fi
 recipe=$(grep -v '^#' "$here/deps.lock"; declare -f build; echo "$id"; echo "${settings:-}"
+         [ -z "${toolchain:+${TARN_SYSROOT:-}}" ] || echo "$TARN_SYSROOT"
          for n in "${names[@]}"; do local_tree "$n"; done)
 prefix=$cache/deps/$target_name-$(sha256sum <<< "$recipe" | cut -c1-12)
 

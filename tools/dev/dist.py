@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Packages what is built: a tarball for each Linux target, an AAR for Android, and SHA256SUMS of them all.
 
-    dist.py [-o FOLDER] [--java FOLDER] TARGET=BUILD...     for example linux-aarch64=build/linux-aarch64
+    dist.py [-o FOLDER] TARGET=BUILD...     for example linux-aarch64=build/linux-aarch64
 
 Targets whose names begin with android- go into one AAR: headers and the shared library of each ABI in the layout of prefab, where
-CMake finds them in an Android project, and with --java what that folder holds (classes.jar, jni/ABI/*.so). The same commit gives
-the same bytes: names are sorted, owners are root, times are the commit's (or SOURCE_DATE_EPOCH, seconds since 1970).
+CMake finds them in an Android project; the Java classes of examples/android are not in it. The same commit gives the same bytes: names are sorted, owners are root, times are the commit's (or SOURCE_DATE_EPOCH, seconds since 1970).
 """
 
 import argparse
@@ -16,7 +15,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -153,7 +151,7 @@ def write_json(file, content):
     file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def package_android(builds, java, work, seconds):
+def package_android(builds, work, seconds):
     """(name, bytes) of the AAR. Its `stl` is none: the API is C, and libc++ is inside, hidden."""
     stage = work / "aar"
     module = stage / "prefab/modules/tarn"
@@ -175,8 +173,6 @@ def package_android(builds, java, work, seconds):
     (stage / "LICENSE").write_text((ROOT / "LICENSE").read_text(encoding="utf-8"), encoding="utf-8")
     works = dependencies(builds[0][1]) + [("libc++, of the NDK", ndk() / "NOTICE.toolchain")]
     (stage / "NOTICES").write_text(notices(works), encoding="utf-8")
-    if java:
-        shutil.copytree(java, stage, dirs_exist_ok=True)
     return f"tarn-{version()}-android.aar", zipped(stage, seconds)
 
 
@@ -188,7 +184,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("builds", nargs="+", metavar="TARGET=BUILD")
     parser.add_argument("-o", "--output", type=pathlib.Path, default=ROOT / "dist")
-    parser.add_argument("--java", type=pathlib.Path, help="what else the AAR holds: classes.jar, jni/ABI/*.so")
     arguments = parser.parse_args()
     builds = [(target, pathlib.Path(build)) for target, _, build in (text.partition("=") for text in arguments.builds)]
     android = [(target, build) for target, build in builds if is_android(target)]
@@ -197,7 +192,7 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         packages = [package_linux(target, build, pathlib.Path(work), seconds) for target, build in builds if not is_android(target)]
         if android:
-            packages.append(package_android(android, arguments.java, pathlib.Path(work), seconds))
+            packages.append(package_android(android, pathlib.Path(work), seconds))
     for name, content in sorted(packages):
         write(arguments.output / name, content)
         sums.append(f"{hashlib.sha256(content).hexdigest()}  {name}\n")

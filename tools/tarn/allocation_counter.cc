@@ -1,3 +1,4 @@
+#undef _FILE_OFFSET_BITS  // else mmap is another name for mmap64; both are counted
 #include "tools/tarn/allocation_counter.h"
 
 #include <cstdlib>  // defines __GLIBC__
@@ -128,11 +129,9 @@ TARN_REPLACE void* TARN_REPLACEMENT(pvalloc)(size_t size) noexcept {
   return TARN_LIBC(pvalloc)(size);
 }
 
-#if !defined(__USE_FILE_OFFSET64)  // else mmap is another name for mmap64
 TARN_REPLACE void* TARN_REPLACEMENT(mmap)(void* address, size_t length, int protection, int flags, int fd, off_t offset) noexcept {
   return Map(address, length, protection, flags, fd, offset);
 }
-#endif
 
 TARN_REPLACE void* TARN_REPLACEMENT(mmap64)(void* address, size_t length, int protection, int flags, int fd,
                                             off64_t offset) noexcept {

@@ -311,7 +311,7 @@ TARN_API uint64_t tarn_session_snapshot_bytes(const tarn_session* session);
 TARN_API tarn_status tarn_session_save(const tarn_session* session, void* snapshot, uint64_t size_bytes, tarn_error* error);
 
 /* Makes the session what the saved one was. The snapshot is at the front of `size_bytes` bytes of any alignment, which are not
- * kept. It is untrusted, like a file: all of it is checked, against its hash and the model's bounds, before anything changes, and
+ * kept and must not change during the call. It is untrusted, like a file: all of it is checked, against its hash and the model's bounds, before anything changes, and
  * one that was made up to harm can make the session give wrong logits but nothing else. Allocates nothing.
  * Errors: TARN_BAD_FORMAT (no snapshot, or cut, or at odds with itself), TARN_UNSUPPORTED (of another version), TARN_CHECKSUM
  *   (damaged), TARN_INVALID_ARGUMENT (of another model or shape). All name the field, what was found and what is wanted. */

@@ -19,7 +19,7 @@ public class CheckpointsTest {
       checkpoints.keep("question");
       String answer = Desktop.generate(session, "\n", Desktop.greedy(30));
       checkpoints.keep("answer");
-      assertTrue(checkpoints.bytes() >= 2 * model.memory(new SessionConfig()).stateBytes / 2);
+      assertTrue(checkpoints.bytes() > session.save().length); // of two
       for (int again = 0; again < 2; ++again) {
         assertTrue(checkpoints.rollBack("question"));
         assertEquals(answer, Desktop.generate(session, "\n", Desktop.greedy(30)));

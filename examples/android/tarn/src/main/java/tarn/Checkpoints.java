@@ -7,7 +7,7 @@ import java.util.Map;
 
 /**
  * Named states of a session, kept in Java's heap to go back to: before a question that the user may
- * edit, say. Each is a copy of {@link Session#save}, of the same few bytes however long the text
+ * edit, say. Each is a copy of {@link Session#save}, of at most the state's bytes however long the text
  * was.
  *
  * <p>Checkpoints are a convenience that the system may take back: register the object with {@link
