@@ -4,7 +4,8 @@
     dist.py [-o FOLDER] TARGET=BUILD...     for example linux-aarch64=build/linux-aarch64
 
 Targets whose names begin with android- go into one AAR: headers and the shared library of each ABI in the layout of prefab, where
-CMake finds them in an Android project; the Java classes of examples/android are not in it. The same commit gives the same bytes: names are sorted, owners are root, times are the commit's (or SOURCE_DATE_EPOCH, seconds since 1970).
+CMake finds them in an Android project; the Java classes of examples/android are not in it. The same commit gives the same bytes:
+names are sorted, owners are root, times are the commit's (or SOURCE_DATE_EPOCH, seconds since 1970).
 """
 
 import argparse
