@@ -11,7 +11,8 @@ namespace tarn {
 // written, without the NUL.
 //
 // Conversions: %s, %g (six digits), %%, and %d, %u, %x, with l, ll, z or t for their types and a width, filled with zeros (%02x) or
-// spaces. Where there is no C library (format_bare.cc) a text ends before any other; tests/bare/conversions_test.py keeps them out.
+// spaces. Where there is no C library (format_v_bare.cc) a text ends before any other; tests/bare/conversions_test.py keeps them
+// out.
 size_t Format(char* text, size_t text_bytes, const char* format, ...) __attribute__((format(printf, 3, 4)));
 size_t FormatV(char* text, size_t text_bytes, const char* format, va_list arguments);
 

@@ -39,8 +39,9 @@ EOF
 
 "$build/bin/tarn-convert" --random-weights 1 "$here/random.json" -o "$out/random.tarn" --quant f32 > "$out/convert.log"
 log=$out/tests.log
-"$JAVA_HOME/bin/java" -Xcheck:jni -Xms256m -Xmx256m -XX:+AlwaysPreTouch --add-opens java.base/java.io=ALL-UNNAMED \
-  -Djava.library.path="$out/jni" -Dtarn.cli="$build/bin/tarn" -Dtarn.model="$models/shakespeare-rfa-gate-int8.tarn" \
+LD_LIBRARY_PATH=$out/jni "$JAVA_HOME/bin/java" -Xcheck:jni -Xms256m -Xmx256m -XX:+AlwaysPreTouch \
+  --add-opens java.base/java.io=ALL-UNNAMED \
+  -Dtarn.cli="$build/bin/tarn" -Dtarn.model="$models/shakespeare-rfa-gate-int8.tarn" \
   -Dtarn.random="$out/random.tarn" -Dtarn.status="$here/../../runtime/include/tarn/status.h" \
   -cp "$out/classes/tests:$out/classes/library:$jars" \
   org.junit.runner.JUnitCore $(cd "$here" && ls tarn/*Test.java | sed 's/\.java//; s#/#.#g') 2>&1 | tee "$log"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every conversion in a message of the runtime is one that format_bare.cc writes."""
+"""Every conversion in a message of the runtime is one that format_v_bare.cc writes."""
 
 import os
 import pathlib
@@ -21,7 +21,7 @@ def main():
                 for at in re.finditer("%%|%", text):
                     count += 1
                     if not WRITTEN.match(text, at.start()):
-                        errors.append(f"{name}:{number}: {text[at.start():at.start() + 6]!r}: not in format_bare.cc")
+                        errors.append(f"{name}:{number}: {text[at.start():at.start() + 6]!r}: not in format_v_bare.cc")
     print("\n".join(errors) or f"{count} conversions")
     return 1 if errors or count < 100 else 0
 

@@ -1,4 +1,4 @@
-// format_bare.cc against the C library's printf.
+// format_v_bare.cc against the C library's printf.
 #include "runtime/core/format.h"
 
 #include <gtest/gtest.h>

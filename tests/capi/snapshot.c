@@ -3,25 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "expect.h"
 #include "tarn/tarn.h"
-
-static int failures = 0;
-
-#define EXPECT(condition)                                             \
-  do {                                                                \
-    if (!(condition)) {                                               \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-      ++failures;                                                     \
-    }                                                                 \
-  } while (0)
-
-#define EXPECT_OK(call)                                                             \
-  do {                                                                              \
-    if ((call) != TARN_OK) {                                                        \
-      fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, error.message); \
-      ++failures;                                                                   \
-    }                                                                               \
-  } while (0)
 
 static const char* const kModel = "examples/models/shakespeare-rfa-gate-int8.tarn";
 static const char* const kOtherModel = "tests/data/v1.0.tarn";

@@ -168,7 +168,7 @@ def package_android(builds, work, seconds):
         if not (module / "include").exists():
             (installed / "include").rename(module / "include")
     (stage / "AndroidManifest.xml").write_text(
-        '<manifest xmlns:android="http://schemas.android.com/apk/res/android" package="tarn.library"\n'
+        '<manifest xmlns:android="http://schemas.android.com/apk/res/android" package="tarn.android"\n'
         f'    android:versionName="{version()}">\n  <uses-sdk android:minSdkVersion="{ANDROID_API}" />\n</manifest>\n',
         encoding="utf-8")
     (stage / "LICENSE").write_text((ROOT / "LICENSE").read_text(encoding="utf-8"), encoding="utf-8")

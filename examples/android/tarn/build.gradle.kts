@@ -4,7 +4,7 @@ plugins {
 }
 
 android {
-    namespace = "tarn.library" // of resources, which there are none of; the classes are in the package `tarn`
+    namespace = "tarn.android" // of resources, which there are none of; the classes are in the package `tarn`
     compileSdk = 34
 
     defaultConfig {

@@ -149,12 +149,4 @@ size_t FormatV(char* text, size_t text_bytes, const char* format, va_list argume
   return out.Finish();
 }
 
-size_t Format(char* text, size_t text_bytes, const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  const size_t used = FormatV(text, text_bytes, format, arguments);
-  va_end(arguments);
-  return used;
-}
-
 }  // namespace tarn
