@@ -1,0 +1,64 @@
+// Arguments of the kernels of cache attention (MATH F3): softmax over explicit rows.
+#ifndef TARN_KERNELS_CACHE_ATTENTION_H_
+#define TARN_KERNELS_CACHE_ATTENTION_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tarn {
+
+enum class RowType : uint8_t { kF32 = 0, kF16 = 1, kI8 = 2 };
+
+// Rows of keys and values that stand in memory one after the other. Row r is visible to token t of the chunk (from 0) iff
+//   from + r*step <= t < until + r*step.
+// So a block can be a piece of a ring (each row leaves the window a token after the one before it), the chunk's own rows (each
+// comes in with its own token), or rows that everybody sees.
+struct CacheBlock {
+  size_t rows;
+  RowType type;
+  const void* keys;  // [rows, d], key_stride elements apart
+  size_t key_stride;
+  const void* values;  // [rows, dv], value_stride elements apart
+  size_t value_stride;
+  const float* key_scales;    // [rows], kI8 only: x = scale * q
+  const float* value_scales;  // [rows], kI8 only
+  int64_t from;
+  int64_t until;
+  int64_t step;
+};
+constexpr int64_t kAlways = INT64_MAX / 4;  // as `until`; its negative as `from`
+
+// o_t = softmax over the visible rows of all blocks of (scale * q_t . k) times their values; 0 where no row is visible. One pass
+// over the rows in tiles, with a running maximum.
+struct CacheArgs {
+  size_t tokens;   // C; 1 in a step
+  size_t queries;  // G
+  size_t key_dim;
+  size_t value_dim;
+  const float* q;  // q of token t, query g at q + t*q_stride + g*d
+  size_t q_stride;
+  const CacheBlock* blocks;
+  size_t block_count;
+  float scale;
+  float* o;  // o of token t, query g at o + t*o_token_stride + g*dv
+  size_t o_token_stride;
+  float* scratch;  // CacheScratch(...) elements
+};
+uint64_t CacheScratch(uint64_t tokens, uint64_t queries, uint64_t key_dim, uint64_t value_dim);
+
+// Scores of all keys (MATH 1.9.1, 1.9.2): s_rj = q_r . k_j, a tile of keys at a time.
+struct ScoreArgs {
+  size_t rows;  // R
+  size_t keys;  // T, >= 1
+  size_t key_dim;
+  const float* q;  // [R, d], rows q_stride apart
+  size_t q_stride;
+  const float* k;  // [T, d], rows k_stride apart
+  size_t k_stride;
+  float* scratch;  // ScoreScratch(...) elements
+};
+uint64_t ScoreScratch(uint64_t rows, uint64_t key_dim);
+
+}  // namespace tarn
+
+#endif  // TARN_KERNELS_CACHE_ATTENTION_H_
