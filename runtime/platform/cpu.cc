@@ -3,8 +3,10 @@
 #if defined(TARN_HAVE_XNNPACK)
 #include <cpuinfo.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #endif
@@ -37,8 +39,8 @@ bool ListsAProcessor() {
 }
 
 // The in-order cores of ARM. They stand beside others to save power, and are several times slower.
-bool IsLittle(const cpuinfo_cluster* cluster) {
-  switch (cluster->uarch) {
+bool IsLittle(cpuinfo_uarch core) {
+  switch (core) {
     case cpuinfo_uarch_cortex_a5:
     case cpuinfo_uarch_cortex_a7:
     case cpuinfo_uarch_cortex_a32:
@@ -54,6 +56,22 @@ bool IsLittle(const cpuinfo_cluster* cluster) {
   }
 }
 
+// `allowed` may be nullptr: all are. Big cores of several makes count alike: threads take work as they are done with theirs, so
+// the A710s beside an X2, at three quarters of its speed, still help. Little cores count where there are no others.
+uint32_t FastCoresAmong(const cpu_set_t* allowed) {
+  uint32_t big = 0, little = 0;
+  for (uint32_t i = 0; i < cpuinfo_get_cores_count(); ++i) {
+    const cpuinfo_core* core = cpuinfo_get_core(i);
+    bool usable = allowed == nullptr;
+    for (uint32_t p = 0; p < core->processor_count && !usable; ++p) {
+      const int number = cpuinfo_get_processor(core->processor_start + p)->linux_id;
+      usable = number >= 0 && number < CPU_SETSIZE && CPU_ISSET(number, allowed);
+    }
+    if (usable) ++(IsLittle(core->uarch) ? little : big);
+  }
+  return big != 0 ? big : std::max(little, uint32_t{1});
+}
+
 }  // namespace
 
 bool CpuIsKnown() {
@@ -61,17 +79,12 @@ bool CpuIsKnown() {
   return known;
 }
 
-uint32_t FastCores() {
+uint32_t FastCores() { return CpuIsKnown() ? FastCoresAmong(nullptr) : 1; }
+
+uint32_t FastCoresAllowed() {
   if (!CpuIsKnown()) return 1;
-  // cpuinfo sorts clusters by performance, fastest first. Big cores of several makes count alike: threads take work as they are
-  // done with theirs, so the A710s beside an X2, at three quarters of its speed, still help. Little cores count where all are.
-  const bool little = IsLittle(cpuinfo_get_cluster(0));
-  uint32_t cores = 0;
-  for (uint32_t i = 0; i < cpuinfo_get_clusters_count(); ++i) {
-    const cpuinfo_cluster* cluster = cpuinfo_get_cluster(i);
-    if (IsLittle(cluster) == little) cores += cluster->core_count;
-  }
-  return cores == 0 ? 1 : cores;
+  cpu_set_t allowed;  // too small where the kernel knows more than 1,024 processors: the call fails
+  return FastCoresAmong(sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? &allowed : nullptr);
 }
 
 #else  // no threads without pthreadpool
@@ -79,6 +92,8 @@ uint32_t FastCores() {
 bool CpuIsKnown() { return false; }
 
 uint32_t FastCores() { return 1; }
+
+uint32_t FastCoresAllowed() { return 1; }
 
 #endif
 

@@ -57,6 +57,7 @@ TEST_F(Bare, HasOneTableOfKernels) {
 #endif
   EXPECT_EQ(tarn_isa_name(1), nullptr);
   EXPECT_EQ(tarn_fast_cores(), 1u);
+  EXPECT_EQ(tarn_default_threads(), 1u);
 }
 
 TEST_F(Bare, RunsAModelOfItsOps) {

@@ -45,6 +45,7 @@ static void TestRefusals(void) {
   EXPECT(strcmp(tarn_status_string(TARN_OK), "ok") == 0);
   EXPECT(tarn_isa_name(0) != NULL && tarn_isa_name(1000) == NULL);
   EXPECT(tarn_fast_cores() >= 1);
+  EXPECT(tarn_default_threads() >= 1);
 }
 
 /* A caller of tomorrow has longer structs, one of yesterday shorter ones. */

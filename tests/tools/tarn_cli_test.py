@@ -281,7 +281,14 @@ class InspectTest(CliTest):
         found = self.json("--cpu")["cpu"]
         self.assertEqual(found["kernels"][-1], "reference")
         self.assertGreaterEqual(found["fast_cores"], 1)
+        self.assertGreaterEqual(found["default_threads"], 1)
         self.assertIn(b"reference", tarn("inspect", "--cpu")[1])
+
+    def test_threads_are_those_that_may_run(self):
+        one = min(os.sched_getaffinity(0))
+        status, out, err = tarn("inspect", "--cpu", "--json", preexec_fn=lambda: os.sched_setaffinity(0, {one}))
+        self.assertEqual(status, 0, err)
+        self.assertEqual(json.loads(out)["cpu"]["default_threads"], 1)
 
     def test_bound_is_shown(self):
         self.assertEqual(self.json(self.path("bounded.tarn"))["model"]["max_tokens"], 32)

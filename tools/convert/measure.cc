@@ -27,7 +27,7 @@ tools::Score Measure(const Graph& graph, const WeightReader& weights, const Meas
   if (tarn_model_open(&source, nullptr, &opened, &error) != TARN_OK) Fail(error.message);
   const std::unique_ptr<tarn_model, void (*)(tarn_model*)> model(opened, tarn_model_close);
   tarn_session_config config = TARN_SESSION_CONFIG_INIT;
-  config.threads = options.threads != 0 ? options.threads : tarn_fast_cores();
+  config.threads = options.threads != 0 ? options.threads : tarn_default_threads();
   config.max_chunk = 64;
   std::vector<int32_t> tokens = tools::EvaluationTokens(model.get(), options.range, ReadFile(options.file), options.file);
   return tools::Evaluation(model.get(), config, std::move(tokens), options.range.block).Run(step);

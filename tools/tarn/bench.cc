@@ -104,7 +104,8 @@ void AddBench(CLI::App* app, Command* command) {
                                                             "Tokens in the sequence before a test (default: 0)", 0, kMostDepth));
   wanted.by_task.Only({TARN_TASK_SEQ2SEQ, TARN_TASK_CLASSIFICATION, TARN_TASK_MASKED_LM},
                       AddInteger<uint32_t>(bench, "--batch", &wanted.batch, "Sources at a time (default: 1)", 1, kMostBatch));
-  AddIntegerList(bench, "-t,--threads", &wanted.threads, "Threads (default: the number of fast cores)", 1, kMostThreads);
+  AddIntegerList(bench, "-t,--threads", &wanted.threads, "Threads (default: the number of fast cores that it may run on)", 1,
+                 kMostThreads);
   AddInteger<uint32_t>(bench, "-r,--repetitions", &wanted.repetitions, "Repetitions of each test (default: 5)", 1, 1000);
   AddInteger<uint32_t>(bench, "--chunk", &wanted.chunk, "Longest chunk of a prompt, in tokens (default: 64)", 1, 1u << 16);
   const std::map<std::string, BenchFormat> formats = {
@@ -135,7 +136,7 @@ void AddBench(CLI::App* app, Command* command) {
     if (parsed.prompt_tokens == 0 && parsed.generated_tokens == 0) throw UsageError("bench: nothing to measure: -p and -n are 0");
     if (parsed.profile && options->format == BenchFormat::kCsv)
       throw UsageError("bench: --profile does not fit -o csv, wanted md or json");
-    if (parsed.threads.empty()) parsed.threads = {tarn_fast_cores()};
+    if (parsed.threads.empty()) parsed.threads = {tarn_default_threads()};
     *command = [=] { return RunCommand(*options); };
   });
 }

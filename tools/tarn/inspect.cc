@@ -68,6 +68,7 @@ std::string CpuText() {
   Table table("ll");
   table.Add({"kernels", names});
   table.Add({"fast cores", Number(tarn_fast_cores())});
+  table.Add({"default threads", Number(tarn_default_threads())});
   return table.Text();
 }
 
@@ -133,7 +134,9 @@ std::string TensorsText(const Model& model) {
 
 // ---- JSON ----
 
-nlohmann::ordered_json CpuJson() { return {{"kernels", IsaNames()}, {"fast_cores", tarn_fast_cores()}}; }
+nlohmann::ordered_json CpuJson() {
+  return {{"kernels", IsaNames()}, {"fast_cores", tarn_fast_cores()}, {"default_threads", tarn_default_threads()}};
+}
 
 // null: no bound
 nlohmann::ordered_json BoundJson(uint64_t tokens) {

@@ -73,13 +73,14 @@ void AddModelOptions(CLI::App* app, ModelOptions* options) {
 }
 
 void AddSessionOptions(CLI::App* app, SessionOptions* options) {
-  tarn::tools::AddInteger<uint32_t>(app, "-t,--threads", &options->threads, "Threads (default: the number of fast cores)");
+  tarn::tools::AddInteger<uint32_t>(app, "-t,--threads", &options->threads,
+                                    "Threads (default: the number of fast cores that it may run on)");
   tarn::tools::AddInteger<uint32_t>(app, "--chunk", &options->chunk, "Longest chunk of a prefill, in tokens (default: 64)");
 }
 
 tarn_session_config SessionConfig(const SessionOptions& options) {
   tarn_session_config config = TARN_SESSION_CONFIG_INIT;
-  config.threads = options.threads != 0 ? options.threads : tarn_fast_cores();
+  config.threads = options.threads != 0 ? options.threads : tarn_default_threads();
   config.max_chunk = options.chunk != 0 ? options.chunk : 64;
   return config;
 }

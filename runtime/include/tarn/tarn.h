@@ -232,9 +232,15 @@ TARN_API tarn_status tarn_model_get_info(const tarn_model* model, tarn_model_inf
  * any thread. */
 TARN_API const char* tarn_isa_name(size_t index);
 
-/* The number of fast cores (without the little ones of a big.LITTLE system), found out once per process: what `threads` should be.
- * At least 1. Thread safety: any thread. */
+/* The number of fast cores (without the little ones of a big.LITTLE system), found out once per process. At least 1.
+ * Thread safety: any thread. */
 TARN_API uint32_t tarn_fast_cores(void);
+
+/* What `threads` should be: the number of fast cores among those that the calling thread may run on (its affinity, which taskset
+ * or a container's cpuset narrows); of the others where that leaves no fast one. At least 1. Android moves an app between sets of
+ * cores as it comes and goes: an app that opens a session while it is in the background wants tarn_fast_cores().
+ * Thread safety: any thread. */
+TARN_API uint32_t tarn_default_threads(void);
 
 /* ---- Session ---------------------------------------------------------------------------------------------------- */
 
@@ -311,10 +317,11 @@ TARN_API uint64_t tarn_session_snapshot_bytes(const tarn_session* session);
 TARN_API tarn_status tarn_session_save(const tarn_session* session, void* snapshot, uint64_t size_bytes, tarn_error* error);
 
 /* Makes the session what the saved one was. The snapshot is at the front of `size_bytes` bytes of any alignment, which are not
- * kept and must not change during the call. It is untrusted, like a file: all of it is checked, against its hash and the model's bounds, before anything changes, and
- * one that was made up to harm can make the session give wrong logits but nothing else. Allocates nothing.
- * Errors: TARN_BAD_FORMAT (no snapshot, or cut, or at odds with itself), TARN_UNSUPPORTED (of another version), TARN_CHECKSUM
- *   (damaged), TARN_INVALID_ARGUMENT (of another model or shape). All name the field, what was found and what is wanted. */
+ * kept and must not change during the call. It is untrusted, like a file: all of it is checked, against its hash and the model's
+ * bounds, before anything changes, and one that was made up to harm can make the session give wrong logits but nothing else.
+ * Allocates nothing. Errors: TARN_BAD_FORMAT (no snapshot, or cut, or at odds with itself), TARN_UNSUPPORTED (of another version),
+ * TARN_CHECKSUM (damaged), TARN_INVALID_ARGUMENT (of another model or shape). All name the field, what was found and what is
+ * wanted. */
 TARN_API tarn_status tarn_session_restore(tarn_session* session, const void* snapshot, uint64_t size_bytes, tarn_error* error);
 
 /* ---- Text ------------------------------------------------------------------------------------------------------- */
