@@ -141,10 +141,10 @@ def tests_of(core, references):
     yield "golden files", golden, core
     for model, reference in references.items():
         yield model.stem, reference.compare, core.folder / "bin/tarn", core.folder
+    yield "e2e/lm_test.py", script, core, "e2e/lm_test.py"
     yield "hidden /proc and /sys", hidden_system, core
     if core.everything:
         yield "fast cores", fast_cores, core
-        yield "e2e/lm_test.py", script, core, "e2e/lm_test.py"
 
 
 def main():

@@ -58,28 +58,36 @@ class Archive:
 
 
 def commands():
-    """(what it shows, command line, model whose text it writes or None) in their order."""
+    """(what it shows, command line, what it prints: the text of a model, or some words) in their order."""
     def generate(what, model, *options):
         words = ["/bin/tarn", "run", "-m", model.relative_to(ROOT), "-p", demo.PROMPT, "-n", demo.TOKENS, "--temp", "0", "-t", "1"]
         return what, " ".join(map(str, [*words, *options])), model
 
     golden = " ".join(f"tests/golden/data/{name}.safetensors" for name in GOLDEN)
     first = demo.MODELS[0]
+
+    def packed_before(folder):
+        return f"mapped from {folder}", f"/bin/tarn inspect {first.relative_to(ROOT)} --packed-cache {folder}", "packed before"
+
     return [
         generate("no /proc, no /sys", first),
-        ("/proc", "mount proc /proc", None),
-        ("/sys", "mount sysfs /sys", None),
-        ("a tmpfs", "mount tmpfs /tmp", None),
-        ("tarn inspect --cpu", "/bin/tarn inspect --cpu", None),
-        ("test_model", "/tests/test_model", None),
-        ("test_session, but for threads", "/tests/test_session --gtest_filter=-*Determinism*", None),
-        ("golden files", f"/bin/golden_test {golden}", None),
+        ("/proc", "mount proc /proc", ""),
+        ("/sys", "mount sysfs /sys", ""),
+        ("a tmpfs", "mount tmpfs /tmp", ""),
+        ("tarn inspect --cpu", "/bin/tarn inspect --cpu", ""),
+        ("test_model", "/tests/test_model", ""),
+        ("test_session, but for threads", "/tests/test_session --gtest_filter=-*Determinism*", ""),
+        ("golden files", f"/bin/golden_test {golden}", ""),
         ("libtarn.so, a model inside a file",
-         "/lib/ld-linux-aarch64.so.1 --library-path /lib /tests/capi_descriptor_test_tarn_shared", None),
+         "/lib/ld-linux-aarch64.so.1 --library-path /lib /tests/capi_descriptor_test_tarn_shared", ""),
         *(generate(f"{model.stem}, packed into a file", model, "--packed-cache", "/tmp/packed") for model in demo.MODELS),
-        ("a read-only root", "read-only", None),
+        packed_before("/tmp/packed"),
+        generate(f"{first.stem}, packed on the root", first, "--packed-cache", "/packed"),
+        ("a read-only root", "read-only", ""),
         *(generate(f"{model.stem}, from that file", model, "--packed-cache", "/tmp/packed") for model in demo.MODELS),
-        generate("no folder for packed weights", first, "--packed-cache", "/packed"),
+        packed_before("/packed"),
+        generate(f"{first.stem}, from the root", first, "--packed-cache", "/packed"),
+        generate("no folder for packed weights", first, "--packed-cache", "/nowhere"),
     ]
 
 
@@ -120,13 +128,15 @@ def boot(lines):
         return console.read().decode("latin-1").replace("\r", "")
 
 
-def judge(status, output, reference):
+def judge(status, output, wanted):
     """How a command ended; of one that writes a model's text, what is the same. The console shows other lines around it."""
     if status != "0":
         raise Failure(f"exit status {status}\n{output}")
-    if reference is None:
-        return "ok"
-    return reference.agreement(output[max(0, output.find(demo.PROMPT)) :].encode("latin-1")[: len(reference.text)])
+    if isinstance(wanted, demo.Reference):
+        return wanted.agreement(output[max(0, output.find(demo.PROMPT)) :].encode("latin-1")[: len(wanted.text)])
+    if wanted not in output:
+        raise Failure(f"does not print {wanted!r}\n{output}")
+    return wanted or "ok"
 
 
 def main():
@@ -138,10 +148,10 @@ def main():
     page = re.search(r"^# page (\d+)$", console, re.MULTILINE)
     print(f"pages of {page[1] if page else '?'} bytes, {' '.join(MACHINE[3:5])}")
     ended = re.findall(r"^# run (.*)\n(?s:(.*?))^# exit (\d+)$", console, re.MULTILINE)
-    for (what, line, model), (ran, output, status) in zip(steps, ended):
+    for (what, line, wanted), (ran, output, status) in zip(steps, ended):
         assert ran == line, "the console is not what init.c writes"
         try:
-            print(f"  {what:<44} {judge(status, output, references.get(model))}")
+            print(f"  {what:<44} {judge(status, output, references.get(wanted, wanted))}")
         except Failure as failure:
             failed = True
             print(f"  {what:<44} FAIL: {failure}")
