@@ -116,12 +116,13 @@ android-arm64-v8a android-armeabi-v7a: setup
 	@tools/dev/deps.sh --toolchain tools/cmake/toolchains/$@.cmake
 	$(call preset,$@)
 
-HOST_TARGET = linux-$(shell uname -m)
+# This machine's own build; on an ARM board the one with the older glibc stands for it.
+HOST_TARGET = $(filter-out $(LINUX_TARGETS),linux-$(shell uname -m))
 DIST ?= dist
 .PHONY: dist test-dist check-elf check-android sizes
 dist: build $(LINUX_TARGETS) $(ANDROID_TARGETS)  ## packages of every target into dist/: tarballs, an AAR where there is an NDK, SHA256SUMS
 	$(skip_android)
-	@tools/dev/dist.py -o $(DIST) $(HOST_TARGET)=build $(foreach target,$(LINUX_TARGETS) $(ANDROID_TARGETS),$(target)=build/$(target))
+	@tools/dev/dist.py -o $(DIST) $(HOST_TARGET:%=%=build) $(foreach target,$(LINUX_TARGETS) $(ANDROID_TARGETS),$(target)=build/$(target))
 
 test-dist: dist check-elf  ## unpack each package, build examples/hello_c against it, run it; package again: the same bytes
 	@tools/dev/packages.sh dist
@@ -137,13 +138,13 @@ check-android: $(ANDROID_TARGETS)  ## the same for both Android ABIs, linked aga
 	@for target in $(ANDROID_TARGETS); do tools/dev/check_elf.py $$target build/$$target || exit 1; done
 
 portable_folders = build/portable $(patsubst %,build/portable-%,$(LINUX_TARGETS) $(ANDROID_TARGETS))
-sizes: build cross  ## stripped libtarn.so of every target, with and without XNNPACK: the table of the README
+sizes: build cross  ## stripped libtarn.so of every target, with and without XNNPACK, against the README's table; UPDATE=1: the table anew
 	@cmake --preset portable > /dev/null
 	@for target in $(LINUX_TARGETS) $(ANDROID_TARGETS); do \
 	  cmake --preset $$target -B build/portable-$$target -DTARN_XNNPACK=OFF > /dev/null || exit 1; \
 	done
 	@for folder in $(portable_folders); do cmake --build $$folder -j $(JOBS) --target tarn_shared || exit 1; done
-	@tools/dev/sizes.py $(HOST_TARGET)=build,build/portable \
+	@tools/dev/sizes.py $(if $(UPDATE),--update) $(HOST_TARGET:%=%=build,build/portable) \
 	  $(foreach target,$(LINUX_TARGETS) $(ANDROID_TARGETS),$(target)=build/$(target),build/portable-$(target))
 
 .PHONY: microbench instructions budgets

@@ -1,14 +1,21 @@
 #!/usr/bin/env python3
-"""Bytes of the stripped libtarn.so of each target, with XNNPACK and without, as a table for the README.
+"""Bytes of the stripped libtarn.so of each target, with XNNPACK and without, held against the table of the README.
 
-    sizes.py TARGET=BUILD,PORTABLE_BUILD...     (make sizes makes them all)
+    sizes.py [--update] TARGET=BUILD,PORTABLE_BUILD...     (make sizes makes them all)
+
+--update writes the table anew. Without it, exit status 1: a target that the README has is more than 2 % off.
 """
 
+import argparse
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+
+README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
+TABLE = re.compile(r"(?<=<!-- sizes -->\n).*?(?=\n<!-- /sizes -->)", re.DOTALL)
+TOLERANCE = 0.02
 
 
 def stripped_bytes(build):
@@ -21,12 +28,35 @@ def stripped_bytes(build):
         return pathlib.Path(copy.name).stat().st_size
 
 
+def table(rows):
+    lines = [f"| {target} | {whole:,} | {portable:,} |" for target, (whole, portable) in rows.items()]
+    return "\n".join(["| target | libtarn.so, bytes | without XNNPACK |", "|---|--:|--:|", *lines])
+
+
+def rows_of(text):
+    return {target: (int(whole.replace(",", "")), int(portable.replace(",", "")))
+            for target, whole, portable in re.findall(r"^\| (\S+) \| ([\d,]+) \| ([\d,]+) \|$", text, re.MULTILINE)}
+
+
 def main():
-    print("| target | libtarn.so, bytes | without XNNPACK |\n|---|--:|--:|")
-    for target, _, builds in (argument.partition("=") for argument in sys.argv[1:]):
-        sizes = [stripped_bytes(pathlib.Path(build)) for build in builds.split(",")]
-        print(f"| {target} | {sizes[0]:,} | {sizes[1]:,} |")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("builds", nargs="+", metavar="TARGET=BUILD,PORTABLE_BUILD")
+    parser.add_argument("--update", action="store_true")
+    arguments = parser.parse_args()
+    rows = {target: tuple(stripped_bytes(pathlib.Path(build)) for build in builds.split(","))
+            for target, _, builds in (argument.partition("=") for argument in arguments.builds)}
+    print(table(rows))
+    text = README.read_text(encoding="utf-8")
+    if arguments.update:
+        README.write_text(TABLE.sub(lambda _: table(rows), text), encoding="utf-8")
+        return 0
+    stated = rows_of(TABLE.search(text)[0])
+    errors = [f"sizes: {target}: {row[0]} and {row[1]} bytes, the README says {stated[target][0]} and {stated[target][1]}: UPDATE=1"
+              for target, row in rows.items() if target in stated
+              and any(abs(size - said) > TOLERANCE * said for size, said in zip(row, stated[target]))]
+    print("\n".join(errors), file=sys.stderr, end="\n" if errors else "")
+    return 1 if errors else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
