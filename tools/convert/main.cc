@@ -176,8 +176,8 @@ int Main(int argc, char** argv) {
   tools::AddInteger<uint64_t>(&app, "--eval-block", &options.eval.range.block,
                               "reset the model before every N tokens (default: 256)", 2)
       ->needs(eval);
-  tools::AddInteger<uint32_t>(&app, "-t,--threads", &options.eval.threads, "threads of --eval (default: the number of fast cores that it may run on)",
-                              1, 256)
+  tools::AddInteger<uint32_t>(&app, "-t,--threads", &options.eval.threads,
+                              "threads of --eval (default: the fast cores that it may run on)", 1, 256)
       ->needs(eval);
   app.add_flag("--force", options.force, "with --state f16: also where it loses more than rounding");
   app.add_flag_callback(

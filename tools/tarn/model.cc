@@ -73,8 +73,7 @@ void AddModelOptions(CLI::App* app, ModelOptions* options) {
 }
 
 void AddSessionOptions(CLI::App* app, SessionOptions* options) {
-  tarn::tools::AddInteger<uint32_t>(app, "-t,--threads", &options->threads,
-                                    "Threads (default: the number of fast cores that it may run on)");
+  tarn::tools::AddInteger<uint32_t>(app, "-t,--threads", &options->threads, "Threads (default: the fast cores that it may run on)");
   tarn::tools::AddInteger<uint32_t>(app, "--chunk", &options->chunk, "Longest chunk of a prefill, in tokens (default: 64)");
 }
 
