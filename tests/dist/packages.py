@@ -4,7 +4,8 @@
     packages.py FOLDER AGAIN     AGAIN: packages of the same builds, made a second time
 
 A tarball is unpacked; examples/hello_c is built against it by pkg-config and a plain C compiler and by CMake, with the shared and
-with the static library, and must write the same text each time (foreign machines: under QEMU). The AAR is read.
+with the static library, and must write the same text each time (foreign machines: under QEMU). CMake and the NDK build hello_c
+against each library of the AAR; only a device can run it.
 """
 
 import json
@@ -123,7 +124,24 @@ def check_tarball(file, version, work):
     print(f"{file.name}: hello_c by pkg-config and CMake, shared and static: {len(texts[0])} characters, the same four times")
 
 
-def check_aar(file, work):
+def hello_by_prefab(module, libraries, abi, work):
+    """As an app's CMake builds it: with the NDK, and the package file that Gradle has prefab make of such an AAR."""
+    work.mkdir()
+    (work / "tarn-config.cmake").write_text(f"""
+add_library(tarn::tarn SHARED IMPORTED)
+set_target_properties(tarn::tarn PROPERTIES IMPORTED_LOCATION "{libraries}/libtarn.so"
+                                            INTERFACE_INCLUDE_DIRECTORIES "{module}/include")
+""", encoding="utf-8")
+    toolchain = pathlib.Path(os.environ["ANDROID_NDK_HOME"]) / "build/cmake/android.toolchain.cmake"
+    run("cmake", "-S", HELLO, "-B", work, f"-DCMAKE_TOOLCHAIN_FILE={toolchain}", f"-DANDROID_ABI={abi['abi']}",
+        f"-DANDROID_PLATFORM=android-{abi['api']}", f"-Dtarn_DIR={work}")
+    run("cmake", "--build", work)
+    needs = re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "--wide", "--dynamic", work / "hello"))
+    expect("libtarn.so" in needs, f"hello for {abi['abi']} needs {needs}, libtarn.so wanted by its name alone")
+
+
+def check_aar(file, folder):
+    work = folder / "aar"
     with zipfile.ZipFile(file) as archive:
         names = archive.namelist()
         archive.extractall(work)
@@ -135,12 +153,14 @@ def check_aar(file, work):
     expect((module / "include/tarn/tarn.h").exists() and (module / "module.json").exists(), f"{file.name}: no module tarn")
     folders = sorted((module / "libs").iterdir())
     expect(folders, f"{file.name}: no library")
-    for folder in folders:
-        abi = json.loads((folder / "abi.json").read_text(encoding="utf-8"))["abi"]
-        expect(folder.name == f"android.{abi}", f"{file.name}: {folder.name}/abi.json is for {abi}")
-        library = folder / "libtarn.so"
-        print(run(sys.executable, ROOT / "tools/dev/check_elf.py", f"android-{abi}", library).replace(f"{work}/", ""), end="")
+    for libraries in folders:
+        abi = json.loads((libraries / "abi.json").read_text(encoding="utf-8"))
+        target, library = f"android-{abi['abi']}", libraries / "libtarn.so"
+        expect(libraries.name == f"android.{abi['abi']}", f"{file.name}: {libraries.name}/abi.json is for {abi['abi']}")
+        print(run(sys.executable, ROOT / "tools/dev/check_elf.py", target, library).replace(f"{work}/", ""), end="")
+        hello_by_prefab(module, libraries, abi, folder / target)
     check_paths(work)
+    print(f"{file.name}: hello_c built for {len(folders)} ABIs")
 
 
 def main():
