@@ -106,13 +106,14 @@ int main(void) {
   greedy.top_k = 0; /* nothing is drawn */
   greedy.top_p = 1;
   greedy.min_p = 0;
-  greedy.repeat_last_n = 0;
+  greedy.repeat_penalty = 1.2f; /* of the last 64 bytes: a model this small repeats itself without */
   greedy.allocator = allocator;
   check(tarn_sampler_create(info.vocab_size, &greedy, &sampler, &error));
   print_bytes("model, sampler and drafts: ", model_most);
 
   check(tarn_tokenize(model, PROMPT, strlen(PROMPT), tokens, sizeof(tokens) / sizeof(*tokens), &count, &error));
   check(tarn_session_prefill(session, tokens, count, &logits, &error));
+  for (size_t i = 0; i < count; ++i) tarn_sampler_accept(sampler, tokens[i]);
   board_print("text: " PROMPT);
   for (int i = 0; i < TOKENS; ++i) {
     int32_t token = 0;

@@ -18,7 +18,8 @@ def run(*command):
 
 def main():
     found = re.search(r"^text: (.*)\nstack: ", run(BUILD / "tests/bare_metal"), re.MULTILINE | re.DOTALL)[1]
-    wanted = run(BUILD / "bin/tarn", "run", "-m", MODEL, "-p", PROMPT, "-n", TOKENS, "--temp", "0", "--packed-cache", "none")
+    wanted = run(BUILD / "bin/tarn", "run", "-m", MODEL, "-p", PROMPT, "-n", TOKENS, "--temp", "0", "--repeat-penalty", "1.2",
+                 "--packed-cache", "none")
     if found != wanted.removesuffix("\n"):
         print(f"the program writes\n{found}\n\ntarn run writes\n{wanted}")
         return 1
