@@ -104,7 +104,7 @@ $(LINUX_TARGETS): setup
 	$(call preset,$@)
 
 .PHONY: test-arm test-16k
-test-arm: build $(LINUX_TARGETS)  ## the ARM builds on emulated cores: kernels, golden files, the default models beside this machine's (quarter of an hour)
+test-arm: build $(LINUX_TARGETS)  ## the ARM builds on emulated cores: kernels, golden files, the default models beside this machine's (ten minutes after the build)
 	@tests/arm/emulated.py --jobs $(JOBS)
 
 test-16k: build linux-aarch64  ## the 64-bit ARM build on an emulated machine whose kernel has pages of 16 KiB
@@ -117,7 +117,7 @@ android-arm64-v8a android-armeabi-v7a: setup
 	$(call preset,$@)
 
 # This machine's own build; on an ARM board the one with the older glibc stands for it.
-HOST_TARGET = $(filter-out $(LINUX_TARGETS),linux-$(shell uname -m))
+HOST_TARGET = $(filter-out $(LINUX_TARGETS),linux-$(patsubst armv7%,armv7,$(shell uname -m)))
 DIST ?= dist
 .PHONY: dist test-dist check-elf check-android sizes
 dist: build $(LINUX_TARGETS) $(ANDROID_TARGETS)  ## packages of every target into dist/: tarballs, an AAR where there is an NDK, SHA256SUMS
@@ -137,7 +137,7 @@ check-android: $(ANDROID_TARGETS)  ## the same for both Android ABIs, linked aga
 	$(skip_android)
 	@for target in $(ANDROID_TARGETS); do tools/dev/check_elf.py $$target build/$$target || exit 1; done
 
-portable_folders = build/portable $(patsubst %,build/portable-%,$(LINUX_TARGETS) $(ANDROID_TARGETS))
+portable_folders = $(HOST_TARGET:%=build/portable) $(patsubst %,build/portable-%,$(LINUX_TARGETS) $(ANDROID_TARGETS))
 sizes: build cross  ## stripped libtarn.so of every target, with and without XNNPACK, against the README's table; UPDATE=1: the table anew
 	@cmake --preset portable > /dev/null
 	@for target in $(LINUX_TARGETS) $(ANDROID_TARGETS); do \

@@ -1,4 +1,5 @@
-// Arguments of the kernels of linear states (MATH F1): S <- decay*S + phi(k) x (write*v), o = scale * phi(q)^T S / den
+// Arguments of the kernels of linear states (MATH F1):
+//   S <- decay*S + phi(k) x (write*v),  o = scale * phi(q)^T S / den
 #ifndef TARN_KERNELS_LINEAR_STATE_H_
 #define TARN_KERNELS_LINEAR_STATE_H_
 

@@ -1,5 +1,5 @@
-// Arguments of the kernels of slot memories (MATH F2): K~ <- a*K~ + b x k, V~ <- a*V~ + b x v, o = V~^T softmax(scale * K~ q +
-// bias)
+// Arguments of the kernels of slot memories (MATH F2):
+//   K~ <- a*K~ + b x k,  V~ <- a*V~ + b x v,  o = V~^T softmax(scale * K~ q + bias)
 #ifndef TARN_KERNELS_SLOT_MEMORY_H_
 #define TARN_KERNELS_SLOT_MEMORY_H_
 

@@ -1,5 +1,6 @@
-// The scalar oracle, kernel by kernel. Contracts, shapes and units are those of kernels/kernels.h; here stands what the comments
-// there leave to the code: the equation as a loop. Sums run in f64 and are rounded to f32 once, where they are stored.
+// The scalar oracle, kernel by kernel. Contracts, shapes and units are those of kernels/kernels.h and the headers of the families;
+// here stands what the comments there leave to the code: the equation as a loop. Sums run in f64 and are rounded to f32 once, where
+// they are stored.
 #ifndef TARN_KERNELS_REFERENCE_REFERENCE_H_
 #define TARN_KERNELS_REFERENCE_REFERENCE_H_
 

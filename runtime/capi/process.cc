@@ -18,4 +18,4 @@ const char* tarn_isa_name(size_t index) {
 
 uint32_t tarn_fast_cores(void) { return tarn::FastCores(); }
 
-uint32_t tarn_default_threads(void) { return tarn::FastCoresAllowed(); }
+uint32_t tarn_default_threads(void) { return tarn::DefaultThreads(); }

@@ -56,22 +56,6 @@ bool IsLittle(cpuinfo_uarch core) {
   }
 }
 
-// `allowed` may be nullptr: all are. Big cores of several makes count alike: threads take work as they are done with theirs, so
-// the A710s beside an X2, at three quarters of its speed, still help. Little cores count where there are no others.
-uint32_t FastCoresAmong(const cpu_set_t* allowed) {
-  uint32_t big = 0, little = 0;
-  for (uint32_t i = 0; i < cpuinfo_get_cores_count(); ++i) {
-    const cpuinfo_core* core = cpuinfo_get_core(i);
-    bool usable = allowed == nullptr;
-    for (uint32_t p = 0; p < core->processor_count && !usable; ++p) {
-      const int number = cpuinfo_get_processor(core->processor_start + p)->linux_id;
-      usable = number >= 0 && number < CPU_SETSIZE && CPU_ISSET(number, allowed);
-    }
-    if (usable) ++(IsLittle(core->uarch) ? little : big);
-  }
-  return big != 0 ? big : std::max(little, uint32_t{1});
-}
-
 }  // namespace
 
 bool CpuIsKnown() {
@@ -79,12 +63,20 @@ bool CpuIsKnown() {
   return known;
 }
 
-uint32_t FastCores() { return CpuIsKnown() ? FastCoresAmong(nullptr) : 1; }
-
-uint32_t FastCoresAllowed() {
+uint32_t FastCores() {
   if (!CpuIsKnown()) return 1;
-  cpu_set_t allowed;  // too small where the kernel knows more than 1,024 processors: the call fails
-  return FastCoresAmong(sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? &allowed : nullptr);
+  // Big cores of several makes count alike: threads take work as they are done with theirs, so the A710s beside an X2, at three
+  // quarters of its speed, still help. Little cores count where there are no others.
+  uint32_t big = 0, little = 0;
+  for (uint32_t i = 0; i < cpuinfo_get_cores_count(); ++i) ++(IsLittle(cpuinfo_get_core(i)->uarch) ? little : big);
+  return std::max(big != 0 ? big : little, uint32_t{1});
+}
+
+uint32_t DefaultThreads() {
+  // How many are allowed, not which: some containers number the processors of /proc/cpuinfo anew.
+  cpu_set_t allowed[8];  // 8,192 processors
+  if (sched_getaffinity(0, sizeof(allowed), allowed) != 0) return FastCores();
+  return std::min(FastCores(), static_cast<uint32_t>(CPU_COUNT_S(sizeof(allowed), allowed)));
 }
 
 #else  // no threads without pthreadpool
@@ -93,7 +85,7 @@ bool CpuIsKnown() { return false; }
 
 uint32_t FastCores() { return 1; }
 
-uint32_t FastCoresAllowed() { return 1; }
+uint32_t DefaultThreads() { return 1; }
 
 #endif
 

@@ -12,8 +12,9 @@ bool CpuIsKnown();
 // The number of cores without the little ones of a big.LITTLE system; at least 1, and 1 where the CPU is not known. Any thread.
 uint32_t FastCores();
 
-// The same among the cores that the calling thread may run on: its affinity, which a container or `taskset` sets.
-uint32_t FastCoresAllowed();
+// The fast cores, but no more than the processors that the calling thread may run on: its affinity, which a container or `taskset`
+// sets. At least 1. Any thread.
+uint32_t DefaultThreads();
 
 }  // namespace tarn
 

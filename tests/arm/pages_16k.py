@@ -81,6 +81,7 @@ def commands():
         ("libtarn.so, a model inside a file",
          "/lib/ld-linux-aarch64.so.1 --library-path /lib /tests/capi_descriptor_test_tarn_shared", ""),
         *(generate(f"{model.stem}, packed into a file", model, "--packed-cache", "/tmp/packed") for model in demo.MODELS),
+        generate(f"{first.stem}, no cache", first),
         packed_before("/tmp/packed"),
         generate(f"{first.stem}, packed on the root", first, "--packed-cache", "/packed"),
         ("a read-only root", "read-only", ""),

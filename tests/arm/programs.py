@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -16,16 +17,22 @@ class Failure(Exception):
 
 def run(*command, **environment):
     """Standard output and standard error, as bytes. A program that fails is a Failure that ends with what it printed."""
+    process = subprocess.Popen([str(part) for part in command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               start_new_session=True,
+                               env={**os.environ, "TARN_SOURCE": str(ROOT), "TARN_PACKED_CACHE": "none", **environment})
     try:
-        done = subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, check=False, timeout=TIMEOUT_SECONDS,
-                              env={**os.environ, "TARN_SOURCE": str(ROOT), "TARN_PACKED_CACHE": "none", **environment})
-    except subprocess.TimeoutExpired as expired:
-        printed = ((expired.stdout or b"") + (expired.stderr or b"")).decode(errors="replace")[-6000:]
-        raise Failure(f"no end after {TIMEOUT_SECONDS} s: {' '.join(map(str, command))}\n{printed}") from expired
-    if done.returncode != 0:
-        printed = (done.stdout + done.stderr).decode(errors="replace")[-6000:]
-        raise Failure(f"exit status {done.returncode} of {' '.join(map(str, command))}\n{printed}")
-    return done.stdout, done.stderr
+        out, err = process.communicate(timeout=TIMEOUT_SECONDS)
+        ended = f"exit status {process.returncode}"
+    except BaseException as stopped:
+        os.killpg(process.pid, signal.SIGKILL)  # what it started, too
+        out, err = process.communicate()
+        if not isinstance(stopped, subprocess.TimeoutExpired):
+            raise
+        ended = f"no end after {TIMEOUT_SECONDS} s"
+    if process.returncode != 0:
+        printed = (out + err).decode(errors="replace")[-6000:]
+        raise Failure(f"{ended} of {' '.join(map(str, command))}\n{printed}")
+    return out, err
 
 
 def sysroot(architecture):

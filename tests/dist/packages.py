@@ -157,6 +157,7 @@ def check_aar(file, folder):
         abi = json.loads((libraries / "abi.json").read_text(encoding="utf-8"))
         target, library = f"android-{abi['abi']}", libraries / "libtarn.so"
         expect(libraries.name == f"android.{abi['abi']}", f"{file.name}: {libraries.name}/abi.json is for {abi['abi']}")
+        expect((abi["stl"], abi["static"]) == ("none", False), f"{file.name}: {libraries.name}/abi.json asks for an STL: {abi}")
         print(run(sys.executable, ROOT / "tools/dev/check_elf.py", target, library).replace(f"{work}/", ""), end="")
         hello_by_prefab(module, libraries, abi, folder / target)
     check_paths(work)

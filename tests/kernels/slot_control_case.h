@@ -2,8 +2,9 @@
 #ifndef TARN_TESTS_KERNELS_SLOT_CONTROL_CASE_H_
 #define TARN_TESTS_KERNELS_SLOT_CONTROL_CASE_H_
 
-#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "tests/kernels/kernel_testing.h"

@@ -1,7 +1,6 @@
 // The controls of slot memory other than ABC-MLP's: every table against the reference, the reference against the definitions.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "tests/kernels/slot_control_case.h"

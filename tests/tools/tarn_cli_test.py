@@ -281,7 +281,7 @@ class InspectTest(CliTest):
         found = self.json("--cpu")["cpu"]
         self.assertEqual(found["kernels"][-1], "reference")
         self.assertGreaterEqual(found["fast_cores"], 1)
-        self.assertGreaterEqual(found["default_threads"], 1)
+        self.assertEqual(found["default_threads"], min(found["fast_cores"], len(os.sched_getaffinity(0))))
         self.assertIn(b"reference", tarn("inspect", "--cpu")[1])
 
     def test_threads_are_those_that_may_run(self):

@@ -177,7 +177,7 @@ int Main(int argc, char** argv) {
                               "reset the model before every N tokens (default: 256)", 2)
       ->needs(eval);
   tools::AddInteger<uint32_t>(&app, "-t,--threads", &options.eval.threads,
-                              "threads of --eval (default: the fast cores that it may run on)", 1, 256)
+                              "threads of --eval (default: the fast cores, if it may run on so many)", 1, 256)
       ->needs(eval);
   app.add_flag("--force", options.force, "with --state f16: also where it loses more than rounding");
   app.add_flag_callback(

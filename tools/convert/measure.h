@@ -14,7 +14,7 @@ namespace tarn::convert {
 struct MeasureOptions {
   std::string file;  // a text, or a .npy file of ids for a model without tokenizer
   tools::EvaluationRange range;
-  uint32_t threads = 0;  // 0: the number of fast cores
+  uint32_t threads = 0;  // 0: tarn_default_threads()
 };
 
 // Writes the model to a file in the folder of `output`, which is gone afterwards, and runs it over the text. `step` names it to the

@@ -104,7 +104,8 @@ void AddBench(CLI::App* app, Command* command) {
                                                             "Tokens in the sequence before a test (default: 0)", 0, kMostDepth));
   wanted.by_task.Only({TARN_TASK_SEQ2SEQ, TARN_TASK_CLASSIFICATION, TARN_TASK_MASKED_LM},
                       AddInteger<uint32_t>(bench, "--batch", &wanted.batch, "Sources at a time (default: 1)", 1, kMostBatch));
-  AddIntegerList(bench, "-t,--threads", &wanted.threads, "Threads (default: the fast cores that it may run on)", 1, kMostThreads);
+  AddIntegerList(bench, "-t,--threads", &wanted.threads, "Threads (default: the fast cores, if it may run on so many)", 1,
+                 kMostThreads);
   AddInteger<uint32_t>(bench, "-r,--repetitions", &wanted.repetitions, "Repetitions of each test (default: 5)", 1, 1000);
   AddInteger<uint32_t>(bench, "--chunk", &wanted.chunk, "Longest chunk of a prompt, in tokens (default: 64)", 1, 1u << 16);
   const std::map<std::string, BenchFormat> formats = {

@@ -237,7 +237,7 @@ void AddInspect(CLI::App* app, Command* command) {
   const auto options = std::make_shared<InspectOptions>();
   inspect->add_option("model,-m,--model", options->model.path, "Model file")->type_name("FILE");
   inspect->add_flag("--json", options->json, "Print one JSON object");
-  inspect->add_flag("--cpu", options->cpu, "Kernels and fast cores of this machine; needs no model");
+  inspect->add_flag("--cpu", options->cpu, "Kernels, fast cores and default threads of this machine; needs no model");
   inspect->add_flag("--ops", options->ops, "Only the ops (with the header and the memory)");
   inspect->add_flag("--states", options->states, "Only the states");
   inspect->add_flag("--tensors", options->tensors, "Only the tensors");

@@ -73,7 +73,8 @@ void AddModelOptions(CLI::App* app, ModelOptions* options) {
 }
 
 void AddSessionOptions(CLI::App* app, SessionOptions* options) {
-  tarn::tools::AddInteger<uint32_t>(app, "-t,--threads", &options->threads, "Threads (default: the fast cores that it may run on)");
+  tarn::tools::AddInteger<uint32_t>(app, "-t,--threads", &options->threads,
+                                    "Threads (default: the fast cores, if it may run on so many)");
   tarn::tools::AddInteger<uint32_t>(app, "--chunk", &options->chunk, "Longest chunk of a prefill, in tokens (default: 64)");
 }
 

@@ -27,7 +27,7 @@ struct ModelOptions {
 
 // Numbers of a session that the command line sets.
 struct SessionOptions {
-  uint32_t threads = 0;  // 0: the number of fast cores
+  uint32_t threads = 0;  // 0: tarn_default_threads()
   uint32_t chunk = 0;    // 0: the library's default
 };
 

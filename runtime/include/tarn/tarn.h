@@ -119,9 +119,9 @@ typedef struct tarn_session_config {
   /* Rows of logits kept per sequence by tarn_session_score(), or positions of tarn_session_fill(). 0 means 1 (only the last row of
    * a prefill is ever needed to generate). */
   uint32_t max_logits_rows;
-  /* Threads, the caller's included. 0 means 1. Output does not depend on it, bit for bit; a build without
-   * pthreadpool runs on the caller's alone. More than one: pthreadpool's table of
-   * them and their stacks come from the system at creation and are not part of tarn_memory. */
+  /* Threads, the caller's included; tarn_default_threads() says how many are of use. 0 means 1. Output does not depend on it, bit
+   * for bit; a build without pthreadpool runs on the caller's alone. More than one: pthreadpool's table of them and their stacks
+   * come from the system at creation and are not part of tarn_memory. */
   uint32_t threads;
   /* Optional: the session's memory, at least tarn_memory.session_bytes bytes, aligned to 64, the caller's until
    * tarn_session_destroy(). NULL: one block from the model's allocator. */
@@ -236,9 +236,9 @@ TARN_API const char* tarn_isa_name(size_t index);
  * Thread safety: any thread. */
 TARN_API uint32_t tarn_fast_cores(void);
 
-/* What `threads` should be: the number of fast cores among those that the calling thread may run on (its affinity, which taskset
- * or a container's cpuset narrows); of the others where that leaves no fast one. At least 1. Android moves an app between sets of
- * cores as it comes and goes: an app that opens a session while it is in the background wants tarn_fast_cores().
+/* What `threads` should be: the number of fast cores, but no more than the processors that the calling thread may run on (its
+ * affinity, which taskset or a container's cpuset narrows). At least 1. Android moves an app between sets of cores as it comes and
+ * goes: one that opens a session while it is in the background wants tarn_fast_cores().
  * Thread safety: any thread. */
 TARN_API uint32_t tarn_default_threads(void);
 

@@ -23,6 +23,7 @@ public final class SessionConfig {
     return this;
   }
 
+  /* Not tarn_default_threads(): a session that is opened in the background, where Android allows little cores alone, outlives that. */
   int threads() {
     return threads == 0 ? Native.fastCores() : threads;
   }
