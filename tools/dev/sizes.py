@@ -14,14 +14,11 @@ import subprocess
 import sys
 import tempfile
 
+from dist import cache_entry
+
 README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
 TABLE = re.compile(r"(?<=<!-- sizes -->\n).*?(?=\n<!-- /sizes -->)", re.DOTALL)
 TOLERANCE = 0.02
-
-
-def cache_entry(build, name):
-    found = re.search(rf"^{name}:\w+=(.*)$", (build / "CMakeCache.txt").read_text(encoding="utf-8"), re.MULTILINE)
-    return found[1] if found else ""
 
 
 def stripped_bytes(build):
