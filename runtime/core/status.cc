@@ -3,15 +3,18 @@
 #include <cstdarg>
 
 #include "runtime/core/format.h"
+#include "runtime/core/visible.h"
 
 namespace tarn {
 namespace {
 
-// Names come from files and paths: a message stays one line and cannot steer a terminal.
-void ReplaceControlBytes(char* text) {
-  for (; *text != '\0'; ++text) {
-    const unsigned char byte = static_cast<unsigned char>(*text);
-    if (byte < 0x20 || byte == 0x7f) *text = '?';
+// Names come from files and paths: a message stays one line of UTF-8 that cannot steer a terminal. A hidden character becomes as
+// many '?' as it has bytes.
+void ReplaceHidden(char* text, size_t text_bytes) {
+  for (size_t i = 0; i < text_bytes;) {
+    const size_t visible = VisibleBytes(text + i, text_bytes - i);
+    if (visible == 0) text[i] = '?';
+    i += visible == 0 ? 1 : visible;
   }
 }
 
@@ -22,9 +25,9 @@ Status Error(tarn_status code, const char* format, ...) {
   status.code_ = code;
   va_list arguments;
   va_start(arguments, format);
-  FormatV(status.message_, sizeof(status.message_), format, arguments);
+  const size_t bytes = FormatV(status.message_, sizeof(status.message_), format, arguments);
   va_end(arguments);
-  ReplaceControlBytes(status.message_);
+  ReplaceHidden(status.message_, bytes);
   return status;
 }
 

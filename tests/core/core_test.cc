@@ -34,6 +34,22 @@ TEST(Status, LongMessagesAreCutAndTerminated) {
 
 TEST(Status, AMessageIsOneLineThatCannotSteerATerminal) {
   EXPECT_STREQ(Error(TARN_IO, "file '%s'", "a\nb\x1b[2J\x7f").message(), "file 'a?b?[2J?'");
+  for (const char* hidden : {"\x9B", "\xC2\x9B", "\xC2\x85", "\xE2\x80\xA8", "\xE2\x80\xA9", "\xE2\x80\xAE", "\xE2\x81\xA6",
+                             "\xEF\xBB\xBF", "\xF3\xA0\x81\x81", "\xED\xA0\x80", "\xC0\x8A", "\xE0\x82\x9B", "\xF5\x80\x80\x80"}) {
+    const std::string marks(std::strlen(hidden), '?');
+    EXPECT_STREQ(Error(TARN_IO, "a%sb", hidden).message(), ("a" + marks + "b").c_str());
+  }
+  for (const char* shown : {"caf\xC3\xA9", "\xC2\xA0", "\xE2\x82\xAC", "\xF0\x9F\x90\xBB", "\xF4\x8F\xBF\xBD"}) {
+    EXPECT_STREQ(Error(TARN_IO, "%s", shown).message(), shown);
+  }
+}
+
+TEST(Status, AMessageThatIsCutInACharacterIsUtf8) {
+  std::string text = "x";
+  for (int i = 0; i < 250; ++i) text += "\xC3\xA9";
+  const std::string message = Error(TARN_IO, "%s", ("x" + text).c_str()).message();
+  EXPECT_EQ(message.substr(0, 250), "x" + text.substr(0, 249));
+  EXPECT_EQ(message.substr(250), "?");
 }
 
 TEST(Status, EveryCodeHasWords) {

@@ -7,8 +7,11 @@
 
 namespace tarn::tools {
 
-// `text` on one line that cannot steer a terminal: its control characters are shown as "\x1b".
+// `text` on one line that cannot steer a terminal: bytes of hidden characters, and those that are no UTF-8, are shown as "\x1b".
 std::string Printable(std::string_view text);
+
+// The same for an error, of bounded length: of a text above 1,000 bytes the middle is left out, and said to be.
+std::string ErrorLine(std::string_view text);
 
 }  // namespace tarn::tools
 

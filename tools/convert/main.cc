@@ -116,7 +116,7 @@ void Convert(const Options& options) {
   builder.graph().precision = options.quant;
   if (checkpoint) checkpoint->Check(builder.weights());
   const std::string note = NarrowText(builder.matrices());
-  if (!note.empty()) std::fprintf(stderr, "tarn-convert: note: %s\n", tools::Printable(note).c_str());
+  if (!note.empty()) std::fprintf(stderr, "tarn-convert: note: %s\n", tools::ErrorLine(note).c_str());
 
   uint64_t parameters = 0;
   for (const WeightSpec& spec : builder.weights()) parameters += ElementCount(spec.shape);
@@ -192,14 +192,14 @@ int Main(int argc, char** argv) {
     std::fputs(systems.what(), stdout);
     return 0;
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "tarn-convert: error: %s (see tarn-convert --help)\n", tools::Printable(error.what()).c_str());
+    std::fprintf(stderr, "tarn-convert: error: %s (see tarn-convert --help)\n", tools::ErrorLine(error.what()).c_str());
     return kUsage;
   }
   try {
     Convert(options);
     return 0;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "tarn-convert: error: %s\n", tools::Printable(error.what()).c_str());
+    std::fprintf(stderr, "tarn-convert: error: %s\n", tools::ErrorLine(error.what()).c_str());
     return tools::Interrupted() ? tools::InterruptedExit() : kFailure;
   }
 }

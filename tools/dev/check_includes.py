@@ -35,7 +35,8 @@ MAY_INCLUDE = {
     "runtime/capi": SESSION | PUBLIC | {"runtime/capi", "runtime/text"},
     "kernels": CORE | {"kernels", "hwy/"},
     "kernels/dense": CORE | {"kernels", "hwy/", "xnnpack.h", "pthreadpool.h", "cpuinfo.h"},
-    "tools/common": PUBLIC | {"tools/common", "CLI/"},
+    # visible.h is pure and inline: what a message of the library and one of a tool may show is said once.
+    "tools/common": PUBLIC | {"tools/common", "CLI/", "runtime/core/visible.h"},
     "tools/tarn": PUBLIC | {"tools/common", "tools/tarn", "CLI/", "nlohmann/"},
     "tools/cmake": set(),
     "tools/convert": PUBLIC | {"tools/common", "tools/convert", "schema", "flatbuffers/", "xxhash.h", "CLI/", "nlohmann/"},

@@ -20,7 +20,7 @@ constexpr int kFailedExit = 1;
 constexpr int kUsageExit = 2;
 
 int Complain(const std::string& message, int exit_status) {
-  std::fprintf(stderr, "tarn: error: %s\n", tarn::tools::Printable(message).c_str());
+  std::fprintf(stderr, "tarn: error: %s\n", tarn::tools::ErrorLine(message).c_str());
   if (exit_status == kUsageExit) std::fprintf(stderr, "`tarn --help` and `tarn COMMAND --help` say more\n");
   return exit_status;
 }
