@@ -80,6 +80,11 @@ test-bare: build  ## examples/bare_metal on emulated Cortex-M4, M7, M33 and M55:
 	done
 	@tools/dev/bare_metal.py build $(if $(UPDATE),--update)
 
+.PHONY: faults
+FAULTS ?=
+faults: build  ## the N-th allocation, thread, open, read, ... fails, for every N, in the library and the tools; FAULTS="NAME...": parts of it
+	@tests/faults/sweep.py build $(FAULTS)
+
 fuzz: setup  ## run every fuzzer under Clang's libFuzzer for FUZZ_SECONDS (30) each
 	@tools/dev/packages.sh fuzz
 	$(call preset,fuzz)

@@ -127,6 +127,16 @@ foreach(source IN LISTS fuzzers)
   endif()
 endforeach()
 
+# --- calls to the system that fail on demand (`make faults`) ---------------------------------------------------------------
+
+# Sanitizers have an allocator of their own. Where a program cannot be started here, nothing would run it.
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT CMAKE_CROSSCOMPILING AND NOT TARN_SANITIZE)
+  add_library(tarn_faults SHARED tests/faults/faults.c)
+  target_link_libraries(tarn_faults PRIVATE ${CMAKE_DL_LIBS})
+  add_executable(faults_library tests/faults/library.c)
+  target_link_libraries(faults_library PRIVATE tarn_faults tarn_shared)  # in this order: before the C library
+endif()
+
 # --- scripts ---------------------------------------------------------------------------------------------------
 
 file(GLOB_RECURSE scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests
