@@ -2,10 +2,12 @@
 //
 // The input says how a good snapshot is spoiled, so that corpus files keep their sense whatever models and snapshots look like:
 //
-//   [ model and kernels | tokens fed before | bytes cut off or added | { offset: u16, byte } ... ]
+//   [ model and kernels | tokens fed before | bytes cut off or added | { where: u32, what: u8, value: u24 } ... ]
 //
-// The hash would hide nearly everything from the fuzzer, so it is made right again.
+// The hash would hide nearly everything from the fuzzer, so it is made right again; and so is the size where the number of blocks
+// changes, which would be refused at once too.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -102,6 +104,98 @@ void Rehash(std::vector<uint8_t>* snapshot) {
   std::memcpy(digest, canonical.digest, kDigestBytes);
 }
 
+// As snapshot.cc lays it out: a header, the lengths of the sources, the map of blocks, the blocks that are not zero, a hash.
+struct Layout {
+  explicit Layout(const std::vector<uint8_t>& snapshot) {
+    const auto load = [&](size_t at, size_t bytes) {
+      uint64_t value = 0;
+      std::memcpy(&value, snapshot.data() + at, bytes);
+      return static_cast<size_t>(value);
+    };
+    blocks = load(72, 8) / kBlockBytes;
+    map = kHeaderBytes + load(64, 4) * sizeof(uint32_t);
+    first_block = map + (blocks + 7) / 8;
+  }
+  static constexpr size_t kHeaderBytes = 80;
+  static constexpr size_t kBlockBytes = 64;
+  static constexpr size_t kSizeAt = 16;
+  size_t blocks, map, first_block;
+};
+
+float Special(uint32_t value) {
+  const float values[] = {0.0f,  -0.0f,  1.0f,   -1.0f,  NAN,   INFINITY, -INFINITY,
+                          3e38f, -3e38f, 1e-45f, 1e-38f, 1e20f, -1e20f,   65504.0f};
+  return values[value % (sizeof(values) / sizeof(*values))];
+}
+
+// Marks a block as there, or as zero, and makes the blocks and the size agree with that.
+void ToggleBlock(const Layout& layout, size_t block, uint32_t value, std::vector<uint8_t>* snapshot) {
+  if (layout.blocks == 0) return;
+  block %= layout.blocks;
+  size_t before = 0;
+  for (size_t i = 0; i < block; ++i) before += (*snapshot)[layout.map + i / 8] >> (i % 8) & 1;
+  const size_t at = layout.first_block + before * Layout::kBlockBytes;
+  if (at + Layout::kBlockBytes > snapshot->size()) return;  // an earlier instruction has spoiled the map
+  const auto place = snapshot->begin() + static_cast<ptrdiff_t>(at);
+  uint8_t& bits = (*snapshot)[layout.map + block / 8];
+  const uint8_t bit = static_cast<uint8_t>(1u << (block % 8));
+  bits ^= bit;
+  if ((bits & bit) != 0) {
+    const float special = Special(value);
+    uint8_t content[Layout::kBlockBytes];
+    for (size_t i = 0; i < sizeof(content); i += sizeof(special)) std::memcpy(content + i, &special, sizeof(special));
+    snapshot->insert(place, content, content + sizeof(content));
+  } else {
+    snapshot->erase(place, place + static_cast<ptrdiff_t>(Layout::kBlockBytes));
+  }
+  const uint64_t size = snapshot->size();
+  std::memcpy(snapshot->data() + Layout::kSizeAt, &size, sizeof(size));
+}
+
+void Spoil(const Layout& layout, const uint8_t* instruction, std::vector<uint8_t>* snapshot) {
+  uint32_t where, value;
+  std::memcpy(&where, instruction, sizeof(where));
+  std::memcpy(&value, instruction + 4, sizeof(value));
+  const uint8_t what = static_cast<uint8_t>(value);
+  value >>= 8;
+  const size_t size = snapshot->size();
+  if (size < layout.first_block + sizeof(uint64_t)) return;
+  switch (what % 6) {
+    case 0:
+      (*snapshot)[where % size] = static_cast<uint8_t>(value);
+      break;
+    case 1: {  // a float of a state
+      const float special = Special(value);
+      const size_t floats = (size - layout.first_block) / sizeof(special);
+      std::memcpy(snapshot->data() + layout.first_block + where % floats * sizeof(special), &special, sizeof(special));
+      break;
+    }
+    case 2: {  // a number of the header, or the length of a source
+      const size_t at = where % (layout.map / sizeof(uint32_t)) * sizeof(uint32_t);
+      const uint32_t number = value % 2 == 0 ? value / 2 : ~(value / 2);
+      std::memcpy(snapshot->data() + at, &number, sizeof(number));
+      break;
+    }
+    case 3:
+      ToggleBlock(layout, where, value, snapshot);
+      break;
+    case 4: {  // tokens that were seen: rings stand elsewhere
+      const uint64_t tokens = value % 3 == 0   ? value / 3
+                              : value % 3 == 1 ? (uint64_t{1} << 62) - value / 3
+                                               : uint64_t{value} << value % 40;
+      std::memcpy(snapshot->data() + 56, &tokens, sizeof(tokens));
+      break;
+    }
+    default: {  // one block over another
+      const size_t stored = (size - layout.first_block) / Layout::kBlockBytes;
+      if (stored == 0) break;
+      uint8_t* const blocks = snapshot->data() + layout.first_block;
+      std::memmove(blocks + where % stored * Layout::kBlockBytes, blocks + value % stored * Layout::kBlockBytes,
+                   Layout::kBlockBytes);
+    }
+  }
+}
+
 void Check(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "%s\n", what);
@@ -119,11 +213,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (targets[index] == nullptr) targets[index] = std::make_unique<Target>(models[index / 2], index % 2 == 0);
   Target& target = *targets[index];
 
+  constexpr size_t kInstructionBytes = 8;
   std::vector<uint8_t> snapshot = target.Good(data[1] % 32);
+  const Layout layout(snapshot);
+  for (size_t i = 3; i + kInstructionBytes <= size; i += kInstructionBytes) Spoil(layout, data + i, &snapshot);
   snapshot.resize(std::max<ptrdiff_t>(0, static_cast<ptrdiff_t>(snapshot.size()) + static_cast<int8_t>(data[2])));
-  for (size_t i = 3; i + 3 <= size && !snapshot.empty(); i += 3) {
-    snapshot[(data[i] | data[i + 1] << 8) % snapshot.size()] = data[i + 2];
-  }
   Rehash(&snapshot);
 
   const std::vector<uint8_t> before = target.Save();

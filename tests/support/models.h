@@ -106,6 +106,15 @@ inline void Rehash(std::vector<uint8_t>* file) {
   std::memcpy(file->data() + 32, canonical.digest, sizeof(canonical.digest));
 }
 
+// The same for the weights, and then for the graph.
+inline void RehashAll(std::vector<uint8_t>* file) {
+  const size_t begin = static_cast<size_t>(LoadU64(*file, 16)), bytes = static_cast<size_t>(LoadU64(*file, 24));
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(file->data() + begin, bytes));
+  std::memcpy(file->data() + 48, canonical.digest, sizeof(canonical.digest));
+  Rehash(file);
+}
+
 }  // namespace tarn::test
 
 #endif  // TARN_TESTS_SUPPORT_MODELS_H_

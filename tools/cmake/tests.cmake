@@ -6,7 +6,7 @@
 #   <x>_test.sh, .py   scripts; <x>_full.sh, .py for long runs
 #   bare/              GoogleTest over the library without an operating system, with the ops of examples/bare_metal
 #   capi/<x>.c         C99 programs, linked with libtarn.a and with libtarn.so
-#   fuzz/<x>_fuzz.cc   fuzzers; their corpus/<x>/ is replayed
+#   fuzz/<x>_fuzz.cc   fuzzers, linked with the other files there; their corpus/<x>/ is replayed
 #   golden/golden_test.cc   a tool as well as a test: build/bin/golden_test, run over golden/data
 #
 # Every test runs in the source folder and finds both folders in TARN_SOURCE and TARN_BUILD.
@@ -109,12 +109,21 @@ endif()
 
 file(GLOB fuzzers CONFIGURE_DEPENDS tests/fuzz/*_fuzz.cc)
 add_custom_target(fuzzers)
+# The schema once more, with tables that say what is where.
+add_custom_command(
+  OUTPUT ${generated}/reflected/tarn_generated.h
+  COMMAND ${TARN_FLATC} --cpp --scoped-enums --cpp-std c++17 --reflect-types -o ${generated}/reflected
+          ${PROJECT_SOURCE_DIR}/schema/tarn.fbs
+  DEPENDS schema/tarn.fbs ${TARN_FLATC}
+  VERBATIM)
+add_library(fuzz_support STATIC tests/fuzz/graph_fields.cc tests/fuzz/use_model.cc ${generated}/reflected/tarn_generated.h)
+target_link_libraries(fuzz_support PUBLIC tarn_test_base)
 foreach(source IN LISTS fuzzers)
   cmake_path(GET source STEM binary)
   string(REGEX REPLACE "_fuzz$" "" name ${binary})
   add_executable(${binary} ${source})
   set_target_properties(${binary} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
-  target_link_libraries(${binary} PRIVATE tarn_test_base)
+  target_link_libraries(${binary} PRIVATE fuzz_support)
   if(TARN_FUZZ)
     target_link_options(${binary} PRIVATE -fsanitize=fuzzer)
   else()
