@@ -7,31 +7,9 @@
 namespace tarn::convert {
 namespace {
 
-constexpr int kMaxDepth = 64;
 constexpr size_t kShownBytes = 60;
 
 }  // namespace
-
-Json ParseJson(std::string_view text, const std::string& where) {
-  // The library keeps one of two equal keys without a word. The formats that are read here forbid them.
-  std::vector<std::set<std::string>> keys;
-  const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > kMaxDepth) Fail(where, ": more than ", kMaxDepth, " levels of nesting");
-    if (event == Json::parse_event_t::object_start) {
-      keys.emplace_back();
-    } else if (event == Json::parse_event_t::object_end) {
-      keys.pop_back();
-    } else if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
-      Fail(where, ": the key ", ValueText(parsed), " stands there twice");
-    }
-    return true;
-  };
-  try {
-    return Json::parse(text.begin(), text.end(), check);
-  } catch (const Json::exception& error) {
-    Fail(where, ": not valid JSON (", error.what(), ")");
-  }
-}
 
 std::string ValueText(const Json& value) {
   std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -17,8 +18,14 @@ namespace tarn::convert {
 
 using Json = nlohmann::json;
 
-// Errors: not JSON, a key twice in one object, more than 64 levels; the message begins with `where`.
+// Errors: not JSON, a key twice in one object, more than 64 levels, more than 4 million values; the message begins with `where`.
 Json ParseJson(std::string_view text, const std::string& where);
+
+// Calls on_member(key, value) for the members of an object, in their order. A value is gone when its call returns: an object of any
+// size takes the memory of its keys and of its largest member.
+// Errors: as ParseJson, the number of values being that of one member; `text` is not an object.
+using OnMember = std::function<void(const std::string& key, const Json& value)>;
+void ReadMembers(std::string_view text, const std::string& where, const OnMember& on_member);
 
 // A value as an error message shows it, shortened.
 std::string ValueText(const Json& value);
@@ -50,8 +57,9 @@ class Fields {
   bool Bool(const char* key, std::optional<bool> fallback = std::nullopt);
   std::string Text(const char* key, std::optional<std::string> fallback = std::nullopt);
 
+  // `hint` ends the message of a name that is none of them.
   template <typename T, size_t kCount>
-  T OneOf(const char* key, const Choice<T> (&choices)[kCount], std::optional<T> fallback = std::nullopt) {
+  T OneOf(const char* key, const Choice<T> (&choices)[kCount], std::optional<T> fallback = std::nullopt, const char* hint = "") {
     const Json* value = Find(key);
     if (value == nullptr && fallback) return *fallback;
     std::string names;
@@ -60,7 +68,7 @@ class Fields {
       if (text == choice.name) return choice.value;
       names += (names.empty() ? "" : ", ") + std::string(choice.name);
     }
-    FailAt(key, ValueText(*value) + " is not one of " + names);
+    FailAt(key, ValueText(*value) + " is not one of " + names + hint);
   }
 
   // A list of integers, each within 0 .. max and above the one before it; at least one, at most `max_count`.

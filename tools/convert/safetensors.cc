@@ -31,7 +31,7 @@ uint64_t Unsigned(const Fields& fields, const char* key, const Json& value) {
 
 struct Range {
   uint64_t begin, end;
-  std::string name;
+  const std::string* name;
   bool operator<(const Range& other) const { return std::tie(begin, end) < std::tie(other.begin, other.end); }
 };
 
@@ -85,14 +85,14 @@ void CheckNoHoles(std::vector<Range> ranges, uint64_t data_bytes, const std::str
   const std::string* previous = nullptr;
   for (const Range& range : ranges) {
     if (range.begin < end) {
-      Fail(name, ": tensor \"", range.name, "\": data_offsets: begins at ", range.begin, ", inside tensor \"", *previous, "\"");
+      Fail(name, ": tensor \"", *range.name, "\": data_offsets: begins at ", range.begin, ", inside tensor \"", *previous, "\"");
     }
     if (range.begin > end) {
-      Fail(name, ": tensor \"", range.name, "\": data_offsets: begins at ", range.begin, ", bytes ", end, " .. ", range.begin,
+      Fail(name, ": tensor \"", *range.name, "\": data_offsets: begins at ", range.begin, ", bytes ", end, " .. ", range.begin,
            " belong to no tensor");
     }
     end = range.end;
-    previous = &range.name;
+    previous = range.name;
   }
   if (end != data_bytes) Fail(name, ": bytes ", end, " .. ", data_bytes, " of the data belong to no tensor");
 }
@@ -119,23 +119,18 @@ Safetensors ParseSafetensors(const uint8_t* data, size_t size, const std::string
   const uint8_t* begin = data + kLengthBytes + header_bytes;
   const uint64_t data_bytes = size - kLengthBytes - header_bytes;
   const std::string_view text(reinterpret_cast<const char*>(data) + kLengthBytes, header_bytes);
-  const Json header = ParseJson(text, name + ": header");
-  if (!header.is_object()) Fail(name, ": header: not an object");
 
   Safetensors result;
   std::vector<Range> ranges;
-  for (const auto& [key, value] : header.items()) {
-    if (key == "__metadata__") {
-      ParseMetadata(value, name, &result.metadata);
-      continue;
-    }
+  ReadMembers(text, name + ": header", [&](const std::string& key, const Json& value) {
+    if (key == "__metadata__") return ParseMetadata(value, name, &result.metadata);
     Fields fields(value, name + ": tensor " + ValueText(key));
-    Range range{0, 0, key};
+    Range range{};
     StoredTensor tensor = ParseEntry(&fields, data_bytes, &range);
     tensor.data = begin + range.begin;
-    result.tensors.emplace(key, std::move(tensor));
-    ranges.push_back(std::move(range));
-  }
+    range.name = &result.tensors.emplace(key, std::move(tensor)).first->first;
+    ranges.push_back(range);
+  });
   CheckNoHoles(std::move(ranges), data_bytes, name);
   return result;
 }
