@@ -35,10 +35,20 @@ class CheckpointTest : public ::testing::Test {
     const Checkpoint checkpoint(folder_.path());
     GraphBuilder builder(precision);
     BuildModel(ParseConfig(checkpoint.config_text(), "config.json"), &builder);
-    checkpoint.Check(builder.weights());
+    checkpoint.Check(builder.weights(), builder.tied());
     MemorySink sink;
     WriteModel(builder.graph(), checkpoint, &sink);
     return sink.bytes();
+  }
+
+  // The lines about tensors that do not fit.
+  std::vector<std::string> Report() {
+    try {
+      Convert();
+    } catch (const ConvertError& error) {
+      return error.details();
+    }
+    return {};
   }
 
   TestFolder folder_;
@@ -53,25 +63,80 @@ TEST_F(CheckpointTest, Converts) {
 TEST_F(CheckpointTest, MissingTensor) {
   Find("model.norm.weight").name = "model.norms.weight";
   Save();
-  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"lacks tensor \"model.norm.weight\""}));
-}
-
-TEST_F(CheckpointTest, ExtraTensor) {
-  tensors_.push_back(FloatTensor("lm_head.weight", {10, 8}, std::vector<float>(80)));
-  Save();
-  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"\"lm_head.weight\"", "no use"}));
+  EXPECT_EQ(Report(), (std::vector<std::string>{R"("model.norm.weight": missing, expected [8])",
+                                                R"("model.norms.weight": unknown, found F32 [8] in model.safetensors)"}));
 }
 
 TEST_F(CheckpointTest, MisshapedTensor) {
   Find("model.layers.1.attn.sigma").shape = {4};
   Save();
-  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"\"model.layers.1.attn.sigma\"", "[4]", "[2, 2]"}));
+  EXPECT_EQ(Report(),
+            (std::vector<std::string>{R"("model.layers.1.attn.sigma": found F32 [4] in model.safetensors, expected [2, 2])"}));
 }
 
 TEST_F(CheckpointTest, IntegerTensor) {
   Find("model.norm.weight").dtype = "I32";
   Save();
-  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"\"model.norm.weight\"", "I32"}));
+  EXPECT_EQ(
+      Report(),
+      (std::vector<std::string>{R"("model.norm.weight": found I32 [8] in model.safetensors, expected F32, F16 or BF16 [8])"}));
+}
+
+TEST_F(CheckpointTest, EverythingThatDoesNotFitIsInOneReport) {
+  Find("model.norm.weight").name = "a\nname";
+  Find("model.layers.1.attn.sigma").shape = {4};
+  Find("model.layers.0.attn_norm.weight").dtype = "I32";
+  tensors_.push_back(FloatTensor("zzz", {1, 2}, {1, 2}));
+  Save();
+  EXPECT_TRUE(FailsWith([&] { Convert(); },
+                        {folder_.path() + ": 5 tensors do not fit config.json (missing: 1, different: 2, unknown: 2)"}));
+  const std::vector<std::string> lines = Report();
+  ASSERT_EQ(lines.size(), 5u);
+  const char* names[] = {R"("a\nname")", R"("model.layers.0.attn_norm.weight")", R"("model.layers.1.attn.sigma")",
+                         R"("model.norm.weight")", R"("zzz")"};
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(lines[i].rfind(names[i], 0), 0u) << lines[i];
+}
+
+TEST_F(CheckpointTest, AReportOfManyTensorsEndsWithTheirNumber) {
+  for (int i = 100; i < 200; ++i) tensors_.push_back(FloatTensor("extra." + std::to_string(i), {}, {1}));
+  Save();
+  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"100 tensors do not fit"}));
+  const std::vector<std::string> lines = Report();
+  ASSERT_EQ(lines.size(), 51u);
+  EXPECT_EQ(lines[49].rfind("\"extra.149\"", 0), 0u);
+  EXPECT_EQ(lines[50], "... and 50 more");
+}
+
+// The head that config.json ties to the embeddings, saved all the same.
+TEST_F(CheckpointTest, TiedHead) {
+  Save();
+  const std::vector<uint8_t> expected = Convert();
+  TestTensor head = Find("model.embeddings.weight");
+  head.name = "lm_head.weight";
+  tensors_.push_back(head);
+  Save();
+  EXPECT_EQ(Convert(), expected);
+
+  const float other = 1234.5f;
+  std::memcpy(&tensors_.back().bytes[4 * 11], &other, sizeof(other));
+  Save();
+  EXPECT_TRUE(
+      FailsWith([&] { Convert(); }, {"1 tensor does not fit", "\"lm_head.weight\": found 1234.5 at [1, 3] in model.safetensors",
+                                     "where model.embeddings.weight has ", "\"tie_word_embeddings\": false"}));
+  // Numbers are compared, whatever they are stored as: these 16 bits are another number than the embeddings have.
+  tensors_.back() = {"lm_head.weight", "BF16", head.shape, std::string(head.bytes.size() / 2, '\x01')};
+  Save();
+  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"\"lm_head.weight\"", "at [0, 0]"}));
+  tensors_.back() = head;
+  tensors_.back().shape = {head.shape[0] * head.shape[1]};
+  Save();
+  EXPECT_TRUE(
+      FailsWith([&] { Convert(); }, {"\"lm_head.weight\": found F32 [80]", "expected the values of model.embeddings.weight"}));
+  // Where the embeddings are missing, that is what is wrong.
+  tensors_.back() = head;
+  Find("model.embeddings.weight").name = "embeddings";
+  Save();
+  EXPECT_TRUE(FailsWith([&] { Convert(); }, {"missing: 1, different: 0, unknown: 1", "\"model.embeddings.weight\": missing"}));
 }
 
 TEST_F(CheckpointTest, ValuesThatAreNotFinite) {

@@ -69,7 +69,8 @@ std::vector<TestTensor> RandomCheckpoint(const Json& config, uint64_t seed) {
   try {
     f();
   } catch (const ConvertError& error) {
-    const std::string message = error.what();
+    std::string message = error.what();
+    for (const std::string& line : error.details()) message += " " + line;
     for (const std::string& part : parts) {
       if (message.find(part) == std::string::npos) {
         return ::testing::AssertionFailure() << "\"" << message << "\" does not say \"" << part << "\"";

@@ -50,7 +50,7 @@ Json SmallConfig();
 // The tensors that a config wants, filled from a seed.
 std::vector<TestTensor> RandomCheckpoint(const Json& config, uint64_t seed);
 
-// `f` throws a ConvertError whose message has every one of `parts`.
+// `f` throws a ConvertError whose message, or the lines below it, has every one of `parts`.
 ::testing::AssertionResult FailsWith(const std::function<void()>& f, const std::vector<std::string>& parts);
 
 }  // namespace tarn::convert

@@ -68,10 +68,12 @@ class TarnConvert(unittest.TestCase):
     def run_tool(self, *arguments, **options):
         return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, check=False, **options)
 
-    def expect_failure(self, done, status, *parts):
+    def expect_failure(self, done, status, *parts, lines=1):
         self.assertEqual(done.returncode, status, done)
         self.assertEqual(done.stdout, "")
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), lines, done.stderr)
+        for line in done.stderr.splitlines():
+            self.assertLess(len(line), 1200)
         self.assertTrue(done.stderr.startswith("tarn-convert: error: "), done.stderr)
         for part in parts:
             self.assertIn(part, done.stderr)
@@ -253,11 +255,16 @@ class TarnConvert(unittest.TestCase):
         self.expect_failure(self.run_tool(self.config, "-o", self.out), 1, "config.json", "not a folder")
 
         self.weights.write_bytes(safetensors({k: v for k, v in SHAPES.items() if k != "model.norm.weight"}))
-        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, '"model.norm.weight"', "lacks")
-        self.weights.write_bytes(safetensors({**SHAPES, "surplus": [2]}))
-        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, '"surplus"')
-        self.weights.write_bytes(safetensors({**SHAPES, "model.norm.weight": [17]}))
-        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, '"model.norm.weight"', "[17]", "[16]")
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, '"model.norm.weight": missing', lines=2)
+        shapes = {**SHAPES, "surplus": [2], "model.norm.weight": [17]}
+        del shapes["model.embeddings.weight"]
+        self.weights.write_bytes(safetensors(shapes))
+        done = self.run_tool(self.folder, "-o", self.out)
+        self.expect_failure(done, 1, "tiny-model: 3 tensors do not fit config.json (missing: 1, different: 1, unknown: 1)", lines=4)
+        self.assertEqual(done.stderr.splitlines()[1:],
+                         ['  "model.embeddings.weight": missing, expected [256, 16]',
+                          '  "model.norm.weight": found F32 [17] in model.safetensors, expected [16]',
+                          '  "surplus": unknown, found F32 [2] in model.safetensors'])
         self.weights.write_bytes(safetensors(SHAPES, float("nan")))
         self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, '"model.embeddings.weight"', "nan", "[0, 0]")
         self.weights.write_bytes(safetensors(SHAPES)[:-1])
@@ -272,9 +279,73 @@ class TarnConvert(unittest.TestCase):
         self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, r'unknown field "zz\n\u001b[2J"')
         self.config.write_text(json.dumps(CONFIG))
         self.weights.write_bytes(safetensors({**SHAPES, "sur\x1b[2Jplus": [2]}))
-        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, r'"sur\u001b[2Jplus"')
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, r'"sur\u001b[2Jplus"', lines=2)
         self.expect_failure(self.run_tool(self.root / "a\n\x1b[2J", "-o", self.out), 1, r"a\x0a\x1b[2J")
         self.expect_failure(self.run_tool(self.folder, "-o", self.out, "a\x1b[2J"), 2, r"a\x1b[2J")
+
+    def test_version(self):
+        done = self.run_tool("--version")
+        tarn = subprocess.run([BIN / "tarn", "--version"], capture_output=True, text=True, check=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertEqual(done.stdout, tarn.stdout.replace("tarn ", "tarn-convert "))
+
+    def test_list_of_tensors(self):
+        for path in self.config, self.folder:
+            done = self.run_tool("--list-tensors", path)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+            listed = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+            self.assertEqual({name: json.loads(shape) for name, shape in listed.items()}, SHAPES)
+        self.config.write_text(json.dumps({**CONFIG, "tie_word_embeddings": False}))
+        self.assertIn("lm_head.weight [256, 16]\n", self.run_tool("--list-tensors", self.config).stdout)
+        self.expect_failure(self.run_tool("--list-tensors", self.root / "none"), 1, "none")
+
+    def test_a_tied_head_may_be_there(self):
+        self.assertEqual(self.run_tool(self.folder, "-o", self.out).returncode, 0)
+        before = self.out.read_bytes()
+        self.weights.write_bytes(safetensors({**SHAPES, "lm_head.weight": [256, 16]}))
+        done = self.run_tool(self.folder, "-o", self.out)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertEqual(self.out.read_bytes(), before)
+
+    def test_json_errors_say_where(self):
+        for text, words in (('{\n "vocab_size": 256,\n}', "line 3, column 1: expected a key in double quotes, found '}'"),
+                            ("", "line 1, column 1: expected a value, but the text ends"),
+                            ('{"vocab_size": ' + "9" * 5_000_000 + "}", "a number that a double can hold"),
+                            ('{"vocab_size": "' + "x" * 5_000_000, "a closing quote")):
+            self.config.write_text(text)
+            done = self.run_tool(self.folder, "-o", self.out)
+            self.expect_failure(done, 1, "config.json: not valid JSON: ", words)
+            self.assertNotIn("json.exception", done.stderr)
+        self.config.write_text(json.dumps({**CONFIG, "hidden_act": "x" * 5_000_000}))
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, "hidden_act", "is not one of swiglu")
+        self.config.write_text(" " * 16_000_001)
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, "16000001 bytes, expected at most 16000000")
+
+    def test_many_tensors_take_no_longer_each(self):
+        """80,000 tensors took two minutes of a processor and more than a second for each that came: far beyond this limit."""
+        header = {f"t{i}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for i in range(80_000)}
+        text = json.dumps(header).encode()
+        self.weights.write_bytes(struct.pack("<Q", len(text)) + text)
+        done = self.run_tool(self.folder, "-o", self.out, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (60, 60)))
+        self.expect_failure(done, 1, "80010 tensors do not fit", "unknown: 80000", "... and 79960 more", lines=52)
+
+    def test_standard_output_that_cannot_be_written(self):
+        commands = [("--help",), ("--version",), ("--systems",), ("--list-tensors", self.config), (self.folder, "-o", self.out)]
+        for command in commands:
+            with open("/dev/full", "w", encoding="ascii") as full:
+                done = subprocess.run([TOOL, *map(str, command)], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(done.returncode, 1, command)
+            self.assertEqual(done.stderr, "tarn-convert: error: cannot write to standard output: No space left on device\n")
+        # A reader that has seen enough is no failure.
+        piped = subprocess.run(f"'{TOOL}' --help | true; exit ${{PIPESTATUS[0]}}", shell=True, executable="/bin/bash", check=False,
+                               stderr=subprocess.PIPE)
+        self.assertEqual((piped.returncode, piped.stderr), (0, b""))
+
+    def test_closed_streams_do_not_become_the_file(self):
+        done = subprocess.run(f"'{TOOL}' '{self.folder}' -o '{self.root}/closed.tarn' <&- >&- 2>&-", shell=True, check=False)
+        self.assertEqual(done.returncode, 1)  # what is said at the end is lost
+        self.assertEqual(self.run_tool(self.folder, "-o", self.out).returncode, 0)
+        self.assertEqual((self.root / "closed.tarn").read_bytes(), self.out.read_bytes())
 
     def test_a_pipe_is_no_checkpoint(self):
         for path in self.weights, self.config:

@@ -3,13 +3,22 @@
 #define TARN_TOOLS_COMMON_FAILURE_H_
 
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace tarn::tools {
 
-// The message names the thing, the value found and the value wanted.
+// The message names the thing, the value found and the value expected. Details, if there are any, are lines below it.
 class Failure : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit Failure(const std::string& message, std::vector<std::string> details = {})
+      : std::runtime_error(message), details_(std::move(details)) {}
+
+  const std::vector<std::string>& details() const { return details_; }
+
+ private:
+  std::vector<std::string> details_;
 };
 
 }  // namespace tarn::tools

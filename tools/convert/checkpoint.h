@@ -14,6 +14,12 @@
 
 namespace tarn::convert {
 
+struct CheckpointTensor {
+  StoredTensor tensor;
+  std::string file;  // without the folder
+};
+using CheckpointTensors = std::map<std::string, CheckpointTensor>;
+
 class Checkpoint : public WeightReader {
  public:
   // Maps the files and reads their headers.
@@ -24,18 +30,13 @@ class Checkpoint : public WeightReader {
   // Every file that was opened.
   const std::vector<std::string>& files() const { return files_; }
 
-  // Errors: a tensor of `specs` that is missing, has another shape, or has a dtype that is no weight's; a tensor that no spec
-  // names.
-  void Check(const std::vector<WeightSpec>& specs) const;
+  // Errors, all in one: a tensor of `specs` that is missing, has another shape, or has a dtype that is no weight's; a tensor that
+  // no spec names, unless it is one of `tied` and has the same values.
+  void Check(std::vector<WeightSpec> specs, const std::vector<TiedWeight>& tied = {}) const;
 
   void Read(const WeightSpec& spec, uint64_t first, uint64_t count, float* out) const override;
 
  private:
-  struct Entry {
-    StoredTensor tensor;
-    std::string file;  // without the folder
-  };
-
   // Adds the tensors of one file and returns their names.
   std::vector<std::string> AddFile(const std::string& folder, const std::string& file);
   void AddShards(const std::string& folder, const std::string& index);
@@ -43,7 +44,8 @@ class Checkpoint : public WeightReader {
   std::string config_text_;
   std::vector<std::string> files_;
   std::vector<std::unique_ptr<MappedFile>> maps_;
-  std::map<std::string, Entry> tensors_;
+  std::string folder_;
+  CheckpointTensors tensors_;
 };
 
 }  // namespace tarn::convert

@@ -6,15 +6,15 @@
 
 #include "tools/convert/error.h"
 #include "tools/convert/json.h"
+#include "tools/convert/mapped_file.h"
 
 namespace tarn::convert {
 namespace {
 
 // Beyond every model, and far enough from the ends of the integers that nothing overflows.
 constexpr uint64_t kMaxLayers = 512;  // of all stacks: what a reader takes
+constexpr uint64_t kMaxBytes = 16'000'000;
 constexpr uint64_t kMaxPosition = uint64_t{1} << 62;
-
-enum class TokenizerChoice { kBytes, kNone, kFile };
 
 constexpr Choice<format::Task> kTasks[] = {{"causal_lm", format::Task::CausalLm},
                                            {"seq2seq", format::Task::Seq2Seq},
@@ -30,8 +30,8 @@ constexpr Choice<PositionEmbedding> kPositions[] = {{"none", PositionEmbedding::
                                                     {"sinusoidal", PositionEmbedding::kSinusoidal},
                                                     {"learned", PositionEmbedding::kLearned},
                                                     {"rope", PositionEmbedding::kRope}};
-constexpr Choice<TokenizerChoice> kTokenizers[] = {
-    {"bytes", TokenizerChoice::kBytes}, {"none", TokenizerChoice::kNone}, {"tokenizer.json", TokenizerChoice::kFile}};
+constexpr Choice<format::TokenizerKind> kTokenizers[] = {{"bytes", format::TokenizerKind::Bytes},
+                                                         {"none", format::TokenizerKind::None}};
 
 format::Heads ParseHeads(Fields* fields, uint32_t hidden_size) {
   const uint32_t heads = fields->Size("num_heads", std::nullopt, kMaxHeads);
@@ -75,19 +75,16 @@ void ParsePositions(Fields* fields, ModelConfig* config) {
 }
 
 format::TokenizerKind ParseTokenizer(Fields* fields, const ModelConfig& config) {
-  switch (fields->OneOf("tokenizer", kTokenizers)) {
-    case TokenizerChoice::kBytes:
-      for (const auto& [key, size] :
-           {std::pair{"vocab_size", config.vocab_size}, {"source_vocab_size", config.source_vocab_size}}) {
-        if (size != 256) fields->FailAt(key, std::to_string(size) + " is not the 256 of tokenizer \"bytes\"");
-      }
-      return format::TokenizerKind::Bytes;
-    case TokenizerChoice::kNone:
-      return format::TokenizerKind::None;
-    case TokenizerChoice::kFile:
-      break;
+  const format::TokenizerKind kind = fields->OneOf<format::TokenizerKind>(
+      "tokenizer", kTokenizers, std::nullopt,
+      " (this version reads no tokenizer files; with \"none\" a model reads and writes token ids)");
+  if (kind != format::TokenizerKind::Bytes) return kind;
+  for (const auto& [key, size] : {std::pair{"vocab_size", config.vocab_size}, {"source_vocab_size", config.source_vocab_size}}) {
+    if (size != 256) {
+      fields->FailAt(key, std::to_string(size) + " is not the 256 of tokenizer \"bytes\" (\"none\": token ids of any vocabulary)");
+    }
   }
-  fields->FailAt("tokenizer", "\"tokenizer.json\" is not supported by this version");
+  return kind;
 }
 
 // An id of a vocabulary; -1 where none is given.
@@ -169,6 +166,8 @@ void ParseTask(Fields* fields, ModelConfig* config) {
 }
 
 }  // namespace
+
+std::string ReadConfig(const std::string& path) { return ReadFile(path, kMaxBytes); }
 
 ModelConfig ParseConfig(const std::string& text, const std::string& where) {
   const Json parsed = ParseJson(text, where);

@@ -3,8 +3,10 @@
 #define TARN_TOOLS_CONVERT_ERROR_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tools/common/failure.h"
 
@@ -28,6 +30,14 @@ std::string ShapeText(const Shape& shape) {
   for (size_t i = 0; i < shape.size(); ++i) text << (i == 0 ? "" : ", ") << shape[i];
   text << ']';
   return text.str();
+}
+
+// "[2, 17]": where element `flat` lies in a tensor of this shape.
+template <typename Shape>
+std::string IndexText(const Shape& shape, uint64_t flat) {
+  std::vector<uint64_t> index(shape.size());
+  for (size_t i = shape.size(); i-- > 0; flat /= shape[i]) index[i] = flat % shape[i];
+  return ShapeText(index);
 }
 
 }  // namespace tarn::convert

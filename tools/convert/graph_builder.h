@@ -47,6 +47,9 @@ class GraphBuilder {
   GraphProgram& program() { return graph_.programs.back(); }
   // Every checkpoint tensor that the graph is made of, once.
   const std::vector<WeightSpec>& weights() const { return weights_; }
+  // Checkpoint tensors that the graph has no use for, and that may be there if they equal another one.
+  const std::vector<TiedWeight>& tied() const { return tied_; }
+  void AddTied(TiedWeight tied) { tied_.push_back(std::move(tied)); }
   // When all matrices are there. Errors: a rule that no matrix has matched.
   void CheckRules() const;
   const std::vector<Matrix>& matrices() const { return matrices_; }
@@ -100,6 +103,7 @@ class GraphBuilder {
   PrecisionRules rules_;
   Graph graph_;
   std::vector<WeightSpec> weights_;
+  std::vector<TiedWeight> tied_;
   std::map<std::string, std::vector<uint32_t>> used_;  // checkpoint tensor -> shape
   std::map<std::string, uint32_t> tensor_of_;          // file tensor -> index
   std::vector<Matrix> matrices_;

@@ -1,5 +1,6 @@
 // tarn-convert: a checkpoint folder, or a seed and a config, becomes one .tarn file.
 #include <sys/stat.h>
+#include <tarn/tarn.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +15,7 @@
 #include "tools/common/printable.h"
 #include "tools/common/progress.h"
 #include "tools/common/signals.h"
+#include "tools/common/tool_main.h"
 #include "tools/convert/checkpoint.h"
 #include "tools/convert/config.h"
 #include "tools/convert/error.h"
@@ -26,11 +28,10 @@
 #include "tools/convert/state_type.h"
 #include "tools/convert/summary.h"
 
+const char tarn::tools::kToolName[] = "tarn-convert";
+
 namespace tarn::convert {
 namespace {
-
-constexpr int kFailure = 1;
-constexpr int kUsage = 2;
 
 constexpr char kExamples[] = R"(Examples:
   tarn-convert checkpoints/shakespeare -o shakespeare.tarn --quant int8
@@ -43,6 +44,8 @@ constexpr char kExamples[] = R"(Examples:
       A model of that shape with weights drawn from seed 1: the same on every machine.
   tarn-convert checkpoints/shakespeare -o shakespeare.tarn --state f16
       States in half the memory, where that has been measured to do no harm.
+  tarn-convert --list-tensors config.json
+      The tensors that a checkpoint with that config.json has to have, with their shapes.
   tarn-convert --systems
       The attention systems that a config.json may name.
 )";
@@ -50,7 +53,7 @@ constexpr char kExamples[] = R"(Examples:
 struct Options {
   std::string input, output, quant = "int8", name, state = "f32";
   std::vector<std::string> keep;
-  bool force = false;
+  bool force = false, list_tensors = false;
   std::optional<uint64_t> seed;
   MeasureOptions eval{"", {0, UINT64_MAX, 256}, 0};
 };
@@ -70,6 +73,16 @@ format::DType ParseStateType(const std::string& state) {
 std::string DefaultName(const std::string& input) {
   const auto path = std::filesystem::absolute(input).lexically_normal();
   return path.has_filename() ? path.stem().string() : path.parent_path().filename().string();
+}
+
+// Name and shape of every tensor that a checkpoint with this config has to have.
+void ListTensors(const std::string& input) {
+  struct stat info;
+  const bool folder = stat(input.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  const std::string path = folder ? input + "/config.json" : input;
+  GraphBuilder builder(Precision::kF32);
+  BuildModel(ParseConfig(ReadConfig(path), path), &builder);
+  for (const WeightSpec& spec : builder.weights()) std::printf("%s %s\n", spec.name.c_str(), ShapeText(spec.shape).c_str());
 }
 
 // Measures what the precision of `graph` costs, against the same model in f32.
@@ -97,7 +110,7 @@ void Convert(const Options& options) {
   std::string text, where = options.input;
   if (options.seed) {
     random = std::make_unique<RandomWeights>(*options.seed);
-    text = ReadFile(options.input);
+    text = ReadConfig(options.input);
   } else {
     checkpoint = std::make_unique<Checkpoint>(options.input);
     text = checkpoint->config_text();
@@ -114,7 +127,7 @@ void Convert(const Options& options) {
   BuildModel(config, &builder);
   builder.graph().name = options.name.empty() ? DefaultName(options.input) : options.name;
   builder.graph().precision = options.quant;
-  if (checkpoint) checkpoint->Check(builder.weights());
+  if (checkpoint) checkpoint->Check(builder.weights(), builder.tied());
   const std::string note = NarrowText(builder.matrices());
   if (!note.empty()) std::fprintf(stderr, "tarn-convert: note: %s\n", tools::ErrorLine(note).c_str());
 
@@ -150,12 +163,13 @@ std::string CheckKeep(const std::string& rule) {
   }
 }
 
-int Main(int argc, char** argv) {
+int Run(int argc, char** argv) {
   Options options;
   CLI::App app("Converts a checkpoint folder into a .tarn model file.", "tarn-convert");
   app.footer(kExamples);
-  app.add_option("input", options.input, "checkpoint folder; with --random-weights a config.json")->required();
-  app.add_option("-o,--output", options.output, "the file to write")->required();
+  app.set_version_flag("--version", std::string("tarn-convert ") + tarn_version() + "\n");
+  app.add_option("input", options.input, "checkpoint folder; with --random-weights or --list-tensors a config.json")->required();
+  app.add_option("-o,--output", options.output, "the file to write (always, but with --list-tensors)");
   app.add_option("--quant", options.quant, "precision of the weights")
       ->check(CLI::IsMember(PrecisionNames()))
       ->capture_default_str();
@@ -180,34 +194,28 @@ int Main(int argc, char** argv) {
                               "threads of --eval (default: the fast cores, if it may run on so many)", 1, 256)
       ->needs(eval);
   app.add_flag("--force", options.force, "with --state f16: also where it loses more than rounding");
+  app.add_flag("--list-tensors", options.list_tensors, "print the tensors that a checkpoint with this config.json has to have");
   app.add_flag_callback(
       "--systems", [] { throw CLI::CallForVersion(SystemTable(), 0); }, "list the attention systems, as Markdown, and exit");
   tools::AddInteger<uint64_t>(&app, "--random-weights", &options.seed, "seed of random weights, instead of a checkpoint");
   try {
     app.parse(argc, argv);
+    if (options.output.empty() && !options.list_tensors) throw CLI::RequiredError("--output");
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);
     return 0;
-  } catch (const CLI::CallForVersion& systems) {
-    std::fputs(systems.what(), stdout);
+  } catch (const CLI::CallForVersion& text) {
+    std::fputs(text.what(), stdout);
     return 0;
   } catch (const CLI::ParseError& error) {
     std::fprintf(stderr, "tarn-convert: error: %s (see tarn-convert --help)\n", tools::ErrorLine(error.what()).c_str());
-    return kUsage;
+    return tools::kUsageExit;
   }
-  try {
-    Convert(options);
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "tarn-convert: error: %s\n", tools::ErrorLine(error.what()).c_str());
-    return tools::Interrupted() ? tools::InterruptedExit() : kFailure;
-  }
+  options.list_tensors ? ListTensors(options.input) : Convert(options);
+  return 0;
 }
 
 }  // namespace
 }  // namespace tarn::convert
 
-int main(int argc, char** argv) {
-  tarn::tools::IgnoreWriteSignals();
-  return tarn::convert::Main(argc, argv);
-}
+int main(int argc, char** argv) { return tarn::tools::RunTool(tarn::convert::Run, argc, argv); }

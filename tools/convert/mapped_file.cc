@@ -33,8 +33,9 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) munmap(const_cast<uint8_t*>(data_), size_);
 }
 
-std::string ReadFile(const std::string& path) {
+std::string ReadFile(const std::string& path, uint64_t max_bytes) {
   const MappedFile file(path);
+  if (file.size() > max_bytes) Fail(path, ": ", file.size(), " bytes, expected at most ", max_bytes);
   return std::string(reinterpret_cast<const char*>(file.data()), file.size());
 }
 

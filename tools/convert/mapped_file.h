@@ -24,8 +24,8 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// The bytes of a file. Errors: as MappedFile.
-std::string ReadFile(const std::string& path);
+// The bytes of a file. Errors: as MappedFile; more than `max_bytes`.
+std::string ReadFile(const std::string& path, uint64_t max_bytes = UINT64_MAX);
 
 }  // namespace tarn::convert
 

@@ -90,7 +90,12 @@ class ModelGraph {
       y = AddActivation(&b_, "lm_head.act", format::ActivationKind::Gelu, y);
       y = ops_.Norm("lm_head.norm", "lm_head.norm", y);
     }
-    std::vector<uint32_t> tensors = {c_.tie_word_embeddings ? table : ops_.VocabularyMatrix("lm_head", c_.vocab_size)};
+    if (c_.tie_word_embeddings) {
+      b_.AddTied({"lm_head.weight", b_.graph().tensors[table].parts[0], "tie_word_embeddings"});
+    } else {
+      table = ops_.VocabularyMatrix("lm_head", c_.vocab_size);
+    }
+    std::vector<uint32_t> tensors = {table};
     if (c_.lm_head_bias) {
       tensors.push_back(b_.AddConstant("lm_head.bias", {c_.vocab_size}, {{"lm_head.bias", {c_.vocab_size}, Init::kZero}}));
     }

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,16 +27,16 @@ constexpr uint64_t kBlockElements = uint64_t{1} << 18;
 
 class Hash {
  public:
-  Hash() : state_(XXH3_createState(), XXH3_freeState) { XXH3_128bits_reset(state_.get()); }
-  void Add(const void* bytes, size_t count) { XXH3_128bits_update(state_.get(), bytes, count); }
+  Hash() { XXH3_128bits_reset(&state_); }
+  void Add(const void* bytes, size_t count) { XXH3_128bits_update(&state_, bytes, count); }
   void Store(uint8_t* out) const {
     XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state_.get()));
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&state_));
     std::memcpy(out, canonical.digest, sizeof(canonical.digest));
   }
 
  private:
-  std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state_;
+  XXH3_state_t state_;  // of the library's own XXH3_createState() a failure would have to be checked
 };
 
 class WeightSection {

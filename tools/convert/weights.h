@@ -25,6 +25,13 @@ struct WeightSpec {
   Init init;
 };
 
+// A tensor that a checkpoint may hold a second time, under the name that it would have if it were another one.
+struct TiedWeight {
+  std::string name;
+  WeightSpec same_as;
+  const char* option;  // of config.json, which makes them one
+};
+
 inline uint64_t ElementCount(const std::vector<uint32_t>& shape) {
   uint64_t count = 1;
   for (const uint32_t dimension : shape) count *= dimension;
