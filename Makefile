@@ -121,6 +121,14 @@ android-arm64-v8a android-armeabi-v7a: setup
 	@tools/dev/deps.sh --toolchain tools/cmake/toolchains/$@.cmake
 	$(call preset,$@)
 
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+.PHONY: install
+install:  ## what `make` built, under PREFIX (/usr/local); packagers stage it with DESTDIR=FOLDER. Programs outside: the README, Packages
+	@test -e $(BUILD)/package/NOTICES || { echo 'make install: nothing is built in $(BUILD): run make first' >&2; exit 1; }
+	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)" --strip
+
 # This machine's own build; on an ARM board the one with the older glibc stands for it.
 HOST_TARGET = $(filter-out $(LINUX_TARGETS),linux-$(patsubst armv7%,armv7,$(shell uname -m)))
 DIST ?= dist

@@ -107,7 +107,7 @@ def check_tarball(file, version, work):
     package = work / f"tarn-{version}-{target}"
     expect(sorted(work.iterdir()) == [package], f"{file.name}: one folder wanted")
     for name in ["LICENSE", "NOTICES", "README.md"]:
-        expect((package / name).stat().st_size > 0, f"{file.name}: {name} is empty")
+        expect((package / "share/doc/tarn" / name).stat().st_size > 0, f"{file.name}: {name} is empty")
     print(run(sys.executable, ROOT / "tools/dev/check_elf.py", machine.name, package).replace(f"{work}/", ""), end="")
     check_static_library(package / "lib/libtarn.a")
     check_paths(package)

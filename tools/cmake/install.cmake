@@ -1,5 +1,6 @@
-# What `cmake --install` puts under a prefix, and `make dist` into packages: headers, both libraries, tools, and the files by which
-# CMake and pkg-config find them. All of it is found relative to itself: the folder may be moved.
+# What `cmake --install` and `make install` put under a prefix, and `make dist` into tarballs, file for file: headers, both libraries,
+# tools, the files by which CMake and pkg-config find them, README and licences. All of it is found relative to itself: the folder may
+# be moved. The tools need no libtarn.so, so that none of them needs a path to one.
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -60,3 +61,8 @@ foreach(name IN ITEMS tarn tarn_static)
   configure_file(${package}/${name}.pc.in package/${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/package/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
+
+# --- what has to come with it -----------------------------------------------------------------------------------
+
+include(tools/cmake/notices.cmake)
+install(FILES LICENSE ${package}/README.md ${PROJECT_BINARY_DIR}/package/NOTICES DESTINATION ${CMAKE_INSTALL_DOCDIR})
