@@ -81,8 +81,9 @@ struct Kernels {
   // FAVOR+ with its epsilon (MATH 1.4), from features that are relative to a row's own maximum: phi = exp(-drop) phi + offset for
   // each row of m features; drop [rows] >= 0.
   void (*damp_features)(size_t rows, size_t m, const float* drop, float offset, float* phi);
-  // Storage of states and rings: f16 rounds to nearest even (larger values saturate at +-65504); int8 is symmetric per row, scale =
-  // max|x| / 127.
+  // Storage of states and rings: f16 rounds to nearest even (larger values saturate at +-65504, NaN stays NaN); int8 is symmetric
+  // per row, scale = max|x| / 127. A row with a NaN or an infinity in it is stored as zeros with a scale that is NaN, so that all
+  // of it is read as NaN.
   void (*f32_to_f16)(size_t n, const float* x, uint16_t* y);
   void (*quantize_i8)(size_t n, const float* x, int8_t* q, float* scale);
 

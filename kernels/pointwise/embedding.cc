@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/groups.h"
+#include "kernels/stored-inl.h"
 #include "kernels/vector-inl.h"
 #include "runtime/core/dtype.h"
 
@@ -19,29 +20,15 @@ void ScaleF32(size_t n, const float* x, float scale, float* y) {
 
 void ScaleF16(size_t n, const uint16_t* x, float scale, float* y) {
   const DF d;
-  const hn::Rebind<hwy::float16_t, DF> dh;
   const hn::Rebind<uint16_t, DF> du;
   const size_t lanes = hn::Lanes(d);
   const VF s = hn::Set(d, scale);
   size_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    hn::StoreU(hn::Mul(hn::PromoteTo(d, hn::BitCast(dh, hn::LoadU(du, x + i))), s), d, y + i);
-  }
-  if (i < n) hn::StoreN(hn::Mul(hn::PromoteTo(d, hn::BitCast(dh, hn::LoadN(du, x + i, n - i))), s), d, y + i, n - i);
+  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::Mul(FromF16(hn::LoadU(du, x + i)), s), d, y + i);
+  if (i < n) hn::StoreN(hn::Mul(FromF16(hn::LoadN(du, x + i, n - i)), s), d, y + i, n - i);
 }
 
-void ScaleI8(size_t n, const int8_t* x, float scale, float* y) {
-  const DF d;
-  const hn::Rebind<int8_t, DF> d8;
-  const hn::Rebind<int32_t, DF> d32;
-  const size_t lanes = hn::Lanes(d);
-  const VF s = hn::Set(d, scale);
-  size_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    hn::StoreU(hn::Mul(hn::ConvertTo(d, hn::PromoteTo(d32, hn::LoadU(d8, x + i))), s), d, y + i);
-  }
-  if (i < n) hn::StoreN(hn::Mul(hn::ConvertTo(d, hn::PromoteTo(d32, hn::LoadN(d8, x + i, n - i))), s), d, y + i, n - i);
-}
+void ScaleI8(size_t n, const int8_t* x, float scale, float* y) { StoredToF32(n, x, hn::Set(DF(), scale), y); }
 
 // A block of kI4Block elements is 16 bytes: their even and odd elements take the same scale.
 void ScaleI4(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y) {

@@ -85,7 +85,7 @@ void QuantizeI8(size_t n, const float* x, int8_t* q, float* scale) {
   float largest = 0.0f;
   for (size_t i = 0; i < n; ++i) {
     const float size = std::fabs(x[i]);
-    largest = size <= largest ? largest : size;  // a NaN stays
+    if (std::isnan(size) || size > largest) largest = size;  // nothing is larger than a NaN
   }
   const I8Row row = ChooseI8(largest);
   for (size_t i = 0; i < n; ++i) q[i] = row.inverse == 0.0f ? 0 : static_cast<int8_t>(std::nearbyint(x[i] * row.inverse));

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
+#include "kernels/denormals.h"
 #include "tests/kernels/kernel_testing.h"
 
 namespace tarn::testing {
@@ -71,6 +73,54 @@ TEST(Storage, F16OfEveryTable) {
   });
 }
 
+constexpr uint32_t kNanBits[] = {0x7FC00000, 0x7F800001, 0x7FFFFFFF, 0x7F802000, 0x7FA00000, 0xFFC00000, 0xFF800001, 0xFFFFFFFF};
+
+float FromBits(uint32_t bits) {
+  float x;
+  std::memcpy(&x, &bits, sizeof(x));
+  return x;
+}
+
+// Whatever its payload, and wherever in a vector it stands.
+TEST(Storage, F16KeepsNan) {
+  ForEachTable([](const Kernels& kernels) {
+    for (const size_t n : Sizes()) {
+      for (const uint32_t bits : kNanBits) {
+        Floats x(n, 1.0f);
+        x[n / 2] = FromBits(bits);
+        const std::vector<uint16_t> f16 = ToF16(kernels, x);
+        for (size_t i = 0; i < n; ++i) EXPECT_EQ((f16[i] & 0x7FFF) > 0x7C00, i == n / 2) << i << " of " << n;
+      }
+    }
+  });
+}
+
+// Every f16, with and without denormals: those of f16 are none of f32.
+TEST(Storage, F16IsReadExactly) {
+  std::vector<uint16_t> bits(1u << 16);
+  for (size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<uint16_t>(i);
+  Floats expected(bits.size());
+  Reference().scale_f16(bits.size(), bits.data(), 1.0f, expected.data());
+  ForEachTable([&](const Kernels& kernels) {
+    for (const bool flush : {false, true}) {
+      Floats actual(bits.size());
+      if (flush) {
+        const FlushDenormals scope;
+        kernels.scale_f16(bits.size(), bits.data(), 1.0f, actual.data());
+      } else {
+        kernels.scale_f16(bits.size(), bits.data(), 1.0f, actual.data());
+      }
+      for (size_t i = 0; i < bits.size(); ++i) {
+        const bool is_nan = (bits[i] & 0x7FFF) > 0x7C00;
+        ASSERT_EQ(std::isnan(expected[i]), is_nan) << i;
+        ASSERT_EQ(std::isnan(actual[i]), is_nan) << i;
+        if (is_nan) continue;
+        ASSERT_EQ(std::memcmp(&expected[i], &actual[i], sizeof(float)), 0) << i << ": " << actual[i];
+      }
+    }
+  });
+}
+
 struct I8 {
   std::vector<int8_t> q;
   float scale;
@@ -118,6 +168,25 @@ TEST(Storage, I8ByHand) {
       const I8 zeros = ToI8(kernels, Floats(19, size));
       EXPECT_EQ(zeros.scale, 0.0f);
       EXPECT_EQ(zeros.q, std::vector<int8_t>(19, 0));
+    }
+  });
+}
+
+// A row that is not finite: zeros, and a scale that makes NaN of each. Wherever it stands, with larger and smaller elements behind
+// it.
+TEST(Storage, I8MarksRowsThatAreNotFinite) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(3);
+    for (const size_t n : Sizes()) {
+      for (const size_t at : {size_t{0}, n / 2, n - 1}) {
+        for (const float bad : {FromBits(0x7FC00000), FromBits(0x7F800001), FromBits(0xFFFFFFFF), HUGE_VALF, -HUGE_VALF}) {
+          Floats x = random.Uniform(n, -3.0f, 3.0f);
+          x[at] = bad;
+          const I8 row = ToI8(kernels, x);
+          EXPECT_TRUE(std::isnan(row.scale)) << row.scale << ", " << at << " of " << n;
+          EXPECT_EQ(row.q, std::vector<int8_t>(n, 0));
+        }
+      }
     }
   });
 }

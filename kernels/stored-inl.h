@@ -1,0 +1,133 @@
+// Vectors of elements as states and rings store them, to and from f32 in registers. The element type says which:
+// float, uint16_t for the bits of an f16, int8_t.
+#if defined(TARN_KERNELS_STORED_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TARN_KERNELS_STORED_INL_H_
+#undef TARN_KERNELS_STORED_INL_H_
+#else
+#define TARN_KERNELS_STORED_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "kernels/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tarn {
+namespace HWY_NAMESPACE {
+
+// Whether the CPU converts f16 itself. Where it does not, Highway's code in place of it makes numbers of infinity and NaN.
+#if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSE2 || (HWY_ARCH_ARM_V7 && !HWY_NEON_HAVE_F16C)
+constexpr bool kConvertsF16 = false;
+#else
+constexpr bool kConvertsF16 = true;
+#endif
+
+using HalfBits = hn::Vec<hn::Rebind<uint16_t, DF>>;
+
+HWY_INLINE VF FromF16(HalfBits bits) {
+  const DF d;
+  if constexpr (kConvertsF16) {
+    return hn::PromoteTo(d, hn::BitCast(hn::Rebind<hwy::float16_t, DF>(), bits));
+  } else {
+    // Exponent and fraction where f32 has them, and the exponent moved to f32's bias. The largest moves on to f32's largest. Of
+    // the smallest, 2^-14 (1 + fraction) is made, and 2^-14 taken away: no denormal on the way, which might count as 0.
+    const hn::RebindToUnsigned<DF> du;
+    const auto wide = hn::PromoteTo(du, bits);
+    const auto size = hn::ShiftLeft<13>(hn::And(wide, hn::Set(du, 0x7FFF)));
+    const auto exponent = hn::And(size, hn::Set(du, 31u << 23));
+    const auto moved = hn::Add(size, hn::Set(du, 112u << 23));
+    const auto special =
+        hn::Add(moved, hn::And(hn::VecFromMask(du, hn::Eq(exponent, hn::Set(du, 31u << 23))), hn::Set(du, 112u << 23)));
+    const VF small = hn::Sub(hn::BitCast(d, hn::Add(moved, hn::Set(du, 1u << 23))), hn::BitCast(d, hn::Set(du, 113u << 23)));
+    const auto is_small = hn::RebindMask(d, hn::Eq(exponent, hn::Zero(du)));
+    const VF value = hn::IfThenElse(is_small, small, hn::BitCast(d, special));
+    return hn::Or(value, hn::BitCast(d, hn::ShiftLeft<16>(hn::And(wide, hn::Set(du, 0x8000)))));
+  }
+}
+
+// To nearest even. Values beyond f16's range stop at its ends; NaN compares false and stays NaN.
+HWY_INLINE HalfBits ToF16(VF x) {
+  const DF d;
+  const VF most = hn::Set(d, 65504.0f);
+  const VF limited = hn::IfThenElse(hn::Gt(hn::Abs(x), most), hn::CopySign(most, x), x);
+  return hn::BitCast(hn::Rebind<uint16_t, DF>(), hn::DemoteTo(hn::Rebind<hwy::float16_t, DF>(), limited));
+}
+
+// What LoadStored takes as `scale` for elements of the row whose scale is next; moves on to that of the row behind it.
+template <typename T>
+HWY_INLINE VF NextScale(const float*& scales) {
+  if constexpr (sizeof(T) == 1) return hn::Set(DF(), *scales++);
+  return hn::Zero(DF());
+}
+
+// A vector of a row; of a masked one, its first `count` elements, and zeros.
+template <bool kMasked>
+HWY_INLINE VF LoadStored(const float* p, size_t count, VF) {
+  return kMasked ? hn::LoadN(DF(), p, count) : hn::LoadU(DF(), p);
+}
+template <bool kMasked>
+HWY_INLINE VF LoadStored(const uint16_t* p, size_t count, VF) {
+  const hn::Rebind<uint16_t, DF> du;
+  return FromF16(kMasked ? hn::LoadN(du, p, count) : hn::LoadU(du, p));
+}
+template <bool kMasked>
+HWY_INLINE VF LoadStored(const int8_t* p, size_t count, VF scale) {
+  const DF d;
+  const hn::Rebind<int8_t, DF> d8;
+  const hn::Rebind<int32_t, DF> d32;
+  return hn::Mul(hn::ConvertTo(d, hn::PromoteTo(d32, kMasked ? hn::LoadN(d8, p, count) : hn::LoadU(d8, p))), scale);
+}
+
+template <bool kMasked>
+HWY_INLINE void StoreStored(VF v, float* p, size_t count) {
+  if constexpr (kMasked) {
+    hn::StoreN(v, DF(), p, count);
+  } else {
+    hn::StoreU(v, DF(), p);
+  }
+}
+template <bool kMasked>
+HWY_INLINE void StoreStored(VF v, uint16_t* p, size_t count) {
+  const hn::Rebind<uint16_t, DF> du;
+  if constexpr (kMasked) {
+    hn::StoreN(ToF16(v), du, p, count);
+  } else {
+    hn::StoreU(ToF16(v), du, p);
+  }
+}
+
+// a . b, with the sums of Dot.
+template <typename T>
+HWY_INLINE float DotStored(size_t n, const float* a, const T* b, VF scale) {
+  const DF d;
+  const size_t lanes = hn::Lanes(d);
+  VF s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  size_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    s0 = hn::MulAdd(hn::LoadU(d, a + i), LoadStored<false>(b + i, 0, scale), s0);
+    s1 = hn::MulAdd(hn::LoadU(d, a + i + lanes), LoadStored<false>(b + i + lanes, 0, scale), s1);
+    s2 = hn::MulAdd(hn::LoadU(d, a + i + 2 * lanes), LoadStored<false>(b + i + 2 * lanes, 0, scale), s2);
+    s3 = hn::MulAdd(hn::LoadU(d, a + i + 3 * lanes), LoadStored<false>(b + i + 3 * lanes, 0, scale), s3);
+  }
+  for (; i + lanes <= n; i += lanes) s0 = hn::MulAdd(hn::LoadU(d, a + i), LoadStored<false>(b + i, 0, scale), s0);
+  if (i < n) s1 = hn::MulAdd(hn::LoadN(d, a + i, n - i), LoadStored<true>(b + i, n - i, scale), s1);
+  return hn::ReduceSum(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
+}
+
+// A row of n elements as floats.
+template <typename T>
+HWY_INLINE void StoredToF32(size_t n, const T* x, VF scale, float* y) {
+  const DF d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(LoadStored<false>(x + i, 0, scale), d, y + i);
+  if (i < n) hn::StoreN(LoadStored<true>(x + i, n - i, scale), d, y + i, n - i);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tarn
+HWY_AFTER_NAMESPACE();
+
+#endif  // TARN_KERNELS_STORED_INL_H_
