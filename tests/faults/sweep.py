@@ -4,8 +4,9 @@
   sweep.py BUILD_DIR [NAME...]     NAME: parts of what to run ("library", "run", "first_start"); all of it without
 
 Wanted of a tool at every point: status 0 with the output that it has without a fault, or status 1 with one line that says
-"error:", last on standard error, and of the output no more than a beginning; of the files that it writes all or nothing, and no
-other; no signal, and an end within 10 seconds. A failure is printed with the command that repeats it.
+"error:", last on standard error but for indented details, and of the output no more than a beginning; of the files that it
+writes all or nothing, and no other; no signal, and an end within 10 seconds. A failure is printed with the command that
+repeats it.
 """
 
 import argparse
@@ -71,7 +72,8 @@ CASES = [
     Case("eval", "tarn eval -m MODELS/causal.tarn -f MODELS/text.txt --json -t 1 --logits logits.npy", {"logits.npy": "same"}),
     Case("convert_random", "tarn-convert --random-weights 1 MODELS/convert.json -o out.tarn --quant int8", {"out.tarn": "same"}),
     Case("convert", "tarn-convert MODELS/checkpoint -o out.tarn --quant int4", {"out.tarn": "same"}, {"out.tarn": b"old"}),
-    Case("convert_eval", "tarn-convert MODELS/checkpoint -o out.tarn --quant int8 --eval MODELS/text.txt -t 1", {"out.tarn": "same"}),
+    Case("convert_eval", "tarn-convert MODELS/checkpoint -o out.tarn --quant int8 --eval MODELS/text.txt -t 1",
+         {"out.tarn": "same"}),
 ]
 
 
@@ -143,8 +145,10 @@ def wrong_end(done, stdout):
         return f"signal {-done.returncode}"
     if done.returncode == 0:
         return None if untimed(done.stdout) == untimed(stdout) else "another output with status 0"
-    lines = done.stderr.decode(errors="replace").splitlines()
+    lines = done.stderr.decode(errors="replace").splitlines() or [""]
     errors = [line for line in lines if re.match(r"tarn(-convert)?: error: .", line)]
+    while lines and lines[-1].startswith("  "):  # what the error is about, one thing a line
+        lines.pop()
     if done.returncode != 1 or len(errors) != 1 or lines[-1] != errors[0]:
         return f"status {done.returncode}, {len(errors)} lines of error: {lines[-3:]}"
     return None if untimed(stdout).startswith(untimed(done.stdout)) else "an output that does not begin as without a fault"
@@ -210,7 +214,8 @@ def sweep_library(build, models, scratch, scenario, model, table):
     if not os.path.exists(path):
         path = os.path.join(SOURCE, "examples", "models", model + ".tarn")
     cache = tempfile.mkdtemp(dir=scratch)
-    done = subprocess.run([os.path.join(build, "tests", "faults_library"), scenario, path, cache], stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([os.path.join(build, "tests", "faults_library"), scenario, path, cache], stdout=subprocess.PIPE,
+                          text=True)
     points = 0
     for line in done.stdout.splitlines():
         if line.startswith("FAILED"):
