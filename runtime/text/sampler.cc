@@ -12,6 +12,7 @@
 namespace tarn {
 namespace {
 
+constexpr float kLargest = std::numeric_limits<float>::max();
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 Status NanLogit(size_t id) { return Error(TARN_INVALID_ARGUMENT, "the logit of token %zu is NaN", id); }
@@ -121,6 +122,8 @@ const float* Sampler::Penalize(const float* logits) {
     // From the caller's logit, so that a token that stands in the window twice is penalised once.
     const float logit = logits[id];
     penalized_[id] = logit > 0 ? logit / config_.repeat_penalty : logit * config_.repeat_penalty;
+    // A penalty makes a token less probable, or more, but takes none away: -inf is a token that cannot be drawn.
+    if (std::isinf(penalized_[id]) && !std::isinf(logit)) penalized_[id] = std::copysign(kLargest, logit);
   }
   return penalized_.data();
 }

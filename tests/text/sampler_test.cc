@@ -36,6 +36,18 @@ int32_t Pick(const Handle& sampler, const std::vector<float>& logits) {
   return token;
 }
 
+TEST(Sampler, APenaltyLeavesAFiniteLogitFinite) {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  for (const float temperature : {0.0f, 1.0f}) {
+    const Handle sampler = Make(2, {temperature, 0, 1.0f, 0.0f, /*repeat_penalty=*/2.0f, 4, 42});
+    sampler->Accept(1);
+    EXPECT_EQ(Pick(sampler, {-kInfinity, -kLargest}), 1);  // the only one that can be drawn
+    const Handle raises = Make(2, {temperature, 0, 1.0f, 0.0f, /*repeat_penalty=*/0.5f, 4, 42});
+    raises->Accept(1);
+    EXPECT_EQ(Pick(raises, {0.0f, kLargest}), 1);
+  }
+}
+
 struct Choice {
   int32_t id;
   double logit;
