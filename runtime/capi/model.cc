@@ -49,7 +49,9 @@ Result<LoadedModel> Load(const tarn_source* user, const tarn_model_config& confi
     if (source.length_bytes > SIZE_MAX) return Error(TARN_INVALID_ARGUMENT, "source: length_bytes does not fit the address space");
     bytes = {static_cast<const uint8_t*>(source.buffer), static_cast<size_t>(source.length_bytes)};
   }
-  const LoadOptions options{config.verify_weights != 0, config.isa, config.portable_dense != 0, AllocatorFrom(config.allocator)};
+  const LoadOptions options{config.verify_weights != 0, config.isa,
+                            config.portable_dense != 0, AllocatorFrom(config.allocator),
+                            config.max_work_per_token,  config.max_packed_bytes};
   Result<LoadedModel> loaded = LoadedModel::Open(std::move(map), bytes, options);
   if (!loaded.ok() && source.path != nullptr) return loaded.status().In("%s", source.path);
   return loaded;

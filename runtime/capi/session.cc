@@ -151,6 +151,10 @@ tarn_status tarn_session_reorder(tarn_session* session, const uint32_t* parents,
   return tarn::Report(tarn::Reorder(session, parents), error);
 }
 
+void tarn_session_cancel(tarn_session* session) {
+  if (session != nullptr) tarn::Of(session)->Cancel();
+}
+
 void tarn_session_reset(tarn_session* session) {
   if (session != nullptr) tarn::Of(session)->Reset();
 }

@@ -87,6 +87,17 @@ Result<TokenBounds> Instance::Bounds(const Environment& environment) {
   return bounds;
 }
 
+Result<TokenWork> Instance::Work(const Environment& environment, uint32_t max_source) {
+  Limits limits = kSmallest;
+  limits.max_source = max_source;
+  TARN_ASSIGN_OR_RETURN(const Block draft, Draft(environment, limits));
+  TokenWork most{0, 0, ""};
+  for (const Program* program : In(draft)->programs_) {
+    if (program != nullptr && program->work().per_token >= most.per_token) most = program->work();
+  }
+  return most;
+}
+
 Result<Instance*> Instance::Create(const Environment& environment, const Limits& limits, Span<uint8_t> block, uint64_t ahead) {
   Bump count;
   Build(environment, limits, count);
@@ -200,6 +211,7 @@ Status Instance::Encode(size_t source, size_t tokens, Span<const uint32_t> outpu
   context.output_tokens = output_tokens.data();
   context.source = source;
   context.threads = &threads;
+  context.cancellation = &cancellation_;
   TARN_RETURN_IF_ERROR(programs_[static_cast<size_t>(Stage::kEncode)]->Run(context));
   if (!source_tokens_.empty()) source_tokens_[source] = static_cast<uint32_t>(tokens);
   return Ok();
@@ -212,15 +224,23 @@ Status Instance::Decode(size_t tokens, size_t output_rows, const ThreadPool& thr
   context.tokens_seen = *tokens_seen_;
   context.source_tokens = source_tokens_;
   context.threads = &threads;
-  TARN_RETURN_IF_ERROR(programs_[static_cast<size_t>(Stage::kDecode)]->Run(context));
+  Program& program = *programs_[static_cast<size_t>(Stage::kDecode)];
+  if (program.work().per_token >= kLongRun / (uint64_t{limits_.batch} * tokens)) context.cancellation = &cancellation_;
+  broken_off_ = true;
+  TARN_RETURN_IF_ERROR(program.Run(context));
+  broken_off_ = false;
   *tokens_seen_ += tokens;
   return Ok();
 }
 
-void Instance::Reset() { std::memset(state_.data(), 0, state_.size()); }
+void Instance::Reset() {
+  std::memset(state_.data(), 0, state_.size());
+  broken_off_ = false;
+}
 
 void Instance::ForgetSequences() {
   *tokens_seen_ = 0;
+  broken_off_ = false;
   for (uint32_t i = 0; i < states_.size(); ++i) {
     if (environment_.model->state(i).owner == format::Owner::Source) continue;
     std::memset(states_[i].data, 0, static_cast<size_t>(states_[i].bytes_per_sequence * limits_.batch));
@@ -237,6 +257,7 @@ void Instance::Reorder(const uint32_t* parents) {
 
 Span<uint8_t> Instance::Restore(uint64_t tokens_seen, const uint8_t* source_tokens) {
   *tokens_seen_ = tokens_seen;
+  broken_off_ = false;
   if (!source_tokens_.empty()) std::memcpy(source_tokens_.data(), source_tokens, source_tokens_.size() * sizeof(uint32_t));
   return state_memory_;
 }

@@ -36,6 +36,9 @@ class Instance {
   // Of every program, by stage; no bound where the model has no such program.
   static Result<TokenBounds> Bounds(const Environment& environment);
 
+  // Of the program that takes most for a token; with sources of `max_source` tokens. Errors: as Measure.
+  static Result<TokenWork> Work(const Environment& environment, uint32_t max_source);
+
   // Calls visit(spec, bytes) for every dense layer of every program, in order. Errors: as Measure, and those of `visit`.
   template <typename F>
   static Status VisitDense(const Environment& environment, F visit);
@@ -48,12 +51,18 @@ class Instance {
   void Destroy();
 
   // Runs "encode" on source number `source`, of which the caller has put `tokens` rows, 1 to limits().max_source, into the inputs,
-  // with values of time Outputs for the tokens that `output_tokens` names. Errors: TARN_INTERNAL (the source is then not encoded).
+  // with values of time Outputs for the tokens that `output_tokens` names. Errors: TARN_CANCELLED, TARN_INTERNAL (the source is
+  // then not encoded).
   Status Encode(size_t source, size_t tokens, Span<const uint32_t> output_tokens, const ThreadPool& threads);
   // Runs "decode" on the next `tokens` tokens of every sequence, with values of time Outputs for the last `output_rows` of them;
   // with 0, what only serves outputs is left out. output_rows <= tokens, both within the limits, and tokens_seen() + tokens <= the
-  // program's bound: the caller has checked. Errors: TARN_INTERNAL (the state is then undefined until Reset).
+  // program's bound: the caller has checked. Errors: TARN_CANCELLED, TARN_INTERNAL (the sequences are then broken off).
   Status Decode(size_t tokens, size_t output_rows, const ThreadPool& threads);
+  // A chunk was left in its middle: the states of sequences are those of no token, until Reset, ForgetSequences or Restore.
+  bool broken_off() const { return broken_off_; }
+  // Makes Encode and Decode fail while it is requested. Decode looks at it in chunks of at least kLongRun multiply-adds alone: a
+  // shorter one is finished, so that stopping it breaks nothing off.
+  Cancellation& cancellation() { return cancellation_; }
   // Everything is forgotten; ForgetSequences: all but the sources.
   void Reset();
   void ForgetSequences();
@@ -87,6 +96,8 @@ class Instance {
   Span<const uint8_t> state_memory() const { return state_memory_; }
 
  private:
+  // About a second on a slow core.
+  static constexpr uint64_t kLongRun = uint64_t{1} << 31;
   // Whatever does not depend on the limits is the same with these.
   static constexpr Limits kSmallest{1, 1, 1, 1, 1, 1};
 
@@ -116,6 +127,8 @@ class Instance {
   Span<uint8_t> state_memory_;  // the rest of it, behind the counts
   float* results_ = nullptr;
   ProgramBytes bytes_{};
+  Cancellation cancellation_;
+  bool broken_off_ = false;
 };
 
 template <typename F>

@@ -75,6 +75,12 @@ Status Program::PrepareNode(uint32_t index) {
     needs_.bound += AlignUp(node.dense_bytes.layer);
   }
   if (AlignUp(scratch) > needs_.scratch) needs_.scratch = AlignUp(scratch);
+  const uint64_t work = context.Work();
+  work_ = SaturatingAdd(work_, work);
+  if (work > largest_work_) {
+    largest_work_ = work;
+    largest_op_ = op.name()->c_str();
+  }
   if (context.bound_tokens() < bound_.tokens) bound_ = {context.bound_tokens(), op.name()->c_str()};
   return Ok();
 }
@@ -103,6 +109,12 @@ Status Program::PlanValues() {
   // Dense kernels may read past the last row; the arena's last value must not be the block's last byte.
   needs_.arena = AlignUp(planned + kDenseOverread);
   return Ok();
+}
+
+TokenWork Program::work() const {
+  const uint64_t tokens = uint64_t{limits_.batch} * limits_.max_tokens;
+  const auto share = [&](uint64_t work) { return work == UINT64_MAX ? work : work / tokens; };
+  return {share(work_), share(largest_work_), largest_op_};
 }
 
 Status Program::Bind(Bump& bump, uint8_t* arena, uint8_t* scratch) {
@@ -154,6 +166,10 @@ Status Program::Run(RunContext context) {
     context.dense = node.dense;
     context.dense_backend = node.dense_backend;
     TARN_RETURN_IF_ERROR(profiled_ ? RunProfiled(node, context) : node.op->Run(context));
+    if (context.cancelled()) {
+      return Error(TARN_CANCELLED, "cancelled at op '%s'",
+                   graph().ops()->Get(static_cast<uint32_t>(&node - nodes_.data()))->name()->c_str());
+    }
   }
   return Ok();
 }

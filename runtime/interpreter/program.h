@@ -33,6 +33,13 @@ struct TokenBound {
   const char* op;   // nullptr: no bound
 };
 
+// What a program takes, and the op that takes most of it.
+struct TokenWork {
+  uint64_t per_token;  // multiply-adds, an estimate; UINT64_MAX: more than 64 bits hold
+  uint64_t largest;    // of that, by `op`
+  const char* op;
+};
+
 // What an op took while it was profiled.
 struct OpTime {
   const char* name;
@@ -62,7 +69,8 @@ class Program {
   void Destroy();
 
   // Runs the ops. What differs from run to run stands in `context`: tokens, output_rows, tokens_seen, source and so on; the rest is
-  // filled in here. With output_rows 0 what only serves outputs is left out. Errors: TARN_INTERNAL.
+  // filled in here. With output_rows 0 what only serves outputs is left out. Errors: TARN_CANCELLED, TARN_INTERNAL: some ops have
+  // run, others have not.
   Status Run(RunContext context);
 
   // On: zeroes all counts and starts. Off: stops and keeps them.
@@ -80,6 +88,8 @@ class Program {
   }
 
   const TokenBound& bound() const { return bound_; }
+  // At the limits: of "encode" for the longest source.
+  TokenWork work() const;
 
   // Program input i and output i, [batch, time, width], rows contiguous.
   uint8_t* input(uint32_t index) const { return arena_ + values_[index].offset; }
@@ -124,6 +134,9 @@ class Program {
   Needs needs_{};
   bool profiled_ = false;
   TokenBound bound_{UINT64_MAX, nullptr};
+  uint64_t work_ = 0;  // of a run at the limits
+  uint64_t largest_work_ = 0;
+  const char* largest_op_ = "";
 };
 
 }  // namespace tarn

@@ -56,12 +56,13 @@ struct HeadSlices {
   HeadSlices(const RunContext& context, const Heads& heads, size_t sequence, size_t kv_head);
 };
 
-// f(sequence, kv_head, thread) for every task, without denormals. `cost`: of one query head for one token, as
-// ThreadPool::For has it.
+// f(sequence, kv_head, thread) for every task, without denormals; none begins once the run is cancelled. `cost`: of one query head
+// for one token, as ThreadPool::For has it.
 template <typename F>
 void ForEachHead(const RunContext& context, const Heads& heads, uint64_t cost, const F& f) {
   const uint64_t all = cost * heads.heads() * context.batch * context.tokens;
   context.threads->ParallelFor(context.batch * heads.kv_heads(), all, [&](size_t task, size_t thread) {
+    if (context.cancelled()) return;
     const FlushDenormals flush;
     f(task / heads.kv_heads(), task % heads.kv_heads(), thread);
   });

@@ -28,6 +28,10 @@ class CacheAttentionOp final : public Op {
     TARN_ASSIGN_OR_RETURN(config_.heads, Heads::Read(context, *table.heads()));
     TARN_RETURN_IF_ERROR(policy_->prepare(context, &config_));
     TARN_RETURN_IF_ERROR(context.ExpectOwned(config_.tensor_count, config_.tensor_count, config_.state_count()));
+    for (uint32_t i = 0; i < config_.store_count; ++i) {
+      context.AddWork({context.limits().MaxRows({format::Time::Tokens, 0}), config_.heads.heads(), config_.stores[i].rows,
+                       config_.heads.key_dim() + config_.heads.value_dim()});
+    }
     scratch_floats_ = CacheTask::ScratchFloatsFor(config_, context.limits().max_tokens);
     context.RequestScratch(context.limits().threads * scratch_floats_ * sizeof(float));
     return Ok();

@@ -79,6 +79,7 @@ class ClusteredAttentionOp final : public Op {
     rules_ = {a.num_clusters(), a.bits(), a.iterations()};
     max_queries_ = context.limits().MaxRows(query_axis_);
     RequestScratch(context);
+    AddWork(context);
     context.RequestConstants(rules_.bits * heads_.key_dim() * sizeof(float));
     return Ok();
   }
@@ -95,6 +96,7 @@ class ClusteredAttentionOp final : public Op {
     const size_t queries = context.sequence_rows(query_axis_), keys = context.sequence_rows(key_axis_);
     Hash(context, queries);
     Cluster(context, queries);
+    if (context.cancelled()) return Ok();  // lists of members may be missing
     Attend(context, queries, keys);
     return Ok();
   }
@@ -108,6 +110,14 @@ class ClusteredAttentionOp final : public Op {
     thread_floats_ = attending > hashing ? attending : hashing;
     threads_ = context.limits().threads;
     context.RequestScratch((threads_ * thread_floats_ + heads_.heads() * HeadFloats()) * sizeof(float));
+  }
+
+  void AddWork(PrepareContext& context) const {
+    const uint64_t h = heads_.heads(), d = heads_.key_dim(), clusters = rules_.clusters, keys = context.limits().MaxRows(key_axis_);
+    context.AddWork({h, max_queries_, rules_.bits, d});
+    context.AddWork({h, rules_.iterations, max_queries_ + 1, clusters + rules_.bits});
+    context.AddWork({h, clusters, keys + 1, d + heads_.value_dim()});
+    context.AddWork({h, max_queries_, TopOf(keys), d + heads_.value_dim()});
   }
 
   uint64_t TopOf(uint64_t keys) const { return attributes_->topk() < keys ? attributes_->topk() : keys; }
@@ -157,7 +167,9 @@ class ClusteredAttentionOp final : public Op {
       const FlushDenormals flush;
       float* means;
       const QueryClusters clusters = ClustersOf(context, head, &means);
-      FormClusters(*context.kernels, rules_, queries, starts_ == nullptr ? nullptr : starts_ + head * rules_.clusters, clusters);
+      FormClusters(*context.kernels, rules_, queries, starts_ == nullptr ? nullptr : starts_ + head * rules_.clusters, clusters,
+                   context.cancellation);
+      if (context.cancelled()) return;
       for (size_t c = 0; c < rules_.clusters; ++c) MeanQuery(context, head, clusters, c, means + c * d);
     });
   }

@@ -76,6 +76,8 @@ Status LinearStateOp::Prepare(PrepareContext& context) {
     TARN_ASSIGN_OR_RETURN(decay_, context.ExpectTensor(feature_tensors, "decay", {kv_heads}));
   }
   TARN_RETURN_IF_ERROR(PrepareStates(context));
+  context.AddWork(
+      {context.limits().MaxRows({format::Time::Tokens, 0}), heads_.heads(), features_, heads_.key_dim() + 2 * heads_.value_dim()});
 
   const uint64_t chunk = context.limits().max_tokens;
   const uint64_t rows = (heads_.group() + 1) * chunk;

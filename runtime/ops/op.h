@@ -12,6 +12,7 @@
 
 #include "kernels/dense/dense.h"
 #include "kernels/kernels.h"
+#include "runtime/core/cancellation.h"
 #include "runtime/core/format.h"
 #include "runtime/core/result.h"
 #include "runtime/core/span.h"
@@ -80,9 +81,14 @@ struct RunContext {
   const DenseBackend* dense_backend;
   const Kernels* kernels;
   const ThreadPool* threads;
+  const Cancellation* cancellation;    // nullptr: the run is too short to be stopped
   size_t source;                       // encode: the one that runs; its number in states of Owner.Source
   size_t beams;                        // decode: sequence s reads source s / beams
   Span<const uint32_t> source_tokens;  // decode: how many tokens each source has, [batch / beams]
+
+  // The results of the run will not be looked at: a long op may return early, and must before it reads an index or a count that a
+  // loop it left has not written.
+  bool cancelled() const { return cancellation != nullptr && cancellation->requested(); }
 
   // Of one sequence.
   size_t sequence_rows(Axis axis) const {
@@ -155,12 +161,17 @@ class PrepareContext {
     dense_ = spec;
     has_dense_ = true;
   }
+  // What a run at the limits takes on top of its values and its dense layer, in multiply-adds: the product of the factors is added
+  // to what was said before. An estimate, for a bound on what a file can ask for; whatever an attribute multiplies must be in it.
+  void AddWork(std::initializer_list<uint64_t> factors);
   // The sequences can take `tokens` tokens from a reset and no more; in "encode": a source.
   void BoundTokens(uint64_t tokens) { bound_tokens_ = tokens; }
 
   uint64_t scratch_bytes() const { return scratch_bytes_; }
   uint64_t constant_bytes() const { return constant_bytes_; }
   uint64_t bound_tokens() const { return bound_tokens_; }
+  // With that of values and dense layer; UINT64_MAX: more than 64 bits hold.
+  uint64_t Work() const;
   const DenseSpec* dense() const { return has_dense_ ? &dense_ : nullptr; }
 
  private:
@@ -181,6 +192,7 @@ class PrepareContext {
   uint64_t scratch_bytes_ = 0;
   uint64_t constant_bytes_ = 0;
   uint64_t bound_tokens_ = UINT64_MAX;
+  uint64_t work_ = 0;
   DenseSpec dense_{};
   bool has_dense_ = false;
 };

@@ -1,3 +1,4 @@
+#include "runtime/core/arith.h"
 #include "runtime/ops/op.h"
 
 namespace tarn {
@@ -153,6 +154,23 @@ Result<DType> PrepareContext::ExpectTypedSourceState(uint32_t index, const char*
 Result<DType> PrepareContext::ExpectTypedState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape,
                                                bool or_i8) const {
   return ExpectAnyState(index, what, shape, or_i8 ? kOrF16 | kOrI8 : kOrF16, format::Owner::Sequence, -1);
+}
+
+void PrepareContext::AddWork(std::initializer_list<uint64_t> factors) {
+  uint64_t product = 1;
+  for (const uint64_t factor : factors) product = SaturatingMul(product, factor);
+  work_ = SaturatingAdd(work_, product);
+}
+
+uint64_t PrepareContext::Work() const {
+  uint64_t work = work_;
+  const auto add_value = [&](const format::Value& value, uint32_t width) {
+    work = SaturatingAdd(work, SaturatingMul(limits_.MaxRows(Axis::Of(value)), width));
+  };
+  for (uint32_t i = 0; i < Count(op_.inputs()); ++i) add_value(InputValue(i), input_width(i));
+  for (uint32_t i = 0; i < Count(op_.outputs()); ++i) add_value(OutputValue(i), output_width(i));
+  if (has_dense_) work = SaturatingAdd(work, SaturatingMul(SaturatingMul(dense_.inputs, dense_.outputs), dense_.max_rows));
+  return work;
 }
 
 }  // namespace tarn

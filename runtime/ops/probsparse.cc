@@ -32,6 +32,9 @@ class ProbSparseOp final : public Op {
     TARN_RETURN_IF_ERROR(BoundRows(context, query_axis_, a.capacity()));
     TARN_RETURN_IF_ERROR(BoundRows(context, key_axis_, a.capacity()));
     RequestScratch(context);
+    const uint64_t queries = context.limits().MaxRows(query_axis_), keys = context.limits().MaxRows(key_axis_);
+    context.AddWork({heads_.heads(), queries, keys, heads_.key_dim()});
+    context.AddWork({heads_.heads(), Top(static_cast<size_t>(queries)), keys, heads_.key_dim() + heads_.value_dim()});
     return Ok();
   }
 

@@ -44,9 +44,10 @@ uint64_t HashCode(size_t bits, const float* projections, const float* thresholds
 }
 
 void FormClusters(const Kernels& kernels, const ClusterRules& rules, size_t queries, const int32_t* starts,
-                  const QueryClusters& clusters) {
+                  const QueryClusters& clusters, const Cancellation* cancellation) {
   Start(rules, queries, starts, clusters);
   for (size_t i = 0; i < rules.iterations; ++i) {
+    if (cancellation != nullptr && cancellation->requested()) return;
     if (i > 0) {
       for (size_t c = 0; c < rules.clusters; ++c) {
         if (clusters.size(c) > 0) clusters.centers[c] = MajorityCode(rules, c, clusters);

@@ -3,6 +3,7 @@
 #define TARN_RUNTIME_OPS_QUERY_CLUSTERS_H_
 
 #include "kernels/kernels.h"
+#include "runtime/core/cancellation.h"
 
 namespace tarn {
 
@@ -28,9 +29,10 @@ uint64_t HashCode(size_t bits, const float* projections, const float* thresholds
 
 // Forms the clusters of `queries` codes. They start at the codes of `starts` [C], of which what is no query's number counts as the
 // first or the last one; nullptr: cluster c starts at query floor(c * queries / C). A query joins the nearest center, of equally
-// near ones the lowest. A center takes every bit that more than half of its members have; without members it stays.
+// near ones the lowest. A center takes every bit that more than half of its members have; without members it stays. Stops between
+// two iterations once `cancellation` (or nullptr) is requested: nothing may be read of the clusters then.
 void FormClusters(const Kernels& kernels, const ClusterRules& rules, size_t queries, const int32_t* starts,
-                  const QueryClusters& clusters);
+                  const QueryClusters& clusters, const Cancellation* cancellation = nullptr);
 
 }  // namespace tarn
 

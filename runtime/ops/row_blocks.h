@@ -18,12 +18,13 @@ struct RowRange {
 // At most `capacity` rows: a bound of the sequence where it decides how many there are. Errors: TARN_BAD_FORMAT.
 Status BoundRows(PrepareContext& context, Axis axis, uint64_t capacity);
 
-// f(head, range, thread) for every head and block of its `rows`, without denormals. `cost`: of all of it, as ThreadPool::For has
-// it.
+// f(head, range, thread) for every head and block of its `rows`, without denormals; none begins once the run is cancelled. `cost`:
+// of all of it, as ThreadPool::For has it.
 template <typename F>
 void ForEachRowBlock(const RunContext& context, size_t heads, size_t rows, size_t block, uint64_t cost, const F& f) {
   const size_t blocks = (rows + block - 1) / block;
   context.threads->ParallelFor(heads * blocks, cost, [&](size_t task, size_t thread) {
+    if (context.cancelled()) return;
     const FlushDenormals flush;
     const size_t first = task % blocks * block;
     f(task / blocks, RowRange{first, rows - first < block ? rows - first : block}, thread);

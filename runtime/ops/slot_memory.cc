@@ -29,6 +29,8 @@ class SlotMemoryOp final : public Op {
     TARN_ASSIGN_OR_RETURN(const DType values_dtype, context.ExpectTypedState(1, "V", {kv_heads, a_.slots, heads_.value_dim()}));
     if (values_dtype != state_dtype_) return Error(TARN_BAD_FORMAT, "states K and V have different dtypes");
     if (has_mass()) TARN_RETURN_IF_ERROR(context.ExpectState(2, "mass", {kv_heads, a_.slots}));
+    context.AddWork({context.limits().MaxRows({format::Time::Tokens, 0}), heads_.heads(), a_.slots,
+                     2 * (heads_.key_dim() + heads_.value_dim())});
     RequestScratch(context);
     return Ok();
   }

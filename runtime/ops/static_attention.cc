@@ -53,6 +53,8 @@ Status StaticAttentionOp::PrepareMemory(PrepareContext& context, const StaticMem
   } else if (!writes() && shape_.is_f32()) {
     memories_ = 0;
   }
+  if (writes()) context.AddWork({heads_.kv_heads(), limits.MaxRows(key_axis_), shape_.elements()});
+  if (part_ != format::StaticPart::Write) context.AddWork({heads_.heads(), limits.MaxRows(query_axis_), shape_.elements()});
   memory_floats_ = shape_.floats();
   work_floats_ = std::max(writes() ? write_floats : 0, part_ == format::StaticPart::Write ? 0 : read_floats);
   context.RequestScratch((memories_ * memory_floats_ + limits.threads * work_floats_) * sizeof(float));
@@ -106,6 +108,7 @@ StaticQueries StaticAttentionOp::QueriesOf(const RunContext& context, size_t own
 template <typename F>
 void StaticAttentionOp::ForEach(const RunContext& context, size_t count, uint64_t rows, const F& f) const {
   context.threads->ParallelFor(count, rows * shape_.elements(), [&](size_t index, size_t thread) {
+    if (context.cancelled()) return;
     const FlushDenormals flush;
     f(index, ScratchFloats(MemoryScratch(context, memories_) + thread * work_floats_), thread);
   });

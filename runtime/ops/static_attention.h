@@ -64,7 +64,8 @@ class StaticAttentionOp : public Op {
   // Rows [begin, begin + count) of the queries of an owner of a memory: a sequence in "encode", a source in "decode".
   StaticQueries QueriesOf(const RunContext& context, size_t owner, size_t kv_head, size_t begin, size_t count) const;
   size_t QueryRows(const RunContext& context) const;  // of an owner
-  // f(index, work, thread) for every index below count, without denormals; `rows`: of all of them together.
+  // f(index, work, thread) for every index below count, without denormals; none begins once the run is cancelled. `rows`: of all of
+  // them together.
   template <typename F>
   void ForEach(const RunContext& context, size_t count, uint64_t rows, const F& f) const;
   // Reads `count` memories, the first that of task `first`; memory_of(i, thread) has the i-th.

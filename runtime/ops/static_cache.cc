@@ -1,5 +1,6 @@
 // Softmax attention over whole sequences (MATH 1.1): every query sees all keys, or the policy's choice of them. Whole: queries and
 // keys are there together. Write and Read: the rows of a source are kept for all sequences that decode from it.
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/ops/registry.h"
@@ -103,6 +104,11 @@ class StaticCacheOp final : public Op {
     const uint64_t max_keys = context.limits().MaxRows(config_.key_axis);
     const uint64_t built = policy_->rows == nullptr ? 0 : policy_->rows(config_, static_cast<size_t>(max_keys));
     built_key_floats_ = ScratchFloats::Padded(built * heads.kv_heads() * heads.key_dim());
+    // A row that is made reads a span of the keys, with a matrix where they are compressed.
+    const uint64_t width = heads.key_dim() + heads.value_dim();
+    const uint64_t span = std::max<uint64_t>(static_cast<uint64_t>(config_.spans.length), config_.compression.factor);
+    context.AddWork({heads.heads(), context.limits().MaxRows(query_axis_), policy_->rows == nullptr ? max_keys : built, width});
+    context.AddWork({heads.kv_heads(), built, std::min(max_keys, span), width, config_.compression.dim + 1});
     RequestAttention(context, kQueryBlock, built_key_floats_ + built * heads.kv_heads() * heads.value_dim());
     return Ok();
   }
@@ -120,6 +126,8 @@ class StaticCacheOp final : public Op {
     TARN_RETURN_IF_ERROR(context.ExpectValues(/*inputs=*/1, /*outputs=*/1));
     TARN_RETURN_IF_ERROR(config_.heads.ExpectQueries(context, &query_axis_));
     const uint64_t rows = context.limits().MaxRows(query_axis_) / context.limits().sources();
+    context.AddWork({config_.heads.heads(), context.limits().MaxRows(query_axis_), context.limits().max_source,
+                     config_.heads.key_dim() + config_.heads.value_dim()});
     RequestAttention(context, rows < kQueryBlock ? rows : kQueryBlock, 0);
     return Ok();
   }

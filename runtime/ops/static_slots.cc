@@ -59,6 +59,12 @@ Status StaticSlotsOp::Prepare(PrepareContext& context) {
   if (writes()) {
     TARN_RETURN_IF_ERROR(a_.ExpectControlInput(context, more_input(), heads().kv_heads()));
     TARN_RETURN_IF_ERROR(BoundKeys(context));
+    if (a_.control == SlotControl::Clustering) {
+      // Keys of a few elements take no less time than keys of kLeastDim.
+      constexpr uint64_t kLeastDim = 16;
+      context.AddWork({heads().kv_heads(), a_.iterations, context.limits().MaxRows(key_axis()) + 1, n(),
+                       std::max<uint64_t>(heads().key_dim(), kLeastDim)});
+    }
   }
   if (a_.has_schedule()) {
     TARN_ASSIGN_OR_RETURN(schedule_, context.ExpectTensor(0, "schedule", {a_.max_len, n()}));
@@ -163,7 +169,10 @@ void StaticSlotsOp::WriteMembers(const RunContext& context, const StaticKeys& ke
   const bool clusters = a_.control == SlotControl::Clustering;
   const uint32_t rounds = clusters ? a_.iterations : 1;
   if (clusters) SeedCentroids(keys, memory);
-  for (uint32_t round = 1; round <= rounds; ++round) Gather(context, keys, /*with_values=*/round == rounds, memory, members);
+  for (uint32_t round = 1; round <= rounds; ++round) {
+    if (context.cancelled()) return;
+    Gather(context, keys, /*with_values=*/round == rounds, memory, members);
+  }
   if (!has_bias()) return;
   for (size_t j = 0; j < n(); ++j) {
     const uint32_t count = members.counts[j];
@@ -199,6 +208,7 @@ void StaticSlotsOp::Gather(const RunContext& context, const StaticKeys& keys, bo
   std::fill_n(members.counts, n(), 0u);
   std::fill_n(members.key_sums, n() * d, 0.0f);
   for (size_t first = 0; first < keys.count; first += block_keys()) {
+    if (context.cancelled()) return;
     const size_t count = std::min(block_keys(), keys.count - first);
     FindSlots(context, keys, memory, first, count, members);
     for (size_t t = 0; t < count; ++t) {

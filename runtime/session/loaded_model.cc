@@ -1,5 +1,8 @@
 #include "runtime/session/loaded_model.h"
 
+#include <algorithm>
+
+#include "runtime/core/arith.h"
 #include "runtime/ops/registry.h"
 #include "runtime/platform/cpu.h"
 #include "runtime/session/packed_cache.h"
@@ -17,7 +20,9 @@ Result<LoadedModel> LoadedModel::Open(FileMap map, Span<const uint8_t> bytes, co
   TARN_RETURN_IF_ERROR(loaded.model_.CheckScales());
   // Drafts the programs: every op checks its attributes and shapes.
   TARN_ASSIGN_OR_RETURN(loaded.bounds_, Instance::Bounds(loaded.environment()));
+  TARN_RETURN_IF_ERROR(loaded.CheckWork(options.max_work_per_token));
   TARN_ASSIGN_OR_RETURN(loaded.packed_, PackedWeights::Plan(loaded.environment()));
+  TARN_RETURN_IF_ERROR(loaded.CheckPacked(options.max_packed_bytes));
   return loaded;
 }
 
@@ -81,6 +86,35 @@ Status LoadedModel::CheckPrograms() const {
     TARN_RETURN_IF_ERROR(CheckProgram(model_, stage));
   }
   return Ok();
+}
+
+// A few bytes of a graph can ask for hours (rounds of k-means, slots, windows) or for all memory (a layer that is packed again for
+// every other bias), so both are bounded by the size of the file. A dense layer takes at most two multiply-adds a byte for a token
+// (int4), attention about as many again at the lengths that papers use; packing at most doubles weights, and pads those of a few
+// outputs. The bounds are some ten times that or more, on top of what any small model may take.
+Status LoadedModel::CheckWork(uint64_t most) const {
+  constexpr uint64_t kLeast = uint64_t{1} << 28, kPerByte = 128;
+  constexpr uint64_t kSource = 512;  // as long as a session takes them if nothing else is said
+  if (most == 0) most = SaturatingAdd(kLeast, SaturatingMul(kPerByte, model_.file_bytes()));
+  const uint32_t max_source = static_cast<uint32_t>(std::min(kSource, bound(Stage::kEncode).tokens));
+  TARN_ASSIGN_OR_RETURN(const TokenWork work, Instance::Work(environment(), max_source));
+  if (work.per_token <= most) return Ok();
+  return Error(TARN_UNSUPPORTED,
+               "a token takes about %llu multiply-adds, %llu of them op '%s'; at most %llu expected "
+               "(max_work_per_token, --max-work)",
+               static_cast<unsigned long long>(work.per_token), static_cast<unsigned long long>(work.largest), work.op,
+               static_cast<unsigned long long>(most));
+}
+
+Status LoadedModel::CheckPacked(uint64_t most) const {
+  constexpr uint64_t kLeast = uint64_t{64} << 20, kPerByte = 8;
+  if (most == 0) most = SaturatingAdd(kLeast, SaturatingMul(kPerByte, model_.file_bytes()));
+  if (packed_.bytes().weights <= most) return Ok();
+  return Error(TARN_UNSUPPORTED,
+               "packed weights take %llu bytes, the file has %llu; at most %llu expected (max_packed_bytes, "
+               "--max-packed)",
+               static_cast<unsigned long long>(packed_.bytes().weights), static_cast<unsigned long long>(model_.file_bytes()),
+               static_cast<unsigned long long>(most));
 }
 
 uint32_t LoadedModel::labels() const {

@@ -15,6 +15,8 @@ struct LoadOptions {
   const char* isa;  // nullptr: the best
   bool portable_dense;
   Allocator allocator;
+  uint64_t max_work_per_token = 0;  // this and the next: 0: in proportion to the file
+  uint64_t max_packed_bytes = 0;
 };
 
 // Where packed weights lie.
@@ -55,6 +57,9 @@ class LoadedModel {
   Status ChooseKernels(const LoadOptions& options);
   // This build has every op; every program takes token ids and gives what its task wants.
   Status CheckPrograms() const;
+  // What the graph asks for, against the bounds. Errors: TARN_UNSUPPORTED.
+  Status CheckWork(uint64_t most) const;
+  Status CheckPacked(uint64_t most) const;
   Status PackInFile(const char* cache_folder);
   bool UsesCache(const char* folder) const { return folder != nullptr && packed_.bytes().weights > 0; }
 

@@ -105,12 +105,25 @@ Status Session::ExpectTask(format::Task task) const {
   return Error(TARN_UNSUPPORTED, "the model's task is %s, the call is for %s", TaskName(found), TaskName(task));
 }
 
+Status Session::TakeCancellation() {
+  Cancellation& cancellation = instance_->cancellation();
+  if (!cancellation.requested()) return Ok();
+  cancellation.Withdraw();
+  return Error(TARN_CANCELLED, "cancelled");
+}
+
+Status Session::ExpectWhole() const {
+  if (!instance_->broken_off()) return Ok();
+  return Error(TARN_INVALID_ARGUMENT, "the last call was broken off in the middle of a chunk: reset, restore or encode first");
+}
+
 // ---- decode ----
 
 Result<const float*> Session::Prefill(const int32_t* tokens, size_t count) {
   TARN_RETURN_IF_ERROR(CheckSequences(tokens, count));
   const size_t max_chunk = instance_->limits().max_tokens;
   for (size_t begin = 0; begin < count; begin += max_chunk) {
+    TARN_RETURN_IF_ERROR(TakeCancellation().In("%zu of %zu tokens read", begin, count));
     const bool last = count - begin <= max_chunk;
     const size_t chunk = last ? count - begin : max_chunk;
     TARN_RETURN_IF_ERROR(RunChunk(tokens, count, begin, chunk, /*output_rows=*/last ? 1 : 0));
@@ -125,6 +138,7 @@ Result<const float*> Session::Score(const int32_t* tokens, size_t count) {
                  count, limits.max_tokens, limits.max_output_rows);
   }
   TARN_RETURN_IF_ERROR(CheckSequences(tokens, count));
+  TARN_RETURN_IF_ERROR(TakeCancellation());
   TARN_RETURN_IF_ERROR(RunChunk(tokens, count, 0, count, count));
   return Logits(Stage::kDecode);
 }
@@ -135,6 +149,7 @@ Status Session::CheckSequences(const int32_t* tokens, size_t count) const {
     return Error(TARN_UNSUPPORTED, "a model of task %s takes no sequence token by token", TaskName(model.task()));
   }
   if (count == 0) return Error(TARN_INVALID_ARGUMENT, "count is 0, at least one token wanted");
+  TARN_RETURN_IF_ERROR(ExpectWhole());
   for (const uint32_t length : instance_->source_tokens()) {
     if (length == 0) return Error(TARN_INVALID_ARGUMENT, "there is nothing to decode from: encode the sources first");
   }
@@ -152,11 +167,14 @@ Status Session::RunChunk(const int32_t* tokens, size_t count, size_t begin, size
   for (size_t sequence = 0; sequence < instance_->limits().batch; ++sequence) {
     std::memcpy(ids + sequence * chunk, tokens + sequence * count + begin, chunk * sizeof(int32_t));
   }
-  return instance_->Decode(chunk, output_rows, threads_);
+  const Status status = instance_->Decode(chunk, output_rows, threads_);
+  if (status.code() == TARN_CANCELLED) instance_->cancellation().Withdraw();
+  return status;
 }
 
 Status Session::Reorder(const uint32_t* parents) {
   const Limits& limits = instance_->limits();
+  TARN_RETURN_IF_ERROR(ExpectWhole());
   for (uint32_t i = 0; i < limits.batch; ++i) {
     const uint32_t first = i / limits.beams * limits.beams;
     if (parents[i] < first || parents[i] >= first + limits.beams) {
@@ -223,16 +241,26 @@ Status Session::CheckSource(size_t source, const int32_t* tokens, size_t count) 
 }
 
 Status Session::EncodeSource(size_t source, const int32_t* tokens, size_t count, Span<const uint32_t> output_tokens) {
+  TARN_RETURN_IF_ERROR(TakeCancellation().In("source %zu", source));
   std::memcpy(instance_->input(Stage::kEncode, 0), tokens, count * sizeof(int32_t));
-  return instance_->Encode(source, count, output_tokens, threads_);
+  const Status status = instance_->Encode(source, count, output_tokens, threads_);
+  if (status.code() == TARN_CANCELLED) instance_->cancellation().Withdraw();
+  return status;
 }
 
 // ---- snapshots ----
 
 uint64_t Session::SnapshotBytes() const { return tarn::SnapshotBytes(*instance_); }
 
-Status Session::Save(Span<uint8_t> snapshot) const { return SaveSnapshot(model_, *instance_, snapshot); }
+Status Session::Save(Span<uint8_t> snapshot) const {
+  TARN_RETURN_IF_ERROR(ExpectWhole());
+  return SaveSnapshot(model_, *instance_, snapshot);
+}
 
-Status Session::Restore(Span<const uint8_t> snapshot) { return RestoreSnapshot(model_, snapshot, instance_); }
+Status Session::Restore(Span<const uint8_t> snapshot) {
+  TARN_RETURN_IF_ERROR(RestoreSnapshot(model_, snapshot, instance_));
+  instance_->cancellation().Withdraw();
+  return Ok();
+}
 
 }  // namespace tarn

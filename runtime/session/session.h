@@ -43,7 +43,12 @@ class Session {
   Status Save(Span<uint8_t> snapshot) const;
   Status Restore(Span<const uint8_t> snapshot);
 
-  void Reset() { instance_->Reset(); }
+  // Any thread, a signal handler: the call that runs, or else the next one that runs the model, fails with TARN_CANCELLED.
+  void Cancel() { instance_->cancellation().Request(); }
+  void Reset() {
+    instance_->cancellation().Withdraw();
+    instance_->Reset();
+  }
   void Profile(bool on) { instance_->Profile(on); }
 
   const Instance& instance() const { return *instance_; }
@@ -51,6 +56,10 @@ class Session {
  private:
   explicit Session(const LoadedModel& model) : model_(model) {}
   Status ExpectTask(format::Task task) const;
+  // Errors: TARN_CANCELLED where that was requested; the request is then done with.
+  Status TakeCancellation();
+  // Errors: TARN_INVALID_ARGUMENT where a chunk was left in its middle.
+  Status ExpectWhole() const;
   Status CheckSequences(const int32_t* tokens, size_t count) const;
   // Columns [begin, begin + chunk) of tokens [batch, count].
   Status RunChunk(const int32_t* tokens, size_t count, size_t begin, size_t chunk, size_t output_rows);

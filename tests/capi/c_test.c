@@ -1,5 +1,6 @@
 /* The C API from C99: every struct, every refusal of a bad argument, a session from file to tokens. */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,8 @@ static void TestRefusals(void) {
   tarn_session_destroy(NULL);
   tarn_sampler_destroy(NULL);
   tarn_session_reset(NULL);
+  tarn_session_cancel(NULL);
+  EXPECT(strcmp(tarn_status_string(TARN_CANCELLED), "cancelled") == 0);
   EXPECT(tarn_session_step(NULL, NULL, NULL, &error) == TARN_INVALID_ARGUMENT);
   EXPECT(tarn_session_profile(NULL, 1, &error) == TARN_INVALID_ARGUMENT);
   EXPECT(tarn_session_op_time(NULL, 0, NULL, &error) == TARN_INVALID_ARGUMENT);
@@ -260,6 +263,43 @@ static void TestBeamSearch(void) {
   EXPECT(tarn_beam_done(NULL) && tarn_beam_tokens(NULL) == NULL && tarn_beam_parents(NULL) == NULL);
 }
 
+static tarn_session* interrupted;
+
+static void Interrupt(int signal) {
+  (void)signal;
+  tarn_session_cancel(interrupted);
+}
+
+/* From a signal handler: the next call stops, the session goes on afterwards. */
+static void TestCancellation(const tarn_model* model) {
+  const int32_t tokens[3] = {'a', 'b', 'c'};
+  const float* logits = NULL;
+  tarn_error error;
+  EXPECT_OK(tarn_session_create(model, NULL, &interrupted, &error));
+  if (interrupted == NULL) return;
+  EXPECT(signal(SIGUSR1, Interrupt) != SIG_ERR);
+  EXPECT_OK(tarn_session_prefill(interrupted, tokens, 1, &logits, &error));
+  EXPECT(raise(SIGUSR1) == 0);
+  EXPECT(tarn_session_prefill(interrupted, tokens, 3, &logits, &error) == TARN_CANCELLED);
+  EXPECT(error.status == TARN_CANCELLED && strstr(error.message, "0 of 3 tokens read") != NULL);
+  EXPECT(tarn_session_tokens(interrupted) == 1);
+  EXPECT_OK(tarn_session_prefill(interrupted, tokens, 3, &logits, &error));
+  EXPECT(tarn_session_tokens(interrupted) == 4);
+  tarn_session_destroy(interrupted);
+  interrupted = NULL;
+}
+
+/* A file may ask for so much and no more. */
+static void TestBounds(const tarn_source* source) {
+  tarn_model_config config = TARN_MODEL_CONFIG_INIT;
+  tarn_model* model = NULL;
+  tarn_error error;
+  config.max_work_per_token = 1000;
+  EXPECT(tarn_model_open(source, &config, &model, &error) == TARN_UNSUPPORTED);
+  EXPECT(strstr(error.message, "at most 1000 expected (max_work_per_token, --max-work)") != NULL);
+  EXPECT(model == NULL);
+}
+
 int main(void) {
   tarn_error error;
   tarn_source source = TARN_SOURCE_INIT;
@@ -273,10 +313,12 @@ int main(void) {
   TestOtherSizes(&source);
   TestOldCaller(&source);
   TestPackedCache(&source);
+  TestBounds(&source);
   EXPECT_OK(tarn_model_open(&source, NULL, &model, &error));
   if (model != NULL) {
     TestInspection(model);
     TestGeneration(model);
+    TestCancellation(model);
   }
   tarn_model_close(model);
   if (failures == 0) printf("ok\n");

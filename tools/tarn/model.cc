@@ -49,6 +49,8 @@ struct ModelArguments {
     config.verify_weights = options.verify ? 1 : 0;
     config.isa = ChosenIsa(options.isa);
     config.portable_dense = options.portable_dense ? 1 : 0;
+    config.max_work_per_token = options.max_work;
+    config.max_packed_bytes = options.max_packed;
     if (!packed_cache.empty()) config.packed_cache = packed_cache.c_str();
   }
   ModelArguments(const ModelArguments&) = delete;
@@ -70,6 +72,10 @@ void AddModelOptions(CLI::App* app, ModelOptions* options) {
          "Folder that keeps packed weights between starts, or none (default: TARN_PACKED_CACHE, else ~/.cache/tarn/packed)")
       ->type_name("DIR");
   app->add_flag("--verify", options->verify, "Read all weights once and check their hash");
+  tarn::tools::AddInteger<uint64_t>(app, "--max-work", &options->max_work,
+                                    "Multiply-adds per token that a model may ask for (default: 2^28 + 128 per byte of the file)");
+  tarn::tools::AddInteger<uint64_t>(app, "--max-packed", &options->max_packed,
+                                    "Bytes of packed weights that it may (default: 64 MiB + 8 per byte of the file)");
 }
 
 void AddSessionOptions(CLI::App* app, SessionOptions* options) {

@@ -23,6 +23,8 @@ struct ModelOptions {
   bool portable_dense = false;
   bool verify = false;
   std::string packed_cache;  // a folder or "none"; as TARN_PACKED_CACHE says where it is empty
+  uint64_t max_work = 0;     // multiply-adds per token; this and the next: 0: the library's default
+  uint64_t max_packed = 0;   // bytes
 };
 
 // Numbers of a session that the command line sets.
@@ -31,7 +33,7 @@ struct SessionOptions {
   uint32_t chunk = 0;    // 0: the library's default
 };
 
-// --isa, --portable-dense, --packed-cache, --verify; the path is left to the caller.
+// --isa, --portable-dense, --packed-cache, --verify, --max-work, --max-packed; the path is left to the caller.
 void AddModelOptions(CLI::App* app, ModelOptions* options);
 // -t, --chunk.
 void AddSessionOptions(CLI::App* app, SessionOptions* options);

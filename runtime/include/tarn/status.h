@@ -15,7 +15,8 @@
   X(CONTEXT_FULL, 7, "bounded context is full")          \
   X(BUFFER_TOO_SMALL, 8, "caller's buffer is too small") \
   X(CHECKSUM, 9, "checksum does not match")              \
-  X(INTERNAL, 10, "internal error")
+  X(INTERNAL, 10, "internal error")                      \
+  X(CANCELLED, 11, "cancelled")
 
 #define TARN_STATUS_ENUMERATOR(name, number, text) TARN_##name = number,
 typedef enum tarn_status { TARN_STATUS_TABLE(TARN_STATUS_ENUMERATOR) } tarn_status;

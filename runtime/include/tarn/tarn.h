@@ -10,7 +10,8 @@
  *  3. Threads: a tarn_model is immutable and may be shared between threads. A session, a sampler, a beam search and a
  *     text decoder belong to one thread at a time.
  *  4. Memory: tarn_requirements() tells every byte beforehand, by class. After tarn_session_create() a session allocates
- *     nothing. There is nothing global, with one exception: XNNPACK's process-wide allocator hook, set at the first use.
+ *     nothing. There is nothing global, with one exception: XNNPACK's process-wide allocator hook, set at the first use. On ARM
+ *     it comes with cpuinfo's description of the processors: some KB of the C library's memory that stay.
  *  5. Units: sizes are bytes where the name ends in `_bytes`, elements or tokens elsewhere. Text is UTF-8, lengths are
  *     bytes, and no string argument but a path or a name needs a terminating NUL.
  *  6. ABI: every config and info struct begins with `struct_size`; set it to sizeof(the struct), most easily
@@ -94,7 +95,8 @@ typedef struct tarn_model_config {
   /* Kernels to use: NULL for the best that this CPU runs, "reference" for the scalar oracle, or a name that
    * tarn_isa_name() lists. */
   const char* isa;
-  /* Use the portable dense layers even where XNNPACK is built in. (Where /proc and /sys hide the CPU, it is never used.) */
+  /* Use the portable dense layers even where XNNPACK is built in. (On ARM, where /proc and /sys hide the CPU, it is not
+   * used; the next open looks again.) */
   int portable_dense;
   /* For the model's own memory and for sessions that bring no block. */
   tarn_allocator allocator;
@@ -105,9 +107,17 @@ typedef struct tarn_model_config {
    * only. Old files stay: any may be deleted at any time, but not changed while a model is open. The first start waits until its
    * file is on the disk. NUL-terminated, read during the call. NULL: no files. */
   const char* packed_cache;
+  /* What a file may ask for; a model above is TARN_UNSUPPORTED, with both numbers and the op in the message.
+   *  - max_work_per_token: multiply-adds for one token (of a source of 512 tokens, or what the model holds if that is less), as
+   *    estimated from the graph. 0 means 2^28 + 128 for each byte of the file: a dense layer takes one to two for each byte of its
+   *    weights in int8 and int4.
+   *  - max_packed_bytes: packed_file_bytes or packed_anonymous_bytes of tarn_memory. 0 means 64 MiB + 8 for each byte of the file.
+   */
+  uint64_t max_work_per_token;
+  uint64_t max_packed_bytes;
 } tarn_model_config;
 #define TARN_MODEL_CONFIG_INIT \
-  { sizeof(tarn_model_config), 0, NULL, 0, {NULL, NULL, NULL}, NULL }
+  { sizeof(tarn_model_config), 0, NULL, 0, {NULL, NULL, NULL}, NULL, 0, 0 }
 
 /* Everything that the size of a session depends on. */
 typedef struct tarn_session_config {
@@ -256,8 +266,9 @@ TARN_API void tarn_session_destroy(tarn_session* session);
 /* Feeds `count` >= 1 tokens per sequence; `tokens` is [batch, count], row-major. If `logits` is not NULL it receives a pointer to
  * [batch, vocab_size] f32, the logits after the last token, borrowed until the next call on this session.
  * Errors: TARN_INVALID_ARGUMENT (a token >= vocab_size: names it; nothing has been fed), TARN_CONTEXT_FULL (names the bound;
- *   nothing has been fed), TARN_INTERNAL (the state is undefined until tarn_session_reset()).
- * Thread safety (all calls on a session): one thread at a time. */
+ *   nothing has been fed), TARN_CANCELLED (tarn_session_cancel() says what has been fed), TARN_INTERNAL (the state is
+ *   undefined, and calls are TARN_INVALID_ARGUMENT, until tarn_session_reset()).
+ * Thread safety (all calls on a session but tarn_session_cancel()): one thread at a time. */
 TARN_API tarn_status tarn_session_prefill(tarn_session* session, const int32_t* tokens, size_t count, const float** logits,
                                           tarn_error* error);
 
@@ -273,7 +284,7 @@ TARN_API tarn_status tarn_session_score(tarn_session* session, const int32_t* to
 /* Encodes the sources of a seq2seq model: `batch` rows of `stride` ids, of which the first lengths[i] are source i; what stands
  * behind them is never looked at, so that a row of a padded batch gives what it gives alone. The sequences start anew: feed them
  * bos_token. Errors: TARN_UNSUPPORTED (another task), TARN_INVALID_ARGUMENT (a source that is empty or longer than max_source, an
- * id >= source_vocab_size: names both; nothing has been encoded), TARN_INTERNAL. */
+ * id >= source_vocab_size: names both; nothing has been encoded), TARN_CANCELLED, TARN_INTERNAL. */
 TARN_API tarn_status tarn_session_encode(tarn_session* session, const int32_t* tokens, size_t stride, const size_t* lengths,
                                          tarn_error* error);
 
@@ -292,6 +303,18 @@ TARN_API tarn_status tarn_session_classify(tarn_session* session, const int32_t*
  * Errors: as tarn_session_encode(); TARN_INVALID_ARGUMENT (a position >= count). */
 TARN_API tarn_status tarn_session_fill(tarn_session* session, const int32_t* tokens, size_t count, const uint32_t* positions,
                                        size_t position_count, const float** logits, tarn_error* error);
+
+/* Stops a call that runs on the session: prefill, step, score, encode, classify or fill then fails with TARN_CANCELLED, soon: it
+ * looks between ops and inside long ones. Where none runs, the next one that would run the model fails so, before it changes
+ * anything; a reset or a restore withdraws the request.
+ *
+ * What holds afterwards: an encode, classify or fill has encoded nothing of the source it was at. A prefill, step or score keeps
+ * the chunks (`max_chunk`) that were whole, which tarn_session_tokens() counts, and goes on from there as if the call had been
+ * given those tokens alone. A chunk of at least 2^31 multiply-adds (64 tokens of a model of 34 M parameters, one token of a model
+ * of 2,000 M) may be broken off in its middle: then prefill, step, score, reorder and save are TARN_INVALID_ARGUMENT until a
+ * reset, a restore or an encode.
+ * Errors: none.   Thread safety: any thread at any time while the session exists; signal handlers. */
+TARN_API void tarn_session_cancel(tarn_session* session);
 
 /* Back to the state after creation. Errors: none. */
 TARN_API void tarn_session_reset(tarn_session* session);

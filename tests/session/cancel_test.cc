@@ -1,0 +1,194 @@
+// Calls that are stopped: what they return, and what holds afterwards.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/session/session.h"
+#include "tests/support/models.h"
+
+namespace tarn {
+namespace {
+
+using Logits = std::vector<float>;
+
+constexpr uint32_t kChunk = 64;
+constexpr size_t kTokens = 40 * kChunk + 3;
+// So many slots and rounds that the few tokens of these tests take minutes.
+constexpr char kManyRounds[] = R"({"task": "masked_lm", "num_layers": 1, "vocab_size": 256, "hidden_size": 32, "num_heads": 4,
+    "intermediate_size": 48, "hidden_act": "relu", "norm": "rmsnorm", "norm_eps": 1e-5, "tokenizer": "bytes",
+    "position_embedding": "sinusoidal", "attention": {"system": "kv_clustering", "num_slots": 65536, "iterations": 1000}})";
+
+class Cancelling : public ::testing::Test {
+ protected:
+  void Load(const std::string& config, const Limits& limits) {
+    file_ = test::MakeModel(config);
+    Result<LoadedModel> model = LoadedModel::Open(FileMap(), {file_.data(), file_.size()},
+                                                  {false, nullptr, true, DefaultAllocator(), /*max_work_per_token=*/UINT64_MAX});
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    model_ = std::move(model.value());
+    ASSERT_TRUE(model_.Pack().ok());
+    Result<Session*> session = Session::Create(model_, limits, {});
+    ASSERT_TRUE(session.ok()) << session.status().message();
+    session_.reset(session.value());
+    for (size_t i = 0; i < kTokens; ++i) tokens_.push_back(static_cast<int32_t>(i * 37 % 256));
+  }
+
+  Logits Prefill(size_t from, size_t count) {
+    const Result<const float*> logits = session_->Prefill(tokens_.data() + from, count);
+    EXPECT_TRUE(logits.ok()) << logits.status().message();
+    return logits.ok() ? Logits(logits.value(), logits.value() + 256) : Logits();
+  }
+  uint64_t seen() const { return session_->instance().tokens_seen(); }
+
+  std::vector<uint8_t> file_;
+  LoadedModel model_;
+  std::unique_ptr<Session, void (*)(Session*)> session_{nullptr, Session::Destroy};
+  std::vector<int32_t> tokens_;
+};
+
+TEST_F(Cancelling, BetweenCallsStopsTheNextOneBeforeItChangesAnything) {
+  Load(test::ConfigText(test::kRfa), {1, kChunk, 1, 1});
+  const Logits expected = Prefill(0, kTokens);
+  session_->Reset();
+  Prefill(0, 2 * kChunk);
+  session_->Cancel();
+  const Result<const float*> stopped = session_->Prefill(tokens_.data() + 2 * kChunk, kTokens - 2 * kChunk);
+  EXPECT_EQ(stopped.status().code(), TARN_CANCELLED);
+  EXPECT_STREQ(stopped.status().message(), "0 of 2435 tokens read: cancelled");
+  EXPECT_EQ(seen(), 2 * kChunk);
+  EXPECT_EQ(Prefill(2 * kChunk, kTokens - 2 * kChunk), expected);
+}
+
+TEST_F(Cancelling, AResetWithdrawsIt) {
+  Load(test::ConfigText(test::kRfa), {1, kChunk, 1, 1});
+  session_->Cancel();
+  session_->Reset();
+  Prefill(0, 1);
+}
+
+TEST_F(Cancelling, KeepsWholeChunks) {
+  Load(test::ConfigText(test::kRfa), {1, kChunk, 1, 1});
+  const Logits expected = Prefill(0, kTokens);
+  for (int delay_us = 0; delay_us < 4000; delay_us += 200) {
+    session_->Reset();
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
+      session_->Cancel();
+    });
+    const Status status = session_->Prefill(tokens_.data(), kTokens).status();
+    other.join();
+    if (status.ok()) {  // it came too late
+      EXPECT_EQ(seen(), kTokens);
+      continue;
+    }
+    ASSERT_EQ(status.code(), TARN_CANCELLED) << status.message();
+    const size_t read = static_cast<size_t>(seen());
+    EXPECT_EQ(read % kChunk, 0u);
+    EXPECT_LT(read, kTokens);
+    EXPECT_EQ(Prefill(read, kTokens - read), expected) << "after " << read << " tokens";
+  }
+}
+
+TEST_F(Cancelling, ALongChunkMayBeBrokenOffAndIsThenRefused) {
+  // Windows of so many rows count as long runs, though few rows are there yet.
+  Load(test::ConfigText(R"({"system": "sliding_window", "window": 262144})", "none"), {1, kChunk, 1, 1});
+  const Logits expected = Prefill(0, kChunk);
+  std::vector<uint8_t> snapshot(static_cast<size_t>(session_->SnapshotBytes()));
+  ASSERT_TRUE(session_->Save({snapshot.data(), snapshot.size()}).ok());
+  session_->Reset();
+
+  Instance& instance = const_cast<Instance&>(session_->instance());
+  const ThreadPool alone;
+  const auto put_ids = [&] { std::memset(instance.input(Stage::kDecode, 0), 0, kChunk * sizeof(int32_t)); };
+  instance.cancellation().Request();
+  put_ids();
+  ASSERT_TRUE(instance.Decode(1, 1, alone).ok()) << "a short run is finished";
+  put_ids();
+  ASSERT_EQ(instance.Decode(kChunk, 1, alone).code(), TARN_CANCELLED);
+  instance.cancellation().Withdraw();
+
+  const char* const words = "the last call was broken off in the middle of a chunk: reset, restore or encode first";
+  EXPECT_STREQ(session_->Prefill(tokens_.data(), 1).status().message(), words);
+  EXPECT_STREQ(session_->Score(tokens_.data(), 1).status().message(), words);
+  EXPECT_STREQ(session_->Save({snapshot.data(), snapshot.size()}).message(), words);
+  const uint32_t parent = 0;
+  EXPECT_EQ(session_->Reorder(&parent).code(), TARN_INVALID_ARGUMENT);
+  ASSERT_TRUE(session_->Restore({snapshot.data(), snapshot.size()}).ok());
+  EXPECT_EQ(seen(), kChunk);
+  Prefill(0, 1);
+  session_->Reset();
+  EXPECT_EQ(Prefill(0, kChunk), expected);
+}
+
+TEST_F(Cancelling, IsHeardInsideALongOp) {
+  for (const uint32_t threads : {1u, 2u}) {
+    Load(kManyRounds, {1, 1, 1, threads, 1, /*max_source=*/40});
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it runs by then; if not, the same holds
+      session_->Cancel();
+    });
+    const uint32_t position = 0;
+    const Result<const float*> logits = session_->Fill(tokens_.data(), 40, {&position, 1});
+    other.join();
+    EXPECT_EQ(logits.status().code(), TARN_CANCELLED) << logits.status().message();
+  }
+}
+
+// ---- What a file may ask for ----
+
+Status Open(const std::vector<uint8_t>& file, uint64_t max_work, uint64_t max_packed, bool portable = true) {
+  return LoadedModel::Open(FileMap(), {file.data(), file.size()},
+                           {false, nullptr, portable, DefaultAllocator(), max_work, max_packed})
+      .status();
+}
+
+TEST(Bounds, WorkIsRefusedAboveTheBoundAndAllowedWithTheOption) {
+  const std::vector<uint8_t> file = test::MakeModel(kManyRounds);
+  const Status status = Open(file, 0, 0);
+  EXPECT_EQ(status.code(), TARN_UNSUPPORTED);
+  const std::string message = status.message();
+  for (const char* words :
+       {"a token takes about 42", "of them op 'layers.0.attn", "at most 2", "max_work_per_token", "--max-work"}) {
+    EXPECT_NE(message.find(words), std::string::npos) << message << ", expected: " << words;
+  }
+  EXPECT_TRUE(Open(file, UINT64_MAX, 0).ok());
+}
+
+TEST(Bounds, WorkIsWhatTheGraphSays) {
+  // One token: a product per weight of the dense layers and of the head, and attention over a full window.
+  const auto least = [](const char* attention) {
+    const std::vector<uint8_t> file = test::MakeModel(test::ConfigText(attention, "none"));
+    uint64_t low = 0, high = uint64_t{1} << 40;
+    while (high - low > 1) {
+      const uint64_t middle = (low + high) / 2;
+      (Open(file, middle, 0).ok() ? high : low) = middle;
+    }
+    return high;
+  };
+  const uint64_t narrow = least(R"({"system": "sliding_window", "window": 16})");
+  const uint64_t wide = least(R"({"system": "sliding_window", "window": 1016})");
+  EXPECT_EQ(wide - narrow, 2u * 4 * 1000 * (8 + 12));  // layers, heads, rows, elements of a key and a value
+  EXPECT_GT(narrow, 32u * 256 + 2 * 3 * 32 * 48);
+  EXPECT_LT(narrow, 2 * (32u * 256 + 2 * (3 * 32 * 48 + 32 * (32 + 16 + 24) + 48 * 32) + 2 * 4 * 16 * 20));
+}
+
+#if defined(TARN_HAVE_XNNPACK)
+TEST(Bounds, PackedWeightsAreRefusedAboveTheBound) {
+  const std::vector<uint8_t> file = test::MakeModel(test::ConfigText(test::kRfa));
+  EXPECT_TRUE(Open(file, 0, 0, /*portable=*/false).ok());
+  const Status status = Open(file, 0, 1000, /*portable=*/false);
+  EXPECT_EQ(status.code(), TARN_UNSUPPORTED);
+  const std::string message = status.message();
+  for (const char* words : {"packed weights take ", "at most 1000 expected", "max_packed_bytes"}) {
+    EXPECT_NE(message.find(words), std::string::npos) << message << ", expected: " << words;
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace tarn
