@@ -17,7 +17,7 @@
 #define TARN_ARM 0
 #endif
 
-#if TARN_ARM && defined(TARN_HAVE_XNNPACK)
+#if defined(TARN_HAVE_XNNPACK)
 #include <cpuinfo.h>
 #endif
 
@@ -151,9 +151,14 @@ bool CpuIsKnown() {
   return true;
 }
 
+#elif defined(TARN_HAVE_XNNPACK)
+
+// On x86 that of cpuinfo_x86.cc: a linker takes that file out of an archive, before cpuinfo's own, because it is named here.
+bool CpuIsKnown() { return cpuinfo_initialize(); }
+
 #else
 
-bool CpuIsKnown() { return true; }
+bool CpuIsKnown() { return false; }
 
 #endif
 
