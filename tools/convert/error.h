@@ -18,6 +18,7 @@ using ConvertError = tools::Failure;
 template <typename... Parts>
 [[noreturn]] void Fail(const Parts&... parts) {
   std::ostringstream text;
+  text.exceptions(std::ios::badbit);  // else a lack of memory is a message that ends early
   (text << ... << parts);
   throw ConvertError(text.str());
 }
