@@ -81,7 +81,7 @@ Evaluation::Evaluation(const tarn_model* model, tarn_session_config config, std:
 }
 
 Score Evaluation::Run(const std::string& step) {
-  Progress progress(stderr, isatty(STDERR_FILENO) == 1, step, tokens_.size());
+  Progress progress(stderr, isatty(STDERR_FILENO) == 1, step, tokens_.size(), "tokens");
   for (uint64_t begin = 0; begin < tokens_.size(); begin += block_) {
     RunBlock(begin, std::min<uint64_t>(block_, tokens_.size() - begin), &progress);
   }

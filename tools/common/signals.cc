@@ -8,14 +8,22 @@ namespace {
 
 volatile std::sig_atomic_t caught = 0;  // the first signal
 
+// Waits for nobody: the second signal has its default effect as soon as this returns.
+void OnSignal(int signal) {
+  if (caught == 0) {
+    caught = signal;
+  } else {
+    std::signal(signal, SIG_DFL);
+    raise(signal);
+  }
+}
+
 }  // namespace
 
 void CatchInterrupts() {
   struct sigaction action = {};
-  action.sa_handler = [](int signal) {
-    if (caught == 0) caught = signal;
-  };
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  action.sa_handler = OnSignal;
+  action.sa_flags = static_cast<int>(SA_RESTART);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before;
     const bool ignored = sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;

@@ -4,8 +4,8 @@
 
 namespace tarn::tools {
 
-// From here on the first SIGINT (Ctrl-C), SIGTERM or SIGHUP only sets what Interrupted() returns, for loops to ask; a second one
-// of the same kind ends the process. What was ignored before (nohup) stays ignored.
+// From here on the first SIGINT (Ctrl-C), SIGTERM or SIGHUP only sets what Interrupted() returns, for loops to ask; a second one,
+// of whatever kind, ends the process at once. What was ignored before (nohup) stays ignored.
 void CatchInterrupts();
 bool Interrupted();
 // 128 + the signal, as a shell reports it: 130 after Ctrl-C. Only if Interrupted().
