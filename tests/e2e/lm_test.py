@@ -198,7 +198,7 @@ class LmTest(LmChecks):
 
 
 class BoundTest(unittest.TestCase):
-    """Models that end: the last token within the bound is read, the next one is an error that names the bound."""
+    """Models that end: the last token within the bound is read, the next one is an error, or the end of a text, with the bound."""
 
     def check(self, bound, **options):
         model = Model(Case("bounded", {**BASE, **options}))
@@ -216,7 +216,10 @@ class BoundTest(unittest.TestCase):
         # The prompt fits, and so do the tokens that follow it, up to the bound.
         ids = ",".join(map(str, tokens[:5]))
         must("tarn", "run", "-m", model.convert("f32"), "--tokens", ids, "-n", bound - 5, "-t", 1)
-        self.check_error(bound, model, "run", "--tokens", ids, "-n", bound)
+        status, _, err = run(BIN / "tarn", "run", "-m", model.convert("f32"), "-t", 1, "--tokens", ids, "-n", bound)
+        self.assertEqual(status, 0, err)
+        self.assertRegex(err, rf"(?m)^ended: the model's context of {bound} tokens is full$")
+        self.check_error(bound, model, "run", "--tokens", ",".join(map(str, [*tokens, 0])), "-n", 1)
 
     def check_error(self, bound, model, command, *arguments):
         status, _, err = run(BIN / "tarn", command, "-m", model.convert("f32"), "-t", 1, *arguments)

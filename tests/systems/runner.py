@@ -79,12 +79,12 @@ class Model:
         """`tokens` tokens in constant memory; one that is bounded stops at its bound and says so."""
         stats = self.folder / "stats.json"
         bounded = self.system.bound is not None and self.system.bound < tokens + 1
-        done = self.run("tarn", "run", "-m", self.path, "--tokens", "1", "-n", tokens, "-s", 1, "-t", 1, "--json-stats", stats,
-                        code=1 if bounded else 0)
+        done = self.run("tarn", "run", "-m", self.path, "--tokens", "1", "-n", tokens, "-s", 1, "-t", 1, "--json-stats", stats)
         report = json.loads(stats.read_text())
         if bounded:
             message = done.stderr.decode()
-            expect(str(self.system.bound) in message and "attn" in message, f"the bound is not named: {message}")
+            expect(f"context of {self.system.bound} tokens is full" in message, f"the bound is not named: {message}")
+            expect(report["stop_reason"] == "max_context", f"ended by {report['stop_reason']}")
             expect(report["generated_tokens"] >= self.system.bound - 1, f"stopped after {report['generated_tokens']} tokens")
         else:
             expect(report["generated_tokens"] == tokens, f"{report['generated_tokens']} tokens generated")

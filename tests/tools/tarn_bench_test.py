@@ -9,7 +9,7 @@ import signal
 import unittest
 import xml.etree.ElementTree
 
-from tarn_testing import MODEL, CliTest, start, tarn
+from tarn_testing import MODEL, SEQ2SEQ, CliTest, start, tarn
 
 QUICK = ["bench", "--memory-mib", 16]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -107,13 +107,44 @@ class BenchTest(CliTest):
         self.assertEqual(len(set(heights[2])), 1)
         self.assertEqual(heights[3], sorted(set(heights[3]), reverse=True))
 
+    def test_lists_of_tests(self):
+        rows = json.loads(self.bench("-o", "json", "-p", "2,0,5", "-n", "3,4", "-pg", "6,2", "-pg", "1,1", "-d", "0,7"))
+        names = ["pp2", "pp5", "tg3", "tg4", "pp6+tg2", "pp1+tg1"]
+        self.assertEqual([(row["depth"], row["test"]) for row in rows], [(depth, name) for depth in (0, 7) for name in names])
+        for row in rows:
+            self.assertGreater(row["t_s_mean"], 0)
+            self.assertEqual(row["first_token_ms"] is None, "tg" in row["test"])
+            self.assertEqual(row["bytes_per_token"] is None, "pp" in row["test"])
+        self.assertEqual([row["test"] for row in json.loads(self.bench("-o", "json", "-p", 0, "-n", 0, "-pg", "2,1"))], ["pp2+tg1"])
+        for value in "5", "5,", ",5", "0,5", "5,0", "5,6,7", "a,b":
+            self.fails(2, f"-pg: is '{value}', expected P,N", "bench", MODEL, "-pg", value)
+
+    def test_lists_of_sources(self):
+        self.make("translation", SEQ2SEQ)
+        rows = json.loads(self.bench("-o", "json", "-p", "4,6", "-n", "2,3", model=self.path("translation.tarn")))
+        self.assertEqual([row["test"] for row in rows], ["enc4", "dec2", "dec3", "enc6", "dec2", "dec3"])
+
+    def test_json_lines(self):
+        lines = self.bench("-o", "jsonl", "-p", "2,3", "-n", 1).decode().splitlines()
+        self.assertEqual([json.loads(line)["test"] for line in lines], ["pp2", "pp3", "tg1"])
+
+    def test_no_threads_are_the_default(self):
+        default = json.loads(tarn("inspect", "--cpu", "--json")[1])["cpu"]["default_threads"]
+        rows = json.loads(self.bench("-o", "json", "-p", 2, "-n", 0, "-t", "0,1"))
+        self.assertEqual([row["threads"] for row in rows], [default, 1])
+
+    def bench(self, *arguments, model=MODEL):
+        status, out, err = tarn(*QUICK, model, "-r", 1, *([] if "-t" in arguments else ["-t", 1]), *arguments)
+        self.assertEqual(status, 0, err)
+        return out
+
     def test_wrong_command_lines(self):
         self.fails(2, "--model is required", "bench")
         self.fails(2, "-p and -n are 0", "bench", "-m", MODEL, "-p", 0, "-n", 0)
-        self.fails(2, "--output: is 'xml', wanted md, csv or json", "bench", "-m", MODEL, "-o", "xml")
+        self.fails(2, "--output: is 'xml', expected md, csv, json or jsonl", "bench", "-m", MODEL, "-o", "xml")
         for value in "", "1,", ",1", "1, 2", "-1", "x", "1073741825":
             self.fails(2, "--n-depth: is '[^']*', must be an integer from 0 to", "bench", "-m", MODEL, "-d", value)
-        for option in "--threads", "--repetitions", "--chunk":
+        for option in "--repetitions", "--chunk":
             self.fails(2, f"{option}: is '0', must be an integer from 1 to", "bench", "-m", MODEL, option, 0)
         self.fails(1, "nowhere.tarn", "bench", "-m", MODEL, "-m", self.path("nowhere.tarn"))
         self.fails(1, "is an input of this command", "bench", "-m", MODEL, "--plot", MODEL)

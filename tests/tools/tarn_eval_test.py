@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import signal
 import struct
 import unittest
@@ -87,6 +88,13 @@ class EvalTest(CliTest):
                        "--block", value)
         self.fails(1, "wanted at least 2", "eval", "-m", MODEL, "-f", self.write("one.txt", b"a"))
         self.fails(1, "empty.txt", "eval", "-m", MODEL, "-f", self.write("empty.txt", b""))
+
+    def test_numbers_are_without_noise(self):
+        status, out, err = tarn("eval", MODEL, "-f", "-", "--json", stdin=self.TEXT)
+        self.assertEqual(status, 0, err)
+        for key in "nats_per_token", "perplexity", "seconds":
+            digits = re.search(rf'"{key}": ([\d.]+)', out.decode()).group(1)
+            self.assertLessEqual(len(digits.replace(".", "").lstrip("0")), 12, key)
 
     def test_interrupt_leaves_no_file(self):
         text = self.write("long.txt", self.TEXT * 20000)

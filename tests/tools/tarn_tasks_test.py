@@ -126,9 +126,9 @@ class ClassifyTest(TasksTest):
     def test_refusals(self):
         for words, content in (("line 2 has no tab, wanted LABEL<tab>TEXT", b"0\ta\nb\n"),
                                ("line 1: the label is '3', must be an integer from 0 to 2", b"3\ta\n"),
-                               ("line 1 is empty", b"0\t\n"), ("is empty, wanted at least one line", b"")):
+                               ("line 1 is empty", b"0\t\n"), ("is empty, expected at least one line", b"")):
             self.fails(1, words, "eval", "-m", self.classifier, "-f", self.write("bad.tsv", content))
-        self.fails(2, "classify: wanted one of -p, -f and --tokens", "classify", "-m", self.classifier)
+        self.fails(2, "classify: no text, expected one of -p, -f and --tokens", "classify", "-m", self.classifier)
         self.fails(2, "--block is for causal_lm or masked_lm models, this one is classification", "eval", "-m", self.classifier,
                    "-f", self.write("right.tsv", b"0\ta\n"), "--block", 9)
 
@@ -153,7 +153,7 @@ class FillTest(TasksTest):
     def test_refusals(self):
         self.fails(1, "nothing to fill", "fill", "-m", self.masked, "-p", "to be")
         self.fails(2, "--mask is 2 tokens", "fill", "-m", self.masked, "-p", "to be", "--mask", "\u00e9")
-        self.fails(2, "wanted one of -p and --tokens", "fill", "-m", self.masked)
+        self.fails(2, "fill: no text, expected one of -p, -f and --tokens", "fill", "-m", self.masked)
 
     def test_loss_of_hidden_tokens(self):
         text = self.write("text.txt", bytes(range(97, 117)) * 21)  # 420 bytes

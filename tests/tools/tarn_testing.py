@@ -31,10 +31,11 @@ CLASSIFICATION = {**BLOCKS, "task": "classification", "num_layers": 1, "attentio
 MASKED_LM = {**BLOCKS, "task": "masked_lm", "num_layers": 1, "attention": RFA, "mask_token_id": 0}
 
 
-def tarn(*arguments, environment=None, stdout=subprocess.PIPE, preexec_fn=None):
-    """Status, standard output (bytes) and standard error (text)."""
+def tarn(*arguments, environment=None, stdout=subprocess.PIPE, preexec_fn=None, stdin=None):
+    """Status, standard output (bytes) and standard error (text); `stdin`: bytes that a pipe feeds."""
+    source = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
     done = subprocess.run([os.path.join(BIN, "tarn"), *map(str, arguments)], stdout=stdout, stderr=subprocess.PIPE,
-                          env={**os.environ, **(environment or {})}, timeout=120, preexec_fn=preexec_fn)
+                          env={**os.environ, **(environment or {})}, timeout=120, preexec_fn=preexec_fn, **source)
     return done.returncode, done.stdout, done.stderr.decode()
 
 

@@ -9,8 +9,8 @@
 namespace tarn::tools {
 namespace {
 
-constexpr std::chrono::milliseconds kBarAfter(300), kBarEvery(100), kLineAfter(2000), kLineEvery(10000);
-constexpr size_t kBarWidth = 20;
+constexpr std::chrono::milliseconds kShownAfter(300), kShownEvery(100);
+constexpr size_t kBarWidth = 12;
 constexpr size_t kUsualColumns = 80;
 
 size_t Columns(std::FILE* terminal) {
@@ -36,44 +36,36 @@ Progress::Progress(std::FILE* out, bool terminal, std::string step, uint64_t tot
       total_(total == 0 ? 1 : total),
       unit_(std::move(unit)),
       start_(Clock::now()),
-      next_(start_ + (terminal ? kBarAfter : kLineAfter)) {}
+      next_(start_ + kShownAfter) {}
 
 Progress::~Progress() {
-  if (terminal_ && shown_) std::fprintf(out_, "\r\033[K");
+  if (shown_) std::fprintf(out_, "\r\033[K");
 }
 
 void Progress::Advance(uint64_t count, std::string_view note) {
   done_ = std::min(done_ + count, total_);
   const Clock::time_point now = Clock::now();
-  if (now < next_) return;
-  next_ = now + (terminal_ ? kBarEvery : kLineEvery);
+  if (!terminal_ || now < next_) return;
+  next_ = now + kShownEvery;
   shown_ = true;
   Show(note);
 }
 
 void Progress::Show(std::string_view note) {
   size_ = 0;
-  Append("%.200s%s", step_.c_str(), terminal_ ? " [" : ": ");
-  if (terminal_) {
-    const auto filled = static_cast<size_t>(kBarWidth * done_ / total_);
-    for (size_t i = 0; i < kBarWidth; ++i) Append("%c", i < filled ? '#' : '.');
-    Append("] %3d %%", static_cast<int>(100 * done_ / total_));
-  } else {
-    Append("%d %%", static_cast<int>(100 * done_ / total_));
-  }
+  Append("%.200s [", step_.c_str());
+  const auto filled = static_cast<size_t>(kBarWidth * done_ / total_);
+  for (size_t i = 0; i < kBarWidth; ++i) Append("%c", i < filled ? '#' : '.');
+  Append("] %3d %%", static_cast<int>(100 * done_ / total_));
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-  if (!unit_.empty()) {
-    Append("  %llu of %llu %s, %.*f/s", static_cast<unsigned long long>(done_), static_cast<unsigned long long>(total_),
-           unit_.c_str(), static_cast<double>(done_) < 10 * seconds ? 1 : 0, static_cast<double>(done_) / seconds);
-  }
   if (done_ > 0) AppendTimeLeft(seconds * static_cast<double>(total_ - done_) / static_cast<double>(done_));
-  if (!note.empty()) Append("  %.*s", static_cast<int>(note.size()), note.data());
-  if (terminal_) {
-    const size_t shown = BytesOf({line_, size_}, Columns(out_) - 1);
-    std::fprintf(out_, "\r%.*s\033[K", static_cast<int>(shown), line_);
-  } else {
-    std::fprintf(out_, "%.*s\n", static_cast<int>(size_), line_);
+  if (!unit_.empty()) {
+    Append("  %llu/%llu %s, %.*f/s", static_cast<unsigned long long>(done_), static_cast<unsigned long long>(total_), unit_.c_str(),
+           static_cast<double>(done_) < 10 * seconds ? 1 : 0, static_cast<double>(done_) / seconds);
   }
+  if (!note.empty()) Append("  %.*s", static_cast<int>(note.size()), note.data());
+  const size_t shown = BytesOf({line_, size_}, Columns(out_) - 1);
+  std::fprintf(out_, "\r%.*s\033[K", static_cast<int>(shown), line_);
   std::fflush(out_);
 }
 

@@ -1,4 +1,4 @@
-// How far a long step is, for people: a bar on a terminal, a line in a log.
+// How far a long step is, for people: a bar on a terminal, nothing elsewhere.
 #ifndef TARN_TOOLS_COMMON_PROGRESS_H_
 #define TARN_TOOLS_COMMON_PROGRESS_H_
 

@@ -2,16 +2,18 @@
 #include "tools/tarn/bench.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
 #include "tools/common/integer_option.h"
 #include "tools/common/output_file.h"
-#include "tools/common/signals.h"
+#include "tools/common/suggestion.h"
 #include "tools/tarn/bench_report.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
+#include "tools/tarn/report.h"
 
 namespace tarn_cli {
 namespace {
@@ -49,8 +51,30 @@ const CLI::Option* AddIntegerList(CLI::App* app, const std::string& names, std::
   return app->add_option_function<std::string>(names, parse, description)->type_name("N,...");
 }
 
+// "512,128": a prompt, then single steps. main() has a -pg for it.
+const CLI::Option* AddBoth(CLI::App* app, std::vector<BenchWork>* both) {
+  const auto parse = [=](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      const size_t comma = std::min(text.find(','), text.size());
+      const auto prompt = tarn::tools::ParseInteger<uint32_t>(text.substr(0, comma), 1, kMostTokens);
+      const auto generated = tarn::tools::ParseInteger<uint32_t>(comma < text.size() ? text.substr(comma + 1) : "", 1, kMostTokens);
+      if (!prompt || !generated) {
+        throw CLI::ValidationError("-pg",
+                                   Format("is '%s', expected P,N: tokens of a prompt and single steps, each an integer from 1 "
+                                          "to %u",
+                                          text.c_str(), kMostTokens));
+      }
+      both->push_back({*prompt, *generated});
+    }
+  };
+  return app
+      ->add_option_function<std::vector<std::string>>(
+          "--pg", parse, "Also a prompt of P tokens and N single steps after it, timed together; -pg P,N; may be given again")
+      ->type_name("P,N")
+      ->allow_extra_args(false);
+}
+
 int RunCommand(const BenchCommand& command) {
-  tarn::tools::CatchInterrupts();
   // Now: that it cannot be written should not be found out after an hour.
   std::optional<OutputFile> plot;
   if (!command.plot.empty()) plot.emplace(command.plot, command.bench.models);
@@ -92,51 +116,57 @@ void AddBench(CLI::App* app, Command* command) {
   CLI::App* bench = app->add_subcommand("bench", "Measure tokens per second against depth, threads and the machine's memory");
   const auto options = std::make_shared<BenchCommand>();
   BenchOptions& wanted = options->bench;
-  bench->add_option("-m,--model", wanted.models, "Model file; may be given again")
-      ->required()
-      ->type_name("FILE")
-      ->allow_extra_args(false);
-  AddInteger<uint32_t>(bench, "-p,--n-prompt", &wanted.prompt_tokens,
-                       "Tokens of the prompt, or of each source; 0: no such test (default: 512)", 0, kMostTokens);
-  AddInteger<uint32_t>(bench, "-n,--n-gen", &wanted.generated_tokens,
-                       "Single steps of the decode test; 0: no such test (default: 128)", 0, kMostTokens);
+  bench->add_option("model,-m,--model", wanted.models, "Model files")->required()->type_name("FILE");
+  AddIntegerList(bench, "-p,--n-prompt", &wanted.prompts, "Tokens of the prompt, or of each source; 0: no such test (default: 512)",
+                 0, kMostTokens);
+  AddIntegerList(bench, "-n,--n-gen", &wanted.generated, "Single steps of the decode test; 0: no such test (default: 128)", 0,
+                 kMostTokens);
+  wanted.by_task.Only({TARN_TASK_CAUSAL_LM}, AddBoth(bench, &wanted.both));
   wanted.by_task.Only({TARN_TASK_CAUSAL_LM}, AddIntegerList(bench, "-d,--n-depth", &wanted.depths,
                                                             "Tokens in the sequence before a test (default: 0)", 0, kMostDepth));
   wanted.by_task.Only({TARN_TASK_SEQ2SEQ, TARN_TASK_CLASSIFICATION, TARN_TASK_MASKED_LM},
                       AddInteger<uint32_t>(bench, "--batch", &wanted.batch, "Sources at a time (default: 1)", 1, kMostBatch));
-  AddIntegerList(bench, "-t,--threads", &wanted.threads, "Threads (default: the fast cores, if it may run on so many)", 1,
+  AddIntegerList(bench, "-t,--threads", &wanted.threads, "Threads; 0: the fast cores, if it may run on so many (default: 0)", 0,
                  kMostThreads);
   AddInteger<uint32_t>(bench, "-r,--repetitions", &wanted.repetitions, "Repetitions of each test (default: 5)", 1, 1000);
   AddInteger<uint32_t>(bench, "--chunk", &wanted.chunk, "Longest chunk of a prompt, in tokens (default: 64)", 1, 1u << 16);
-  const std::map<std::string, BenchFormat> formats = {
-      {"md", BenchFormat::kMarkdown}, {"csv", BenchFormat::kCsv}, {"json", BenchFormat::kJson}};
   const auto set_format = [=](const std::string& name) {
-    const auto found = formats.find(name);
-    if (found == formats.end()) throw CLI::ValidationError("--output", "is '" + name + "', wanted md, csv or json");
-    options->format = found->second;
+    static const std::vector<std::string> kNames = {"md", "csv", "json", "jsonl"};  // by BenchFormat
+    const auto found = std::find(kNames.begin(), kNames.end(), name);
+    if (found == kNames.end()) throw CLI::ValidationError("--output", tarn::tools::UnknownName(name, kNames));
+    options->format = static_cast<BenchFormat>(found - kNames.begin());
   };
-  bench->add_option_function<std::string>("-o,--output", set_format, "Format: md, csv or json (default: md)")->type_name("FORMAT");
+  bench->add_option_function<std::string>("-o,--output", set_format, "Format: md, csv, json, or jsonl, a row a line (default: md)")
+      ->type_name("FORMAT");
   wanted.by_task.Only(
       {TARN_TASK_CAUSAL_LM},
       bench->add_option("--plot", options->plot, "Draw tokens/s and memory against depth into an SVG file")->type_name("FILE"));
-  bench->add_flag("--profile", wanted.profile, "One more repetition of each test: its time per kind of op (md, json)");
+  bench->add_flag("--profile", wanted.profile, "One more repetition of each test: its time per kind of op (md, json, jsonl)");
   AddInteger<uint32_t>(bench, "--memory-mib", &options->memory_mib, "", 1)->group("");  // hidden: for tests, which have no time
   AddModelOptions(bench, &wanted.model);
   bench->footer(
       "The read bandwidth that rows are compared with is measured before each of their repetitions.\n"
       "Models that encode: enc512 encodes sources of 512 tokens, dec128 takes 128 single steps after them; tokens/s are those of\n"
       "all sources.\n"
-      "Examples:\n"
-      "  tarn bench -m model.tarn -p 512 -n 128 -d 0,4096 -t 1,2\n"
-      "  tarn bench -m model.tarn -n 0 --profile\n"
-      "  tarn bench -m model.tarn -m softmax.tarn -p 0 -d 0,512,2048,8192 --plot depth.svg\n"
-      "  tarn bench -m translation.tarn -p 2048 -n 2048 --batch 16");
+      "Examples (shakespeare-*: examples/models; dates: tarn-convert examples/train/checkpoints/dates-abc -o dates.tarn):\n"
+      "  tarn bench shakespeare-rfa-gate-int8.tarn -p 128,512 -n 32,128 -d 0,4096 -t 1,2\n"
+      "  tarn bench shakespeare-rfa-gate-int8.tarn -n 0 --profile\n"
+      "  tarn bench shakespeare-rfa-gate-int8.tarn -p 0 -n 0 -pg 512,128 -o jsonl\n"
+      "  tarn bench shakespeare-rfa-gate-int8.tarn shakespeare-abc-mlp-int8.tarn -p 0 -d 0,512,2048 --plot depth.svg\n"
+      "  tarn bench dates.tarn -p 32 -n 32 --batch 16");
   bench->callback([=] {
     BenchOptions& parsed = options->bench;
-    if (parsed.prompt_tokens == 0 && parsed.generated_tokens == 0) throw UsageError("bench: nothing to measure: -p and -n are 0");
-    if (parsed.profile && options->format == BenchFormat::kCsv)
-      throw UsageError("bench: --profile does not fit -o csv, wanted md or json");
-    if (parsed.threads.empty()) parsed.threads = {tarn_default_threads()};
+    const auto some = [](const std::vector<uint32_t>& list) {
+      return std::any_of(list.begin(), list.end(), [](uint32_t n) { return n > 0; });
+    };
+    if (!some(parsed.prompts) && !some(parsed.generated) && parsed.both.empty()) {
+      throw UsageError("bench: nothing to measure: -p and -n are 0, and there is no -pg");
+    }
+    if (parsed.profile && options->format == BenchFormat::kCsv) {
+      throw UsageError("bench: --profile does not fit -o csv, expected md, json or jsonl");
+    }
+    if (parsed.threads.empty()) parsed.threads = {0};
+    std::replace(parsed.threads.begin(), parsed.threads.end(), 0u, tarn_default_threads());
     *command = [=] { return RunCommand(*options); };
   });
 }

@@ -14,11 +14,20 @@
 
 namespace tarn_cli {
 
+// What a test does with every sequence: reads a prompt (or a source), then takes single steps. One of them may be 0.
+struct BenchWork {
+  uint32_t prompt = 0;
+  uint32_t generated = 0;
+
+  uint32_t tokens() const { return prompt + generated; }
+};
+
 struct BenchOptions {
   std::vector<std::string> models;
-  ModelOptions model;               // but its path
-  uint32_t prompt_tokens = 512;     // 0: no such test
-  uint32_t generated_tokens = 128;  // 0: no such test
+  ModelOptions model;                       // but its path
+  std::vector<uint32_t> prompts = {512};    // tokens of each test; 0: no such test
+  std::vector<uint32_t> generated = {128};  // single steps of each; 0: no such test
+  std::vector<BenchWork> both;              // a prompt, then single steps
   std::vector<uint32_t> depths = {0};
   std::vector<uint32_t> threads;
   uint32_t repetitions = 5;
@@ -27,9 +36,6 @@ struct BenchOptions {
   bool profile = false;
   TaskOptions by_task;
 };
-
-// Causal models: a prompt, single steps. Others: sources, and single steps after them.
-enum class BenchTest { kPrompt, kDecode, kEncode, kDecodeSource };
 
 // All ops of one kind, in one repetition.
 struct KindTime {
@@ -49,9 +55,9 @@ struct BenchRow {
   std::string isa;
   bool bounded;  // its sequences end: what it reads per token depends on the depth
   uint32_t threads;
-  BenchTest test;
-  uint32_t batch;   // sequences
-  uint32_t tokens;  // of the test, for each sequence
+  bool encodes;    // the prompts are sources
+  BenchWork work;  // that is timed, for each sequence
+  uint32_t batch;  // sequences
   uint64_t depth;
   std::vector<double> rates;  // tokens/s of all sequences, one per repetition
   uint64_t session_bytes;     // the block that a session lives in: state, arena, scratch, program
@@ -65,10 +71,11 @@ struct BenchRow {
   std::vector<KindTime> profile;   // slowest first
   uint64_t profiled_ns;            // of that repetition as a whole
 
-  std::string Test() const;  // "tg128"
-  bool decode() const { return test == BenchTest::kDecode || test == BenchTest::kDecodeSource; }
-  uint64_t all_tokens() const { return uint64_t{batch} * tokens; }
-  std::optional<double> FirstTokenMs() const;  // prompts: until the logits are there; sources: until they are encoded
+  std::string Test() const;  // "pp512", "tg128", "pp512+tg128"; of sources "enc512", "dec128"
+  bool decode() const { return work.prompt == 0; }
+  uint64_t all_tokens() const { return uint64_t{batch} * work.tokens(); }
+  // Of a prompt alone: until the logits are there; of sources: until they are encoded.
+  std::optional<double> FirstTokenMs() const;
   std::optional<double> BytesPerSecond() const;
   std::optional<double> BandwidthShare() const;
 };

@@ -8,15 +8,10 @@
 #include <map>
 
 #include "tools/common/printable.h"
-#include "tools/common/signals.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/process_memory.h"
 
 namespace tarn_cli {
-
-void StopIfInterrupted() {
-  if (tarn::tools::Interrupted()) throw Failure("interrupted");
-}
 
 std::vector<int32_t> RandomIds(size_t count, uint32_t vocab_size) {
   std::vector<int32_t> ids(count);

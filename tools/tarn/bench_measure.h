@@ -11,8 +11,6 @@
 
 namespace tarn_cli {
 
-void StopIfInterrupted();  // throws Failure
-
 // Ids that no cache can guess, the same each time.
 std::vector<int32_t> RandomIds(size_t count, uint32_t vocab_size);
 

@@ -141,6 +141,7 @@ std::string BenchHeader(BenchFormat format, const MemoryBandwidth& memory) {
     case BenchFormat::kMarkdown:
       return MarkdownHeader(memory);
     case BenchFormat::kCsv:
+    case BenchFormat::kJsonLines:
       return "";
     case BenchFormat::kJson:
       return "[";
@@ -159,6 +160,8 @@ std::string BenchRowText(BenchFormat format, const BenchRow& row, bool first) {
       text.pop_back();
       return (first ? "\n" : ",\n") + text;
     }
+    case BenchFormat::kJsonLines:
+      return JsonLine(RowJson(row));
   }
   return "";
 }
@@ -197,7 +200,8 @@ std::string BenchPlot(const std::vector<BenchRow>& rows) {
   PlotPanel speed{"tokens/s", PlotScale::kLinear, {}};
   PlotPanel memory{"memory of a sequence, MiB", PlotScale::kLog, {}};
   if (rows.empty()) return DrawPlot("", {speed, memory});
-  const bool decode = std::any_of(rows.begin(), rows.end(), [](const BenchRow& row) { return row.decode(); });
+  const auto decode = std::find_if(rows.begin(), rows.end(), [](const BenchRow& row) { return row.decode(); });
+  const BenchRow& shown = decode == rows.end() ? rows.front() : *decode;
   // A line is a file; where two files have one name, the paths tell them apart.
   std::map<std::string, std::set<std::string>> paths_of;
   for (const BenchRow& row : rows) paths_of[row.model + " " + row.precision].insert(row.path);
@@ -210,16 +214,14 @@ std::string BenchPlot(const std::vector<BenchRow>& rows) {
     panel->lines.push_back({name, row.bounded, {}});
     return &panel->lines.back();
   };
-  const BenchRow* shown = nullptr;
   for (const BenchRow& row : rows) {
-    if (row.decode() != decode || row.threads != rows.front().threads) continue;
+    if (row.Test() != shown.Test() || row.threads != shown.threads) continue;
     const auto depth = static_cast<double>(row.depth);
     line_of(&speed, row)->points.push_back({depth, Median(row.rates)});
     line_of(&memory, row)->points.push_back({depth, static_cast<double>(row.used_state_bytes) / kMebi});
-    shown = &row;
   }
-  return DrawPlot(Format("%s, %u thread%s, %s+%s", decode ? "Decode" : "Prompt", shown->threads, shown->threads == 1 ? "" : "s",
-                         shown->dense.c_str(), shown->isa.c_str()),
+  return DrawPlot(Format("%s, %u thread%s, %s+%s", shown.Test().c_str(), shown.threads, shown.threads == 1 ? "" : "s",
+                         shown.dense.c_str(), shown.isa.c_str()),
                   {speed, memory});
 }
 

@@ -9,7 +9,7 @@
 
 namespace tarn_cli {
 
-enum class BenchFormat { kMarkdown, kCsv, kJson };
+enum class BenchFormat { kMarkdown, kCsv, kJson, kJsonLines };
 
 // Header, rows and footer in this order make the whole text.
 std::string BenchHeader(BenchFormat format, const MemoryBandwidth& memory);
@@ -19,8 +19,8 @@ std::string BenchFooter(BenchFormat format, bool any);
 // A table per row that has a profile: time by kind of op.
 std::string ProfileText(const std::vector<BenchRow>& rows);
 
-// Tokens/s and memory against depth, a line per model: an SVG picture. Of the decode rows, or of the prompts if there are none,
-// those with the first row's number of threads.
+// Tokens/s and memory against depth, a line per model: an SVG picture of the first decode test, or the first test if there is none,
+// with the number of threads that it has first.
 std::string BenchPlot(const std::vector<BenchRow>& rows);
 
 }  // namespace tarn_cli

@@ -27,12 +27,14 @@ double Median(std::vector<double> values) {
 }
 
 std::string BenchRow::Test() const {
-  static constexpr const char* kNames[] = {"pp", "tg", "enc", "dec"};  // by BenchTest
-  return kNames[static_cast<size_t>(test)] + std::to_string(tokens);
+  std::string name;
+  if (work.prompt > 0) name = (encodes ? "enc" : "pp") + std::to_string(work.prompt);
+  if (work.generated > 0) name += (name.empty() ? "" : "+") + std::string(encodes ? "dec" : "tg") + std::to_string(work.generated);
+  return name;
 }
 
 std::optional<double> BenchRow::FirstTokenMs() const {
-  if (decode()) return std::nullopt;
+  if (work.prompt == 0 || work.generated > 0) return std::nullopt;
   return 1000 * static_cast<double>(all_tokens()) / Median(rates);
 }
 

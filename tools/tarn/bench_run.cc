@@ -52,6 +52,16 @@ uint64_t UsedStateBytes(const Model& model, uint64_t tokens) {
   }
 }
 
+// The tests in their order.
+std::vector<BenchWork> Works(const BenchOptions& options) {
+  std::vector<BenchWork> works;
+  for (const uint32_t prompt : options.prompts) works.push_back({prompt, 0});
+  for (const uint32_t generated : options.generated) works.push_back({0, generated});
+  works.insert(works.end(), options.both.begin(), options.both.end());
+  works.erase(std::remove_if(works.begin(), works.end(), [](const BenchWork& work) { return work.tokens() == 0; }), works.end());
+  return works;
+}
+
 // A model with a number of threads.
 class Bench {
  public:
@@ -60,15 +70,16 @@ class Bench {
     config_ = SessionConfig({threads, options.chunk});
     memory_ = model.Requirements(config_);
     session_ = CreateSession(model, config_);
-    tokens_ = RandomIds(std::max({options.prompt_tokens, options.generated_tokens, kChunksAtOnce * options.chunk}),
-                        model.info().vocab_size);
+    uint32_t longest = kChunksAtOnce * options.chunk;
+    for (const BenchWork& work : Works(options)) longest = std::max({longest, work.prompt, work.generated});
+    tokens_ = RandomIds(longest, model.info().vocab_size);
     SampleMemory();
   }
 
   // Nothing if the model does not take so many tokens; says so.
-  std::optional<BenchRow> Run(BenchTest test, uint64_t depth) {
-    BenchRow row = Row(test, depth);
-    if (!Fits(row, depth + row.tokens, model_.info().max_tokens)) return std::nullopt;
+  std::optional<BenchRow> Run(const BenchWork& work, uint64_t depth) {
+    BenchRow row = Row(work, depth);
+    if (!Fits(row, depth + work.tokens(), model_.info().max_tokens)) return std::nullopt;
     if (row.bytes_per_token && !bandwidth_) bandwidth_ = std::make_unique<ReadBandwidth>(*row.bytes_per_token, config_.threads);
     // A model without a bound goes on from test to test: the depth is no part of what a token costs it.
     if (!row.bounded && depth != reached_) GoTo(depth);
@@ -77,27 +88,26 @@ class Bench {
     for (uint32_t i = 0; i < options_.repetitions; ++i) {
       if (row.bounded) GoTo(depth);
       if (row.bytes_per_token) row.bandwidths.push_back(bandwidth_->Measure());
-      row.rates.push_back(row.tokens / Time(row));
+      row.rates.push_back(work.tokens() / Time(work));
       SampleMemory();
     }
     if (options_.profile) {
       if (row.bounded) GoTo(depth);
       Profile(
-          session_.get(), [&] { return Time(row); }, &row);
+          session_.get(), [&] { return Time(work); }, &row);
     }
     row.peak_anonymous = peak_.bytes();
     return row;
   }
 
  private:
-  BenchRow Row(BenchTest test, uint64_t depth) const {
+  BenchRow Row(const BenchWork& work, uint64_t depth) const {
     BenchRow row = ModelRow(options_, model_, memory_);
     row.threads = config_.threads;
-    row.test = test;
+    row.work = work;
     row.batch = 1;
-    row.tokens = row.decode() ? options_.generated_tokens : options_.prompt_tokens;
     row.depth = depth;
-    row.used_state_bytes = UsedStateBytes(model_, depth + row.tokens);
+    row.used_state_bytes = UsedStateBytes(model_, depth + work.tokens());
     if (row.decode() && !row.bounded) row.bytes_per_token = BytesPerToken(options_.model, config_);
     row.memory_bandwidth = memory_bandwidth_;
     return row;
@@ -111,7 +121,7 @@ class Bench {
       at = 0;
     }
     tarn::tools::Progress progress(stderr, isatty(STDERR_FILENO) == 1,
-                                   Format("to depth %llu", static_cast<unsigned long long>(depth)), depth - at);
+                                   Format("to depth %llu", static_cast<unsigned long long>(depth)), depth - at, "tokens");
     while (at < depth) {
       StopIfInterrupted();
       const uint64_t count = std::min<uint64_t>(uint64_t{kChunksAtOnce} * options_.chunk, depth - at);
@@ -122,8 +132,12 @@ class Bench {
   }
 
   void Feed(uint64_t count) {
+    const uint64_t piece = uint64_t{kChunksAtOnce} * options_.chunk;
     tarn_error error;
-    Check(tarn_session_prefill(session_.get(), tokens_.data(), count, nullptr, &error), error);
+    for (uint64_t at = 0; at < count; at += piece) {
+      StopIfInterrupted();
+      Check(tarn_session_prefill(session_.get(), &tokens_[at], std::min(piece, count - at), nullptr, &error), error);
+    }
   }
 
   void Step(uint32_t count) {
@@ -137,22 +151,16 @@ class Bench {
   // The first run touches memory that the later ones find.
   void WarmUp(const BenchRow& row) {
     if (row.bounded) tarn_session_reset(session_.get());
-    if (row.decode()) {
-      Step(std::min(row.tokens, kWarmUpSteps));
-    } else {
-      Feed(row.tokens);
-    }
+    Feed(row.work.prompt);
+    Step(std::min(row.work.generated, kWarmUpSteps));
     SampleMemory();
   }
 
-  double Time(const BenchRow& row) {
+  double Time(const BenchWork& work) {
     StopIfInterrupted();
     const Clock::time_point start = Clock::now();
-    if (row.decode()) {
-      Step(row.tokens);
-    } else {
-      Feed(row.tokens);
-    }
+    Feed(work.prompt);
+    Step(work.generated);
     return SecondsSince(start);
   }
 
@@ -191,9 +199,8 @@ bool RunCausalBench(const BenchOptions& options, const Model& model, uint32_t th
                     const std::function<bool(const BenchRow&)>& row) {
   Bench bench(options, model, threads, memory);
   for (const uint32_t depth : options.depths) {
-    for (const BenchTest test : {BenchTest::kPrompt, BenchTest::kDecode}) {
-      if ((test == BenchTest::kDecode ? options.generated_tokens : options.prompt_tokens) == 0) continue;
-      const std::optional<BenchRow> done = bench.Run(test, depth);
+    for (const BenchWork& work : Works(options)) {
+      const std::optional<BenchRow> done = bench.Run(work, depth);
       if (done && !row(*done)) return false;
     }
   }

@@ -10,14 +10,15 @@ namespace {
 
 constexpr uint32_t kWarmUpSteps = 16;
 
-// A model with a number of threads.
+// A model with a number of threads, and sources of one length.
 class SourceBench {
  public:
-  SourceBench(const BenchOptions& options, const Model& model, uint32_t threads, const MemoryBandwidth& memory)
+  SourceBench(const BenchOptions& options, const Model& model, uint32_t threads, uint32_t source_tokens,
+              const MemoryBandwidth& memory)
       : options_(options),
         model_(model),
         memory_bandwidth_(memory.by_threads.at(threads)),
-        source_tokens_(std::max(options.prompt_tokens, 1u)) {
+        source_tokens_(std::max(source_tokens, 1u)) {
     config_ = SessionConfig({threads, options.chunk});
     // A masked model takes one source after the other.
     config_.batch = model.info().task == TARN_TASK_MASKED_LM ? 1 : options.batch;
@@ -31,17 +32,17 @@ class SourceBench {
   }
 
   // Nothing if the model does not take so many tokens; says so.
-  std::optional<BenchRow> Run(BenchTest test) {
+  std::optional<BenchRow> Run(const BenchWork& work) {
     BenchRow row = ModelRow(options_, model_, memory_);
     row.threads = config_.threads;
-    row.test = test;
+    row.encodes = true;
+    row.work = work;
     row.batch = options_.batch;
-    row.tokens = row.decode() ? options_.generated_tokens : options_.prompt_tokens;
     row.used_state_bytes = memory_.state_bytes;
     row.memory_bandwidth = memory_bandwidth_;
-    if (row.decode() && !Fits(row, row.tokens, model_.info().max_tokens)) return std::nullopt;
+    if (row.decode() && !Fits(row, work.generated, model_.info().max_tokens)) return std::nullopt;
     Encode();
-    if (row.decode()) Step(std::min(row.tokens, kWarmUpSteps));
+    Step(std::min(work.generated, kWarmUpSteps));
     peak_.Sample();
     for (uint32_t i = 0; i < options_.repetitions; ++i) {
       row.rates.push_back(static_cast<double>(row.all_tokens()) / Time(row));
@@ -72,7 +73,7 @@ class SourceBench {
   double TimePrepared(const BenchRow& row) {
     const Clock::time_point start = Clock::now();
     if (row.decode()) {
-      Step(row.tokens);
+      Step(row.work.generated);
     } else {
       Encode();
     }
@@ -124,16 +125,22 @@ class SourceBench {
 
 bool RunSourceBench(const BenchOptions& options, const Model& model, uint32_t threads, const MemoryBandwidth& memory,
                     const std::function<bool(const BenchRow&)>& row) {
-  BenchRow wanted = {};
-  wanted.model = model.info().name;
-  wanted.test = BenchTest::kEncode;
-  wanted.tokens = options.prompt_tokens;
-  if (!Fits(wanted, options.prompt_tokens, model.info().max_source_tokens)) return true;
-  SourceBench bench(options, model, threads, memory);
-  if (options.prompt_tokens > 0 && !row(*bench.Run(BenchTest::kEncode))) return false;
-  if (options.generated_tokens == 0 || model.info().task != TARN_TASK_SEQ2SEQ) return true;
-  const std::optional<BenchRow> done = bench.Run(BenchTest::kDecodeSource);
-  return !done || row(*done);
+  for (const uint32_t source_tokens : options.prompts) {
+    BenchRow wanted = {};
+    wanted.model = model.info().name;
+    wanted.encodes = true;
+    wanted.work.prompt = source_tokens;
+    if (!Fits(wanted, source_tokens, model.info().max_source_tokens)) continue;
+    SourceBench bench(options, model, threads, source_tokens, memory);
+    if (source_tokens > 0 && !row(*bench.Run({source_tokens, 0}))) return false;
+    if (model.info().task != TARN_TASK_SEQ2SEQ) continue;
+    for (const uint32_t generated : options.generated) {
+      if (generated == 0) continue;
+      const std::optional<BenchRow> done = bench.Run({0, generated});
+      if (done && !row(*done)) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace tarn_cli

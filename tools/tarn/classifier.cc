@@ -6,7 +6,6 @@
 #include <cstdio>
 
 #include "tools/common/progress.h"
-#include "tools/common/signals.h"
 #include "tools/tarn/error.h"
 
 namespace tarn_cli {
@@ -16,9 +15,9 @@ void Classify(const Model& model, tarn_session_config config, uint32_t batch, co
   config.batch = static_cast<uint32_t>(std::min<size_t>(batch, texts.size()));
   config.max_source = LongestOf(texts);
   const Session session = CreateSession(model, config);
-  tarn::tools::Progress progress(stderr, isatty(STDERR_FILENO) == 1, step, texts.size());
+  tarn::tools::Progress progress(stderr, isatty(STDERR_FILENO) == 1, step, texts.size(), "texts");
   for (size_t begin = 0; begin < texts.size(); begin += config.batch) {
-    if (tarn::tools::Interrupted()) throw Failure("interrupted");
+    StopIfInterrupted();
     const SourceBatch sources(texts, begin, config.batch);
     const float* logits = nullptr;
     tarn_error error;

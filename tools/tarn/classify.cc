@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/common/integer_option.h"
-#include "tools/common/signals.h"
 #include "tools/tarn/classifier.h"
 #include "tools/tarn/clock.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/files.h"
+#include "tools/tarn/input.h"
 #include "tools/tarn/probabilities.h"
 #include "tools/tarn/report.h"
 #include "tools/tarn/task.h"
@@ -23,20 +23,18 @@ using Json = nlohmann::ordered_json;
 struct ClassifyOptions {
   ModelOptions model;
   SessionOptions session;
-  std::string text;
-  std::string file;
-  std::string ids;
-  Tokens tokens;
+  Input input;
   uint32_t batch = 1;
   uint32_t most = 5;
   bool json = false;
 };
 
 std::vector<Tokens> Texts(const ClassifyOptions& options, const Model& model) {
-  if (!options.tokens.empty()) return {options.tokens};
-  if (options.file.empty()) return {SourceTokens(model, options.text, "the text")};
+  const Input& input = options.input;
+  if (!input.tokens().empty()) return {input.tokens()};
+  if (!input.is_file()) return {SourceTokens(model, input.Text(), "the text")};
   std::vector<Tokens> texts;
-  for (Line line : ReadLines(options.file)) {
+  for (Line line : ReadLines(input.file())) {
     std::string label;  // may be there, as `eval` wants it
     CutAtTab(&line, &label);
     texts.push_back(SourceTokens(model, line.text, line.what));
@@ -61,7 +59,6 @@ int ClassifyTexts(const ClassifyOptions& options) {
   const Model model(options.model);
   RequireTask(model, "classify", {TARN_TASK_CLASSIFICATION});
   const std::vector<Tokens> texts = Texts(options, model);
-  tarn::tools::CatchInterrupts();
   Json list = Json::array();
   const auto start = Clock::now();
   const auto sink = [&](size_t index, const float* logits) {
@@ -82,11 +79,8 @@ int ClassifyTexts(const ClassifyOptions& options) {
 void AddClassify(CLI::App* app, Command* command) {
   CLI::App* classify = app->add_subcommand("classify", "Tell the labels of texts, with a classification model");
   const auto options = std::make_shared<ClassifyOptions>();
-  classify->add_option("-m,--model", options->model.path, "Model file")->required()->type_name("FILE");
-  const CLI::Option* text = classify->add_option("-p,--prompt", options->text, "Text")->type_name("TEXT");
-  const CLI::Option* file =
-      classify->add_option("-f,--file", options->file, "One text a line; what stands before a tab is ignored")->type_name("FILE");
-  const CLI::Option* tokens = classify->add_option("--tokens", options->ids, "Text as token ids: 1,2,3")->type_name("IDS");
+  AddModelPath(classify, &options->model.path)->required();
+  options->input.AddOptions(classify, "Text", "One text a line; what stands before a tab is ignored", "Text");
   AddInteger<uint32_t>(classify, "-k,--top-k", &options->most, "Show the N most probable labels (default: 5)", 1);
   AddInteger<uint32_t>(classify, "--batch", &options->batch, "Texts at a time (default: 1)", 1, kMostSequences);
   classify->add_flag("--json", options->json, "Print one JSON object");
@@ -94,12 +88,12 @@ void AddClassify(CLI::App* app, Command* command) {
   AddModelOptions(classify, &options->model);
   classify->footer(
       "A line for every text: the most probable label, its probability, the second one, ...\n"
-      "Examples:\n"
-      "  tarn classify -m model.tarn -p \"what a film\"\n"
-      "  tarn classify -m model.tarn -f texts.txt --batch 16 -k 1");
+      "Examples (tarn-convert examples/train/checkpoints/listops-abc -o listops.tarn):\n"
+      "  tarn classify listops.tarn -p \"X29N47]0]\"\n"
+      "  printf 'X29]\\nN47]\\n' | tarn classify listops.tarn --batch 16 -k 1");
   classify->callback([=] {
-    if (!text->empty() + !file->empty() + !tokens->empty() != 1) throw UsageError("classify: wanted one of -p, -f and --tokens");
-    if (!tokens->empty()) options->tokens = IdsOption(options->ids, "classify", "--tokens");
+    options->input.Choose("classify");
+    if (options->input.is_nothing()) throw UsageError("classify: no text, expected one of -p, -f and --tokens");
     *command = [=] { return ClassifyTexts(*options); };
   });
 }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "tools/common/failure.h"
+#include "tools/common/signals.h"
 
 namespace tarn_cli {
 
@@ -17,6 +18,11 @@ class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+// Where a loop looks at what Ctrl-C, SIGTERM and SIGHUP ask for.
+inline void StopIfInterrupted() {
+  if (tarn::tools::Interrupted()) throw Failure("interrupted");
+}
 
 // The library's own words are the message.
 inline void Check(tarn_status status, const tarn_error& error) {

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "tools/common/integer_option.h"
-#include "tools/common/signals.h"
 #include "tools/tarn/commands.h"
 
 namespace tarn_cli {
@@ -16,7 +15,6 @@ using tarn::tools::AddInteger;
 int Eval(const EvalOptions& options) {
   const Model model(options.model);
   options.by_task.Check("eval", model.info().task);
-  tarn::tools::CatchInterrupts();
   switch (model.info().task) {
     case TARN_TASK_CAUSAL_LM:
       return EvalCausal(options, model);
@@ -37,9 +35,11 @@ void AddEval(CLI::App* app, Command* command) {
   const auto options = std::make_shared<EvalOptions>();
   TaskOptions* by_task = &options->by_task;
   const std::initializer_list<tarn_task> reads_text = {TARN_TASK_CAUSAL_LM, TARN_TASK_MASKED_LM};
-  eval->add_option("-m,--model", options->model.path, "Model file")->required()->type_name("FILE");
-  eval->add_option("-f,--file", options->file,
-                   "Text, or lines LABEL<tab>TEXT, SOURCE<tab>TARGET; without tokenizer a .npy file of int32 ids, or ids in lines")
+  AddModelPath(eval, &options->model.path)->required();
+  eval->add_option(
+          "-f,--file", options->file,
+          "Text, or lines LABEL<tab>TEXT, SOURCE<tab>TARGET; without tokenizer a .npy file of int32 ids, or ids in lines;\n"
+          "-: standard input")
       ->required()
       ->type_name("FILE");
   by_task->Only(reads_text, AddInteger<uint64_t>(eval, "--begin", &options->range.begin, "Skip the first N tokens (default: 0)"));
@@ -66,11 +66,12 @@ void AddEval(CLI::App* app, Command* command) {
   eval->footer(
       "Causal models: nats per token; every token is scored but the first of the text, or of each block. Masked models: nats per\n"
       "hidden token; 15 % of each block are hidden. Classification: accuracy. Seq2seq: outputs that are the target, exactly.\n"
-      "Examples:\n"
-      "  tarn eval -m model.tarn -f text.txt\n"
-      "  tarn eval -m model.tarn -f text.txt --begin 1003854 --block 256 --json\n"
-      "  tarn eval -m classifier.tarn -f labelled.tsv --batch 16\n"
-      "  tarn eval -m translation.tarn -f pairs.tsv --beam 4 --batch 16");
+      "Examples (shakespeare-*: examples/models; listops, dates: tarn-convert examples/train/checkpoints/listops-abc -o "
+      "listops.tarn):\n"
+      "  tarn eval shakespeare-abc-mlp-int8.tarn -f README.md\n"
+      "  tarn eval shakespeare-abc-mlp-int8.tarn -f README.md --begin 1000 --block 256 --json\n"
+      "  printf '9\\tX29N47]0]\\n' | tarn eval listops.tarn -f -\n"
+      "  printf '3 March 1998\\t1998-03-03\\n' | tarn eval dates.tarn -f - --beam 4");
   eval->callback([=] { *command = [=] { return Eval(*options); }; });
 }
 

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/common/progress.h"
-#include "tools/common/signals.h"
 #include "tools/tarn/clock.h"
 #include "tools/tarn/eval.h"
 #include "tools/tarn/files.h"
@@ -80,9 +79,9 @@ tarn::tools::Score ScoreHidden(const EvalOptions& options, const Model& model, c
   const Session session = CreateSession(model, config);
   HiddenPositions hidden(block, options.seed);
   tarn::tools::Score score;
-  tarn::tools::Progress progress(stderr, isatty(STDERR_FILENO) == 1, "eval", tokens.size());
+  tarn::tools::Progress progress(stderr, isatty(STDERR_FILENO) == 1, "eval", tokens.size(), "tokens");
   for (size_t begin = 0; begin < tokens.size(); begin += block) {
-    if (tarn::tools::Interrupted()) throw Failure("interrupted");
+    StopIfInterrupted();
     const size_t size = std::min<size_t>(block, tokens.size() - begin);
     const auto first = tokens.begin() + static_cast<std::ptrdiff_t>(begin);
     Tokens source(first, first + static_cast<std::ptrdiff_t>(size));

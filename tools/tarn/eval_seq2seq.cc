@@ -41,7 +41,7 @@ int EvalSeq2Seq(const EvalOptions& options, const Model& model) {
   GenerationStats stats;
   size_t exact = 0;
   const auto start = Clock::now();
-  tarn::tools::Progress progress(stderr, isatty(STDERR_FILENO) == 1, "eval", count);
+  tarn::tools::Progress progress(stderr, isatty(STDERR_FILENO) == 1, "eval", count, "lines");
   for (size_t begin = 0; begin < count; begin += wanted.batch) {
     const SourceBatch batch(pairs.sources, begin, wanted.batch);
     if (!translator.Run(batch, nullptr, &stats)) throw Failure("interrupted");
@@ -56,7 +56,7 @@ int EvalSeq2Seq(const EvalOptions& options, const Model& model) {
                           {"exact", exact},
                           {"exact_match", share},
                           {"beams", wanted.beams},
-                          {"length_penalty", wanted.length_penalty},
+                          {"length_penalty", ShortestDouble(wanted.length_penalty)},
                           {"seconds", seconds},
                           {"isa", model.info().isa},
                           {"dense", model.info().dense}}));

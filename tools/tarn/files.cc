@@ -1,5 +1,9 @@
 #include "tools/tarn/files.h"
 
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -8,7 +12,38 @@
 
 namespace tarn_cli {
 
+namespace {
+
+// Waits in poll(), which a signal ends, whatever is asked of reads.
+std::string ReadStdin() {
+  std::string content;
+  char buffer[1 << 16];
+  for (;;) {
+    StopIfInterrupted();
+    struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+    ssize_t size = poll(&input, 1, -1);
+    if (size > 0) size = read(STDIN_FILENO, buffer, sizeof(buffer));
+    if (size == 0) return content;
+    if (size > 0) {
+      content.append(buffer, static_cast<size_t>(size));
+    } else if (errno != EINTR && errno != EAGAIN) {
+      throw Failure(std::string("standard input: cannot read: ") + std::strerror(errno));
+    }
+  }
+}
+
+}  // namespace
+
+std::string FileName(const std::string& path) { return path == "-" ? "standard input" : path; }
+
+bool InputIsFed() {
+  struct stat input;
+  if (fstat(STDIN_FILENO, &input) != 0) return false;
+  return S_ISFIFO(input.st_mode) || S_ISREG(input.st_mode) || S_ISSOCK(input.st_mode);
+}
+
 std::string ReadFile(const std::string& path) {
+  if (path == "-") return ReadStdin();
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) throw Failure(path + ": cannot open: " + std::strerror(errno));
   std::string content;

@@ -1,4 +1,4 @@
-// Whole files in, standard output.
+// Whole files and standard input in, standard output.
 #ifndef TARN_TOOLS_TARN_FILES_H_
 #define TARN_TOOLS_TARN_FILES_H_
 
@@ -7,8 +7,14 @@
 
 namespace tarn_cli {
 
-// Throws Failure with the path and the reason.
+// "-" is standard input. Throws Failure with the path and the reason; while it waits for standard input also if it is interrupted.
 std::string ReadFile(const std::string& path);
+
+// As messages name it: "standard input" for "-".
+std::string FileName(const std::string& path);
+
+// Whether somebody feeds standard input, with a pipe or a file: no terminal, no /dev/null.
+bool InputIsFed();
 
 // Standard output, flushed. False if its reader has gone away (a closed pipe), which is no error: it has seen enough. Throws
 // Failure on any other error (a full disk).

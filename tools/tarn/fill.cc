@@ -7,6 +7,7 @@
 #include "tools/common/integer_option.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/files.h"
+#include "tools/tarn/input.h"
 #include "tools/tarn/probabilities.h"
 #include "tools/tarn/report.h"
 #include "tools/tarn/sources.h"
@@ -21,9 +22,7 @@ using Json = nlohmann::ordered_json;
 struct FillOptions {
   ModelOptions model;
   SessionOptions session;
-  std::string text;
-  std::string ids;
-  Tokens tokens;
+  Input input;
   std::string mask;  // a character of the text, or an id; empty: "_", or the model's mask token
   uint32_t most = 5;
   bool json = false;
@@ -36,7 +35,7 @@ struct Gap {
 
 // What stands for a gap in the input.
 int32_t GapToken(const FillOptions& options, const Model& model) {
-  const bool has_ids = !options.tokens.empty() || model.info().tokenizer == TARN_TOKENIZER_NONE;
+  const bool has_ids = !options.input.tokens().empty() || model.info().tokenizer == TARN_TOKENIZER_NONE;
   if (!has_ids) {
     const Tokens tokens = TextTokens(model, options.mask.empty() ? "_" : options.mask, "--mask");
     if (tokens.size() == 1) return tokens[0];
@@ -124,7 +123,8 @@ Json GapsJson(const Model& model, const std::vector<Gap>& gaps) {
 int Fill(const FillOptions& options) {
   const Model model(options.model);
   RequireTask(model, "fill", {TARN_TASK_MASKED_LM});
-  Tokens tokens = options.tokens.empty() ? SourceTokens(model, options.text, "the text") : options.tokens;
+  const Input& input = options.input;
+  Tokens tokens = input.tokens().empty() ? SourceTokens(model, input.Text(), "the text") : input.tokens();
   const std::vector<uint32_t> positions = MaskGaps(model, GapToken(options, model), &tokens);
   const std::vector<Gap> gaps = FillGaps(options, model, tokens, positions);
   for (const Gap& gap : gaps) tokens[gap.position] = static_cast<int32_t>(gap.fillings[0].id);
@@ -143,9 +143,8 @@ int Fill(const FillOptions& options) {
 void AddFill(CLI::App* app, Command* command) {
   CLI::App* fill = app->add_subcommand("fill", "Fill the gaps of a text, with a masked language model");
   const auto options = std::make_shared<FillOptions>();
-  fill->add_option("-m,--model", options->model.path, "Model file")->required()->type_name("FILE");
-  const CLI::Option* text = fill->add_option("-p,--prompt", options->text, "Text with gaps")->type_name("TEXT");
-  const CLI::Option* tokens = fill->add_option("--tokens", options->ids, "Text as token ids: 1,2,3")->type_name("IDS");
+  AddModelPath(fill, &options->model.path)->required();
+  options->input.AddOptions(fill, "Text with gaps", "Read the text from a file", "Text");
   fill->add_option("--mask", options->mask, "What a gap is: a character of the text (default: _), or an id (default: the model's)")
       ->type_name("CHAR|ID");
   AddInteger<uint32_t>(fill, "-k,--top-k", &options->most, "Show the N most probable fillings (default: 5)", 1);
@@ -154,12 +153,12 @@ void AddFill(CLI::App* app, Command* command) {
   AddModelOptions(fill, &options->model);
   fill->footer(
       "The text with the most probable fillings, then a table of others.\n"
-      "Examples:\n"
-      "  tarn fill -m model.tarn -p \"To be, or n_t to be\"\n"
-      "  tarn fill -m model.tarn --tokens 0,713,50264,2 --mask 50264");
+      "Examples (tarn-convert --random-weights 1 examples/configs/roberta-base-abc-64.json -o roberta.tarn):\n"
+      "  tarn fill roberta.tarn --tokens 0,713,50264,2 --mask 50264\n"
+      "With a tokenizer also: tarn fill MODEL -p \"To be, or n_t to be\"");
   fill->callback([=] {
-    if (!text->empty() + !tokens->empty() != 1) throw UsageError("fill: wanted one of -p and --tokens");
-    if (!tokens->empty()) options->tokens = IdsOption(options->ids, "fill", "--tokens");
+    options->input.Choose("fill");
+    if (options->input.is_nothing()) throw UsageError("fill: no text, expected one of -p, -f and --tokens");
     *command = [=] { return Fill(*options); };
   });
 }

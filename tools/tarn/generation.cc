@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "tools/common/progress.h"
 #include "tools/common/signals.h"
 #include "tools/tarn/allocation_counter.h"
 #include "tools/tarn/clock.h"
@@ -27,24 +28,68 @@ void AllocateOnPurpose() {
   if (mapping != MAP_FAILED) munmap(mapping, page);
 }
 
-// Feeds and shows the prompt. Returns the logits after it, or nullptr if Ctrl-C or a closed pipe came before its end.
+// Feeds the prompt, then shows it. Returns the logits after it, or nullptr with the reason if it did not come to its end.
 const float* FeedPrompt(const GenerationOptions& options, tarn_session* session, tarn_sampler* sampler, TokenWriter* writer,
                         GenerationStats* stats) {
-  for (const int32_t token : options.prompt) writer->Write(token);
-  const auto start = Clock::now();
   const float* logits = nullptr;
-  for (size_t at = 0; at < options.prompt.size(); at += options.chunk) {
-    if (tarn::tools::Interrupted() || writer->closed()) return nullptr;
-    const size_t count = std::min<size_t>(options.chunk, options.prompt.size() - at);
-    tarn_error error;
-    if (tarn_session_prefill(session, options.prompt.data() + at, count, &logits, &error) != TARN_OK) {
-      writer->Finish();
-      throw Failure(std::string("prompt: ") + error.message);
+  {
+    tarn::tools::Progress progress(stderr, options.progress, "prompt", options.prompt.size(), "tokens");
+    const auto start = Clock::now();
+    while (stats->prompt_read < options.prompt.size()) {
+      if (tarn::tools::Interrupted()) {
+        stats->stop = StopReason::kInterrupted;
+        return nullptr;
+      }
+      const size_t count = std::min<size_t>(options.chunk, options.prompt.size() - stats->prompt_read);
+      tarn_error error;
+      if (tarn_session_prefill(session, &options.prompt[stats->prompt_read], count, &logits, &error) != TARN_OK) {
+        throw Failure(std::string("prompt: ") + error.message);
+      }
+      stats->prompt_read += count;
+      stats->prompt_seconds = SecondsSince(start);
+      if (options.progress) progress.Advance(count);
     }
   }
   for (const int32_t token : options.prompt) tarn_sampler_accept(sampler, token);
-  stats->prompt_seconds = SecondsSince(start);
+  for (size_t i = 0; options.echo && i < options.prompt.size(); ++i) writer->Write(options.prompt[i]);
   return logits;
+}
+
+// Why no further token is drawn; nothing if one is.
+std::optional<StopReason> WhyEnd(const GenerationOptions& options, const TokenWriter& writer, const GenerationStats& stats) {
+  if (tarn::tools::Interrupted()) return StopReason::kInterrupted;
+  if (writer.closed()) return StopReason::kOutputClosed;
+  if (options.max_tokens >= 0 && stats.generated >= static_cast<uint64_t>(options.max_tokens)) return StopReason::kTokens;
+  // The token that was drawn last has no place to be fed.
+  if (options.prompt.size() + stats.generated > options.max_context) return StopReason::kMaxContext;
+  return std::nullopt;
+}
+
+// Samples and steps until something ends it; returns what did.
+StopReason GenerateAfter(const float* logits, const GenerationOptions& options, tarn_session* session, tarn_sampler* sampler,
+                         TokenWriter* writer, std::optional<uint64_t>* warm_pages, GenerationStats* stats) {
+  std::optional<StopReason> end;
+  int32_t token = 0;
+  while (!(end = WhyEnd(options, *writer, *stats))) {
+    const bool first = stats->generated == 0;
+    const auto start = Clock::now();
+    if (!first && tarn_session_step(session, &token, &logits, &stats->error) != TARN_OK) return StopReason::kError;
+    if (tarn_sampler_sample(sampler, logits, &token, &stats->error) != TARN_OK) return StopReason::kError;
+    const double seconds = SecondsSince(start);
+    if (options.eos_token >= 0 && token == options.eos_token) return StopReason::kEos;
+    ++stats->generated;
+    if (first) {
+      stats->first_token_seconds = stats->prompt_seconds + seconds;
+    } else {
+      stats->generate_seconds += seconds;
+      stats->times.Add(1e6 * seconds);
+      ++stats->timed_tokens;
+    }
+    writer->Write(token);
+    if (options.test_allocate && first) AllocateOnPurpose();
+    if (stats->generated == TokenTimes::kKept) *warm_pages = AnonymousPages();
+  }
+  return *end;
 }
 
 }  // namespace
@@ -72,31 +117,7 @@ GenerationStats Generate(const GenerationOptions& options, tarn_session* session
   const uint64_t allocations_before = AllocationCount();
 
   const float* logits = FeedPrompt(options, session, sampler, writer, &stats);
-  double step_seconds = 0;
-  while (logits != nullptr && (options.max_tokens < 0 || stats.generated < static_cast<uint64_t>(options.max_tokens))) {
-    if (tarn::tools::Interrupted() || writer->closed()) break;
-    const bool first = stats.generated == 0;
-    auto start = Clock::now();
-    int32_t token = 0;
-    if (tarn_sampler_sample(sampler, logits, &token, &stats.error) != TARN_OK) break;
-    const double sample_seconds = SecondsSince(start);
-    ++stats.generated;
-    if (first) {
-      stats.first_token_seconds = stats.prompt_seconds + sample_seconds;
-    } else {
-      stats.generate_seconds += step_seconds + sample_seconds;
-      stats.times.Add(1e6 * (step_seconds + sample_seconds));
-      ++stats.timed_tokens;
-    }
-    writer->Write(token);
-    if (options.test_allocate && first) AllocateOnPurpose();
-    if (stats.generated == TokenTimes::kKept) warm_pages = AnonymousPages();
-    if (stats.generated == static_cast<uint64_t>(options.max_tokens)) break;
-
-    start = Clock::now();
-    if (tarn_session_step(session, &token, &logits, &stats.error) != TARN_OK) break;
-    step_seconds = SecondsSince(start);
-  }
+  if (logits != nullptr) stats.stop = GenerateAfter(logits, options, session, sampler, writer, &warm_pages, &stats);
 
   if (AllocationCounterMissing() == nullptr) stats.allocations = AllocationCount() - allocations_before;
   const std::optional<uint64_t> pages = AnonymousPages();

@@ -40,14 +40,23 @@ class TokenTimes {
   uint64_t count_ = 0;
 };
 
+// Why the generation ended.
+enum class StopReason { kTokens, kEos, kMaxContext, kInterrupted, kOutputClosed, kError };
+
 struct GenerationOptions {
   std::vector<int32_t> prompt;
-  uint32_t chunk = 64;         // the session's: the prompt is fed in such pieces, so that Ctrl-C is noticed between them
-  int64_t max_tokens = 128;    // -1: until something else ends it
-  bool test_allocate = false;  // allocate on purpose, to show that the counter counts
+  uint32_t chunk = 64;                // the session's: the prompt is fed in such pieces, so that Ctrl-C is noticed between them
+  int64_t max_tokens = 128;           // -1: until something else ends it
+  uint64_t max_context = UINT64_MAX;  // tokens that the session takes
+  int32_t eos_token = -1;             // ends the text, and is no part of it; -1: nothing does
+  bool echo = true;                   // write the prompt
+  bool progress = false;              // show how far the prompt is
+  bool test_allocate = false;         // allocate on purpose, to show that the counter counts
 };
 
 struct GenerationStats {
+  StopReason stop = StopReason::kTokens;
+  uint64_t prompt_read = 0;
   uint64_t generated = 0;
   double prompt_seconds = 0;       // of a seq2seq model: to encode the sources
   double first_token_seconds = 0;  // from the start of the prompt, or of the first source
@@ -58,7 +67,7 @@ struct GenerationStats {
   TokenTimes times;
   std::optional<uint64_t> allocations;             // in the whole process, from before the prompt to the last token
   std::optional<uint64_t> anonymous_growth_pages;  // from the 1,000th token (or the last, if fewer) to the last
-  // Why it ended before max_tokens: a call that failed, or "" (and tools::Interrupted(), or a closed pipe).
+  // Of StopReason::kError the call that failed.
   tarn_error error = {TARN_OK, ""};
 
   double PromptRate(size_t prompt_tokens) const;  // tokens/s of the prompt, or of the sources

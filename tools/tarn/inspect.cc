@@ -199,7 +199,8 @@ nlohmann::ordered_json ArraysJson(const std::vector<Info>& list) {
 // ---- Command ----
 
 int Inspect(InspectOptions options) {
-  if (options.model.path.empty() && !options.cpu) throw UsageError("inspect: wanted a model file, or --cpu");
+  if (options.model.path.empty() && !options.cpu)
+    throw UsageError("inspect: no model, expected `tarn inspect MODEL` or `tarn inspect --cpu`");
   std::string text = options.cpu ? CpuText() : "";
   nlohmann::ordered_json json;
   if (options.cpu) json["cpu"] = CpuJson();
@@ -235,7 +236,7 @@ int Inspect(InspectOptions options) {
 void AddInspect(CLI::App* app, Command* command) {
   CLI::App* inspect = app->add_subcommand("inspect", "Show what is in a model, or what this machine can run");
   const auto options = std::make_shared<InspectOptions>();
-  inspect->add_option("model,-m,--model", options->model.path, "Model file")->type_name("FILE");
+  AddModelPath(inspect, &options->model.path);
   inspect->add_flag("--json", options->json, "Print one JSON object");
   inspect->add_flag("--cpu", options->cpu, "Kernels, fast cores and default threads of this machine; needs no model");
   inspect->add_flag("--ops", options->ops, "Only the ops (with the header and the memory)");
@@ -247,8 +248,8 @@ void AddInspect(CLI::App* app, Command* command) {
   AddModelOptions(inspect, &options->model);
   inspect->footer(
       "Examples:\n"
-      "  tarn inspect model.tarn\n"
-      "  tarn inspect model.tarn --states --batch 4\n"
+      "  tarn inspect shakespeare-rfa-gate-int8.tarn\n"
+      "  tarn inspect shakespeare-rfa-gate-int8.tarn --states --batch 4\n"
       "  tarn inspect --cpu");
   inspect->callback([=] { *command = [=] { return Inspect(*options); }; });
 }

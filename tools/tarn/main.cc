@@ -3,12 +3,17 @@
 #include <tarn/tarn.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include "tools/common/command_line.h"
 #include "tools/common/printable.h"
 #include "tools/common/signals.h"
+#include "tools/common/suggestion.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
@@ -21,8 +26,42 @@ constexpr int kUsageExit = 2;
 
 int Complain(const std::string& message, int exit_status) {
   std::fprintf(stderr, "tarn: error: %s\n", tarn::tools::ErrorLine(message).c_str());
-  if (exit_status == kUsageExit) std::fprintf(stderr, "`tarn --help` and `tarn COMMAND --help` say more\n");
+  if (exit_status == kUsageExit) std::fprintf(stderr, "`tarn help` and `tarn help COMMAND` say more\n");
   return exit_status;
+}
+
+// Of the subcommands.
+std::vector<std::string> Names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  return names;
+}
+
+// Throws UsageError if there is no such subcommand.
+const CLI::App* FindCommand(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    if (command->check_name(name)) return command;
+  }
+  throw UsageError("the command " + tarn::tools::UnknownName(name, Names(app)));
+}
+
+// `tarn help` is `tarn --help`, `tarn help COMMAND` is `tarn COMMAND --help`.
+void AddHelp(CLI::App* app, Command* command) {
+  CLI::App* help = app->add_subcommand("help", "Show the help of a command");
+  const auto name = std::make_shared<std::string>();
+  help->add_option("command", *name, "Which command (default: all, in short)")->type_name("NAME");
+  help->footer(
+      "Examples:\n"
+      "  tarn help\n"
+      "  tarn help run");
+  help->callback([=] {
+    *command = [=] {
+      // App::help() is that of the subcommand which was chosen, this one.
+      const std::string of_all = app->get_formatter()->make_help(app, app->get_name(), CLI::AppFormatMode::Normal);
+      WriteStdout(name->empty() ? of_all : FindCommand(*app, *name)->help(app->get_name()));
+      return 0;
+    };
+  });
 }
 
 int Main(int argc, char** argv) {
@@ -31,11 +70,13 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   app.get_formatter()->column_width(32);
   app.footer(
-      "Examples:\n"
-      "  tarn run -m model.tarn -p \"To be, or not\" -n 200\n"
-      "  tarn eval -m model.tarn -f text.txt --block 256\n"
-      "  tarn bench -m model.tarn -d 0,4096 -t 1,2\n"
-      "  tarn inspect model.tarn");
+      "Exit status: 0 done (also where a text ends, a bounded model is full, or the reader of the output has gone),\n"
+      "1 failed, 2 wrong command line, 130 Ctrl-C, 143 SIGTERM; a second signal ends a command at once.\n"
+      "Examples (in examples/models of the repository):\n"
+      "  tarn run shakespeare-rfa-gate-int8.tarn -p \"To be, or not\" -n 200\n"
+      "  tarn eval shakespeare-abc-mlp-int8.tarn -f README.md --block 256\n"
+      "  tarn bench shakespeare-rfa-gate-int8.tarn -d 0,4096 -t 1,2\n"
+      "  tarn inspect shakespeare-rfa-gate-int8.tarn");
   Command command;
   AddRun(&app, &command);
   AddClassify(&app, &command);
@@ -43,20 +84,25 @@ int Main(int argc, char** argv) {
   AddEval(&app, &command);
   AddBench(&app, &command);
   AddInspect(&app, &command);
-  const std::string name = argc > 1 ? argv[1] : "-";
-  if (name.empty() || (name[0] != '-' && app.get_subcommands([&](CLI::App* known) { return known->check_name(name); }).empty())) {
-    return Complain("unknown subcommand '" + name + "', wanted run, classify, fill, eval, bench or inspect", kUsageExit);
-  }
+  AddHelp(&app, &command);
+  const std::string name = argc > 1 ? argv[1] : "";
+  if (argc < 2) throw UsageError("no command, expected " + tarn::tools::Alternatives(Names(app)));
+  if (name.empty() || name[0] != '-') FindCommand(app, name);
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  // As llama-bench has it. The parser knows names of one letter only after one dash.
+  if (name == "bench") std::replace(arguments.begin(), arguments.end(), std::string("-pg"), std::string("--pg"));
+  std::reverse(arguments.begin(), arguments.end());  // as the parser wants them
   try {
-    app.parse(argc, argv);
+    app.parse(arguments);
   } catch (const CLI::Success& request) {  // --help, --version
     std::ostringstream text;
     app.exit(request, text, text);
     WriteStdout(text.str());
     return 0;
   } catch (const CLI::ParseError& error) {
-    return Complain(error.what(), kUsageExit);
+    return Complain(tarn::tools::ParseErrorText(app, error), kUsageExit);
   }
+  tarn::tools::CatchInterrupts();
   return command();
 }
 

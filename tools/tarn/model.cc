@@ -1,5 +1,7 @@
 #include "tools/tarn/model.h"
 
+#include <strings.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -7,24 +9,24 @@
 
 #include "tools/common/evaluation.h"
 #include "tools/common/integer_option.h"
+#include "tools/common/suggestion.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/report.h"
 
 namespace tarn_cli {
 namespace {
 
-// The kernels that --isa or else TARN_ISA asks for; nullptr if nobody does.
+// The kernels that --isa or else TARN_ISA asks for, in any case; nullptr if nobody does.
 const char* ChosenIsa(const std::string& option) {
   const char* environment = std::getenv("TARN_ISA");
   const std::string wanted = !option.empty() ? option : environment != nullptr ? environment : "";
   if (wanted.empty()) return nullptr;
-  std::string names;
+  std::vector<std::string> names;
   for (size_t i = 0; tarn_isa_name(i) != nullptr; ++i) {
-    if (wanted == tarn_isa_name(i)) return tarn_isa_name(i);
-    names += (i == 0 ? "" : ", ") + std::string(tarn_isa_name(i));
+    if (strcasecmp(wanted.c_str(), tarn_isa_name(i)) == 0) return tarn_isa_name(i);
+    names.push_back(tarn_isa_name(i));
   }
-  throw Failure((option.empty() ? "TARN_ISA of the environment" : "--isa") + std::string(" is '") + wanted + "', wanted one of " +
-                names);
+  throw Failure((option.empty() ? "TARN_ISA of the environment " : "--isa ") + tarn::tools::UnknownName(wanted, names));
 }
 
 // The folder of packed weights that --packed-cache, or else TARN_PACKED_CACHE, or else the user's cache folder says; empty: none.
@@ -63,8 +65,13 @@ struct ModelArguments {
 
 }  // namespace
 
+CLI::Option* AddModelPath(CLI::App* app, std::string* path) {
+  return app->add_option("model,-m,--model", *path, "Model file")->type_name("FILE");
+}
+
 void AddModelOptions(CLI::App* app, ModelOptions* options) {
-  app->add_option("--isa", options->isa, "Kernels to use; `tarn inspect --cpu` lists them (default: TARN_ISA, else the best)")
+  app->add_option("--isa", options->isa,
+                  "Kernels to use, in any case; `tarn inspect --cpu` lists them (default: TARN_ISA, else the best)")
       ->type_name("NAME");
   app->add_flag("--portable-dense", options->portable_dense, "Use the portable dense layers instead of XNNPACK");
   app->add_option(
@@ -80,7 +87,7 @@ void AddModelOptions(CLI::App* app, ModelOptions* options) {
 
 void AddSessionOptions(CLI::App* app, SessionOptions* options) {
   tarn::tools::AddInteger<uint32_t>(app, "-t,--threads", &options->threads,
-                                    "Threads (default: the fast cores, if it may run on so many)");
+                                    "Threads; 0: the fast cores, if it may run on so many (default: 0)");
   tarn::tools::AddInteger<uint32_t>(app, "--chunk", &options->chunk, "Longest chunk of a prefill, in tokens (default: 64)");
 }
 
@@ -97,6 +104,7 @@ Model::Model(const ModelOptions& options) : path_(options.path) {
   tarn_model* model = nullptr;
   Check(tarn_model_open(&arguments.source, &arguments.config, &model, &error), error);
   model_.reset(model);
+  StopIfInterrupted();
   Check(tarn_model_get_info(model, &info_, &error), error);
 }
 

@@ -13,7 +13,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace tarn_cli {
 
@@ -33,7 +34,9 @@ struct SessionOptions {
   uint32_t chunk = 0;    // 0: the library's default
 };
 
-// --isa, --portable-dense, --packed-cache, --verify, --max-work, --max-packed; the path is left to the caller.
+// The model file, as MODEL or -m MODEL.
+CLI::Option* AddModelPath(CLI::App* app, std::string* path);
+// --isa, --portable-dense, --packed-cache, --verify, --max-work, --max-packed.
 void AddModelOptions(CLI::App* app, ModelOptions* options);
 // -t, --chunk.
 void AddSessionOptions(CLI::App* app, SessionOptions* options);
@@ -42,7 +45,7 @@ tarn_session_config SessionConfig(const SessionOptions& options);
 
 class Model {
  public:
-  explicit Model(const ModelOptions& options);  // throws Failure
+  explicit Model(const ModelOptions& options);  // throws Failure, also if it was interrupted
 
   const tarn_model* get() const { return model_.get(); }
   const tarn_model_info& info() const { return info_; }

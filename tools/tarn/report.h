@@ -34,8 +34,14 @@ class Table {
 std::string MemoryText(const tarn_memory& memory);
 nlohmann::ordered_json MemoryJson(const tarn_memory& memory);
 
-// One object and a newline.
+// What people mean by a number that is kept as a float: 0.6, not 0.60000002384185791.
+double ShortestDouble(float value);
+
+// One object and a newline. Numbers have 12 significant digits: more than anything that is measured has, and fewer than what
+// rounding leaves behind (1.4667599999999999).
 std::string JsonText(const nlohmann::ordered_json& json);
+// The same on one line.
+std::string JsonLine(const nlohmann::ordered_json& json);
 
 }  // namespace tarn_cli
 

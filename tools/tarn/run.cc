@@ -7,6 +7,7 @@
 #include "tools/common/integer_option.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/error.h"
+#include "tools/tarn/files.h"
 
 namespace tarn_cli {
 namespace {
@@ -37,23 +38,29 @@ void AddSamplerOptions(CLI::App* run, RunOptions* options) {
 
 }  // namespace
 
-std::unique_ptr<tarn::tools::OutputFile> StatsFile(const RunOptions& options) {
-  if (options.json_stats.empty()) return nullptr;
+StatsOutput::StatsOutput(const RunOptions& options) : to_stdout_(options.json_stats == "-") {
+  if (options.json_stats.empty() || to_stdout_) return;
   std::vector<std::string> inputs = {options.model.path};
-  if (!options.prompt_file.empty()) inputs.push_back(options.prompt_file);
-  return std::make_unique<tarn::tools::OutputFile>(options.json_stats, inputs);
+  if (options.input.is_file()) inputs.push_back(options.input.file());
+  file_ = std::make_unique<tarn::tools::OutputFile>(options.json_stats, inputs);
+}
+
+void StatsOutput::Write(const std::string& text) {
+  if (to_stdout_) WriteStdout(text);
+  if (file_ == nullptr) return;
+  file_->Write(text.data(), text.size());
+  file_->Commit();
 }
 
 void AddRun(CLI::App* app, Command* command) {
   CLI::App* run = app->add_subcommand("run", "Generate text after a prompt, or from sources");
   const auto options = std::make_shared<RunOptions>();
-  run->add_option("-m,--model", options->model.path, "Model file")->required()->type_name("FILE");
-  const CLI::Option* prompt = run->add_option("-p,--prompt", options->prompt, "Prompt; the source of a seq2seq model");
-  const CLI::Option* file = run->add_option("-f,--file", options->prompt_file, "Read the prompt from a file; sources: one a line");
-  const CLI::Option* tokens = run->add_option("--tokens", options->ids, "Prompt or source as token ids: 1,2,3");
-  run->get_option("--prompt")->type_name("TEXT");
-  run->get_option("--file")->type_name("FILE");
-  run->get_option("--tokens")->type_name("IDS");
+  AddModelPath(run, &options->model.path)->required();
+  options->input.AddOptions(run, "Prompt; the source of a seq2seq model", "Read the prompt from a file; sources: one a line",
+                            "Prompt or source");
+  options->by_task.Only(
+      {TARN_TASK_CAUSAL_LM},
+      run->add_flag("--raw", options->raw, "Keep the newline at the end of a prompt that is read (default: leave one out)"));
   AddInteger<int64_t>(run, "-n,--n-predict", &options->max_tokens,
                       "Tokens to generate, of a seq2seq model at most; -1: until Ctrl-C (default: 128)", -1);
   AddSamplerOptions(run, options.get());
@@ -62,20 +69,24 @@ void AddRun(CLI::App* app, Command* command) {
                                                                   "Sources at a time (default: 1)", 1, kMostSequences));
   AddSessionOptions(run, &options->session);
   AddModelOptions(run, &options->model);
-  run->add_option("--json-stats", options->json_stats, "Write times, allocations and memory to a JSON file")->type_name("FILE");
+  run->add_flag("-q,--quiet", options->quiet, "No statistics and no progress: nothing on standard error but errors");
+  run->add_flag_callback(
+      "--no-echo", [=] { options->echo = false; }, "Do not write the prompt");
+  run->add_option("--json-stats", options->json_stats,
+                  "Write times, allocations, memory and why it ended to a JSON file; -: standard output, instead of the text")
+      ->type_name("FILE");
   run->add_flag("--test-allocate", options->test_allocate)->group("");  // hidden: for tests of the counter
   run->footer(
       "Text goes to standard output, everything else to standard error.\n"
-      "Examples:\n"
-      "  tarn run -m model.tarn -p \"To be, or not\" -n 200\n"
-      "  tarn run -m model.tarn -f prompt.txt -s 42 --temp 0        the same text every time\n"
-      "  tarn run -m model.tarn -p A -n 100000 --json-stats stats.json > text.txt\n"
-      "  tarn run -m translation.tarn -f sources.txt --beam 4 --batch 16 > outputs.txt");
+      "It ends after -n tokens, at the model's end token, where a bounded model is full, or at Ctrl-C; the statistics say which.\n"
+      "Examples (shakespeare-*: examples/models; dates: tarn-convert examples/train/checkpoints/dates-abc -o dates.tarn):\n"
+      "  tarn run shakespeare-rfa-gate-int8.tarn -p \"To be, or not\" -n 200\n"
+      "  tarn run shakespeare-rfa-gate-int8.tarn -f README.md -s 42 --temp 0       # the same text every time\n"
+      "  head -c 500 README.md | tarn run shakespeare-abc-mlp-int8.tarn -q --no-echo\n"
+      "  tarn run shakespeare-abc-mlp-int8.tarn -p A -n 2000 --json-stats stats.json > text.txt\n"
+      "  printf '3 March 1998\\nMay 7, 2021\\n' | tarn run dates.tarn --beam 4 --batch 16");
   run->callback([=] {
-    if (!prompt->empty() + !file->empty() + !tokens->empty() > 1) {
-      throw UsageError("run: more than one prompt: wanted one of -p, -f and --tokens");
-    }
-    if (!tokens->empty()) options->tokens = IdsOption(options->ids, "run", "--tokens");
+    options->input.Choose("run");
     options->has_seed = run->get_option("--seed")->count() > 0;
     *command = [=] { return Run(*options); };
   });

@@ -12,6 +12,7 @@
 
 #include "tools/common/output_file.h"
 #include "tools/tarn/generation.h"
+#include "tools/tarn/input.h"
 #include "tools/tarn/model.h"
 #include "tools/tarn/sources.h"
 #include "tools/tarn/task.h"
@@ -24,14 +25,14 @@ struct RunOptions {
   SessionOptions session;
   tarn_sampler_config sampler = TARN_SAMPLER_CONFIG_INIT;
   bool has_seed = false;
-  std::string prompt;
-  std::string prompt_file;
-  std::string ids;  // the prompt as --tokens has it
-  Tokens tokens;
+  Input input;
+  bool raw = false;            // keep the newline at the end of a prompt that is read
   int64_t max_tokens = 128;    // -1: until something else ends it
   bool test_allocate = false;  // of GenerationOptions
   TranslationOptions translation;
-  std::string json_stats;
+  bool echo = true;        // write the prompt
+  bool quiet = false;      // nothing on standard error but errors
+  std::string json_stats;  // "-": standard output, instead of the text
   TaskOptions by_task;
 };
 
@@ -39,22 +40,33 @@ struct RunOptions {
 int RunCausal(const RunOptions& options, const Model& model);
 int RunSeq2Seq(const RunOptions& options, const Model& model);
 
-// The file of --json-stats, if it is asked for: at the start, since that it cannot be written should not be found out after an
-// hour.
-std::unique_ptr<tarn::tools::OutputFile> StatsFile(const RunOptions& options);
+// Where --json-stats goes.
+class StatsOutput {
+ public:
+  // Now, since that it cannot be written should not be found out after an hour. Throws Failure.
+  explicit StatsOutput(const RunOptions& options);
+  bool wanted() const { return to_stdout_ || file_ != nullptr; }
+  bool to_stdout() const { return to_stdout_; }
+  void Write(const std::string& text);
+
+ private:
+  bool to_stdout_ = false;
+  std::unique_ptr<tarn::tools::OutputFile> file_;
+};
 
 // What a run took.
 struct RunReport {
   const Model& model;
   tarn_session_config config;
-  uint64_t prompt_tokens;                // of the sources
+  uint64_t prompt_tokens;                // that were read; of the sources
+  uint64_t prompt_length;                // that were there to read
   std::optional<uint64_t> seed;          // where anything was drawn
   std::optional<double> encode_seconds;  // where there are sources
   const GenerationStats& stats;
 };
 
-// A table on standard error, and the file; nullptr: none.
-void WriteReport(const RunReport& report, tarn::tools::OutputFile* file);
+// A table on standard error, unless quiet, and the JSON.
+void WriteReport(const RunReport& report, bool quiet, StatsOutput* output);
 
 }  // namespace tarn_cli
 

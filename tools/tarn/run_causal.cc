@@ -1,4 +1,6 @@
 // tarn run with a causal model: a prompt in, text out as it comes.
+#include <unistd.h>
+
 #include <cstdio>
 #include <memory>
 #include <random>
@@ -13,15 +15,23 @@ namespace tarn_cli {
 namespace {
 
 Tokens PromptTokens(const RunOptions& options, const Model& model) {
-  Tokens tokens = options.tokens;
+  Tokens tokens = options.input.tokens();
   if (tokens.empty()) {
     if (model.info().tokenizer == TARN_TOKENIZER_NONE) {
       throw Failure(model.path() + ": the model has no tokenizer: give the prompt as ids with --tokens 1,2,3");
     }
-    tokens = model.Tokenize(options.prompt_file.empty() ? options.prompt : ReadFile(options.prompt_file));
+    tokens = model.Tokenize(options.input.Text(options.raw));
   }
   if (tokens.empty()) {
     throw Failure("the prompt is empty, and the model has no begin token to start from: give one with -p, -f or --tokens");
+  }
+  const uint64_t most = model.info().max_tokens;
+  if (tokens.size() > most) {
+    throw Failure(Format(
+        "the prompt has %zu tokens, expected at most %llu tokens, the context of %s: shorten it by %llu, or take a model with "
+        "a longer context or without a bound",
+        tokens.size(), static_cast<unsigned long long>(most), model.path().c_str(),
+        static_cast<unsigned long long>(tokens.size() - most)));
   }
   return tokens;
 }
@@ -41,21 +51,27 @@ int RunCausal(const RunOptions& options, const Model& model) {
   tarn_sampler_config chain = options.sampler;
   if (!options.has_seed) chain.seed = RandomSeed();
 
-  tarn::tools::CatchInterrupts();
-  const std::unique_ptr<tarn::tools::OutputFile> stats_file = StatsFile(options);
+  StatsOutput stats_output(options);
   const tarn_session_config config = SessionConfig(options.session);
   generation.chunk = config.max_chunk;
+  generation.max_context = model.info().max_tokens;
+  generation.eos_token = model.info().eos_token;
+  generation.echo = options.echo;
+  generation.progress = !options.quiet && isatty(STDERR_FILENO) == 1;
   const Session session = CreateSession(model, config);
   tarn_error error;
   tarn_sampler* created = nullptr;
   Check(tarn_sampler_create(model.info().vocab_size, &chain, &created, &error), error);
   const std::unique_ptr<tarn_sampler, void (*)(tarn_sampler*)> sampler(created, tarn_sampler_destroy);
-  TokenWriter writer(model);
+  TokenWriter writer(model, !stats_output.to_stdout());
 
-  std::fprintf(stderr, "seed %llu, %s\n\n", static_cast<unsigned long long>(chain.seed), HowItRuns(model, config).c_str());
+  if (!options.quiet) {
+    std::fprintf(stderr, "seed %llu, %s\n\n", static_cast<unsigned long long>(chain.seed), HowItRuns(model, config).c_str());
+  }
   const GenerationStats stats = Generate(generation, session.get(), sampler.get(), &writer);
-  writer.Finish();
-  WriteReport({model, config, generation.prompt.size(), chain.seed, std::nullopt, stats}, stats_file.get());
+  if (stats.prompt_read == generation.prompt.size()) writer.Finish();
+  WriteReport({model, config, stats.prompt_read, generation.prompt.size(), chain.seed, std::nullopt, stats}, options.quiet,
+              &stats_output);
   if (stats.error.status != TARN_OK) {
     throw Failure(Format("after %llu generated tokens: %s", static_cast<unsigned long long>(stats.generated), stats.error.message));
   }

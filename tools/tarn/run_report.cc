@@ -14,6 +14,29 @@ nlohmann::ordered_json OrNull(const std::optional<T>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
+const char* NameOf(StopReason reason) {
+  static constexpr const char* kNames[] = {"n", "eos", "max_context", "interrupted", "output_closed", "error"};
+  return kNames[static_cast<size_t>(reason)];
+}
+
+// The same for people; "" where nobody asks.
+std::string WhyItEnded(const RunReport& report) {
+  switch (report.stats.stop) {
+    case StopReason::kEos:
+      return "the end token";
+    case StopReason::kMaxContext:
+      return Format("the model's context of %llu tokens is full", static_cast<unsigned long long>(report.model.info().max_tokens));
+    case StopReason::kInterrupted:
+      return "interrupted";
+    case StopReason::kOutputClosed:
+      return "the reader of the output has gone";
+    case StopReason::kTokens:
+    case StopReason::kError:  // which is an error line
+      return "";
+  }
+  return "";
+}
+
 nlohmann::ordered_json StatsJson(const RunReport& report) {
   const tarn_model_info& info = report.model.info();
   const GenerationStats& stats = report.stats;
@@ -24,7 +47,9 @@ nlohmann::ordered_json StatsJson(const RunReport& report) {
   json["threads"] = report.config.threads;
   json["seed"] = OrNull(report.seed);
   json["prompt_tokens"] = report.prompt_tokens;
+  json["prompt_length"] = report.prompt_length;
   json["generated_tokens"] = stats.generated;
+  json["stop_reason"] = NameOf(stats.stop);
   json["encode_seconds"] = OrNull(report.encode_seconds);
   json["prompt_seconds"] = stats.prompt_seconds;
   json["first_token_seconds"] = stats.first_token_seconds;
@@ -45,22 +70,24 @@ nlohmann::ordered_json StatsJson(const RunReport& report) {
 void PrintTable(const RunReport& report) {
   const GenerationStats& stats = report.stats;
   Table table("lrlrl");
-  table.Add({report.encode_seconds ? "source" : "prompt", std::to_string(report.prompt_tokens), "tokens",
+  const std::string of = report.prompt_tokens == report.prompt_length
+                             ? "tokens"
+                             : Format("of %llu tokens", static_cast<unsigned long long>(report.prompt_length));
+  table.Add({report.encode_seconds ? "source" : "prompt", std::to_string(report.prompt_tokens), of,
              Format("%.1f", stats.PromptRate(report.prompt_tokens)), "tokens/s"});
   const std::optional<double> rate = stats.Rate();
   table.Add({"generation", std::to_string(stats.generated), "tokens", rate ? Format("%.1f", *rate) : "-", "tokens/s"});
   if (stats.generated > 0) table.Add({"first token", Format("%.2f", 1000 * stats.first_token_seconds), "ms"});
-  std::fprintf(stderr, "\n%smemory\n%s", table.Text().c_str(), MemoryText(report.model.Requirements(report.config)).c_str());
+  const std::string why = WhyItEnded(report);
+  std::fprintf(stderr, "\n%s%smemory\n%s", table.Text().c_str(), why.empty() ? "" : ("ended: " + why + "\n").c_str(),
+               MemoryText(report.model.Requirements(report.config)).c_str());
 }
 
 }  // namespace
 
-void WriteReport(const RunReport& report, tarn::tools::OutputFile* file) {
-  PrintTable(report);
-  if (file == nullptr) return;
-  const std::string text = JsonText(StatsJson(report));
-  file->Write(text.data(), text.size());
-  file->Commit();
+void WriteReport(const RunReport& report, bool quiet, StatsOutput* output) {
+  if (!quiet) PrintTable(report);
+  if (output->wanted()) output->Write(JsonText(StatsJson(report)));
 }
 
 }  // namespace tarn_cli

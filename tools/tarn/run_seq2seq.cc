@@ -15,10 +15,11 @@ namespace tarn_cli {
 namespace {
 
 std::vector<Tokens> Sources(const RunOptions& options, const Model& model) {
-  if (!options.tokens.empty()) return {options.tokens};
-  if (options.prompt_file.empty()) return {SourceTokens(model, options.prompt, "the source")};
+  const Input& input = options.input;
+  if (!input.tokens().empty()) return {input.tokens()};
+  if (!input.is_file()) return {SourceTokens(model, input.Text(), "the source")};
   std::vector<Tokens> sources;
-  for (const Line& line : ReadLines(options.prompt_file)) sources.push_back(SourceTokens(model, line.text, line.what));
+  for (const Line& line : ReadLines(input.file())) sources.push_back(SourceTokens(model, line.text, line.what));
   return sources;
 }
 
@@ -40,20 +41,23 @@ class Growth {
   std::optional<uint64_t> first_, last_;
 };
 
-// Writes an output a line, one greedy source as it comes. Returns the tokens of the sources that were looked at.
-uint64_t TranslateAll(const std::vector<Tokens>& sources, uint32_t batch_size, bool streams, Translator* translator,
-                      TokenWriter* writer, GenerationStats* stats) {
+// Writes an output a line, one greedy source as it comes.
+void TranslateAll(const std::vector<Tokens>& sources, uint32_t batch_size, bool streams, Translator* translator,
+                  TokenWriter* writer, bool quiet, GenerationStats* stats) {
   Growth growth;
-  uint64_t source_tokens = 0;
-  tarn::tools::Progress progress(stderr, isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) == 0, "run", sources.size());
+  stats->stop = StopReason::kEos;
+  tarn::tools::Progress progress(stderr, !quiet && isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) == 0, "run", sources.size(),
+                                 "sources");
   for (size_t begin = 0; begin < sources.size() && !writer->closed(); begin += batch_size) {
     const SourceBatch batch(sources, begin, batch_size);
     const bool finished = translator->Run(batch, streams ? writer : nullptr, stats);
     for (uint32_t i = 0; i < batch.count(); ++i) {
-      source_tokens += batch.lengths()[i];
+      stats->prompt_read += batch.lengths()[i];
       if (!finished) continue;
       const Tokens output = translator->Best(i);
       stats->generated += output.size();
+      // The end token counts: an output of this length has none.
+      if (output.size() == translator->max_tokens()) stats->stop = translator->cut_by();
       if (!streams) {
         for (const int32_t token : output) writer->Write(token);
         writer->Finish();
@@ -61,12 +65,13 @@ uint64_t TranslateAll(const std::vector<Tokens>& sources, uint32_t batch_size, b
     }
     if (streams) writer->Finish();
     growth.Sample();
-    progress.Advance(batch.count());
+    if (!quiet) progress.Advance(batch.count());
     if (!finished) break;
   }
   stats->timed_tokens = stats->generated;
   stats->anonymous_growth_pages = growth.pages();
-  return source_tokens;
+  if (writer->closed()) stats->stop = StopReason::kOutputClosed;
+  if (tarn::tools::Interrupted()) stats->stop = StopReason::kInterrupted;
 }
 
 }  // namespace
@@ -77,20 +82,24 @@ int RunSeq2Seq(const RunOptions& options, const Model& model) {
                             static_cast<long long>(options.max_tokens), UINT32_MAX));
   }
   const std::vector<Tokens> sources = Sources(options, model);
-  tarn::tools::CatchInterrupts();
-  const std::unique_ptr<tarn::tools::OutputFile> stats_file = StatsFile(options);
+  StatsOutput stats_output(options);
   TranslationOptions wanted = options.translation;
   wanted.batch = static_cast<uint32_t>(std::min<size_t>(wanted.batch, sources.size()));
   wanted.max_tokens = static_cast<uint32_t>(options.max_tokens);
   Translator translator(model, SessionConfig(options.session), wanted, LongestOf(sources));
-  TokenWriter writer(model);
+  TokenWriter writer(model, !stats_output.to_stdout());
   const bool streams = sources.size() == 1 && wanted.beams == 1;
-  std::fprintf(stderr, "%u beam%s, %s\n\n", wanted.beams, wanted.beams == 1 ? "" : "s",
-               HowItRuns(model, translator.config()).c_str());
+  if (!options.quiet) {
+    std::fprintf(stderr, "%u beam%s, %s\n\n", wanted.beams, wanted.beams == 1 ? "" : "s",
+                 HowItRuns(model, translator.config()).c_str());
+  }
 
   GenerationStats stats;
-  const uint64_t source_tokens = TranslateAll(sources, wanted.batch, streams, &translator, &writer, &stats);
-  WriteReport({model, translator.config(), source_tokens, std::nullopt, stats.prompt_seconds, stats}, stats_file.get());
+  TranslateAll(sources, wanted.batch, streams, &translator, &writer, options.quiet, &stats);
+  uint64_t source_tokens = 0;
+  for (const Tokens& source : sources) source_tokens += source.size();
+  WriteReport({model, translator.config(), stats.prompt_read, source_tokens, std::nullopt, stats.prompt_seconds, stats},
+              options.quiet, &stats_output);
   return tarn::tools::Interrupted() ? tarn::tools::InterruptedExit() : 0;
 }
 

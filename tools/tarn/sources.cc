@@ -61,10 +61,10 @@ std::vector<Line> ReadLines(const std::string& path) {
     const size_t end = std::min(content.find('\n', begin), content.size());
     std::string text = content.substr(begin, end - begin);
     if (!text.empty() && text.back() == '\r') text.pop_back();
-    lines.push_back({path + Format(": line %zu", lines.size() + 1), std::move(text)});
+    lines.push_back({FileName(path) + Format(": line %zu", lines.size() + 1), std::move(text)});
     begin = end + 1;
   }
-  if (lines.empty()) throw Failure(path + " is empty, wanted at least one line");
+  if (lines.empty()) throw Failure(FileName(path) + " is empty, expected at least one line");
   return lines;
 }
 

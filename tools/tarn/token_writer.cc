@@ -7,11 +7,14 @@
 
 namespace tarn_cli {
 
-TokenWriter::TokenWriter(const Model& model)
-    : model_(model.get()), has_text_(model.info().tokenizer != TARN_TOKENIZER_NONE), piece_(tarn_max_piece_bytes(model.get())) {}
+TokenWriter::TokenWriter(const Model& model, bool wanted)
+    : model_(model.get()),
+      has_text_(model.info().tokenizer != TARN_TOKENIZER_NONE),
+      wanted_(wanted),
+      piece_(tarn_max_piece_bytes(model.get())) {}
 
 void TokenWriter::Write(int32_t token) {
-  if (closed_) return;
+  if (closed_ || !wanted_) return;
   if (has_text_) {
     tarn_error error;
     size_t size = 0;
@@ -26,7 +29,7 @@ void TokenWriter::Write(int32_t token) {
 }
 
 void TokenWriter::Finish() {
-  if (closed_) return;
+  if (closed_ || !wanted_) return;
   const size_t size = tarn_text_finish(&decoder_, piece_.data());
   first_ = true;
   closed_ = !WriteStdout(piece_.data(), size) || !WriteStdout("\n", 1);

@@ -13,7 +13,8 @@ namespace tarn_cli {
 
 class TokenWriter {
  public:
-  explicit TokenWriter(const Model& model);
+  // Where it is not wanted nothing is written.
+  explicit TokenWriter(const Model& model, bool wanted = true);
 
   // What `token` completes, at once. Allocates nothing. Throws Failure if that cannot be written.
   void Write(int32_t token);
@@ -25,6 +26,7 @@ class TokenWriter {
  private:
   const tarn_model* model_;
   bool has_text_;
+  bool wanted_;
   bool first_ = true;
   bool closed_ = false;
   tarn_text_decoder decoder_ = {};

@@ -20,7 +20,9 @@ void AddTranslationOptions(CLI::App* app, TranslationOptions* options, TaskOptio
 }
 
 Translator::Translator(const Model& model, tarn_session_config config, const TranslationOptions& options, uint32_t longest_source)
-    : config_(config) {
+    : config_(config),
+      max_tokens_(static_cast<uint32_t>(std::min<uint64_t>(options.max_tokens, model.info().max_tokens))),
+      cut_by_(max_tokens_ < options.max_tokens ? StopReason::kMaxContext : StopReason::kTokens) {
   const tarn_model_info& info = model.info();
   if (info.bos_token < 0) throw Failure(model.path() + ": the model does not say which token begins its outputs");
   config_.batch = options.batch;
@@ -31,7 +33,7 @@ Translator::Translator(const Model& model, tarn_session_config config, const Tra
   search.sources = options.batch;
   search.beams = options.beams;
   search.vocab_size = info.vocab_size;
-  search.max_tokens = static_cast<uint32_t>(std::min<uint64_t>(options.max_tokens, info.max_tokens));
+  search.max_tokens = max_tokens_;
   search.length_penalty = options.length_penalty;
   search.bos_token = info.bos_token;
   search.eos_token = info.eos_token;

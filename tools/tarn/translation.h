@@ -39,6 +39,10 @@ class Translator {
   // Of a source of the last batch the output of the highest score.
   Tokens Best(uint32_t source);
 
+  // The longest output, the end token counted, and whether -n or the model's bound says so.
+  uint32_t max_tokens() const { return max_tokens_; }
+  StopReason cut_by() const { return cut_by_; }
+
   // As it is: with the numbers of sequences and the longest source.
   const tarn_session_config& config() const { return config_; }
 
@@ -47,6 +51,8 @@ class Translator {
   void Stream(TokenWriter* stream);
 
   tarn_session_config config_;
+  uint32_t max_tokens_;
+  StopReason cut_by_;
   Session session_{nullptr, tarn_session_destroy};
   std::unique_ptr<tarn_beam, void (*)(tarn_beam*)> beam_{nullptr, tarn_beam_destroy};
   size_t streamed_ = 0;  // tokens of the last Run()

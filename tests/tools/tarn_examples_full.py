@@ -1,0 +1,58 @@
+"""The commands of README.md and of the help texts run as they stand there, with the models of the repository."""
+
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+from tarn_testing import BIN, MODELS, tarn
+
+SOURCE = os.environ["TARN_SOURCE"]
+COMMAND = re.compile(r"(^|\| )(build/bin/)?tarn(-convert)? ")
+PREPARED = re.compile(r"tarn-convert [^();]* -o \S+\.tarn")
+
+
+def commands_of(text, indent):
+    """Lines that are `indent` spaces and a command, without the remark behind it."""
+    lines = re.findall(rf"(?m)^ {{{indent}}}(\S.*)$", text)
+    return [re.sub(r"  +# .*$", "", line) for line in lines if COMMAND.search(line)]
+
+
+class ExamplesTest(unittest.TestCase):
+    def setUp(self):
+        # What a reader has at hand: the repository, its models beside, the build.
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        for name in "examples", "README.md":
+            os.symlink(os.path.join(SOURCE, name), os.path.join(self.folder, name))
+        for name in os.listdir(MODELS):
+            os.symlink(os.path.join(MODELS, name), os.path.join(self.folder, name))
+        os.symlink(os.path.dirname(BIN), os.path.join(self.folder, "build"))
+
+    def run_all(self, commands):
+        environment = {**os.environ, "PATH": BIN + os.pathsep + os.environ["PATH"]}
+        for command in commands:
+            with self.subTest(command):
+                done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", command], cwd=self.folder, env=environment, timeout=300,
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                self.assertEqual(done.returncode, 0, done.stderr.decode())
+
+    def test_readme(self):
+        with open(os.path.join(SOURCE, "README.md")) as file:
+            commands = commands_of(file.read(), 4)
+        self.assertGreater(len(commands), 10)
+        self.run_all(commands)
+
+    def test_help(self):
+        for name in "run", "classify", "fill", "eval", "bench", "inspect", "help", None:
+            text = tarn("help", *([name] if name else []))[1].decode()
+            preparation, examples = text[text.index("Examples"):].split("\n", 1)
+            commands = commands_of(examples, 2)
+            self.assertTrue(commands, name)
+            self.run_all(PREPARED.findall(preparation) + commands)
+
+
+if __name__ == "__main__":
+    unittest.main()

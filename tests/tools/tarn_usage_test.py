@@ -1,0 +1,232 @@
+"""A first hour with the tarn command line: where text comes from, how it ends, what a slip of the finger is told."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+import unittest
+
+from tarn_testing import BIN, CLASSIFICATION, MASKED_LM, MODEL, SEQ2SEQ, CliTest, start, tarn
+
+GREEDY = ["-q", "--temp", 0, "-t", 1]
+
+
+class NamesTest(CliTest):
+    def test_typos_get_a_suggestion(self):
+        self.fails(2, r"run: unknown option '--tmp' \(did you mean --temp\?\)$", "run", MODEL, "-p", "a", "--tmp", "0.5")
+        self.fails(2, r"run: unknown option '--tmp'", "run", "-p", "a", "--tmp=0.5", MODEL)
+        self.fails(2, r"run: unknown option '--tmp' \(did you mean --temp\?\)$", "run", "--tmp", "0.5")  # before what is missing
+        self.fails(2, r"bench: unknown option '--thraeds' \(did you mean --threads\?\)$", "bench", MODEL, "--thraeds", "1")
+        self.fails(2, r"run: unknown option '--gpu'$", "run", MODEL, "--gpu")
+        self.fails(2, r"'evl', expected .* \(did you mean eval\?\)$", "evl", MODEL)
+        self.fails(2, r"'inspct', expected .* \(did you mean inspect\?\)$", "help", "inspct")
+        self.fails(2, r"--output: is 'jsonn', expected md, csv, json or jsonl \(did you mean json\?\)$", "bench", MODEL, "-o", "jsonn")
+        self.fails(1, r"--isa is 'referense', expected .*\(did you mean reference\?\)$", "inspect", MODEL, "--isa", "referense")
+
+    def test_unexpected_arguments_come_in_their_order(self):
+        self.fails(2, r"run: unexpected arguments 'to' 'be' 'or' \(", "run", MODEL, "to", "be", "-n", "3", "or")
+        self.fails(2, r"run: unexpected argument 'b' \(", "run", "-m", MODEL, "-p", "a", "b")
+
+    def test_help(self):
+        for command in "run", "classify", "fill", "eval", "bench", "inspect", "help":
+            self.assertEqual(tarn("help", command), tarn(command, "--help"))
+        self.assertEqual(tarn("help"), tarn("--help"))
+        self.assertIn(b"Exit status: 0 done", tarn("help")[1])
+        self.fails(2, "the command is 'sing', expected run, ", "help", "sing")
+
+    def test_the_model_may_stand_by_itself(self):
+        self.make("classifier", CLASSIFICATION)
+        self.make("masked", MASKED_LM)
+        text = self.write("text.txt", b"to be")
+        for command, model, arguments in (("run", MODEL, ["-p", "a", "-n", 3, *GREEDY]), ("eval", MODEL, ["-f", text]),
+                                          ("classify", self.path("classifier.tarn"), ["-p", "a"]),
+                                          ("fill", self.path("masked.tarn"), ["-p", "a_"]), ("inspect", MODEL, ["--ops"])):
+            for place in [command, model, *arguments], [command, *arguments, model]:
+                status, out, err = tarn(*place)
+                self.assertEqual(status, 0, err)
+                if command != "eval":  # which says how fast it was
+                    self.assertEqual(out, tarn(command, "-m", model, *arguments)[1])
+        self.fails(2, "model is required", "run", "-p", "a")
+
+    def test_isa_in_any_case(self):
+        for name in "REFERENCE", "Reference":
+            found = json.loads(tarn("inspect", MODEL, "--json", environment={"TARN_ISA": name})[1])
+            self.assertEqual(found["model"]["isa"], "reference")
+            found = json.loads(tarn("inspect", MODEL, "--json", "--isa", name)[1])
+            self.assertEqual(found["model"]["isa"], "reference")
+
+    def test_no_threads_are_the_default(self):
+        self.assertRegex(tarn("help", "run")[1].decode(), r"--threads N +Threads; 0: ")
+        default = json.loads(tarn("inspect", "--cpu", "--json")[1])["cpu"]["default_threads"]
+        found = json.loads(tarn("inspect", MODEL, "-t", 0, "--json")[1])
+        self.assertEqual(found["session"]["threads"], default)
+
+
+class InputTest(CliTest):
+    def run_text(self, *arguments, stdin=None):
+        status, out, err = tarn("run", MODEL, *GREEDY, "-n", 8, *arguments, stdin=stdin)
+        self.assertEqual((status, err), (0, ""))
+        return out
+
+    def test_standard_input(self):
+        expected = self.run_text("-p", "ROMEO:")
+        for arguments in ["-f", "-"], ["-p", "-"], []:
+            self.assertEqual(self.run_text(*arguments, stdin=b"ROMEO:"), expected)
+        with open(self.write("prompt.txt", b"ROMEO:"), "rb") as file:  # as `< prompt.txt`
+            done = subprocess.run([os.path.join(BIN, "tarn"), "run", MODEL, *map(str, GREEDY), "-n", "8"], stdin=file,
+                                  stdout=subprocess.PIPE, check=True)
+        self.assertEqual(done.stdout, expected)
+        self.assertEqual(self.run_text("-p", "ROMEO:", stdin=b"not read"), expected)
+        self.fails(1, "prompt is empty", "run", MODEL, stdin=b"")
+        self.fails(1, "standard input: cannot read", "run", MODEL, "-f", "-", preexec_fn=lambda: os.close(0))
+
+    def test_every_command_reads_standard_input(self):
+        self.make("classifier", CLASSIFICATION)
+        self.make("masked", MASKED_LM)
+        self.make("translation", SEQ2SEQ)
+        for command, model, text in (("classify", "classifier", b"to be\nor not\n"), ("run", "translation", b"to be\nor not\n"),
+                                     ("fill", "masked", b"to_be")):
+            model = self.path(model + ".tarn")
+            status, expected, err = tarn(command, model, "-f", self.write("text.txt", text))
+            self.assertEqual(status, 0, err)
+            self.assertEqual(tarn(command, model, "-f", "-", stdin=text)[:2], (0, expected))
+            self.assertEqual(tarn(command, model, stdin=text)[:2], (0, expected))
+        self.fails(1, "standard input: line 2 is empty", "classify", self.path("classifier.tarn"), stdin=b"a\n\nb\n")
+        status, out, err = tarn("eval", MODEL, "-f", "-", "--json", stdin=b"to be or not")
+        self.assertEqual((status, json.loads(out)["tokens"]), (0, 12), err)
+
+    def test_one_newline_at_the_end_is_left_out(self):
+        expected, newline = self.run_text("-p", "ROMEO:"), self.run_text("-p", "ROMEO:\n")
+        self.assertNotEqual(expected, newline)
+        for ending, out in (b"", expected), (b"\n", expected), (b"\r\n", expected), (b"\n\n", newline):
+            self.assertEqual(self.run_text("-f", self.write("prompt.txt", b"ROMEO:" + ending)), out)
+            self.assertEqual(self.run_text(stdin=b"ROMEO:" + ending), out)
+        self.assertEqual(self.run_text("--raw", stdin=b"ROMEO:\n"), newline)
+
+    def test_interrupt_while_it_waits_for_input(self):
+        for kind in signal.SIGINT, signal.SIGTERM:
+            process = subprocess.Popen([os.path.join(BIN, "tarn"), "run", MODEL, "-f", "-"], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                       preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+            time.sleep(0.2)  # it waits, or is on its way there: both end
+            process.send_signal(kind)
+            self.assertIn(process.wait(timeout=60), (128 + kind, -kind))
+            for stream in process.stdin, process.stdout, process.stderr:
+                stream.close()
+
+
+class OutputTest(CliTest):
+    def test_quiet_and_no_echo(self):
+        status, out, err = tarn("run", MODEL, "-p", "ROMEO:", "-n", 8, "--temp", 0)
+        self.assertEqual(status, 0)
+        self.assertIn("memory", err)
+        self.assertEqual(tarn("run", MODEL, "-p", "ROMEO:", "-n", 8, "--temp", 0, "-q"), (0, out, ""))
+        self.assertEqual(tarn("run", MODEL, "-p", "ROMEO:", "-n", 8, "--temp", 0, "-q", "--no-echo"), (0, out[len("ROMEO:"):], ""))
+
+    def test_statistics_on_standard_output(self):
+        status, out, err = tarn("run", MODEL, "-p", "ROMEO:", "-n", 8, "--json-stats", "-")
+        self.assertEqual(status, 0, err)
+        stats = json.loads(out)  # and no text beside it
+        self.assertEqual((stats["prompt_tokens"], stats["generated_tokens"], stats["stop_reason"]), (6, 8, "n"))
+        self.assertFalse(os.path.exists("-"))
+        with open("/dev/full", "wb") as full:
+            self.fails(1, "standard output: No space", "run", MODEL, "-p", "a", "-n", 1, "--json-stats", "-", stdout=full)
+
+    def test_a_prompt_that_is_too_long(self):
+        self.fails(1, r"the prompt has 33 tokens, expected at most 32 tokens, the context of .*bounded.tarn: shorten it by 1, or ",
+                   "run", self.path("bounded.tarn"), "-p", "a" * 33)
+
+    def test_a_full_context_is_an_end(self):
+        status, out, err = tarn("run", self.path("bounded.tarn"), "-p", "abcd", "-n", 100, "-s", 1, "--json-stats",
+                                self.path("stats.json"))
+        self.assertEqual(status, 0, err)
+        self.assertTrue(out.startswith(b"abcd"))
+        self.assertRegex(err, r"(?m)^ended: the model's context of 32 tokens is full$")
+        with open(self.path("stats.json")) as file:
+            stats = json.load(file)
+        # 4 + 28 tokens fill the 32; the 29th is drawn from the last logits and cannot be fed.
+        self.assertEqual((stats["stop_reason"], stats["generated_tokens"]), ("max_context", 29))
+        for count, reason in (29, "n"), (30, "max_context"):
+            stats = json.loads(tarn("run", self.path("bounded.tarn"), "-p", "abcd", "-n", count, "--json-stats", "-")[1])
+            self.assertEqual((stats["stop_reason"], stats["generated_tokens"]), (reason, 29))
+
+    def test_outputs_of_sources_say_why_they_end(self):
+        self.make("short", {**SEQ2SEQ, "vocab_size": 6, "tokenizer": "none"})
+        reasons = {length: json.loads(tarn("run", self.path("short.tarn"), "--tokens", "2,3", "-n", length, "--json-stats", "-")[1])
+                   for length in (1, 200)}
+        self.assertEqual([reasons[length]["stop_reason"] for length in (1, 200)], ["n", "eos"])
+
+    def test_length_penalty_is_what_was_asked_for(self):
+        self.make("translation", SEQ2SEQ)
+        _, out, _ = tarn("eval", self.path("translation.tarn"), "-f", "-", "-n", 2, "--length-penalty", 0.7, "--json", stdin=b"a\tb\n")
+        self.assertRegex(out.decode(), r'"length_penalty": 0\.7,')
+
+
+class InterruptTest(CliTest):
+    def long_prompt(self):
+        return self.write("long.txt", b"To be, or not to be, that is the question. " * 100000)
+
+    def test_a_prompt_that_is_cut_reports_what_it_read(self):
+        stats_file = self.path("stats.json")
+        terminal, other = pty.openpty()
+        process = subprocess.Popen([os.path.join(BIN, "tarn"), "run", MODEL, "-f", self.long_prompt(), "-t", "1", "--json-stats",
+                                    stats_file], stdout=subprocess.PIPE, stderr=other, stdin=subprocess.DEVNULL,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        os.close(other)
+        shown = b""
+        while b"/s" not in shown and select.select([terminal], [], [], 60)[0]:
+            shown += os.read(terminal, 1 << 16)
+        process.send_signal(signal.SIGINT)
+        out = process.stdout.read()
+        process.stdout.close()
+        self.assertEqual((process.wait(timeout=60), out), (130, b""))
+        os.close(terminal)
+        self.assertRegex(shown.decode(), r"\rprompt \[[#.]{12}\] +\d+ %  (\d+ h )?(\d+ min )?(\d+ s )?left  \d+/4300000 tokens, [\d.]+/s")
+        with open(stats_file) as file:
+            stats = json.load(file)
+        self.assertEqual((stats["prompt_length"], stats["generated_tokens"], stats["stop_reason"]), (4300000, 0, "interrupted"))
+        self.assertGreater(stats["prompt_tokens"], 0)
+        self.assertLess(stats["prompt_tokens"], stats["prompt_length"])
+        self.assertAlmostEqual(stats["prompt_tokens_per_second"] * stats["prompt_seconds"] / stats["prompt_tokens"], 1, 6)
+        self.assertEqual(stats["allocations_after_creation"] or 0, 0)
+
+    def test_progress_is_for_terminals(self):
+        for command in ["run", "-q"], ["eval"]:
+            process = start(*command, MODEL, "-f", self.long_prompt(), "-t", "1")
+            try:
+                _, err = process.communicate(timeout=4)
+            except subprocess.TimeoutExpired:
+                process.terminate()
+                _, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 143)
+            self.assertIn(err, (b"", b"tarn: error: interrupted\n"))
+
+    def test_bench_ends_within_a_prompt(self):
+        for kind in signal.SIGINT, signal.SIGTERM:
+            process = start("bench", MODEL, "-p", "1048576", "-n", "0", "-t", "1", "--memory-mib", "16")
+            process.stdout.read(20)
+            time.sleep(0.2)
+            process.send_signal(kind)
+            _, err = process.communicate(timeout=15)
+            self.assertEqual(process.returncode, 128 + kind)
+            self.assertIn(b"interrupted", err)
+
+    def test_a_second_signal_ends_at_once(self):
+        # A process that is stopped looks at no flag; both signals are there when it goes on.
+        for first, second in (signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, signal.SIGHUP):
+            process = start("run", MODEL, "-p", "A", "-n", "-1", "-t", "1")
+            process.stdout.read(100)
+            process.send_signal(signal.SIGSTOP)
+            process.send_signal(first)
+            process.send_signal(second)
+            process.send_signal(signal.SIGCONT)
+            process.communicate(timeout=60)
+            self.assertIn(process.returncode, (-first, -second))
+
+
+if __name__ == "__main__":
+    unittest.main()

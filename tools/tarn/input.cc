@@ -1,0 +1,42 @@
+#include "tools/tarn/input.h"
+
+#include <CLI/CLI.hpp>
+
+#include "tools/tarn/error.h"
+#include "tools/tarn/files.h"
+
+namespace tarn_cli {
+
+void Input::AddOptions(CLI::App* command, const std::string& text, const std::string& file, const std::string& ids) {
+  text_option_ = command->add_option("-p,--prompt", text_, text + "; -: standard input")->type_name("TEXT");
+  file_option_ = command->add_option("-f,--file", file_, file + "; -: standard input, as without -p, -f and --tokens in a pipe")
+                     ->type_name("FILE");
+  ids_option_ = command->add_option("--tokens", ids_, ids + " as token ids: 1,2,3")->type_name("IDS");
+}
+
+void Input::Choose(const std::string& command) {
+  if (!text_option_->empty() + !file_option_->empty() + !ids_option_->empty() > 1) {
+    throw UsageError(command + ": more than one input, expected one of -p, -f and --tokens");
+  }
+  if (!text_option_->empty()) chosen_ = Chosen::kText;
+  if (!file_option_->empty()) chosen_ = Chosen::kFile;
+  if (!ids_option_->empty()) {
+    chosen_ = Chosen::kIds;
+    tokens_ = IdsOption(ids_, command, "--tokens");
+  }
+  if (chosen_ == Chosen::kNothing && InputIsFed()) {
+    chosen_ = Chosen::kFile;
+    file_ = "-";
+  }
+}
+
+std::string Input::Text(bool keep_newline) const {
+  if (!is_file() && text_ != "-") return text_;
+  std::string text = ReadFile(is_file() ? file_ : "-");
+  if (keep_newline || text.empty() || text.back() != '\n') return text;
+  text.pop_back();
+  if (!text.empty() && text.back() == '\r') text.pop_back();
+  return text;
+}
+
+}  // namespace tarn_cli

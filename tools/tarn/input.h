@@ -1,0 +1,49 @@
+// What a command is given to read: -p TEXT, -f FILE, --tokens IDS, or standard input.
+#ifndef TARN_TOOLS_TARN_INPUT_H_
+#define TARN_TOOLS_TARN_INPUT_H_
+
+#include <string>
+
+#include "tools/tarn/sources.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace tarn_cli {
+
+class Input {
+ public:
+  // -p, -f and --tokens; the texts say what they are to this command.
+  void AddOptions(CLI::App* command, const std::string& text, const std::string& file, const std::string& ids);
+
+  // After the command line was read: what was chosen. Where nothing was, and somebody feeds standard input, that is the file.
+  // Throws UsageError: two inputs, ids that are none.
+  void Choose(const std::string& command);
+
+  // At most one of these. With neither there is no input, or a text: Text().
+  const Tokens& tokens() const { return tokens_; }
+  bool is_file() const { return chosen_ == Chosen::kFile; }
+  bool is_nothing() const { return chosen_ == Chosen::kNothing; }
+
+  const std::string& file() const { return file_; }  // "-": standard input
+
+  // The text, the whole file, or "". Of what is read one newline at the end is left out, which editors and `echo` put there.
+  // Throws Failure.
+  std::string Text(bool keep_newline = false) const;
+
+ private:
+  enum class Chosen { kNothing, kText, kFile, kIds };
+
+  Chosen chosen_ = Chosen::kNothing;
+  std::string text_, file_, ids_;
+  Tokens tokens_;
+  const CLI::Option* text_option_ = nullptr;
+  const CLI::Option* file_option_ = nullptr;
+  const CLI::Option* ids_option_ = nullptr;
+};
+
+}  // namespace tarn_cli
+
+#endif  // TARN_TOOLS_TARN_INPUT_H_
