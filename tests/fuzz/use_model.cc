@@ -81,7 +81,7 @@ void UseModel(const std::vector<uint8_t>& file) {
     config.portable_dense = portable;
     config.isa = portable ? "reference" : nullptr;
     config.allocator = {LimitedAllocate, DefaultAllocator().release, nullptr};
-    config.max_work_per_token = uint64_t{1} << 24;  // the reference, under the sanitizers, does that in a tenth of a second
+    config.max_work_per_token = uint64_t{1} << 24;  // so that every mutant ends soon
     tarn_model* model = nullptr;
     if (tarn_model_open(&source, &config, &model, nullptr) != TARN_OK) return;
     Inspect(model);
