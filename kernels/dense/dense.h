@@ -17,8 +17,7 @@
 #include "runtime/core/dtype.h"
 #include "runtime/core/result.h"
 #include "runtime/core/span.h"
-
-struct pthreadpool;
+#include "runtime/platform/thread_pool.h"
 
 namespace tarn {
 
@@ -89,7 +88,7 @@ struct DenseBackend {
   void (*destroy)(DenseLayer* layer);
   // x [rows, inputs] -> y [rows, outputs], 1 <= rows <= max_rows. May read, and ignore, up to kDenseOverread bytes past the last
   // row of x.
-  Status (*run)(DenseLayer* layer, size_t rows, const float* x, float* y, uint8_t* scratch, pthreadpool* threads);
+  Status (*run)(DenseLayer* layer, size_t rows, const float* x, float* y, uint8_t* scratch, const ThreadPool* threads);
 };
 
 constexpr size_t kDenseOverread = 128;

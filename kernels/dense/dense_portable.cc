@@ -5,10 +5,6 @@
 #include "kernels/dense/dense.h"
 #include "runtime/core/arith.h"
 
-#if defined(TARN_HAVE_XNNPACK)
-#include <pthreadpool.h>
-#endif
-
 namespace tarn {
 
 namespace {
@@ -46,16 +42,14 @@ struct Work {
   Qdu8* parameters;    // [rows]
 };
 
-void QuantizeRow(void* context, size_t row, size_t) {
-  const Work& work = *static_cast<const Work*>(context);
+void QuantizeRow(const Work& work, size_t row) {
   const DenseSpec& spec = work.spec;
   spec.kernels->quantize_qdu8(spec.inputs, work.x + row * spec.x_stride, spec.type == DenseWeights::kQB4W,
                               work.quantized + row * spec.inputs, work.parameters + row);
 }
 
 // Outputs o to o + count, of all rows.
-void Multiply(void* context, size_t o, size_t count) {
-  const Work& work = *static_cast<const Work*>(context);
+void Multiply(const Work& work, size_t o, size_t count) {
   const DenseSpec& spec = work.spec;
   const Kernels& kernels = *spec.kernels;
   const size_t at = o * spec.inputs;
@@ -78,25 +72,26 @@ void Multiply(void* context, size_t o, size_t count) {
   }
 }
 
-// Calls f(work, first, count) for ranges of at most `step` that cover `total`, on the pool if there is one.
-void Split(pthreadpool* threads, void (*f)(void*, size_t, size_t), Work* work, size_t total, size_t step) {
-#if defined(TARN_HAVE_XNNPACK)
-  if (threads != nullptr) return pthreadpool_parallelize_1d_tile_1d(threads, f, work, total, step, /*flags=*/0);
-#endif
-  static_cast<void>(threads);
-  for (size_t first = 0; first < total; first += step) f(work, first, std::min(step, total - first));
+// Calls f(first, count) for ranges of at most `step` that cover `total`, on the pool if there is one.
+template <typename F>
+void Split(const ThreadPool* threads, size_t total, size_t step, const F& f) {
+  const ThreadPool one;
+  (threads != nullptr ? *threads : one).ParallelFor((total + step - 1) / step, UINT64_MAX, [&](size_t index, size_t) {
+    const size_t first = index * step;
+    f(first, std::min(step, total - first));
+  });
 }
 
-Status Run(DenseLayer* layer, size_t rows, const float* x, float* y, uint8_t* scratch, pthreadpool* threads) {
+Status Run(DenseLayer* layer, size_t rows, const float* x, float* y, uint8_t* scratch, const ThreadPool* threads) {
   const DenseSpec& spec = static_cast<PortableLayer*>(layer)->spec;
-  Work work = {spec, rows, x, y, scratch + ParameterBytes(spec), reinterpret_cast<Qdu8*>(scratch)};
-  if (IsQuantized(spec)) Split(threads, QuantizeRow, &work, rows, 1);
+  const Work work = {spec, rows, x, y, scratch + ParameterBytes(spec), reinterpret_cast<Qdu8*>(scratch)};
+  if (IsQuantized(spec)) Split(threads, rows, 1, [&](size_t row, size_t) { QuantizeRow(work, row); });
   // Of weights, what a thread reads in some microseconds; a multiple of every kernel's tile.
   constexpr uint64_t kStepBytes = uint64_t{128} << 10;
   constexpr size_t kTile = 4;
   const uint64_t row_bytes = DenseWeightBytes(spec) / spec.outputs;
   const size_t step = static_cast<size_t>(std::max<uint64_t>(kStepBytes / row_bytes / kTile, 1)) * kTile;
-  Split(threads, Multiply, &work, spec.outputs, step);
+  Split(threads, spec.outputs, step, [&](size_t first, size_t count) { Multiply(work, first, count); });
   return Ok();
 }
 

@@ -12,6 +12,7 @@
 #include <new>
 
 #include "kernels/dense/dense.h"
+#include "kernels/dense/xnnpack_threads.h"
 #include "runtime/core/arith.h"
 #include "runtime/core/bump.h"
 
@@ -263,7 +264,7 @@ Result<DenseLayer*> Create(const DenseSpec& spec, const uint8_t* packed, Span<ui
 
 void Destroy(DenseLayer* layer) { DestroyOperators(static_cast<XnnpackLayer*>(layer)); }
 
-Status Shape(XnnpackLayer* layer, size_t rows, pthreadpool* threads) {
+Status Shape(XnnpackLayer* layer, size_t rows, pthreadpool_t threads) {
   const DenseSpec& spec = layer->spec;
   layer->rows = 0;
   if (layer->quantize != nullptr) {
@@ -275,7 +276,8 @@ Status Shape(XnnpackLayer* layer, size_t rows, pthreadpool* threads) {
   return Ok();
 }
 
-Status Run(DenseLayer* base, size_t rows, const float* x, float* y, uint8_t* scratch, pthreadpool* threads) {
+Status Run(DenseLayer* base, size_t rows, const float* x, float* y, uint8_t* scratch, const ThreadPool* pool) {
+  const pthreadpool_t threads = AsPthreadpool(pool);
   XnnpackLayer* layer = static_cast<XnnpackLayer*>(base);
   if (rows != layer->rows) TARN_RETURN_IF_ERROR(Shape(layer, rows, threads));
   if (layer->quantize != nullptr) {

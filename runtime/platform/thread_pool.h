@@ -1,7 +1,8 @@
-// Threads of a session: the caller's, and helpers that sleep between calls.
+// Threads of a session: the caller's, and workers that sleep between calls.
 //
 // Work is split over independent items (heads, output tiles), never over a sum, so that the number of threads cannot change a
-// result.
+// result. Threads take items, nobody deals them out: a worker that does not run costs nothing, unless it stopped in the middle of
+// one (active_threads.h). README.md has the protocol.
 #ifndef TARN_RUNTIME_PLATFORM_THREAD_POOL_H_
 #define TARN_RUNTIME_PLATFORM_THREAD_POOL_H_
 
@@ -10,33 +11,38 @@
 #include <utility>
 
 #include "runtime/core/result.h"
-
-struct pthreadpool;
+#include "runtime/core/span.h"
 
 namespace tarn {
 
 class ThreadPool {
  public:
+  using Task = void (*)(void* context, size_t thread, size_t index);
+
   // One thread: the caller's; nothing is created.
   ThreadPool() = default;
   ThreadPool(ThreadPool&& other) noexcept { *this = std::move(other); }
   ThreadPool& operator=(ThreadPool&& other) noexcept {
-    std::swap(pool_, other.pool_);
+    std::swap(workers_, other.workers_);
     std::swap(threads_, other.threads_);
     return *this;
   }
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
-  ~ThreadPool();
+  ~ThreadPool();  // ends the workers
 
-  // A build without pthreadpool always runs on the caller's thread. Errors: TARN_OUT_OF_MEMORY.
-  static Result<ThreadPool> Create(uint32_t threads);
+  // The memory that a pool of so many threads works in; 0 for one. Stacks come from the system.
+  static uint64_t Bytes(uint32_t threads);
+
+  // `memory`: Bytes(threads) at least, aligned to kAlignment, the pool's for its life. Without an operating system there is the
+  // caller's thread alone. Errors: TARN_OUT_OF_MEMORY if a thread cannot be started.
+  static Result<ThreadPool> Create(uint32_t threads, Span<uint8_t> memory);
 
   uint32_t threads() const { return threads_; }
 
   // The pool for work that reads and writes about `cost` bytes of memory or does as many multiply-adds; nullptr (the caller's
   // thread alone) where that is too little to share.
-  pthreadpool* For(uint64_t cost) const { return cost < kLeastSharedCost ? nullptr : pool_; }
+  const ThreadPool* For(uint64_t cost) const { return cost < kLeastSharedCost || workers_ == nullptr ? nullptr : this; }
 
   // f(index, thread) for every index below count; thread < threads(). `cost`: of all of them together.
   template <typename F>
@@ -49,14 +55,17 @@ class ThreadPool {
         [](void* context, size_t thread, size_t index) { (*static_cast<const F*>(context))(index, thread); });
   }
 
+  // task(context, thread, index) for every index below count, however little work it is. One call at a time, none from a task.
+  void Run(size_t count, void* context, Task task) const;
+
  private:
-  // Handing work to another thread and waiting for it takes some microseconds, and far more when other programs keep the cores
-  // busy. Below this (a weight matrix of 1 MiB in int8, read in about 25 us) sharing loses.
+  struct Workers;
+
+  // Handing work to another thread and waiting for it takes some microseconds. Below this (a weight matrix of 1 MiB in int8, read
+  // in about 25 us) sharing loses.
   static constexpr uint64_t kLeastSharedCost = uint64_t{1} << 20;
 
-  void Run(size_t count, void* context, void (*task)(void* context, size_t thread, size_t index)) const;
-
-  pthreadpool* pool_ = nullptr;
+  Workers* workers_ = nullptr;  // nullptr: one thread
   uint32_t threads_ = 1;
 };
 

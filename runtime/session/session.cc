@@ -46,6 +46,9 @@ Status CheckLimits(const LoadedModel& model, const Limits& limits) {
   return CheckLimit("threads", limits.threads, 1, kMaxThreads);
 }
 
+// What lies before the program in a session's block: the session itself and its pool of threads.
+uint64_t HeaderBytes(const Limits& limits) { return AlignUp(sizeof(Session)) + ThreadPool::Bytes(limits.threads); }
+
 Status CheckIds(const int32_t* tokens, size_t count, uint32_t vocab) {
   for (size_t i = 0; i < count; ++i) {
     if (tokens[i] < 0 || static_cast<uint32_t>(tokens[i]) >= vocab) {
@@ -60,8 +63,8 @@ Status CheckIds(const int32_t* tokens, size_t count, uint32_t vocab) {
 Result<ProgramBytes> Session::Measure(const LoadedModel& model, const Limits& limits) {
   TARN_RETURN_IF_ERROR(CheckLimits(model, limits));
   TARN_ASSIGN_OR_RETURN(ProgramBytes bytes, Instance::Measure(model.environment(), limits));
-  bytes.program += AlignUp(sizeof(Session));
-  bytes.total += AlignUp(sizeof(Session));
+  bytes.program += HeaderBytes(limits);
+  bytes.total += HeaderBytes(limits);
   return bytes;
 }
 
@@ -76,13 +79,14 @@ Result<Session*> Session::Create(const LoadedModel& model, const Limits& limits,
   if (reinterpret_cast<uintptr_t>(block.data()) % kAlignment != 0) {
     return Error(TARN_INVALID_ARGUMENT, "session block is not aligned to %zu bytes", kAlignment);
   }
-  const size_t header = static_cast<size_t>(AlignUp(sizeof(Session)));
+  const size_t header = static_cast<size_t>(HeaderBytes(limits));
   if (block.size() < header) {
     TARN_ASSIGN_OR_RETURN(const ProgramBytes bytes, Measure(model, limits));
     return Error(TARN_BUFFER_TOO_SMALL, "session block has %zu bytes, %llu are needed", block.size(),
                  static_cast<unsigned long long>(bytes.total));
   }
-  TARN_ASSIGN_OR_RETURN(ThreadPool threads, ThreadPool::Create(limits.threads));
+  const size_t pool = static_cast<size_t>(AlignUp(sizeof(Session)));
+  TARN_ASSIGN_OR_RETURN(ThreadPool threads, ThreadPool::Create(limits.threads, block.subspan(pool, header - pool)));
   TARN_ASSIGN_OR_RETURN(Instance * instance,
                         Instance::Create(model.environment(), limits, block.subspan(header, block.size() - header), header));
   Session* session = new (block.data()) Session(model);

@@ -7,8 +7,8 @@
 
 #include "kernels/dense/dense.h"
 #include "runtime/core/arith.h"
-#include "runtime/platform/thread_pool.h"
 #include "tests/kernels/kernel_testing.h"
+#include "tests/support/threads.h"
 
 namespace tarn::testing {
 namespace {
@@ -72,7 +72,7 @@ class Memory {
   std::vector<uint8_t> memory_;
 };
 
-Floats RunSide(const DenseBackend& side, const DenseSpec& spec, const Problem& problem, pthreadpool* threads) {
+Floats RunSide(const DenseBackend& side, const DenseSpec& spec, const Problem& problem, const ThreadPool* threads) {
   Floats y(problem.rows * spec.outputs, std::nanf(""));
   const Result<DenseBytes> bytes = side.measure(spec);
   EXPECT_TRUE(bytes.ok());
@@ -143,9 +143,8 @@ TEST(DenseSeam, PortableIsLikeTheReference) {
 
 // Outputs are split over threads in pieces of some 128 KiB of weights: here four to eleven. The same bits come out.
 TEST(DenseSeam, ThreadsChangeNothing) {
-  Result<ThreadPool> pool = ThreadPool::Create(3);
-  ASSERT_TRUE(pool.ok());
-  pthreadpool* threads = pool.value().For(UINT64_MAX);
+  const test::Threads three(3);
+  const ThreadPool* threads = three.pool.For(UINT64_MAX);
   for (const DenseWeights type : kTypes) {
     for (const size_t rows : {1, 5}) {
       const Problem problem(type, rows, 1024, type == DenseWeights::kF32 ? 331 : 1031, 2);

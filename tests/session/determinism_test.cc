@@ -62,9 +62,6 @@ INSTANTIATE_TEST_SUITE_P(Systems, DeterminismTest,
                          [](const testing::TestParamInfo<Case>& c) { return std::string(c.param.name); });
 
 TEST_P(DeterminismTest, OneTwoAndFourThreadsGiveTheSameBits) {
-#if !defined(TARN_HAVE_XNNPACK)
-  GTEST_SKIP() << "this build has one thread";
-#endif
   const std::vector<uint8_t> file = test::MakeModel(WideConfig(GetParam().attention), GetParam().precision);
   const LoadOptions options{/*verify_weights=*/false, /*isa=*/nullptr, /*portable=*/false, DefaultAllocator()};
   Result<LoadedModel> model = LoadedModel::Open(FileMap(), {file.data(), file.size()}, options);

@@ -171,9 +171,6 @@ TEST_P(SessionTest, ResetForgetsEverything) {
 }
 
 TEST_P(SessionTest, ThreadsDoNotChangeABit) {
-#if !defined(TARN_HAVE_XNNPACK)
-  GTEST_SKIP() << "this build has one thread";
-#endif
   Harness harness(GetParam());
   const Tokens tokens = RandomTokens(70, 6);
   const Logits one = harness.Feed(harness.New({1, 32, 1, 1}), tokens);
@@ -205,9 +202,6 @@ struct AlignedBlock {
 TEST_P(SessionTest, TheReportedBytesAreEnoughAndOneLessIsNot) {
   Harness harness(GetParam());
   for (const Limits& limits : {Limits{1, 1, 1, 1}, Limits{1, 64, 1, 1}, Limits{3, 17, 5, 2}}) {
-#if !defined(TARN_HAVE_XNNPACK)
-    if (limits.threads > 1) continue;
-#endif
     const Result<ProgramBytes> bytes = Session::Measure(harness.model(), limits);
     ASSERT_TRUE(bytes.ok()) << bytes.status().message();
     const ProgramBytes& b = bytes.value();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "runtime/interpreter/instance.h"
 #include "runtime/interpreter/packed_weights.h"
 #include "tests/support/models.h"
+#include "tests/support/threads.h"
 #include "tools/convert/attention.h"
 
 namespace tarn {
@@ -109,7 +111,7 @@ class Runner {
     block_ = std::move(Block::Allocate(allocator, bytes.value().total, "test").value());
     std::memset(block_.bytes().data(), 0xFF, block_.bytes().size());  // nothing may depend on what was there
     instance_ = Instance::Create(environment, limits, block_.bytes()).value();
-    pool_ = std::move(ThreadPool::Create(limits.threads).value());
+    threads_ = std::make_unique<test::Threads>(limits.threads);
   }
   ~Runner() { instance_->Destroy(); }
 
@@ -122,7 +124,7 @@ class Runner {
           Rows(is_q ? 1 : static_cast<uint32_t>(10 + source * 10 + Width(Stage::kEncode, i)), Width(Stage::kEncode, i));
       std::memcpy(instance_->input(Stage::kEncode, i), rows.data(), rows.size() * sizeof(float));
     }
-    EXPECT_TRUE(instance_->Encode(source, kTokens, {}, pool_).ok());
+    EXPECT_TRUE(instance_->Encode(source, kTokens, {}, threads_->pool).ok());
   }
   std::vector<float> Output(Stage stage, size_t rows) const {
     const float* o = reinterpret_cast<const float*>(instance_->output(stage, 0));
@@ -140,7 +142,7 @@ class Runner {
       for (size_t s = 0; s < limits_.batch; ++s) {
         std::memcpy(rows + s * count * width, &q[first * width], count * width * sizeof(float));
       }
-      EXPECT_TRUE(instance_->Decode(count, 1, pool_).ok());
+      EXPECT_TRUE(instance_->Decode(count, 1, threads_->pool).ok());
       const std::vector<float> all = Output(Stage::kDecode, limits_.batch * count);
       o.insert(o.end(), all.begin() + static_cast<ptrdiff_t>(sequence * count * out),
                all.begin() + static_cast<ptrdiff_t>((sequence + 1) * count * out));
@@ -154,7 +156,7 @@ class Runner {
   Model model_;
   PackedWeights packed_;
   Block block_;
-  ThreadPool pool_;
+  std::unique_ptr<test::Threads> threads_;
   Instance* instance_ = nullptr;
 };
 
@@ -180,11 +182,7 @@ std::vector<std::vector<float>> Cross(const char* attention, format::DType state
 }
 
 TEST(SourceMemory, BeamsChunksAndThreadsReadTheSameBits) {
-#if defined(TARN_HAVE_XNNPACK)
   constexpr uint32_t kThreads = 3;
-#else
-  constexpr uint32_t kThreads = 1;
-#endif
   for (const char* system : kSystems) {
     SCOPED_TRACE(system);
     for (size_t source = 0; source < kSources; ++source) {

@@ -13,6 +13,7 @@
 #include "runtime/interpreter/packed_weights.h"
 #include "runtime/ops/top_indices.h"
 #include "tests/support/models.h"
+#include "tests/support/threads.h"
 #include "tools/convert/attention.h"
 #include "tools/convert/cache_attention.h"
 
@@ -89,8 +90,8 @@ std::vector<float> OutputOf(const AttentionOp& op, uint32_t threads = 1) {
     float* rows = reinterpret_cast<float*>(instance.input(Stage::kEncode, i));
     for (size_t j = 0; j < size_t{kTokens} * heads * kDim; ++j) rows[j] = static_cast<float>(random()) * 0x1p-30f - 2.0f;
   }
-  const Result<ThreadPool> pool = ThreadPool::Create(threads);
-  EXPECT_TRUE(instance.Encode(0, kTokens, {}, pool.value()).ok());
+  const test::Threads pool(threads);
+  EXPECT_TRUE(instance.Encode(0, kTokens, {}, pool.pool).ok());
   const float* o = reinterpret_cast<const float*>(instance.output(Stage::kEncode, 0));
   const std::vector<float> out(o, o + size_t{kTokens} * kHeads.heads() * kDim);
   instance.Destroy();
@@ -165,9 +166,6 @@ TEST(WholeSequence, TopIndicesAreTheFirstOfTheLargest) {
 }
 
 TEST(WholeSequence, ThreadsDoNotChangeABit) {
-#if !defined(TARN_HAVE_XNNPACK)
-  GTEST_SKIP() << "this build has one thread";
-#endif
   const AttentionOp ops[] = {
       Parsed(kSoftmax),
       Windowed(50),

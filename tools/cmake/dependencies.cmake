@@ -26,7 +26,7 @@ function(add_dependency name)
   target_link_libraries(deps::${name} INTERFACE ${ARGN})
 endfunction()
 
-add_dependency(xnnpack libXNNPACK.a libmicrokernels-prod.a libpthreadpool.a libcpuinfo.a)
+add_dependency(xnnpack libXNNPACK.a libmicrokernels-prod.a libcpuinfo.a)
 add_dependency(highway libhwy.a)
 add_dependency(flatbuffers)
 add_dependency(xxhash)

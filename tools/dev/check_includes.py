@@ -25,7 +25,7 @@ PUBLIC = {"tarn/status.h", "tarn/tarn.h", "tarn/inspect.h"}
 MAY_INCLUDE = {
     "runtime/include": PUBLIC,
     "runtime/core": CORE,
-    "runtime/platform": PLATFORM | {"pthreadpool.h", "cpuinfo.h"},
+    "runtime/platform": PLATFORM | {"cpuinfo.h"},
     "runtime/model": MODEL | {"flatbuffers/", "xxhash.h"},
     "runtime/planner": CORE | {"runtime/planner"},  # a pure function: sees neither schema nor kernels
     "runtime/ops": OPS,
@@ -34,7 +34,7 @@ MAY_INCLUDE = {
     "runtime/text": CORE | {"runtime/text"},
     "runtime/capi": SESSION | PUBLIC | {"runtime/capi", "runtime/text"},
     "kernels": CORE | {"kernels", "hwy/"},
-    "kernels/dense": CORE | {"kernels", "hwy/", "xnnpack.h", "pthreadpool.h", "cpuinfo.h"},
+    "kernels/dense": PLATFORM | {"kernels", "hwy/", "xnnpack.h", "pthreadpool.h", "cpuinfo.h"},
     # visible.h is pure and inline: what a message of the library and one of a tool may show is said once.
     "tools/common": PUBLIC | {"tools/common", "CLI/", "runtime/core/visible.h"},
     "tools/tarn": PUBLIC | {"tools/common", "tools/tarn", "CLI/", "nlohmann/"},

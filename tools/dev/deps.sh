@@ -165,8 +165,9 @@ build() {  # work prefix
     -DXNNPACK_BUILD_ALL_MICROKERNELS=OFF -DXNNPACK_BUILD_TESTS=OFF -DXNNPACK_BUILD_BENCHMARKS=OFF \
     -DXNNPACK_ENABLE_KLEIDIAI=OFF -DCPUINFO_SOURCE_DIR="$src/cpuinfo" -DPTHREADPOOL_SOURCE_DIR="$src/pthreadpool" \
     -DFXDIV_SOURCE_DIR="$src/fxdiv" -DFP16_SOURCE_DIR="$src/fp16" -DCPUINFO_LOG_LEVEL=none -DCPUINFO_BUILD_PKG_CONFIG=OFF
-  step 'XNNPACK' cmake --build "$out/xnnpack" --target XNNPACK microkernels-prod pthreadpool cpuinfo
-  cp "$out/xnnpack"/{libXNNPACK.a,libmicrokernels-prod.a,pthreadpool/libpthreadpool.a,cpuinfo/libcpuinfo.a} "$to/lib/"
+  step 'XNNPACK' cmake --build "$out/xnnpack" --target XNNPACK microkernels-prod cpuinfo
+  # Of pthreadpool the header alone: the functions that XNNPACK calls are kernels/dense/xnnpack_threads.cc.
+  cp "$out/xnnpack"/{libXNNPACK.a,libmicrokernels-prod.a,cpuinfo/libcpuinfo.a} "$to/lib/"
   cp "$src"/{xnnpack,pthreadpool,cpuinfo}/include/*.h "$to/include/"
 
   cp "$src/xxhash/xxhash.h" "$to/include/"
