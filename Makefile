@@ -45,6 +45,10 @@ bench: build  ## measure: the README's tables into build/bench, its pictures int
 figures: build  ## measure what the papers report, beside softmax: tables into build/figures, pictures into docs (a quarter of an hour on two idle cores)
 	@tools/dev/figures.py
 
+.PHONY: busy
+busy: build  ## measure threads beside a program that takes a core: a table (a quarter of an hour on two idle cores; OLD=TARN beside another build)
+	@tools/dev/busy.py $(if $(OLD),--old $(OLD))
+
 peers: build  ## compare with llama.cpp, in a Debian sid made under build/peers (needs root; PEERS="--models lm-small -r 2" for a short one)
 	@tools/dev/peers.sh build/peers $(PEERS)
 
@@ -55,7 +59,7 @@ test: build  ## the fast tests, the include graph and the symbol scan: under two
 	tools/dev/check_elf.py host build
 	tools/dev/budgets.py build
 
-test-full: build asan portable test-android test-bare  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
+test-full: build asan tsan portable test-android test-bare  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
 	@$(MAKE) faults FAULTS="$(CLEAN_FAULTS)"
 	$(ctest) --test-dir build -L full
 	@$(MAKE) test-arm test-16k budgets-arm test-dist check-android sizes
@@ -65,7 +69,12 @@ asan: setup  ## build with AddressSanitizer and UBSan in build/asan, run the fas
 	$(call preset,asan)
 	$(ctest) --test-dir build/asan -L fast
 
-portable: setup  ## build without XNNPACK, pthreadpool and cpuinfo in build/portable, run the fast tests there
+.PHONY: tsan
+tsan: setup  ## build with ThreadSanitizer in build/tsan, run the tests of sessions, threads, kernels and the C API there
+	$(call preset,tsan)
+	$(ctest) --test-dir build/tsan -R '^(session|platform|kernels|capi|capi_.*_tarn)$$'
+
+portable: setup  ## build without XNNPACK and cpuinfo in build/portable, run the fast tests there
 	$(call preset,portable)
 	$(ctest) --test-dir build/portable -L fast
 

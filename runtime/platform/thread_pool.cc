@@ -32,6 +32,10 @@ constexpr size_t kPiecesPerThread = 16;
 // lie some microseconds, between two tokens perhaps a tenth of a millisecond.
 constexpr uint64_t kIdleNs = 500'000;
 
+// How long a worker takes pieces before it offers its core to who else wants it: less than a time slice of the scheduler, so that
+// the core is taken from it between two pieces and not in the middle of one, which the caller would have to wait for.
+constexpr uint64_t kTurnNs = 700'000;
+
 // How long the caller looks whether the others are done before it sleeps, at least: longer than waking takes.
 constexpr uint64_t kLeastWaitNs = 50'000;
 
@@ -59,7 +63,8 @@ struct alignas(kAlignment) Worker {
   uint32_t number = 0;                // 1 and up; 0 is the caller
   pthread_t thread{};
   clockid_t clock{};
-  uint64_t cpu_ns = 0;  // as the caller's wait began
+  uint64_t turn_ns = 0;  // when it was last given its core
+  uint64_t cpu_ns = 0;   // as the caller's wait began
   void* pool = nullptr;
 };
 
@@ -121,20 +126,32 @@ struct ThreadPool::Workers {
         if (MayTake(worker) || stop.load(std::memory_order_relaxed)) return;
         Pause();
       }
-      sched_yield();
+      Yield(worker);
     }
     worker.asleep.store(1, std::memory_order_seq_cst);
     if (MayTake(worker) || stop.load(std::memory_order_seq_cst)) worker.asleep.store(0, std::memory_order_relaxed);
     while (worker.asleep.load(std::memory_order_acquire) != 0) FutexWait(&worker.asleep, 1);
+    worker.turn_ns = MonotonicNs();
   }
 
+  // Takes pieces while there are some and its turn lasts.
   void Work(Worker& worker) {
     uint32_t done = 0;
+    bool turn_is_over = false;
     worker.holds.store(1, std::memory_order_relaxed);
-    for (size_t taken; MayTake(worker) && Take(/*front=*/false, &taken); ++done) Do(taken, worker.number);
+    for (size_t taken; !turn_is_over && MayTake(worker) && Take(/*front=*/false, &taken); ++done) {
+      Do(taken, worker.number);
+      turn_is_over = MonotonicNs() - worker.turn_ns > kTurnNs;
+    }
     worker.holds.store(0, std::memory_order_relaxed);
     if (done == 0) return;
     if ((finished.fetch_add(done, std::memory_order_acq_rel) & kCallerSleeps) != 0) FutexWake(&finished);
+    if (turn_is_over) Yield(worker);
+  }
+
+  static void Yield(Worker& worker) {
+    sched_yield();
+    worker.turn_ns = MonotonicNs();
   }
 
   static void* Main(void* argument) {

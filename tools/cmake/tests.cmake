@@ -31,7 +31,8 @@ function(tarn_add_test name label)  # name label command...
   set(environment TARN_SOURCE=${PROJECT_SOURCE_DIR} TARN_BUILD=${PROJECT_BINARY_DIR} TARN_PACKED_CACHE=none)
   if(TARN_SANITIZE)
     # Failing allocations are tested: they must return NULL as they do without the sanitizer.
-    list(APPEND environment ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1)
+    list(APPEND environment ASAN_OPTIONS=allocator_may_return_null=1 TSAN_OPTIONS=allocator_may_return_null=1
+         UBSAN_OPTIONS=print_stacktrace=1)
   endif()
   set(timeout 300)
   if("${label}" STREQUAL "full")  # quoted: `full` is a variable's name below

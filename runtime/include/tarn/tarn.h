@@ -130,8 +130,10 @@ typedef struct tarn_session_config {
    * a prefill is ever needed to generate). */
   uint32_t max_logits_rows;
   /* Threads, the caller's included; tarn_default_threads() says how many are of use. 0 means 1. Output does not depend on it, bit
-   * for bit; a build without pthreadpool runs on the caller's alone. More than one: pthreadpool's table of them and their stacks
-   * come from the system at creation and are not part of tarn_memory. */
+   * for bit. They are at most this many: fewer work while other programs keep cores busy, or while the process may use fewer
+   * processors (its affinity may change at any time). The table of them is part of tarn_memory.program_bytes; their stacks, 1 MiB of
+   * address space each, come from the system at creation. Workers are named tarn-1, tarn-2, ... and block all signals but those of
+   * their own faults. Without an operating system the caller's thread is the only one. */
   uint32_t threads;
   /* Optional: the session's memory, at least tarn_memory.session_bytes bytes, aligned to 64, the caller's until
    * tarn_session_destroy(). NULL: one block from the model's allocator. */
@@ -256,7 +258,7 @@ TARN_API uint32_t tarn_default_threads(void);
 
 /* Creates a session in the reset state, in exactly the bytes that tarn_requirements() reports. During the call XNNPACK may take
  * a few KB of the C library's memory per dense layer, to learn sizes, and gives them back.
- * Errors: TARN_BUFFER_TOO_SMALL (names both sizes), TARN_OUT_OF_MEMORY, TARN_INVALID_ARGUMENT.
+ * Errors: TARN_BUFFER_TOO_SMALL (names both sizes), TARN_OUT_OF_MEMORY (also if a thread cannot be started), TARN_INVALID_ARGUMENT.
  * Thread safety: any thread; sessions of one model may be created at the same time. */
 TARN_API tarn_status tarn_session_create(const tarn_model* model, const tarn_session_config* config, tarn_session** session,
                                          tarn_error* error);
