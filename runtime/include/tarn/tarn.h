@@ -131,9 +131,9 @@ typedef struct tarn_session_config {
   uint32_t max_logits_rows;
   /* Threads, the caller's included; tarn_default_threads() says how many are of use. 0 means 1. Output does not depend on it, bit
    * for bit. They are at most this many: fewer work while other programs keep cores busy, or while the process may use fewer
-   * processors (its affinity may change at any time). The table of them is part of tarn_memory.program_bytes; their stacks, 1 MiB of
-   * address space each, come from the system at creation. Workers are named tarn-1, tarn-2, ... and block all signals but those of
-   * their own faults. Without an operating system the caller's thread is the only one. */
+   * processors (its affinity may change at any time). The table of them is part of tarn_memory.program_bytes; their stacks, 1 MiB
+   * of address space each, come from the system at creation. Workers are named tarn-1, tarn-2, ... and block all signals but those
+   * of their own faults. Without an operating system the caller's thread is the only one. */
   uint32_t threads;
   /* Optional: the session's memory, at least tarn_memory.session_bytes bytes, aligned to 64, the caller's until
    * tarn_session_destroy(). NULL: one block from the model's allocator. */
