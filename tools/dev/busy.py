@@ -90,9 +90,11 @@ def print_rows(model, situation, found, old):
             rates = {threads: [row[i] for row in rows] for (build, threads), rows in found.items() if build == tarn}
             cells = [f"{statistics.median(rates['1']):,.1f}"]
             for threads in ["2", "default"]:
-                if threads in rates:
-                    ratio = statistics.median(many / one for many, one in zip(rates[threads], rates["1"]))
-                    cells += [f"{statistics.median(rates[threads]):,.1f}", f"{ratio:.2f}"]
+                if threads not in rates:
+                    cells += ["", ""]
+                    continue
+                ratio = statistics.median(many / one if one else 0 for many, one in zip(rates[threads], rates["1"]))
+                cells += [f"{statistics.median(rates[threads]):,.1f}", f"{ratio:.2f}"]
             print(f"| {model} | {situation} | {test} | {'old' if tarn == old else 'new'} | {' | '.join(cells)} |", flush=True)
 
 
@@ -119,7 +121,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default=",".join(WORK))
     parser.add_argument("--situations", default=",".join(SITUATIONS))
-    parser.add_argument("--threads", default="1,2,default")
+    parser.add_argument("--threads", default="1,2,default", help="must begin with 1")
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--old", type=pathlib.Path)
     parser.add_argument("--sessions-only", action="store_true")
