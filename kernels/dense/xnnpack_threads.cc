@@ -25,8 +25,12 @@ struct Cores {
   uint32_t last;       // kind that there is a kernel for
 
   uint32_t Current() const {
+#if CPUINFO_ARCH_ARM || CPUINFO_ARCH_ARM64
     const uint32_t core = cpuinfo_get_current_uarch_index_with_default(otherwise);
     return core <= last ? core : otherwise;
+#else  // elsewhere XNNPACK has one kind of kernel, and cpuinfo's tables are not linked
+    return otherwise;
+#endif
   }
 };
 
