@@ -30,28 +30,34 @@ class ActiveThreads {
   void Update(uint64_t now_ns) {
     if (count_ == allowed_ || now_ns < next_trial_ns_) return;
     ++count_;
-    trial_ns_ = now_ns;
+    allowance_ns_ = kTrialAllowanceNs;
+    allowance_at_ns_ = trial_ns_ = now_ns;
     next_trial_ns_ = now_ns + kBetweenTrialsNs;
   }
 
   // The caller waited for `late` workers that did not run, and lost this time.
   void Lost(uint64_t now_ns, uint64_t lost_ns, uint32_t late) {
-    const uint64_t forgotten = (now_ns - lost_at_ns_) / kToleratedPart;
-    lost_ns_ = lost_ns_ - std::min(lost_ns_, forgotten) + lost_ns;
-    lost_at_ns_ = now_ns;
-    if (lost_ns_ < kToleratedNs || count_ == 1) return;
+    allowance_ns_ = std::min(allowance_ns_ + (now_ns - allowance_at_ns_) / kToleratedPart, kMostAllowanceNs);
+    allowance_at_ns_ = now_ns;
+    if (lost_ns <= allowance_ns_ || count_ == 1) {
+      allowance_ns_ -= std::min(lost_ns, allowance_ns_);
+      return;
+    }
     count_ -= std::min(late, count_ - 1);
-    // A trial that fails soon doubles the wait for the next one.
+    // Where it went well for long, it may soon do so again. A trial that fails doubles the wait for the next one.
     const bool trial_failed = now_ns - trial_ns_ < wait_ns_;
-    wait_ns_ = std::max(trial_failed ? std::min(2 * wait_ns_, kLongestWaitNs) : 0, kTrialPart * lost_ns_);
+    wait_ns_ = trial_failed ? std::max(std::min(2 * wait_ns_, kLongestWaitNs), kTrialPart * lost_ns) : kBetweenTrialsNs;
     next_trial_ns_ = now_ns + wait_ns_;
-    lost_ns_ = 0;
+    allowance_ns_ = 0;
   }
 
  private:
-  // A sixteenth of the time may be lost, as with a short task now and then, and a millisecond at once.
+  // A sixteenth of the time may be lost; what was not is saved, up to two time slices. Going on with fewer threads because of a
+  // short task now and then would cost more than waiting for it.
   static constexpr uint64_t kToleratedPart = 16;
-  static constexpr uint64_t kToleratedNs = 1'000'000;
+  static constexpr uint64_t kMostAllowanceNs = 8'000'000;
+  // A trial may lose less than a time slice.
+  static constexpr uint64_t kTrialAllowanceNs = 1'000'000;
   // What a failed trial loses is at most a thirty-second part of the time to the next one.
   static constexpr uint64_t kTrialPart = 32;
   static constexpr uint64_t kLongestWaitNs = 2'000'000'000;
@@ -61,8 +67,8 @@ class ActiveThreads {
   uint32_t most_;
   uint32_t allowed_;
   uint32_t count_;
-  uint64_t lost_ns_ = 0;  // as of lost_at_ns_, less what is forgiven
-  uint64_t lost_at_ns_ = 0;
+  uint64_t allowance_ns_ = kMostAllowanceNs;  // what may be lost, as of allowance_at_ns_
+  uint64_t allowance_at_ns_ = 0;
   uint64_t trial_ns_ = 0;  // when a thread was last added
   uint64_t next_trial_ns_ = 0;
   uint64_t wait_ns_ = 0;  // before that trial
