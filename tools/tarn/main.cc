@@ -14,20 +14,20 @@
 #include "tools/common/printable.h"
 #include "tools/common/signals.h"
 #include "tools/common/suggestion.h"
+#include "tools/common/tool_main.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
 
+const char tarn::tools::kToolName[] = "tarn";
+
 namespace tarn_cli {
 namespace {
 
-constexpr int kFailedExit = 1;
-constexpr int kUsageExit = 2;
-
-int Complain(const std::string& message, int exit_status) {
+int ComplainOfUsage(const std::string& message) {
   std::fprintf(stderr, "tarn: error: %s\n", tarn::tools::ErrorLine(message).c_str());
-  if (exit_status == kUsageExit) std::fprintf(stderr, "`tarn help` and `tarn help COMMAND` say more\n");
-  return exit_status;
+  std::fprintf(stderr, "`tarn help` and `tarn help COMMAND` say more\n");
+  return tarn::tools::kUsageExit;
 }
 
 // Of the subcommands.
@@ -64,7 +64,8 @@ void AddHelp(CLI::App* app, Command* command) {
   });
 }
 
-int Main(int argc, char** argv) {
+// Throws UsageError as well as what the command throws.
+int ParseAndRun(int argc, char** argv) {
   CLI::App app("Sequence models whose memory does not grow.", "tarn");
   app.set_version_flag("--version", std::string("tarn ") + tarn_version());
   app.require_subcommand(1);
@@ -100,26 +101,26 @@ int Main(int argc, char** argv) {
     WriteStdout(text.str());
     return 0;
   } catch (const CLI::ParseError& error) {
-    return Complain(tarn::tools::ParseErrorText(app, error), kUsageExit);
+    throw UsageError(tarn::tools::ParseErrorText(app, error));
   }
   tarn::tools::CatchInterrupts();
   return command();
+}
+
+int Run(int argc, char** argv) {
+  try {
+    return ParseAndRun(argc, argv);
+  } catch (const UsageError& error) {
+    return ComplainOfUsage(error.what());
+  }
 }
 
 }  // namespace
 }  // namespace tarn_cli
 
 int main(int argc, char** argv) {
-  using namespace tarn_cli;
-  tarn::tools::IgnoreWriteSignals();
   // A buffer of our own: the C library would allocate one at the first write.
   static char stdout_buffer[1 << 16];
   std::setvbuf(stdout, stdout_buffer, _IOFBF, sizeof(stdout_buffer));
-  try {
-    return Main(argc, argv);
-  } catch (const UsageError& error) {
-    return Complain(error.what(), kUsageExit);
-  } catch (const std::exception& error) {
-    return Complain(error.what(), tarn::tools::Interrupted() ? tarn::tools::InterruptedExit() : kFailedExit);
-  }
+  return tarn::tools::RunTool(tarn_cli::Run, argc, argv);
 }
