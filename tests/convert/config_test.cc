@@ -194,8 +194,10 @@ TEST(Config, ErrorsOfTasks) {
        {{"decoder_attention", {{"system", "kv_clustering"}, {"num_slots", 2}}}},
        {"decoder_attention: system", "\"kv_clustering\" has no causal form, only: whole, cross"}},
       {Seq2SeqConfig(), {{"vocab_size", 256}, {"tokenizer", "bytes"}, {"source_vocab_size", 9}}, {"source_vocab_size", "256"}},
-      {EncoderConfig("classification", {{"num_labels", 3}}), {}, {"\"pooling\" is missing"}},
-      {EncoderConfig("classification", {{"pooling", "mean"}}), {}, {"\"num_labels\" is missing"}},
+      {EncoderConfig("classification", {{"num_labels", 3}}), {}, {"\"pooling\" is missing, expected one of first, mean, max"}},
+      {EncoderConfig("classification", {{"pooling", "mean"}}),
+       {},
+       {"\"num_labels\" is missing, expected an integer from 1 to 16777216"}},
       {EncoderConfig("classification", {{"pooling", "sum"}, {"num_labels", 3}}), {}, {"pooling", "\"sum\" is not one of first"}},
       {EncoderConfig("classification", {{"pooling", "mean"}, {"num_labels", 3}, {"lm_head_bias", true}}), {}, {"lm_head_bias"}},
       {EncoderConfig("masked_lm", {{"mask_token_id", 10}}), {}, {"mask_token_id", "10 is outside 0 .. 9"}},
@@ -238,7 +240,7 @@ TEST(Config, AttentionValues) {
     Json value;
     std::vector<std::string> parts;
   } cases[] = {
-      {"system", "mamba", {"attention: system", "\"mamba\" is unknown"}},
+      {"system", "mamba", {"attention: system", "\"mamba\" is unknown (tarn-convert --systems "}},
       {"feature_map", "relu", {"feature_map", "\"relu\" is not one of gaussian, arccos"}},
       {"num_features", 0, {"num_features", "0"}},
       {"gate", "vector", {"gate", "\"vector\""}},

@@ -88,6 +88,8 @@ const char* FamilyText(AttentionFamily family) {
 }  // namespace
 
 AttentionOp ParseAttention(const Json& object, const std::string& where, const AttentionContext& context) {
+  if (object.is_string())
+    Fail(where, ": ", ValueText(object), " is not an object, expected {\"system\": ", ValueText(object), ", ...}");
   Fields fields(object, where);
   const std::string name = fields.Text("system");
   for (const AttentionSystem& system : kSystems) {
@@ -101,7 +103,7 @@ AttentionOp ParseAttention(const Json& object, const std::string& where, const A
     fields.Finish();
     return op;
   }
-  fields.FailAt("system", ValueText(name) + " is unknown");
+  fields.FailAt("system", ValueText(name) + " is unknown (tarn-convert --systems prints the known ones)");
 }
 
 bool HasForm(const std::string& system, AttentionForm form) {

@@ -27,15 +27,15 @@ const Json* Fields::Find(const char* key) {
   return found == object_.end() ? nullptr : &*found;
 }
 
-const Json& Fields::Require(const char* key) {
+const Json& Fields::Require(const char* key, const std::string& expected) {
   const Json* value = Find(key);
-  if (value == nullptr) Fail(where_, ": the field \"", key, "\" is missing");
+  if (value == nullptr) Fail(where_, ": the field \"", key, "\" is missing, expected ", expected);
   return *value;
 }
 
 uint64_t Fields::Integer(const char* key, uint64_t min, uint64_t max, std::optional<uint64_t> fallback) {
   if (fallback && Find(key) == nullptr) return *fallback;
-  const Json& value = Require(key);
+  const Json& value = Require(key, "an integer from " + std::to_string(min) + " to " + std::to_string(max));
   if (!value.is_number_integer()) FailAt(key, ValueText(value) + " is not an integer");
   if (!value.is_number_unsigned() || value.get<uint64_t>() < min || value.get<uint64_t>() > max) {
     FailAt(key, ValueText(value) + " is outside " + std::to_string(min) + " .. " + std::to_string(max));
@@ -49,7 +49,7 @@ uint32_t Fields::Size(const char* key, std::optional<uint32_t> fallback, uint32_
 
 float Fields::Number(const char* key, std::optional<float> fallback) {
   if (fallback && Find(key) == nullptr) return *fallback;
-  const Json& value = Require(key);
+  const Json& value = Require(key, "a number");
   if (!value.is_number()) FailAt(key, ValueText(value) + " is not a number");
   const double number = value.get<double>();
   if (!(std::fabs(number) <= std::numeric_limits<float>::max())) FailAt(key, ValueText(value) + " is outside f32");
@@ -64,20 +64,20 @@ float Fields::PositiveNumber(const char* key, std::optional<float> fallback) {
 
 bool Fields::Bool(const char* key, std::optional<bool> fallback) {
   if (fallback && Find(key) == nullptr) return *fallback;
-  const Json& value = Require(key);
+  const Json& value = Require(key, "true or false");
   if (!value.is_boolean()) FailAt(key, ValueText(value) + " is not true or false");
   return value.get<bool>();
 }
 
 std::string Fields::Text(const char* key, std::optional<std::string> fallback) {
   if (fallback && Find(key) == nullptr) return *fallback;
-  const Json& value = Require(key);
+  const Json& value = Require(key, "a string");
   if (!value.is_string()) FailAt(key, ValueText(value) + " is not a string");
   return value.get<std::string>();
 }
 
 std::vector<uint32_t> Fields::Ascending(const char* key, uint32_t max, size_t max_count) {
-  const Json& list = Require(key);
+  const Json& list = Require(key, "a list of integers");
   if (!list.is_array() || list.empty() || list.size() > max_count) {
     FailAt(key, ValueText(list) + " is not a list of 1 .. " + std::to_string(max_count) + " integers");
   }

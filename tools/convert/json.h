@@ -63,10 +63,10 @@ class Fields {
     const Json* value = Find(key);
     if (value == nullptr && fallback) return *fallback;
     std::string names;
-    const std::string text = Text(key);
+    for (const Choice<T>& choice : choices) names += (names.empty() ? "" : ", ") + std::string(choice.name);
+    const std::string text = Require(key, "one of " + names).is_string() ? value->get<std::string>() : Text(key);
     for (const Choice<T>& choice : choices) {
       if (text == choice.name) return choice.value;
-      names += (names.empty() ? "" : ", ") + std::string(choice.name);
     }
     FailAt(key, ValueText(*value) + " is not one of " + names + hint);
   }
@@ -83,7 +83,8 @@ class Fields {
   static constexpr uint32_t kMaxSize = 1u << 24;  // beyond every model; no product of two overflows 64 bits
 
  private:
-  const Json& Require(const char* key);
+  // The value. Errors: there is none; `expected` says what could be there.
+  const Json& Require(const char* key, const std::string& expected);
 
   const Json& object_;
   const std::string where_;
