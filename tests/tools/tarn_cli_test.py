@@ -210,6 +210,17 @@ class RunTest(CliTest):
         self.assertEqual(process.wait(timeout=60), 0)
         self.assertNotIn(b"error", err)
 
+    def test_closed_streams_do_not_become_a_file(self):
+        stats = self.path("closed.json")
+        for closed in (1,), (0, 1, 2):
+            done = subprocess.run([os.path.join(BIN, "tarn"), "run", MODEL, "-p", "A", "-n", "2", "--json-stats", stats],
+                                  stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False,
+                                  preexec_fn=lambda: [os.close(fd) for fd in closed])
+            self.assertEqual(done.returncode, 1)
+            if 2 not in closed:
+                self.assertRegex(done.stderr.decode(), r"(?m)^tarn: error: cannot write to standard output: Bad file descriptor$")
+            self.assertFalse(os.path.exists(stats))
+
 
 class InspectTest(CliTest):
     def json(self, *arguments):

@@ -60,7 +60,10 @@ std::string ReadFile(const std::string& path) {
 bool WriteStdout(const void* data, size_t size_bytes) {
   errno = 0;
   if (std::fwrite(data, 1, size_bytes, stdout) == size_bytes && std::fflush(stdout) == 0) return true;
-  if (errno == EPIPE) return false;
+  if (errno == EPIPE) {
+    std::clearerr(stdout);  // a reader that has left is no failure: RunTool() looks at this at the end
+    return false;
+  }
   throw Failure(std::string("cannot write to standard output: ") + std::strerror(errno));
 }
 
