@@ -76,6 +76,7 @@ TEST(Config, RequiredFields) {
 TEST(Config, UnknownFieldsAtEveryLevel) {
   EXPECT_TRUE(FailsWith([] { Parse(With("hiden_size", 1)); }, {"config.json: unknown field \"hiden_size\""}));
   EXPECT_TRUE(FailsWith([] { Parse(WithAttention("nu", 1)); }, {"config.json: attention: unknown field \"nu\""}));
+  EXPECT_TRUE(FailsWith([] { Parse(With("final_nrom", true)); }, {"unknown field \"final_nrom\" (did you mean final_norm?)"}));
   Json hybrid = SmallConfig();
   hybrid["attention"] = {{{"system", "softmax"}, {"max_context", 4}}, {{"system", "softmax"}, {"max_context", 4}, {"window", 2}}};
   EXPECT_TRUE(FailsWith([&] { Parse(hybrid); }, {"config.json: attention[1]: unknown field \"window\""}));

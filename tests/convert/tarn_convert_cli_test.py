@@ -272,7 +272,12 @@ class TarnConvert(unittest.TestCase):
 
         self.weights.write_bytes(safetensors(SHAPES))
         self.config.write_text(json.dumps({**CONFIG, "hidden_sise": 3}))
-        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, "config.json", 'unknown field "hidden_sise"')
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, "config.json",
+                            'unknown field "hidden_sise" (did you mean hidden_size?)')
+
+    def test_mistyped_options_get_a_suggestion(self):
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--qaunt", "int8"), 2,
+                            "unknown option '--qaunt' (did you mean --quant?)")
 
     def test_control_characters_are_shown(self):
         self.config.write_text(json.dumps({**CONFIG, "zz\n\x1b[2J": 3}))

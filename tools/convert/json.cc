@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "tools/common/suggestion.h"
+
 namespace tarn::convert {
 namespace {
 
@@ -103,7 +105,9 @@ void Fields::Fix(const char* key, const Json& value) {
 
 void Fields::Finish() const {
   for (const auto& field : object_.items()) {
-    if (known_.count(field.key()) == 0) Fail(where_, ": unknown field ", ValueText(field.key()));
+    if (known_.count(field.key()) != 0) continue;
+    const std::vector<std::string> known(known_.begin(), known_.end());
+    Fail(where_, ": unknown field ", ValueText(field.key()), tools::DidYouMean(field.key(), known));
   }
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
 #include "tools/common/printable.h"
 #include "tools/common/progress.h"
@@ -208,7 +209,8 @@ int Run(int argc, char** argv) {
     std::fputs(text.what(), stdout);
     return 0;
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "tarn-convert: error: %s (see tarn-convert --help)\n", tools::ErrorLine(error.what()).c_str());
+    const std::string text = tools::ParseErrorText(app, error);
+    std::fprintf(stderr, "tarn-convert: error: %s (see tarn-convert --help)\n", tools::ErrorLine(text).c_str());
     return tools::kUsageExit;
   }
   options.list_tensors ? ListTensors(options.input) : Convert(options);
