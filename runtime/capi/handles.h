@@ -14,6 +14,7 @@
 struct tarn_model {
   tarn::LoadedModel loaded;
   tarn::Block own_block;
+  uint64_t opening_bytes;
 };
 
 namespace tarn {

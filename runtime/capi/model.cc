@@ -8,6 +8,9 @@
 namespace tarn {
 namespace {
 
+static_assert(static_cast<int>(Verified::kNot) == TARN_VERIFIED_NOT);
+static_assert(static_cast<int>(Verified::kNow) == TARN_VERIFIED_NOW);
+static_assert(static_cast<int>(Verified::kBefore) == TARN_VERIFIED_BEFORE);
 static_assert(static_cast<int>(format::TokenizerKind::None) == TARN_TOKENIZER_NONE);
 static_assert(static_cast<int>(format::TokenizerKind::Bytes) == TARN_TOKENIZER_BYTES);
 static_assert(static_cast<int>(format::Task::CausalLm) == TARN_TASK_CAUSAL_LM);
@@ -21,10 +24,14 @@ Result<tarn_model_config> ReadConfig(const tarn_model_config* user) {
   tarn_model_config config = TARN_MODEL_CONFIG_INIT;
   if (user != nullptr) TARN_RETURN_IF_ERROR(ReadStruct(user, &config));
   TARN_RETURN_IF_ERROR(CheckAllocator(config.allocator));
+  if (config.verify_weights != 0 && config.no_verify != 0) {
+    return Error(TARN_INVALID_ARGUMENT, "verify_weights is %d and no_verify %d, expected one of them at most",
+                 config.verify_weights, config.no_verify);
+  }
   return config;
 }
 
-Result<LoadedModel> Load(const tarn_source* user, const tarn_model_config& config) {
+Result<tarn_source> ReadSource(const tarn_source* user) {
   if (user == nullptr) return NullArgument("source");
   tarn_source source = TARN_SOURCE_INIT;
   TARN_RETURN_IF_ERROR(ReadStruct(user, &source));
@@ -38,6 +45,10 @@ Result<LoadedModel> Load(const tarn_source* user, const tarn_model_config& confi
     return Error(TARN_INVALID_ARGUMENT, "source: length_bytes is %llu, but a path is read whole",
                  static_cast<unsigned long long>(source.length_bytes));
   }
+  return source;
+}
+
+Result<LoadedModel> Load(const tarn_source& source, const tarn_model_config& config) {
   FileMap map;
   if (source.path != nullptr) {
     TARN_ASSIGN_OR_RETURN(map, FileMap::Open(source.path));
@@ -49,29 +60,51 @@ Result<LoadedModel> Load(const tarn_source* user, const tarn_model_config& confi
     if (source.length_bytes > SIZE_MAX) return Error(TARN_INVALID_ARGUMENT, "source: length_bytes does not fit the address space");
     bytes = {static_cast<const uint8_t*>(source.buffer), static_cast<size_t>(source.length_bytes)};
   }
-  const LoadOptions options{config.verify_weights != 0, config.isa,
-                            config.portable_dense != 0, AllocatorFrom(config.allocator),
-                            config.max_work_per_token,  config.max_packed_bytes};
+  const Verify verify = config.verify_weights != 0 ? Verify::kEveryTime : config.no_verify != 0 ? Verify::kNever : Verify::kOnce;
+  const LoadOptions options{verify,
+                            config.isa,
+                            config.portable_dense != 0,
+                            AllocatorFrom(config.allocator),
+                            config.max_work_per_token,
+                            config.max_packed_bytes,
+                            sizeof(tarn_model)};
   Result<LoadedModel> loaded = LoadedModel::Open(std::move(map), bytes, options);
   if (!loaded.ok() && source.path != nullptr) return loaded.status().In("%s", source.path);
   return loaded;
 }
 
-Status OpenModel(const tarn_source* source, const tarn_model_config* user, tarn_model** model) {
+// An error of opening, where `loaded` is known.
+Status Explain(Status status, const LoadedModel& loaded, const tarn_source& source, const tarn_model_config& config) {
+  if (status.code() == TARN_OUT_OF_MEMORY) {
+    const Result<PackedIn> packed_in = loaded.Foretell(config.packed_cache);
+    // Where even to look for a file takes too much, no packed weights have been taken.
+    const Result<uint64_t> bytes =
+        loaded.OpeningBytes(config.packed_cache != nullptr, packed_in.ok() ? packed_in.value() : PackedIn::kNewFile);
+    if (bytes.ok()) status = status.In("opening takes %llu bytes", static_cast<unsigned long long>(bytes.value()));
+  }
+  return source.path == nullptr ? status : status.In("%s", source.path);
+}
+
+Status OpenModel(const tarn_source* user_source, const tarn_model_config* user_config, tarn_model** model) {
   if (model == nullptr) return NullArgument("model");
-  TARN_ASSIGN_OR_RETURN(const tarn_model_config config, ReadConfig(user));
+  TARN_ASSIGN_OR_RETURN(const tarn_model_config config, ReadConfig(user_config));
+  TARN_ASSIGN_OR_RETURN(const tarn_source source, ReadSource(user_source));
+  TARN_ASSIGN_OR_RETURN(Block block, Block::Allocate(AllocatorFrom(config.allocator), sizeof(tarn_model), "model"));
   TARN_ASSIGN_OR_RETURN(LoadedModel loaded, Load(source, config));
-  TARN_ASSIGN_OR_RETURN(Block block, Block::Allocate(loaded.allocator(), sizeof(tarn_model), "model"));
-  TARN_RETURN_IF_ERROR(loaded.Pack(config.packed_cache));
+  const Status packed = loaded.Pack(config.packed_cache);
+  if (!packed.ok()) return Explain(packed, loaded, source, config);
+  TARN_ASSIGN_OR_RETURN(const uint64_t opening_bytes, loaded.OpeningBytes(config.packed_cache != nullptr, loaded.packed_in()));
   tarn_model* opened = new (block.bytes().data()) tarn_model;
   opened->loaded = std::move(loaded);
   opened->own_block = std::move(block);
+  opened->opening_bytes = opening_bytes;
   *model = opened;
   return Ok();
 }
 
 // Packed weights go where `packed_in` says.
-Status WriteRequirements(const LoadedModel& loaded, PackedIn packed_in, const tarn_session_config* config, tarn_memory* memory) {
+Status WriteRequirements(const LoadedModel& loaded, PackedIn packed_in, uint64_t opening_bytes, const tarn_session_config* config,
+                         tarn_memory* memory) {
   if (memory == nullptr) return NullArgument("memory");
   TARN_ASSIGN_OR_RETURN(const Limits limits, ReadLimits(loaded, config));
   TARN_ASSIGN_OR_RETURN(const ProgramBytes session, Session::Measure(loaded, limits));
@@ -79,7 +112,7 @@ Status WriteRequirements(const LoadedModel& loaded, PackedIn packed_in, const ta
   tarn_memory sizes = TARN_MEMORY_INIT;
   sizes.mapped_bytes = loaded.model().file_bytes();
   sizes.packed_file_bytes = packed_in == PackedIn::kMemory ? 0 : loaded.packed_file_bytes();
-  sizes.packed_anonymous_bytes = packed_in == PackedIn::kMemory ? packed.weights : 0;
+  sizes.packed_anonymous_bytes = loaded.anonymous_bytes(packed_in);
   sizes.model_bytes = sizeof(tarn_model) + loaded.model().copied_bytes() + packed.table;
   sizes.state_bytes = session.state;
   sizes.arena_bytes = session.arena;
@@ -87,20 +120,23 @@ Status WriteRequirements(const LoadedModel& loaded, PackedIn packed_in, const ta
   sizes.program_bytes = session.program;
   sizes.session_bytes = session.total;
   sizes.in_place_bytes = packed.in_place;
+  sizes.opening_bytes = opening_bytes;
   return WriteStruct(sizes, memory);
 }
 
 Status RequirementsOfSource(const tarn_source* source, const tarn_model_config* model_config,
                             const tarn_session_config* session_config, tarn_memory* memory) {
   TARN_ASSIGN_OR_RETURN(const tarn_model_config config, ReadConfig(model_config));
-  TARN_ASSIGN_OR_RETURN(const LoadedModel loaded, Load(source, config));
+  TARN_ASSIGN_OR_RETURN(const tarn_source read, ReadSource(source));
+  TARN_ASSIGN_OR_RETURN(const LoadedModel loaded, Load(read, config));
   TARN_ASSIGN_OR_RETURN(const PackedIn packed_in, loaded.Foretell(config.packed_cache));
-  return WriteRequirements(loaded, packed_in, session_config, memory);
+  TARN_ASSIGN_OR_RETURN(const uint64_t opening_bytes, loaded.OpeningBytes(config.packed_cache != nullptr, packed_in));
+  return WriteRequirements(loaded, packed_in, opening_bytes, session_config, memory);
 }
 
 Status RequirementsOfModel(const tarn_model* model, const tarn_session_config* config, tarn_memory* memory) {
   if (model == nullptr) return NullArgument("model");
-  return WriteRequirements(model->loaded, model->loaded.packed_in(), config, memory);
+  return WriteRequirements(model->loaded, model->loaded.packed_in(), model->opening_bytes, config, memory);
 }
 
 const char* TextOrEmpty(const flatbuffers::String* text) { return text == nullptr ? "" : text->c_str(); }
@@ -137,6 +173,7 @@ Status WriteInfo(const tarn_model* model, tarn_model_info* user) {
   info.eos_token = graph.eos_token();
   info.mask_token = graph.mask_token();
   info.max_source_tokens = read.program(Stage::kEncode) == nullptr ? 0 : model->loaded.bound(Stage::kEncode).tokens;
+  info.weights_verified = static_cast<tarn_verified>(model->loaded.verified());
   info.packed_from_cache = model->loaded.packed_in() == PackedIn::kFoundFile;
   return WriteStruct(info, user);
 }

@@ -63,7 +63,7 @@ Result<Instance*> Instance::DraftIn(const Environment& environment, const Limits
   return instance;
 }
 
-Result<Block> Instance::Draft(const Environment& environment, const Limits& limits) {
+Result<Block> Instance::DraftInBlock(const Environment& environment, const Limits& limits) {
   Bump count;
   Build(environment, limits, count);
   TARN_ASSIGN_OR_RETURN(Block block, Block::Allocate(environment.allocator, count.used(), "draft of the programs"));
@@ -73,15 +73,25 @@ Result<Block> Instance::Draft(const Environment& environment, const Limits& limi
 }
 
 Result<ProgramBytes> Instance::Measure(const Environment& environment, const Limits& limits) {
-  TARN_ASSIGN_OR_RETURN(const Block draft, Draft(environment, limits));
+  TARN_ASSIGN_OR_RETURN(const Block draft, DraftInBlock(environment, limits));
   return In(draft)->bytes_;
 }
 
-Result<TokenBounds> Instance::Bounds(const Environment& environment) {
-  TARN_ASSIGN_OR_RETURN(const Block draft, Draft(environment, kSmallest));
+Result<Instance::Draft> Instance::Draft::Make(const Environment& environment) {
+  TARN_ASSIGN_OR_RETURN(Block block, DraftInBlock(environment, kSmallest));
+  return Draft(std::move(block));
+}
+
+uint64_t Instance::Draft::Bytes(const Environment& environment) {
+  Bump count;
+  Build(environment, kSmallest, count);
+  return count.used();
+}
+
+TokenBounds Instance::Draft::bounds() const {
   TokenBounds bounds;
   for (const Stage stage : kStages) {
-    const Program* program = In(draft)->program(stage);
+    const Program* program = instance().program(stage);
     bounds.by_stage[static_cast<size_t>(stage)] = program == nullptr ? TokenBound{UINT64_MAX, nullptr} : program->bound();
   }
   return bounds;
@@ -90,7 +100,7 @@ Result<TokenBounds> Instance::Bounds(const Environment& environment) {
 Result<TokenWork> Instance::Work(const Environment& environment, uint32_t max_source) {
   Limits limits = kSmallest;
   limits.max_source = max_source;
-  TARN_ASSIGN_OR_RETURN(const Block draft, Draft(environment, limits));
+  TARN_ASSIGN_OR_RETURN(const Block draft, DraftInBlock(environment, limits));
   TokenWork most{0, 0, ""};
   for (const Program* program : In(draft)->programs_) {
     if (program != nullptr && program->work().per_token >= most.per_token) most = program->work();

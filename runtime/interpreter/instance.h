@@ -12,6 +12,8 @@
 #ifndef TARN_RUNTIME_INTERPRETER_INSTANCE_H_
 #define TARN_RUNTIME_INTERPRETER_INSTANCE_H_
 
+#include <utility>
+
 #include "runtime/interpreter/program.h"
 #include "runtime/interpreter/reorder.h"
 
@@ -33,15 +35,30 @@ class Instance {
  public:
   // Sizes for these limits; validates every op on the way. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_OUT_OF_MEMORY.
   static Result<ProgramBytes> Measure(const Environment& environment, const Limits& limits);
-  // Of every program, by stage; no bound where the model has no such program.
-  static Result<TokenBounds> Bounds(const Environment& environment);
 
   // Of the program that takes most for a token; with sources of `max_source` tokens. Errors: as Measure.
   static Result<TokenWork> Work(const Environment& environment, uint32_t max_source);
 
-  // Calls visit(spec, bytes) for every dense layer of every program, in order. Errors: as Measure, and those of `visit`.
-  template <typename F>
-  static Status VisitDense(const Environment& environment, F visit);
+  // What is known of the programs without limits, in working memory. The environment's model stays in its place as long.
+  class Draft {
+   public:
+    Draft() = default;
+    // Errors: as Measure.
+    static Result<Draft> Make(const Environment& environment);
+    // What Make() takes.
+    static uint64_t Bytes(const Environment& environment);
+
+    // Of every program, by stage; no bound where the model has no such program.
+    TokenBounds bounds() const;
+    // Calls visit(spec, bytes) for every dense layer of every program, in order. Errors: those of `visit`.
+    template <typename F>
+    Status VisitDense(F visit) const;
+
+   private:
+    explicit Draft(Block block) : block_(std::move(block)) {}
+    const Instance& instance() const { return *In(block_); }
+    Block block_;
+  };
 
   // In `block`, which is aligned to kAlignment and outlives the instance. State is in reset. `ahead`: bytes of the caller's block
   // that lie before `block`; they count in the message. Takes no other memory, unless it fails (and for a moment what XNNPACK
@@ -108,7 +125,7 @@ class Instance {
   // An instance that is checked and measured, not runnable yet; `bump` has the bytes that Build counts.
   static Result<Instance*> DraftIn(const Environment& environment, const Limits& limits, Bump& bump);
   // The same in working memory.
-  static Result<Block> Draft(const Environment& environment, const Limits& limits);
+  static Result<Block> DraftInBlock(const Environment& environment, const Limits& limits);
   static Instance* In(const Block& block) { return reinterpret_cast<Instance*>(block.bytes().data()); }
   Status PlanStates();
   Status AddUp(uint64_t built_bytes);
@@ -132,10 +149,8 @@ class Instance {
 };
 
 template <typename F>
-Status Instance::VisitDense(const Environment& environment, F visit) {
-  TARN_ASSIGN_OR_RETURN(const Block draft, Draft(environment, kSmallest));
-  for (const Stage stage : kStages) {
-    const Program* program = In(draft)->program(stage);
+Status Instance::Draft::VisitDense(F visit) const {
+  for (const Program* program : instance().programs_) {
     if (program != nullptr) TARN_RETURN_IF_ERROR(program->VisitDense(visit));
   }
   return Ok();

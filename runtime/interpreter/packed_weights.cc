@@ -12,10 +12,6 @@ bool IsSameLayer(const PackedWeights::Entry& a, const PackedWeights::Entry& b) {
   return std::memcmp(&a, &b, offsetof(PackedWeights::Entry, packed_offset)) == 0;
 }
 
-const uint8_t* WeightSection(const Model& model) {
-  return model.graph().tensors()->size() == 0 ? nullptr : model.tensor(0).data - model.graph().tensors()->Get(0)->offset();
-}
-
 }  // namespace
 
 PackedWeights::Entry PackedWeights::Describe(const DenseSpec& spec) const {
@@ -49,16 +45,33 @@ bool PackedWeights::IsReadInPlace(uint64_t weight) const {
   return false;
 }
 
-Result<PackedWeights> PackedWeights::Plan(const Environment& environment) {
+DenseSpec PackedWeights::SpecOf(const Entry& entry, const Kernels* kernels) const {
+  DenseSpec spec{};
+  spec.inputs = spec.x_stride = entry.inputs;
+  spec.outputs = spec.y_stride = entry.outputs;
+  spec.type = static_cast<DenseWeights>(entry.type);
+  spec.weight = weight_section_ + entry.weight;
+  if (entry.scales != UINT64_MAX) {
+    const uint8_t* scales = weight_section_ + entry.scales;
+    if (spec.type == DenseWeights::kQB4W) spec.block_scales = reinterpret_cast<const uint16_t*>(scales);
+    if (spec.type == DenseWeights::kQC8W) spec.scales = reinterpret_cast<const float*>(scales);
+  }
+  if (entry.bias != UINT64_MAX) spec.bias = reinterpret_cast<const float*>(weight_section_ + entry.bias);
+  spec.max_rows = 1;
+  spec.kernels = kernels;
+  return spec;
+}
+
+Result<PackedWeights> PackedWeights::Plan(const Environment& environment, const Instance::Draft& draft) {
   uint32_t layers = 0;
-  TARN_RETURN_IF_ERROR(Instance::VisitDense(environment, [&](const DenseSpec&, const DenseBytes&) {
+  TARN_RETURN_IF_ERROR(draft.VisitDense([&](const DenseSpec&, const DenseBytes&) {
     ++layers;
     return Ok();
   }));
   PackedWeights plan;
-  plan.weight_section_ = WeightSection(*environment.model);
+  plan.weight_section_ = environment.model->weights().data();
   TARN_ASSIGN_OR_RETURN(plan.table_, Block::Allocate(environment.allocator, layers * sizeof(Entry), "table of packed weights"));
-  TARN_RETURN_IF_ERROR(Instance::VisitDense(environment, [&](const DenseSpec& spec, const DenseBytes& bytes) {
+  TARN_RETURN_IF_ERROR(draft.VisitDense([&](const DenseSpec& spec, const DenseBytes& bytes) {
     if (plan.FindEntry(spec) != nullptr) return Ok();
     Entry entry = plan.Describe(spec);
     if (bytes.packed == 0 && !plan.IsReadInPlace(entry.weight)) {
@@ -74,28 +87,40 @@ Result<PackedWeights> PackedWeights::Plan(const Environment& environment) {
 }
 
 Result<PackedWeights> PackedWeights::Create(const Environment& environment) {
-  TARN_ASSIGN_OR_RETURN(PackedWeights weights, Plan(environment));
-  TARN_RETURN_IF_ERROR(weights.Pack(environment));
+  TARN_ASSIGN_OR_RETURN(const Instance::Draft draft, Instance::Draft::Make(environment));
+  TARN_ASSIGN_OR_RETURN(PackedWeights weights, Plan(environment, draft));
+  TARN_RETURN_IF_ERROR(weights.Pack(environment, nullptr));
   return weights;
 }
 
-Status PackedWeights::Pack(const Environment& environment, Span<uint8_t> memory) {
-  uint64_t packed_bytes = 0;  // entries are met in the order of their places, for the first time
-  const Status status = Instance::VisitDense(environment, [&](const DenseSpec& spec, const DenseBytes& bytes) {
-    if (bytes.packed == 0 || FindEntry(spec)->packed_offset != packed_bytes) return Ok();
-    const Span<uint8_t> place = memory.subspan(static_cast<size_t>(packed_bytes), static_cast<size_t>(bytes.packed));
+Status PackedWeights::Pack(const Environment& environment, Span<uint8_t> memory, WeightCheck* check) {
+  for (const Entry& entry : entries()) {
+    if (entry.packed_bytes == 0) continue;
+    const DenseSpec spec = SpecOf(entry, environment.kernels);
+    const Span<const uint8_t> original(static_cast<const uint8_t*>(spec.weight), static_cast<size_t>(DenseWeightBytes(spec)));
+    if (check != nullptr) check->ReadThrough(original);
+    const Span<uint8_t> place = memory.subspan(static_cast<size_t>(entry.packed_offset), static_cast<size_t>(entry.packed_bytes));
     TARN_RETURN_IF_ERROR(environment.dense->pack(spec, place));
-    packed_bytes += bytes.packed;
-    environment.model->Forget({static_cast<const uint8_t*>(spec.weight), static_cast<size_t>(DenseWeightBytes(spec))});
-    return Ok();
-  });
-  if (status.ok()) Use(memory.data());
-  return status;
+    environment.model->Forget(original);
+  }
+  Use(memory.data());
+  return Ok();
 }
 
-Status PackedWeights::Pack(const Environment& environment) {
+Status PackedWeights::Pack(const Environment& environment, WeightCheck* check) {
   TARN_ASSIGN_OR_RETURN(own_memory_, Block::Allocate(environment.allocator, packed_bytes_, "packed weights"));
-  return Pack(environment, own_memory_.bytes());
+  return Pack(environment, own_memory_.bytes(), check);
+}
+
+bool PackedWeights::IsOnlyPacked(const Model& model, uint32_t tensor) const {
+  const uint64_t offset = static_cast<uint64_t>(model.tensor(tensor).data - weight_section_);
+  bool packed = false;
+  for (const Entry& entry : entries()) {
+    if (entry.weight != offset) continue;
+    if (entry.packed_bytes == 0) return false;
+    packed = true;
+  }
+  return packed && model.IsOnlyDenseWeight(tensor);
 }
 
 const uint8_t* PackedWeights::Find(const DenseSpec& spec) const {

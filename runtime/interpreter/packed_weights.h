@@ -7,6 +7,7 @@
 #include "runtime/core/allocator.h"
 #include "runtime/core/result.h"
 #include "runtime/interpreter/instance.h"
+#include "runtime/model/weight_check.h"
 
 namespace tarn {
 
@@ -35,20 +36,24 @@ class PackedWeights {
   PackedWeights(PackedWeights&&) = default;
   PackedWeights& operator=(PackedWeights&&) = default;
 
-  // Gives every distinct layer its place; reads no weights. Errors: as Instance::Measure.
-  static Result<PackedWeights> Plan(const Environment& environment);
-  // Plan() and Pack() into memory of the allocator.
+  // Gives every distinct layer its place; reads no weights. Errors: TARN_OUT_OF_MEMORY.
+  static Result<PackedWeights> Plan(const Environment& environment, const Instance::Draft& draft);
+  // Plan() and Pack() into memory of the allocator. Errors: as Instance::Measure, and those of the dense layers.
   static Result<PackedWeights> Create(const Environment& environment);
 
   PackedBytes bytes() const { return {packed_bytes_, table_.bytes().size(), in_place_bytes_}; }
   Span<const Entry> entries() const { return {Entries(), count_}; }
 
-  // Packs every layer into `memory`, bytes().weights bytes aligned to 64, and lets the pages of the originals go.
-  Status Pack(const Environment& environment, Span<uint8_t> memory);
+  // Packs every layer into `memory`, bytes().weights bytes aligned to 64, and lets the pages of the originals go. What is packed
+  // goes through `check` before (nullptr: nothing is checked), which the caller finishes.
+  Status Pack(const Environment& environment, Span<uint8_t> memory, WeightCheck* check);
   // The same in memory of its own.
-  Status Pack(const Environment& environment);
+  Status Pack(const Environment& environment, WeightCheck* check);
   // They lie in `memory` already, which outlives this.
   void Use(const uint8_t* memory) { packed_ = memory; }
+
+  // Once they are packed no op reads this tensor of the model.
+  bool IsOnlyPacked(const Model& model, uint32_t tensor) const;
 
   // The packed weights of a layer over the same tensors; nullptr where it is read in place.
   const uint8_t* Find(const DenseSpec& spec) const;
@@ -56,6 +61,8 @@ class PackedWeights {
  private:
   Entry* Entries() const { return reinterpret_cast<Entry*>(table_.bytes().data()); }
   Entry Describe(const DenseSpec& spec) const;
+  // As much of the layer as packing depends on.
+  DenseSpec SpecOf(const Entry& entry, const Kernels* kernels) const;
   const Entry* FindEntry(const DenseSpec& spec) const;
   bool IsReadInPlace(uint64_t weight) const;
 

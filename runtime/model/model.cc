@@ -3,10 +3,8 @@
 #include <cmath>
 #include <cstring>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "runtime/core/arith.h"
+#include "runtime/model/weight_check.h"
 
 namespace tarn {
 namespace {
@@ -28,12 +26,6 @@ T Load(const uint8_t* bytes) {
   T value;
   std::memcpy(&value, bytes, sizeof(value));
   return value;
-}
-
-bool HashMatches(XXH128_hash_t hash, const uint8_t* wanted) {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, hash);
-  return std::memcmp(canonical.digest, wanted, sizeof(canonical.digest)) == 0;
 }
 
 float FloatOfBf16(uint16_t upper_half) {
@@ -81,7 +73,7 @@ Result<Shape> ReadShape(const flatbuffers::Vector<uint32_t>& dims) {
   return shape;
 }
 
-Result<Model> Model::Open(FileMap map, Span<const uint8_t> bytes, bool verify_weights, const Allocator& allocator) {
+Result<Model> Model::Open(FileMap map, Span<const uint8_t> bytes, const Allocator& allocator) {
   Model model;
   model.map_ = std::move(map);
   TARN_RETURN_IF_ERROR(model.ReadHeader(bytes));
@@ -93,7 +85,6 @@ Result<Model> Model::Open(FileMap map, Span<const uint8_t> bytes, bool verify_we
   model.graph_ = format::GetModel(model.graph_bytes_.data());
   TARN_RETURN_IF_ERROR(Validate(*model.graph_, model.weights_.size()));
   model.FindPrograms();
-  if (verify_weights) TARN_RETURN_IF_ERROR(model.CheckWeights());
   return model;
 }
 
@@ -141,21 +132,20 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
   file_bytes_ = file_bytes;
   std::memcpy(fingerprint_, header + kHashedHeaderBytes, sizeof(fingerprint_));
 
-  XXH3_state_t hash;
-  XXH3_INITSTATE(&hash);
-  XXH3_128bits_reset(&hash);
-  XXH3_128bits_update(&hash, header, kHashedHeaderBytes);
-  XXH3_128bits_update(&hash, graph_bytes_.data(), graph_bytes_.size());
-  if (!HashMatches(XXH3_128bits_digest(&hash), fingerprint_)) {
+  const Digest found = DigestOf({header, kHashedHeaderBytes}, graph_bytes_);
+  if (std::memcmp(found.bytes, fingerprint_, sizeof(found.bytes)) != 0) {
     return Error(TARN_CHECKSUM, "header and graph do not match their XXH3-128: the file is damaged");
   }
   return Ok();
 }
 
-Status Model::CheckWeights() const {
-  if (HashMatches(XXH3_128bits(weights_.data(), weights_.size()), fingerprint_ + 16)) return Ok();
-  return Error(TARN_CHECKSUM, "weights do not match their XXH3-128: the file is damaged");
+Digest Model::weight_digest() const {
+  Digest digest;
+  std::memcpy(digest.bytes, fingerprint_ + sizeof(digest.bytes), sizeof(digest.bytes));
+  return digest;
 }
+
+Status Model::CheckWeights() const { return WeightCheck(*this).Finish(); }
 
 // An asset inside an APK is aligned to 4 bytes only, a caller's buffer to anything.
 Status Model::Align(const Allocator& allocator) {
@@ -208,6 +198,18 @@ bool Model::IsEmbeddingTable(uint32_t tensor) const {
     }
   }
   return false;
+}
+
+bool Model::IsOnlyDenseWeight(uint32_t tensor) const {
+  for (const format::Program* program : *graph_->programs()) {
+    for (const format::Op* op : *program->ops()) {
+      const bool dense = op->attributes_type() == format::OpAttributes::FullyConnected;
+      for (uint32_t i = 0; op->tensors() != nullptr && i < op->tensors()->size(); ++i) {
+        if (op->tensors()->Get(i) == tensor && !(dense && i == 0)) return false;
+      }
+    }
+  }
+  return true;
 }
 
 TensorView Model::tensor(uint32_t index) const {

@@ -3,7 +3,8 @@
 //   file:  [ header 64 B | graph (FlatBuffer) | padding | weight section ]      schema/FORMAT.md
 //
 // Open() checks the header, the hash over header and graph, and the FlatBuffer; Validate() (validate.cc) then every index, shape
-// and range in it. After that the rest of the runtime reads the graph in place without checking again. Weights are not read.
+// and range in it. After that the rest of the runtime reads the graph in place without checking again. Weights are not read: their
+// hash is for whoever reads all of them (weight_check.h).
 #ifndef TARN_RUNTIME_MODEL_MODEL_H_
 #define TARN_RUNTIME_MODEL_MODEL_H_
 
@@ -15,6 +16,7 @@
 #include "runtime/core/dtype.h"
 #include "runtime/core/result.h"
 #include "runtime/core/span.h"
+#include "runtime/model/digest.h"
 #include "runtime/platform/file_map.h"
 #include "schema/tarn_generated.h"
 
@@ -68,7 +70,7 @@ class Model {
 
   // From a mapping, which the model keeps, or from the caller's bytes, which outlive it. `allocator` serves copies where a
   // FlatBuffer or weights are not aligned. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_CHECKSUM, TARN_OUT_OF_MEMORY.
-  static Result<Model> Open(FileMap map, Span<const uint8_t> bytes, bool verify_weights, const Allocator& allocator);
+  static Result<Model> Open(FileMap map, Span<const uint8_t> bytes, const Allocator& allocator);
 
   const format::Model& graph() const { return *graph_; }
   // nullptr: the model has no such program.
@@ -82,10 +84,17 @@ class Model {
   StateView state(uint32_t index) const;
   // An embedding op reads this tensor.
   bool IsEmbeddingTable(uint32_t tensor) const;
+  // Fully connected ops read this tensor as their weight, and no op reads it otherwise.
+  bool IsOnlyDenseWeight(uint32_t tensor) const;
 
   uint64_t file_bytes() const { return file_bytes_; }
   uint64_t copied_bytes() const { return graph_copy_.bytes().size() + weights_copy_.bytes().size(); }
   const uint8_t (&fingerprint() const)[32] { return fingerprint_; }
+  Span<const uint8_t> weights() const { return weights_; }
+  // What the header says that the weights hash to: the second half of the fingerprint.
+  Digest weight_digest() const;
+  // Of the file that the model is mapped from.
+  const FileIdentity& identity() const { return map_.identity(); }
 
   // Reads the scales of all quantized tensors. Errors: TARN_BAD_FORMAT, which names the tensor and the scale that is not > 0.
   Status CheckScales() const;

@@ -96,6 +96,7 @@ CacheFile CacheFile::Open(const char* folder, const char* name, uint64_t size_by
       !file.Map(size_bytes, PROT_READ)) {
     return CacheFile();
   }
+  file.identity_ = IdentityOf(file.file_);
   file.CloseFiles();
   return file;
 }
@@ -159,7 +160,10 @@ bool CacheFile::CreateTemporary(const char* name) {
 bool CacheFile::Sync() const { return msync(bytes_.data(), bytes_.size(), MS_SYNC) == 0; }
 
 void CacheFile::Publish(const char* name) {
-  if (renameat(folder_, temporary_, folder_, name) == 0) temporary_[0] = '\0';
+  if (renameat(folder_, temporary_, folder_, name) == 0) {
+    temporary_[0] = '\0';
+    identity_ = IdentityOf(file_);
+  }
   KeepUnnamed();
 }
 

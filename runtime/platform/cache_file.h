@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "runtime/core/span.h"
+#include "runtime/platform/file_identity.h"
 
 namespace tarn {
 
@@ -26,6 +27,7 @@ class CacheFile {
     std::swap(folder_, other.folder_);
     std::swap(file_, other.file_);
     std::swap(temporary_, other.temporary_);
+    std::swap(identity_, other.identity_);
     return *this;
   }
   CacheFile(const CacheFile&) = delete;
@@ -46,6 +48,8 @@ class CacheFile {
   bool exists() const { return bytes_.data() != nullptr; }
   Span<const uint8_t> bytes() const { return bytes_; }
   Span<uint8_t> writable() { return bytes_; }  // between Create() and Publish()
+  // Of a file that was opened, or got its name; else not known.
+  const FileIdentity& identity() const { return identity_; }
 
   // Waits until everything that was written is on the disk. False: it is not.
   bool Sync() const;
@@ -68,6 +72,7 @@ class CacheFile {
   int folder_ = -1;
   int file_ = -1;
   char temporary_[kMaxName] = "";
+  FileIdentity identity_;
 };
 
 }  // namespace tarn

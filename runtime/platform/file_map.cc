@@ -62,6 +62,9 @@ Result<FileMap> FileMap::FromDescriptor(int fd, uint64_t offset_bytes, uint64_t 
   if (length_bytes + lead > SIZE_MAX) return Error(TARN_OUT_OF_MEMORY, "file is larger than the address space");
 
   FileMap map;
+  map.identity_ = IdentityOf(fd);
+  map.identity_.offset_bytes = offset_bytes;
+  map.identity_.length_bytes = length_bytes;
   map.base_bytes_ = static_cast<size_t>(length_bytes + lead);
   void* base = mmap(nullptr, map.base_bytes_, PROT_READ, MAP_PRIVATE, fd, static_cast<off_t>(offset_bytes - lead));
   if (base == MAP_FAILED) {

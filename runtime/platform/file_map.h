@@ -8,6 +8,7 @@
 
 #include "runtime/core/result.h"
 #include "runtime/core/span.h"
+#include "runtime/platform/file_identity.h"
 
 namespace tarn {
 
@@ -19,6 +20,7 @@ class FileMap {
     std::swap(base_, other.base_);
     std::swap(base_bytes_, other.base_bytes_);
     std::swap(bytes_, other.bytes_);
+    std::swap(identity_, other.identity_);
     return *this;
   }
   FileMap(const FileMap&) = delete;
@@ -33,6 +35,8 @@ class FileMap {
   static Result<FileMap> FromDescriptor(int fd, uint64_t offset_bytes, uint64_t length_bytes);
 
   Span<const uint8_t> bytes() const { return bytes_; }
+  // Of the file, with the part of it that is mapped, as it was before it was read.
+  const FileIdentity& identity() const { return identity_; }
 
   // Tells the system that `range` will not be read soon: its clean pages stop counting as resident. A range that is not inside
   // bytes() (a copy, say) is left alone: what is not backed by the file would be lost.
@@ -42,6 +46,7 @@ class FileMap {
   void* base_ = nullptr;  // page-aligned
   size_t base_bytes_ = 0;
   Span<const uint8_t> bytes_;
+  FileIdentity identity_;
 };
 
 }  // namespace tarn

@@ -12,18 +12,34 @@ namespace tarn {
 Result<LoadedModel> LoadedModel::Open(FileMap map, Span<const uint8_t> bytes, const LoadOptions& options) {
   LoadedModel loaded;
   loaded.allocator_ = options.allocator;
-  loaded.verify_weights_ = options.verify_weights;
+  loaded.verify_ = options.verify;
+  loaded.ahead_bytes_ = options.ahead_bytes;
   TARN_RETURN_IF_ERROR(loaded.ChooseKernels(options));
-  TARN_ASSIGN_OR_RETURN(loaded.model_, Model::Open(std::move(map), bytes, options.verify_weights, options.allocator));
+  TARN_ASSIGN_OR_RETURN(loaded.model_, Model::Open(std::move(map), bytes, options.allocator));
   TARN_RETURN_IF_ERROR(loaded.CheckPrograms());
   // Before any layer is drafted: XNNPACK looks at the scales of int4 already when it is asked for sizes.
-  TARN_RETURN_IF_ERROR(loaded.model_.CheckScales());
-  // Drafts the programs: every op checks its attributes and shapes.
-  TARN_ASSIGN_OR_RETURN(loaded.bounds_, Instance::Bounds(loaded.environment()));
+  const Status scales = loaded.model_.CheckScales();
+  if (!scales.ok()) {
+    if (options.verify != Verify::kNever) TARN_RETURN_IF_ERROR(loaded.model_.CheckWeights());
+    return scales;
+  }
+  TARN_RETURN_IF_ERROR(loaded.PlanPrograms());
   TARN_RETURN_IF_ERROR(loaded.CheckWork(options.max_work_per_token));
-  TARN_ASSIGN_OR_RETURN(loaded.packed_, PackedWeights::Plan(loaded.environment()));
   TARN_RETURN_IF_ERROR(loaded.CheckPacked(options.max_packed_bytes));
   return loaded;
+}
+
+// Every op checks its attributes and shapes. The draft is gone when the work is measured in another.
+Status LoadedModel::PlanPrograms() {
+  TARN_ASSIGN_OR_RETURN(const Instance::Draft draft, Instance::Draft::Make(environment()));
+  bounds_ = draft.bounds();
+  Result<PackedWeights> plan = PackedWeights::Plan(environment(), draft);
+  if (!plan.ok()) {
+    const uint64_t taken = KeptBytes() + Instance::Draft::Bytes(environment());
+    return plan.status().In("opening has taken %llu bytes", static_cast<unsigned long long>(taken));
+  }
+  packed_ = std::move(plan.value());
+  return Ok();
 }
 
 Status LoadedModel::ChooseKernels(const LoadOptions& options) {
@@ -124,40 +140,92 @@ uint32_t LoadedModel::labels() const {
 }
 
 Status LoadedModel::Pack(const char* cache_folder) {
-  if (UsesCache(cache_folder)) TARN_RETURN_IF_ERROR(PackInFile(cache_folder));
-  if (packed_in_ == PackedIn::kMemory) TARN_RETURN_IF_ERROR(packed_.Pack(environment()));
+  PackedCache cache;
+  if (cache_folder != nullptr) {
+    TARN_ASSIGN_OR_RETURN(cache, PackedCache::In(cache_folder, environment(), packed_));
+    if (packs()) TARN_RETURN_IF_ERROR(UseFile(cache));
+    if (packs() && packed_in_ == PackedIn::kMemory) TARN_RETURN_IF_ERROR(MakeFile(cache));
+  }
+  if (packed_in_ == PackedIn::kMemory) TARN_RETURN_IF_ERROR(PackInMemory(cache_folder == nullptr ? nullptr : &cache));
   return Ok();
 }
 
-// Leaves packed_in_ alone where no file can be used.
-Status LoadedModel::PackInFile(const char* cache_folder) {
-  TARN_ASSIGN_OR_RETURN(const PackedCache cache, PackedCache::In(cache_folder, environment(), packed_));
-  packed_file_ = cache.Find(verify_weights_);
-  if (packed_file_.exists()) {
-    packed_.Use(cache.Body(packed_file_).data());
-    packed_in_ = PackedIn::kFoundFile;
-    return Ok();
+Status LoadedModel::UseFile(const PackedCache& cache) {
+  CacheFile file = cache.Find();
+  if (!file.exists()) return Ok();
+  TARN_ASSIGN_OR_RETURN(const bool whole, Verifies(cache, file));
+  if (!whole) return Ok();
+  packed_.Use(cache.Body(file).data());
+  packed_file_ = std::move(file);
+  packed_in_ = PackedIn::kFoundFile;
+  return Ok();
+}
+
+Result<bool> LoadedModel::Verifies(const PackedCache& cache, const CacheFile& file) {
+  if (verify_ == Verify::kNever) return true;
+  if (verify_ == Verify::kOnce && cache.IsNoted(file)) {
+    verified_ = Verified::kBefore;
+    return true;
   }
+  // What is packed need not be right in the model too. If the rest is not, the model's own hash says whether it is damaged.
+  if (verify_ == Verify::kEveryTime || !cache.RestIsWhole(file)) TARN_RETURN_IF_ERROR(model_.CheckWeights());
+  if (!cache.BodyIsWhole(file)) return false;
+  verified_ = Verified::kNow;
+  cache.Note(file);
+  return true;
+}
+
+Status LoadedModel::MakeFile(const PackedCache& cache) {
   CacheFile file = cache.Create();
   if (!file.exists()) return Ok();
-  TARN_RETURN_IF_ERROR(packed_.Pack(environment(), cache.Body(&file)));
+  WeightCheck check(model_);
+  TARN_RETURN_IF_ERROR(packed_.Pack(environment(), cache.Body(&file), &check));
+  const Status whole = check.Finish();
+  if (!whole.ok() && verify_ != Verify::kNever) return whole;
   // A published file stands for every model of this fingerprint: weights that only claim it serve this model alone.
-  if (!verify_weights_ && !model_.CheckWeights().ok()) {
+  if (!whole.ok()) {
     file.KeepUnnamed();
   } else if (!cache.Finish(&file)) {
     return Ok();
+  } else {
+    verified_ = Verified::kNow;
+    cache.Note(file);
   }
   packed_file_ = std::move(file);
   packed_in_ = PackedIn::kNewFile;
   return Ok();
 }
 
+// `cache`: nullptr where there is none.
+Status LoadedModel::PackInMemory(const PackedCache* cache) {
+  const bool noted = !packs() && cache != nullptr && verify_ == Verify::kOnce && cache->IsNoted(CacheFile());
+  if (noted) verified_ = Verified::kBefore;
+  if (noted || verify_ == Verify::kNever) return packed_.Pack(environment(), nullptr);
+  WeightCheck check(model_);
+  TARN_RETURN_IF_ERROR(packed_.Pack(environment(), &check));
+  TARN_RETURN_IF_ERROR(check.Finish());
+  verified_ = Verified::kNow;
+  if (!packs() && cache != nullptr) cache->Note(CacheFile());
+  return Ok();
+}
+
+// Open() plans with a draft in its hands, Pack() looks at small layers before it packs; none of them needs the other's.
+Result<uint64_t> LoadedModel::OpeningBytes(bool with_cache, PackedIn packed_in) const {
+  uint64_t working = Instance::Draft::Bytes(environment());
+  if (with_cache) {
+    TARN_ASSIGN_OR_RETURN(const uint64_t probes, PackedCache::WorkingBytes(environment()));
+    if (probes > working) working = probes;
+  }
+  const uint64_t packed = anonymous_bytes(packed_in);
+  return KeptBytes() + (packed > working ? packed : working);
+}
+
 uint64_t LoadedModel::packed_file_bytes() const { return PackedCache::FileBytes(packed_); }
 
 Result<PackedIn> LoadedModel::Foretell(const char* cache_folder) const {
-  if (!UsesCache(cache_folder)) return PackedIn::kMemory;
+  if (cache_folder == nullptr || !packs()) return PackedIn::kMemory;
   TARN_ASSIGN_OR_RETURN(const PackedCache cache, PackedCache::In(cache_folder, environment(), packed_));
-  if (cache.Find(/*verify=*/false).exists()) return PackedIn::kFoundFile;
+  if (cache.Find().exists()) return PackedIn::kFoundFile;
   return cache.CanCreate() ? PackedIn::kNewFile : PackedIn::kMemory;
 }
 

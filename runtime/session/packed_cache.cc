@@ -1,19 +1,20 @@
 #include "runtime/session/packed_cache.h"
 
-#include <cstdio>
 #include <cstring>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "runtime/core/arith.h"
-#include "runtime/session/digest.h"
+#include "runtime/core/format.h"
+#include "runtime/model/digest.h"
+#include "runtime/session/verified_note.h"
 
 namespace tarn {
 namespace {
 
 constexpr uint8_t kMagic[8] = {'T', 'P', 'A', 'K', '\r', '\n', 0x1A, '\n'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 // A multiple of every system's page, so that the header can be written after the body is on the disk.
 constexpr uint64_t kBodyAlignment = 65536;
 constexpr size_t kFingerprintBytes = 32;
@@ -56,30 +57,39 @@ struct Probe {
   uint16_t block_scales[kMostOutputs * 2];
 };
 
+// Calls visit(spec, bytes) for every small layer that is packed. Errors: those of `visit` and of measuring.
+template <typename F>
+Status VisitProbes(const Environment& environment, const Probe& probe, F visit) {
+  for (const DenseWeights type : {DenseWeights::kF32, DenseWeights::kF16, DenseWeights::kQC8W, DenseWeights::kQB4W}) {
+    for (const size_t outputs : {size_t{1}, Probe::kMostOutputs}) {
+      const DenseSpec spec = probe.Spec(type, outputs, environment.kernels);
+      if (!environment.dense->takes(spec)) continue;
+      const Result<DenseBytes> bytes = environment.dense->measure(spec);
+      if (bytes.status().code() == TARN_UNSUPPORTED) continue;  // on this CPU; models of that type fail by themselves
+      if (!bytes.ok()) return bytes.status();
+      if (bytes.value().packed > 0) TARN_RETURN_IF_ERROR(visit(spec, bytes.value().packed));
+    }
+  }
+  return Ok();
+}
+
 // The layout has no number of its own: two builds or CPUs that pack these layers to the same bytes have the same one. It may depend
 // on the type of the weights, and on whether outputs fill a tile.
 Result<uint64_t> LayoutOf(const Environment& environment) {
-  const DenseBackend& dense = *environment.dense;
   const Probe probe;
   XXH3_state_t hash;
   XXH3_INITSTATE(&hash);
   XXH3_64bits_reset(&hash);
-  XXH3_64bits_update(&hash, dense.name, std::strlen(dense.name));
-  for (const DenseWeights type : {DenseWeights::kF32, DenseWeights::kF16, DenseWeights::kQC8W, DenseWeights::kQB4W}) {
-    for (const size_t outputs : {size_t{1}, Probe::kMostOutputs}) {
-      const DenseSpec spec = probe.Spec(type, outputs, environment.kernels);
-      if (!dense.takes(spec)) continue;
-      const Result<DenseBytes> bytes = dense.measure(spec);
-      if (bytes.status().code() == TARN_UNSUPPORTED) continue;  // on this CPU; models of that type fail by themselves
-      if (!bytes.ok()) return bytes.status();
-      TARN_ASSIGN_OR_RETURN(const Block packed, Block::Allocate(environment.allocator, bytes.value().packed, "packed probe"));
-      if (packed.bytes().empty()) continue;
-      std::memset(packed.bytes().data(), 0, packed.bytes().size());
-      TARN_RETURN_IF_ERROR(dense.pack(spec, packed.bytes()));
-      XXH3_64bits_update(&hash, &type, sizeof(type));
-      XXH3_64bits_update(&hash, packed.bytes().data(), packed.bytes().size());
-    }
-  }
+  XXH3_64bits_update(&hash, environment.dense->name, std::strlen(environment.dense->name));
+  const auto add = [&](const DenseSpec& spec, uint64_t packed_bytes) -> Status {
+    TARN_ASSIGN_OR_RETURN(const Block packed, Block::Allocate(environment.allocator, packed_bytes, "packed probe"));
+    std::memset(packed.bytes().data(), 0, packed.bytes().size());
+    TARN_RETURN_IF_ERROR(environment.dense->pack(spec, packed.bytes()));
+    XXH3_64bits_update(&hash, &spec.type, sizeof(spec.type));
+    XXH3_64bits_update(&hash, packed.bytes().data(), packed.bytes().size());
+    return Ok();
+  };
+  TARN_RETURN_IF_ERROR(VisitProbes(environment, probe, add));
   return static_cast<uint64_t>(XXH3_64bits_digest(&hash));
 }
 
@@ -95,7 +105,8 @@ struct PackedCache::Header {
   uint64_t layout;
   uint8_t fingerprint[kFingerprintBytes];
   Digest body_hash;
-  Digest hash;  // of all before it, and of the table
+  Digest rest_hash;  // of the model's weights that are not in the body
+  Digest hash;       // of all before it, and of the table
 
   // Everything that is known beforehand.
   bool Expects(const Header& other) const { return std::memcmp(this, &other, offsetof(Header, body_hash)) == 0; }
@@ -110,18 +121,34 @@ uint64_t PackedCache::FileBytes(const PackedWeights& plan) {
   return AlignUp(sizeof(Header) + plan.entries().size() * sizeof(PackedWeights::Entry), kBodyAlignment) + plan.bytes().weights;
 }
 
+Result<uint64_t> PackedCache::WorkingBytes(const Environment& environment) {
+  uint64_t most = 0;
+  TARN_RETURN_IF_ERROR(VisitProbes(environment, Probe(), [&](const DenseSpec&, uint64_t packed_bytes) {
+    if (packed_bytes > most) most = packed_bytes;
+    return Ok();
+  }));
+  return most;
+}
+
 Result<PackedCache> PackedCache::In(const char* folder, const Environment& environment, const PackedWeights& plan) {
-  static_assert(sizeof(Header) == 96, "the header is compared and written as bytes");
+  static_assert(sizeof(Header) == 112, "the header is compared and written as bytes");
   PackedCache cache;
   TARN_ASSIGN_OR_RETURN(cache.layout_, LayoutOf(environment));
   cache.folder_ = folder;
+  cache.model_ = environment.model;
+  cache.plan_ = &plan;
   cache.fingerprint_ = environment.model->fingerprint();
   cache.entries_ = plan.entries();
   cache.file_bytes_ = FileBytes(plan);
   cache.body_bytes_ = static_cast<size_t>(plan.bytes().weights);
-  char* end = cache.name_;
-  for (size_t i = 0; i < kFingerprintBytes; ++i) end += std::snprintf(end, 3, "%02x", cache.fingerprint_[i]);
-  std::snprintf(end, kNameBytes - 2 * kFingerprintBytes, "-%016llx.packed", static_cast<unsigned long long>(cache.layout_));
+  size_t length = 0;
+  for (const uint8_t byte : environment.model->fingerprint()) {
+    length += Format(cache.name_ + length, kNameBytes - length, "%02x", byte);
+  }
+  length += Format(cache.name_ + length, kNameBytes - length, "-%016llx", static_cast<unsigned long long>(cache.layout_));
+  std::memcpy(cache.note_, cache.name_, length);
+  Format(cache.name_ + length, kNameBytes - length, ".packed");
+  Format(cache.note_ + length, kNameBytes - length, ".verified");
   return cache;
 }
 
@@ -136,18 +163,52 @@ PackedCache::Header PackedCache::ExpectedHeader() const {
   return header;
 }
 
-CacheFile PackedCache::Find(bool verify) const {
+CacheFile PackedCache::Find() const {
   CacheFile file = CacheFile::Open(folder_, name_, file_bytes_);
   if (!file.exists()) return file;
-  Header header;
-  std::memcpy(&header, file.bytes().data(), sizeof(header));
+  const Header header = HeaderOf(file);
   const bool fits =
       header.Expects(ExpectedHeader()) && header.hash == header.Hash(entries_) &&
       std::memcmp(file.bytes().data() + sizeof(header), entries_.data(), entries_.size() * sizeof(PackedWeights::Entry)) == 0;
-  if (!fits) return CacheFile();
-  const Span<const uint8_t> body = Body(file);
-  if (verify && !(header.body_hash == DigestOf(body))) return CacheFile();
-  return file;
+  return fits ? std::move(file) : CacheFile();
+}
+
+PackedCache::Header PackedCache::HeaderOf(const CacheFile& file) {
+  Header header;
+  std::memcpy(&header, file.bytes().data(), sizeof(header));
+  return header;
+}
+
+bool PackedCache::BodyIsWhole(const CacheFile& file) const { return HeaderOf(file).body_hash == DigestOf(Body(file)); }
+
+bool PackedCache::RestIsWhole(const CacheFile& file) const { return HeaderOf(file).rest_hash == DigestOfRest(); }
+
+// Tensors lie in the order of their numbers. What is between them is hashed too.
+Digest PackedCache::DigestOfRest() const {
+  const Span<const uint8_t> weights = model_->weights();
+  DigestStream stream;
+  size_t done = 0;
+  const auto add_to = [&](size_t end) {
+    stream.Add(weights.subspan(done, end - done));
+    model_->Forget(weights.subspan(done, end - done));
+  };
+  for (uint32_t i = 0; i < model_->graph().tensors()->size(); ++i) {
+    if (!plan_->IsOnlyPacked(*model_, i)) continue;
+    const TensorView view = model_->tensor(i);
+    const size_t begin = static_cast<size_t>(view.data - weights.data());
+    add_to(begin);
+    done = begin + static_cast<size_t>(view.data_bytes);
+  }
+  add_to(weights.size());
+  return stream.Finish();
+}
+
+bool PackedCache::IsNoted(const CacheFile& file) const {
+  return VerifiedNote(model_->identity(), file.identity()).IsIn(folder_, note_);
+}
+
+void PackedCache::Note(const CacheFile& file) const {
+  if (file.identity().known == file.exists()) VerifiedNote(model_->identity(), file.identity()).Write(folder_, note_);
 }
 
 bool PackedCache::CanCreate() const { return CacheFile::CanCreate(folder_, file_bytes_); }
@@ -160,6 +221,7 @@ bool PackedCache::Finish(CacheFile* file) const {
   Header header = ExpectedHeader();
   const Span<uint8_t> body = Body(file);
   header.body_hash = DigestOf(body);
+  header.rest_hash = DigestOfRest();
   header.hash = header.Hash(entries_);
   std::memcpy(file->writable().data(), &header, sizeof(header));
   std::memcpy(file->writable().data() + sizeof(header), entries_.data(), entries_.size() * sizeof(PackedWeights::Entry));

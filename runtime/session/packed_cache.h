@@ -1,4 +1,4 @@
-// A file that keeps a model's packed weights between starts; README.md of this room has its bytes.
+// A file that keeps a model's packed weights between starts; README.md of this folder has its bytes.
 //
 // The file is a cache: one that is damaged, foreign, of another size or of another layout is as good as none, and replaced.
 #ifndef TARN_RUNTIME_SESSION_PACKED_CACHE_H_
@@ -17,14 +17,24 @@ class PackedCache {
 
   // The size of the file.
   static uint64_t FileBytes(const PackedWeights& plan);
+  // What In() takes from the allocator and gives back. Errors: as In().
+  static Result<uint64_t> WorkingBytes(const Environment& environment);
 
   // Of the planned weights of a model, in `folder`. Everything that is passed outlives the cache.
   // Errors: those of packing a few small layers, by which the layout of this CPU is known.
   static Result<PackedCache> In(const char* folder, const Environment& environment, const PackedWeights& plan);
 
-  // The file, if it is there and holds what this build would pack. Its header and table are checked against what is expected and
-  // against their hash; `verify`: the packed weights against theirs too, which reads all of them.
-  CacheFile Find(bool verify) const;
+  // The file, if it is there and its header and table are what this build would write. The packed weights are not read.
+  CacheFile Find() const;
+  // Whether the packed weights of a file have the hash of its header: reads all of them.
+  bool BodyIsWhole(const CacheFile& file) const;
+  // Whether the weights that the model has besides are those of which the file was made: reads them, from the model.
+  bool RestIsWhole(const CacheFile& file) const;
+
+  // Whether the model and this file (one that does not exist: nothing is packed) were noted in the folder, in this run of the
+  // machine, and are unchanged.
+  bool IsNoted(const CacheFile& file) const;
+  void Note(const CacheFile& file) const;
 
   // Whether Create() would work now: as CacheFile::CanCreate.
   bool CanCreate() const;
@@ -42,14 +52,19 @@ class PackedCache {
   static constexpr size_t kNameBytes = 96;
 
   Header ExpectedHeader() const;
+  static Header HeaderOf(const CacheFile& file);
+  Digest DigestOfRest() const;
 
   const char* folder_ = nullptr;
+  const Model* model_ = nullptr;
+  const PackedWeights* plan_ = nullptr;
   const uint8_t* fingerprint_ = nullptr;
   uint64_t layout_ = 0;
   Span<const PackedWeights::Entry> entries_;
   uint64_t file_bytes_ = 0;
   size_t body_bytes_ = 0;
   char name_[kNameBytes] = "";
+  char note_[kNameBytes] = "";
 };
 
 }  // namespace tarn

@@ -7,7 +7,17 @@ uint64_t PackedCache::FileBytes(const PackedWeights&) { return 0; }
 
 Result<PackedCache> PackedCache::In(const char*, const Environment&, const PackedWeights&) { return PackedCache(); }
 
-CacheFile PackedCache::Find(bool) const { return CacheFile(); }
+Result<uint64_t> PackedCache::WorkingBytes(const Environment&) { return 0; }
+
+CacheFile PackedCache::Find() const { return CacheFile(); }
+
+bool PackedCache::BodyIsWhole(const CacheFile&) const { return false; }
+
+bool PackedCache::RestIsWhole(const CacheFile&) const { return false; }
+
+bool PackedCache::IsNoted(const CacheFile&) const { return false; }
+
+void PackedCache::Note(const CacheFile&) const {}
 
 bool PackedCache::CanCreate() const { return false; }
 

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "runtime/core/arith.h"
-#include "runtime/session/digest.h"
+#include "runtime/model/digest.h"
 
 namespace tarn {
 namespace {

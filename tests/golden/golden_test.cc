@@ -194,7 +194,7 @@ Errors RunCase(const GoldenCase& golden, const Kernels& kernels) {
   const Allocator allocator = DefaultAllocator();
   Errors errors;
   for (const GoldenModel& way : golden.models) {
-    const Model model = Take(Model::Open(FileMap(), {way.file.data(), way.file.size()}, /*verify_weights=*/true, allocator));
+    const Model model = Take(Model::Open(FileMap(), {way.file.data(), way.file.size()}, allocator));
     Environment environment{&model, &kernels, &PortableDense(), nullptr, allocator};
     const PackedWeights packed = Take(PackedWeights::Create(environment));
     environment.packed = &packed;

@@ -28,7 +28,7 @@ Status Opened(const char* config, const Change& change) {
   convert::MemorySink sink;
   convert::WriteModel(builder.graph(), convert::RandomWeights(1), &sink);
   const std::vector<uint8_t> file = sink.bytes();
-  return LoadedModel::Open(FileMap(), {file.data(), file.size()}, {true, nullptr, true, DefaultAllocator()}).status();
+  return LoadedModel::Open(FileMap(), {file.data(), file.size()}, {Verify::kEveryTime, nullptr, true, DefaultAllocator()}).status();
 }
 
 void ExpectRefused(const char* config, const Change& change, const char* words) {

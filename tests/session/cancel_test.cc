@@ -27,8 +27,9 @@ class Cancelling : public ::testing::Test {
  protected:
   void Load(const std::string& config, const Limits& limits) {
     file_ = test::MakeModel(config);
-    Result<LoadedModel> model = LoadedModel::Open(FileMap(), {file_.data(), file_.size()},
-                                                  {false, nullptr, true, DefaultAllocator(), /*max_work_per_token=*/UINT64_MAX});
+    Result<LoadedModel> model =
+        LoadedModel::Open(FileMap(), {file_.data(), file_.size()},
+                          {Verify::kOnce, nullptr, true, DefaultAllocator(), /*max_work_per_token=*/UINT64_MAX});
     ASSERT_TRUE(model.ok()) << model.status().message();
     model_ = std::move(model.value());
     ASSERT_TRUE(model_.Pack().ok());
@@ -143,7 +144,7 @@ TEST_F(Cancelling, IsHeardInsideALongOp) {
 
 Status Open(const std::vector<uint8_t>& file, uint64_t max_work, uint64_t max_packed, bool portable = true) {
   return LoadedModel::Open(FileMap(), {file.data(), file.size()},
-                           {false, nullptr, portable, DefaultAllocator(), max_work, max_packed})
+                           {Verify::kOnce, nullptr, portable, DefaultAllocator(), max_work, max_packed})
       .status();
 }
 

@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Systems, DeterminismTest,
 
 TEST_P(DeterminismTest, OneTwoAndFourThreadsGiveTheSameBits) {
   const std::vector<uint8_t> file = test::MakeModel(WideConfig(GetParam().attention), GetParam().precision);
-  const LoadOptions options{/*verify_weights=*/false, /*isa=*/nullptr, /*portable=*/false, DefaultAllocator()};
+  const LoadOptions options{Verify::kOnce, /*isa=*/nullptr, /*portable=*/false, DefaultAllocator()};
   Result<LoadedModel> model = LoadedModel::Open(FileMap(), {file.data(), file.size()}, options);
   ASSERT_TRUE(model.ok()) << model.status().message();
   ASSERT_TRUE(model.value().Pack().ok());

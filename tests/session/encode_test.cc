@@ -33,7 +33,7 @@ class Encoding : public ::testing::Test {
   void Load(const std::string& config) {
     file_ = test::MakeModel(config, convert::Precision::kInt8);
     Result<LoadedModel> model =
-        LoadedModel::Open(FileMap(), {file_.data(), file_.size()}, {false, nullptr, true, DefaultAllocator()});
+        LoadedModel::Open(FileMap(), {file_.data(), file_.size()}, {Verify::kOnce, nullptr, true, DefaultAllocator()});
     ASSERT_TRUE(model.ok()) << model.status().message();
     model_ = std::move(model.value());
     ASSERT_TRUE(model_.Pack().ok());

@@ -36,8 +36,8 @@ TEST(Frozen, FilesOfEveryReleasedVersionMeanWhatTheyMeant) {
     Result<FileMap> map = FileMap::Open(frozen.path);
     ASSERT_TRUE(map.ok()) << map.status().message();
     const Span<const uint8_t> bytes = map.value().bytes();
-    Result<LoadedModel> model = LoadedModel::Open(std::move(map.value()), bytes,
-                                                  {/*verify_weights=*/true, "reference", /*portable=*/true, DefaultAllocator()});
+    Result<LoadedModel> model =
+        LoadedModel::Open(std::move(map.value()), bytes, {Verify::kEveryTime, "reference", /*portable=*/true, DefaultAllocator()});
     ASSERT_TRUE(model.ok()) << model.status().message();
     ASSERT_TRUE(model.value().Pack().ok());
     Limits limits{1, 4, 1, 1};

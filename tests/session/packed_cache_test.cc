@@ -50,7 +50,7 @@ std::vector<std::string> NamesIn(const std::string& folder) {
   return names;
 }
 
-LoadedModel Load(const Bytes& file, bool verify = false, bool portable = false) {
+LoadedModel Load(const Bytes& file, Verify verify = Verify::kOnce, bool portable = false) {
   const LoadOptions options{verify, nullptr, portable, DefaultAllocator()};
   Result<LoadedModel> loaded = LoadedModel::Open(FileMap(), {file.data(), file.size()}, options);
   EXPECT_TRUE(loaded.ok()) << loaded.status().message();
@@ -96,7 +96,7 @@ class PackedCacheTest : public testing::Test {
   }
 
   // Packs with the cache, and holds what is foretold and said against the plain model.
-  PackedIn Open(const std::string& folder, bool verify = false, const Bytes& file = Int8Model()) {
+  PackedIn Open(const std::string& folder, Verify verify = Verify::kOnce, const Bytes& file = Int8Model()) {
     LoadedModel model = Load(file, verify);
     const Result<PackedIn> foretold = model.Foretell(folder.c_str());
     EXPECT_TRUE(foretold.ok()) << foretold.status().message();
@@ -104,14 +104,15 @@ class PackedCacheTest : public testing::Test {
     EXPECT_TRUE(packed.ok()) << packed.message();
     // Without reading the packed weights nobody can know that they are damaged: a file it is all the same.
     EXPECT_EQ(foretold.value() == PackedIn::kMemory, model.packed_in() == PackedIn::kMemory);
-    if (!verify) {
+    if (!body_is_damaged_) {
       EXPECT_EQ(foretold.value(), model.packed_in());
     }
     logits_ = Logits(model);
     return model.packed_in();
   }
-  PackedIn Open(bool verify = false) { return Open(folder_, verify); }
+  PackedIn Open(Verify verify = Verify::kOnce) { return Open(folder_, verify); }
 
+  bool body_is_damaged_ = false;
   std::string root_;
   std::string folder_;
   std::vector<float> want_;
@@ -129,16 +130,16 @@ TEST_F(PackedCacheTest, TheSecondStartFindsWhatTheFirstPacked) {
   EXPECT_EQ(static_cast<uint64_t>(info.st_size), Load(Int8Model()).packed_file_bytes());
   EXPECT_EQ(Open(), PackedIn::kFoundFile);
   EXPECT_EQ(logits_, want_);
-  EXPECT_EQ(Open(/*verify=*/true), PackedIn::kFoundFile);
+  EXPECT_EQ(Open(Verify::kEveryTime), PackedIn::kFoundFile);
   EXPECT_EQ(logits_, want_);
 }
 
 TEST_F(PackedCacheTest, EveryPrecisionComesBackAsItWas) {
   for (const convert::Precision precision : {convert::Precision::kF32, convert::Precision::kInt8, convert::Precision::kInt4}) {
     const Bytes file = test::MakeModel(test::ConfigText(test::kSoftmax), precision);
-    EXPECT_EQ(Open(folder_, false, file), PackedIn::kNewFile);
+    EXPECT_EQ(Open(folder_, Verify::kOnce, file), PackedIn::kNewFile);
     const std::vector<float> first = logits_;
-    EXPECT_EQ(Open(folder_, false, file), PackedIn::kFoundFile);
+    EXPECT_EQ(Open(folder_, Verify::kOnce, file), PackedIn::kFoundFile);
     EXPECT_EQ(logits_, first);
   }
   EXPECT_EQ(NamesIn(folder_).size(), 3u);
@@ -149,7 +150,7 @@ TEST_F(PackedCacheTest, EveryFlippedByteOfHeaderAndTableIsNoticed) {
   const std::string path = OnlyFile();
   const Bytes good = ReadAll(path);
   const LoadedModel model = Load(Int8Model());
-  const size_t table_end = 96 + model.packed_bytes().table;  // no two layers of this model are the same
+  const size_t table_end = 112 + model.packed_bytes().table;  // no two layers of this model are the same
   ASSERT_LT(table_end, 4096u);
   for (size_t i = 0; i < table_end; ++i) {
     Bytes bad = good;
@@ -166,7 +167,7 @@ TEST_F(PackedCacheTest, EveryFlippedByteOfHeaderAndTableIsNoticed) {
   EXPECT_EQ(logits_, want_);
 }
 
-TEST_F(PackedCacheTest, ADamagedBodyIsNoticedOnRequest) {
+TEST_F(PackedCacheTest, ADamagedBodyIsReplacedUnlessNobodyIsToLook) {
   ASSERT_EQ(Open(), PackedIn::kNewFile);
   const std::string path = OnlyFile();
   const Bytes good = ReadAll(path);
@@ -174,10 +175,15 @@ TEST_F(PackedCacheTest, ADamagedBodyIsNoticedOnRequest) {
     Bytes bad = good;
     bad[bad.size() - from_end] ^= 1;
     WriteAll(path, bad);
-    EXPECT_EQ(Open(), PackedIn::kFoundFile);  // as documented
-    EXPECT_EQ(Open(/*verify=*/true), PackedIn::kNewFile);
-    EXPECT_EQ(logits_, want_);
-    EXPECT_EQ(ReadAll(OnlyFile()), good);
+    body_is_damaged_ = false;                               // nobody looks
+    EXPECT_EQ(Open(Verify::kNever), PackedIn::kFoundFile);  // as documented
+    body_is_damaged_ = true;
+    for (const Verify verify : {Verify::kOnce, Verify::kEveryTime}) {
+      WriteAll(path, bad);
+      EXPECT_EQ(Open(verify), PackedIn::kNewFile);
+      EXPECT_EQ(logits_, want_);
+      EXPECT_EQ(ReadAll(OnlyFile()), good);
+    }
   }
 }
 
@@ -187,7 +193,7 @@ TEST_F(PackedCacheTest, FilesOfOtherSizesAndModelsAreReplaced) {
   const Bytes good = ReadAll(path);
   Bytes longer = good;
   longer.push_back(0);
-  for (const Bytes& bad : {Bytes(), Bytes(1, 'T'), Bytes(good.begin(), good.begin() + 96), Bytes(good.begin(), good.end() - 1),
+  for (const Bytes& bad : {Bytes(), Bytes(1, 'T'), Bytes(good.begin(), good.begin() + 112), Bytes(good.begin(), good.end() - 1),
                            longer, Bytes(good.size(), 0), Bytes(good.size(), 0xFF)}) {
     WriteAll(path, bad);
     EXPECT_EQ(Open(), PackedIn::kNewFile) << bad.size();
@@ -203,7 +209,7 @@ TEST_F(PackedCacheTest, FilesOfOtherSizesAndModelsAreReplaced) {
   XXH128_canonicalFromHash(&hash, XXH3_128bits(other.data() + weights, other.size() - weights));
   std::memcpy(other.data() + 48, hash.digest, sizeof(hash.digest));
   const std::string elsewhere = root_ + "/elsewhere";
-  ASSERT_EQ(Open(elsewhere, false, other), PackedIn::kNewFile);
+  ASSERT_EQ(Open(elsewhere, Verify::kOnce, other), PackedIn::kNewFile);
   const std::string name = elsewhere + "/" + NamesIn(elsewhere).at(0);
   const Bytes foreign = ReadAll(name);
   std::remove(name.c_str());
@@ -330,8 +336,8 @@ TEST_F(PackedCacheTest, AReplacedFileStaysWithThoseWhoMappedIt) {
 TEST_F(PackedCacheTest, WeightsThatDoNotMatchTheirHashAreNotKept) {
   Bytes damaged = Int8Model();
   damaged[static_cast<size_t>(test::LoadU64(damaged, 16))] ^= 1;
-  EXPECT_EQ(Open(folder_, /*verify=*/false, damaged), PackedIn::kNewFile);
-  LoadedModel plain = Load(damaged);
+  EXPECT_EQ(Open(folder_, Verify::kNever, damaged), PackedIn::kNewFile);
+  LoadedModel plain = Load(damaged, Verify::kNever);
   ASSERT_TRUE(plain.Pack().ok());
   EXPECT_EQ(logits_, Logits(plain));
   EXPECT_TRUE(NamesIn(folder_).empty());
@@ -339,7 +345,7 @@ TEST_F(PackedCacheTest, WeightsThatDoNotMatchTheirHashAreNotKept) {
 }
 
 TEST_F(PackedCacheTest, PortableDenseReadsInPlaceAndKeepsNothing) {
-  LoadedModel model = Load(Int8Model(), false, /*portable=*/true);
+  LoadedModel model = Load(Int8Model(), Verify::kOnce, /*portable=*/true);
   EXPECT_EQ(model.Foretell(folder_.c_str()).value(), PackedIn::kMemory);
   ASSERT_TRUE(model.Pack(folder_.c_str()).ok());
   EXPECT_TRUE(NamesIn(root_).empty());

@@ -52,7 +52,7 @@ class Harness {
  public:
   explicit Harness(const Case& c, bool portable = false, const char* isa = nullptr, format::DType state = format::DType::F32)
       : file_(test::MakeModel(c.config, c.precision, state)) {
-    const LoadOptions options{true, isa, portable, DefaultAllocator()};
+    const LoadOptions options{Verify::kEveryTime, isa, portable, DefaultAllocator()};
     Result<LoadedModel> loaded = LoadedModel::Open(FileMap(), {file_.data(), file_.size()}, options);
     EXPECT_TRUE(loaded.ok()) << loaded.status().message();
     model_ = std::make_unique<LoadedModel>(std::move(loaded.value()));
@@ -303,7 +303,7 @@ TEST(Session, LearnedPositionsEndWithTheirTable) {
 // XNNPACK looks at these scales itself, and knows no names.
 TEST(Session, ScalesOfInt4AreNamedOnBothSides) {
   std::vector<uint8_t> file = test::MakeModel(Cases()[0].config, convert::Precision::kInt4);
-  const Result<Model> good = Model::Open(FileMap(), {file.data(), file.size()}, true, DefaultAllocator());
+  const Result<Model> good = Model::Open(FileMap(), {file.data(), file.size()}, DefaultAllocator());
   ASSERT_TRUE(good.ok());
   for (uint32_t i = 0; i < good.value().graph().tensors()->size(); ++i) {
     const TensorView view = good.value().tensor(i);
@@ -313,7 +313,7 @@ TEST(Session, ScalesOfInt4AreNamedOnBothSides) {
       const size_t at = static_cast<size_t>(reinterpret_cast<const uint8_t*>(view.block_scales) - file.data());
       std::memcpy(&file[at], &bad, sizeof(bad));
       for (const bool portable : {false, true}) {
-        const LoadOptions options{false, nullptr, portable, DefaultAllocator()};
+        const LoadOptions options{Verify::kNever, nullptr, portable, DefaultAllocator()};
         const Status status = LoadedModel::Open(FileMap(), {file.data(), file.size()}, options).status();
         EXPECT_EQ(status.code(), TARN_BAD_FORMAT) << status.message();
         EXPECT_NE(std::strstr(status.message(), view.name), nullptr) << status.message();

@@ -30,7 +30,7 @@ class Loaded {
   explicit Loaded(const std::string& config, format::DType state = format::DType::F32)
       : file_(test::MakeModel(config, convert::Precision::kF32, state)) {
     Result<LoadedModel> model =
-        LoadedModel::Open(FileMap(), {file_.data(), file_.size()}, {false, nullptr, true, DefaultAllocator()});
+        LoadedModel::Open(FileMap(), {file_.data(), file_.size()}, {Verify::kOnce, nullptr, true, DefaultAllocator()});
     EXPECT_TRUE(model.ok()) << model.status().message();
     model_ = std::move(model.value());
     EXPECT_TRUE(model_.Pack().ok());

@@ -100,7 +100,7 @@ class Runner {
  public:
   Runner(std::vector<uint8_t> file, const Limits& limits) : file_(std::move(file)), limits_(limits) {
     const Allocator allocator = DefaultAllocator();
-    Result<Model> model = Model::Open(FileMap(), {file_.data(), file_.size()}, /*verify_weights=*/true, allocator);
+    Result<Model> model = Model::Open(FileMap(), {file_.data(), file_.size()}, allocator);
     EXPECT_TRUE(model.ok()) << model.status().message();
     model_ = std::move(model.value());
     Environment environment{&model_, SelectKernels(nullptr), &PortableDense(), nullptr, allocator};
@@ -222,7 +222,7 @@ std::string Refusal(const char* like, format::OpAttributes type, const convert::
   op.tensors.clear();
   const std::vector<uint8_t> file = WholeModel(op);
   const Allocator allocator = DefaultAllocator();
-  const Result<Model> model = Model::Open(FileMap(), {file.data(), file.size()}, /*verify_weights=*/true, allocator);
+  const Result<Model> model = Model::Open(FileMap(), {file.data(), file.size()}, allocator);
   EXPECT_TRUE(model.ok()) << model.status().message();
   const Environment environment{&model.value(), SelectKernels(nullptr), &PortableDense(), nullptr, allocator};
   const Result<ProgramBytes> bytes = Instance::Measure(environment, Limits{1, 1, 1, 1, 1, kTokens});

@@ -71,7 +71,7 @@ std::vector<uint8_t> ModelOf(const AttentionOp& op, Stage stage = Stage::kEncode
 std::vector<float> OutputOf(const AttentionOp& op, uint32_t threads = 1) {
   const std::vector<uint8_t> file = ModelOf(op);
   const Allocator allocator = DefaultAllocator();
-  const Result<Model> model = Model::Open(FileMap(), {file.data(), file.size()}, /*verify_weights=*/true, allocator);
+  const Result<Model> model = Model::Open(FileMap(), {file.data(), file.size()}, allocator);
   EXPECT_TRUE(model.ok()) << model.status().message();
   Environment environment{&model.value(), SelectKernels(nullptr), &PortableDense(), nullptr, allocator};
   const Result<PackedWeights> packed = PackedWeights::Create(environment);
@@ -100,7 +100,7 @@ std::vector<float> OutputOf(const AttentionOp& op, uint32_t threads = 1) {
 
 // Why a session cannot be made of the model.
 std::string Refusal(const std::vector<uint8_t>& file) {
-  const Result<Model> model = Model::Open(FileMap(), {file.data(), file.size()}, /*verify_weights=*/true, DefaultAllocator());
+  const Result<Model> model = Model::Open(FileMap(), {file.data(), file.size()}, DefaultAllocator());
   if (!model.ok()) return model.status().message();
   const Environment environment{&model.value(), SelectKernels(nullptr), &PortableDense(), nullptr, DefaultAllocator()};
   Limits limits{/*batch=*/1, /*max_tokens=*/1, /*max_output_rows=*/1, /*threads=*/1};

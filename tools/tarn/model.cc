@@ -49,6 +49,7 @@ struct ModelArguments {
   explicit ModelArguments(const ModelOptions& options) : packed_cache(ChosenPackedCache(options.packed_cache)) {
     source.path = options.path.c_str();
     config.verify_weights = options.verify ? 1 : 0;
+    config.no_verify = options.no_verify ? 1 : 0;
     config.isa = ChosenIsa(options.isa);
     config.portable_dense = options.portable_dense ? 1 : 0;
     config.max_work_per_token = options.max_work;
@@ -78,7 +79,10 @@ void AddModelOptions(CLI::App* app, ModelOptions* options) {
          "--packed-cache", options->packed_cache,
          "Folder that keeps packed weights between starts, or none (default: TARN_PACKED_CACHE, else ~/.cache/tarn/packed)")
       ->type_name("DIR");
-  app->add_flag("--verify", options->verify, "Read all weights once and check their hash");
+  auto* verify = app->add_flag("--verify", options->verify,
+                               "Read all weights and check their hash, also where that was done since the machine started");
+  app->add_flag("--no-verify", options->no_verify, "Take weights as they are: damage in them runs without a word")
+      ->excludes(verify);
   tarn::tools::AddInteger<uint64_t>(app, "--max-work", &options->max_work,
                                     "Multiply-adds per token that a model may ask for (default: 2^28 + 128 per byte of the file)");
   tarn::tools::AddInteger<uint64_t>(app, "--max-packed", &options->max_packed,

@@ -22,7 +22,8 @@ struct ModelOptions {
   std::string path;
   std::string isa;  // as TARN_ISA says where it is empty
   bool portable_dense = false;
-  bool verify = false;
+  bool verify = false;       // at every start
+  bool no_verify = false;    // never
   std::string packed_cache;  // a folder or "none"; as TARN_PACKED_CACHE says where it is empty
   uint64_t max_work = 0;     // multiply-adds per token; this and the next: 0: the library's default
   uint64_t max_packed = 0;   // bytes
@@ -36,7 +37,7 @@ struct SessionOptions {
 
 // The model file, as MODEL or -m MODEL.
 CLI::Option* AddModelPath(CLI::App* app, std::string* path);
-// --isa, --portable-dense, --packed-cache, --verify, --max-work, --max-packed.
+// --isa, --portable-dense, --packed-cache, --verify, --no-verify, --max-work, --max-packed.
 void AddModelOptions(CLI::App* app, ModelOptions* options);
 // -t, --chunk.
 void AddSessionOptions(CLI::App* app, SessionOptions* options);

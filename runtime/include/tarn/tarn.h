@@ -16,7 +16,8 @@
  *     bytes, and no string argument but a path or a name needs a terminating NUL.
  *  6. ABI: every config and info struct begins with `struct_size`; set it to sizeof(the struct), most easily
  *     by initialising with the TARN_*_INIT macro. Fields are only ever added at the end, and zero is their default.
- *  7. Files are untrusted: header and graph are always checked against their hash and validated; weights on request.
+ *  7. Files are untrusted: header and graph are always checked against their hash and validated, and weights against theirs
+ *     before they are used (tarn_model_config says when that is remembered). What changes in memory later is not seen.
  *  8. Not supported: big-endian machines, calls into one session from two threads at once. */
 #ifndef TARN_TARN_H_
 #define TARN_TARN_H_
@@ -90,7 +91,8 @@ typedef struct tarn_source {
 
 typedef struct tarn_model_config {
   size_t struct_size;
-  /* Read the whole weight section once and compare its XXH3-128 with the header's. */
+  /* 1: read the whole weight section, and packed weights that are found, at every open, and compare their XXH3-128. 0: verify what
+   * a session will read, once while the machine runs (see packed_cache). `no_verify` says never. */
   int verify_weights;
   /* Kernels to use: NULL for the best that this CPU runs, "reference" for the scalar oracle, or a name that
    * tarn_isa_name() lists. */
@@ -103,9 +105,11 @@ typedef struct tarn_model_config {
   /* A folder in which packed weights are kept between starts, one file per model and packing, as large as packed_file_bytes says
    * and readable by this user only. They are then file-backed, found in milliseconds and shared between processes. The folder is
    * made if its parent is there. A file that is damaged or does not fit is replaced without a word; where none can be written or
-   * read, packed weights are anonymous. A file's header and table are always checked, the packed weights with `verify_weights`
-   * only. Old files stay: any may be deleted at any time, but not changed while a model is open. The first start waits until its
-   * file is on the disk. NUL-terminated, read during the call. NULL: no files. */
+   * read, packed weights are anonymous. Old files stay: any may be deleted at any time, but not changed while a model is open. The
+   * first start waits until its file is on the disk.
+   * A model that was verified is noted there: while the machine runs and neither file is touched (device, inode, size, times), it
+   * is not verified again. Without a folder, from a buffer, or where no note can be written every open reads all weights.
+   * NUL-terminated, read during the call. NULL: no files. */
   const char* packed_cache;
   /* What a file may ask for; a model above is TARN_UNSUPPORTED, with both numbers and the op in the message.
    *  - max_work_per_token: multiply-adds for one token (of a source of 512 tokens, or what the model holds if that is less), as
@@ -115,9 +119,12 @@ typedef struct tarn_model_config {
    */
   uint64_t max_work_per_token;
   uint64_t max_packed_bytes;
+  /* 1: weights are taken as they are, and damage in them runs without a word. Not together with verify_weights. 0: they are
+   * verified before tarn_model_open() returns; the hash is of all weights or none, so that it costs one read of them. */
+  int no_verify;
 } tarn_model_config;
 #define TARN_MODEL_CONFIG_INIT \
-  { sizeof(tarn_model_config), 0, NULL, 0, {NULL, NULL, NULL}, NULL, 0, 0 }
+  { sizeof(tarn_model_config), 0, NULL, 0, {NULL, NULL, NULL}, NULL, 0, 0, 0 }
 
 /* Everything that the size of a session depends on. */
 typedef struct tarn_session_config {
@@ -165,22 +172,27 @@ typedef struct tarn_memory {
   /* Per model, of mapped_bytes: weights of dense layers that are read where the model file has them, never packed (a head that is
    * the embedding table too, types that XNNPACK does not take; with portable dense all). */
   uint64_t in_place_bytes;
+  /* Per model: what tarn_model_open() takes from the allocator at its peak, in sizes as they are asked for. When it returns,
+   * model_bytes + packed_anonymous_bytes of it stay. (XNNPACK learns sizes in a few KB of the C library's memory besides, which it
+   * gives back.) */
+  uint64_t opening_bytes;
 } tarn_memory;
 #define TARN_MEMORY_INIT \
-  { sizeof(tarn_memory), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(tarn_memory), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* What a model and a session of it will need, from the graph part of the file and the scales of quantized weights alone:
- * the weights themselves are not read.
+ * the weights themselves are not read, so not verified.
  * `model_config` and `session_config` may be NULL (defaults). With `packed_cache` it foretells whether packed weights will be in a
  * file: whether a fitting one is there, or the folder and the free space of its disk allow one. No file is changed.
  * Errors: as tarn_model_open() and tarn_session_create().   Thread safety: any thread. */
 TARN_API tarn_status tarn_requirements(const tarn_source* source, const tarn_model_config* model_config,
                                        const tarn_session_config* session_config, tarn_memory* memory, tarn_error* error);
 
-/* Opens, checks and validates a model, and packs its weights for the dense kernels of this CPU, or finds them packed in a cache
- * file.
+/* Opens, checks and validates a model, verifies its weights and packs them for the dense kernels of this CPU, or finds them packed
+ * in a cache file.
  * Errors: TARN_NOT_FOUND (no such file), TARN_IO, TARN_BAD_FORMAT (names the field), TARN_UNSUPPORTED (names the feature or the
- *   version), TARN_CHECKSUM, TARN_OUT_OF_MEMORY, TARN_INVALID_ARGUMENT.   Thread safety: any thread. */
+ *   version), TARN_CHECKSUM (names the part and both hashes), TARN_OUT_OF_MEMORY (names the block, its size and opening_bytes),
+ *   TARN_INVALID_ARGUMENT.   Thread safety: any thread. */
 TARN_API tarn_status tarn_model_open(const tarn_source* source, const tarn_model_config* config, tarn_model** model,
                                      tarn_error* error);
 
@@ -203,6 +215,12 @@ typedef enum tarn_task {
   TARN_TASK_CLASSIFICATION = 2, /* classify */
   TARN_TASK_MASKED_LM = 3       /* fill */
 } tarn_task;
+
+typedef enum tarn_verified {
+  TARN_VERIFIED_NOT = 0,   /* no_verify */
+  TARN_VERIFIED_NOW = 1,   /* by this open */
+  TARN_VERIFIED_BEFORE = 2 /* by an earlier open, as a note in the cache folder says */
+} tarn_verified;
 
 typedef struct tarn_model_info {
   size_t struct_size;
@@ -230,11 +248,12 @@ typedef struct tarn_model_info {
   int32_t eos_token;          /* what ends it */
   int32_t mask_token;         /* what stands for a hidden token of a source */
   uint64_t max_source_tokens; /* of a source; UINT64_MAX: no bound; 0: the model does not encode */
+  tarn_verified weights_verified;
 } tarn_model_info;
 #define TARN_MODEL_INFO_INIT                                                                                                      \
   {                                                                                                                               \
     sizeof(tarn_model_info), NULL, NULL, 0, TARN_TOKENIZER_NONE, 0, 0, 0, {0}, NULL, NULL, 0, 0, 0, 0, TARN_TASK_CAUSAL_LM, 0, 0, \
-        -1, -1, -1, 0                                                                                                             \
+        -1, -1, -1, 0, TARN_VERIFIED_NOT                                                                                          \
   }
 
 /* Errors: TARN_INVALID_ARGUMENT.   Thread safety: any thread. */

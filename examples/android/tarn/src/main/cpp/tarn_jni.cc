@@ -98,7 +98,8 @@ jbyteArray Version(JNIEnv* env, jclass) { return NewBytes(env, tarn_version(), s
 
 jint FastCores(JNIEnv*, jclass) { return static_cast<jint>(tarn_fast_cores()); }
 
-jlong ModelOpen(JNIEnv* env, jclass, jbyteArray path, jint fd, jlong offset, jlong length, jboolean verify, jbyteArray cache) {
+jlong ModelOpen(JNIEnv* env, jclass, jbyteArray path, jint fd, jlong offset, jlong length, jboolean verify, jboolean no_verify,
+                jbyteArray cache) {
   const Borrowed<jbyteArray> path_text(env, path);
   const Borrowed<jbyteArray> cache_text(env, cache);
   if (env->ExceptionCheck()) return 0;
@@ -110,6 +111,7 @@ jlong ModelOpen(JNIEnv* env, jclass, jbyteArray path, jint fd, jlong offset, jlo
   source.length_bytes = static_cast<uint64_t>(length);
   tarn_model_config config = TARN_MODEL_CONFIG_INIT;
   config.verify_weights = verify;
+  config.no_verify = no_verify;
   config.packed_cache = cache_text.text();
   tarn_model* model = nullptr;
   tarn_error error;
@@ -302,7 +304,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
   const JNINativeMethod methods[] = {
       Method("version", "()[B", Version),
       Method("fastCores", "()I", FastCores),
-      Method("modelOpen", "([BIJJZ[B)J", ModelOpen),
+      Method("modelOpen", "([BIJJZZ[B)J", ModelOpen),
       Method("modelClose", "(J)V", ModelClose),
       Method("modelTexts", "(J)[[B", ModelTexts),
       Method("modelNumbers", "(J)[J", ModelNumbers),

@@ -5,14 +5,22 @@ import java.io.File;
 /** How to open a model. Each setter returns this object, so that they chain. */
 public final class ModelConfig {
   boolean verifyWeights;
+  boolean noVerify;
   private File packedCache;
 
   /**
-   * Whether to read all weights once and hold them against the checksum of the file: for files that
-   * came over a network.
+   * Whether to read all weights at every open and compare them with the checksum of the file.
+   * Default: once while the device runs, if there is a folder of packed weights that can note it,
+   * and else at every open.
    */
   public ModelConfig verifyWeights(boolean verify) {
     verifyWeights = verify;
+    return this;
+  }
+
+  /** Whether to take weights as they are: damage in them is not noticed. Not together with verifyWeights. */
+  public ModelConfig noVerify(boolean never) {
+    noVerify = never;
     return this;
   }
 

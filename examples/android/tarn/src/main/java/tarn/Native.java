@@ -29,6 +29,7 @@ final class Native {
       long offsetBytes,
       long lengthBytes,
       boolean verifyWeights,
+      boolean noVerify,
       byte[] packedCache);
 
   static native void modelClose(long model);

@@ -59,7 +59,14 @@ public final class Tarn {
    */
   public static Model open(String path, ModelConfig config) {
     return new Model(
-        Native.modelOpen(Utf8.path(path), -1, 0, 0, config.verifyWeights, config.packedCache()));
+        Native.modelOpen(
+            Utf8.path(path),
+            -1,
+            0,
+            0,
+            config.verifyWeights,
+            config.noVerify,
+            config.packedCache()));
   }
 
   /**
@@ -100,6 +107,12 @@ public final class Tarn {
     Check.atLeast("lengthBytes", lengthBytes, 0);
     return new Model(
         Native.modelOpen(
-            null, fd, offsetBytes, lengthBytes, config.verifyWeights, config.packedCache()));
+            null,
+            fd,
+            offsetBytes,
+            lengthBytes,
+            config.verifyWeights,
+            config.noVerify,
+            config.packedCache()));
   }
 }
