@@ -62,33 +62,42 @@ DenseSpec PackedWeights::SpecOf(const Entry& entry, const Kernels* kernels) cons
   return spec;
 }
 
-Result<PackedWeights> PackedWeights::Plan(const Environment& environment, const Instance::Draft& draft) {
-  uint32_t layers = 0;
+Result<size_t> PackedWeights::Count(const Instance::Draft& draft) {
+  size_t layers = 0;
   TARN_RETURN_IF_ERROR(draft.VisitDense([&](const DenseSpec&, const DenseBytes&) {
     ++layers;
     return Ok();
   }));
-  PackedWeights plan;
-  plan.weight_section_ = environment.model->weights().data();
-  TARN_ASSIGN_OR_RETURN(plan.table_, Block::Allocate(environment.allocator, layers * sizeof(Entry), "table of packed weights"));
-  TARN_RETURN_IF_ERROR(draft.VisitDense([&](const DenseSpec& spec, const DenseBytes& bytes) {
-    if (plan.FindEntry(spec) != nullptr) return Ok();
-    Entry entry = plan.Describe(spec);
-    if (bytes.packed == 0 && !plan.IsReadInPlace(entry.weight)) {
-      plan.in_place_bytes_ += DenseWeightBytes(spec) + DenseScaleBytes(spec);
+  return layers;
+}
+
+Result<PackedWeights> PackedWeights::Reserve(const Environment& environment, size_t layers) {
+  PackedWeights weights;
+  weights.weight_section_ = environment.model->weights().data();
+  TARN_ASSIGN_OR_RETURN(weights.table_, Block::Allocate(environment.allocator, layers * sizeof(Entry), "table of packed weights"));
+  return weights;
+}
+
+Status PackedWeights::Plan(const Instance::Draft& draft) {
+  return draft.VisitDense([&](const DenseSpec& spec, const DenseBytes& bytes) {
+    if (FindEntry(spec) != nullptr) return Ok();
+    Entry entry = Describe(spec);
+    if (bytes.packed == 0 && !IsReadInPlace(entry.weight)) {
+      in_place_bytes_ += DenseWeightBytes(spec) + DenseScaleBytes(spec);
     }
-    entry.packed_offset = plan.packed_bytes_;
+    entry.packed_offset = packed_bytes_;
     entry.packed_bytes = bytes.packed;
-    plan.packed_bytes_ += bytes.packed;
-    plan.Entries()[plan.count_++] = entry;
+    packed_bytes_ += bytes.packed;
+    Entries()[count_++] = entry;
     return Ok();
-  }));
-  return plan;
+  });
 }
 
 Result<PackedWeights> PackedWeights::Create(const Environment& environment) {
   TARN_ASSIGN_OR_RETURN(const Instance::Draft draft, Instance::Draft::Make(environment));
-  TARN_ASSIGN_OR_RETURN(PackedWeights weights, Plan(environment, draft));
+  TARN_ASSIGN_OR_RETURN(const size_t layers, Count(draft));
+  TARN_ASSIGN_OR_RETURN(PackedWeights weights, Reserve(environment, layers));
+  TARN_RETURN_IF_ERROR(weights.Plan(draft));
   TARN_RETURN_IF_ERROR(weights.Pack(environment, nullptr));
   return weights;
 }

@@ -36,9 +36,13 @@ class PackedWeights {
   PackedWeights(PackedWeights&&) = default;
   PackedWeights& operator=(PackedWeights&&) = default;
 
-  // Gives every distinct layer its place; reads no weights. Errors: TARN_OUT_OF_MEMORY.
-  static Result<PackedWeights> Plan(const Environment& environment, const Instance::Draft& draft);
-  // Plan() and Pack() into memory of the allocator. Errors: as Instance::Measure, and those of the dense layers.
+  // Layers of the draft, of which some may be the same.
+  static Result<size_t> Count(const Instance::Draft& draft);
+  // Takes the table for so many layers. Errors: TARN_OUT_OF_MEMORY.
+  static Result<PackedWeights> Reserve(const Environment& environment, size_t layers);
+  // Gives every distinct layer of the draft, of as many as were reserved, its place; reads no weights.
+  Status Plan(const Instance::Draft& draft);
+  // Reserve(), Plan() and Pack() into memory of the allocator. Errors: as Instance::Measure, and those of the dense layers.
   static Result<PackedWeights> Create(const Environment& environment);
 
   PackedBytes bytes() const { return {packed_bytes_, table_.bytes().size(), in_place_bytes_}; }

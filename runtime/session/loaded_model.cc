@@ -29,17 +29,24 @@ Result<LoadedModel> LoadedModel::Open(FileMap map, Span<const uint8_t> bytes, co
   return loaded;
 }
 
-// Every op checks its attributes and shapes. The draft is gone when the work is measured in another.
+// Every op checks its attributes and shapes. The table stays, so it is taken between two drafts: what is taken last is given back
+// first, and an allocator as simple as a stack (examples/bare_metal) loses nothing.
 Status LoadedModel::PlanPrograms() {
-  TARN_ASSIGN_OR_RETURN(const Instance::Draft draft, Instance::Draft::Make(environment()));
-  bounds_ = draft.bounds();
-  Result<PackedWeights> plan = PackedWeights::Plan(environment(), draft);
-  if (!plan.ok()) {
-    const uint64_t taken = KeptBytes() + Instance::Draft::Bytes(environment());
-    return plan.status().In("opening has taken %llu bytes", static_cast<unsigned long long>(taken));
+  size_t layers = 0;
+  {
+    TARN_ASSIGN_OR_RETURN(const Instance::Draft draft, MakeDraft());
+    TARN_ASSIGN_OR_RETURN(layers, PackedWeights::Count(draft));
   }
-  packed_ = std::move(plan.value());
-  return Ok();
+  TARN_ASSIGN_OR_RETURN(packed_, PackedWeights::Reserve(environment(), layers));
+  TARN_ASSIGN_OR_RETURN(const Instance::Draft draft, MakeDraft());
+  bounds_ = draft.bounds();
+  return packed_.Plan(draft);
+}
+
+Result<Instance::Draft> LoadedModel::MakeDraft() const {
+  Result<Instance::Draft> draft = Instance::Draft::Make(environment());
+  if (draft.ok() || draft.status().code() != TARN_OUT_OF_MEMORY) return draft;
+  return draft.status().In("opening has taken %llu bytes", static_cast<unsigned long long>(KeptBytes()));
 }
 
 Status LoadedModel::ChooseKernels(const LoadOptions& options) {

@@ -80,6 +80,7 @@ class LoadedModel {
   Status CheckPacked(uint64_t most) const;
   // The token bounds of the programs, and the places of packed weights.
   Status PlanPrograms();
+  Result<Instance::Draft> MakeDraft() const;
   bool packs() const { return packed_.bytes().weights > 0; }
   // These leave packed_in_ alone where no file can be used.
   Status UseFile(const PackedCache& cache);

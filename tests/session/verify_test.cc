@@ -145,7 +145,8 @@ std::vector<Place> PlacesIn(const Bytes& file, size_t weights) {
   EXPECT_TRUE(loaded.ok());
   const Model& model = loaded.value().model();
   const Result<Instance::Draft> draft = Instance::Draft::Make(loaded.value().environment());
-  const Result<PackedWeights> plan = PackedWeights::Plan(loaded.value().environment(), draft.value());
+  Result<PackedWeights> plan = PackedWeights::Reserve(loaded.value().environment(), PackedWeights::Count(draft.value()).value());
+  EXPECT_TRUE(plan.value().Plan(draft.value()).ok());
   size_t end = weights;
   for (uint32_t i = 0; i < model.graph().tensors()->size(); ++i) {
     const TensorView view = model.tensor(i);
