@@ -221,8 +221,11 @@ class TarnConvert(unittest.TestCase):
         self.assertIn(f"{text}: {nats_f32:.6f} nats/byte in f32, {nats:.6f} in int8: {nats - nats_f32:+.6f} (147 scored)\n",
                       done.stdout)
         self.assertEqual(json.loads(inspected)["model"]["eval"], {"scored": scored, "nats_per_token_f32": nats_f32, "nats_per_token": nats})
-        for metadata in struct.pack("<Q", scored), struct.pack("<d", nats), struct.pack("<d", nats_f32):
-            self.assertIn(metadata, graph)
+        self.assertIn(struct.pack("<Q", scored), graph)
+        # The file has all bits, JSON twelve digits.
+        doubles = [struct.unpack_from("<d", graph, at)[0] for at in range(0, len(graph) - 7, 4)]
+        for loss in nats, nats_f32:
+            self.assertIn(loss, [float(f"{value:.12g}") for value in doubles])
         self.assertEqual([path.name for path in self.root.glob("out*")], ["out.tarn"])
         # 256 at a time, if nobody says otherwise.
         done = self.run_tool(*wide, "--quant", "f16", "--eval", text)
