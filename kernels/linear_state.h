@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/stored.h"
-
 namespace tarn {
 
 // phi of a row x of d elements. Numbers are those of schema/tarn.fbs.
@@ -65,9 +63,9 @@ struct LinearStepArgs {
   DenMode den_mode;
   float den_eps;
   float scale;
-  StateRows state;  // S [M, dv]
-  float* norm;      // z [M]; nullptr with DenMode::kNone
-  float* o;         // [G, dv], contiguous
+  float* state;  // S [M, dv]
+  float* norm;   // z [M]; nullptr with DenMode::kNone
+  float* o;      // [G, dv], contiguous
 };
 
 // The same for C tokens at once (MATH 0.2, "F1 scalar gate"): with c = cumsum(log_decay), A_ij = (phi_q_i . phi_k_j) exp(c_i - c_j)
@@ -118,7 +116,7 @@ struct LinearReadArgs {
   size_t features;
   size_t value_dim;
   const float* phi_q;  // [R, G, M]
-  StoredRows state;    // S [M, dv], contiguous
+  const float* state;  // S [M, dv]
   const float* norm;   // z [M]; nullptr with DenMode::kNone
   DenMode den_mode;
   float den_eps;
@@ -141,11 +139,11 @@ struct DeltaStepArgs {
   float beta;
   float den_eps;
   float scale;
-  bool first;       // no token was seen since the reset
-  StateRows state;  // S [M, dv]
-  float* norm;      // z [M], or nullptr
-  float* o;         // [G, dv], contiguous
-  float* scratch;   // [dv]
+  bool first;      // no token was seen since the reset
+  float* state;    // S [M, dv]
+  float* norm;     // z [M], or nullptr
+  float* o;        // [G, dv], contiguous
+  float* scratch;  // [dv]
 };
 
 // C tokens at once, without `norm` (MATH 0.2, "F1 delta rule (WY)"): A = tril(diag(beta) K K^T, -1), T = (I + A)^-1 by forward

@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/stored.h"
-
 namespace tarn {
 
 enum class SlotActivation : uint8_t { kExp = 0, kRelu = 1, kSigmoid = 2 };
@@ -47,7 +45,7 @@ struct SlotControlArgs {
   size_t index_stride;
   const uint32_t* positions;  // kGlobal: [n], ascending
   const float* k;             // kClusteringOnline: [d], the key of the token
-  StoredRows keys = nullptr;  // kClusteringOnline: K~ [d, n]
+  const float* keys;          // kClusteringOnline: K~ [d, n]
   size_t key_dim;
   bool mask_empty;  // a slot that was never written takes no part in the softmax
   // [n] state, updated. kAbcMlp: log-sum-exp of the logits (exp) or sum of the controls; kCompressiveMean, kClusteringOnline:
@@ -75,10 +73,10 @@ struct SlotStepArgs {
   const float* write;
   const float* bias;
   float scale;
-  StateRows keys;    // K~ transposed: [d, n], so that the logits of all slots grow lane by lane
-  StateRows values;  // V~ [n, dv], of the same type
-  float* o;          // [G, dv], contiguous; 0 where every slot is masked
-  float* scratch;    // [G, n]
+  float* keys;     // K~ transposed: [d, n], so that the logits of all slots grow lane by lane
+  float* values;   // V~ [n, dv]
+  float* o;        // [G, dv], contiguous; 0 where every slot is masked
+  float* scratch;  // [G, n]
 };
 
 // MATH 0.2 "F2" with factored controls: logits_t = scale * (carry_t*(Q K~_0^T)_t + gain_t * (tril(Q K^T) weight)_t) + bias_t, P =
@@ -134,9 +132,9 @@ struct SlotReadArgs {
   size_t value_dim;
   const float* q;  // q of row r, query g at q + r*q_stride + g*d
   size_t q_stride;
-  StoredRows keys;    // K~ [d, n], contiguous
-  StoredRows values;  // V~ [n, dv], contiguous
-  const float* bias;  // [n]: finite, or -inf where a slot takes no part; nullptr: 0
+  const float* keys;    // K~ [d, n]
+  const float* values;  // V~ [n, dv]
+  const float* bias;    // [n]: finite, or -inf where a slot takes no part; nullptr: 0
   float scale;
   float* o;  // o of row r, query g at o + r*o_stride + g*dv; 0 where every slot is masked
   size_t o_stride;

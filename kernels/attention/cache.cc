@@ -22,46 +22,45 @@ namespace HWY_NAMESPACE {
 // Pieces of CacheArgs::scratch.
 struct CacheBuffers {
   CacheBuffers(const CacheArgs& a)
-      : values(a.scratch),
+      : keys(a.scratch),
+        values(keys + a.key_dim * kCacheTile),
         keys_t(values + a.value_dim * kCacheTile),
         p(keys_t + a.key_dim * kCacheTile),
         top(p + a.tokens * kCacheTile),
         total(top + a.tokens * a.queries) {}
 
-  float* values;  // [tile, dv] values of the tile in f32 where the block has another type, for chunks
+  float* keys;    // [tile, d] keys of the tile in f32, where the block has another type
+  float* values;  // [tile, dv] its values likewise
   float* keys_t;  // [d, tile] its keys transposed, for chunks
   float* p;       // [C, tile] logits, then probabilities before division, of one query head
   float* top;     // [G, C] running maximum
   float* total;   // [G, C] running sum
 };
 
-// ---- Rows of a tile
-// ------------------------------------------------------------------------------------------------------------------
+// ---- Rows in f32
+// ---------------------------------------------------------------------------------------------------------------------
 
-HWY_INLINE StoredRows KeysOf(const CacheTile& tile) {
-  const CacheBlock& b = *tile.block;
-  return RowsFrom({b.type, b.keys, b.key_scales}, tile.first, b.key_stride);
+HWY_INLINE void FromF16(size_t n, const uint16_t* x, float* y) {
+  const DF d;
+  const hn::Rebind<hwy::float16_t, DF> dh;
+  const hn::Rebind<uint16_t, DF> du;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::PromoteTo(d, hn::BitCast(dh, hn::LoadU(du, x + i))), d, y + i);
+  if (i < n) hn::StoreN(hn::PromoteTo(d, hn::BitCast(dh, hn::LoadN(du, x + i, n - i))), d, y + i, n - i);
 }
 
-HWY_INLINE StoredRows ValuesOf(const CacheTile& tile) {
-  const CacheBlock& b = *tile.block;
-  return RowsFrom({b.type, b.values, b.value_scales}, tile.first, b.value_stride);
-}
-
-// p_r = q . k_r
-template <typename T>
-HWY_INLINE void Logits(const CacheArgs& a, const CacheTile& tile, const float* q, float* p) {
-  const StoredRows keys = KeysOf(tile);
-  const T* row = static_cast<const T*>(keys.data);
-  const float* scales = keys.scales;
-  for (size_t r = 0; r < tile.rows; ++r, row += tile.block->key_stride) p[r] = DotStored(a.key_dim, q, row, NextScale<T>(scales));
-}
-
-// keys_t [d, tile] of the keys; in f32, whatever their type.
-template <typename T>
-HWY_INLINE void TransposeKeys(const CacheArgs& a, const CacheTile& tile, float* keys_t) {
-  const StoredRows keys = KeysOf(tile);
-  Transpose(tile.rows, a.key_dim, static_cast<const T*>(keys.data), tile.block->key_stride, keys_t, keys.scales);
+HWY_INLINE void FromI8(size_t n, const int8_t* q, float scale, float* y) {
+  const DF d;
+  const hn::Rebind<int8_t, DF> d8;
+  const hn::Rebind<int32_t, DF> d32;
+  const size_t lanes = hn::Lanes(d);
+  const VF s = hn::Set(d, scale);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    hn::StoreU(hn::Mul(hn::ConvertTo(d, hn::PromoteTo(d32, hn::LoadU(d8, q + i))), s), d, y + i);
+  }
+  if (i < n) hn::StoreN(hn::Mul(hn::ConvertTo(d, hn::PromoteTo(d32, hn::LoadN(d8, q + i, n - i))), s), d, y + i, n - i);
 }
 
 struct FloatRows {
@@ -69,32 +68,44 @@ struct FloatRows {
   size_t stride;
 };
 
-// The values in f32: where they are, or converted to `buffer` [rows, dv].
-template <typename T>
-HWY_INLINE FloatRows ConvertValues(const CacheArgs& a, const CacheTile& tile, float* buffer) {
-  const StoredRows values = ValuesOf(tile);
-  const T* row = static_cast<const T*>(values.data);
-  const float* scales = values.scales;
-  for (size_t r = 0; r < tile.rows; ++r, row += tile.block->value_stride) {
-    StoredToF32(a.value_dim, row, NextScale<T>(scales), buffer + r * a.value_dim);
+// The rows of a tile where they are, or converted to `buffer` [rows, n].
+HWY_INLINE FloatRows ReadRows(const CacheTile& tile, const void* rows, size_t stride, const float* scales, size_t n,
+                              float* buffer) {
+  const size_t start = tile.first * stride;
+  switch (tile.block->type) {
+    case RowType::kF32:
+      return {static_cast<const float*>(rows) + start, stride};
+    case RowType::kF16:
+      for (size_t r = 0; r < tile.rows; ++r) FromF16(n, static_cast<const uint16_t*>(rows) + start + r * stride, buffer + r * n);
+      break;
+    case RowType::kI8:
+      for (size_t r = 0; r < tile.rows; ++r) {
+        FromI8(n, static_cast<const int8_t*>(rows) + start + r * stride, scales[tile.first + r], buffer + r * n);
+      }
+      break;
   }
-  return {buffer, a.value_dim};
+  return {buffer, n};
+}
+
+HWY_INLINE FloatRows ReadKeys(const CacheArgs& a, const CacheBuffers& s, const CacheTile& tile) {
+  return ReadRows(tile, tile.block->keys, tile.block->key_stride, tile.block->key_scales, a.key_dim, s.keys);
+}
+
+HWY_INLINE FloatRows ReadValues(const CacheArgs& a, const CacheBuffers& s, const CacheTile& tile) {
+  return ReadRows(tile, tile.block->values, tile.block->value_stride, tile.block->value_scales, a.value_dim, s.values);
 }
 
 // ---- The running softmax
 // -------------------------------------------------------------------------------------------------------------
 
 // Logits p[n] become probabilities before division, next to those that `top` and `total` stand for. Returns the factor by which
-// what was summed so far is scaled: 0 where that is nothing. The exponential of a NaN is 0, so the sum of the logits has to tell of
-// it.
+// what was summed so far is scaled: 0 where that is nothing.
 HWY_INLINE float AddToSoftmax(size_t n, float scale, float* p, float& top, float& total) {
   Scale(n, scale, p);
-  const float logits = Sum(n, p);
   const float before = top;
   const float sum = ExpRow(n, p, top);
   const float shrink = before == -HUGE_VALF ? 0.0f : std::exp(before - top);
   total = total * shrink + sum;
-  if (std::isnan(logits)) total = logits;
   return shrink;
 }
 
@@ -110,26 +121,16 @@ HWY_INLINE void Divide(size_t n, float total, float* o) {
 // -----------------------------------------------------------------------------------------------------------------------
 
 // Every tile of rows is read once, by all query heads while it is in the first cache. o is not read before something was summed.
-template <typename T>
 HWY_INLINE void StepTile(const CacheArgs& a, const CacheBuffers& s, const CacheTile& tile) {
+  const FloatRows keys = ReadKeys(a, s, tile);
+  const FloatRows values = ReadValues(a, s, tile);
   for (size_t g = 0; g < a.queries; ++g) {
+    const float* q = a.q + g * a.key_dim;
     float* o = a.o + g * a.value_dim;
-    Logits<T>(a, tile, a.q + g * a.key_dim, s.p);
+    for (size_t r = 0; r < tile.rows; ++r) s.p[r] = Dot(a.key_dim, q, keys.rows + r * keys.stride);
     const float shrink = AddToSoftmax(tile.rows, a.scale, s.p, s.top[g], s.total[g]);
     if (shrink != 0.0f && shrink != 1.0f) Scale(a.value_dim, shrink, o);
-    GemmStored(
-        {1, a.value_dim, tile.rows, s.p, tile.rows, 1, ValuesOf(tile), tile.block->value_stride, shrink != 0.0f, o, a.value_dim});
-  }
-}
-
-HWY_INLINE void StepTileOfType(const CacheArgs& a, const CacheBuffers& s, const CacheTile& tile) {
-  switch (tile.block->type) {
-    case RowType::kF32:
-      return StepTile<float>(a, s, tile);
-    case RowType::kF16:
-      return StepTile<uint16_t>(a, s, tile);
-    case RowType::kI8:
-      return StepTile<int8_t>(a, s, tile);
+    Gemm({1, a.value_dim, tile.rows, s.p, tile.rows, 1, values.rows, values.stride, shrink != 0.0f, o, a.value_dim});
   }
 }
 
@@ -139,7 +140,7 @@ void AttendStep(const CacheArgs& a, const CacheBuffers& s) {
     const CacheBlock& block = a.blocks[i];
     const Range seen = VisibleRows({&block, 0, block.rows}, 0);
     for (size_t first = seen.first; first < seen.last; first += kCacheStepTile) {
-      StepTileOfType(a, s, {&block, first, std::min(kCacheStepTile, seen.last - first)});
+      StepTile(a, s, {&block, first, std::min(kCacheStepTile, seen.last - first)});
     }
   }
   for (size_t g = 0; g < a.queries; ++g) Divide(a.value_dim, s.total[g], a.o + g * a.value_dim);
@@ -201,28 +202,14 @@ HWY_INLINE void SeeSome(const HeadTile& h, const CacheTile& tile, Range tokens) 
   }
 }
 
-// keys_t, and the values in f32: each is read by many tokens, so that it is converted once for them.
-HWY_INLINE FloatRows PrepareTile(const CacheArgs& a, const CacheBuffers& s, const CacheTile& tile) {
-  switch (tile.block->type) {
-    case RowType::kF32:
-      break;
-    case RowType::kF16:
-      TransposeKeys<uint16_t>(a, tile, s.keys_t);
-      return ConvertValues<uint16_t>(a, tile, s.values);
-    case RowType::kI8:
-      TransposeKeys<int8_t>(a, tile, s.keys_t);
-      return ConvertValues<int8_t>(a, tile, s.values);
-  }
-  TransposeKeys<float>(a, tile, s.keys_t);
-  return {static_cast<const float*>(ValuesOf(tile).data), tile.block->value_stride};
-}
-
 // One tile for all query heads. A tile that no token sees is not read.
 HWY_INLINE void ChunkTile(const CacheArgs& a, const CacheBuffers& s, const CacheTile& tile) {
   const TileTokens tokens(tile, a.tokens);
   const Range any = tokens.any;
   if (any.Empty()) return;
-  const FloatRows values = PrepareTile(a, s, tile);
+  const FloatRows keys = ReadKeys(a, s, tile);
+  Transpose(tile.rows, a.key_dim, keys.rows, keys.stride, s.keys_t);
+  const FloatRows values = ReadValues(a, s, tile);
   for (size_t g = 0; g < a.queries; ++g) {
     Gemm({any.last - any.first, tile.rows, a.key_dim, a.q + any.first * a.q_stride + g * a.key_dim, a.q_stride, 1, s.keys_t,
           tile.rows, false, s.p + any.first * kCacheTile, kCacheTile});
@@ -272,7 +259,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tarn {
 uint64_t CacheScratch(uint64_t tokens, uint64_t queries, uint64_t key_dim, uint64_t value_dim) {
-  return kCacheTile * (key_dim + value_dim + tokens) + 2 * tokens * queries;
+  return kCacheTile * (2 * key_dim + value_dim + tokens) + 2 * tokens * queries;
 }
 
 HWY_EXPORT(FillCache);

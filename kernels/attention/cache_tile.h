@@ -10,8 +10,8 @@
 
 namespace tarn {
 
-// Rows of a tile. A chunk's are long, for the matrix products; a step's are so few that its keys and values are still in the
-// first cache when the next query head reads them (32 KiB at d = dv = 128).
+// Rows of a tile. A chunk's are long, for the matrix products; a step's are so few that keys and values, once converted to f32,
+// are still in the first cache when they are used (32 KiB at d = dv = 128).
 constexpr size_t kCacheTile = 64, kCacheStepTile = 32;
 static_assert(kCacheStepTile <= kCacheTile);  // the buffers have room for kCacheTile
 

@@ -22,10 +22,9 @@ HWY_INLINE float Stored(const DeltaStepArgs& a) {
   return stored == 0.0f ? 1.0f : stored;
 }
 
-template <typename T>
-HWY_INLINE void UpdateAndRead(const DeltaStepArgs& a) {
+void DeltaStep(const DeltaStepArgs& a) {
   const float keep = 1.0f;
-  RankOneArgs<T> pass = {a.features, a.value_dim, 1, &keep, 0, false, a.phi_k, a.v, 1.0f, a.phi_k, a.state.as<T>(), a.scratch};
+  RankOneArgs pass = {a.features, a.value_dim, 1, &keep, 0, false, a.phi_k, a.v, 1.0f, a.phi_k, a.state, a.scratch};
   RankOneRows<Pass::kRead>(pass);
   const float beta = a.beta, stored = Stored(a);
   Map2(a.value_dim, a.v, a.scratch, a.scratch, [beta, stored](DF d, VF v, VF old) HWY_ATTR {
@@ -36,14 +35,6 @@ HWY_INLINE void UpdateAndRead(const DeltaStepArgs& a) {
   pass.read = a.phi_q;
   pass.o = a.o;
   RankOneUpdateAndRead(pass);
-}
-
-void DeltaStep(const DeltaStepArgs& a) {
-  if (a.state.type == RowType::kF16) {
-    UpdateAndRead<uint16_t>(a);
-  } else {
-    UpdateAndRead<float>(a);
-  }
   if (a.norm != nullptr) Map2(a.features, a.norm, a.phi_k, a.norm, [](DF, VF z, VF k) HWY_ATTR { return hn::Add(z, k); });
   for (size_t g = 0; g < a.queries; ++g) {
     float factor = a.scale;

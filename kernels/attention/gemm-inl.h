@@ -1,5 +1,4 @@
-// A small matrix product and a transpose, for shapes of a few hundred: chunks, feature maps, slots. All is f32, but B may be stored
-// in f16 or int8: it becomes f32 in registers.
+// A small f32 matrix product and a transpose, for shapes of a few hundred: chunks, feature maps, slots.
 #if defined(TARN_KERNELS_ATTENTION_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TARN_KERNELS_ATTENTION_GEMM_INL_H_
 #undef TARN_KERNELS_ATTENTION_GEMM_INL_H_
@@ -11,8 +10,6 @@
 #include <cstring>
 
 #include "hwy/highway.h"
-#include "kernels/stored-inl.h"
-#include "kernels/stored.h"
 #include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -21,19 +18,16 @@ namespace HWY_NAMESPACE {
 
 // C[m, n] = A[m, k] B[k, n], or C += A B. A is read element by element, so its strides are free (a transposed A costs nothing); B
 // and C are row-major. C overlaps neither A nor B. Each element is one sum over k, in order, whatever m and n are.
-template <typename T>
-struct GemmOf {
+struct GemmArgs {
   size_t m, n, k;
   const float* a;
   size_t a_row, a_col;
-  const T* b;
+  const float* b;
   size_t b_row;
   bool accumulate;
   float* c;
   size_t c_row;
-  const float* b_scales = nullptr;  // [k], int8 only
 };
-using GemmArgs = GemmOf<float>;
 
 // Vectors of C that a tile holds per row, for up to four rows. Vectors have no arrays on targets whose length is not known to the
 // compiler, hence sixteen names below; those that a tile does not use cost nothing.
@@ -85,24 +79,22 @@ HWY_INLINE void PutRow(bool accumulate, size_t count, VF c0, VF c1, VF c2, VF c3
 }
 
 // kRows x kVectors vectors of C, from row i and column j on.
-template <size_t kRows, size_t kVectors, bool kMasked, typename T>
-HWY_NOINLINE void GemmTile(const GemmOf<T>& g, size_t i, size_t j) {
+template <size_t kRows, size_t kVectors, bool kMasked>
+HWY_NOINLINE void GemmTile(const GemmArgs& g, size_t i, size_t j) {
   const DF d;
   const size_t lanes = hn::Lanes(d);
   const size_t count = g.n - j;
   const float* a = g.a + i * g.a_row;
-  const T* b = g.b + j;
+  const float* b = g.b + j;
   const size_t row = g.a_row, b_row = g.b_row, a_col = g.a_col;
   VF c00 = hn::Zero(d), c01 = c00, c02 = c00, c03 = c00, c10 = c00, c11 = c00, c12 = c00, c13 = c00;
   VF c20 = c00, c21 = c00, c22 = c00, c23 = c00, c30 = c00, c31 = c00, c32 = c00, c33 = c00;
-  const float* b_scale = g.b_scales;
   for (size_t x = g.k; x != 0; --x, a += a_col, b += b_row) {
-    const VF scale = NextScale<T>(b_scale);
-    const VF b0 = LoadStored<kMasked>(b, count, scale);
+    const VF b0 = LoadPart<kMasked>(d, b, count);
     VF b1 = b0, b2 = b0, b3 = b0;
-    if constexpr (kVectors > 1) b1 = LoadStored<false>(b + lanes, 0, scale);
-    if constexpr (kVectors > 2) b2 = LoadStored<false>(b + 2 * lanes, 0, scale);
-    if constexpr (kVectors > 3) b3 = LoadStored<false>(b + 3 * lanes, 0, scale);
+    if constexpr (kVectors > 1) b1 = hn::LoadU(d, b + lanes);
+    if constexpr (kVectors > 2) b2 = hn::LoadU(d, b + 2 * lanes);
+    if constexpr (kVectors > 3) b3 = hn::LoadU(d, b + 3 * lanes);
     FmaRow<kVectors>(a[0], b0, b1, b2, b3, c00, c01, c02, c03);
     if constexpr (kRows > 1) FmaRow<kVectors>(a[row], b0, b1, b2, b3, c10, c11, c12, c13);
     if constexpr (kRows > 2) FmaRow<kVectors>(a[2 * row], b0, b1, b2, b3, c20, c21, c22, c23);
@@ -116,8 +108,8 @@ HWY_NOINLINE void GemmTile(const GemmOf<T>& g, size_t i, size_t j) {
 }
 
 // All rows of the columns from j on.
-template <size_t kVectors, bool kMasked, typename T>
-HWY_INLINE void GemmColumns(const GemmOf<T>& g, size_t j) {
+template <size_t kVectors, bool kMasked>
+HWY_INLINE void GemmColumns(const GemmArgs& g, size_t j) {
   size_t i = 0;
   for (; i + 4 <= g.m; i += 4) GemmTile<4, kVectors, kMasked>(g, i, j);
   if (g.m - i == 3) GemmTile<3, kVectors, kMasked>(g, i, j);
@@ -125,8 +117,7 @@ HWY_INLINE void GemmColumns(const GemmOf<T>& g, size_t j) {
   if (g.m - i == 1) GemmTile<1, kVectors, kMasked>(g, i, j);
 }
 
-template <typename T>
-HWY_INLINE void GemmAll(const GemmOf<T>& g) {
+HWY_INLINE void Gemm(const GemmArgs& g) {
   const size_t lanes = hn::Lanes(DF());
   size_t j = 0;
   for (; j + kGemmVectors * lanes <= g.n; j += kGemmVectors * lanes) GemmColumns<kGemmVectors, false>(g, j);
@@ -137,32 +128,29 @@ HWY_INLINE void GemmAll(const GemmOf<T>& g) {
   if (j < g.n) GemmColumns<1, true>(g, j);
 }
 
-HWY_INLINE void Gemm(const GemmArgs& g) { GemmAll(g); }
-
-// C = A B, or C += A B, for a B in any of its types; gemm_stored.cc.
-struct GemmStoredArgs {
-  size_t m, n, k;
-  const float* a;
-  size_t a_row, a_col;
-  StoredRows b;  // [k, n], rows b_row elements apart
-  size_t b_row;
-  bool accumulate;
-  float* c;
-  size_t c_row;
-};
-void GemmStored(const GemmStoredArgs& g);
-
 // C[r, g, n] = A[r, g, k] B[k, n] for R rows of G query heads that stand side by side: A's and C's rows lie a_row and c_row apart,
-// the heads of a row a_query and c_query; B is contiguous. gemm_stored.cc.
+// the heads of a row a_query and c_query; B is contiguous.
 struct GemmOfQueriesArgs {
   size_t rows, queries, n, k;
   const float* a;
   size_t a_row, a_query;
-  StoredRows b;
+  const float* b;
   float* c;
   size_t c_row, c_query;
 };
-void GemmOfQueries(const GemmOfQueriesArgs& q);
+
+// Products of many rows read B fewer times: so the smaller of R and G is the loop around them.
+HWY_INLINE void GemmOfQueries(const GemmOfQueriesArgs& q) {
+  if (q.rows > q.queries) {
+    for (size_t g = 0; g < q.queries; ++g) {
+      Gemm({q.rows, q.n, q.k, q.a + g * q.a_query, q.a_row, 1, q.b, q.n, false, q.c + g * q.c_query, q.c_row});
+    }
+  } else {
+    for (size_t r = 0; r < q.rows; ++r) {
+      Gemm({q.queries, q.n, q.k, q.a + r * q.a_row, q.a_query, 1, q.b, q.n, false, q.c + r * q.c_row, q.c_query});
+    }
+  }
+}
 
 // Rows that the two products below take at a time: elements right of the diagonal are made or read only inside a block.
 constexpr size_t kTriangleRows = 16;
@@ -194,37 +182,26 @@ HWY_INLINE void GemmOfTriangle(const GemmArgs& g) {
   }
 }
 
-// to[cols, rows] = from[rows, cols]^T. `to` is contiguous; `scales` [rows], of int8 only.
-template <typename T>
-HWY_INLINE void Transpose(size_t rows, size_t cols, const T* from, size_t from_row, float* to, const float* scales = nullptr) {
+// to[cols, rows] = from[rows, cols]^T. `to` is contiguous.
+HWY_INLINE void Transpose(size_t rows, size_t cols, const float* from, size_t from_row, float* to) {
   const DF d;
   const size_t lanes = hn::Lanes(d);
   HWY_ALIGN float quads[4 * hn::MaxLanes(DF())];  // [lanes, 4]
   size_t r = 0;
   for (; r + 4 <= rows; r += 4) {
-    const T* f = from + r * from_row;
-    const VF s0 = NextScale<T>(scales), s1 = NextScale<T>(scales), s2 = NextScale<T>(scales), s3 = NextScale<T>(scales);
-    for (size_t c = 0; c < cols; c += lanes) {
-      const size_t left = cols - c < lanes ? cols - c : lanes;
-      if (left == lanes) {
-        hn::StoreInterleaved4(LoadStored<false>(f + c, 0, s0), LoadStored<false>(f + from_row + c, 0, s1),
-                              LoadStored<false>(f + 2 * from_row + c, 0, s2), LoadStored<false>(f + 3 * from_row + c, 0, s3), d,
-                              quads);
-      } else {
-        hn::StoreInterleaved4(LoadStored<true>(f + c, left, s0), LoadStored<true>(f + from_row + c, left, s1),
-                              LoadStored<true>(f + 2 * from_row + c, left, s2), LoadStored<true>(f + 3 * from_row + c, left, s3), d,
-                              quads);
-      }
-      for (size_t l = 0; l < left; ++l) std::memcpy(to + (c + l) * rows + r, quads + 4 * l, 4 * sizeof(float));
+    const float* f = from + r * from_row;
+    size_t c = 0;
+    for (; c + lanes <= cols; c += lanes) {
+      hn::StoreInterleaved4(hn::LoadU(d, f + c), hn::LoadU(d, f + from_row + c), hn::LoadU(d, f + 2 * from_row + c),
+                            hn::LoadU(d, f + 3 * from_row + c), d, quads);
+      for (size_t l = 0; l < lanes; ++l) std::memcpy(to + (c + l) * rows + r, quads + 4 * l, 4 * sizeof(float));
+    }
+    for (; c < cols; ++c) {
+      for (size_t l = 0; l < 4; ++l) to[c * rows + r + l] = f[l * from_row + c];
     }
   }
   for (; r < rows; ++r) {
-    const VF scale = NextScale<T>(scales);
-    for (size_t c = 0; c < cols; c += lanes) {
-      const size_t left = cols - c < lanes ? cols - c : lanes;
-      hn::Store(LoadStored<true>(from + r * from_row + c, left, scale), d, quads);
-      for (size_t l = 0; l < left; ++l) to[(c + l) * rows + r] = quads[l];
-    }
+    for (size_t c = 0; c < cols; ++c) to[c * rows + r] = from[r * from_row + c];
   }
 }
 

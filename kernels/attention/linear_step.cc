@@ -14,34 +14,12 @@ HWY_BEFORE_NAMESPACE();
 namespace tarn {
 namespace HWY_NAMESPACE {
 
-// x[i] *= factor.
-template <typename T>
-HWY_INLINE void ScaleStored(size_t n, float factor, T* x) {
-  const DF d;
-  const size_t lanes = hn::Lanes(d);
-  const VF f = hn::Set(d, factor);
-  size_t i = 0;
-  for (; i + lanes <= n; i += lanes) StoreStored<false>(hn::Mul(LoadStored<false>(x + i, 0, f), f), x + i, 0);
-  if (i < n) StoreStored<true>(hn::Mul(LoadStored<true>(x + i, n - i, f), f), x + i, n - i);
-}
-
-template <typename T>
-HWY_INLINE void UpdateAndRead(const LinearStepArgs& a) {
-  const bool by_row = a.row_decay != nullptr;
-  T* state = a.state.as<T>();
-  // No system has both decays: with a decay per row, the scalar one takes a pass of its own.
-  if (by_row && a.decay != 1.0f) ScaleStored(a.features * a.value_dim, a.decay, state);
-  RankOneUpdateAndRead<T>({a.features, a.value_dim, a.queries, by_row ? a.row_decay : &a.decay, by_row ? size_t{1} : 0,
-                           by_row || a.decay != 1.0f, a.phi_k, a.v, a.write, a.phi_q, state, a.o});
-}
-
 void LinearStep(const LinearStepArgs& a) {
   const bool by_row = a.row_decay != nullptr;
-  if (a.state.type == RowType::kF16) {
-    UpdateAndRead<uint16_t>(a);
-  } else {
-    UpdateAndRead<float>(a);
-  }
+  // No system has both decays: with a decay per row, the scalar one takes a pass of its own.
+  if (by_row && a.decay != 1.0f) Scale(a.features * a.value_dim, a.decay, a.state);
+  RankOneUpdateAndRead({a.features, a.value_dim, a.queries, by_row ? a.row_decay : &a.decay, by_row ? size_t{1} : 0,
+                        by_row || a.decay != 1.0f, a.phi_k, a.v, a.write, a.phi_q, a.state, a.o});
   if (by_row && a.den_mode != DenMode::kNone) {
     Map2(a.features, a.norm, a.row_decay, a.norm, [](DF, VF z, VF decay) HWY_ATTR { return hn::Mul(z, decay); });
   }

@@ -10,16 +10,13 @@
 #include <cstddef>
 
 #include "hwy/highway.h"
-#include "kernels/stored-inl.h"
 #include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tarn {
 namespace HWY_NAMESPACE {
 
-// For every row r:  S_r <- decay_r*S_r + write_r*(v_scale*v),  o_g += read_g[r]*S_r. T is how S is stored: float, or uint16_t for
-// f16, of which o reads what is not rounded yet.
-template <typename T>
+// For every row r:  S_r <- decay_r*S_r + write_r*(v_scale*v),  o_g += read_g[r]*S_r.
 struct RankOneArgs {
   size_t rows, cols, queries;
   const float* decay;  // row r's at decay[r * decay_step]
@@ -29,12 +26,11 @@ struct RankOneArgs {
   const float* v;      // [cols]
   float v_scale;
   const float* read;  // [queries, rows]
-  T* state;           // [rows, cols]
+  float* state;       // [rows, cols]
   float* o;           // [queries, cols], overwritten
 };
 
 enum class Pass { kRead, kAdd, kDecay };  // what happens to the state on the way: nothing, += write x v, or the whole update
-enum class Keep { kNo, kYes };            // whether that is stored
 
 // Rows that are in work at a time. A core that runs instructions in order waits for every step of load, update, store and read,
 // unless another row's stands between. Cores elsewhere find the next row by themselves, or have no registers for it.
@@ -42,27 +38,31 @@ constexpr size_t kRankOneRows = HWY_ARCH_ARM_A64 ? 2 : 1;
 
 // kVectors (1 or 4) vectors of one row, of which those that a tile does not have cost nothing. Only the last vector of a row is
 // masked, and then it has `count` columns.
-template <size_t kVectors, bool kMasked, typename T>
-HWY_INLINE void LoadCells(const T* cell, size_t count, VF& s0, VF& s1, VF& s2, VF& s3) {
+template <size_t kVectors, bool kMasked>
+HWY_INLINE void LoadCells(const float* cell, size_t count, VF& s0, VF& s1, VF& s2, VF& s3) {
   const DF d;
   const size_t lanes = hn::Lanes(d);
-  const VF no_scale = hn::Zero(d);
-  s0 = LoadStored<kMasked>(cell, count, no_scale);
+  s0 = kMasked ? hn::LoadN(d, cell, count) : hn::LoadU(d, cell);
   if constexpr (kVectors > 1) {
-    s1 = LoadStored<false>(cell + lanes, 0, no_scale);
-    s2 = LoadStored<false>(cell + 2 * lanes, 0, no_scale);
-    s3 = LoadStored<false>(cell + 3 * lanes, 0, no_scale);
+    s1 = hn::LoadU(d, cell + lanes);
+    s2 = hn::LoadU(d, cell + 2 * lanes);
+    s3 = hn::LoadU(d, cell + 3 * lanes);
   }
 }
 
-template <size_t kVectors, bool kMasked, typename T>
-HWY_INLINE void StoreCells(VF s0, VF s1, VF s2, VF s3, T* cell, size_t count) {
-  const size_t lanes = hn::Lanes(DF());
-  StoreStored<kMasked>(s0, cell, count);
+template <size_t kVectors, bool kMasked>
+HWY_INLINE void StoreCells(VF s0, VF s1, VF s2, VF s3, float* cell, size_t count) {
+  const DF d;
+  const size_t lanes = hn::Lanes(d);
+  if constexpr (kMasked) {
+    hn::StoreN(s0, d, cell, count);
+  } else {
+    hn::StoreU(s0, d, cell);
+  }
   if constexpr (kVectors > 1) {
-    StoreStored<false>(s1, cell + lanes, 0);
-    StoreStored<false>(s2, cell + 2 * lanes, 0);
-    StoreStored<false>(s3, cell + 3 * lanes, 0);
+    hn::StoreU(s1, d, cell + lanes);
+    hn::StoreU(s2, d, cell + 2 * lanes);
+    hn::StoreU(s3, d, cell + 3 * lanes);
   }
 }
 
@@ -97,8 +97,8 @@ HWY_INLINE void UpdateCells(const float* decay, const float* write, VF v0, VF v1
 }
 
 // All rows of a tile's columns, for the queries g and g + 1; v and o stay in registers.
-template <Pass kPass, Keep kKeep, size_t kQueries, size_t kVectors, bool kMasked, typename T>
-HWY_INLINE void RankOneTile(const RankOneArgs<T>& a, size_t g, size_t col, size_t count) {
+template <Pass kPass, size_t kQueries, size_t kVectors, bool kMasked>
+HWY_INLINE void RankOneTile(const RankOneArgs& a, size_t g, size_t col, size_t count) {
   const DF d;
   const VF zero = hn::Zero(d);
   VF v0 = zero, v1 = zero, v2 = zero, v3 = zero;
@@ -108,7 +108,7 @@ HWY_INLINE void RankOneTile(const RankOneArgs<T>& a, size_t g, size_t col, size_
   // Copies: what is stored below might be a field of `a`, as far as the compiler knows.
   const size_t rows = a.rows, cols = a.cols, decay_step = a.decay_step;
   const float *decay = a.decay, *write = a.write, *read0 = a.read + g * rows, *read1 = kQueries > 1 ? read0 + rows : read0;
-  T* HWY_RESTRICT cell = a.state + col;
+  float* HWY_RESTRICT cell = a.state + col;
   size_t left = rows;
   if constexpr (kRankOneRows > 1) {
     for (; left >= 2; left -= 2, cell += 2 * cols, decay += 2 * decay_step, write += 2, read0 += 2, read1 += 2) {
@@ -121,8 +121,8 @@ HWY_INLINE void RankOneTile(const RankOneArgs<T>& a, size_t g, size_t col, size_
       AddCells<kVectors>(hn::Set(d, read0[1]), t0, t1, t2, t3, o0, o1, o2, o3);
       if constexpr (kQueries > 1) AddCells<kVectors>(hn::Set(d, read1[0]), s0, s1, s2, s3, p0, p1, p2, p3);
       if constexpr (kQueries > 1) AddCells<kVectors>(hn::Set(d, read1[1]), t0, t1, t2, t3, p0, p1, p2, p3);
-      if constexpr (kKeep == Keep::kYes) StoreCells<kVectors, kMasked>(s0, s1, s2, s3, cell, count);
-      if constexpr (kKeep == Keep::kYes) StoreCells<kVectors, kMasked>(t0, t1, t2, t3, cell + cols, count);
+      if constexpr (kPass != Pass::kRead) StoreCells<kVectors, kMasked>(s0, s1, s2, s3, cell, count);
+      if constexpr (kPass != Pass::kRead) StoreCells<kVectors, kMasked>(t0, t1, t2, t3, cell + cols, count);
     }
   }
   for (; left != 0; --left, cell += cols, decay += decay_step, ++write, ++read0, ++read1) {
@@ -131,36 +131,25 @@ HWY_INLINE void RankOneTile(const RankOneArgs<T>& a, size_t g, size_t col, size_
     UpdateCells<kPass, kVectors>(decay, write, v0, v1, v2, v3, s0, s1, s2, s3);
     AddCells<kVectors>(hn::Set(d, *read0), s0, s1, s2, s3, o0, o1, o2, o3);
     if constexpr (kQueries > 1) AddCells<kVectors>(hn::Set(d, *read1), s0, s1, s2, s3, p0, p1, p2, p3);
-    if constexpr (kKeep == Keep::kYes) StoreCells<kVectors, kMasked>(s0, s1, s2, s3, cell, count);
+    if constexpr (kPass != Pass::kRead) StoreCells<kVectors, kMasked>(s0, s1, s2, s3, cell, count);
   }
   float* o = a.o + g * cols + col;
   StoreCells<kVectors, kMasked>(o0, o1, o2, o3, o, count);
   if constexpr (kQueries > 1) StoreCells<kVectors, kMasked>(p0, p1, p2, p3, o + cols, count);
 }
 
-// The first two queries read while the state is written; further pairs read the tile again, which is then in the first cache. What
-// was rounded when it was stored is no more what they are to read: they come before, and make the update for themselves.
-template <Pass kPass, size_t kVectors, bool kMasked, typename T>
-HWY_INLINE void RankOneColumns(const RankOneArgs<T>& a, size_t col, size_t count) {
-  constexpr bool kRounds = sizeof(T) < sizeof(float);
-  constexpr Pass kLater = kRounds ? kPass : Pass::kRead;
-  constexpr Keep kKeep = kPass == Pass::kRead ? Keep::kNo : Keep::kYes;
-  const auto first = [&]() HWY_ATTR {
-    if (a.queries == 1) {
-      RankOneTile<kPass, kKeep, 1, kVectors, kMasked>(a, 0, col, count);
-    } else {
-      RankOneTile<kPass, kKeep, 2, kVectors, kMasked>(a, 0, col, count);
-    }
-  };
-  if constexpr (!kRounds) first();
+// The first two queries read while the state is written; further pairs read the tile again, which is then in the first cache.
+template <Pass kPass, size_t kVectors, bool kMasked>
+HWY_INLINE void RankOneColumns(const RankOneArgs& a, size_t col, size_t count) {
+  if (a.queries == 1) return RankOneTile<kPass, 1, kVectors, kMasked>(a, 0, col, count);
+  RankOneTile<kPass, 2, kVectors, kMasked>(a, 0, col, count);
   size_t g = 2;
-  for (; g + 2 <= a.queries; g += 2) RankOneTile<kLater, Keep::kNo, 2, kVectors, kMasked>(a, g, col, count);
-  if (g < a.queries) RankOneTile<kLater, Keep::kNo, 1, kVectors, kMasked>(a, g, col, count);
-  if constexpr (kRounds) first();
+  for (; g + 2 <= a.queries; g += 2) RankOneTile<Pass::kRead, 2, kVectors, kMasked>(a, g, col, count);
+  if (g < a.queries) RankOneTile<Pass::kRead, 1, kVectors, kMasked>(a, g, col, count);
 }
 
-template <Pass kPass, typename T>
-HWY_INLINE void RankOneRows(const RankOneArgs<T>& a) {
+template <Pass kPass>
+HWY_INLINE void RankOneRows(const RankOneArgs& a) {
   const size_t lanes = hn::Lanes(DF());
   size_t col = 0;
   for (; col + 4 * lanes <= a.cols; col += 4 * lanes) RankOneColumns<kPass, 4, false>(a, col, 0);
@@ -168,8 +157,7 @@ HWY_INLINE void RankOneRows(const RankOneArgs<T>& a) {
   if (col < a.cols) RankOneColumns<kPass, 1, true>(a, col, a.cols - col);
 }
 
-template <typename T>
-HWY_INLINE void RankOneUpdateAndRead(const RankOneArgs<T>& a) {
+HWY_INLINE void RankOneUpdateAndRead(const RankOneArgs& a) {
   if (a.decays) {
     RankOneRows<Pass::kDecay>(a);
   } else {

@@ -10,7 +10,6 @@
 #include "hwy/highway.h"
 #include "kernels/groups.h"
 #include "kernels/reference/reference.h"
-#include "kernels/stored-inl.h"
 #include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -24,32 +23,26 @@ HWY_INLINE VF AddSquare(VF k, VF mean, VF sum) {
 
 // distance[j] = |k - K~_j|^2. Equal means get equal sums, whatever lane they are in. Even and odd rows have sums of their own, so
 // that an addition need not wait for the one before it.
-template <typename T>
-HWY_INLINE void Distances(const float* k, const T* keys, size_t key_dim, size_t slots, float* distance) {
+HWY_INLINE void Distances(const float* k, const float* keys, size_t key_dim, size_t slots, float* distance) {
   const DF d;
   const size_t lanes = hn::Lanes(d);
   for (size_t j = 0; j < slots; j += lanes) {
     const size_t count = slots - j;
-    const T* mean = keys + j;
-    const VF no_scale = hn::Zero(d);
-    VF even = no_scale, odd = even;
+    const float* mean = keys + j;
+    VF even = hn::Zero(d), odd = even;
     size_t x = 0;
     for (; x + 2 <= key_dim; x += 2, mean += 2 * slots) {
-      even = AddSquare(hn::Set(d, k[x]), LoadStored<true>(mean, count, no_scale), even);
-      odd = AddSquare(hn::Set(d, k[x + 1]), LoadStored<true>(mean + slots, count, no_scale), odd);
+      even = AddSquare(hn::Set(d, k[x]), hn::LoadN(d, mean, count), even);
+      odd = AddSquare(hn::Set(d, k[x + 1]), hn::LoadN(d, mean + slots, count), odd);
     }
-    if (x < key_dim) even = AddSquare(hn::Set(d, k[x]), LoadStored<true>(mean, count, no_scale), even);
+    if (x < key_dim) even = AddSquare(hn::Set(d, k[x]), hn::LoadN(d, mean, count), even);
     hn::StoreN(hn::Add(even, odd), d, distance + j, count);
   }
 }
 
 // argmin_j |k - K~_j|^2, the first of equals. `distance` [n] is scratch.
-HWY_INLINE size_t Nearest(const float* k, const StoredRows& keys, size_t key_dim, size_t slots, float* distance) {
-  if (keys.type == RowType::kF16) {
-    Distances(k, static_cast<const uint16_t*>(keys.data), key_dim, slots, distance);
-  } else {
-    Distances(k, static_cast<const float*>(keys.data), key_dim, slots, distance);
-  }
+HWY_INLINE size_t Nearest(const float* k, const float* keys, size_t key_dim, size_t slots, float* distance) {
+  Distances(k, keys, key_dim, slots, distance);
   size_t nearest = 0;
   float least = HUGE_VALF;
   for (size_t j = 0; j < slots; ++j) {

@@ -10,11 +10,10 @@ double Dot(const float* a, const float* b, size_t n) {
   return sum;
 }
 
-// Column e of S^T phi; cell(r) is its element of row r.
-template <typename F>
-double Retrieve(const float* phi, size_t features, const F& cell) {
+// Column e of S^T phi.
+double Retrieve(const float* phi, const float* state, size_t features, size_t value_dim, size_t e) {
   double sum = 0.0;
-  for (size_t r = 0; r < features; ++r) sum += static_cast<double>(phi[r]) * cell(r);
+  for (size_t r = 0; r < features; ++r) sum += static_cast<double>(phi[r]) * state[r * value_dim + e];
   return sum;
 }
 
@@ -26,18 +25,22 @@ void DeltaStep(const DeltaStepArgs& a) {
   double stored = 1.0;  // d
   if (a.norm != nullptr && !a.first) stored = Dot(a.phi_k, a.norm, a.features);
   if (stored == 0.0) stored = 1.0;
-  for (size_t r = 0; r < a.features && a.norm != nullptr; ++r) a.norm[r] += a.phi_k[r];
   for (size_t e = 0; e < a.value_dim; ++e) {
-    const double old = Retrieve(a.phi_k, a.features, [&](size_t r) { return At(a.state, a.value_dim, r, e); }) / stored;
+    const double old = Retrieve(a.phi_k, a.state, a.features, a.value_dim, e) / stored;
     const double written = static_cast<double>(a.beta) * (a.v[e] - old);
-    // What S becomes; a state in f16 rounds it once more, after it was read.
-    const auto cell = [&](size_t r) { return static_cast<float>(At(a.state, a.value_dim, r, e) + a.phi_k[r] * written); };
-    for (size_t g = 0; g < a.queries; ++g) {
-      const float* phi_q = a.phi_q + g * a.features;
-      const double den = a.norm == nullptr ? 1.0 : Dot(phi_q, a.norm, a.features) + static_cast<double>(a.den_eps);
-      a.o[g * a.value_dim + e] = static_cast<float>(static_cast<double>(a.scale) * Retrieve(phi_q, a.features, cell) / den);
+    for (size_t r = 0; r < a.features; ++r) {
+      float* cell = a.state + r * a.value_dim + e;
+      *cell = static_cast<float>(*cell + a.phi_k[r] * written);
     }
-    for (size_t r = 0; r < a.features; ++r) Put(a.state, a.value_dim, r, e, cell(r));
+  }
+  for (size_t r = 0; a.norm != nullptr && r < a.features; ++r) a.norm[r] += a.phi_k[r];
+  for (size_t g = 0; g < a.queries; ++g) {
+    const float* phi_q = a.phi_q + g * a.features;
+    const double den = a.norm == nullptr ? 1.0 : Dot(phi_q, a.norm, a.features) + static_cast<double>(a.den_eps);
+    for (size_t e = 0; e < a.value_dim; ++e) {
+      const double sum = Retrieve(phi_q, a.state, a.features, a.value_dim, e);
+      a.o[g * a.value_dim + e] = static_cast<float>(static_cast<double>(a.scale) * sum / den);
+    }
   }
 }
 
@@ -47,7 +50,7 @@ void DeltaChunk(const DeltaChunkArgs& a) {
   float* weights = u + a.tokens * a.value_dim;  // [C]: row i of K K^T, or of Q K^T
   // Column e of (S + K^T U)^T phi, with the first `count` rows of K and U.
   const auto read = [&](const float* phi, size_t count, size_t e) {
-    double sum = Retrieve(phi, a.features, [&](size_t r) { return a.state[r * a.value_dim + e]; });
+    double sum = Retrieve(phi, a.state, a.features, a.value_dim, e);
     for (size_t j = 0; j < count; ++j) sum += static_cast<double>(weights[j]) * u[j * a.value_dim + e];
     return sum;
   };

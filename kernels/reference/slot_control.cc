@@ -64,13 +64,13 @@ constexpr double kMostMembers = 0x1p24;
 uint64_t PooledSlot(const SlotControlArgs& a, size_t token) { return a.slots * (a.tokens_seen + token) / a.max_len; }
 
 // Clustering (MATH 1.8.8): argmin |k - K~_j|^2, the first of equals.
-size_t Nearest(const float* k, const StoredRows& keys, size_t key_dim, size_t slots) {
+size_t Nearest(const float* k, const float* keys, size_t key_dim, size_t slots) {
   size_t nearest = 0;
   double least = HUGE_VAL;
   for (size_t j = 0; j < slots; ++j) {
     double distance = 0.0;
     for (size_t x = 0; x < key_dim; ++x) {
-      const double difference = static_cast<double>(k[x]) - At(keys, slots, x, j);
+      const double difference = static_cast<double>(k[x]) - keys[x * slots + j];
       distance += difference * difference;
     }
     if (distance < least) {

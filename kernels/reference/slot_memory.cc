@@ -15,19 +15,18 @@ void Softmax(float* p, size_t n) {
   for (size_t j = 0; j < n; ++j) p[j] = sum > 0.0 ? static_cast<float>(std::exp(p[j] - top) / sum) : 0.0f;
 }
 
-// o = V~^T softmax(scale K~ q + bias) for one query; key(x, j) is K~, value(j, e) V~; `p` [n] is scratch, a bias of nullptr 0.
-template <typename K, typename V>
-void ReadSlots(const float* q, size_t slots, size_t key_dim, size_t value_dim, const K& key, const V& value, const float* bias,
-               float scale, float* p, float* o) {
+// o = V~^T softmax(scale K~ q + bias) for one query; `p` [n] is scratch, a bias of nullptr 0.
+void ReadSlots(const float* q, size_t slots, size_t key_dim, size_t value_dim, const float* keys, const float* values,
+               const float* bias, float scale, float* p, float* o) {
   for (size_t j = 0; j < slots; ++j) {
     double sum = 0.0;
-    for (size_t x = 0; x < key_dim; ++x) sum += static_cast<double>(q[x]) * key(x, j);
+    for (size_t x = 0; x < key_dim; ++x) sum += static_cast<double>(q[x]) * keys[x * slots + j];
     p[j] = static_cast<float>(static_cast<double>(scale) * sum) + (bias == nullptr ? 0.0f : bias[j]);
   }
   Softmax(p, slots);
   for (size_t e = 0; e < value_dim; ++e) {
     double sum = 0.0;
-    for (size_t j = 0; j < slots; ++j) sum += static_cast<double>(p[j]) * value(j, e);
+    for (size_t j = 0; j < slots; ++j) sum += static_cast<double>(p[j]) * values[j * value_dim + e];
     o[e] = static_cast<float>(sum);
   }
 }
@@ -68,22 +67,21 @@ void ReadRow(const SlotChunkArgs& a, size_t t, size_t g, float* qk, float* p) {
 
 // K~ <- a*K~ + b x k, V~ <- a*V~ + b x v, o = V~^T softmax(scale K~ q + bias) (ABC eq. 4-5).
 void SlotStep(const SlotStepArgs& a) {
-  // What K~ and V~ become; states in f16 round it once more, after it was read.
-  const auto key = [&](size_t x, size_t j) {
-    return static_cast<float>(static_cast<double>(a.decay[j]) * At(a.keys, a.slots, x, j) +
-                              static_cast<double>(a.write[j]) * a.k[x]);
-  };
-  const auto value = [&](size_t j, size_t e) {
-    return static_cast<float>(static_cast<double>(a.decay[j]) * At(a.values, a.value_dim, j, e) +
-                              static_cast<double>(a.write[j]) * a.v[e]);
-  };
-  for (size_t g = 0; g < a.queries; ++g) {
-    ReadSlots(a.q + g * a.key_dim, a.slots, a.key_dim, a.value_dim, key, value, a.bias, a.scale, a.scratch + g * a.slots,
-              a.o + g * a.value_dim);
-  }
   for (size_t j = 0; j < a.slots; ++j) {
-    for (size_t x = 0; x < a.key_dim; ++x) Put(a.keys, a.slots, x, j, key(x, j));
-    for (size_t e = 0; e < a.value_dim; ++e) Put(a.values, a.value_dim, j, e, value(j, e));
+    const double decay = static_cast<double>(a.decay[j]);
+    const double write = static_cast<double>(a.write[j]);
+    for (size_t x = 0; x < a.key_dim; ++x) {
+      float& cell = a.keys[x * a.slots + j];
+      cell = static_cast<float>(decay * cell + write * a.k[x]);
+    }
+    for (size_t e = 0; e < a.value_dim; ++e) {
+      float& cell = a.values[j * a.value_dim + e];
+      cell = static_cast<float>(decay * cell + write * a.v[e]);
+    }
+  }
+  for (size_t g = 0; g < a.queries; ++g) {
+    ReadSlots(a.q + g * a.key_dim, a.slots, a.key_dim, a.value_dim, a.keys, a.values, a.bias, a.scale, a.scratch + g * a.slots,
+              a.o + g * a.value_dim);
   }
 }
 
@@ -131,11 +129,8 @@ void SlotWrite(const SlotWriteArgs& a) {
 void SlotRead(const SlotReadArgs& a) {
   for (size_t row = 0; row < a.rows; ++row) {
     for (size_t g = 0; g < a.queries; ++g) {
-      ReadSlots(
-          a.q + row * a.q_stride + g * a.key_dim, a.slots, a.key_dim, a.value_dim,
-          [&](size_t x, size_t j) { return At(a.keys, a.slots, x, j); },
-          [&](size_t j, size_t e) { return At(a.values, a.value_dim, j, e); }, a.bias, a.scale,
-          a.scratch + (row * a.queries + g) * a.slots, a.o + row * a.o_stride + g * a.value_dim);
+      ReadSlots(a.q + row * a.q_stride + g * a.key_dim, a.slots, a.key_dim, a.value_dim, a.keys, a.values, a.bias, a.scale,
+                a.scratch + (row * a.queries + g) * a.slots, a.o + row * a.o_stride + g * a.value_dim);
     }
   }
 }

@@ -63,19 +63,25 @@ HeadSlices::HeadSlices(const RunContext& context, const Heads& heads, size_t seq
   o_stride = context.outputs[0].stride;
 }
 
-HeldState::HeldState(const StateBuffer& buffer, DType dtype, size_t sequence, size_t first)
-    : rows_(dtype == DType::kF32 ? StateRows(buffer.f32(sequence) + first)
-                                 : StateRows(RowType::kF16, reinterpret_cast<uint16_t*>(buffer.bytes(sequence)) + first)) {}
-
-float* HeldState::Load(const Kernels& kernels, size_t elements, ScratchFloats* scratch) const {
-  if (rows_.type == RowType::kF32) return rows_.as<float>();
-  float* loaded = scratch->Take(elements);
-  kernels.scale_f16(elements, rows_.as<uint16_t>(), 1, loaded);
-  return loaded;
+HeldState::HeldState(const Kernels& kernels, const StateBuffer& buffer, DType dtype, size_t sequence, size_t first, size_t elements,
+                     ScratchFloats* scratch)
+    : f32_(nullptr), f16_(nullptr), elements_(elements) {
+  if (dtype == DType::kF32) {
+    f32_ = buffer.f32(sequence) + first;
+    return;
+  }
+  f16_ = reinterpret_cast<uint16_t*>(buffer.bytes(sequence)) + first;
+  f32_ = scratch->Take(elements);
+  kernels.scale_f16(elements, f16_, 1, f32_);
 }
 
-void HeldState::Store(const Kernels& kernels, size_t elements, const float* loaded) const {
-  if (rows_.type == RowType::kF16) kernels.f32_to_f16(elements, loaded, rows_.as<uint16_t>());
+void HeldState::WriteBack(const Kernels& kernels) const {
+  if (f16_ != nullptr) kernels.f32_to_f16(elements_, f32_, f16_);
+}
+
+void HeldState::Round(const Kernels& kernels) const {
+  WriteBack(kernels);
+  if (f16_ != nullptr) kernels.scale_f16(elements_, f16_, 1, f32_);
 }
 
 }  // namespace tarn

@@ -84,23 +84,25 @@ class ScratchFloats {
   float* next_;
 };
 
-// A piece of a state that is stored in f32 or f16. Steps read and write it as it is. The products of a chunk of tokens want floats,
-// each for many of them: the state itself, or a copy in scratch that is rounded back when the chunk is done.
+// The f32 view of a piece of a state that is stored in f32 or f16: the state itself, or a copy in scratch that is rounded back when
+// the task is done with it.
 class HeldState {
  public:
-  HeldState(const StateBuffer& buffer, DType dtype, size_t sequence, size_t first);
-  const StateRows& rows() const { return rows_; }
-
-  // All `elements` of it for a chunk, and back.
-  float* Load(const Kernels& kernels, size_t elements, ScratchFloats* scratch) const;
-  void Store(const Kernels& kernels, size_t elements, const float* loaded) const;
-  // Floats of scratch that Load takes; `max_tokens` 1: there are no chunks.
-  static uint64_t ScratchFloatsFor(DType dtype, uint64_t max_tokens, uint64_t elements) {
-    return dtype == DType::kF32 || max_tokens == 1 ? 0 : ScratchFloats::Padded(elements);
+  HeldState(const Kernels& kernels, const StateBuffer& buffer, DType dtype, size_t sequence, size_t first, size_t elements,
+            ScratchFloats* scratch);
+  void WriteBack(const Kernels& kernels) const;
+  // What WriteBack and holding it again would make of it: between the steps of a loop, so that it ends as single steps do.
+  void Round(const Kernels& kernels) const;
+  float* f32() const { return f32_; }
+  // Floats of scratch that a piece of `elements` takes.
+  static uint64_t ScratchFloatsFor(DType dtype, uint64_t elements) {
+    return dtype == DType::kF32 ? 0 : ScratchFloats::Padded(elements);
   }
 
  private:
-  StateRows rows_;
+  float* f32_;
+  uint16_t* f16_;  // nullptr: stored in f32
+  size_t elements_;
 };
 
 }  // namespace tarn

@@ -25,6 +25,7 @@ class LinearStateOp final : public Op {
     const float* log_decay = nullptr;  // [C], or nullptr: no scalar decay
     const float* write = nullptr;      // [C], or nullptr: 1
     const float* beta = nullptr;       // [C], delta rule
+    float* state = nullptr;
     float* norm = nullptr;
   };
 
@@ -33,8 +34,8 @@ class LinearStateOp final : public Op {
   void RunHead(const RunContext& context, size_t sequence, size_t kv_head, ScratchFloats scratch) const;
   void MapFeatures(const RunContext& context, Head* head, ScratchFloats* scratch, float** log_weight) const;
   void WeighTokens(const RunContext& context, Head* head, const float* log_weight, ScratchFloats* scratch) const;
-  void RunChunk(const RunContext& context, const Head& head, float* state, ScratchFloats scratch) const;
-  void RunStep(const RunContext& context, const Head& head, size_t token, const StateRows& state, ScratchFloats scratch) const;
+  void RunChunk(const RunContext& context, const Head& head, ScratchFloats scratch) const;
+  void RunStep(const RunContext& context, const Head& head, size_t token, ScratchFloats scratch) const;
   // Logits of input `index` for the first token of a sequence's chunk, from column `column` on.
   static const float* Logits(const RunContext& context, size_t index, size_t sequence, size_t column) {
     const Operand& input = context.inputs[index];
@@ -84,8 +85,8 @@ Status LinearStateOp::Prepare(PrepareContext& context) {
   const uint64_t work = a_.is_delta() ? DeltaChunkScratch(chunk, features_, dv) : LinearChunkScratch(chunk, features_, dv);
   scratch_floats_ = ScratchFloats::Padded(rows * heads_.key_dim()) + ScratchFloats::Padded(rows * features_) +
                     ScratchFloats::Padded(rows) + 2 * ScratchFloats::Padded(chunk) +
-                    HeldState::ScratchFloatsFor(state_dtype_, a_.has_chunk_form() ? chunk : 1, features_ * dv) +
-                    ScratchFloats::Padded(features_) + ScratchFloats::Padded(dv) + ScratchFloats::Padded(work);
+                    HeldState::ScratchFloatsFor(state_dtype_, features_ * dv) + ScratchFloats::Padded(features_) +
+                    ScratchFloats::Padded(dv) + ScratchFloats::Padded(work);
   context.RequestScratch(context.limits().threads * scratch_floats_ * sizeof(float));
   return Ok();
 }
@@ -112,15 +113,18 @@ void LinearStateOp::RunHead(const RunContext& context, size_t sequence, size_t k
   MapFeatures(context, &head, &scratch, &log_weight);
   WeighTokens(context, &head, log_weight, &scratch);
   const size_t elements = features_ * heads_.value_dim();
-  const HeldState state(context.states[0], state_dtype_, sequence, kv_head * elements);
+  const HeldState state(*context.kernels, context.states[0], state_dtype_, sequence, kv_head * elements, elements, &scratch);
+  head.state = state.f32();
   if (a_.has_norm()) head.norm = context.states[norm_state()].f32(sequence) + kv_head * features_;
   if (RunsAsChunk(context)) {
-    float* loaded = state.Load(*context.kernels, elements, &scratch);
-    RunChunk(context, head, loaded, scratch);
-    state.Store(*context.kernels, elements, loaded);
+    RunChunk(context, head, scratch);
   } else {
-    for (size_t token = 0; token < context.tokens; ++token) RunStep(context, head, token, state.rows(), scratch);
+    for (size_t token = 0; token < context.tokens; ++token) {
+      if (token > 0) state.Round(*context.kernels);
+      RunStep(context, head, token, scratch);
+    }
   }
+  state.WriteBack(*context.kernels);
 }
 
 // phi of all queries and keys. Sets `*log_weight` to those of the keys [C] where the system has them.
@@ -176,23 +180,22 @@ void LinearStateOp::WeighTokens(const RunContext& context, Head* head, const flo
   }
 }
 
-void LinearStateOp::RunChunk(const RunContext& context, const Head& head, float* state, ScratchFloats scratch) const {
+void LinearStateOp::RunChunk(const RunContext& context, const Head& head, ScratchFloats scratch) const {
   const HeadSlices& at = head.slices;
   const size_t tokens = context.tokens;
   const size_t dv = heads_.value_dim();
   if (a_.is_delta()) {
     float* work = scratch.Take(DeltaChunkScratch(tokens, features_, dv));
     context.kernels->delta_chunk({tokens, heads_.group(), features_, dv, head.phi_q, head.phi_k, at.v, at.v_stride, head.beta,
-                                  a_.scale, state, at.o, at.o_stride, work});
+                                  a_.scale, head.state, at.o, at.o_stride, work});
     return;
   }
   float* work = scratch.Take(LinearChunkScratch(tokens, features_, dv));
   context.kernels->linear_chunk({tokens, heads_.group(), features_, dv, head.phi_q, head.phi_k, at.v, at.v_stride, head.log_decay,
-                                 head.write, a_.den_mode, a_.den_eps, a_.scale, state, head.norm, at.o, at.o_stride, work});
+                                 head.write, a_.den_mode, a_.den_eps, a_.scale, head.state, head.norm, at.o, at.o_stride, work});
 }
 
-void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t token, const StateRows& state,
-                            ScratchFloats scratch) const {
+void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t token, ScratchFloats scratch) const {
   const Kernels& kernels = *context.kernels;
   const size_t group = heads_.group();
   const size_t dv = heads_.value_dim();
@@ -202,8 +205,8 @@ void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t 
   float* o = head.slices.o + token * head.slices.o_stride;
   if (a_.is_delta()) {
     const bool first = context.tokens_seen + token == 0;
-    kernels.delta_step({group, features_, dv, phi_q, phi_k, v, head.beta[token], a_.den_eps, a_.scale, first, state, head.norm, o,
-                        scratch.Take(dv)});
+    kernels.delta_step({group, features_, dv, phi_q, phi_k, v, head.beta[token], a_.den_eps, a_.scale, first, head.state, head.norm,
+                        o, scratch.Take(dv)});
     return;
   }
   const float* row_decay = nullptr;
@@ -215,8 +218,8 @@ void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t 
   }
   const float decay = head.log_decay == nullptr ? 1.0f : std::exp(head.log_decay[token]);
   const float write = head.write == nullptr ? 1.0f : head.write[token];
-  kernels.linear_step(
-      {group, features_, dv, phi_q, phi_k, v, decay, row_decay, write, a_.den_mode, a_.den_eps, a_.scale, state, head.norm, o});
+  kernels.linear_step({group, features_, dv, phi_q, phi_k, v, decay, row_decay, write, a_.den_mode, a_.den_eps, a_.scale,
+                       head.state, head.norm, o});
 }
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {

@@ -41,8 +41,16 @@ class SlotMemoryOp final : public Op {
       ScratchFloats scratch(reinterpret_cast<float*>(context.scratch) + thread * scratch_floats_);
       const Task task(*this, context, sequence, kv_head, &scratch);
       if (context.tokens == 1 || !RunChunk(context, task, scratch)) {
-        for (size_t token = 0; token < context.tokens; ++token) RunStep(context, task, token, scratch);
+        for (size_t token = 0; token < context.tokens; ++token) {
+          if (token > 0) {
+            task.keys.Round(*context.kernels);
+            task.values.Round(*context.kernels);
+          }
+          RunStep(context, task, token, scratch);
+        }
       }
+      task.keys.WriteBack(*context.kernels);
+      task.values.WriteBack(*context.kernels);
     });
     return Ok();
   }
@@ -52,8 +60,10 @@ class SlotMemoryOp final : public Op {
   struct Task {
     Task(const SlotMemoryOp& op, const RunContext& context, size_t sequence, size_t kv_head, ScratchFloats* scratch)
         : slices(context, op.heads_, sequence, kv_head),
-          keys(context.states[0], op.state_dtype_, sequence, kv_head * op.key_elements()),
-          values(context.states[1], op.state_dtype_, sequence, kv_head * op.value_elements()) {
+          keys(*context.kernels, context.states[0], op.state_dtype_, sequence, kv_head * op.heads_.key_dim() * op.a_.slots,
+               op.heads_.key_dim() * op.a_.slots, scratch),
+          values(*context.kernels, context.states[1], op.state_dtype_, sequence, kv_head * op.a_.slots * op.heads_.value_dim(),
+                 op.a_.slots * op.heads_.value_dim(), scratch) {
       if (op.a_.has_logits() || op.a_.has_index()) {
         stride = context.inputs[3].stride;
         const size_t column = op.a_.has_logits() ? kv_head * op.a_.slots : kv_head;
@@ -76,8 +86,6 @@ class SlotMemoryOp final : public Op {
     float* mass = nullptr;
   };
 
-  size_t key_elements() const { return heads_.key_dim() * a_.slots; }
-  size_t value_elements() const { return a_.slots * heads_.value_dim(); }
   bool has_mass() const {
     return control_ == SlotControl::kAbcMlp || control_ == SlotControl::kCompressiveMean ||
            control_ == SlotControl::kClusteringOnline || (control_ == SlotControl::kAssigned && a_.mask_empty);
@@ -87,12 +95,12 @@ class SlotMemoryOp final : public Op {
     const uint64_t chunk = context.limits().max_tokens;
     const uint64_t d = heads_.key_dim();
     const uint64_t dv = heads_.value_dim();
-    const uint64_t held = HeldState::ScratchFloatsFor(state_dtype_, chunk, key_elements()) +
-                          HeldState::ScratchFloatsFor(state_dtype_, chunk, value_elements());
+    const uint64_t held =
+        HeldState::ScratchFloatsFor(state_dtype_, d * a_.slots) + HeldState::ScratchFloatsFor(state_dtype_, a_.slots * dv);
     const uint64_t step = 3 * ScratchFloats::Padded(a_.slots) + ScratchFloats::Padded(heads_.group() * a_.slots);
     const uint64_t chunked =
-        held + 4 * ScratchFloats::Padded(chunk * a_.slots) + ScratchFloats::Padded(SlotChunkScratch(chunk, a_.slots, d, dv));
-    scratch_floats_ = ScratchFloats::Padded(chunk) + (step > chunked ? step : chunked);
+        4 * ScratchFloats::Padded(chunk * a_.slots) + ScratchFloats::Padded(SlotChunkScratch(chunk, a_.slots, d, dv));
+    scratch_floats_ = held + ScratchFloats::Padded(chunk) + (step > chunked ? step : chunked);
     context.RequestScratch(context.limits().threads * scratch_floats_ * sizeof(float));
   }
 
@@ -114,7 +122,7 @@ class SlotMemoryOp final : public Op {
     args.index_stride = task.stride;
     args.positions = a_.positions;
     args.k = task.slices.k + first_token * task.slices.k_stride;
-    args.keys = task.keys.rows();
+    args.keys = task.keys.f32();
     args.key_dim = heads_.key_dim();
     args.mask_empty = a_.mask_empty;
     args.mass = task.mass;
@@ -130,7 +138,7 @@ class SlotMemoryOp final : public Op {
     const HeadSlices& at = task.slices;
     context.kernels->slot_step({heads_.group(), a_.slots, heads_.key_dim(), heads_.value_dim(), at.q + token * at.q_stride,
                                 at.k + token * at.k_stride, at.v + token * at.v_stride, decay, write, bias, a_.scale,
-                                task.keys.rows(), task.values.rows(), at.o + token * at.o_stride, work});
+                                task.keys.f32(), task.values.f32(), at.o + token * at.o_stride, work});
   }
 
   // False where the controls of this chunk have no factored form, or none in f32; nothing has changed then.
@@ -142,8 +150,6 @@ class SlotMemoryOp final : public Op {
     float* bias = scratch.Take(tokens * a_.slots);
     const auto control = context.kernels->slot_control_chunk[static_cast<size_t>(control_)];
     if (!control(Control(context, task, 0, tokens), carry, gain, weight, bias)) return false;
-    float* keys = task.keys.Load(*context.kernels, key_elements(), &scratch);
-    float* values = task.values.Load(*context.kernels, value_elements(), &scratch);
     float* work = scratch.Take(SlotChunkScratch(tokens, a_.slots, heads_.key_dim(), heads_.value_dim()));
     const HeadSlices& at = task.slices;
     context.kernels->slot_chunk({tokens,
@@ -162,13 +168,11 @@ class SlotMemoryOp final : public Op {
                                  weight,
                                  bias,
                                  a_.scale,
-                                 keys,
-                                 values,
+                                 task.keys.f32(),
+                                 task.values.f32(),
                                  at.o,
                                  at.o_stride,
                                  work});
-    task.keys.Store(*context.kernels, key_elements(), keys);
-    task.values.Store(*context.kernels, value_elements(), values);
     return true;
   }
 
