@@ -59,7 +59,7 @@ test: build  ## the fast tests, the include graph and the symbol scan: under two
 	tools/dev/check_elf.py host build
 	tools/dev/budgets.py build
 
-test-full: build asan tsan portable test-android test-bare  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
+test-full: build asan portable test-android test-bare  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
 	@$(MAKE) faults FAULTS="$(CLEAN_FAULTS)"
 	$(ctest) --test-dir build -L full
 	@$(MAKE) test-arm test-16k budgets-arm test-dist check-android sizes
@@ -70,7 +70,7 @@ asan: setup  ## build with AddressSanitizer and UBSan in build/asan, run the fas
 	$(ctest) --test-dir build/asan -L fast
 
 .PHONY: tsan
-tsan: setup  ## build with ThreadSanitizer in build/tsan, run the tests of sessions, threads, kernels and the C API there
+tsan: setup  ## build with ThreadSanitizer in build/tsan, run the tests of sessions, threads, kernels and the C API there (no part of test-full yet)
 	$(call preset,tsan)
 	$(ctest) --test-dir build/tsan -R '^(session|platform|kernels|capi|capi_.*_tarn)$$'
 
