@@ -244,7 +244,7 @@ public class SessionTest {
   @Test
   public void textCrossesTheBorderUnchanged() {
     String text = "NUL \0, \u00e9, \u20ac, \ud83d\ude00\ud83c\udfd4 end";
-    long handle = Native.modelOpen(Utf8.path(Desktop.MODEL), -1, 0, 0, false, null);
+    long handle = Native.modelOpen(Utf8.path(Desktop.MODEL), -1, 0, 0, false, false, null);
     int[] tokens = Native.tokenize(handle, Utf8.encode(text));
     assertEquals(Utf8.encode(text).length, tokens.length);
     byte[] decoder = new byte[Native.DECODER_BYTES];

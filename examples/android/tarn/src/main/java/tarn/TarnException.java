@@ -19,7 +19,8 @@ public final class TarnException extends RuntimeException {
     CONTEXT_FULL,
     BUFFER_TOO_SMALL,
     CHECKSUM,
-    INTERNAL
+    INTERNAL,
+    CANCELLED
   }
 
   private final Status status;
