@@ -42,6 +42,7 @@ void FillCache(int64_t target, Kernels& table);
 void FillScores(int64_t target, Kernels& table);
 void FillHamming(int64_t target, Kernels& table);
 void FillDense(int64_t target, Kernels& table);
+void FillInt4Panels(int64_t target, Kernels& table);
 
 // Where HWY_DISPATCH_TABLE(F) holds the version for `target`. Computed from a local ChosenTarget: Highway's own, which is global,
 // stays as the process has it.

@@ -19,6 +19,7 @@ constexpr void (*kGroups[])(int64_t target, Kernels& table) = {
     FillMlpRelu,       FillIdentity,    FillLinearStep,     FillLinearChunk, FillLinearStatic, FillDeltaStep,
     FillDeltaChunk,    FillSlotAbc,     FillSlotClustering, FillSlotGsa,     FillSlotLuna,     FillSlotStep,
     FillSlotChunk,     FillSlotStatic,  FillCache,          FillScores,      FillHamming,      FillDense,
+    FillInt4Panels,
 };
 
 struct Tables {

@@ -27,6 +27,27 @@ struct Qdu8 {
   int32_t zero_point;
 };
 
+// Rows of x as int4 panels want them: the numbers of Qdu8 less 128. A weight is its nibble less 8; `offsets` are what products with
+// the nibbles alone lack: -8 times the sum of the q of a block.
+struct Int4Rows {
+  size_t rows;
+  size_t inputs;           // a multiple of kI4Block
+  const int8_t* q;         // [rows, inputs]
+  const int32_t* offsets;  // [rows, inputs / kI4Block]
+  const Qdu8* params;      // [rows]
+};
+
+// Int4 layers whose weights were packed for one instruction set; the layout is that of kernels/dense/int4_panels.h.
+struct Int4Panels {
+  const char* name;
+  size_t outputs;  // of a panel: a multiple of 4, at most 64
+  uint8_t flip;    // its bits are inverted in every byte of weights: 0x88 makes nibbles two's complement
+  float unit;      // products come as so many times what they are, a power of two
+  // y [rows, outputs] for the outputs that begin with the first of `panels`; y_stride elements between rows. What a row becomes
+  // does not depend on the other rows, nor on how panels are split over calls.
+  void (*multiply)(const Int4Rows& x, size_t outputs, const uint8_t* panels, float* y, size_t y_stride);
+};
+
 struct Kernels {
   const char* name;  // "reference", or Highway's name of the target
 
@@ -125,8 +146,11 @@ struct Kernels {
   void (*dense_f16)(size_t rows, size_t in, size_t out, const float* x, size_t x_stride, const uint16_t* weight, const float* bias,
                     float* y, size_t y_stride);
   // One row of x for the two kernels below: the numbers of XNNPACK's qd8, moved up by 128 to u8. With `split` (even n) the elements
-  // of even index come first and those of odd index after them, as the nibbles of int4 weights want to meet them.
+  // of even index come first and those of odd index after them, as the nibbles of int4 weights want to meet them. A row that holds
+  // a NaN or an infinity, or whose range is not finite, is quantized to zeros with the scale NaN: whatever multiplies it gives NaN.
   void (*quantize_qdu8)(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params);
+  // The same less 128, as XNNPACK has it. The zero point in `params` stays that of u8.
+  void (*quantize_qd8)(size_t n, const float* x, int8_t* q, Qdu8* params);
   // int8 weights with a scale per output. q is [rows, in], contiguous; params [rows]. Exact in i32 while every sum of
   // (q - zero_point) w fits it, as for in <= 66,051 and |w| <= 127 (255 * 127 * in < 2^31).
   void (*dense_qdu8_qc8w)(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const int8_t* weight,
@@ -135,6 +159,8 @@ struct Kernels {
   // scale per kI4Block inputs of an output: [out, in / kI4Block]. in is a multiple of kI4Block, the rows of q are split.
   void (*dense_qdu8_qb4w)(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const uint8_t* weight,
                           const uint16_t* block_scales, const float* bias, float* y, size_t y_stride);
+  // For packed int4 layers. nullptr in builds that pack nothing.
+  const Int4Panels* int4_panels;
 };
 
 // The scalar oracle: written to be read, never optimised.

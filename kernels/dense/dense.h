@@ -1,6 +1,8 @@
-// Fully connected layers, y = x W^T + b, behind one seam with two sides: XNNPACK, which packs the weights, and a portable one made
-// of our own kernels, which reads them where the model file has them. XNNPACK does not take every layer: those that it leaves
-// (takes()) run on the portable side.
+// Fully connected layers, y = x W^T + b, behind one seam with three sides: XNNPACK and our int4 panels, which pack the weights, and a
+// portable one made of our own kernels, which reads them where the model file has them. A side does not take every layer: DenseFor()
+// says which one a layer runs on.
+//
+// A row of x that holds a NaN or an infinity makes a row of y that is all NaN where x is quantized, on every side and CPU.
 //
 // A layer is used in three steps, which are three moments of a model's life:
 //   Measure  from shapes alone: how many bytes it will take (tarn_requirements)
@@ -94,6 +96,13 @@ struct DenseBackend {
 constexpr size_t kDenseOverread = 128;
 
 const DenseBackend& PortableDense();
+
+// Int4 weights in panels (int4_panels.h), of the instruction set of the spec's kernels.
+const DenseBackend& PanelDense();
+
+// The side for a layer where `preferred` is the session's: the portable one runs every layer; XNNPACK leaves int4 to the panels, and
+// to the portable side what neither takes.
+const DenseBackend& DenseFor(const DenseBackend& preferred, const DenseSpec& spec);
 
 #if defined(TARN_HAVE_XNNPACK)
 // Sets XNNPACK up at the first call (its allocator hook is process-wide). Errors: TARN_UNSUPPORTED (a CPU that XNNPACK does not run

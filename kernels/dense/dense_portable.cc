@@ -3,6 +3,7 @@
 #include <new>
 
 #include "kernels/dense/dense.h"
+#include "kernels/dense/split.h"
 #include "runtime/core/arith.h"
 
 namespace tarn {
@@ -72,16 +73,6 @@ void Multiply(const Work& work, size_t o, size_t count) {
   }
 }
 
-// Calls f(first, count) for ranges of at most `step` that cover `total`, on the pool if there is one.
-template <typename F>
-void Split(const ThreadPool* threads, size_t total, size_t step, const F& f) {
-  const ThreadPool one;
-  (threads != nullptr ? *threads : one).ParallelFor((total + step - 1) / step, UINT64_MAX, [&](size_t index, size_t) {
-    const size_t first = index * step;
-    f(first, std::min(step, total - first));
-  });
-}
-
 Status Run(DenseLayer* layer, size_t rows, const float* x, float* y, uint8_t* scratch, const ThreadPool* threads) {
   const DenseSpec& spec = static_cast<PortableLayer*>(layer)->spec;
   const Work work = {spec, rows, x, y, scratch + ParameterBytes(spec), reinterpret_cast<Qdu8*>(scratch)};
@@ -100,6 +91,13 @@ Status Run(DenseLayer* layer, size_t rows, const float* x, float* y, uint8_t* sc
 const DenseBackend& PortableDense() {
   static constexpr DenseBackend kBackend = {"portable", [](const DenseSpec&) { return true; }, Measure, Pack, Create, Destroy, Run};
   return kBackend;
+}
+
+const DenseBackend& DenseFor(const DenseBackend& preferred, const DenseSpec& spec) {
+#if defined(TARN_HAVE_XNNPACK)
+  if (&preferred != &PortableDense() && PanelDense().takes(spec)) return PanelDense();
+#endif
+  return preferred.takes(spec) ? preferred : PortableDense();
 }
 
 }  // namespace tarn

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/dense/int4_panels.h"
 #include "kernels/reference/reference.h"
 #include "runtime/core/dtype.h"
 
@@ -30,13 +31,14 @@ void DenseF16(size_t rows, size_t in, size_t out, const float* x, size_t x_strid
   }
 }
 
-// A number that fits u8, for any x: NaN, which a damaged model may give, becomes 0.
+// A number that fits u8, for any x but NaN.
 static float ClampToU8(float x) { return x > 0.0f ? std::min(x, 255.0f) : 0.0f; }
 
 // The rule of XNNPACK (src/xnnpack/quantization.h, xnn_f32_qd8_asymmetric_quantization_params), so that a model loses the same on
 // both sides of the dense seam: the range always contains 0, and the zero point is rounded from the end of the range where that
 // errs less. The numbers are formed for int8, as XNNPACK forms them, and moved to u8 last.
 Qdu8Row ChooseQdu8(float low, float high) {
+  if (!(high - low <= std::numeric_limits<float>::max())) return {{std::numeric_limits<float>::quiet_NaN(), 0}, 0.0f};
   const float bottom = std::min(low, 0.0f);
   const float top = std::max(high, 0.0f);
   // A range that is 0, or so small that its inverse overflows, is quantized as if it were 255 wide: every element becomes 0.
@@ -50,12 +52,30 @@ Qdu8Row ChooseQdu8(float low, float high) {
   return {{1.0f / inverse, static_cast<int32_t>(ClampToU8(std::nearbyint(zero) + 128.0f))}, inverse};
 }
 
-void QuantizeQdu8(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params) {
-  const Qdu8Row row = ChooseQdu8(*std::min_element(x, x + n), *std::max_element(x, x + n));
+static Qdu8Row ChooseRow(size_t n, const float* x) {
+  float low = x[0], high = x[0];
   for (size_t i = 0; i < n; ++i) {
-    const float value = std::nearbyint(x[i] * row.inverse) + static_cast<float>(row.params.zero_point);
-    q[split ? i / 2 + i % 2 * (n / 2) : i] = static_cast<uint8_t>(ClampToU8(value));
+    if (!std::isfinite(x[i])) return ChooseQdu8(x[i], x[i]);
+    low = std::min(low, x[i]);
+    high = std::max(high, x[i]);
   }
+  return ChooseQdu8(low, high);
+}
+
+static uint8_t QuantizeElement(float x, const Qdu8Row& row) {
+  if (std::isnan(row.params.scale)) return 0;
+  return static_cast<uint8_t>(ClampToU8(std::nearbyint(x * row.inverse) + static_cast<float>(row.params.zero_point)));
+}
+
+void QuantizeQdu8(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params) {
+  const Qdu8Row row = ChooseRow(n, x);
+  for (size_t i = 0; i < n; ++i) q[split ? i / 2 + i % 2 * (n / 2) : i] = QuantizeElement(x[i], row);
+  *params = row.params;
+}
+
+void QuantizeQd8(size_t n, const float* x, int8_t* q, Qdu8* params) {
+  const Qdu8Row row = ChooseRow(n, x);
+  for (size_t i = 0; i < n; ++i) q[i] = static_cast<int8_t>(QuantizeElement(x[i], row) - 128);
   *params = row.params;
 }
 
@@ -89,5 +109,27 @@ void DenseQdu8Qb4w(size_t rows, size_t in, size_t out, const uint8_t* q, const Q
     }
   }
 }
+
+// The same from panels: y = scale * (sum (q - 128 + 128 - zero_point) block_scale w) + bias, w taken out of its panel one by one.
+static void MultiplyPanels(const Int4Rows& x, size_t outputs, const uint8_t* panels, float* y, size_t y_stride) {
+  const Int4PanelLayout layout(kInt4Panels.outputs, x.inputs);
+  for (size_t r = 0; r < x.rows; ++r) {
+    for (size_t o = 0; o < outputs; ++o) {
+      const uint8_t* panel = panels + o / layout.outputs * layout.bytes;
+      const size_t lane = o % layout.outputs;
+      const uint16_t* scales = reinterpret_cast<const uint16_t*>(panel + layout.scales);
+      double sum = 0.0;
+      for (size_t i = 0; i < x.inputs; ++i) {
+        const int w = (panel[layout.weights + layout.Byte(lane, i)] >> (layout.IsHigh(i) ? 4 : 0) & 15) - 8;
+        const int value = x.q[r * x.inputs + i] + 128 - x.params[r].zero_point;
+        sum += I4Scale(scales + i / kI4Block * layout.outputs + lane, 0) * (value * w);
+      }
+      const double bias = static_cast<double>(reinterpret_cast<const float*>(panel + layout.bias)[lane]);
+      y[r * y_stride + o] = static_cast<float>(sum * static_cast<double>(x.params[r].scale) + bias);
+    }
+  }
+}
+
+const Int4Panels kInt4Panels = {"reference", 4, 0, 1.0f, MultiplyPanels};
 
 }  // namespace tarn::reference

@@ -69,7 +69,7 @@ Status Program::PrepareNode(uint32_t index) {
   if (context.dense() != nullptr) {
     node.has_dense = true;
     node.dense_spec = *context.dense();
-    node.dense_backend = environment_.dense->takes(node.dense_spec) ? environment_.dense : &PortableDense();
+    node.dense_backend = &DenseFor(*environment_.dense, node.dense_spec);
     TARN_ASSIGN_OR_RETURN(node.dense_bytes, node.dense_backend->measure(node.dense_spec));
     if (node.dense_bytes.scratch > scratch) scratch = node.dense_bytes.scratch;
     needs_.bound += AlignUp(node.dense_bytes.layer);

@@ -59,16 +59,14 @@ struct Probe {
 // The layout has no number of its own: two builds or CPUs that pack these layers to the same bytes have the same one. It may depend
 // on the type of the weights, and on whether outputs fill a tile.
 Result<uint64_t> LayoutOf(const Environment& environment) {
-  const DenseBackend& dense = *environment.dense;
   const Probe probe;
   XXH3_state_t hash;
   XXH3_INITSTATE(&hash);
   XXH3_64bits_reset(&hash);
-  XXH3_64bits_update(&hash, dense.name, std::strlen(dense.name));
   for (const DenseWeights type : {DenseWeights::kF32, DenseWeights::kF16, DenseWeights::kQC8W, DenseWeights::kQB4W}) {
     for (const size_t outputs : {size_t{1}, Probe::kMostOutputs}) {
       const DenseSpec spec = probe.Spec(type, outputs, environment.kernels);
-      if (!dense.takes(spec)) continue;
+      const DenseBackend& dense = DenseFor(*environment.dense, spec);
       const Result<DenseBytes> bytes = dense.measure(spec);
       if (bytes.status().code() == TARN_UNSUPPORTED) continue;  // on this CPU; models of that type fail by themselves
       if (!bytes.ok()) return bytes.status();
@@ -76,6 +74,7 @@ Result<uint64_t> LayoutOf(const Environment& environment) {
       if (packed.bytes().empty()) continue;
       std::memset(packed.bytes().data(), 0, packed.bytes().size());
       TARN_RETURN_IF_ERROR(dense.pack(spec, packed.bytes()));
+      XXH3_64bits_update(&hash, dense.name, std::strlen(dense.name));
       XXH3_64bits_update(&hash, &type, sizeof(type));
       XXH3_64bits_update(&hash, packed.bytes().data(), packed.bytes().size());
     }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "kernels/dense/dense.h"
+#include "kernels/dense/int4_panels.h"
 #include "runtime/core/arith.h"
 #include "tests/bench/bench.h"
 
@@ -135,7 +136,26 @@ void AddBackend(const DenseBackend& backend, const Kernels& kernels, std::initia
   for (const Type& type : types) {
     for (const BenchModel& model : kModels) {
       for (const size_t rows : {size_t{1}, kChunk}) AddLayers(backend, kernels, model, type, rows);
+      if (type.type != DenseWeights::kQB4W) continue;
+      for (size_t rows = 2; rows <= 8; ++rows) AddLayers(backend, kernels, model, type, rows);  // what speculation and batches have
     }
+  }
+}
+
+// Every way to multiply int4 panels that this CPU runs, by its name.
+void AddPanels(const Kernels& kernels) {
+  struct Way {
+    Kernels kernels;
+    std::string name;
+    DenseBackend backend;
+  };
+  static std::vector<std::unique_ptr<Way>> ways;  // benchmarks refer to them
+  for (const Int4Panels* panels : AllInt4Panels()) {
+    ways.push_back(std::make_unique<Way>(Way{kernels, std::string("panels ") + panels->name, PanelDense()}));
+    Way& way = *ways.back();
+    way.kernels.int4_panels = panels;
+    way.backend.name = way.name.c_str();
+    AddBackend(way.backend, way.kernels, {{"int4", DenseWeights::kQB4W}});
   }
 }
 
@@ -149,6 +169,7 @@ void AddDense(const Kernels& kernels) {
                {{"f32", DenseWeights::kF32}, {"int8", DenseWeights::kQC8W}, {"int4", DenseWeights::kQB4W}});
   }
 #endif
+  AddPanels(kernels);
   AddBackend(
       PortableDense(), kernels,
       {{"f32", DenseWeights::kF32}, {"f16", DenseWeights::kF16}, {"int8", DenseWeights::kQC8W}, {"int4", DenseWeights::kQB4W}});

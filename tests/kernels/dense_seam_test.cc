@@ -1,4 +1,4 @@
-// Both sides of the dense seam: against the reference, and the portable one on threads.
+// The sides of the dense seam: against the reference, with rows that are not finite, and on threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernels/dense/dense.h"
+#include "kernels/dense/int4_panels.h"
 #include "runtime/core/arith.h"
 #include "tests/kernels/kernel_testing.h"
 #include "tests/support/threads.h"
@@ -154,6 +155,20 @@ TEST(DenseSeam, ThreadsChangeNothing) {
   }
 }
 
+// Calls f with tables of kernels that have, one after the other, all panels that this CPU runs, and the reference's.
+template <typename F>
+void ForEachPanels(const F& f) {
+  ASSERT_FALSE(AllInt4Panels().empty());
+  std::vector<const Int4Panels*> all(AllInt4Panels().begin(), AllInt4Panels().end());
+  all.push_back(Reference().int4_panels);
+  for (const Int4Panels* panels : all) {
+    SCOPED_TRACE(panels->name);
+    Kernels kernels = *SelectKernels(nullptr);
+    kernels.int4_panels = panels;
+    f(kernels);
+  }
+}
+
 // Rows that are multiples of their scale, scales that are powers of two: nothing rounds. So every CPU and both sides must give what
 // integers give, to the bit; elsewhere int8 differs by the roundings of ExpectLikeReference alone.
 TEST(DenseSeam, Int8IsExactWhereNothingRounds) {
@@ -185,6 +200,169 @@ TEST(DenseSeam, Int8IsExactWhereNothingRounds) {
   ASSERT_TRUE(xnnpack.ok());
   ExpectEqual("y", expected, RunSide(*xnnpack.value(), problem.spec, problem, nullptr));
 #endif
+}
+
+// Rows, inputs and outputs that fill tiles and panels, and those that do not.
+TEST(DenseSeam, PanelsAreLikeTheReference) {
+  ForEachPanels([](const Kernels& kernels) {
+    for (const size_t inputs : {32, 96, 1024}) {
+      for (const size_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 64}) {
+        const size_t outputs = rows == 64 ? 37 : 4 * rows + 1 + inputs % 64 / 32 * 30;
+        Problem problem(DenseWeights::kQB4W, rows, inputs, outputs, 3);
+        problem.spec.kernels = &kernels;
+        ExpectLikeReference(problem, RunSide(PanelDense(), problem.spec, problem, nullptr));
+        problem.spec.bias = nullptr;
+        std::fill(problem.bias.begin(), problem.bias.end(), 0.0f);
+        ExpectLikeReference(problem, RunSide(PanelDense(), problem.spec, problem, nullptr));
+      }
+    }
+  });
+}
+
+// As Int8IsExactWhereNothingRounds, with the largest products that there are in the first two outputs of the first row: nibbles of
+// 0 (-8) and of 15 (+7), each with elements of -128 and of +127.
+TEST(DenseSeam, Int4IsExactWhereNothingRounds) {
+  constexpr size_t kInputs = 160;
+  for (size_t outputs = 1; outputs <= 70; outputs += outputs < 34 ? 1 : 12) {
+    const size_t rows = 1 + outputs % 9;
+    Problem problem(DenseWeights::kQB4W, rows, kInputs, outputs, 8);
+    Random random(9);
+    std::vector<int> q(rows * kInputs);
+    for (size_t i = 0; i < q.size(); ++i) {
+      const size_t at = i % kInputs;
+      q[i] = at < 64 ? (at % 64 < 32 ? -128 : 127) : static_cast<int>(random.Uniform(-128.0f, 127.0f));
+      problem.x[i] = static_cast<float>(q[i]) * 0x1p-3f;
+    }
+    std::fill(problem.bytes.begin(), problem.bytes.begin() + 32, static_cast<uint8_t>(0x00));
+    if (outputs > 1) std::fill(problem.bytes.begin() + kInputs / 2, problem.bytes.begin() + kInputs / 2 + 32, static_cast<uint8_t>(0xFF));
+    std::vector<int> scale;  // of a block, in 1/64
+    for (uint16_t& bits : problem.block_scales) {
+      scale.push_back(1 << static_cast<int>(random.Uniform(0.0f, 3.9f)));
+      bits = static_cast<uint16_t>(scale.back() == 1 ? 0x3C80 : scale.back() == 2 ? 0x3D00 : scale.back() == 4 ? 0x3D80 : 0x3E00);
+    }
+    for (float& bias : problem.bias) bias = std::nearbyint(bias * 256.0f) * 0x1p-8f;
+    Floats expected;
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t o = 0; o < outputs; ++o) {
+        int sum = static_cast<int>(problem.bias[o] * 512.0f);
+        for (size_t i = 0; i < kInputs; ++i) {
+          const size_t at = o * kInputs + i;
+          const int w = (problem.bytes[at / 2] >> (i % 2 * 4) & 15) - 8;
+          sum += q[r * kInputs + i] * w * scale[at / kI4Block];
+        }
+        ASSERT_LT(std::abs(sum), 1 << 24);
+        expected.push_back(static_cast<float>(sum) * 0x1p-9f);
+      }
+    }
+    ForEachPanels([&](const Kernels& kernels) {
+      problem.spec.kernels = &kernels;
+      ExpectEqual("y", expected, RunSide(PanelDense(), problem.spec, problem, nullptr));
+    });
+  }
+}
+
+// Panels end where their memory ends, rows of y and of the scratch where theirs do; rows of y are apart.
+TEST(DenseSeam, PanelsTouchNothingElse) {
+  ForEachPanels([](const Kernels& kernels) {
+    for (const size_t outputs : {1, 8, 15, 17, 33}) {
+      Problem problem(DenseWeights::kQB4W, 3, 96, outputs, 10);
+      DenseSpec& spec = problem.spec;
+      spec.kernels = &kernels;
+      spec.y_stride = outputs + 3;
+      const Result<DenseBytes> bytes = PanelDense().measure(spec);
+      ASSERT_TRUE(bytes.ok());
+      Buffer<uint8_t> packed(static_cast<size_t>(bytes.value().packed), Place::kEnd);
+      Buffer<uint8_t> scratch(static_cast<size_t>(bytes.value().scratch), Place::kEnd);
+      Buffer<float> x(Floats(problem.x.begin(), problem.x.begin() + 3 * 96), Place::kEnd);
+      Buffer<float> y(StridedSize(3, outputs, spec.y_stride), Place::kEnd);
+      Memory layer(bytes.value().layer);
+      ASSERT_TRUE(PanelDense().pack(spec, {packed.data(), packed.size()}).ok());
+      const Result<DenseLayer*> made = PanelDense().create(spec, packed.data(), layer.span());
+      ASSERT_TRUE(made.ok());
+      EXPECT_TRUE(PanelDense().run(made.value(), 3, x.data(), y.data(), scratch.data(), nullptr).ok());
+      const Floats actual = Unstrided(y.values(), outputs, spec.y_stride);
+      problem.spec.y_stride = outputs;
+      ExpectLikeReference(problem, actual);
+    }
+  });
+}
+
+// A row alone and in a batch, on threads and not: the same bits.
+TEST(DenseSeam, PanelsOfARowDependOnNothingElse) {
+  const test::Threads three(3);
+  ForEachPanels([&](const Kernels& kernels) {
+    constexpr size_t kRows = 11, kInputs = 1024, kOutputs = 1031;
+    Problem problem(DenseWeights::kQB4W, kRows, kInputs, kOutputs, 11);
+    problem.spec.kernels = &kernels;
+    const Floats all = RunSide(PanelDense(), problem.spec, problem, nullptr);
+    ExpectEqual("y", all, RunSide(PanelDense(), problem.spec, problem, three.pool.For(UINT64_MAX)));
+    problem.rows = 1;
+    for (const size_t row : {0, 3, 10}) {
+      std::copy_n(&problem.x[row * kInputs], kInputs, problem.x.begin());
+      const Floats expected(all.begin() + static_cast<ptrdiff_t>(row * kOutputs),
+                            all.begin() + static_cast<ptrdiff_t>((row + 1) * kOutputs));
+      ExpectEqual("y", expected, RunSide(PanelDense(), problem.spec, problem, nullptr));
+    }
+  });
+}
+
+TEST(DenseSeam, PanelsTakeInt4ThatIsNotShared) {
+  for (const DenseWeights type : kTypes) {
+    Problem problem(type, 1, 32, 4, 4);
+    EXPECT_EQ(PanelDense().takes(problem.spec), type == DenseWeights::kQB4W);
+    EXPECT_EQ(&DenseFor(PortableDense(), problem.spec), &PortableDense());
+    problem.spec.in_place = true;
+    EXPECT_FALSE(PanelDense().takes(problem.spec));
+    problem.spec.in_place = false;
+    problem.spec.kernels = &Reference();
+    EXPECT_FALSE(PanelDense().takes(problem.spec));
+  }
+}
+
+// A row that holds a NaN or an infinity, or whose range is none of f32, makes a row of NaN; its neighbours do not notice.
+void ExpectPoisonStays(const DenseBackend& side, Problem& problem) {
+  const size_t n = problem.spec.inputs, outputs = problem.spec.outputs;
+  const Floats x = problem.x, clean = RunSide(side, problem.spec, problem, nullptr);
+  const float nan = std::nanf(""), inf = HUGE_VALF, most = 3e38f;
+  const std::vector<std::vector<float>> poisons = {{nan}, {inf}, {-inf}, {nan, inf}, {-nan}, {most, -most}};
+  for (const std::vector<float>& poison : poisons) {
+    for (const size_t row : {size_t{0}, problem.rows / 2, problem.rows - 1}) {
+      for (const size_t at : {size_t{0}, n / 2 + 1, n - poison.size()}) {
+        problem.x = x;
+        std::copy(poison.begin(), poison.end(), problem.x.begin() + static_cast<ptrdiff_t>(row * n + at));
+        const Floats y = RunSide(side, problem.spec, problem, nullptr);
+        for (size_t i = 0; i < y.size(); ++i) {
+          const bool poisoned = i / outputs == row;
+          ASSERT_TRUE(poisoned ? std::isnan(y[i]) : y[i] == clean[i])
+              << "output " << i % outputs << " of row " << i / outputs << " is " << y[i] << ", row " << row << " had " << poison[0];
+        }
+      }
+    }
+  }
+  problem.x = x;
+}
+
+TEST(DenseSeam, PoisonStays) {
+  for (const DenseWeights type : {DenseWeights::kQC8W, DenseWeights::kQB4W}) {
+    for (const size_t rows : {1, 5}) {
+      Problem problem(type, rows, 96, 37, 12);
+      ForEachTable([&](const Kernels& kernels) {
+        problem.spec.kernels = &kernels;
+        ExpectPoisonStays(PortableDense(), problem);
+#if defined(TARN_HAVE_XNNPACK)
+        const Result<const DenseBackend*> xnnpack = XnnpackDense();
+        ASSERT_TRUE(xnnpack.ok());
+        ExpectPoisonStays(*xnnpack.value(), problem);
+#endif
+      });
+      if (type == DenseWeights::kQB4W) {
+        ForEachPanels([&](const Kernels& kernels) {
+          problem.spec.kernels = &kernels;
+          ExpectPoisonStays(PanelDense(), problem);
+        });
+      }
+    }
+  }
 }
 
 #if defined(TARN_HAVE_XNNPACK)
@@ -233,19 +411,17 @@ TEST(DenseSeam, XnnpackRefusesWhatItCannotRun) {
   EXPECT_FALSE(xnnpack.value()->measure(problem.spec).ok());
 }
 
-// Rows that are no numbers run; other rows do not notice.
-TEST(DenseSeam, XnnpackRunsRowsThatAreNotFinite) {
+TEST(DenseSeam, PanelsComeBeforeXnnpack) {
   const Result<const DenseBackend*> xnnpack = XnnpackDense();
   ASSERT_TRUE(xnnpack.ok());
-  for (const DenseWeights type : {DenseWeights::kQC8W, DenseWeights::kQB4W}) {
-    Problem problem(type, 3, 64, 9, 6);
-    const Floats expected = RunSide(*xnnpack.value(), problem.spec, problem, nullptr);
-    problem.x[64] = HUGE_VALF;
-    problem.x[70] = std::nanf("");
-    const Floats y = RunSide(*xnnpack.value(), problem.spec, problem, nullptr);
-    for (const size_t r : {0, 2}) {
-      for (size_t o = 0; o < 9; ++o) EXPECT_EQ(y[r * 9 + o], expected[r * 9 + o]);
-    }
+  for (const DenseWeights type : kTypes) {
+    Problem problem(type, 1, 32, 4, 4);
+    const DenseBackend& expected = type == DenseWeights::kQB4W   ? PanelDense()
+                                   : type == DenseWeights::kF16 ? PortableDense()
+                                                                : *xnnpack.value();
+    EXPECT_EQ(&DenseFor(*xnnpack.value(), problem.spec), &expected);
+    problem.spec.in_place = true;
+    EXPECT_EQ(&DenseFor(*xnnpack.value(), problem.spec), &PortableDense());
   }
 }
 
