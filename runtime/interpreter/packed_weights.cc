@@ -84,7 +84,7 @@ Status PackedWeights::Pack(const Environment& environment, Span<uint8_t> memory)
   const Status status = Instance::VisitDense(environment, [&](const DenseSpec& spec, const DenseBytes& bytes) {
     if (bytes.packed == 0 || FindEntry(spec)->packed_offset != packed_bytes) return Ok();
     const Span<uint8_t> place = memory.subspan(static_cast<size_t>(packed_bytes), static_cast<size_t>(bytes.packed));
-    TARN_RETURN_IF_ERROR(environment.dense->pack(spec, place));
+    TARN_RETURN_IF_ERROR(DenseFor(*environment.dense, spec).pack(spec, place));
     packed_bytes += bytes.packed;
     environment.model->Forget({static_cast<const uint8_t*>(spec.weight), static_cast<size_t>(DenseWeightBytes(spec))});
     return Ok();
