@@ -138,7 +138,7 @@ extern const Int4Panels kInt4Panels;
 // integers is rounded by these numbers, so a last-bit difference here would be a whole step there.
 struct Qdu8Row {
   Qdu8 params;
-  float inverse;  // elements are multiplied by this
+  float inverse;  // of the scale: elements are multiplied by this
 };
 Qdu8Row ChooseQdu8(float low, float high);
 
