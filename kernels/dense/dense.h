@@ -1,6 +1,6 @@
-// Fully connected layers, y = x W^T + b, behind one seam with three sides: XNNPACK and our int4 panels, which pack the weights, and a
-// portable one made of our own kernels, which reads them where the model file has them. A side does not take every layer: DenseFor()
-// says which one a layer runs on.
+// Fully connected layers, y = x W^T + b, behind one seam with three sides: XNNPACK and our int4 panels, which pack the weights, and
+// a portable one made of our own kernels, which reads them where the model file has them. A side does not take every layer:
+// DenseFor() says which one a layer runs on.
 //
 // A row of x that holds a NaN or an infinity makes a row of y that is all NaN where x is quantized, on every side and CPU.
 //
@@ -99,9 +99,11 @@ const DenseBackend& PortableDense();
 
 // Int4 weights in panels (int4_panels.h), of the instruction set of the spec's kernels.
 const DenseBackend& PanelDense();
+// Whether int4 goes to panels before XNNPACK on this CPU.
+bool PanelsComeFirst();
 
-// The side for a layer where `preferred` is the session's: the portable one runs every layer; XNNPACK leaves int4 to the panels, and
-// to the portable side what neither takes.
+// The side for a layer where `preferred` is the session's: the portable one runs every layer; XNNPACK leaves int4 to the panels
+// where they come first, and to the portable side what neither takes.
 const DenseBackend& DenseFor(const DenseBackend& preferred, const DenseSpec& spec);
 
 #if defined(TARN_HAVE_XNNPACK)

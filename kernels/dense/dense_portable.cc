@@ -95,7 +95,7 @@ const DenseBackend& PortableDense() {
 
 const DenseBackend& DenseFor(const DenseBackend& preferred, const DenseSpec& spec) {
 #if defined(TARN_HAVE_XNNPACK)
-  if (&preferred != &PortableDense() && PanelDense().takes(spec)) return PanelDense();
+  if (&preferred != &PortableDense() && PanelsComeFirst() && PanelDense().takes(spec)) return PanelDense();
 #endif
   return preferred.takes(spec) ? preferred : PortableDense();
 }

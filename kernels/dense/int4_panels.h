@@ -3,7 +3,7 @@
 //
 //   zero_sums  f32 [outputs]                  unit * sum of block scale * w, which a row's zero point multiplies
 //   bias       f32 [outputs]
-//   weights    u8 [blocks][4][outputs][4]     byte k of group g: input 4g + k of the block in its low nibble, 16 + 4g + k in the high
+//   weights    u8 [blocks][4][outputs][4]     byte k of group g: inputs 4g + k (low nibble) and 16 + 4g + k of the block
 //   scales     bf16 [blocks][outputs]
 //
 // Four bytes side by side, and the nibbles in them, are inputs of one output: what instructions for products of bytes add up. Those
@@ -43,8 +43,8 @@ struct Int4PanelLayout {
   size_t bytes;
 };
 
-// The kernels for int4 panels that this CPU runs, not the reference's. A table of kernels (Kernels::int4_panels) has one of them; for
-// tests and benchmarks.
+// The kernels for int4 panels that this CPU runs, not the reference's. A table of kernels (Kernels::int4_panels) has one of them;
+// for tests and benchmarks.
 Span<const Int4Panels* const> AllInt4Panels();
 
 }  // namespace tarn

@@ -101,4 +101,4 @@ inline void Multiply(const Int4Rows& x, size_t outputs, const uint8_t* panels, f
   }
 }
 
-constexpr Int4Panels kPanels = {Way::kName, Way::kVectors * hn::MaxLanes(DF()), Way::kFlip, Way::kUnit, Multiply};
+constexpr Int4Panels kPanels = {Way::kName, hn::MaxLanes(DF()) * Way::kVectors, Way::kFlip, Way::kUnit, Multiply};

@@ -279,7 +279,7 @@ void FillPoisoned(const Rows& rows, size_t count, float* y) {
 Status RunQuantized(XnnpackLayer* layer, size_t count, const float* x, float* y, uint8_t* scratch, const ThreadPool* threads) {
   const DenseSpec& spec = layer->spec;
   const Rows rows = {spec, x, reinterpret_cast<int8_t*>(scratch + QuantizationBytes(spec.max_rows)),
-               reinterpret_cast<xnn_quantization_params*>(scratch)};
+                     reinterpret_cast<xnn_quantization_params*>(scratch)};
   Split(threads, count, 1, [&](size_t row, size_t) { QuantizeRow(rows, row); });
   std::fill_n(rows.parameters + count, kParametersBehind, rows.parameters[count - 1]);
   TARN_RETURN_IF_ERROR(Check(layer->type.setup(layer->multiply, rows.quantized, y, rows.parameters), "setup"));

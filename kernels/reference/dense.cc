@@ -35,9 +35,9 @@ void DenseF16(size_t rows, size_t in, size_t out, const float* x, size_t x_strid
 static float ClampToU8(float x) { return x > 0.0f ? std::min(x, 255.0f) : 0.0f; }
 
 // The rule of XNNPACK (src/xnnpack/quantization.h, xnn_f32_qd8_asymmetric_quantization_params, and xnn_compute_f32_qd8_convert), to
-// the bit, so that a model loses the same on both sides of the dense seam: the range always contains 0, and the zero point is rounded
-// from the end of the range where that errs less. Elements are multiplied by the inverse of the scale, which was rounded itself, not
-// by 255 / range: the two often differ in the last bit. The numbers are formed for int8 and moved to u8 last.
+// the bit, so that a model loses the same on both sides of the dense seam: the range always contains 0, and the zero point is
+// rounded from the end of the range where that errs less. Elements are multiplied by the inverse of the scale, which was rounded
+// itself, not by 255 / range: the two often differ in the last bit. The numbers are formed for int8 and moved to u8 last.
 Qdu8Row ChooseQdu8(float low, float high) {
   if (!(high - low <= std::numeric_limits<float>::max())) return {{std::numeric_limits<float>::quiet_NaN(), 0}, 0.0f};
   const float bottom = std::min(low, 0.0f);

@@ -133,9 +133,9 @@ void DenseQdu8Qb4w(size_t rows, size_t in, size_t out, const uint8_t* q, const Q
                    const uint16_t* block_scales, const float* bias, float* y, size_t y_stride);
 extern const Int4Panels kInt4Panels;
 
-// The quantization of a row whose elements lie in [low, high]; a bound is NaN where the row holds one. Where the range is not finite,
-// the scale is NaN, and every element is to become 0 (of u8). One definition for every table: an activation that falls between two
-// integers is rounded by these numbers, so a last-bit difference here would be a whole step there.
+// The quantization of a row whose elements lie in [low, high]; a bound is NaN where the row holds one. Where the range is not
+// finite, the scale is NaN, and every element is to become 0 (of u8). One definition for every table: an activation that falls
+// between two integers is rounded by these numbers, so a last-bit difference here would be a whole step there.
 struct Qdu8Row {
   Qdu8 params;
   float inverse;  // of the scale: elements are multiplied by this
