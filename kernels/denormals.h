@@ -2,6 +2,8 @@
 #ifndef TARN_KERNELS_DENORMALS_H_
 #define TARN_KERNELS_DENORMALS_H_
 
+#include <cstdint>
+
 #if defined(__SSE__)
 #include <xmmintrin.h>
 #endif
@@ -12,23 +14,43 @@ namespace tarn {
 // had before comes back at the end, sticky exception flags included.
 //
 // A state that decays and is not written any more (a feature that no key has now) ends among the denormals and stays there:
-// 0.9 times the smallest one rounds to itself. Each operation on them takes x86 a hundred times as long, for ever. The other
-// machines compute with them at full speed; there it does nothing.
+// 0.9 times the smallest one rounds to itself. Each operation on them takes x86 a hundred times as long, for ever, and some ARM
+// cores longer. On other machines it does nothing.
 class FlushDenormals {
  public:
 #if defined(__SSE__)
   FlushDenormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | kFlushToZero | kDenormalsAreZero); }
   ~FlushDenormals() { _mm_setcsr(before_); }
+#elif defined(__aarch64__)
+  FlushDenormals() {
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before_));
+    Set(before_ | kFlushToZero);
+  }
+  ~FlushDenormals() { Set(before_); }
+#elif defined(__ARM_NEON)
+  FlushDenormals() {  // NEON always flushes; this is for VFP
+    __asm__ volatile("vmrs %0, fpscr" : "=r"(before_));
+    Set(before_ | kFlushToZero);
+  }
+  ~FlushDenormals() { Set(before_); }
 #else
   FlushDenormals() {}  // not `= default`: an unused variable of this type is no mistake
 #endif
   FlushDenormals(const FlushDenormals&) = delete;
   FlushDenormals& operator=(const FlushDenormals&) = delete;
 
-#if defined(__SSE__)
  private:
+#if defined(__SSE__)
   static constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
   const unsigned before_;
+#elif defined(__aarch64__)
+  static constexpr uint64_t kFlushToZero = uint64_t{1} << 24;
+  static void Set(uint64_t control) { __asm__ volatile("msr fpcr, %0" : : "r"(control) : "memory"); }
+  uint64_t before_;
+#elif defined(__ARM_NEON)
+  static constexpr uint32_t kFlushToZero = uint32_t{1} << 24;
+  static void Set(uint32_t control) { __asm__ volatile("vmsr fpscr, %0" : : "r"(control) : "memory"); }
+  uint32_t before_;
 #endif
 };
 
