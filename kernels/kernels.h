@@ -125,8 +125,11 @@ struct Kernels {
   void (*dense_f16)(size_t rows, size_t in, size_t out, const float* x, size_t x_stride, const uint16_t* weight, const float* bias,
                     float* y, size_t y_stride);
   // One row of x for the two kernels below: the numbers of XNNPACK's qd8, moved up by 128 to u8. With `split` (even n) the elements
-  // of even index come first and those of odd index after them, as the nibbles of int4 weights want to meet them.
+  // of even index come first and those of odd index after them, as the nibbles of int4 weights want to meet them. A row that holds
+  // a NaN or an infinity, or whose range is not finite, is quantized to zeros with the scale NaN: whatever multiplies it gives NaN.
   void (*quantize_qdu8)(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params);
+  // The same less 128, as XNNPACK has it. The zero point in `params` stays that of u8.
+  void (*quantize_qd8)(size_t n, const float* x, int8_t* q, Qdu8* params);
   // int8 weights with a scale per output. q is [rows, in], contiguous; params [rows]. Exact in i32 while every sum of
   // (q - zero_point) w fits it, as for in <= 66,051 and |w| <= 127 (255 * 127 * in < 2^31).
   void (*dense_qdu8_qc8w)(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const int8_t* weight,

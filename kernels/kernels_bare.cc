@@ -27,6 +27,7 @@ constexpr Kernels MakeTable() {
   Kernels table = kReferenceTable;
   table.name = kInt8BareName;
   table.dense_qdu8_qc8w = DenseQdu8Qc8wBare;
+  table.quantize_qd8 = nullptr;  // for weights that are packed, and nothing is
   KeepFor(table.layer_norm, {"Norm"});
   KeepFor(table.rms_norm, {"Norm"});
   KeepFor(table.relu, {"Activation"});

@@ -2,6 +2,8 @@
 // of our own kernels, which reads them where the model file has them. XNNPACK does not take every layer: those that it leaves
 // (takes()) run on the portable side.
 //
+// A row of x that holds a NaN or an infinity makes a row of y that is all NaN where x is quantized, on every side and CPU.
+//
 // A layer is used in three steps, which are three moments of a model's life:
 //   Measure  from shapes alone: how many bytes it will take (tarn_requirements)
 //   Pack     once per model: weights into the layout of the kernels of this CPU

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "kernels/dense/dense.h"
+#include "kernels/dense/split.h"
 #include "runtime/core/arith.h"
 
 namespace tarn {
@@ -70,16 +71,6 @@ void Multiply(const Work& work, size_t o, size_t count) {
                                      static_cast<const uint8_t*>(spec.weight) + at / 2, spec.block_scales + at / kI4Block, bias, y,
                                      spec.y_stride);
   }
-}
-
-// Calls f(first, count) for ranges of at most `step` that cover `total`, on the pool if there is one.
-template <typename F>
-void Split(const ThreadPool* threads, size_t total, size_t step, const F& f) {
-  const ThreadPool one;
-  (threads != nullptr ? *threads : one).ParallelFor((total + step - 1) / step, UINT64_MAX, [&](size_t index, size_t) {
-    const size_t first = index * step;
-    f(first, std::min(step, total - first));
-  });
 }
 
 Status Run(DenseLayer* layer, size_t rows, const float* x, float* y, uint8_t* scratch, const ThreadPool* threads) {

@@ -1,4 +1,7 @@
 // Dense layers that read W where the model file has it, row by row and once for all rows of x, and the quantization of x.
+#include <cmath>
+#include <cstring>
+
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -22,18 +25,19 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
 
-// Smallest and largest of a row and 0.
-HWY_INLINE void Range(size_t n, const float* x, float& low, float& high) {
+// Smallest and largest of a row and 0; NaN where an element is no finite number, which Min and Max may forget.
+HWY_INLINE reference::Qdu8Row ChooseRow(size_t n, const float* x) {
   const DF d;
   const size_t lanes = hn::Lanes(d);
-  VF bottom = hn::Zero(d), top = bottom;
+  VF bottom = hn::Zero(d), top = bottom, poison = bottom;
   for (size_t i = 0; i < n; i += lanes) {
     const VF v = hn::LoadN(d, x + i, n - i);  // zeros beyond the row are in the range anyway
     bottom = hn::Min(bottom, v);
     top = hn::Max(top, v);
+    poison = hn::MulAdd(v, hn::Zero(d), poison);
   }
-  low = hn::ReduceMin(d, bottom);
-  high = hn::ReduceMax(d, top);
+  const float nan_or_0 = hn::ReduceSum(d, poison);
+  return reference::ChooseQdu8(hn::ReduceMin(d, bottom) + nan_or_0, hn::ReduceMax(d, top) + nan_or_0);
 }
 
 template <class D>
@@ -44,33 +48,49 @@ HWY_INLINE hn::Vec<hn::Rebind<uint8_t, D>> Quantize(D d, hn::Vec<D> x, const ref
   return hn::DemoteTo(hn::Rebind<uint8_t, D>(), hn::NearestInt(clamped));
 }
 
-void QuantizeQdu8(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params) {
-  float low, high;
-  Range(n, x, low, high);
-  const reference::Qdu8Row row = reference::ChooseQdu8(low, high);
-  *params = row.params;
-  size_t i = 0;
-  if (split) {
-    const DF d;
-    const hn::Rebind<uint8_t, DF> d8;
-    const size_t lanes = hn::Lanes(d);
-    for (; i + 2 * lanes <= n; i += 2 * lanes) {
-      VF even, odd;
-      hn::LoadInterleaved2(d, x + i, even, odd);
-      hn::StoreU(Quantize(d, even, row), d8, q + i / 2);
-      hn::StoreU(Quantize(d, odd, row), d8, q + n / 2 + i / 2);
-    }
-    const hn::CappedTag<float, 1> d1;
-    for (; i < n; ++i) {
-      hn::StoreU(Quantize(d1, hn::LoadU(d1, x + i), row), hn::Rebind<uint8_t, decltype(d1)>(), q + i % 2 * (n / 2) + i / 2);
-    }
-  } else {
-    const DF d;
-    const hn::Rebind<uint8_t, DF> d8;
-    const size_t lanes = hn::Lanes(d);
-    for (; i + lanes <= n; i += lanes) hn::StoreU(Quantize(d, hn::LoadU(d, x + i), row), d8, q + i);
-    if (i < n) hn::StoreN(Quantize(d, hn::LoadN(d, x + i, n - i), row), d8, q + i, n - i);
+// The bits of `flip` are inverted in every element.
+template <uint8_t flip>
+HWY_INLINE void QuantizeRow(size_t n, const float* x, const reference::Qdu8Row& row, uint8_t* q) {
+  if (std::isnan(row.params.scale)) {
+    std::memset(q, flip, n);
+    return;
   }
+  const DF d;
+  const hn::Rebind<uint8_t, DF> d8;
+  const size_t lanes = hn::Lanes(d);
+  const auto bits = hn::Set(d8, flip);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::Xor(Quantize(d, hn::LoadU(d, x + i), row), bits), d8, q + i);
+  if (i < n) hn::StoreN(hn::Xor(Quantize(d, hn::LoadN(d, x + i, n - i), row), bits), d8, q + i, n - i);
+}
+
+HWY_INLINE void QuantizeSplit(size_t n, const float* x, const reference::Qdu8Row& row, uint8_t* q) {
+  const DF d;
+  const hn::Rebind<uint8_t, DF> d8;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    VF even, odd;
+    hn::LoadInterleaved2(d, x + i, even, odd);
+    hn::StoreU(Quantize(d, even, row), d8, q + i / 2);
+    hn::StoreU(Quantize(d, odd, row), d8, q + n / 2 + i / 2);
+  }
+  const hn::CappedTag<float, 1> d1;
+  for (; i < n; ++i) {
+    hn::StoreU(Quantize(d1, hn::LoadU(d1, x + i), row), hn::Rebind<uint8_t, decltype(d1)>(), q + i % 2 * (n / 2) + i / 2);
+  }
+}
+
+void QuantizeQdu8(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params) {
+  const reference::Qdu8Row row = ChooseRow(n, x);
+  *params = row.params;
+  split && !std::isnan(row.params.scale) ? QuantizeSplit(n, x, row, q) : QuantizeRow<0>(n, x, row, q);
+}
+
+void QuantizeQd8(size_t n, const float* x, int8_t* q, Qdu8* params) {
+  const reference::Qdu8Row row = ChooseRow(n, x);
+  *params = row.params;
+  QuantizeRow<128>(n, x, row, reinterpret_cast<uint8_t*>(q));
 }
 
 #endif  // HWY_TARGET != HWY_SCALAR
@@ -80,6 +100,7 @@ void FillDense([[maybe_unused]] Kernels& table) {
   table.dense_f32 = DenseFloat<float>;
   table.dense_f16 = DenseFloat<uint16_t>;
   table.quantize_qdu8 = QuantizeQdu8;
+  table.quantize_qd8 = QuantizeQd8;
   table.dense_qdu8_qc8w = DenseQdu8Qc8w;
   table.dense_qdu8_qb4w = DenseQdu8Qb4w;
 #endif

@@ -12,6 +12,7 @@
 #include <new>
 
 #include "kernels/dense/dense.h"
+#include "kernels/dense/split.h"
 #include "kernels/dense/xnnpack_threads.h"
 #include "runtime/core/arith.h"
 #include "runtime/core/bump.h"
@@ -195,14 +196,13 @@ struct XnnpackLayer : DenseLayer {
   DenseSpec spec;
   const Multiply& type;
   WeightPlace weights;
-  xnn_operator_t quantize = nullptr;  // of types that have a `setup`
   xnn_operator_t multiply = nullptr;
   size_t rows = 0;  // that the operators are shaped for
 };
 
-void DestroyOperators(XnnpackLayer* layer) {
-  if (layer->quantize != nullptr) xnn_delete_operator(layer->quantize);
-  if (layer->multiply != nullptr) xnn_delete_operator(layer->multiply);
+void Destroy(DenseLayer* layer) {
+  const xnn_operator_t multiply = static_cast<XnnpackLayer*>(layer)->multiply;
+  if (multiply != nullptr) xnn_delete_operator(multiply);
 }
 
 // A tile of a multiplication reads the parameters of as many rows as it is high, and stores rows that there are not over the last
@@ -226,9 +226,6 @@ Result<DenseBytes> Measure(const DenseSpec& spec) {
   if (place.wanted() == 0) return Check(status == xnn_status_success ? xnn_status_invalid_state : status, "measure");
   bytes.packed = AlignUp(place.wanted());
   if (MultiplyOf(spec).setup != nullptr) {
-    xnn_operator_t quantize = nullptr;
-    TARN_RETURN_IF_ERROR(Check(xnn_create_convert_nc_f32_qd8(/*flags=*/0, &quantize), "quantize"));
-    xnn_delete_operator(quantize);
     bytes.scratch = QuantizationBytes(spec.max_rows) + spec.max_rows * spec.inputs + XNN_EXTRA_BYTES;
   }
   bytes.layer = AlignUp(sizeof(XnnpackLayer)) + scope.counted();
@@ -251,46 +248,56 @@ Result<DenseLayer*> Create(const DenseSpec& spec, const uint8_t* packed, Span<ui
   XnnpackLayer* layer = new (place) XnnpackLayer(spec);
   layer->weights.SetReadable(packed);
   AllocationScope scope(&bump);
-  Status status = Check(layer->type.create(spec, layer->weights.provider(), &layer->multiply), "create");
-  if (status.ok() && layer->type.setup != nullptr) {
-    status = Check(xnn_create_convert_nc_f32_qd8(/*flags=*/0, &layer->quantize), "quantize");
-  }
-  if (!status.ok()) {
-    DestroyOperators(layer);
-    return status;
-  }
+  TARN_RETURN_IF_ERROR(Check(layer->type.create(spec, layer->weights.provider(), &layer->multiply), "create"));
   return static_cast<DenseLayer*>(layer);
 }
 
-void Destroy(DenseLayer* layer) { DestroyOperators(static_cast<XnnpackLayer*>(layer)); }
+// What the quantization of a run's rows works on.
+struct Rows {
+  const DenseSpec& spec;
+  const float* x;
+  int8_t* quantized;
+  xnn_quantization_params* parameters;
+};
 
-Status Shape(XnnpackLayer* layer, size_t rows, pthreadpool_t threads) {
-  const DenseSpec& spec = layer->spec;
-  layer->rows = 0;
-  if (layer->quantize != nullptr) {
-    TARN_RETURN_IF_ERROR(
-        Check(xnn_reshape_convert_nc_f32_qd8(layer->quantize, rows, spec.inputs, spec.x_stride, spec.inputs, threads), "reshape"));
+// XNNPACK's own operator would lose a NaN. A row that is not finite has a scale of NaN here, too; FillPoisoned() makes its outputs.
+void QuantizeRow(const Rows& rows, size_t row) {
+  const DenseSpec& spec = rows.spec;
+  Qdu8 params;
+  spec.kernels->quantize_qd8(spec.inputs, rows.x + row * spec.x_stride, rows.quantized + row * spec.inputs, &params);
+  rows.parameters[row] = {params.zero_point - 128, params.scale};
+}
+
+// XNNPACK clamps outputs to [-inf, inf], where some CPUs make -inf of a NaN.
+void FillPoisoned(const Rows& rows, size_t count, float* y) {
+  for (size_t r = 0; r < count; ++r) {
+    const float scale = rows.parameters[r].scale;
+    if (std::isnan(scale)) std::fill_n(y + r * rows.spec.y_stride, rows.spec.outputs, scale);
   }
-  TARN_RETURN_IF_ERROR(Check(layer->type.reshape(layer->multiply, rows, threads), "reshape"));
-  layer->rows = rows;
+}
+
+Status RunQuantized(XnnpackLayer* layer, size_t count, const float* x, float* y, uint8_t* scratch, const ThreadPool* threads) {
+  const DenseSpec& spec = layer->spec;
+  const Rows rows = {spec, x, reinterpret_cast<int8_t*>(scratch + QuantizationBytes(spec.max_rows)),
+                     reinterpret_cast<xnn_quantization_params*>(scratch)};
+  Split(threads, count, 1, [&](size_t row, size_t) { QuantizeRow(rows, row); });
+  std::fill_n(rows.parameters + count, kParametersBehind, rows.parameters[count - 1]);
+  TARN_RETURN_IF_ERROR(Check(layer->type.setup(layer->multiply, rows.quantized, y, rows.parameters), "setup"));
+  TARN_RETURN_IF_ERROR(Check(xnn_run_operator(layer->multiply, AsPthreadpool(threads)), "run"));
+  FillPoisoned(rows, count, y);
   return Ok();
 }
 
-Status Run(DenseLayer* base, size_t rows, const float* x, float* y, uint8_t* scratch, const ThreadPool* pool) {
-  const pthreadpool_t threads = AsPthreadpool(pool);
+Status Run(DenseLayer* base, size_t rows, const float* x, float* y, uint8_t* scratch, const ThreadPool* threads) {
   XnnpackLayer* layer = static_cast<XnnpackLayer*>(base);
-  if (rows != layer->rows) TARN_RETURN_IF_ERROR(Shape(layer, rows, threads));
-  if (layer->quantize != nullptr) {
-    auto* parameters = reinterpret_cast<xnn_quantization_params*>(scratch);
-    int8_t* quantized = reinterpret_cast<int8_t*>(scratch + QuantizationBytes(layer->spec.max_rows));
-    TARN_RETURN_IF_ERROR(Check(xnn_setup_convert_nc_f32_qd8(layer->quantize, x, quantized, parameters), "setup"));
-    TARN_RETURN_IF_ERROR(Check(xnn_run_operator(layer->quantize, threads), "run"));
-    std::fill_n(parameters + rows, kParametersBehind, parameters[rows - 1]);
-    TARN_RETURN_IF_ERROR(Check(layer->type.setup(layer->multiply, quantized, y, parameters), "setup"));
-  } else {
-    TARN_RETURN_IF_ERROR(Check(xnn_setup_fully_connected_nc_f32(layer->multiply, x, y), "setup"));
+  if (rows != layer->rows) {
+    layer->rows = 0;
+    TARN_RETURN_IF_ERROR(Check(layer->type.reshape(layer->multiply, rows, AsPthreadpool(threads)), "reshape"));
+    layer->rows = rows;
   }
-  return Check(xnn_run_operator(layer->multiply, threads), "run");
+  if (layer->type.setup != nullptr) return RunQuantized(layer, rows, x, y, scratch, threads);
+  TARN_RETURN_IF_ERROR(Check(xnn_setup_fully_connected_nc_f32(layer->multiply, x, y), "setup"));
+  return Check(xnn_run_operator(layer->multiply, AsPthreadpool(threads)), "run");
 }
 
 }  // namespace

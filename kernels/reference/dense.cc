@@ -30,32 +30,54 @@ void DenseF16(size_t rows, size_t in, size_t out, const float* x, size_t x_strid
   }
 }
 
-// A number that fits u8, for any x: NaN, which a damaged model may give, becomes 0.
+// A number that fits u8, for any x but NaN.
 static float ClampToU8(float x) { return x > 0.0f ? std::min(x, 255.0f) : 0.0f; }
 
-// The rule of XNNPACK (src/xnnpack/quantization.h, xnn_f32_qd8_asymmetric_quantization_params), so that a model loses the same on
-// both sides of the dense seam: the range always contains 0, and the zero point is rounded from the end of the range where that
-// errs less. The numbers are formed for int8, as XNNPACK forms them, and moved to u8 last.
+// The rule of XNNPACK (src/xnnpack/quantization.h, xnn_f32_qd8_asymmetric_quantization_params, and xnn_compute_f32_qd8_convert), to
+// the bit, so that a model loses the same on both sides of the dense seam: the range always contains 0, and the zero point is
+// rounded from the end of the range where that errs less. Elements are multiplied by the inverse of the scale, which was rounded
+// itself, not by 255 / range: the two often differ in the last bit. The numbers are formed for int8 and moved to u8 last.
 Qdu8Row ChooseQdu8(float low, float high) {
+  if (!(high - low <= std::numeric_limits<float>::max())) return {{std::numeric_limits<float>::quiet_NaN(), 0}, 0.0f};
   const float bottom = std::min(low, 0.0f);
   const float top = std::max(high, 0.0f);
-  // A range that is 0, or so small that its inverse overflows, is quantized as if it were 255 wide: every element becomes 0.
-  float inverse = 255.0f / (top - bottom);
-  if (!(inverse <= std::numeric_limits<float>::max())) inverse = 1.0f;
-  const float from_bottom = -128.0f - bottom * inverse;
-  const float from_top = 127.0f - top * inverse;
-  const float bottom_error = -128.0f + bottom * inverse;
-  const float top_error = 127.0f + top * inverse;
+  float steps = 255.0f / (top - bottom);  // per unit of x
+  // A range that is 0, or so small that this or its inverse's inverse overflows, is quantized as if it were 255 wide: every element
+  // becomes 0.
+  if (!(1.0f / (1.0f / steps) <= std::numeric_limits<float>::max())) steps = 1.0f;
+  const float scale = 1.0f / steps;
+  const float from_bottom = -128.0f - bottom * steps;
+  const float from_top = 127.0f - top * steps;
+  const float bottom_error = -128.0f + bottom * steps;
+  const float top_error = 127.0f + top * steps;
   const float zero = bottom_error + top_error > 0.0f ? from_bottom : from_top;
-  return {{1.0f / inverse, static_cast<int32_t>(ClampToU8(std::nearbyint(zero) + 128.0f))}, inverse};
+  return {{scale, static_cast<int32_t>(ClampToU8(std::nearbyint(zero) + 128.0f))}, 1.0f / scale};
+}
+
+static Qdu8Row ChooseRow(size_t n, const float* x) {
+  float low = x[0], high = x[0];
+  for (size_t i = 0; i < n; ++i) {
+    if (!std::isfinite(x[i])) return ChooseQdu8(x[i], x[i]);
+    low = std::min(low, x[i]);
+    high = std::max(high, x[i]);
+  }
+  return ChooseQdu8(low, high);
+}
+
+static uint8_t QuantizeElement(float x, const Qdu8Row& row) {
+  if (std::isnan(row.params.scale)) return 0;
+  return static_cast<uint8_t>(ClampToU8(std::nearbyint(x * row.inverse) + static_cast<float>(row.params.zero_point)));
 }
 
 void QuantizeQdu8(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params) {
-  const Qdu8Row row = ChooseQdu8(*std::min_element(x, x + n), *std::max_element(x, x + n));
-  for (size_t i = 0; i < n; ++i) {
-    const float value = std::nearbyint(x[i] * row.inverse) + static_cast<float>(row.params.zero_point);
-    q[split ? i / 2 + i % 2 * (n / 2) : i] = static_cast<uint8_t>(ClampToU8(value));
-  }
+  const Qdu8Row row = ChooseRow(n, x);
+  for (size_t i = 0; i < n; ++i) q[split ? i / 2 + i % 2 * (n / 2) : i] = QuantizeElement(x[i], row);
+  *params = row.params;
+}
+
+void QuantizeQd8(size_t n, const float* x, int8_t* q, Qdu8* params) {
+  const Qdu8Row row = ChooseRow(n, x);
+  for (size_t i = 0; i < n; ++i) q[i] = static_cast<int8_t>(QuantizeElement(x[i], row) - 128);
   *params = row.params;
 }
 

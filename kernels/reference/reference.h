@@ -123,16 +123,18 @@ void DenseF32(size_t rows, size_t in, size_t out, const float* x, size_t x_strid
 void DenseF16(size_t rows, size_t in, size_t out, const float* x, size_t x_stride, const uint16_t* weight, const float* bias,
               float* y, size_t y_stride);
 void QuantizeQdu8(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params);
+void QuantizeQd8(size_t n, const float* x, int8_t* q, Qdu8* params);
 void DenseQdu8Qc8w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const int8_t* weight,
                    const float* weight_scale, const float* bias, float* y, size_t y_stride);
 void DenseQdu8Qb4w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const uint8_t* weight,
                    const uint16_t* block_scales, const float* bias, float* y, size_t y_stride);
 
-// The quantization of a row whose elements lie in [low, high]. One definition for every table: an activation that falls between two
-// integers is rounded by these numbers, so a last-bit difference here would be a whole step there.
+// The quantization of a row whose elements lie in [low, high]; a bound is NaN where the row holds one. Where the range is not
+// finite, the scale is NaN, and every element is to become 0 (of u8). One definition for every table: an activation that falls
+// between two integers is rounded by these numbers, so a last-bit difference here would be a whole step there.
 struct Qdu8Row {
   Qdu8 params;
-  float inverse;  // elements are multiplied by this
+  float inverse;  // of the scale: elements are multiplied by this
 };
 Qdu8Row ChooseQdu8(float low, float high);
 

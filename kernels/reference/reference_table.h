@@ -63,6 +63,7 @@ constexpr Kernels kReferenceTable = {
     /*dense_f32=*/reference::DenseF32,
     /*dense_f16=*/reference::DenseF16,
     /*quantize_qdu8=*/reference::QuantizeQdu8,
+    /*quantize_qd8=*/reference::QuantizeQd8,
     /*dense_qdu8_qc8w=*/reference::DenseQdu8Qc8w,
     /*dense_qdu8_qb4w=*/reference::DenseQdu8Qb4w,
 };

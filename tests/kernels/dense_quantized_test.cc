@@ -73,16 +73,39 @@ TEST(DenseQuantized, SplitPutsEvenElementsFirst) {
   });
 }
 
-// What a damaged model may give is quantized to something; its scale says that it is none, or the sums are no numbers.
+// XNNPACK's own numbers are these less 128.
+TEST(DenseQuantized, SignedRowsAreTheSameLess128) {
+  ForEachTable([](const Kernels& kernels) {
+    for (const size_t n : Sizes()) {
+      const Floats x = Random(8).Uniform(n, -1.0f, 2.0f);
+      const Quantized expected = Quantize(Reference(), x, false, Place::kEnd);
+      Buffer<float> in(x, Place::kEnd);
+      Buffer<int8_t> q(n, Place::kEnd);
+      Qdu8 params;
+      kernels.quantize_qd8(n, in.data(), q.data(), &params);
+      EXPECT_EQ(params.scale, expected.params.scale);
+      EXPECT_EQ(params.zero_point, expected.params.zero_point);
+      for (size_t i = 0; i < n; ++i) EXPECT_EQ(q.data()[i], expected.q[i] - 128) << i;
+    }
+  });
+}
+
+// What a damaged model may give: a scale of NaN, and zeros, whichever element it is and whatever else the row holds.
 TEST(DenseQuantized, RowsThatAreNotFinite) {
   ForEachTable([](const Kernels& kernels) {
-    for (const float bad : {HUGE_VALF, -HUGE_VALF}) {
-      Floats x = Random(9).Uniform(40, -1.0f, 1.0f);
-      x[17] = bad;
-      const Quantized result = Quantize(kernels, x, false, Place::kEnd);
-      EXPECT_FALSE(std::isfinite(result.params.scale));
-      EXPECT_GE(result.params.zero_point, 0);
-      EXPECT_LE(result.params.zero_point, 255);
+    for (const float bad : {HUGE_VALF, -HUGE_VALF, std::nanf(""), -std::nanf("")}) {
+      for (const size_t n : {size_t{2}, size_t{40}, size_t{70}}) {
+        for (size_t at = 0; at < n; ++at) {
+          Floats x = Random(9).Uniform(n, -1.0f, 1.0f);
+          x[at] = bad;
+          for (const bool split : {false, true}) {
+            const Quantized result = Quantize(kernels, x, split, Place::kEnd);
+            EXPECT_TRUE(std::isnan(result.params.scale)) << bad << " at " << at;
+            EXPECT_EQ(result.params.zero_point, 0);
+            EXPECT_EQ(result.q, std::vector<uint8_t>(n, 0));
+          }
+        }
+      }
     }
   });
 }
@@ -256,6 +279,7 @@ TEST(DenseQuantized, VectorTablesAreNotTheReference) {
     if (std::strcmp(kernels.name, "reference") == 0) return;
     EXPECT_NE(kernels.dense_f16, Reference().dense_f16);
     EXPECT_NE(kernels.quantize_qdu8, Reference().quantize_qdu8);
+    EXPECT_NE(kernels.quantize_qd8, Reference().quantize_qd8);
     EXPECT_NE(kernels.dense_qdu8_qc8w, Reference().dense_qdu8_qc8w);
     EXPECT_NE(kernels.dense_qdu8_qb4w, Reference().dense_qdu8_qb4w);
     EXPECT_NE(kernels.scale_i4, Reference().scale_i4);
