@@ -54,7 +54,7 @@ HWY_NOINLINE void FloatTile(size_t in, const FourRows<float>& x, const FourRows<
   VF s20 = s00, s21 = s00, s22 = s00, s23 = s00, s30 = s00, s31 = s00, s32 = s00, s33 = s00;
   size_t i = 0;
   for (; i + lanes <= in; i += lanes) {
-    PrefetchNext(w, i, in);
+    PrefetchNext(tile, i / lanes);
     FloatStep<kRows, true>(x, w, i, lanes, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23, s30, s31, s32, s33);
   }
   if (i < in) {
@@ -72,7 +72,7 @@ HWY_NOINLINE void FloatTile(size_t in, const FourRows<float>& x, const FourRows<
 template <typename W>
 void DenseFloat(size_t rows, size_t in, size_t out, const float* x, size_t x_stride, const W* weight, const float* bias, float* y,
                 size_t y_stride) {
-  ForEachTile(rows, out, [=](const Tile& tile) HWY_ATTR {
+  ForEachTile(rows, out, weight, in, [=](const Tile& tile) HWY_ATTR {
     const FourRows<float> from(x + tile.r * x_stride, x_stride, tile.rows);
     const FourRows<W> w(weight + tile.o * in, in, tile.outputs);
     const float* b = bias == nullptr ? nullptr : bias + tile.o;

@@ -134,7 +134,7 @@ HWY_NOINLINE void Int4Tile(const Int4Args& a, const Tile& tile, float* weight_su
   VBlocksF s20 = z0, s21 = z0, s22 = z0, s23 = z0, s30 = z0, s31 = z0, s32 = z0, s33 = z0;
   size_t i = 0;
   for (; i + lanes <= a.half; i += lanes) {
-    if constexpr (kSumWeights) PrefetchNext(a.w, i, a.half);
+    PrefetchNext(tile, i / lanes);
     Int4Step<kRows, kSumWeights, true>(a, 0, i, lanes, which, z0, s00, s10, s20, s30);
     Int4Step<kRows, kSumWeights, true>(a, 1, i, lanes, which, z1, s01, s11, s21, s31);
     Int4Step<kRows, kSumWeights, true>(a, 2, i, lanes, which, z2, s02, s12, s22, s32);
@@ -163,7 +163,7 @@ inline void DenseQdu8Qb4w(size_t rows, size_t in, size_t out, const uint8_t* q, 
                           const uint16_t* block_scales, const float* bias, float* y, size_t y_stride) {
   const size_t half = in / 2, blocks = in / kI4Block;
   float weight_sums[kTileOutputs];
-  ForEachTile(rows, out, [&](const Tile& tile) HWY_ATTR {
+  ForEachTile(rows, out, weight, half, [&](const Tile& tile) HWY_ATTR {
     const Int4Args args = {half,
                            {q + tile.r * in, in, tile.rows},
                            {weight + tile.o * half, half, tile.outputs},

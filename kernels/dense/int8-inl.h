@@ -68,7 +68,7 @@ HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, int32
   VI32 s20 = z0, s21 = z0, s22 = z0, s23 = z0, s30 = z0, s31 = z0, s32 = z0, s33 = z0;
   size_t i = 0;
   for (; i + lanes <= in; i += lanes) {
-    if constexpr (kSumWeights) PrefetchNext(a.w, i, in);
+    PrefetchNext(tile, i / lanes);
     Int8Step<kRows, kSumWeights, true>(a.x, a.w, i, lanes, z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22,
                                        s23, s30, s31, s32, s33);
   }
@@ -92,7 +92,7 @@ HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, int32
 inline void DenseQdu8Qc8w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const int8_t* weight,
                           const float* weight_scale, const float* bias, float* y, size_t y_stride) {
   int32_t weight_sums[kTileOutputs];
-  ForEachTile(rows, out, [&](const Tile& tile) HWY_ATTR {
+  ForEachTile(rows, out, weight, in, [&](const Tile& tile) HWY_ATTR {
     const Int8Args args = {
         {q + tile.r * in, in, tile.rows},          {weight + tile.o * in, in, tile.outputs}, params + tile.r, weight_scale + tile.o,
         bias == nullptr ? nullptr : bias + tile.o, y + tile.r * y_stride + tile.o,           y_stride};

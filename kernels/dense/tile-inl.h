@@ -28,20 +28,39 @@ constexpr size_t kTileRows = HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3_DL ? 2 : 4;
 using DTile = hn::CappedTag<float, kTileOutputs>;
 using VTile = hn::Vec<DTile>;
 
-// Elements o and r, and those after them, of the outputs and of the rows of x.
+// Elements o and r, and those after them, of the outputs and of the rows of x; and weights that come next.
 struct Tile {
   size_t o, outputs;
   size_t r, rows;
+  const uint8_t* next;     // to be prefetched while the tile is in work
+  size_t next_step_bytes;  // so many for every vector of a row
 };
 
-// Calls f(tile) for tiles that cover everything, outputs outermost: their weights stay in the cache for all rows.
-template <typename F>
-HWY_INLINE void ForEachTile(size_t rows, size_t out, const F& f) {
-  for (size_t o = 0; o < out; o += kTileOutputs) {
+constexpr size_t kLineBytes = 64;
+
+// Calls f(tile) for tiles that cover everything, outputs outermost: their weights stay in the cache for all rows. Each pass over
+// them asks for its share of those that come next, in the order of memory, which CPUs then see as a stream; 4 KiB are what memory
+// takes to answer. Beyond the end of memory a prefetch does nothing.
+template <typename W, typename F>
+HWY_INLINE void ForEachTile(size_t rows, size_t out, const W* weights, size_t row_elements, const F& f) {
+  const size_t tile_bytes = kTileOutputs * row_elements * sizeof(W), passes = (rows + kTileRows - 1) / kTileRows;
+  const size_t step_bytes = kTileOutputs * hn::Lanes(hn::ScalableTag<W>()) * sizeof(W);
+  const size_t share = (step_bytes / passes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  const uint8_t* ahead = reinterpret_cast<const uint8_t*>(weights) + std::max<size_t>(tile_bytes, 4096);
+  for (size_t o = 0; o < out; o += kTileOutputs, ahead += tile_bytes) {
+    const uint8_t* next = ahead;
     for (size_t r = 0; r < rows; r += kTileRows) {
-      f(Tile{o, std::min(out - o, kTileOutputs), r, std::min(rows - r, kTileRows)});
+      const size_t bytes = next < ahead + tile_bytes ? share : 0;
+      f(Tile{o, std::min(out - o, kTileOutputs), r, std::min(rows - r, kTileRows), next, bytes});
+      next += tile_bytes / step_bytes * share;
     }
   }
+}
+
+// Step i of a tile.
+HWY_INLINE void PrefetchNext(const Tile& tile, size_t step) {
+  const uint8_t* line = tile.next + step * tile.next_step_bytes;
+  for (size_t at = 0; at < tile.next_step_bytes; at += kLineBytes) hwy::Prefetch(line + at);
 }
 
 // Four rows of a matrix; beyond its last one that one again, whose sums nobody stores.
@@ -52,14 +71,6 @@ struct FourRows {
   }
   const T* row[4];
 };
-
-// Asks for weights of a tile to come, while those at i are in use: four short rows side by side are no stream that CPUs see. 4 KiB
-// are what memory takes to answer. Beyond the end of memory a prefetch does nothing.
-template <typename T>
-HWY_INLINE void PrefetchNext(const FourRows<T>& w, size_t i, size_t row_elements) {
-  const size_t ahead = std::max<size_t>(kTileOutputs * row_elements * sizeof(T), 4096);
-  for (const T* row : w.row) hwy::Prefetch(reinterpret_cast<const uint8_t*>(row + i) + ahead);
-}
 
 // A vector of a row, or its last one with zeros behind its `left` elements.
 template <bool kWhole, class D>
