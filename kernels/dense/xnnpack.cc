@@ -13,6 +13,7 @@
 
 #include "kernels/dense/dense.h"
 #include "kernels/dense/split.h"
+#include "kernels/dense/xnnpack_rows.h"
 #include "kernels/dense/xnnpack_threads.h"
 #include "runtime/core/arith.h"
 #include "runtime/core/bump.h"
@@ -191,10 +192,13 @@ const Multiply& MultiplyOf(const DenseSpec& spec) {
 // ---- Layers ----
 
 struct XnnpackLayer : DenseLayer {
-  explicit XnnpackLayer(const DenseSpec& s) : spec(s), type(MultiplyOf(s)) {}
+  XnnpackLayer(const DenseSpec& s, const uint8_t* p)
+      : spec(s), type(MultiplyOf(s)), packed(p), few_rows(s.type == DenseWeights::kQB4W ? FindInt4RowKernel() : nullptr) {}
 
   DenseSpec spec;
   const Multiply& type;
+  const uint8_t* packed;
+  const Int4RowKernel* few_rows;  // may be nullptr
   WeightPlace weights;
   xnn_operator_t multiply = nullptr;
   size_t rows = 0;  // that the operators are shaped for
@@ -208,6 +212,7 @@ void Destroy(DenseLayer* layer) {
 // A tile of a multiplication reads the parameters of as many rows as it is high, and stores rows that there are not over the last
 // one that there is: parameters behind the last must equal it. XNNPACK sees to 10 of them, but has tiles of 14 rows.
 constexpr size_t kParametersBehind = 16;
+static_assert(sizeof(Qdu8) <= sizeof(xnn_quantization_params), "the scratch holds either");
 static_assert(kParametersBehind >= XNN_EXTRA_QUANTIZATION_PARAMS);
 
 // Scratch of a quantized layer: the rows' scales and zero points and those behind them, then the quantized rows.
@@ -245,7 +250,7 @@ Result<DenseLayer*> Create(const DenseSpec& spec, const uint8_t* packed, Span<ui
   Bump bump(memory);
   void* place = bump.Take(sizeof(XnnpackLayer));
   if (place == nullptr) return Error(TARN_INTERNAL, "dense layer: %zu bytes are too few", memory.size());
-  XnnpackLayer* layer = new (place) XnnpackLayer(spec);
+  XnnpackLayer* layer = new (place) XnnpackLayer(spec, packed);
   layer->weights.SetReadable(packed);
   AllocationScope scope(&bump);
   TARN_RETURN_IF_ERROR(Check(layer->type.create(spec, layer->weights.provider(), &layer->multiply), "create"));
@@ -288,8 +293,31 @@ Status RunQuantized(XnnpackLayer* layer, size_t count, const float* x, float* y,
   return Ok();
 }
 
+// Panels share nothing, so threads change no result. A NaN for a scale makes every output NaN.
+void RunFewRows(const XnnpackLayer& layer, size_t count, const float* x, float* y, uint8_t* scratch, const ThreadPool* threads) {
+  const DenseSpec& spec = layer.spec;
+  const Int4RowKernel& kernel = *layer.few_rows;
+  uint8_t* q = scratch + QuantizationBytes(spec.max_rows);
+  Qdu8* params = reinterpret_cast<Qdu8*>(scratch);
+  for (size_t row = 0; row < count; ++row) {
+    const float* from = x + row * spec.x_stride;
+    uint8_t* to = q + row * spec.inputs;
+    kernel.wants_u8 ? spec.kernels->quantize_qdu8(spec.inputs, from, /*split=*/false, to, params + row)
+                    : spec.kernels->quantize_qd8(spec.inputs, from, reinterpret_cast<int8_t*>(to), params + row);
+  }
+  const Int4Rows rows = {count, spec.inputs, q, params};
+  Split(threads, spec.outputs, kernel.outputs, [&](size_t first, size_t outputs) {
+    const uint8_t* panel = layer.packed + first / kernel.outputs * kernel.PanelBytes(spec.inputs);
+    kernel.multiply(rows, panel, outputs, y + first, spec.y_stride);
+  });
+}
+
 Status Run(DenseLayer* base, size_t rows, const float* x, float* y, uint8_t* scratch, const ThreadPool* threads) {
   XnnpackLayer* layer = static_cast<XnnpackLayer*>(base);
+  if (layer->few_rows != nullptr && rows <= layer->few_rows->most_rows) {
+    RunFewRows(*layer, rows, x, y, scratch, threads);
+    return Ok();
+  }
   if (rows != layer->rows) {
     layer->rows = 0;
     TARN_RETURN_IF_ERROR(Check(layer->type.reshape(layer->multiply, rows, AsPthreadpool(threads)), "reshape"));

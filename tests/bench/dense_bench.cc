@@ -135,6 +135,8 @@ void AddBackend(const DenseBackend& backend, const Kernels& kernels, std::initia
   for (const Type& type : types) {
     for (const BenchModel& model : kModels) {
       for (const size_t rows : {size_t{1}, kChunk}) AddLayers(backend, kernels, model, type, rows);
+      if (type.type != DenseWeights::kQB4W) continue;
+      for (size_t rows = 2; rows <= 8; ++rows) AddLayers(backend, kernels, model, type, rows);  // what speculation and batches have
     }
   }
 }

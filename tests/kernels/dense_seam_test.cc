@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernels/dense/dense.h"
+#include "kernels/dense/xnnpack_rows.h"
 #include "runtime/core/arith.h"
 #include "tests/kernels/kernel_testing.h"
 #include "tests/support/threads.h"
@@ -256,6 +257,62 @@ TEST(DenseSeam, XnnpackLeavesSharedTablesAndHalves) {
     EXPECT_EQ(xnnpack.value()->takes(problem.spec), type != DenseWeights::kF16);
     problem.spec.in_place = true;
     EXPECT_FALSE(xnnpack.value()->takes(problem.spec));
+  }
+}
+
+// A few rows by our own kernels, where this CPU has one, and many by XNNPACK's: the same bits, also on threads.
+TEST(DenseSeam, FewRowsHaveTheBitsOfMany) {
+  const Result<const DenseBackend*> xnnpack = XnnpackDense();
+  ASSERT_TRUE(xnnpack.ok());
+#if defined(__x86_64__)
+  EXPECT_TRUE(FindInt4RowKernel() != nullptr || !__builtin_cpu_supports("avx2"));
+#endif
+  const test::Threads three(3);
+  constexpr size_t kRows = 20;
+  for (const size_t inputs : {32, 96, 1024}) {
+    for (const size_t outputs : {1, 7, 8, 17, 37, 1031}) {
+      Problem problem(DenseWeights::kQB4W, kRows, inputs, outputs, 13);
+      std::fill_n(problem.bytes.begin(), inputs / 2, static_cast<uint8_t>(0x00));  // -8, the largest of products
+      const Floats many = RunSide(*xnnpack.value(), problem.spec, problem, nullptr);
+      const Floats x = problem.x;
+      for (problem.rows = 1; problem.rows <= 8; ++problem.rows) {
+        const size_t first = kRows - problem.rows;
+        std::copy(x.begin() + static_cast<ptrdiff_t>(first * inputs), x.end(), problem.x.begin());
+        const Floats expected(many.begin() + static_cast<ptrdiff_t>(first * outputs), many.end());
+        ExpectEqual("y", expected, RunSide(*xnnpack.value(), problem.spec, problem, nullptr));
+        ExpectEqual("y", expected, RunSide(*xnnpack.value(), problem.spec, problem, three.pool.For(UINT64_MAX)));
+      }
+    }
+  }
+}
+
+// Weights and scratch end where their memory ends, rows of y where theirs do, and rows of y are apart.
+TEST(DenseSeam, FewRowsTouchNothingElse) {
+  const Int4RowKernel* kernel = FindInt4RowKernel();
+  const Result<const DenseBackend*> xnnpack = XnnpackDense();
+  ASSERT_TRUE(xnnpack.ok());
+  if (kernel == nullptr) GTEST_SKIP() << "XNNPACK's own kernels are as fast here";
+  for (const size_t outputs : {1, 8, 15, 17, 33}) {
+    Problem problem(DenseWeights::kQB4W, 3, 96, outputs, 10);
+    DenseSpec& spec = problem.spec;
+    spec.y_stride = outputs + 3;
+    const Result<DenseBytes> bytes = xnnpack.value()->measure(spec);
+    ASSERT_TRUE(bytes.ok());
+    const size_t panels = (outputs + kernel->outputs - 1) / kernel->outputs * kernel->PanelBytes(spec.inputs);
+    ASSERT_EQ(bytes.value().packed, AlignUp(panels));
+    Buffer<uint8_t> packed(static_cast<size_t>(bytes.value().packed), Place::kEnd);
+    Buffer<uint8_t> scratch(static_cast<size_t>(bytes.value().scratch), Place::kEnd);
+    Buffer<float> x(Floats(problem.x.begin(), problem.x.begin() + 3 * 96), Place::kEnd);
+    Buffer<float> y(StridedSize(3, outputs, spec.y_stride), Place::kEnd);
+    Memory layer(bytes.value().layer);
+    ASSERT_TRUE(xnnpack.value()->pack(spec, {packed.data(), packed.size()}).ok());
+    const Result<DenseLayer*> made = xnnpack.value()->create(spec, packed.data(), layer.span());
+    ASSERT_TRUE(made.ok());
+    EXPECT_TRUE(xnnpack.value()->run(made.value(), 3, x.data(), y.data(), scratch.data(), nullptr).ok());
+    xnnpack.value()->destroy(made.value());
+    const Floats actual = Unstrided(y.values(), outputs, spec.y_stride);
+    spec.y_stride = outputs;
+    ExpectLikeReference(problem, actual);
   }
 }
 

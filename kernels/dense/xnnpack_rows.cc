@@ -1,0 +1,258 @@
+#include "kernels/dense/xnnpack_rows.h"
+
+#if defined(TARN_HAVE_XNNPACK)
+
+#include <cpuinfo.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#if defined(__x86_64__)
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // of the undefined values that GCC's AVX-512 intrinsics begin with
+#endif
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+namespace tarn {
+namespace {
+
+// One panel times the rows from `row` on; `outputs` of the panel's are there.
+using MultiplyPanel = void (*)(const Int4Rows& x, size_t row, const uint8_t* panel, size_t outputs, float* y, size_t y_stride);
+
+// Panels outermost: a panel stays in the cache for all rows. By[i] takes i + 1 rows.
+template <const Int4RowKernel& kKernel, const auto& By>
+void Multiply(const Int4Rows& x, const uint8_t* panels, size_t outputs, float* y, size_t y_stride) {
+  const size_t panel_bytes = kKernel.PanelBytes(x.inputs);
+  for (size_t o = 0; o < outputs; o += kKernel.outputs, panels += panel_bytes) {
+    for (size_t row = 0; row < x.rows;) {
+      const size_t rows = std::min(x.rows - row, std::size(By));
+      By[rows - 1](x, row, panels, std::min(kKernel.outputs, outputs - o), y + row * y_stride + o, y_stride);
+      row += rows;
+    }
+  }
+}
+
+template <typename T>
+T Load(const void* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+#if defined(__x86_64__)
+
+// Order of the nibbles: [2][outputs][8], byte k of half h of a block holds inputs 16h + k (low) and 16h + 8 + k (high).
+constexpr size_t kHalf = kI4Block / 2;
+
+// ---- AVX-512 VNNI: 8 outputs a vector, each in two lanes ----
+
+// What XNNPACK's kernel asks for.
+#define TARN_VNNI __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+
+template <size_t kRows>
+TARN_VNNI void VnniPanel(const Int4Rows& x, size_t row, const uint8_t* panel, size_t outputs, float* y, size_t y_stride) {
+  const __m512i upper = _mm512_set1_epi8(static_cast<char>(0xF0));
+  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+  const uint8_t* q = x.q + row * x.inputs;
+  __m512 sums[kRows];
+  for (size_t r = 0; r < kRows; ++r) {
+    sums[r] = _mm512_mul_ps(_mm512_loadu_ps(panel), _mm512_set1_ps(static_cast<float>(x.params[row + r].zero_point)));
+  }
+  panel += 64;
+  for (size_t block = 0; block < x.inputs; block += kI4Block, q += kI4Block, panel += 256 + 32) {
+    __m512i low[kRows], high[kRows];  // outputs 0 to 7, and 8 to 15
+    for (size_t r = 0; r < kRows; ++r) low[r] = high[r] = _mm512_setzero_si512();
+    for (size_t h = 0; h < 2; ++h) {
+      const __m512i w0 = _mm512_loadu_si512(panel + h * 128), w1 = _mm512_loadu_si512(panel + h * 128 + 64);
+      const __m512i w0_first = _mm512_and_si512(_mm512_slli_epi32(w0, 4), upper), w0_second = _mm512_and_si512(w0, upper);
+      const __m512i w1_first = _mm512_and_si512(_mm512_slli_epi32(w1, 4), upper), w1_second = _mm512_and_si512(w1, upper);
+      for (size_t r = 0; r < kRows; ++r) {
+        const uint8_t* half = q + r * x.inputs + h * kHalf;
+        const __m512i first = _mm512_set1_epi64(Load<int64_t>(half)), second = _mm512_set1_epi64(Load<int64_t>(half + 8));
+        low[r] = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(low[r], first, w0_first), second, w0_second);
+        high[r] = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(high[r], first, w1_first), second, w1_second);
+      }
+    }
+    const __m256i bf16 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(panel + 256));
+    const __m512 scale = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bf16), 16));
+    for (size_t r = 0; r < kRows; ++r) {
+      const __m512i sum =
+          _mm512_add_epi32(_mm512_permutex2var_epi32(low[r], even, high[r]), _mm512_permutex2var_epi32(low[r], odd, high[r]));
+      sums[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, sums[r]);
+    }
+  }
+  const __mmask16 there = static_cast<__mmask16>(outputs >= 16 ? 0xFFFF : (1u << outputs) - 1);
+  for (size_t r = 0; r < kRows; ++r) {
+    const __m512 scaled = _mm512_mul_ps(sums[r], _mm512_set1_ps(x.params[row + r].scale));
+    _mm512_mask_storeu_ps(y + r * y_stride, there, _mm512_add_ps(scaled, _mm512_loadu_ps(panel)));
+  }
+}
+
+constexpr MultiplyPanel kVnniPanels[] = {VnniPanel<1>, VnniPanel<2>, VnniPanel<3>, VnniPanel<4>};
+extern const Int4RowKernel kVnni;
+constexpr Int4RowKernel kVnni = {"AVX-512 VNNI", 16, true, 7, Multiply<kVnni, kVnniPanels>};
+
+// ---- AVX2: 4 outputs a vector of i16, each in four lanes, whose sums stay apart to the end ----
+
+#define TARN_AVX2 __attribute__((target("avx2,fma")))
+
+TARN_AVX2 inline __m256i WidenHalf(__m256i v, int half) {
+  return _mm256_cvtepi16_epi32(half == 0 ? _mm256_castsi256_si128(v) : _mm256_extracti128_si256(v, 1));
+}
+
+template <size_t kRows>
+TARN_AVX2 void Avx2Panel(const Int4Rows& x, size_t row, const uint8_t* panel, size_t outputs, float* y, size_t y_stride) {
+  const __m256i lower = _mm256_set1_epi8(15), flip = _mm256_set1_epi8(static_cast<char>(0x88)), eight = _mm256_set1_epi8(8);
+  const __m256i two = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);  // of two outputs, which have four lanes each
+  const uint8_t* q = x.q + row * x.inputs;
+  __m256 sums[kRows][4];
+  for (size_t r = 0; r < kRows; ++r) {
+    const __m256 zero_point = _mm256_set1_ps(static_cast<float>(x.params[row + r].zero_point - 128));
+    for (size_t i = 0; i < 4; ++i) {  // the first of an output's lanes has all of it
+      const float* from = reinterpret_cast<const float*>(panel) + 2 * i;
+      sums[r][i] = _mm256_mul_ps(_mm256_setr_ps(from[0], 0, 0, 0, from[1], 0, 0, 0), zero_point);
+    }
+  }
+  panel += 32;
+  for (size_t block = 0; block < x.inputs; block += kI4Block, q += kI4Block, panel += 128 + 16) {
+    __m256i products[kRows][2];  // of outputs 0 to 3, and 4 to 7. They fit: 8 * 15 * 128 < 2^15
+    for (size_t r = 0; r < kRows; ++r) {
+      // Nibbles are multiplied as they would be without a sign, 8 too large.
+      const __m256i eights = _mm256_maddubs_epi16(eight, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q + r * x.inputs)));
+      __m128i lanes = _mm_add_epi16(_mm256_castsi256_si128(eights), _mm256_extracti128_si256(eights, 1));
+      lanes = _mm_add_epi16(lanes, _mm_unpackhi_epi64(lanes, lanes));
+      products[r][0] = products[r][1] = _mm256_sub_epi16(_mm256_setzero_si256(), _mm256_broadcastq_epi64(lanes));
+    }
+    for (size_t h = 0; h < 2; ++h) {
+      for (size_t v = 0; v < 2; ++v) {
+        const __m256i* from = reinterpret_cast<const __m256i*>(panel + h * 64 + v * 32);
+        const __m256i w = _mm256_xor_si256(_mm256_loadu_si256(from), flip);
+        const __m256i w_first = _mm256_and_si256(w, lower), w_second = _mm256_and_si256(_mm256_srli_epi16(w, 4), lower);
+        for (size_t r = 0; r < kRows; ++r) {
+          const uint8_t* half = q + r * x.inputs + h * kHalf;
+          const __m256i first = _mm256_set1_epi64x(Load<int64_t>(half)), second = _mm256_set1_epi64x(Load<int64_t>(half + 8));
+          products[r][v] = _mm256_add_epi16(products[r][v], _mm256_maddubs_epi16(w_first, first));
+          products[r][v] = _mm256_add_epi16(products[r][v], _mm256_maddubs_epi16(w_second, second));
+        }
+      }
+    }
+    const __m128i bf16 = _mm_loadu_si128(reinterpret_cast<const __m128i*>(panel + 128));
+    const __m256 scales = _mm256_mul_ps(_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bf16), 16)),
+                                        _mm256_set1_ps(16.0f));  // a power of two: nothing rounds
+    for (size_t i = 0; i < 4; ++i) {
+      const __m256 scale = _mm256_permutevar8x32_ps(scales, _mm256_add_epi32(two, _mm256_set1_epi32(static_cast<int>(2 * i))));
+      for (size_t r = 0; r < kRows; ++r) {
+        const __m256 f32 = _mm256_cvtepi32_ps(WidenHalf(products[r][i / 2], i % 2));
+        sums[r][i] = _mm256_fmadd_ps(f32, scale, sums[r][i]);
+      }
+    }
+  }
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  const __m256i number = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  const __m256i there = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(std::min<size_t>(outputs, 8))), number);
+  for (size_t r = 0; r < kRows; ++r) {
+    const __m256 fours = _mm256_hadd_ps(_mm256_hadd_ps(sums[r][0], sums[r][1]), _mm256_hadd_ps(sums[r][2], sums[r][3]));
+    const __m256 scaled = _mm256_fmadd_ps(_mm256_permutevar8x32_ps(fours, order), _mm256_set1_ps(x.params[row + r].scale),
+                                          _mm256_loadu_ps(reinterpret_cast<const float*>(panel)));
+    _mm256_maskstore_ps(y + r * y_stride, there, scaled);
+  }
+}
+
+constexpr MultiplyPanel kAvx2Panels[] = {Avx2Panel<1>, Avx2Panel<2>};
+extern const Int4RowKernel kAvx2;
+constexpr Int4RowKernel kAvx2 = {"AVX2", 8, false, 7, Multiply<kAvx2, kAvx2Panels>};
+
+#elif defined(__aarch64__)
+
+// ---- NEON without dot products: products of bytes in i16 ----
+
+// Order of the nibbles: [kI4Block / 2][outputs], byte i of an output holds inputs 2i (low) and 2i + 1 (high).
+template <size_t kRows>
+void NeonPanel(const Int4Rows& x, size_t row, const uint8_t* panel, size_t outputs, float* y, size_t y_stride) {
+  const int8_t* q = reinterpret_cast<const int8_t*>(x.q) + row * x.inputs;
+  float32x4_t sums[kRows][4];
+  for (size_t r = 0; r < kRows; ++r) {
+    const float zero_point = static_cast<float>(x.params[row + r].zero_point - 128);
+    for (size_t i = 0; i < 4; ++i) sums[r][i] = vmulq_n_f32(vld1q_f32(reinterpret_cast<const float*>(panel) + 4 * i), zero_point);
+  }
+  panel += 64;
+  for (size_t block = 0; block < x.inputs; block += kI4Block, q += kI4Block) {
+    // Of outputs 0 to 7 and 8 to 15, low and high nibbles apart. They fit: 16 * 8 * 128 < 2^15.
+    int16x8_t low[kRows][2], high[kRows][2];
+    for (size_t r = 0; r < kRows; ++r) low[r][0] = low[r][1] = high[r][0] = high[r][1] = vdupq_n_s16(0);
+    // Four bytes of an output at a time: cores that run in order would wait for each.
+    for (size_t i = 0; i < kI4Block; i += 8, panel += 64) {
+      int8x16_t w_low[4], w_high[4];
+      for (size_t k = 0; k < 4; ++k) w_high[k] = vreinterpretq_s8_u8(vld1q_u8(panel + 16 * k));
+      for (size_t k = 0; k < 4; ++k) w_low[k] = vshlq_n_s8(w_high[k], 4);
+      for (size_t k = 0; k < 4; ++k) w_high[k] = vshrq_n_s8(w_high[k], 4);
+      for (size_t k = 0; k < 4; ++k) w_low[k] = vshrq_n_s8(w_low[k], 4);
+      for (size_t r = 0; r < kRows; ++r) {
+        int8x16_t even[4], odd[4];
+        for (size_t k = 0; k < 4; ++k) even[k] = vld1q_dup_s8(q + r * x.inputs + i + 2 * k);
+        for (size_t k = 0; k < 4; ++k) odd[k] = vld1q_dup_s8(q + r * x.inputs + i + 2 * k + 1);
+        for (size_t k = 0; k < 4; ++k) {
+          low[r][0] = vmlal_s8(low[r][0], vget_low_s8(w_low[k]), vget_low_s8(even[k]));
+          low[r][1] = vmlal_high_s8(low[r][1], w_low[k], even[k]);
+          high[r][0] = vmlal_s8(high[r][0], vget_low_s8(w_high[k]), vget_low_s8(odd[k]));
+          high[r][1] = vmlal_high_s8(high[r][1], w_high[k], odd[k]);
+        }
+      }
+    }
+    const uint16x8_t bf16[2] = {vld1q_u16(reinterpret_cast<const uint16_t*>(panel)),
+                                vld1q_u16(reinterpret_cast<const uint16_t*>(panel) + 8)};
+    panel += 32;
+    for (size_t v = 0; v < 2; ++v) {
+      const float32x4_t scale0 = vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(bf16[v]), 16));
+      const float32x4_t scale1 = vreinterpretq_f32_u32(vshll_high_n_u16(bf16[v], 16));
+      for (size_t r = 0; r < kRows; ++r) {
+        const int32x4_t sum0 = vaddl_s16(vget_low_s16(low[r][v]), vget_low_s16(high[r][v]));
+        const int32x4_t sum1 = vaddl_high_s16(low[r][v], high[r][v]);
+        sums[r][2 * v] = vfmaq_f32(sums[r][2 * v], vcvtq_f32_s32(vshlq_n_s32(sum0, 4)), scale0);
+        sums[r][2 * v + 1] = vfmaq_f32(sums[r][2 * v + 1], vcvtq_f32_s32(vshlq_n_s32(sum1, 4)), scale1);
+      }
+    }
+  }
+  for (size_t r = 0; r < kRows; ++r) {
+    float whole[16];
+    for (size_t i = 0; i < 4; ++i) {
+      const float32x4_t bias = vld1q_f32(reinterpret_cast<const float*>(panel) + 4 * i);
+      vst1q_f32(whole + 4 * i, vfmaq_n_f32(bias, sums[r][i], x.params[row + r].scale));
+    }
+    std::copy_n(whole, std::min<size_t>(outputs, 16), y + r * y_stride);
+  }
+}
+
+constexpr MultiplyPanel kNeonPanels[] = {NeonPanel<1>, NeonPanel<2>};
+extern const Int4RowKernel kNeon;
+constexpr Int4RowKernel kNeon = {"NEON", 16, false, 5, Multiply<kNeon, kNeonPanels>};
+
+#endif
+
+}  // namespace
+
+// As XNNPACK chooses (its src/configs/hardware-config.c and gemm-config.c).
+const Int4RowKernel* FindInt4RowKernel() {
+#if defined(__x86_64__) && !defined(__ANDROID__)
+  if (cpuinfo_has_x86_avx512f() && cpuinfo_has_x86_avx512bw() && cpuinfo_has_x86_avx512dq() && cpuinfo_has_x86_avx512vl() &&
+      cpuinfo_has_x86_avx512vnni()) {
+    return &kVnni;
+  }
+#endif
+#if defined(__x86_64__)
+  return cpuinfo_has_x86_avx2() ? &kAvx2 : nullptr;
+#elif defined(__aarch64__)  // the kernels with dot products and with i8mm are as short as ours would be
+  return cpuinfo_has_arm_neon_dot() || cpuinfo_has_arm_i8mm() ? nullptr : &kNeon;
+#else
+  return nullptr;
+#endif
+}
+
+}  // namespace tarn
+
+#endif  // TARN_HAVE_XNNPACK

@@ -1,0 +1,48 @@
+// A few rows of x times int4 weights as XNNPACK packs them: decoding, speculation, small batches. To the bits of XNNPACK's own
+// kernels, and faster; more rows stay with those, on the same packed weights.
+//
+// XNNPACK packs panels of some outputs, one behind the other:
+//   f32 [outputs]   what a row's zero point multiplies: minus the sum of block scale * weight
+//   blocks of kI4Block inputs:
+//     u8 [kI4Block / 2 * outputs]   two nibbles each, two's complement, in an order that each kernel states
+//     bf16 [outputs]                the block's scales / 16: nibbles are multiplied in the upper half of a byte, as 16 * weight
+//   f32 [outputs]   bias
+// Its kernels form, of every block, an exact integer sum, and y = x scale * (zero point * first + sum over blocks of f32(sum) *
+// scale) + bias in f32, in this order. So do these, with the roundings of the kernel that XNNPACK has for the same CPU.
+#ifndef TARN_KERNELS_DENSE_XNNPACK_ROWS_H_
+#define TARN_KERNELS_DENSE_XNNPACK_ROWS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+#include "runtime/core/dtype.h"
+
+namespace tarn {
+
+struct Int4Rows {
+  size_t rows;
+  size_t inputs;       // a multiple of kI4Block
+  const uint8_t* q;    // [rows, inputs], i8, or u8 where the kernel wants that
+  const Qdu8* params;  // [rows]
+};
+
+struct Int4RowKernel {
+  const char* name;
+  size_t outputs;    // of a panel
+  bool wants_u8;     // q as quantize_qdu8 makes it, not as quantize_qd8 does
+  size_t most_rows;  // XNNPACK's own kernel is as fast for more
+  // y [rows, outputs] for `outputs` outputs, the first of `panels` and those behind it.
+  void (*multiply)(const Int4Rows& x, const uint8_t* panels, size_t outputs, float* y, size_t y_stride);
+
+  constexpr size_t PanelBytes(size_t inputs) const {
+    return outputs * (2 * sizeof(float) + inputs / 2 + inputs / kI4Block * sizeof(uint16_t));
+  }
+};
+
+// The kernel for what XNNPACK packs on this CPU; nullptr where XNNPACK's own is as fast.
+const Int4RowKernel* FindInt4RowKernel();
+
+}  // namespace tarn
+
+#endif  // TARN_KERNELS_DENSE_XNNPACK_ROWS_H_
