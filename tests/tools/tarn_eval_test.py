@@ -111,7 +111,12 @@ class EvalTest(CliTest):
         text = self.write("text.txt", self.TEXT)
         bounded = self.path("bounded.tarn")
         self.assertEqual(self.eval_json("-m", bounded, "-f", text, "--block", 33)["tokens"], len(self.TEXT))
-        self.fails(1, r"\b32\b", "eval", "-m", bounded, "-f", text)
+        # What cannot fit is refused before anything is read.
+        for most, arguments in (33, []), (33, ["--block", 34]), (32, ["--logits", self.path("logits.npy")]):
+            size = 34 if "--block" in arguments else len(self.TEXT)
+            self.fails(1, rf"a block of {size} tokens, expected at most {most} .* context of 32 tokens: .*--block {most} ", "eval", "-m",
+                       bounded, "-f", text, *arguments)
+        self.assertEqual(self.eval_json("-m", bounded, "-f", text, "--tokens", 33)["scored"], 32)
 
     def test_token_files(self):
         ids = self.path("ids.tarn")

@@ -2,9 +2,11 @@
 
 import json
 import math
+import signal
+import time
 import unittest
 
-from tarn_testing import CLASSIFICATION, MASKED_LM, MODEL, SEQ2SEQ, CliTest, tarn
+from tarn_testing import CLASSIFICATION, MASKED_LM, MODEL, SEQ2SEQ, CliTest, start, tarn
 
 LINES = [b"to be", b"or not", b"x", b"that is the question", b"whether"]
 
@@ -122,6 +124,18 @@ class ClassifyTest(TasksTest):
         wrong = self.write("wrong.tsv", b"".join(b"%d\t%s\n" % pair for pair in zip(labels, LINES)))
         self.assertEqual(self.json("eval", "-m", self.classifier, "-f", wrong)["accuracy"], 0.8)
         self.assertRegex(self.out("eval", "-m", self.classifier, "-f", wrong).decode(), r"(?m)^accuracy +0\.8000$")
+
+    def test_a_long_op_hears_signals(self):
+        # A text of 512 bytes would take minutes, in one op.
+        self.make("rounds", {**CLASSIFICATION, "position_embedding": "sinusoidal",
+                             "attention": {"system": "kv_clustering", "num_slots": 65536, "iterations": 1000}})
+        self.fails(1, r"a token takes about \d+ .*--max-work", "classify", self.path("rounds.tarn"), "-p", 512 * "x")
+        for kind in signal.SIGINT, signal.SIGTERM:
+            process = start("classify", self.path("rounds.tarn"), "-p", 512 * "x", "--max-work", str(2 ** 63))
+            time.sleep(0.5)  # it computes, or is on its way there: both end
+            process.send_signal(kind)
+            out, err = process.communicate(timeout=30)
+            self.assertEqual((process.returncode, out, err), (128 + kind, b"", b"tarn: error: interrupted\n"))
 
     def test_refusals(self):
         for words, content in (("line 2 has no tab, wanted LABEL<tab>TEXT", b"0\ta\nb\n"),

@@ -14,10 +14,6 @@
 namespace tarn::tools {
 namespace {
 
-void Check(tarn_status status, const tarn_error& error) {
-  if (status != TARN_OK) throw Failure(error.message);
-}
-
 tarn_model_info InfoOf(const tarn_model* model) {
   tarn_model_info info = TARN_MODEL_INFO_INIT;
   tarn_error error;
@@ -73,11 +69,18 @@ Evaluation::Evaluation(const tarn_model* model, tarn_session_config config, std:
       sink_(std::move(sink)),
       config_(config),
       vocab_size_(InfoOf(model).vocab_size) {
+  CheckBlocks(InfoOf(model).max_tokens);
   config_.max_logits_rows = config_.max_chunk;
-  tarn_session* session = nullptr;
-  tarn_error error;
-  Check(tarn_session_create(model, &config_, &session, &error), error);
-  session_.reset(session);
+  session_ = CreateSession(model, config_);
+}
+
+void Evaluation::CheckBlocks(uint64_t max_tokens) const {
+  const uint64_t longest = std::min<uint64_t>(block_, tokens_.size());
+  if (Fed(longest) <= max_tokens) return;
+  const std::string most = std::to_string(sink_ ? max_tokens : max_tokens + 1);
+  throw Failure("a block of " + std::to_string(longest) + " tokens, expected at most " + most + " with the model's context of " +
+                std::to_string(max_tokens) + " tokens: evaluate in blocks with --block " + most + " (tarn-convert: --eval-block " +
+                most + ")");
 }
 
 Score Evaluation::Run(const std::string& step) {
@@ -90,15 +93,17 @@ Score Evaluation::Run(const std::string& step) {
 
 void Evaluation::RunBlock(uint64_t begin, uint64_t size, Progress* progress) {
   tarn_session_reset(session_.get());
-  // The logits after the last token are wanted only by a sink: a bounded model may have no room for that token.
-  const uint64_t fed = sink_ ? size : size - 1;
+  const uint64_t fed = Fed(size);
   for (uint64_t at = 0; at < fed; at += config_.max_chunk) {
-    if (Interrupted()) throw Failure("interrupted");
+    if (Interrupted()) throw Failure("interrupted");  // the reset may have withdrawn what the signal asked for
     const uint64_t count = std::min<uint64_t>(config_.max_chunk, fed - at);
     const float* logits = nullptr;
     tarn_error error;
     const tarn_status status = tarn_session_score(session_.get(), &tokens_[begin + at], count, &logits, &error);
-    if (status != TARN_OK) throw Failure("at token " + std::to_string(begin + at) + ": " + error.message);
+    if (status != TARN_OK && status != TARN_CANCELLED) {
+      throw Failure("at token " + std::to_string(begin + at) + ": " + error.message);
+    }
+    Check(status, error);
     if (sink_) sink_(logits, count);
     for (uint64_t i = 0; i < count && at + i + 1 < size; ++i) Add(logits + i * vocab_size_, begin + at + i + 1);
     char note[32];

@@ -8,11 +8,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "tools/common/progress.h"
+#include "tools/common/session.h"
 
 namespace tarn::tools {
 
@@ -48,7 +48,8 @@ class Evaluation {
   using LogitsSink = std::function<void(const float* logits, uint64_t count)>;
 
   // `model` outlives it. Of `config` threads and max_chunk count; `tokens` are those of EvaluationTokens(). With a sink the last
-  // token of every block is fed too, though there is nothing to score after it. Throws Failure: no session.
+  // token of every block is fed too, though there is nothing to score after it. Throws Failure: blocks that are longer
+  // than the model's context; no session.
   Evaluation(const tarn_model* model, tarn_session_config config, std::vector<int32_t> tokens, uint64_t block,
              LogitsSink sink = nullptr);
 
@@ -59,6 +60,10 @@ class Evaluation {
   uint64_t tokens() const { return tokens_.size(); }
 
  private:
+  void CheckBlocks(uint64_t max_tokens) const;
+  // Tokens of a block of `size` that the model reads: only a sink wants the logits after the last one, and a bounded model may be
+  // full by then.
+  uint64_t Fed(uint64_t size) const { return sink_ ? size : size - 1; }
   void RunBlock(uint64_t begin, uint64_t size, Progress* progress);
   void Add(const float* logits, uint64_t target);
 
@@ -67,7 +72,7 @@ class Evaluation {
   const LogitsSink sink_;
   tarn_session_config config_;
   uint32_t vocab_size_ = 0;
-  std::unique_ptr<tarn_session, void (*)(tarn_session*)> session_{nullptr, tarn_session_destroy};
+  Session session_;
   Score score_;
 };
 

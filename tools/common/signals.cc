@@ -1,17 +1,26 @@
 #include "tools/common/signals.h"
 
+#include <sched.h>
+
+#include <atomic>
 #include <csignal>
 #include <initializer_list>
 
 namespace tarn::tools {
 namespace {
 
-volatile std::sig_atomic_t caught = 0;  // the first signal
+std::atomic<int> caught = 0;                     // the first signal
+std::atomic<tarn_session*> to_cancel = nullptr;  // at it
+std::atomic<int> handlers = 0;                   // that run now, and may have read `to_cancel`
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<tarn_session*>::is_always_lock_free, "for signal handlers");
 
 // Waits for nobody: the second signal has its default effect as soon as this returns.
 void OnSignal(int signal) {
-  if (caught == 0) {
-    caught = signal;
+  int none = 0;
+  if (caught.compare_exchange_strong(none, signal)) {
+    ++handlers;
+    tarn_session_cancel(to_cancel);
+    --handlers;
   } else {
     std::signal(signal, SIG_DFL);
     raise(signal);
@@ -34,6 +43,18 @@ void CatchInterrupts() {
 bool Interrupted() { return caught != 0; }
 
 int InterruptedExit() { return 128 + caught; }
+
+void CancelWhenInterrupted(tarn_session* session) {
+  to_cancel = session;
+  // A handler that ran before has found another.
+  if (Interrupted()) tarn_session_cancel(session);
+}
+
+void DoNotCancel(tarn_session* session) {
+  to_cancel.compare_exchange_strong(session, nullptr);
+  // One that runs on this thread has ended before this line goes on.
+  while (handlers != 0) sched_yield();
+}
 
 void IgnoreWriteSignals() {
   std::signal(SIGPIPE, SIG_IGN);

@@ -2,14 +2,23 @@
 #ifndef TARN_TOOLS_COMMON_SIGNALS_H_
 #define TARN_TOOLS_COMMON_SIGNALS_H_
 
+#include <tarn/tarn.h>
+
 namespace tarn::tools {
 
-// From here on the first SIGINT (Ctrl-C), SIGTERM or SIGHUP only sets what Interrupted() returns, for loops to ask; a second one,
-// of whatever kind, ends the process at once. What was ignored before (nohup) stays ignored.
+// From here on the first SIGINT (Ctrl-C), SIGTERM or SIGHUP only sets what Interrupted() returns, for loops to ask, and cancels the
+// call of a session (below); a second one, of whatever kind, ends the process at once. What was ignored before (nohup) stays
+// ignored.
 void CatchInterrupts();
 bool Interrupted();
 // 128 + the signal, as a shell reports it: 130 after Ctrl-C. Only if Interrupted().
 int InterruptedExit();
+
+// The first signal, also one that came before, stops the call that runs on `session`, or else the next one (tarn_session_cancel()).
+// One session at a time: another takes the place of the last. session.h does it for every session of the tools.
+void CancelWhenInterrupted(tarn_session* session);
+// `session` may be destroyed when this returns: no handler has it any more.
+void DoNotCancel(tarn_session* session);
 
 // A closed pipe and a limit on the size of files are errors of a write, not the end of the process.
 void IgnoreWriteSignals();

@@ -172,7 +172,7 @@ class Bench {
   const double memory_bandwidth_;
   tarn_session_config config_ = TARN_SESSION_CONFIG_INIT;
   tarn_memory memory_ = TARN_MEMORY_INIT;
-  Session session_{nullptr, tarn_session_destroy};
+  Session session_;
   std::vector<int32_t> tokens_;
   std::unique_ptr<ReadBandwidth> bandwidth_;
   std::optional<uint64_t> reached_;  // the last depth that a test wanted

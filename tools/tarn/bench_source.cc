@@ -114,7 +114,7 @@ class SourceBench {
   const uint32_t source_tokens_;
   tarn_session_config config_ = TARN_SESSION_CONFIG_INIT;
   tarn_memory memory_ = TARN_MEMORY_INIT;
-  Session session_{nullptr, tarn_session_destroy};
+  Session session_;
   std::vector<int32_t> sources_;  // [batch, source_tokens_]
   std::vector<size_t> lengths_;
   std::vector<int32_t> targets_;  // [kTargets, batch]

@@ -2,15 +2,15 @@
 #ifndef TARN_TOOLS_TARN_ERROR_H_
 #define TARN_TOOLS_TARN_ERROR_H_
 
-#include <tarn/tarn.h>
-
 #include <stdexcept>
 
 #include "tools/common/failure.h"
+#include "tools/common/session.h"
 #include "tools/common/signals.h"
 
 namespace tarn_cli {
 
+using tarn::tools::Check;
 using tarn::tools::Failure;  // exit status 1
 
 // A wrong command line that the parser cannot see by itself: exit status 2.
@@ -22,11 +22,6 @@ class UsageError : public std::runtime_error {
 // Where a loop looks at what Ctrl-C, SIGTERM and SIGHUP ask for.
 inline void StopIfInterrupted() {
   if (tarn::tools::Interrupted()) throw Failure("interrupted");
-}
-
-// The library's own words are the message.
-inline void Check(tarn_status status, const tarn_error& error) {
-  if (status != TARN_OK) throw Failure(error.message);
 }
 
 }  // namespace tarn_cli

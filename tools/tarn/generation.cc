@@ -36,15 +36,14 @@ const float* FeedPrompt(const GenerationOptions& options, tarn_session* session,
     tarn::tools::Progress progress(stderr, options.progress, "prompt", options.prompt.size(), "tokens");
     const auto start = Clock::now();
     while (stats->prompt_read < options.prompt.size()) {
-      if (tarn::tools::Interrupted()) {
+      const size_t count = std::min<size_t>(options.chunk, options.prompt.size() - stats->prompt_read);
+      tarn_error error;
+      const tarn_status status = tarn_session_prefill(session, &options.prompt[stats->prompt_read], count, &logits, &error);
+      if (status == TARN_CANCELLED) {  // of this chunk nothing was read
         stats->stop = StopReason::kInterrupted;
         return nullptr;
       }
-      const size_t count = std::min<size_t>(options.chunk, options.prompt.size() - stats->prompt_read);
-      tarn_error error;
-      if (tarn_session_prefill(session, &options.prompt[stats->prompt_read], count, &logits, &error) != TARN_OK) {
-        throw Failure(std::string("prompt: ") + error.message);
-      }
+      if (status != TARN_OK) throw Failure(std::string("prompt: ") + error.message);
       stats->prompt_read += count;
       stats->prompt_seconds = SecondsSince(start);
       if (options.progress) progress.Advance(count);
@@ -73,7 +72,14 @@ StopReason GenerateAfter(const float* logits, const GenerationOptions& options, 
   while (!(end = WhyEnd(options, *writer, *stats))) {
     const bool first = stats->generated == 0;
     const auto start = Clock::now();
-    if (!first && tarn_session_step(session, &token, &logits, &stats->error) != TARN_OK) return StopReason::kError;
+    if (!first) {
+      const tarn_status status = tarn_session_step(session, &token, &logits, &stats->error);
+      if (status == TARN_CANCELLED) {
+        stats->error = {TARN_OK, ""};
+        return StopReason::kInterrupted;
+      }
+      if (status != TARN_OK) return StopReason::kError;
+    }
     if (tarn_sampler_sample(sampler, logits, &token, &stats->error) != TARN_OK) return StopReason::kError;
     const double seconds = SecondsSince(start);
     if (options.eos_token >= 0 && token == options.eos_token) return StopReason::kEos;

@@ -134,11 +134,4 @@ std::string HowItRuns(const Model& model, const tarn_session_config& config) {
                 model.info().dense);
 }
 
-Session CreateSession(const Model& model, const tarn_session_config& config) {
-  tarn_session* session = nullptr;
-  tarn_error error;
-  Check(tarn_session_create(model.get(), &config, &session, &error), error);
-  return Session(session, tarn_session_destroy);
-}
-
 }  // namespace tarn_cli

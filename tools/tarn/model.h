@@ -83,8 +83,10 @@ std::vector<Info> List(const Model& model, tarn_status (*get)(const tarn_model*,
   }
 }
 
-using Session = std::unique_ptr<tarn_session, void (*)(tarn_session*)>;
-Session CreateSession(const Model& model, const tarn_session_config& config);  // throws Failure
+using tarn::tools::Session;
+inline Session CreateSession(const Model& model, const tarn_session_config& config) {  // throws Failure
+  return tarn::tools::CreateSession(model.get(), config);
+}
 
 }  // namespace tarn_cli
 

@@ -51,9 +51,7 @@ void TranslateAll(const std::vector<Tokens>& sources, uint32_t batch_size, bool 
   for (size_t begin = 0; begin < sources.size() && !writer->closed(); begin += batch_size) {
     const SourceBatch batch(sources, begin, batch_size);
     const bool finished = translator->Run(batch, streams ? writer : nullptr, stats);
-    for (uint32_t i = 0; i < batch.count(); ++i) {
-      stats->prompt_read += batch.lengths()[i];
-      if (!finished) continue;
+    for (uint32_t i = 0; finished && i < batch.count(); ++i) {
       const Tokens output = translator->Best(i);
       stats->generated += output.size();
       // The end token counts: an output of this length has none.

@@ -2,9 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <numeric>
 
 #include "tools/common/integer_option.h"
-#include "tools/common/signals.h"
 #include "tools/tarn/allocation_counter.h"
 #include "tools/tarn/clock.h"
 #include "tools/tarn/error.h"
@@ -49,7 +49,10 @@ bool Translator::Run(const SourceBatch& batch, TokenWriter* stream, GenerationSt
   streamed_ = 0;
   const auto start = Clock::now();
   tarn_error error;
-  Check(tarn_session_encode(session_.get(), batch.tokens(), batch.stride(), batch.lengths(), &error), error);
+  const tarn_status status = tarn_session_encode(session_.get(), batch.tokens(), batch.stride(), batch.lengths(), &error);
+  if (status == TARN_CANCELLED) return false;
+  Check(status, error);
+  stats->prompt_read += std::accumulate(batch.lengths(), batch.lengths() + batch.count(), size_t{0});
   const double encode_seconds = SecondsSince(start);
   stats->prompt_seconds += encode_seconds;
   const bool first = stats->times.count() == 0;
@@ -65,11 +68,13 @@ bool Translator::Run(const SourceBatch& batch, TokenWriter* stream, GenerationSt
 }
 
 bool Translator::Step(TokenWriter* stream, GenerationStats* stats) {
-  if (tarn::tools::Interrupted() || (stream != nullptr && stream->closed())) return false;
+  if (stream != nullptr && stream->closed()) return false;
   const auto start = Clock::now();
   tarn_error error;
   const float* logits = nullptr;
-  Check(tarn_session_step(session_.get(), tarn_beam_tokens(beam_.get()), &logits, &error), error);
+  const tarn_status status = tarn_session_step(session_.get(), tarn_beam_tokens(beam_.get()), &logits, &error);
+  if (status == TARN_CANCELLED) return false;
+  Check(status, error);
   Check(tarn_beam_advance(beam_.get(), logits, &error), error);
   if (config_.beams > 1) Check(tarn_session_reorder(session_.get(), tarn_beam_parents(beam_.get()), &error), error);
   const double seconds = SecondsSince(start);

@@ -53,7 +53,7 @@ class Translator {
   tarn_session_config config_;
   uint32_t max_tokens_;
   StopReason cut_by_;
-  Session session_{nullptr, tarn_session_destroy};
+  Session session_;
   std::unique_ptr<tarn_beam, void (*)(tarn_beam*)> beam_{nullptr, tarn_beam_destroy};
   size_t streamed_ = 0;  // tokens of the last Run()
 };
