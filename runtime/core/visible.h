@@ -22,23 +22,31 @@ inline bool IsVisible(uint32_t code_point) {
   return true;
 }
 
-// The bytes of the character that `text` begins with, 1 to 4, if it is visible; 0: it is not, or its first byte begins no
-// well-formed UTF-8 (a terminal of 8 bits takes such a byte for a control character: 0x9B for the two bytes ESC [).
-inline size_t VisibleBytes(const char* text, size_t text_bytes) {
+// The bytes of the character that `text` begins with, 1 to 4; 0, and `code_point` is left alone: none, its first byte begins no
+// well-formed UTF-8.
+inline size_t DecodeUtf8(const char* text, size_t text_bytes, uint32_t* code_point) {
   if (text_bytes == 0) return 0;
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
-  if (lead < 0x80) return IsVisible(lead) ? 1 : 0;
-  const size_t length = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+  const size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
   if (length == 0 || length > text_bytes) return 0;
-  uint32_t code_point = lead & (0x7Fu >> length);
+  uint32_t value = length == 1 ? lead : lead & (0x7Fu >> length);
   for (size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xC0) != 0x80) return 0;
-    code_point = code_point << 6 | (byte(i) & 0x3Fu);
+    value = value << 6 | (byte(i) & 0x3Fu);
   }
   constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // below: an overlong form
-  const bool surrogate = code_point >= 0xD800 && code_point <= 0xDFFF;
-  if (code_point < kLeast[length] || code_point > 0x10FFFF || surrogate) return 0;
+  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
+  if (value < kLeast[length] || value > 0x10FFFF || surrogate) return 0;
+  *code_point = value;
+  return length;
+}
+
+// The bytes of the character that `text` begins with, if it is visible; 0: it is not, or no well-formed UTF-8 (a terminal of 8 bits
+// takes such a byte for a control character: 0x9B for the two bytes ESC [).
+inline size_t VisibleBytes(const char* text, size_t text_bytes) {
+  uint32_t code_point = 0;
+  const size_t length = DecodeUtf8(text, text_bytes, &code_point);
   return IsVisible(code_point) ? length : 0;
 }
 

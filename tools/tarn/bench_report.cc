@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
@@ -12,8 +11,6 @@
 
 namespace tarn_cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr double kGiga = 1e9;
 constexpr double kMebi = 1 << 20;
@@ -75,44 +72,39 @@ std::string MarkdownRow(const BenchRow& row) {
                        Format("%.1f", static_cast<double>(row.state_bytes) / 1024), text("%.2f", row.FirstTokenMs(), 1)});
 }
 
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 Json ProfileJson(const BenchRow& row) {
-  Json kinds = Json::array();
-  for (const KindTime& time : row.profile) kinds.push_back({{"kind", time.kind}, {"runs", time.runs}, {"ns", time.ns}});
+  Json kinds = Json::Array();
+  for (const KindTime& time : row.profile) kinds.Add({{"kind", time.kind}, {"runs", time.runs}, {"ns", time.ns}});
   return {{"total_ns", row.profiled_ns}, {"ops", kinds}};
 }
 
 Json RowJson(const BenchRow& row) {
-  Json json;
-  json["model"] = row.model;
-  json["precision"] = row.precision;
-  json["file_bytes"] = row.file_bytes;
-  json["parameters"] = row.parameters;
-  json["dense"] = row.dense;
-  json["isa"] = row.isa;
-  json["threads"] = row.threads;
-  json["test"] = row.Test();
-  json["batch"] = row.batch;
-  json["depth"] = row.depth;
-  json["t_s_mean"] = Mean(row.rates);
-  json["t_s_stddev"] = Deviation(row.rates);
-  json["t_s_median"] = Median(row.rates);
-  json["t_s"] = row.rates;
-  json["first_token_ms"] = OrNull(row.FirstTokenMs());
-  json["peak_anon_bytes"] = OrNull(row.peak_anonymous);
-  json["session_bytes"] = row.session_bytes;
-  json["state_bytes"] = row.state_bytes;
-  json["used_state_bytes"] = row.used_state_bytes;
-  json["bytes_per_token"] = OrNull(row.bytes_per_token);
-  json["bytes_per_s"] = OrNull(row.BytesPerSecond());
-  json["bandwidth_bytes_per_s"] = row.bandwidths.empty() ? Json(nullptr) : Json(Median(row.bandwidths));
-  json["bandwidth_share"] = OrNull(row.BandwidthShare());
-  json["memory_bandwidth_bytes_per_s"] = row.memory_bandwidth;
-  if (!row.profile.empty()) json["profile"] = ProfileJson(row);
+  Json json = Json::Object();
+  json.Add("model", row.model);
+  json.Add("precision", row.precision);
+  json.Add("file_bytes", row.file_bytes);
+  json.Add("parameters", row.parameters);
+  json.Add("dense", row.dense);
+  json.Add("isa", row.isa);
+  json.Add("threads", row.threads);
+  json.Add("test", row.Test());
+  json.Add("batch", row.batch);
+  json.Add("depth", row.depth);
+  json.Add("t_s_mean", Mean(row.rates));
+  json.Add("t_s_stddev", Deviation(row.rates));
+  json.Add("t_s_median", Median(row.rates));
+  json.Add("t_s", row.rates);
+  json.Add("first_token_ms", row.FirstTokenMs());
+  json.Add("peak_anon_bytes", row.peak_anonymous);
+  json.Add("session_bytes", row.session_bytes);
+  json.Add("state_bytes", row.state_bytes);
+  json.Add("used_state_bytes", row.used_state_bytes);
+  json.Add("bytes_per_token", row.bytes_per_token);
+  json.Add("bytes_per_s", row.BytesPerSecond());
+  json.Add("bandwidth_bytes_per_s", row.bandwidths.empty() ? Json(nullptr) : Json(Median(row.bandwidths)));
+  json.Add("bandwidth_share", row.BandwidthShare());
+  json.Add("memory_bandwidth_bytes_per_s", row.memory_bandwidth);
+  if (!row.profile.empty()) json.Add("profile", ProfileJson(row));
   return json;
 }
 
@@ -120,11 +112,11 @@ Json RowJson(const BenchRow& row) {
 std::string CsvRow(const BenchRow& row, bool first) {
   std::string names, values;
   const Json json = RowJson(row);
-  for (const auto& [name, value] : json.items()) {
+  for (const auto& [name, value] : json.fields()) {
     if (value.is_structured()) continue;
     const std::string comma = names.empty() ? "" : ",";
     names += comma + name;
-    std::string cell = value.is_null() ? "" : value.is_string() ? tarn::tools::Printable(value.get<std::string>()) : value.dump();
+    std::string cell = value.is_null() ? "" : tarn::tools::Printable(value.text());
     if (value.is_string()) {
       for (size_t at = 0; (at = cell.find('"', at)) != std::string::npos; at += 2) cell.insert(at, "\"");
       cell = '"' + cell + '"';

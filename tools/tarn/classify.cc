@@ -1,7 +1,6 @@
 // tarn classify: texts in, labels and their probabilities out.
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "tools/common/integer_option.h"
 #include "tools/tarn/classifier.h"
@@ -18,8 +17,6 @@ namespace tarn_cli {
 namespace {
 
 using tarn::tools::AddInteger;
-using Json = nlohmann::ordered_json;
-
 struct ClassifyOptions {
   ModelOptions model;
   SessionOptions session;
@@ -50,8 +47,8 @@ std::string LabelsText(const std::vector<Probability>& labels) {
 }
 
 Json LabelsJson(size_t tokens, const std::vector<Probability>& labels) {
-  Json list = Json::array();
-  for (const Probability& label : labels) list.push_back({{"label", label.id}, {"probability", label.value}});
+  Json list = Json::Array();
+  for (const Probability& label : labels) list.Add({{"label", label.id}, {"probability", label.value}});
   return {{"tokens", tokens}, {"labels", list}};
 }
 
@@ -59,12 +56,12 @@ int ClassifyTexts(const ClassifyOptions& options) {
   const Model model(options.model);
   RequireTask(model, "classify", {TARN_TASK_CLASSIFICATION});
   const std::vector<Tokens> texts = Texts(options, model);
-  Json list = Json::array();
+  Json list = Json::Array();
   const auto start = Clock::now();
   const auto sink = [&](size_t index, const float* logits) {
     const std::vector<Probability> labels = MostProbable(logits, model.info().num_labels, options.most);
     if (!options.json) return WriteStdout(LabelsText(labels));
-    list.push_back(LabelsJson(texts[index].size(), labels));
+    list.Add(LabelsJson(texts[index].size(), labels));
     return true;
   };
   Classify(model, SessionConfig(options.session), options.batch, texts, "classify", sink);

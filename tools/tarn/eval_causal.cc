@@ -1,6 +1,5 @@
 // tarn eval with a causal model: how well it predicts a text.
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -43,19 +42,17 @@ int EvalCausal(const EvalOptions& options, const Model& model) {
   // A token of the bytes tokenizer is a byte.
   const bool has_bytes = scored && model.info().tokenizer == TARN_TOKENIZER_BYTES;
   if (options.json) {
-    const auto number_or_null = [](bool known, double value) {
-      return known ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
-    };
-    nlohmann::ordered_json json;
-    json["model"] = model.info().name;
-    json["tokens"] = evaluation.tokens();
-    json["scored"] = score.scored;
-    json["nats_per_token"] = number_or_null(scored, mean);
-    json["nats_per_byte"] = number_or_null(has_bytes, mean);
-    json["perplexity"] = number_or_null(scored, std::exp(mean));
-    json["seconds"] = seconds;
-    json["isa"] = model.info().isa;
-    json["dense"] = model.info().dense;
+    const auto number_or_null = [](bool known, double value) { return known ? Json(value) : Json(nullptr); };
+    Json json = Json::Object();
+    json.Add("model", model.info().name);
+    json.Add("tokens", evaluation.tokens());
+    json.Add("scored", score.scored);
+    json.Add("nats_per_token", number_or_null(scored, mean));
+    json.Add("nats_per_byte", number_or_null(has_bytes, mean));
+    json.Add("perplexity", number_or_null(scored, std::exp(mean)));
+    json.Add("seconds", seconds);
+    json.Add("isa", model.info().isa);
+    json.Add("dense", model.info().dense);
     WriteStdout(JsonText(json));
     return 0;
   }

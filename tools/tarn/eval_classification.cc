@@ -1,5 +1,4 @@
 // tarn eval with a classification model: how many lines LABEL<tab>TEXT it gets right.
-#include <nlohmann/json.hpp>
 
 #include "tools/common/integer.h"
 #include "tools/tarn/classifier.h"

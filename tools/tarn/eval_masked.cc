@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "tools/common/progress.h"
 #include "tools/tarn/clock.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "tools/common/progress.h"
 #include "tools/tarn/clock.h"

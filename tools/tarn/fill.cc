@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "tools/common/integer_option.h"
 #include "tools/tarn/commands.h"
@@ -17,8 +16,6 @@ namespace tarn_cli {
 namespace {
 
 using tarn::tools::AddInteger;
-using Json = nlohmann::ordered_json;
-
 struct FillOptions {
   ModelOptions model;
   SessionOptions session;
@@ -108,14 +105,14 @@ std::string GapsText(const Model& model, const std::vector<Gap>& gaps) {
 }
 
 Json GapsJson(const Model& model, const std::vector<Gap>& gaps) {
-  Json list = Json::array();
+  Json list = Json::Array();
   for (const Gap& gap : gaps) {
-    Json fillings = Json::array();
+    Json fillings = Json::Array();
     for (const Probability& filling : gap.fillings) {
-      fillings.push_back(
+      fillings.Add(
           {{"token", filling.id}, {"text", TextOf(model, {static_cast<int32_t>(filling.id)})}, {"probability", filling.value}});
     }
-    list.push_back({{"position", gap.position}, {"fillings", fillings}});
+    list.Add({{"position", gap.position}, {"fillings", fillings}});
   }
   return list;
 }

@@ -6,7 +6,6 @@
 #include <tarn/tarn.h>
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>

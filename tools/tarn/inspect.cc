@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "tools/common/integer_option.h"
 #include "tools/tarn/commands.h"
@@ -134,64 +133,61 @@ std::string TensorsText(const Model& model) {
 
 // ---- JSON ----
 
-nlohmann::ordered_json CpuJson() {
-  return {{"kernels", IsaNames()}, {"fast_cores", tarn_fast_cores()}, {"default_threads", tarn_default_threads()}};
-}
+Json CpuJson() { return {{"kernels", IsaNames()}, {"fast_cores", tarn_fast_cores()}, {"default_threads", tarn_default_threads()}}; }
 
 // null: no bound
-nlohmann::ordered_json BoundJson(uint64_t tokens) {
-  return tokens == UINT64_MAX ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(tokens);
-}
+Json BoundJson(uint64_t tokens) { return tokens == UINT64_MAX ? Json(nullptr) : Json(tokens); }
 
-nlohmann::ordered_json HeaderJson(const Model& model) {
+Json HeaderJson(const Model& model) {
   const tarn_model_info& info = model.info();
-  nlohmann::ordered_json json;
-  json["name"] = info.name;
-  json["task"] = TaskName(info.task);
-  json["precision"] = info.precision;
+  Json json = Json::Object();
+  json.Add("name", info.name);
+  json.Add("task", TaskName(info.task));
+  json.Add("precision", info.precision);
   if (info.eval_scored > 0) {
-    json["eval"] = {{"scored", info.eval_scored}, {"nats_per_token_f32", info.eval_nats_f32}, {"nats_per_token", info.eval_nats}};
+    json.Add("eval",
+             {{"scored", info.eval_scored}, {"nats_per_token_f32", info.eval_nats_f32}, {"nats_per_token", info.eval_nats}});
   }
-  json["parameters"] = info.parameters;
-  json["vocab_size"] = info.vocab_size;
-  json["tokenizer"] = TokenizerText(info.tokenizer);
-  json["max_tokens"] = BoundJson(info.max_tokens);
-  json["max_source_tokens"] = BoundJson(info.max_source_tokens);
-  json["source_vocab_size"] = info.source_vocab_size;
-  json["num_labels"] = info.num_labels;
-  json["bos_token"] = info.bos_token;
-  json["eos_token"] = info.eos_token;
-  json["mask_token"] = info.mask_token;
-  json["first_position"] = info.first_position;
-  json["fingerprint"] = FingerprintText(info);
-  json["isa"] = info.isa;
-  json["dense"] = info.dense;
-  json["packed_from_cache"] = info.packed_from_cache != 0;
+  json.Add("parameters", info.parameters);
+  json.Add("vocab_size", info.vocab_size);
+  json.Add("tokenizer", TokenizerText(info.tokenizer));
+  json.Add("max_tokens", BoundJson(info.max_tokens));
+  json.Add("max_source_tokens", BoundJson(info.max_source_tokens));
+  json.Add("source_vocab_size", info.source_vocab_size);
+  json.Add("num_labels", info.num_labels);
+  json.Add("bos_token", info.bos_token);
+  json.Add("eos_token", info.eos_token);
+  json.Add("mask_token", info.mask_token);
+  json.Add("first_position", info.first_position);
+  json.Add("fingerprint", FingerprintText(info));
+  json.Add("isa", info.isa);
+  json.Add("dense", info.dense);
+  json.Add("packed_from_cache", info.packed_from_cache != 0);
   return json;
 }
 
-nlohmann::ordered_json OpsJson(const Model& model) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+Json OpsJson(const Model& model) {
+  Json json = Json::Array();
   for (const tarn_op_info& op : List(model, tarn_model_op)) {
-    json.push_back({{"name", op.name},
-                    {"kind", op.kind},
-                    {"inputs", op.inputs},
-                    {"outputs", op.outputs},
-                    {"detail", op.detail},
-                    {"state_bytes", op.state_bytes},
-                    {"kv_break_even_tokens", op.kv_break_even_tokens}});
+    json.Add({{"name", op.name},
+              {"kind", op.kind},
+              {"inputs", op.inputs},
+              {"outputs", op.outputs},
+              {"detail", op.detail},
+              {"state_bytes", op.state_bytes},
+              {"kv_break_even_tokens", op.kv_break_even_tokens}});
   }
   return json;
 }
 
 template <typename Info>
-nlohmann::ordered_json ArraysJson(const std::vector<Info>& list) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+Json ArraysJson(const std::vector<Info>& list) {
+  Json json = Json::Array();
   for (const Info& info : list) {
-    json.push_back({{"name", info.name},
-                    {"dtype", info.dtype},
-                    {"shape", std::vector<uint32_t>(info.shape, info.shape + info.rank)},
-                    {"bytes", info.data_bytes}});
+    json.Add({{"name", info.name},
+              {"dtype", info.dtype},
+              {"shape", std::vector<uint32_t>(info.shape, info.shape + info.rank)},
+              {"bytes", info.data_bytes}});
   }
   return json;
 }
@@ -202,8 +198,8 @@ int Inspect(InspectOptions options) {
   if (options.model.path.empty() && !options.cpu)
     throw UsageError("inspect: no model, expected `tarn inspect MODEL` or `tarn inspect --cpu`");
   std::string text = options.cpu ? CpuText() : "";
-  nlohmann::ordered_json json;
-  if (options.cpu) json["cpu"] = CpuJson();
+  Json json = Json::Object();
+  if (options.cpu) json.Add("cpu", CpuJson());
   if (!options.model.path.empty()) {
     const bool all = !options.ops && !options.states && !options.tensors;
     const Model model(options.model);
@@ -211,12 +207,12 @@ int Inspect(InspectOptions options) {
     config.batch = options.batch;
     const tarn_memory memory = model.Requirements(config);
     if (options.json) {
-      json["model"] = HeaderJson(model);
-      json["session"] = {{"batch", config.batch}, {"max_chunk", config.max_chunk}, {"threads", config.threads}};
-      json["memory"] = MemoryJson(memory);
-      if (all || options.ops) json["ops"] = OpsJson(model);
-      if (all || options.states) json["states"] = ArraysJson(List(model, tarn_model_state));
-      if (all || options.tensors) json["tensors"] = ArraysJson(List(model, tarn_model_tensor));
+      json.Add("model", HeaderJson(model));
+      json.Add("session", {{"batch", config.batch}, {"max_chunk", config.max_chunk}, {"threads", config.threads}});
+      json.Add("memory", MemoryJson(memory));
+      if (all || options.ops) json.Add("ops", OpsJson(model));
+      if (all || options.states) json.Add("states", ArraysJson(List(model, tarn_model_state)));
+      if (all || options.tensors) json.Add("tensors", ArraysJson(List(model, tarn_model_tensor)));
     } else {
       text += (options.cpu ? "\n" : "") + HeaderText(model);
       text += Format("\nmemory (%u sequence%s, chunks of %u, %u thread%s)\n", config.batch, config.batch == 1 ? "" : "s",

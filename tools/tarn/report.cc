@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "tools/common/printable.h"
 
@@ -31,21 +30,6 @@ constexpr MemoryClass kMemoryClasses[] = {
     {"scratch_bytes", "  scratch", "of the session", &tarn_memory::scratch_bytes},
     {"program_bytes", "  program", "of the session", &tarn_memory::program_bytes},
 };
-
-// `json` with 12 significant digits of every number that is no integer.
-nlohmann::ordered_json Rounded(nlohmann::ordered_json json) {
-  if (json.is_structured()) {
-    for (nlohmann::ordered_json& item : json) item = Rounded(std::move(item));
-  } else if (json.is_number_float()) {
-    json = std::strtod(Format("%.12g", json.get<double>()).c_str(), nullptr);
-  }
-  return json;
-}
-
-// Names come from files: what is not ASCII is escaped, and bytes that are no UTF-8 are replaced instead of thrown at.
-std::string Dump(const nlohmann::ordered_json& json, int indent) {
-  return Rounded(json).dump(indent, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
 
 }  // namespace
 
@@ -104,9 +88,9 @@ std::string MemoryText(const tarn_memory& memory) {
   return table.Text("  ");
 }
 
-nlohmann::ordered_json MemoryJson(const tarn_memory& memory) {
-  nlohmann::ordered_json json;
-  for (const MemoryClass& item : kMemoryClasses) json[item.key] = memory.*item.bytes;
+Json MemoryJson(const tarn_memory& memory) {
+  Json json = Json::Object();
+  for (const MemoryClass& item : kMemoryClasses) json.Add(item.key, memory.*item.bytes);
   return json;
 }
 
@@ -118,9 +102,5 @@ double ShortestDouble(float value) {
       return std::strtod(text, nullptr);
   }
 }
-
-std::string JsonText(const nlohmann::ordered_json& json) { return Dump(json, 2); }
-
-std::string JsonLine(const nlohmann::ordered_json& json) { return Dump(json, -1); }
 
 }  // namespace tarn_cli

@@ -5,9 +5,11 @@
 #include <tarn/tarn.h>
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "tools/tarn/json.h"
 
 namespace tarn_cli {
 
@@ -32,16 +34,15 @@ class Table {
 
 // The memory contract, by class.
 std::string MemoryText(const tarn_memory& memory);
-nlohmann::ordered_json MemoryJson(const tarn_memory& memory);
+Json MemoryJson(const tarn_memory& memory);
 
 // What people mean by a number that is kept as a float: 0.6, not 0.60000002384185791.
 double ShortestDouble(float value);
 
-// One object and a newline. Numbers have 12 significant digits: more than anything that is measured has, and fewer than what
-// rounding leaves behind (1.4667599999999999).
-std::string JsonText(const nlohmann::ordered_json& json);
+// One object and a newline.
+inline std::string JsonText(const Json& json) { return json.Dump(2) + "\n"; }
 // The same on one line.
-std::string JsonLine(const nlohmann::ordered_json& json);
+inline std::string JsonLine(const Json& json) { return json.Dump() + "\n"; }
 
 }  // namespace tarn_cli
 

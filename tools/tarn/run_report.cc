@@ -1,6 +1,5 @@
 // What a run took: a short table for people, a JSON file for programs.
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "tools/tarn/allocation_counter.h"
 #include "tools/tarn/report.h"
@@ -8,11 +7,6 @@
 
 namespace tarn_cli {
 namespace {
-
-template <typename T>
-nlohmann::ordered_json OrNull(const std::optional<T>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
-}
 
 const char* NameOf(StopReason reason) {
   static constexpr const char* kNames[] = {"n", "eos", "max_context", "interrupted", "output_closed", "error"};
@@ -37,33 +31,33 @@ std::string WhyItEnded(const RunReport& report) {
   return "";
 }
 
-nlohmann::ordered_json StatsJson(const RunReport& report) {
+Json StatsJson(const RunReport& report) {
   const tarn_model_info& info = report.model.info();
   const GenerationStats& stats = report.stats;
-  nlohmann::ordered_json json;
-  json["model"] = info.name;
-  json["isa"] = info.isa;
-  json["dense"] = info.dense;
-  json["threads"] = report.config.threads;
-  json["seed"] = OrNull(report.seed);
-  json["prompt_tokens"] = report.prompt_tokens;
-  json["prompt_length"] = report.prompt_length;
-  json["generated_tokens"] = stats.generated;
-  json["stop_reason"] = NameOf(stats.stop);
-  json["encode_seconds"] = OrNull(report.encode_seconds);
-  json["prompt_seconds"] = stats.prompt_seconds;
-  json["first_token_seconds"] = stats.first_token_seconds;
-  json["generate_seconds"] = stats.generate_seconds;
-  json["prompt_tokens_per_second"] = stats.PromptRate(report.prompt_tokens);
-  json["tokens_per_second"] = OrNull(stats.Rate());
-  json["first_1000_median_us"] = OrNull(stats.times.FirstMedian());
-  json["last_1000_median_us"] = OrNull(stats.times.LastMedian());
-  json["allocations_after_creation"] = OrNull(stats.allocations);
+  Json json = Json::Object();
+  json.Add("model", info.name);
+  json.Add("isa", info.isa);
+  json.Add("dense", info.dense);
+  json.Add("threads", report.config.threads);
+  json.Add("seed", report.seed);
+  json.Add("prompt_tokens", report.prompt_tokens);
+  json.Add("prompt_length", report.prompt_length);
+  json.Add("generated_tokens", stats.generated);
+  json.Add("stop_reason", NameOf(stats.stop));
+  json.Add("encode_seconds", report.encode_seconds);
+  json.Add("prompt_seconds", stats.prompt_seconds);
+  json.Add("first_token_seconds", stats.first_token_seconds);
+  json.Add("generate_seconds", stats.generate_seconds);
+  json.Add("prompt_tokens_per_second", stats.PromptRate(report.prompt_tokens));
+  json.Add("tokens_per_second", stats.Rate());
+  json.Add("first_1000_median_us", stats.times.FirstMedian());
+  json.Add("last_1000_median_us", stats.times.LastMedian());
+  json.Add("allocations_after_creation", stats.allocations);
   const char* missing = AllocationCounterMissing();
-  json["allocation_counter"] = missing == nullptr ? "on" : missing;
-  json["rss_anon_growth_pages"] = OrNull(stats.anonymous_growth_pages);
-  json["packed_from_cache"] = info.packed_from_cache != 0;
-  json["memory"] = MemoryJson(report.model.Requirements(report.config));
+  json.Add("allocation_counter", missing == nullptr ? "on" : missing);
+  json.Add("rss_anon_growth_pages", stats.anonymous_growth_pages);
+  json.Add("packed_from_cache", info.packed_from_cache != 0);
+  json.Add("memory", MemoryJson(report.model.Requirements(report.config)));
   return json;
 }
 
