@@ -7,29 +7,20 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "runtime/session/session.h"
+#include "tests/support/files.h"
 #include "tests/support/models.h"
 
 namespace tarn {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
-
-Bytes ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return Bytes(std::istreambuf_iterator<char>(file), {});
-}
-
-void WriteAll(const std::string& path, const Bytes& bytes) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-}
+using test::ReadAll;
+using test::WriteAll;
 
 // Flips a bit where the file is, and sets its modification time back, as a thorough forger would.
 void FlipInPlace(const std::string& path, size_t at) {
