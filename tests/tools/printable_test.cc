@@ -31,6 +31,14 @@ TEST(Printable, ShowsBytesThatAreNoUtf8) {
   EXPECT_EQ(Printable("\xED\xA0\x80\xE2\x82"), "\\xed\\xa0\\x80\\xe2\\x82");
 }
 
+TEST(JsonString, IsAsciiWithoutControlCharacters) {
+  EXPECT_EQ(JsonString(""), "\"\"");
+  EXPECT_EQ(JsonString("a \"b\"\\c"), "\"a \\\"b\\\"\\\\c\"");
+  EXPECT_EQ(JsonString(std::string_view("\n\t\0\x1b\x7f", 5)), "\"\\n\\t\\u0000\\u001b\\u007f\"");
+  EXPECT_EQ(JsonString("caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80"), "\"caf\\u00e9 \\u20ac \\ud83d\\ude00\"");
+  EXPECT_EQ(JsonString("\xFF \xE2\x82"), "\"\\ufffd \\ufffd\\ufffd\"");
+}
+
 TEST(ErrorLine, LeavesOutTheMiddleOfALongText) {
   EXPECT_EQ(ErrorLine("a\nb"), "a\\x0ab");
   EXPECT_EQ(ErrorLine(std::string(1000, 'x')), std::string(1000, 'x'));

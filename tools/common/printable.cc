@@ -1,6 +1,8 @@
 #include "tools/common/printable.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
 
 #include "runtime/core/visible.h"
 
@@ -22,6 +24,12 @@ size_t CharacterBegin(std::string_view text, size_t at) {
   return begin;
 }
 
+void AppendUnit(uint32_t unit, std::string* out) {
+  char escaped[8];
+  std::snprintf(escaped, sizeof(escaped), "\\u%04x", unit);
+  *out += escaped;
+}
+
 }  // namespace
 
 std::string Printable(std::string_view text) {
@@ -36,6 +44,31 @@ std::string Printable(std::string_view text) {
     text.remove_prefix(visible == 0 ? 1 : visible);
   }
   return out;
+}
+
+std::string JsonString(std::string_view text) {
+  std::string out = "\"";
+  while (!text.empty()) {
+    uint32_t code_point = 0xFFFD;
+    const size_t length = tarn::DecodeUtf8(text.data(), text.size(), &code_point);
+    if (code_point == '"' || code_point == '\\') {
+      out += '\\';
+      out += static_cast<char>(code_point);
+    } else if (code_point == '\n') {
+      out += "\\n";
+    } else if (code_point == '\t') {
+      out += "\\t";
+    } else if (code_point >= 0x20 && code_point < 0x7F) {
+      out += static_cast<char>(code_point);
+    } else if (code_point < 0x10000) {
+      AppendUnit(code_point, &out);
+    } else {
+      AppendUnit(0xD800 + ((code_point - 0x10000) >> 10), &out);
+      AppendUnit(0xDC00 + (code_point & 0x3FF), &out);
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out += '"';
 }
 
 std::string ErrorLine(std::string_view text) {

@@ -10,7 +10,10 @@ namespace tarn::tools {
 // `text` on one line that cannot steer a terminal: bytes of hidden characters, and those that are no UTF-8, are shown as "\x1b".
 std::string Printable(std::string_view text);
 
-// The same for an error, of bounded length: of a text above 1,000 bytes the middle is left out, and said to be.
+// `text` as a string of JSON, with its quotes: ASCII without control characters. Bytes that are no UTF-8 become U+FFFD.
+std::string JsonString(std::string_view text);
+
+// As Printable(), for an error, of bounded length: of a text above 1,000 bytes the middle is left out, and said to be.
 std::string ErrorLine(std::string_view text);
 
 }  // namespace tarn::tools

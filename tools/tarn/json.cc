@@ -4,43 +4,9 @@
 #include <cstdio>
 #include <string_view>
 
-#include "runtime/core/visible.h"
+#include "tools/common/printable.h"
 
 namespace tarn_cli {
-namespace {
-
-void AppendUnit(uint32_t unit, std::string* out) {
-  char escaped[8];
-  std::snprintf(escaped, sizeof(escaped), "\\u%04x", unit);
-  *out += escaped;
-}
-
-void AppendString(std::string_view text, std::string* out) {
-  *out += '"';
-  while (!text.empty()) {
-    uint32_t code_point = 0xFFFD;
-    const size_t length = tarn::DecodeUtf8(text.data(), text.size(), &code_point);
-    if (code_point == '"' || code_point == '\\') {
-      *out += '\\';
-      *out += static_cast<char>(code_point);
-    } else if (code_point == '\n') {
-      *out += "\\n";
-    } else if (code_point == '\t') {
-      *out += "\\t";
-    } else if (code_point >= 0x20 && code_point < 0x7F) {
-      *out += static_cast<char>(code_point);
-    } else if (code_point < 0x10000) {
-      AppendUnit(code_point, out);
-    } else {
-      AppendUnit(0xD800 + ((code_point - 0x10000) >> 10), out);
-      AppendUnit(0xDC00 + (code_point & 0x3FF), out);
-    }
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  *out += '"';
-}
-
-}  // namespace
 
 // 12 significant digits are more than anything that is measured has, and fewer than what rounding leaves behind
 // (1.4667599999999999).
@@ -63,7 +29,10 @@ void Json::AppendTo(std::string* out, std::optional<int> indent, int depth) cons
     *out += text_;
     return;
   }
-  if (kind_ == Kind::kString) return AppendString(text_, out);
+  if (kind_ == Kind::kString) {
+    *out += tarn::tools::JsonString(text_);
+    return;
+  }
   const auto new_line = [&](int levels) {
     if (indent) out->append("\n").append(static_cast<size_t>(*indent * levels), ' ');
   };
@@ -72,7 +41,7 @@ void Json::AppendTo(std::string* out, std::optional<int> indent, int depth) cons
     if (&item != &items_.front()) *out += ',';
     new_line(depth + 1);
     if (kind_ == Kind::kObject) {
-      AppendString(item.key, out);
+      *out += tarn::tools::JsonString(item.key);
       *out += indent ? ": " : ":";
     }
     item.value.AppendTo(out, indent, depth + 1);
