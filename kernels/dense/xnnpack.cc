@@ -3,6 +3,7 @@
 // XNNPACK allocates through a process-wide hook, when an operator is created. The hook below sends what a thread allocates inside
 // an AllocationScope to that scope: to a session's block, or, while measuring, to the heap with a count. Anything else goes to the
 // heap.
+#include <cpuinfo.h>
 #include <xnnpack.h>
 
 #include <algorithm>
@@ -218,8 +219,18 @@ static_assert(kParametersBehind >= XNN_EXTRA_QUANTIZATION_PARAMS);
 // Scratch of a quantized layer: the rows' scales and zero points and those behind them, then the quantized rows.
 uint64_t QuantizationBytes(uint64_t rows) { return AlignUp((rows + kParametersBehind) * sizeof(xnn_quantization_params)); }
 
+// Its int4 kernels for x86 without AVX2 read panels of 4 outputs with loads that want 16 bytes of alignment, and crash where an odd
+// number of blocks gives none.
+bool IsMisaligned([[maybe_unused]] const DenseSpec& spec) {
+#if defined(__x86_64__) || defined(__i386__)
+  return spec.type == DenseWeights::kQB4W && spec.inputs / kI4Block % 2 != 0 && !cpuinfo_has_x86_avx2();
+#else
+  return false;
+#endif
+}
+
 // Its f16 layers round activations and, where the CPU has f16 arithmetic, sums to f16: ours keep both in f32.
-bool Takes(const DenseSpec& spec) { return !spec.in_place && spec.type != DenseWeights::kF16; }
+bool Takes(const DenseSpec& spec) { return !spec.in_place && spec.type != DenseWeights::kF16 && !IsMisaligned(spec); }
 
 Result<DenseBytes> Measure(const DenseSpec& spec) {
   DenseBytes bytes{};

@@ -188,6 +188,20 @@ TEST(DenseSeam, Int8IsExactWhereNothingRounds) {
 #endif
 }
 
+#if defined(TARN_HAVE_XNNPACK)
+
+// What it leaves to the portable side: f16, and int4 with an odd number of blocks on x86 without AVX2, where its kernels crash.
+bool XnnpackTakes(const DenseBackend& xnnpack, const DenseSpec& spec) {
+  bool crashes = false;
+#if defined(__x86_64__)
+  crashes = spec.type == DenseWeights::kQB4W && spec.inputs / kI4Block % 2 != 0 && !__builtin_cpu_supports("avx2");
+#endif
+  EXPECT_EQ(xnnpack.takes(spec), spec.type != DenseWeights::kF16 && !crashes);
+  return xnnpack.takes(spec);
+}
+
+#endif
+
 // A row that holds a NaN or an infinity, or whose range is none of f32, makes a row of NaN; its neighbours do not notice.
 void ExpectPoisonStays(const DenseBackend& side, Problem& problem) {
   const size_t n = problem.spec.inputs, outputs = problem.spec.outputs;
@@ -221,7 +235,7 @@ TEST(DenseSeam, PoisonStays) {
 #if defined(TARN_HAVE_XNNPACK)
         const Result<const DenseBackend*> xnnpack = XnnpackDense();
         ASSERT_TRUE(xnnpack.ok());
-        ExpectPoisonStays(*xnnpack.value(), problem);
+        if (XnnpackTakes(*xnnpack.value(), problem.spec)) ExpectPoisonStays(*xnnpack.value(), problem);
 #endif
       });
     }
@@ -235,11 +249,10 @@ TEST(DenseSeam, XnnpackIsLikeTheReference) {
   const Result<const DenseBackend*> xnnpack = XnnpackDense();
   ASSERT_TRUE(xnnpack.ok());
   for (const DenseWeights type : kTypes) {
-    if (type == DenseWeights::kF16) continue;
-    for (const size_t inputs : {32, 96, 1024}) {
+    for (const size_t inputs : {32, 96, 128, 1024}) {
       for (const size_t rows : {1, 2, 3, 7, 16, 20}) {
         Problem problem(type, rows, inputs, 37, 3);
-        ASSERT_TRUE(xnnpack.value()->takes(problem.spec));
+        if (!XnnpackTakes(*xnnpack.value(), problem.spec)) continue;
         ExpectLikeReference(problem, RunSide(*xnnpack.value(), problem.spec, problem, nullptr));
         problem.spec.bias = nullptr;
         std::fill(problem.bias.begin(), problem.bias.end(), 0.0f);
@@ -254,7 +267,7 @@ TEST(DenseSeam, XnnpackLeavesSharedTablesAndHalves) {
   ASSERT_TRUE(xnnpack.ok());
   for (const DenseWeights type : kTypes) {
     Problem problem(type, 1, 32, 4, 4);
-    EXPECT_EQ(xnnpack.value()->takes(problem.spec), type != DenseWeights::kF16);
+    XnnpackTakes(*xnnpack.value(), problem.spec);
     problem.spec.in_place = true;
     EXPECT_FALSE(xnnpack.value()->takes(problem.spec));
   }
@@ -272,6 +285,7 @@ TEST(DenseSeam, FewRowsHaveTheBitsOfMany) {
   for (const size_t inputs : {32, 96, 1024}) {
     for (const size_t outputs : {1, 7, 8, 17, 37, 1031}) {
       Problem problem(DenseWeights::kQB4W, kRows, inputs, outputs, 13);
+      if (!XnnpackTakes(*xnnpack.value(), problem.spec)) continue;
       std::fill_n(problem.bytes.begin(), inputs / 2, static_cast<uint8_t>(0x00));  // -8, the largest of products
       const Floats many = RunSide(*xnnpack.value(), problem.spec, problem, nullptr);
       const Floats x = problem.x;

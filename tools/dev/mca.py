@@ -19,19 +19,24 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ITERATIONS = 200
 
 # What llvm-mca calls a core, what it is here (A76, A710 and X1 by the server core that is most like them), and the code it runs.
-CORES = {"cortex-a53": ("A53", ("NEON",)), "cortex-a55": ("A55", ("NEON",)), "cortex-a510": ("A510", ("NEON", "SVE2")),
-         "neoverse-n1": ("A76", ("NEON",)), "neoverse-n2": ("A710", ("NEON", "SVE2")), "neoverse-v1": ("X1", ("NEON",))}
-NAMESPACES = {"NEON": "N_NEON_WITHOUT_AES", "SVE2": "N_SVE2"}  # Highway's; SVE2 with vectors of 128 bits
+CORES = {"cortex-a53": ("A53", ("NEON",)), "cortex-a55": ("A55", ("NEON", "dot")),
+         "cortex-a510": ("A510", ("NEON", "dot", "i8mm", "SVE2")), "neoverse-n1": ("A76", ("NEON", "dot")),
+         "neoverse-n2": ("A710", ("NEON", "dot", "i8mm", "SVE2")), "neoverse-v1": ("X1", ("NEON", "dot"))}
+# Highway's; SVE2 with vectors of 128 bits. "dot" and "i8mm" are NEON with those instructions.
+NAMESPACES = {"NEON": "N_NEON_WITHOUT_AES", "SVE2": "N_SVE2"}
+XNNPACK = "XNNPACK"  # instead of a source: its library
+XNNPACK_I4 = "xnn_qd8_f32_qb4w_gemm_minmax_ukernel_1x16"
 
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
     """The innermost loop of `function` that has so many multiply-adds and stores of vectors, and the elements of one turn of it."""
     title: str
-    source: str    # below kernels/
-    function: str  # a regular expression for the mangled name, after the namespace
+    source: str    # below kernels/, or XNNPACK
+    function: str  # a regular expression for the mangled name, after the namespace if Highway has compiled it; the name, of XNNPACK's
     loops: dict    # code: (multiply-adds, stores)
     elements: int
+    highway: bool = True
 
 
 KERNELS = {
@@ -51,6 +56,10 @@ KERNELS = {
                        {"NEON": (12, 0), "SVE2": (8, 0)}, 64),
     "dense_i4": Kernel("head in place, int4 weight", "dense/portable.cc", r"\d+Int4TileILm1ELb1E", {"NEON": (20, 0)},
                        128),
+    "rows_i4": Kernel("packed int4 weight, one row of x", "dense/xnnpack_rows.cc", r"NeonPanelILm1E", {"NEON": (16, 0)}, 128, False),
+    "xnnpack_i4": Kernel("the same, XNNPACK's kernel", XNNPACK, XNNPACK_I4 + "__neon_mlal_lane", {"NEON": (32, 0)}, 128, False),
+    "xnnpack_i4_dot": Kernel("the same, XNNPACK's kernel", XNNPACK, XNNPACK_I4 + "c4__neondot", {"dot": (8, 0)}, 128, False),
+    "xnnpack_i4_i8mm": Kernel("the same, XNNPACK's kernel", XNNPACK, XNNPACK_I4 + "c8__neoni8mm", {"i8mm": (16, 0)}, 256, False),
     "dense_f16": Kernel("f16 weight", "dense/portable.cc", r"\d+FloatTileILm1Et", {"NEON": (4, 0), "SVE2": (4, 0)}, 16),
 }
 
@@ -63,11 +72,18 @@ def output(*command, **options):
     return done.stdout
 
 
-def functions(build, source):
+def disassembly(build, kernel):
+    objdump = ["llvm-objdump-19", "-d", "--no-show-raw-insn"]
+    if kernel.source != XNNPACK:
+        return output(*objdump, build / f"CMakeFiles/tarn_objects.dir/kernels/{kernel.source}.o")
+    library = re.search(r"\S+/libmicrokernels-prod\.a", (build / "build.ninja").read_text(encoding="utf-8"))
+    return output(*objdump, f"--disassemble-symbols={kernel.function}", library[0])
+
+
+def functions(build, kernel):
     """{mangled name: [(address, instruction)]} of a compiled source."""
-    path = build / f"CMakeFiles/tarn_objects.dir/kernels/{source}.o"
     found, name = {}, None
-    for line in output("llvm-objdump-19", "-d", "--no-show-raw-insn", path).splitlines():
+    for line in disassembly(build, kernel).splitlines():
         if head := re.fullmatch(r"[0-9a-f]+ <(\S+)>:", line):
             name = head[1]
             found[name] = []
@@ -94,7 +110,7 @@ def count(pattern, loop):
 
 def signature(loop):
     """Multiply-adds and stores of vectors."""
-    adds = count(r"(fml[as]|fm[as]d|fmad|fnm\w+) [vz]|(s|u|us)dot |sadalp |sml[as]l", loop)
+    adds = count(r"(fml[as]|fm[as]d|fmad|fnm\w+) [vz]|(s|u|us)dot |smmla |sadalp |sml[as]l", loop)
     return adds, 2 * count(r"stp q", loop) + count(r"(str|stur) q|st1[wb]? ", loop)
 
 
@@ -104,15 +120,15 @@ def assembly(loop):
 
 
 def cycles(loop, core):
-    report = output("llvm-mca-19", "-mtriple=aarch64-linux-gnu", f"-mcpu={core}", "-mattr=+dotprod,+fullfp16,+sve2", "-iterations",
+    report = output("llvm-mca-19", "-mtriple=aarch64-linux-gnu", f"-mcpu={core}", "-mattr=+dotprod,+fullfp16,+i8mm,+sve2", "-iterations",
                     ITERATIONS, input=assembly(loop))
     return int(re.search(r"Total Cycles:\s+(\d+)", report)[1]) / ITERATIONS
 
 
 def find_loop(build, kernel, code):
     """Of several (a decay for all rows, or one per row) the longest."""
-    name = re.compile(NAMESPACES[code] + kernel.function)
-    loops = [loop for function, body in functions(build, kernel.source).items() if name.search(function)
+    name = re.compile(NAMESPACES[code] + kernel.function if kernel.highway else kernel.function)
+    loops = [loop for function, body in functions(build, kernel).items() if name.search(function)
              for loop in innermost_loops(body) if signature(loop) == kernel.loops[code]]
     if not loops:
         sys.exit(f"mca: {kernel.title}, {code}: no loop of {kernel.function} in {kernel.source} has {kernel.loops[code]} "
@@ -121,7 +137,7 @@ def find_loop(build, kernel, code):
 
 
 def print_loops(build, kernel):
-    for function, body in functions(build, kernel.source).items():
+    for function, body in functions(build, kernel).items():
         if re.search(kernel.function, function):
             for loop in innermost_loops(body):
                 print(f"{function}: {signature(loop)}\n    " + "\n    ".join(loop))
