@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "runtime/platform/huge_pages.h"
+
 namespace tarn {
 namespace {
 
@@ -118,6 +120,7 @@ Status PackedWeights::Pack(const Environment& environment, Span<uint8_t> memory,
 
 Status PackedWeights::Pack(const Environment& environment, WeightCheck* check) {
   TARN_ASSIGN_OR_RETURN(own_memory_, Block::Allocate(environment.allocator, packed_bytes_, "packed weights"));
+  AdviseHugePages(own_memory_.bytes());
   return Pack(environment, own_memory_.bytes(), check);
 }
 
