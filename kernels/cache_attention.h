@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tarn {
+#include "kernels/stored.h"
 
-enum class RowType : uint8_t { kF32 = 0, kF16 = 1, kI8 = 2 };
+namespace tarn {
 
 // Rows of keys and values that stand in memory one after the other. Row r is visible to token t of the chunk (from 0) iff
 //   from + r*step <= t < until + r*step.

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/stored.h"
+
 namespace tarn {
 
 // phi of a row x of d elements. Numbers are those of schema/tarn.fbs.
@@ -63,9 +65,9 @@ struct LinearStepArgs {
   DenMode den_mode;
   float den_eps;
   float scale;
-  float* state;  // S [M, dv]
-  float* norm;   // z [M]; nullptr with DenMode::kNone
-  float* o;      // [G, dv], contiguous
+  StateRows state;  // S [M, dv]
+  float* norm;      // z [M]; nullptr with DenMode::kNone
+  float* o;         // [G, dv], contiguous
 };
 
 // The same for C tokens at once (MATH 0.2, "F1 scalar gate"): with c = cumsum(log_decay), A_ij = (phi_q_i . phi_k_j) exp(c_i - c_j)
@@ -116,7 +118,7 @@ struct LinearReadArgs {
   size_t features;
   size_t value_dim;
   const float* phi_q;  // [R, G, M]
-  const float* state;  // S [M, dv]
+  StoredRows state;    // S [M, dv], contiguous
   const float* norm;   // z [M]; nullptr with DenMode::kNone
   DenMode den_mode;
   float den_eps;

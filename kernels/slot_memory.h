@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/stored.h"
+
 namespace tarn {
 
 enum class SlotActivation : uint8_t { kExp = 0, kRelu = 1, kSigmoid = 2 };
@@ -132,9 +134,9 @@ struct SlotReadArgs {
   size_t value_dim;
   const float* q;  // q of row r, query g at q + r*q_stride + g*d
   size_t q_stride;
-  const float* keys;    // K~ [d, n]
-  const float* values;  // V~ [n, dv]
-  const float* bias;    // [n]: finite, or -inf where a slot takes no part; nullptr: 0
+  StoredRows keys;    // K~ [d, n], contiguous
+  StoredRows values;  // V~ [n, dv], contiguous
+  const float* bias;  // [n]: finite, or -inf where a slot takes no part; nullptr: 0
   float scale;
   float* o;  // o of row r, query g at o + r*o_stride + g*dv; 0 where every slot is masked
   size_t o_stride;

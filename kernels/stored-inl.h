@@ -10,7 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "kernels/stored.h"
 #include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -124,6 +126,51 @@ HWY_INLINE void StoredToF32(size_t n, const T* x, VF scale, float* y) {
   size_t i = 0;
   for (; i + lanes <= n; i += lanes) hn::StoreU(LoadStored<false>(x + i, 0, scale), d, y + i);
   if (i < n) hn::StoreN(LoadStored<true>(x + i, n - i, scale), d, y + i, n - i);
+}
+
+constexpr size_t kLineBytes = 64, kAheadBytes = 4096;
+
+// Columns [column, column + columns) of rows [row, row + rows) as floats: to[rows, columns], contiguous. Rows lie `stride` elements
+// apart; f16 and int8 alone. What comes next is asked for, as nobody reads from memory while a block is in use.
+HWY_NOINLINE inline void RowsToF32(const StoredRows& from, size_t stride, size_t row, size_t rows, size_t column, size_t columns,
+                                   float* to) {
+  const size_t element_bytes = from.type == RowType::kF16 ? sizeof(uint16_t) : sizeof(int8_t);
+  for (size_t end = row + rows; row < end; ++row, to += columns) {
+    const uint8_t* data = static_cast<const uint8_t*>(from.data) + (row * stride + column) * element_bytes;
+    for (size_t i = 0; i < columns * element_bytes; i += kLineBytes) hwy::Prefetch(data + i + kAheadBytes);
+    if (from.type == RowType::kF16) {
+      StoredToF32(columns, reinterpret_cast<const uint16_t*>(data), hn::Zero(DF()), to);
+    } else {
+      StoredToF32(columns, reinterpret_cast<const int8_t*>(data), hn::Set(DF(), from.scales[row]), to);
+    }
+  }
+}
+
+// The other way, to rows `stride` elements apart.
+HWY_INLINE void RowsToF16(const float* from, size_t rows, size_t columns, uint16_t* to, size_t stride) {
+  const size_t lanes = hn::Lanes(DF());
+  for (; rows != 0; --rows, from += columns, to += stride) {
+    size_t i = 0;
+    for (; i + lanes <= columns; i += lanes) StoreStored<false>(hn::LoadU(DF(), from + i), to + i, 0);
+    if (i < columns) StoreStored<true>(hn::LoadN(DF(), from + i, columns - i), to + i, columns - i);
+  }
+}
+
+// f(row, rows, column, columns, block) for blocks that cover a matrix [rows, columns] of f16 or int8, each in f32: block[rows,
+// columns] is contiguous and small enough to stay in the first cache. Blocks of the same columns come one after the other.
+template <typename F>
+HWY_INLINE void ForEachF32Block(const StoredRows& matrix, size_t all_rows, size_t all_columns, const F& f) {
+  constexpr size_t kElements = 1024, kColumns = 256;
+  HWY_ALIGN float block[kElements];
+  for (size_t column = 0; column < all_columns; column += kColumns) {
+    const size_t columns = all_columns - column < kColumns ? all_columns - column : kColumns;
+    const size_t most = kElements / columns;
+    for (size_t row = 0; row < all_rows; row += most) {
+      const size_t rows = all_rows - row < most ? all_rows - row : most;
+      RowsToF32(matrix, all_columns, row, rows, column, columns, block);
+      f(row, rows, column, columns, block);
+    }
+  }
 }
 
 }  // namespace HWY_NAMESPACE

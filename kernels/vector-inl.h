@@ -77,6 +77,9 @@ HWY_INLINE float Sum(size_t n, const float* x) {
   return hn::ReduceSum(d, hn::Add(s0, s1));
 }
 
+// max(x, 0); a NaN stays one, where maxima of floats differ between CPUs.
+HWY_INLINE VF PositivePart(DF d, VF x) { return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x); }
+
 // 1/(1 + e^-x), from e^-|x|, which cannot overflow; keeps its digits on both sides.
 HWY_INLINE VF Sigmoid(DF d, VF x) {
   const VF one = hn::Set(d, 1.0f);
@@ -90,7 +93,8 @@ HWY_INLINE VF LogAddExp(DF d, VF a, VF b) {
   return hn::Add(hn::Max(a, b), hn::Log1p(d, e));
 }
 
-// p <- exp(p - max(p)), in place, with the maximum over p and `top`; returns their sum. Where both are -inf, all are 0.
+// p <- exp(p - max(p)), in place, with the maximum over p and `top`; returns their sum. Where both are -inf, all are 0. A NaN stays
+// one, and so the sum is one, whether the maximum of floats keeps it or not.
 HWY_INLINE float ExpRow(size_t n, float* p, float& top) {
   const DF d;
   const size_t lanes = hn::Lanes(d);
@@ -101,7 +105,10 @@ HWY_INLINE float ExpRow(size_t n, float* p, float& top) {
   top = hn::ReduceMax(d, high);
   // -inf must not meet -inf: any finite number in its place gives exp(-inf) = 0.
   const float shift = top == -HUGE_VALF ? 0.0f : top;
-  Map(n, p, p, [shift](DF dd, VF x) HWY_ATTR { return hn::Exp(dd, hn::Sub(x, hn::Set(dd, shift))); });
+  Map(n, p, p, [shift](DF dd, VF x) HWY_ATTR {
+    const VF below = hn::Sub(x, hn::Set(dd, shift));
+    return hn::IfThenElse(hn::IsNaN(below), below, hn::Exp(dd, below));  // whose exponential is 0
+  });
   return Sum(n, p);
 }
 

@@ -40,29 +40,6 @@ struct CacheBuffers {
 // ---- Rows in f32
 // ---------------------------------------------------------------------------------------------------------------------
 
-HWY_INLINE void FromF16(size_t n, const uint16_t* x, float* y) {
-  const DF d;
-  const hn::Rebind<hwy::float16_t, DF> dh;
-  const hn::Rebind<uint16_t, DF> du;
-  const size_t lanes = hn::Lanes(d);
-  size_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::PromoteTo(d, hn::BitCast(dh, hn::LoadU(du, x + i))), d, y + i);
-  if (i < n) hn::StoreN(hn::PromoteTo(d, hn::BitCast(dh, hn::LoadN(du, x + i, n - i))), d, y + i, n - i);
-}
-
-HWY_INLINE void FromI8(size_t n, const int8_t* q, float scale, float* y) {
-  const DF d;
-  const hn::Rebind<int8_t, DF> d8;
-  const hn::Rebind<int32_t, DF> d32;
-  const size_t lanes = hn::Lanes(d);
-  const VF s = hn::Set(d, scale);
-  size_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    hn::StoreU(hn::Mul(hn::ConvertTo(d, hn::PromoteTo(d32, hn::LoadU(d8, q + i))), s), d, y + i);
-  }
-  if (i < n) hn::StoreN(hn::Mul(hn::ConvertTo(d, hn::PromoteTo(d32, hn::LoadN(d8, q + i, n - i))), s), d, y + i, n - i);
-}
-
 struct FloatRows {
   const float* rows;
   size_t stride;
@@ -71,19 +48,8 @@ struct FloatRows {
 // The rows of a tile where they are, or converted to `buffer` [rows, n].
 HWY_INLINE FloatRows ReadRows(const CacheTile& tile, const void* rows, size_t stride, const float* scales, size_t n,
                               float* buffer) {
-  const size_t start = tile.first * stride;
-  switch (tile.block->type) {
-    case RowType::kF32:
-      return {static_cast<const float*>(rows) + start, stride};
-    case RowType::kF16:
-      for (size_t r = 0; r < tile.rows; ++r) FromF16(n, static_cast<const uint16_t*>(rows) + start + r * stride, buffer + r * n);
-      break;
-    case RowType::kI8:
-      for (size_t r = 0; r < tile.rows; ++r) {
-        FromI8(n, static_cast<const int8_t*>(rows) + start + r * stride, scales[tile.first + r], buffer + r * n);
-      }
-      break;
-  }
+  if (tile.block->type == RowType::kF32) return {static_cast<const float*>(rows) + tile.first * stride, stride};
+  RowsToF32({tile.block->type, rows, scales}, stride, tile.first, tile.rows, 0, n, buffer);
   return {buffer, n};
 }
 

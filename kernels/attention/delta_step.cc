@@ -24,7 +24,7 @@ HWY_INLINE float Stored(const DeltaStepArgs& a) {
 
 void DeltaStep(const DeltaStepArgs& a) {
   const float keep = 1.0f;
-  RankOneArgs pass = {a.features, a.value_dim, 1, &keep, 0, false, a.phi_k, a.v, 1.0f, a.phi_k, a.state, a.scratch};
+  RankOneArgs pass = {a.features, a.value_dim, 1, &keep, 0, false, a.phi_k, a.v, 1.0f, a.phi_k, 0, a.state, a.scratch, 0, false};
   RankOneRows<Pass::kRead>(pass);
   const float beta = a.beta, stored = Stored(a);
   Map2(a.value_dim, a.v, a.scratch, a.scratch, [beta, stored](DF d, VF v, VF old) HWY_ATTR {
@@ -33,7 +33,9 @@ void DeltaStep(const DeltaStepArgs& a) {
   pass.queries = a.queries;
   pass.v = a.scratch;
   pass.read = a.phi_q;
+  pass.read_stride = a.features;
   pass.o = a.o;
+  pass.o_stride = a.value_dim;
   RankOneUpdateAndRead(pass);
   if (a.norm != nullptr) Map2(a.features, a.norm, a.phi_k, a.norm, [](DF, VF z, VF k) HWY_ATTR { return hn::Add(z, k); });
   for (size_t g = 0; g < a.queries; ++g) {

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "hwy/highway.h"
+#include "kernels/stored-inl.h"
 #include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,7 +18,8 @@ namespace tarn {
 namespace HWY_NAMESPACE {
 
 // C[m, n] = A[m, k] B[k, n], or C += A B. A is read element by element, so its strides are free (a transposed A costs nothing); B
-// and C are row-major. C overlaps neither A nor B. Each element is one sum over k, in order, whatever m and n are.
+// and C are row-major. C overlaps neither A nor B. Each element is one sum over k, in order, whatever m and n are; += goes on with
+// the sum that C holds, so that B may come in blocks of rows.
 struct GemmArgs {
   size_t m, n, k;
   const float* a;
@@ -61,17 +63,22 @@ HWY_INLINE void FmaRow(float a, VF b0, VF b1, VF b2, VF b3, VF& c0, VF& c1, VF& 
   if constexpr (kVectors > 3) c3 = hn::MulAdd(va, b3, c3);
 }
 
-// One row of a finished tile. `count` is the number of columns of a masked tile, which is one vector wide.
+// One row of a tile, before its first product and after its last. `count` is the number of columns of a masked tile, which is one
+// vector wide.
 template <size_t kVectors, bool kMasked>
-HWY_INLINE void PutRow(bool accumulate, size_t count, VF c0, VF c1, VF c2, VF c3, float* c) {
+HWY_INLINE void GetRow(const float* c, size_t count, VF& c0, VF& c1, VF& c2, VF& c3) {
   const DF d;
   const size_t lanes = hn::Lanes(d);
-  if (accumulate) {
-    c0 = hn::Add(c0, LoadPart<kMasked>(d, c, count));
-    if constexpr (kVectors > 1) c1 = hn::Add(c1, hn::LoadU(d, c + lanes));
-    if constexpr (kVectors > 2) c2 = hn::Add(c2, hn::LoadU(d, c + 2 * lanes));
-    if constexpr (kVectors > 3) c3 = hn::Add(c3, hn::LoadU(d, c + 3 * lanes));
-  }
+  c0 = LoadPart<kMasked>(d, c, count);
+  if constexpr (kVectors > 1) c1 = hn::LoadU(d, c + lanes);
+  if constexpr (kVectors > 2) c2 = hn::LoadU(d, c + 2 * lanes);
+  if constexpr (kVectors > 3) c3 = hn::LoadU(d, c + 3 * lanes);
+}
+
+template <size_t kVectors, bool kMasked>
+HWY_INLINE void PutRow(size_t count, VF c0, VF c1, VF c2, VF c3, float* c) {
+  const DF d;
+  const size_t lanes = hn::Lanes(d);
   StorePart<kMasked>(c0, d, c, count);
   if constexpr (kVectors > 1) hn::StoreU(c1, d, c + lanes);
   if constexpr (kVectors > 2) hn::StoreU(c2, d, c + 2 * lanes);
@@ -89,6 +96,13 @@ HWY_NOINLINE void GemmTile(const GemmArgs& g, size_t i, size_t j) {
   const size_t row = g.a_row, b_row = g.b_row, a_col = g.a_col;
   VF c00 = hn::Zero(d), c01 = c00, c02 = c00, c03 = c00, c10 = c00, c11 = c00, c12 = c00, c13 = c00;
   VF c20 = c00, c21 = c00, c22 = c00, c23 = c00, c30 = c00, c31 = c00, c32 = c00, c33 = c00;
+  float* c = g.c + i * g.c_row + j;
+  if (g.accumulate) {
+    GetRow<kVectors, kMasked>(c, count, c00, c01, c02, c03);
+    if constexpr (kRows > 1) GetRow<kVectors, kMasked>(c + g.c_row, count, c10, c11, c12, c13);
+    if constexpr (kRows > 2) GetRow<kVectors, kMasked>(c + 2 * g.c_row, count, c20, c21, c22, c23);
+    if constexpr (kRows > 3) GetRow<kVectors, kMasked>(c + 3 * g.c_row, count, c30, c31, c32, c33);
+  }
   for (size_t x = g.k; x != 0; --x, a += a_col, b += b_row) {
     const VF b0 = LoadPart<kMasked>(d, b, count);
     VF b1 = b0, b2 = b0, b3 = b0;
@@ -100,11 +114,10 @@ HWY_NOINLINE void GemmTile(const GemmArgs& g, size_t i, size_t j) {
     if constexpr (kRows > 2) FmaRow<kVectors>(a[2 * row], b0, b1, b2, b3, c20, c21, c22, c23);
     if constexpr (kRows > 3) FmaRow<kVectors>(a[3 * row], b0, b1, b2, b3, c30, c31, c32, c33);
   }
-  float* c = g.c + i * g.c_row + j;
-  PutRow<kVectors, kMasked>(g.accumulate, count, c00, c01, c02, c03, c);
-  if constexpr (kRows > 1) PutRow<kVectors, kMasked>(g.accumulate, count, c10, c11, c12, c13, c + g.c_row);
-  if constexpr (kRows > 2) PutRow<kVectors, kMasked>(g.accumulate, count, c20, c21, c22, c23, c + 2 * g.c_row);
-  if constexpr (kRows > 3) PutRow<kVectors, kMasked>(g.accumulate, count, c30, c31, c32, c33, c + 3 * g.c_row);
+  PutRow<kVectors, kMasked>(count, c00, c01, c02, c03, c);
+  if constexpr (kRows > 1) PutRow<kVectors, kMasked>(count, c10, c11, c12, c13, c + g.c_row);
+  if constexpr (kRows > 2) PutRow<kVectors, kMasked>(count, c20, c21, c22, c23, c + 2 * g.c_row);
+  if constexpr (kRows > 3) PutRow<kVectors, kMasked>(count, c30, c31, c32, c33, c + 3 * g.c_row);
 }
 
 // All rows of the columns from j on.
@@ -134,22 +147,27 @@ struct GemmOfQueriesArgs {
   size_t rows, queries, n, k;
   const float* a;
   size_t a_row, a_query;
-  const float* b;
+  StoredRows b;
   float* c;
   size_t c_row, c_query;
 };
 
 // Products of many rows read B fewer times: so the smaller of R and G is the loop around them.
-HWY_INLINE void GemmOfQueries(const GemmOfQueriesArgs& q) {
-  if (q.rows > q.queries) {
-    for (size_t g = 0; g < q.queries; ++g) {
-      Gemm({q.rows, q.n, q.k, q.a + g * q.a_query, q.a_row, 1, q.b, q.n, false, q.c + g * q.c_query, q.c_row});
-    }
-  } else {
-    for (size_t r = 0; r < q.rows; ++r) {
-      Gemm({q.queries, q.n, q.k, q.a + r * q.a_row, q.a_query, 1, q.b, q.n, false, q.c + r * q.c_row, q.c_query});
-    }
-  }
+HWY_INLINE void GemmOfFloats(const GemmOfQueriesArgs& q, size_t k, const float* a, const float* b, size_t b_row, size_t n,
+                             bool accumulate, float* c) {
+  const bool by_query = q.rows > q.queries;
+  const size_t count = by_query ? q.queries : q.rows, m = by_query ? q.rows : q.queries;
+  const size_t a_step = by_query ? q.a_query : q.a_row, c_step = by_query ? q.c_query : q.c_row;
+  const size_t a_row = by_query ? q.a_row : q.a_query, c_row = by_query ? q.c_row : q.c_query;
+  for (size_t i = 0; i < count; ++i) Gemm({m, n, k, a + i * a_step, a_row, 1, b, b_row, accumulate, c + i * c_step, c_row});
+}
+
+// A B that is not f32 is converted in blocks that stay in the first cache: its bytes are read once from memory, in their order.
+HWY_NOINLINE inline void GemmOfQueries(const GemmOfQueriesArgs& q) {
+  if (q.b.type == RowType::kF32) return GemmOfFloats(q, q.k, q.a, static_cast<const float*>(q.b.data), q.n, q.n, false, q.c);
+  ForEachF32Block(q.b, q.k, q.n, [&](size_t row, size_t rows, size_t column, size_t columns, float* block) {
+    GemmOfFloats(q, rows, q.a + row, block, columns, columns, row > 0, q.c + column);
+  });
 }
 
 // Rows that the two products below take at a time: elements right of the diagonal are made or read only inside a block.

@@ -8,18 +8,33 @@
 #include "kernels/attention/denominator.h"
 #include "kernels/attention/rank-one-inl.h"
 #include "kernels/groups.h"
+#include "kernels/stored-inl.h"
 #include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tarn {
 namespace HWY_NAMESPACE {
 
-void LinearStep(const LinearStepArgs& a) {
+// Rows [row, row + rows) of S, columns [column, column + columns) of them, which lie at `state` [rows, columns].
+HWY_NOINLINE void UpdateAndRead(const LinearStepArgs& a, size_t row, size_t rows, size_t column, size_t columns, float* state) {
   const bool by_row = a.row_decay != nullptr;
   // No system has both decays: with a decay per row, the scalar one takes a pass of its own.
-  if (by_row && a.decay != 1.0f) Scale(a.features * a.value_dim, a.decay, a.state);
-  RankOneUpdateAndRead({a.features, a.value_dim, a.queries, by_row ? a.row_decay : &a.decay, by_row ? size_t{1} : 0,
-                        by_row || a.decay != 1.0f, a.phi_k, a.v, a.write, a.phi_q, a.state, a.o});
+  if (by_row && a.decay != 1.0f) Scale(rows * columns, a.decay, state);
+  RankOneUpdateAndRead({rows, columns, a.queries, by_row ? a.row_decay + row : &a.decay, by_row ? size_t{1} : 0,
+                        by_row || a.decay != 1.0f, a.phi_k + row, a.v + column, a.write, a.phi_q + row, a.features, state,
+                        a.o + column, a.value_dim, row > 0});
+}
+
+void LinearStep(const LinearStepArgs& a) {
+  const bool by_row = a.row_decay != nullptr;
+  if (a.state.type == RowType::kF32) {
+    UpdateAndRead(a, 0, a.features, 0, a.value_dim, a.state.as<float>());
+  } else {
+    ForEachF32Block(a.state, a.features, a.value_dim, [&](size_t row, size_t rows, size_t column, size_t columns, float* block) {
+      UpdateAndRead(a, row, rows, column, columns, block);
+      RowsToF16(block, rows, columns, a.state.as<uint16_t>() + row * a.value_dim + column, a.value_dim);
+    });
+  }
   if (by_row && a.den_mode != DenMode::kNone) {
     Map2(a.features, a.norm, a.row_decay, a.norm, [](DF, VF z, VF decay) HWY_ATTR { return hn::Mul(z, decay); });
   }

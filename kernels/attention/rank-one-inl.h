@@ -25,9 +25,12 @@ struct RankOneArgs {
   const float* write;  // [rows]
   const float* v;      // [cols]
   float v_scale;
-  const float* read;  // [queries, rows]
-  float* state;       // [rows, cols]
-  float* o;           // [queries, cols], overwritten
+  const float* read;  // [queries, rows], read_stride apart
+  size_t read_stride;
+  float* state;  // [rows, cols]
+  float* o;      // [queries, cols], o_stride apart
+  size_t o_stride;
+  bool accumulate;  // o goes on with the sums that it holds: rows that come in blocks
 };
 
 enum class Pass { kRead, kAdd, kDecay };  // what happens to the state on the way: nothing, += write x v, or the whole update
@@ -107,7 +110,13 @@ HWY_INLINE void RankOneTile(const RankOneArgs& a, size_t g, size_t col, size_t c
   VF o0 = zero, o1 = zero, o2 = zero, o3 = zero, p0 = zero, p1 = zero, p2 = zero, p3 = zero;
   // Copies: what is stored below might be a field of `a`, as far as the compiler knows.
   const size_t rows = a.rows, cols = a.cols, decay_step = a.decay_step;
-  const float *decay = a.decay, *write = a.write, *read0 = a.read + g * rows, *read1 = kQueries > 1 ? read0 + rows : read0;
+  const float *decay = a.decay, *write = a.write;
+  const float *read0 = a.read + g * a.read_stride, *read1 = kQueries > 1 ? read0 + a.read_stride : read0;
+  float *to0 = a.o + g * a.o_stride + col, *to1 = to0 + a.o_stride;
+  if (a.accumulate) {
+    LoadCells<kVectors, kMasked>(to0, count, o0, o1, o2, o3);
+    if constexpr (kQueries > 1) LoadCells<kVectors, kMasked>(to1, count, p0, p1, p2, p3);
+  }
   float* HWY_RESTRICT cell = a.state + col;
   size_t left = rows;
   if constexpr (kRankOneRows > 1) {
@@ -133,9 +142,8 @@ HWY_INLINE void RankOneTile(const RankOneArgs& a, size_t g, size_t col, size_t c
     if constexpr (kQueries > 1) AddCells<kVectors>(hn::Set(d, *read1), s0, s1, s2, s3, p0, p1, p2, p3);
     if constexpr (kPass != Pass::kRead) StoreCells<kVectors, kMasked>(s0, s1, s2, s3, cell, count);
   }
-  float* o = a.o + g * cols + col;
-  StoreCells<kVectors, kMasked>(o0, o1, o2, o3, o, count);
-  if constexpr (kQueries > 1) StoreCells<kVectors, kMasked>(p0, p1, p2, p3, o + cols, count);
+  StoreCells<kVectors, kMasked>(o0, o1, o2, o3, to0, count);
+  if constexpr (kQueries > 1) StoreCells<kVectors, kMasked>(p0, p1, p2, p3, to1, count);
 }
 
 // The first two queries read while the state is written; further pairs read the tile again, which is then in the first cache.

@@ -47,7 +47,7 @@ HWY_INLINE void SoftmaxRow(const SlotChunkArgs& a, size_t t, float* old, float* 
   }
   float top = -HUGE_VALF;
   const float sum = ExpRow(a.slots, old, top);
-  const VF inverse = hn::Set(d, sum > 0.0f ? 1.0f / sum : 0.0f);  // 0: every slot is masked, and o is 0
+  const VF inverse = hn::Set(d, sum == 0.0f ? 0.0f : 1.0f / sum);  // 0: every slot is masked, and o is 0
   for (size_t j = 0; j < a.slots; j += lanes) {
     const size_t left = a.slots - j;
     const VF p = hn::Mul(hn::LoadN(d, old + j, left), inverse);

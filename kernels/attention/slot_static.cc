@@ -37,7 +37,7 @@ HWY_INLINE void SoftmaxRow(const SlotReadArgs& a, float* logits) {
   }
   float top = -HUGE_VALF;
   const float sum = ExpRow(a.slots, logits, top);
-  Scale(a.slots, sum > 0.0f ? 1.0f / sum : 0.0f, logits);
+  Scale(a.slots, sum == 0.0f ? 0.0f : 1.0f / sum, logits);
 }
 
 // o = V~^T softmax(scale*K~ q + bias).

@@ -122,9 +122,10 @@ void SlotStep(const SlotStepArgs& a) {
     float* p = a.scratch + g * a.slots;
     float top = -HUGE_VALF;
     const float sum = ExpRow(a.slots, p, top);
-    if (sum > 0.0f) Scale(a.slots, 1.0f / sum, p);  // a sum of 0: every slot is masked, and o is 0
+    if (sum != 0.0f) Scale(a.slots, 1.0f / sum, p);  // a sum of 0: every slot is masked, and o is 0
   }
-  RankOneUpdateAndRead({a.slots, a.value_dim, a.queries, a.decay, 1, true, a.write, a.v, 1.0f, a.scratch, a.values, a.o});
+  RankOneUpdateAndRead({a.slots, a.value_dim, a.queries, a.decay, 1, true, a.write, a.v, 1.0f, a.scratch, a.slots, a.values, a.o,
+                        a.value_dim, false});
 }
 
 void FillSlotStep(Kernels& table) { table.slot_step = SlotStep; }

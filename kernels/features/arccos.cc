@@ -19,7 +19,7 @@ void Arccos(const FeatureArgs& a) {
   const size_t count = a.projections;
   Gemm({a.rows, count, a.head_dim, a.x, a.head_dim, 1, a.weight, count, false, a.phi, count});
   const float scale = 1.0f / std::sqrt(static_cast<float>(count));
-  Map(a.rows * count, a.phi, a.phi, [scale](DF d, VF v) HWY_ATTR { return hn::Mul(hn::Max(v, hn::Zero(d)), hn::Set(d, scale)); });
+  Map(a.rows * count, a.phi, a.phi, [scale](DF d, VF v) HWY_ATTR { return hn::Mul(PositivePart(d, v), hn::Set(d, scale)); });
 }
 
 void FillArccos(Kernels& table) { table.features[static_cast<size_t>(FeatureMap::kArccos)] = Arccos; }

@@ -18,11 +18,11 @@ HWY_INLINE void Multiply(size_t n, const float* a, const float* b, float* y) {
 
 // r = [relu(x); relu(-x)], or [relu(x); -relu(x)].
 HWY_INLINE void Rectify(size_t n, const float* x, bool negate_second, float* r) {
-  Map(n, x, r, [](DF d, VF v) HWY_ATTR { return hn::Max(v, hn::Zero(d)); });
+  Map(n, x, r, [](DF d, VF v) HWY_ATTR { return PositivePart(d, v); });
   if (negate_second) {
-    Map(n, x, r + n, [](DF d, VF v) HWY_ATTR { return hn::Neg(hn::Max(v, hn::Zero(d))); });
+    Map(n, x, r + n, [](DF d, VF v) HWY_ATTR { return hn::Neg(PositivePart(d, v)); });
   } else {
-    Map(n, x, r + n, [](DF d, VF v) HWY_ATTR { return hn::Max(hn::Neg(v), hn::Zero(d)); });
+    Map(n, x, r + n, [](DF d, VF v) HWY_ATTR { return PositivePart(d, hn::Neg(v)); });
   }
 }
 

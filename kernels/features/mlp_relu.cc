@@ -18,7 +18,7 @@ void MlpRelu(const FeatureArgs& a) {
   Gemm({a.rows, count, a.head_dim, a.x, a.head_dim, 1, a.weight, count, false, a.phi, count});
   for (size_t r = 0; r < a.rows; ++r) {
     float* phi = a.phi + r * count;
-    Map2(count, phi, a.bias, phi, [](DF d, VF v, VF b) HWY_ATTR { return hn::Max(hn::Add(v, b), hn::Zero(d)); });
+    Map2(count, phi, a.bias, phi, [](DF d, VF v, VF b) HWY_ATTR { return PositivePart(d, hn::Add(v, b)); });
   }
 }
 

@@ -23,7 +23,7 @@ void ReluFeatures(const FeatureArgs& a) {
   }
   const float ratio = a.ratio, eps = a.eps;
   Map(a.rows * count, from, a.phi,
-      [ratio, eps](DF d, VF v) HWY_ATTR { return hn::Add(hn::Max(hn::Mul(v, hn::Set(d, ratio)), hn::Zero(d)), hn::Set(d, eps)); });
+      [ratio, eps](DF d, VF v) HWY_ATTR { return hn::Add(PositivePart(d, hn::Mul(v, hn::Set(d, ratio))), hn::Set(d, eps)); });
 }
 
 void FillReluFeatures(Kernels& table) { table.features[static_cast<size_t>(FeatureMap::kRelu)] = ReluFeatures; }

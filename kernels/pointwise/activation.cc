@@ -62,7 +62,7 @@ HWY_INLINE VF GeluTanhOf(DF d, VF x) {
 
 void Relu(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride) {
   for (size_t r = 0; r < rows; ++r) {
-    Map(n, x + r * x_stride, y + r * y_stride, [](DF d, VF v) HWY_ATTR { return hn::Max(v, hn::Zero(d)); });
+    Map(n, x + r * x_stride, y + r * y_stride, [](DF d, VF v) HWY_ATTR { return PositivePart(d, v); });
   }
 }
 

@@ -15,20 +15,10 @@ bool Visible(const CacheBlock& b, size_t row, size_t token) {
   return b.from + shift <= t && t < b.until + shift;
 }
 
-// Element i of rows that lie `stride` apart.
-float Element(RowType type, const void* rows, size_t stride, const float* scales, size_t row, size_t i) {
-  const size_t at = row * stride + i;
-  float x = 0.0f;
-  if (type == RowType::kF32) x = static_cast<const float*>(rows)[at];
-  if (type == RowType::kF16) ScaleF16(1, static_cast<const uint16_t*>(rows) + at, 1.0f, &x);
-  if (type == RowType::kI8) ScaleI8(1, static_cast<const int8_t*>(rows) + at, scales[row], &x);
-  return x;
-}
-
 double Logit(const CacheArgs& a, const CacheBlock& b, const float* q, size_t row) {
   double sum = 0.0;
   for (size_t x = 0; x < a.key_dim; ++x) {
-    sum += static_cast<double>(q[x]) * Element(b.type, b.keys, b.key_stride, b.key_scales, row, x);
+    sum += static_cast<double>(q[x]) * At({b.type, b.keys, b.key_scales}, b.key_stride, row, x);
   }
   return static_cast<double>(a.scale) * sum;
 }
@@ -54,7 +44,7 @@ void Attend(const CacheArgs& a, size_t token, const float* q, float* o) {
     ForEachVisible(a, token, [&](const CacheBlock& b, size_t r) {
       const double p = std::exp(Logit(a, b, q, r) - top);
       total += p;
-      for (size_t e = 0; e < count; ++e) sum[e] += p * Element(b.type, b.values, b.value_stride, b.value_scales, r, first + e);
+      for (size_t e = 0; e < count; ++e) sum[e] += p * At({b.type, b.values, b.value_scales}, b.value_stride, r, first + e);
     });
     for (size_t e = 0; e < count; ++e) o[first + e] = total == 0.0 ? 0.0f : static_cast<float>(sum[e] / total);
   }

@@ -68,6 +68,28 @@ void ScaleI4(size_t n, const uint8_t* x, const uint16_t* block_scales, float sca
   for (size_t i = 0; i < n; ++i) y[i] = static_cast<float>(static_cast<double>(scale) * I4Scale(block_scales, i) * I4At(x, i));
 }
 
+float At(const StoredRows& rows, size_t stride, size_t row, size_t i) {
+  const size_t at = row * stride + i;
+  switch (rows.type) {
+    case RowType::kF32:
+      return static_cast<const float*>(rows.data)[at];
+    case RowType::kF16:
+      return static_cast<float>(FromF16(static_cast<const uint16_t*>(rows.data)[at]));
+    case RowType::kI8:
+      return rows.scales[row] * static_cast<float>(static_cast<const int8_t*>(rows.data)[at]);
+  }
+  return 0.0f;
+}
+
+void Put(const StateRows& rows, size_t stride, size_t row, size_t i, float x) {
+  const size_t at = row * stride + i;
+  if (rows.type == RowType::kF16) {
+    rows.as<uint16_t>()[at] = ToF16(x);
+  } else {
+    rows.as<float>()[at] = x;
+  }
+}
+
 void F32ToF16(size_t n, const float* x, uint16_t* y) {
   for (size_t i = 0; i < n; ++i) y[i] = ToF16(x[i]);
 }

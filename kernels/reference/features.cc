@@ -14,7 +14,7 @@ double Project(const FeatureArgs& a, const float* x, size_t j) {
   return sum;
 }
 
-double Relu(double x) { return std::fmax(x, 0.0); }
+double Relu(double x) { return x < 0.0 ? 0.0 : x; }  // a NaN stays one
 
 }  // namespace
 

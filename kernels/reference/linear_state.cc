@@ -21,21 +21,22 @@ double Denominator(DenMode mode, double s, float eps) {
     case DenMode::kAdd:
       return s + e;
     case DenMode::kClampMin:
-      return std::fmax(s, e);
+      return s < e ? e : s;  // a NaN stays one
     case DenMode::kAbsClampMin:
-      return std::fmax(std::fabs(s), e);
+      return std::fabs(s) < e ? e : std::fabs(s);
   }
   return 1.0;
 }
 
-// o = scale * phi(q)^T S / den for one query.
-void ReadState(const float* phi_q, size_t features, size_t value_dim, const float* state, const float* norm, DenMode den_mode,
+// o = scale * phi(q)^T S / den for one query; cell(r, e) is S.
+template <typename F>
+void ReadCells(const float* phi_q, size_t features, size_t value_dim, const F& cell, const float* norm, DenMode den_mode,
                float den_eps, float scale, float* o) {
   const double s = den_mode == DenMode::kNone ? 0.0 : Dot(phi_q, norm, features);
   const double divisor = Denominator(den_mode, s, den_eps);
   for (size_t e = 0; e < value_dim; ++e) {
     double sum = 0.0;
-    for (size_t r = 0; r < features; ++r) sum += static_cast<double>(phi_q[r]) * state[r * value_dim + e];
+    for (size_t r = 0; r < features; ++r) sum += static_cast<double>(phi_q[r]) * cell(r, e);
     o[e] = static_cast<float>(static_cast<double>(scale) * sum / divisor);
   }
 }
@@ -76,16 +77,22 @@ void ReadRow(const LinearChunkArgs& a, size_t g, size_t i, float* weights) {
 // may have a factor of its own (GLA; MATH 0.1).
 void LinearStep(const LinearStepArgs& a) {
   const double write = static_cast<double>(a.write);
-  for (size_t r = 0; r < a.features; ++r) {
-    const double decay = static_cast<double>(a.decay) * (a.row_decay == nullptr ? 1.0 : static_cast<double>(a.row_decay[r]));
-    const double written = write * a.phi_k[r];
-    float* row = a.state + r * a.value_dim;
-    for (size_t e = 0; e < a.value_dim; ++e) row[e] = static_cast<float>(decay * row[e] + written * a.v[e]);
-    if (a.den_mode != DenMode::kNone) a.norm[r] = static_cast<float>(decay * a.norm[r] + written);
+  const auto decay = [&](size_t r) {
+    return static_cast<double>(a.decay) * (a.row_decay == nullptr ? 1.0 : static_cast<double>(a.row_decay[r]));
+  };
+  // What S becomes; a state in f16 rounds it once more, after it was read.
+  const auto cell = [&](size_t r, size_t e) {
+    return static_cast<float>(decay(r) * At(a.state, a.value_dim, r, e) + write * a.phi_k[r] * a.v[e]);
+  };
+  for (size_t r = 0; r < a.features && a.den_mode != DenMode::kNone; ++r) {
+    a.norm[r] = static_cast<float>(decay(r) * a.norm[r] + write * a.phi_k[r]);
   }
   for (size_t g = 0; g < a.queries; ++g) {
-    ReadState(a.phi_q + g * a.features, a.features, a.value_dim, a.state, a.norm, a.den_mode, a.den_eps, a.scale,
+    ReadCells(a.phi_q + g * a.features, a.features, a.value_dim, cell, a.norm, a.den_mode, a.den_eps, a.scale,
               a.o + g * a.value_dim);
+  }
+  for (size_t r = 0; r < a.features; ++r) {
+    for (size_t e = 0; e < a.value_dim; ++e) Put(a.state, a.value_dim, r, e, cell(r, e));
   }
 }
 
@@ -139,8 +146,10 @@ void LinearWrite(const LinearWriteArgs& a) {
 void LinearRead(const LinearReadArgs& a) {
   for (size_t row = 0; row < a.rows; ++row) {
     for (size_t g = 0; g < a.queries; ++g) {
-      ReadState(a.phi_q + (row * a.queries + g) * a.features, a.features, a.value_dim, a.state, a.norm, a.den_mode, a.den_eps,
-                a.scale, a.o + row * a.o_stride + g * a.value_dim);
+      ReadCells(
+          a.phi_q + (row * a.queries + g) * a.features, a.features, a.value_dim,
+          [&](size_t r, size_t e) { return At(a.state, a.value_dim, r, e); }, a.norm, a.den_mode, a.den_eps, a.scale,
+          a.o + row * a.o_stride + g * a.value_dim);
     }
   }
 }

@@ -62,7 +62,7 @@ void L2Normalize(size_t rows, size_t d, const float* x, size_t x_stride, float s
 }
 
 void Relu(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride) {
-  Map(rows, n, x, x_stride, y, y_stride, [](double v) { return v > 0.0 ? v : 0.0; });
+  Map(rows, n, x, x_stride, y, y_stride, [](double v) { return v < 0.0 ? 0.0 : v; });
 }
 
 // x Phi(x), Phi(x) = erfc(-x/sqrt 2)/2 (Hendrycks, Gimpel 2016).

@@ -40,6 +40,9 @@ void ScaleI4(size_t n, const uint8_t* x, const uint16_t* block_scales, float sca
 double FromF16(uint16_t bits);
 int I4At(const uint8_t* row, size_t i);
 double I4Scale(const uint16_t* block_scales, size_t i);
+// Element i of row `row`, where rows lie `stride` elements apart.
+float At(const StoredRows& rows, size_t stride, size_t row, size_t i);
+void Put(const StateRows& rows, size_t stride, size_t row, size_t i, float x);
 void F32ToF16(size_t n, const float* x, uint16_t* y);
 void QuantizeI8(size_t n, const float* x, int8_t* q, float* scale);
 void Sinusoid(size_t n, double position, const double* frequency, float* sine, float* cosine);

@@ -6,27 +6,28 @@
 namespace tarn::reference {
 namespace {
 
-// logits -> probabilities, in place; all 0 where every logit is -inf.
+// logits -> probabilities, in place; all 0 where every logit is -inf, all NaN where one is NaN.
 void Softmax(float* p, size_t n) {
   double top = -HUGE_VAL;
   for (size_t j = 0; j < n; ++j) top = std::fmax(top, static_cast<double>(p[j]));
   double sum = 0.0;
-  for (size_t j = 0; j < n && top > -HUGE_VAL; ++j) sum += std::exp(p[j] - top);
-  for (size_t j = 0; j < n; ++j) p[j] = sum > 0.0 ? static_cast<float>(std::exp(p[j] - top) / sum) : 0.0f;
+  const double shift = top == -HUGE_VAL ? 0.0 : top;  // -inf must not meet -inf
+  for (size_t j = 0; j < n; ++j) sum += std::exp(p[j] - shift);
+  for (size_t j = 0; j < n; ++j) p[j] = sum == 0.0 ? 0.0f : static_cast<float>(std::exp(p[j] - shift) / sum);
 }
 
 // o = V~^T softmax(scale K~ q + bias) for one query; `p` [n] is scratch, a bias of nullptr 0.
-void ReadSlots(const float* q, size_t slots, size_t key_dim, size_t value_dim, const float* keys, const float* values,
+void ReadSlots(const float* q, size_t slots, size_t key_dim, size_t value_dim, const StoredRows& keys, const StoredRows& values,
                const float* bias, float scale, float* p, float* o) {
   for (size_t j = 0; j < slots; ++j) {
     double sum = 0.0;
-    for (size_t x = 0; x < key_dim; ++x) sum += static_cast<double>(q[x]) * keys[x * slots + j];
+    for (size_t x = 0; x < key_dim; ++x) sum += static_cast<double>(q[x]) * At(keys, slots, x, j);
     p[j] = static_cast<float>(static_cast<double>(scale) * sum) + (bias == nullptr ? 0.0f : bias[j]);
   }
   Softmax(p, slots);
   for (size_t e = 0; e < value_dim; ++e) {
     double sum = 0.0;
-    for (size_t j = 0; j < slots; ++j) sum += static_cast<double>(p[j]) * values[j * value_dim + e];
+    for (size_t j = 0; j < slots; ++j) sum += static_cast<double>(p[j]) * At(values, value_dim, j, e);
     o[e] = static_cast<float>(sum);
   }
 }

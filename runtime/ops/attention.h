@@ -94,6 +94,11 @@ class HeldState {
   // What WriteBack and holding it again would make of it: between the steps of a loop, so that it ends as single steps do.
   void Round(const Kernels& kernels) const;
   float* f32() const { return f32_; }
+  // The piece as it is stored, for kernels that take it so.
+  static StateRows Stored(const StateBuffer& buffer, DType dtype, size_t sequence, size_t first) {
+    if (dtype == DType::kF32) return buffer.f32(sequence) + first;
+    return {RowType::kF16, reinterpret_cast<uint16_t*>(buffer.bytes(sequence)) + first};
+  }
   // Floats of scratch that a piece of `elements` takes.
   static uint64_t ScratchFloatsFor(DType dtype, uint64_t elements) {
     return dtype == DType::kF32 ? 0 : ScratchFloats::Padded(elements);

@@ -25,12 +25,14 @@ class LinearStateOp final : public Op {
     const float* log_decay = nullptr;  // [C], or nullptr: no scalar decay
     const float* write = nullptr;      // [C], or nullptr: 1
     const float* beta = nullptr;       // [C], delta rule
-    float* state = nullptr;
+    StateRows state = nullptr;
     float* norm = nullptr;
   };
 
   Status PrepareStates(PrepareContext& context);
   bool RunsAsChunk(const RunContext& context) const { return context.tokens > 1 && a_.has_chunk_form(); }
+  // Steps of the delta rule and the products of a chunk want floats.
+  bool RunsAsStored(const RunContext& context) const { return !RunsAsChunk(context) && !a_.is_delta(); }
   void RunHead(const RunContext& context, size_t sequence, size_t kv_head, ScratchFloats scratch) const;
   void MapFeatures(const RunContext& context, Head* head, ScratchFloats* scratch, float** log_weight) const;
   void WeighTokens(const RunContext& context, Head* head, const float* log_weight, ScratchFloats* scratch) const;
@@ -113,9 +115,14 @@ void LinearStateOp::RunHead(const RunContext& context, size_t sequence, size_t k
   MapFeatures(context, &head, &scratch, &log_weight);
   WeighTokens(context, &head, log_weight, &scratch);
   const size_t elements = features_ * heads_.value_dim();
+  if (a_.has_norm()) head.norm = context.states[norm_state()].f32(sequence) + kv_head * features_;
+  if (RunsAsStored(context)) {
+    head.state = HeldState::Stored(context.states[0], state_dtype_, sequence, kv_head * elements);
+    for (size_t token = 0; token < context.tokens; ++token) RunStep(context, head, token, scratch);
+    return;
+  }
   const HeldState state(*context.kernels, context.states[0], state_dtype_, sequence, kv_head * elements, elements, &scratch);
   head.state = state.f32();
-  if (a_.has_norm()) head.norm = context.states[norm_state()].f32(sequence) + kv_head * features_;
   if (RunsAsChunk(context)) {
     RunChunk(context, head, scratch);
   } else {
@@ -187,12 +194,13 @@ void LinearStateOp::RunChunk(const RunContext& context, const Head& head, Scratc
   if (a_.is_delta()) {
     float* work = scratch.Take(DeltaChunkScratch(tokens, features_, dv));
     context.kernels->delta_chunk({tokens, heads_.group(), features_, dv, head.phi_q, head.phi_k, at.v, at.v_stride, head.beta,
-                                  a_.scale, head.state, at.o, at.o_stride, work});
+                                  a_.scale, head.state.as<float>(), at.o, at.o_stride, work});
     return;
   }
   float* work = scratch.Take(LinearChunkScratch(tokens, features_, dv));
   context.kernels->linear_chunk({tokens, heads_.group(), features_, dv, head.phi_q, head.phi_k, at.v, at.v_stride, head.log_decay,
-                                 head.write, a_.den_mode, a_.den_eps, a_.scale, head.state, head.norm, at.o, at.o_stride, work});
+                                 head.write, a_.den_mode, a_.den_eps, a_.scale, head.state.as<float>(), head.norm, at.o,
+                                 at.o_stride, work});
 }
 
 void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t token, ScratchFloats scratch) const {
@@ -205,8 +213,8 @@ void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t 
   float* o = head.slices.o + token * head.slices.o_stride;
   if (a_.is_delta()) {
     const bool first = context.tokens_seen + token == 0;
-    kernels.delta_step({group, features_, dv, phi_q, phi_k, v, head.beta[token], a_.den_eps, a_.scale, first, head.state, head.norm,
-                        o, scratch.Take(dv)});
+    kernels.delta_step({group, features_, dv, phi_q, phi_k, v, head.beta[token], a_.den_eps, a_.scale, first,
+                        head.state.as<float>(), head.norm, o, scratch.Take(dv)});
     return;
   }
   const float* row_decay = nullptr;

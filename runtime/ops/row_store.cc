@@ -3,11 +3,8 @@
 #include <cstring>
 
 namespace tarn {
-namespace {
 
-RowType TypeOf(DType dtype) { return dtype == DType::kI8 ? RowType::kI8 : dtype == DType::kF16 ? RowType::kF16 : RowType::kF32; }
-
-}  // namespace
+RowType RowTypeOf(DType dtype) { return dtype == DType::kI8 ? RowType::kI8 : dtype == DType::kF16 ? RowType::kF16 : RowType::kF32; }
 
 void StoreRow(const Kernels& kernels, DType dtype, size_t n, const float* x, uint8_t* to, float* scale) {
   if (dtype == DType::kF32) {
@@ -112,7 +109,7 @@ void RowStore::RoundTrip(const float* k, const float* v, float* k_out, float* v_
 CacheBlock RowStore::Block(uint64_t begin, uint64_t count) const {
   CacheBlock block{};
   block.rows = static_cast<size_t>(count);
-  block.type = TypeOf(dtype_);
+  block.type = RowTypeOf(dtype_);
   block.keys = keys_ + begin * d_ * element_bytes_;
   block.key_stride = d_;
   block.values = values_ + begin * dv_ * element_bytes_;

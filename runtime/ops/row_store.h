@@ -6,6 +6,9 @@
 
 namespace tarn {
 
+// The kernels' name of a dtype that rows are stored in.
+RowType RowTypeOf(DType dtype);
+
 // A row of n floats as states of this dtype store it, and back; `scale` is that of the row, with I8 only.
 void StoreRow(const Kernels& kernels, DType dtype, size_t n, const float* x, uint8_t* to, float* scale);
 void LoadRow(const Kernels& kernels, DType dtype, size_t n, const uint8_t* from, const float* scale, float* x);

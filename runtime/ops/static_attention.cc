@@ -6,8 +6,7 @@ namespace tarn {
 namespace {
 
 constexpr uint64_t kBlockRows = 64;
-// Rows of q that a task reads: enough that fetching a memory which is not kept in f32 is a small part of it, few enough that a long
-// sequence with few heads is shared by all threads.
+// Rows of q that a task reads: few enough that a long sequence with few heads is shared by all threads.
 constexpr size_t kTaskRows = 256;
 
 }  // namespace
@@ -50,8 +49,8 @@ Status StaticAttentionOp::PrepareMemory(PrepareContext& context, const StaticMem
   memories_ = limits.threads;
   if (part_ == format::StaticPart::Whole) {
     memories_ = static_cast<size_t>(std::min<uint64_t>(memories_, uint64_t{limits.batch} * heads_.kv_heads()));
-  } else if (!writes() && shape_.is_f32()) {
-    memories_ = 0;
+  } else if (!writes()) {
+    memories_ = 0;  // they are read where the sources keep them
   }
   if (writes()) context.AddWork({heads_.kv_heads(), limits.MaxRows(key_axis_), shape_.elements()});
   if (part_ != format::StaticPart::Write) context.AddWork({heads_.heads(), limits.MaxRows(query_axis_), shape_.elements()});
@@ -118,9 +117,9 @@ template <typename F>
 void StaticAttentionOp::ReadAll(const RunContext& context, size_t first, size_t count, const F& memory_of) const {
   const size_t rows = QueryRows(context);
   const size_t pieces = (rows + kTaskRows - 1) / kTaskRows;
-  ForEach(context, count * pieces, count * heads_.group() * rows, [&](size_t index, ScratchFloats work, size_t thread) {
+  ForEach(context, count * pieces, count * heads_.group() * rows, [&](size_t index, ScratchFloats work, size_t) {
     const size_t task = first + index / pieces, begin = index % pieces * kTaskRows, end = std::min(begin + kTaskRows, rows);
-    const StaticMemory memory = memory_of(index / pieces, thread);
+    const StoredMemory memory = memory_of(index / pieces);
     for (size_t row = begin; row < end; row += block_queries_) {
       const size_t block = std::min(block_queries_, end - row);
       Read(context, QueriesOf(context, task / heads_.kv_heads(), task % heads_.kv_heads(), row, block), memory, work);
@@ -138,7 +137,7 @@ void StaticAttentionOp::RunWhole(const RunContext& context) const {
       Write(context, KeysOf(context, task / heads_.kv_heads(), task % heads_.kv_heads()),
             shape_.Clear(MemoryScratch(context, index)), work);
     });
-    ReadAll(context, first, count, [&](size_t index, size_t) { return shape_.Layout(MemoryScratch(context, index)); });
+    ReadAll(context, first, count, [&](size_t index) { return shape_.Layout(MemoryScratch(context, index)); });
   }
 }
 
@@ -153,10 +152,8 @@ void StaticAttentionOp::RunWrite(const RunContext& context) const {
 }
 
 void StaticAttentionOp::RunRead(const RunContext& context) const {
-  ReadAll(context, 0, context.batch / context.beams * heads_.kv_heads(), [&](size_t task, size_t thread) {
-    float* scratch = shape_.is_f32() ? nullptr : MemoryScratch(context, thread);
-    return shape_.Fetch(context, task / heads_.kv_heads(), task % heads_.kv_heads(), scratch);
-  });
+  ReadAll(context, 0, context.batch / context.beams * heads_.kv_heads(),
+          [&](size_t task) { return shape_.Kept(context, task / heads_.kv_heads(), task % heads_.kv_heads()); });
 }
 
 }  // namespace tarn

@@ -48,7 +48,7 @@ class StaticAttentionOp : public Op {
   // `memory` is all zeros before.
   virtual void Write(const RunContext& context, const StaticKeys& keys, const StaticMemory& memory, ScratchFloats work) const = 0;
   // At most block_queries() of them.
-  virtual void Read(const RunContext& context, const StaticQueries& queries, const StaticMemory& memory,
+  virtual void Read(const RunContext& context, const StaticQueries& queries, const StoredMemory& memory,
                     ScratchFloats work) const = 0;
 
   const Heads& heads() const { return heads_; }
@@ -68,7 +68,7 @@ class StaticAttentionOp : public Op {
   // them together.
   template <typename F>
   void ForEach(const RunContext& context, size_t count, uint64_t rows, const F& f) const;
-  // Reads `count` memories, the first that of task `first`; memory_of(i, thread) has the i-th.
+  // Reads `count` memories, the first that of task `first`; memory_of(i) has the i-th.
   template <typename F>
   void ReadAll(const RunContext& context, size_t first, size_t count, const F& memory_of) const;
   void RunWhole(const RunContext& context) const;

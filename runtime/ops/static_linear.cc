@@ -31,7 +31,7 @@ class StaticLinearOp final : public StaticAttentionOp {
   float feature_offset() const { return a_.feature_eps / std::sqrt(static_cast<float>(a_.projections)); }
 
   void Write(const RunContext& context, const StaticKeys& keys, const StaticMemory& memory, ScratchFloats work) const override;
-  void Read(const RunContext& context, const StaticQueries& queries, const StaticMemory& memory, ScratchFloats work) const override;
+  void Read(const RunContext& context, const StaticQueries& queries, const StoredMemory& memory, ScratchFloats work) const override;
   // Features of keys [first, first + rows).
   void MapKeys(const Kernels& kernels, const StaticKeys& keys, size_t first, size_t rows, const Block& block) const;
   // The largest w.k of all keys and rows w of the projection.
@@ -127,7 +127,7 @@ void StaticLinearOp::Write(const RunContext& context, const StaticKeys& keys, co
   }
 }
 
-void StaticLinearOp::Read(const RunContext& context, const StaticQueries& queries, const StaticMemory& memory,
+void StaticLinearOp::Read(const RunContext& context, const StaticQueries& queries, const StoredMemory& memory,
                           ScratchFloats work) const {
   const Kernels& kernels = *context.kernels;
   const size_t group = heads().group(), d = heads().key_dim(), rows = queries.count * group;

@@ -49,50 +49,48 @@ StaticMemory StaticMemoryShape::Clear(float* scratch) const {
   return Layout(scratch);
 }
 
-template <typename F>
-void StaticMemoryShape::ForEachMatrix(const RunContext& context, const StaticMemory& memory, size_t source, size_t kv_head,
-                                      const F& f) const {
-  float* scales = nullptr;
-  if (dtype_ == DType::kI8) {
-    uint64_t rows = 0;
-    for (uint32_t i = 0; i < matrix_count_; ++i) rows += matrices_[i].rows;
-    scales = context.states[matrix_count_].f32(source) + kv_head * rows;
-  }
-  for (uint32_t i = 0; i < matrix_count_; ++i) {
-    // Without scales the rows are one long one.
-    const size_t rows = static_cast<size_t>(scales == nullptr ? 1 : matrices_[i].rows);
-    const size_t columns = static_cast<size_t>(matrices_[i].rows * matrices_[i].columns) / rows;
-    const size_t row_bytes = columns * DTypeBits(dtype_) / 8;
-    uint8_t* kept = context.states[i].bytes(source) + kv_head * rows * row_bytes;
-    for (size_t row = 0; row < rows; ++row) {
-      f(columns, memory.matrices[i] + row * columns, kept + row * row_bytes, scales == nullptr ? nullptr : scales + row);
-    }
-    if (scales != nullptr) scales += rows;
-  }
+uint64_t StaticMemoryShape::rows() const {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < matrix_count_; ++i) sum += matrices_[i].rows;
+  return sum;
+}
+
+uint8_t* StaticMemoryShape::Matrix(const RunContext& context, uint32_t i, size_t source, size_t kv_head) const {
+  return context.states[i].bytes(source) + kv_head * matrices_[i].rows * matrices_[i].columns * DTypeBits(dtype_) / 8;
+}
+
+float* StaticMemoryShape::Scales(const RunContext& context, uint32_t i, size_t source, size_t kv_head) const {
+  if (dtype_ != DType::kI8) return nullptr;
+  float* scales = context.states[matrix_count_].f32(source) + kv_head * rows();
+  for (uint32_t before = 0; before < i; ++before) scales += matrices_[before].rows;
+  return scales;
+}
+
+float* StaticMemoryShape::Vector(const RunContext& context, size_t source, size_t kv_head) const {
+  if (vector_.columns == 0) return nullptr;
+  return context.states[vector_state()].f32(source) + kv_head * vector_.columns;
 }
 
 void StaticMemoryShape::Keep(const RunContext& context, const StaticMemory& memory, size_t source, size_t kv_head) const {
-  ForEachMatrix(context, memory, source, kv_head, [&](size_t columns, const float* row, uint8_t* kept, float* scale) {
-    StoreRow(*context.kernels, dtype_, columns, row, kept, scale);
-  });
+  for (uint32_t i = 0; i < matrix_count_; ++i) {
+    const size_t columns = static_cast<size_t>(matrices_[i].columns), row_bytes = columns * DTypeBits(dtype_) / 8;
+    uint8_t* kept = Matrix(context, i, source, kv_head);
+    float* scales = Scales(context, i, source, kv_head);
+    for (size_t row = 0; row < matrices_[i].rows; ++row) {
+      StoreRow(*context.kernels, dtype_, columns, memory.matrices[i] + row * columns, kept + row * row_bytes,
+               scales == nullptr ? nullptr : scales + row);
+    }
+  }
   if (memory.vector == nullptr) return;
-  float* kept = context.states[vector_state()].f32(source) + kv_head * vector_.columns;
-  std::memcpy(kept, memory.vector, static_cast<size_t>(vector_.columns) * sizeof(float));
+  std::memcpy(Vector(context, source, kv_head), memory.vector, static_cast<size_t>(vector_.columns) * sizeof(float));
 }
 
-StaticMemory StaticMemoryShape::Fetch(const RunContext& context, size_t source, size_t kv_head, float* scratch) const {
-  StaticMemory memory{};
-  if (is_f32()) {
-    for (uint32_t i = 0; i < matrix_count_; ++i) {
-      memory.matrices[i] = context.states[i].f32(source) + kv_head * matrices_[i].rows * matrices_[i].columns;
-    }
-  } else {
-    memory = Layout(scratch);
-    ForEachMatrix(context, memory, source, kv_head, [&](size_t columns, float* row, const uint8_t* kept, const float* scale) {
-      LoadRow(*context.kernels, dtype_, columns, kept, scale, row);
-    });
+StoredMemory StaticMemoryShape::Kept(const RunContext& context, size_t source, size_t kv_head) const {
+  StoredMemory memory(StaticMemory{});
+  for (uint32_t i = 0; i < matrix_count_; ++i) {
+    memory.matrices[i] = {RowTypeOf(dtype_), Matrix(context, i, source, kv_head), Scales(context, i, source, kv_head)};
   }
-  if (vector_.columns > 0) memory.vector = context.states[vector_state()].f32(source) + kv_head * vector_.columns;
+  memory.vector = Vector(context, source, kv_head);
   return memory;
 }
 

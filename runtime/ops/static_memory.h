@@ -12,6 +12,14 @@ struct StaticMemory {
   float* vector;       // nullptr: none
 };
 
+// The same to be read, as it is stored.
+struct StoredMemory {
+  StoredMemory(const StaticMemory& memory) : matrices{memory.matrices[0], memory.matrices[1]}, vector(memory.vector) {}
+
+  StoredRows matrices[2];
+  const float* vector;
+};
+
 // What such a memory is made of, and its states: first those of the matrices [Hkv, rows, columns], all F32, all F16 or all I8; with
 // I8 their scales [Hkv, rows of all matrices] F32; then that of the vector [Hkv, elements] F32.
 class StaticMemoryShape {
@@ -24,17 +32,14 @@ class StaticMemoryShape {
 
   // Holds the op's states against the shape. Returns how many there are. Errors: TARN_BAD_FORMAT.
   Result<uint32_t> ExpectStates(const PrepareContext& context, const Heads& heads);
-  // After ExpectStates: whether Fetch needs no scratch.
-  bool is_f32() const { return dtype_ == DType::kF32; }
-
   // A memory in `floats()` floats of scratch.
   StaticMemory Layout(float* scratch) const;
   // The same, as it is before the first key: all zeros.
   StaticMemory Clear(float* scratch) const;
   // Makes it that of a source.
   void Keep(const RunContext& context, const StaticMemory& memory, size_t source, size_t kv_head) const;
-  // That of a source, to be read: where it is kept, or converted in scratch.
-  StaticMemory Fetch(const RunContext& context, size_t source, size_t kv_head, float* scratch) const;
+  // That of a source.
+  StoredMemory Kept(const RunContext& context, size_t source, size_t kv_head) const;
 
  private:
   struct Part {
@@ -44,9 +49,12 @@ class StaticMemoryShape {
   };
 
   uint32_t vector_state() const { return matrix_count_ + (dtype_ == DType::kI8 ? 1 : 0); }
-  // f(columns, row of `memory`, the same as it is kept, its scale or nullptr) for every row of the matrices of a source's head.
-  template <typename F>
-  void ForEachMatrix(const RunContext& context, const StaticMemory& memory, size_t source, size_t kv_head, const F& f) const;
+  uint64_t rows() const;  // of all matrices
+  // Matrix i of a source's head.
+  uint8_t* Matrix(const RunContext& context, uint32_t i, size_t source, size_t kv_head) const;
+  // The scales of its rows, which follow those of the matrices before it; nullptr: it has none.
+  float* Scales(const RunContext& context, uint32_t i, size_t source, size_t kv_head) const;
+  float* Vector(const RunContext& context, size_t source, size_t kv_head) const;
 
   Part matrices_[2] = {};
   uint32_t matrix_count_ = 0;

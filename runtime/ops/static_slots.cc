@@ -34,7 +34,7 @@ class StaticSlotsOp final : public StaticAttentionOp {
   size_t n() const { return a_.slots; }
 
   void Write(const RunContext& context, const StaticKeys& keys, const StaticMemory& memory, ScratchFloats work) const override;
-  void Read(const RunContext& context, const StaticQueries& queries, const StaticMemory& memory, ScratchFloats work) const override;
+  void Read(const RunContext& context, const StaticQueries& queries, const StoredMemory& memory, ScratchFloats work) const override;
   void WriteShares(const RunContext& context, const StaticKeys& keys, const StaticMemory& memory, ScratchFloats work) const;
   void WriteMembers(const RunContext& context, const StaticKeys& keys, const StaticMemory& memory, ScratchFloats work) const;
   // K~ of Lloyd's first round: the keys at floor(j T / n).
@@ -230,7 +230,7 @@ void StaticSlotsOp::Gather(const RunContext& context, const StaticKeys& keys, bo
   }
 }
 
-void StaticSlotsOp::Read(const RunContext& context, const StaticQueries& queries, const StaticMemory& memory,
+void StaticSlotsOp::Read(const RunContext& context, const StaticQueries& queries, const StoredMemory& memory,
                          ScratchFloats work) const {
   const size_t group = heads().group();
   context.kernels->slot_read({queries.count, group, n(), heads().key_dim(), heads().value_dim(), queries.q, queries.q_stride,
