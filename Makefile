@@ -59,8 +59,7 @@ test: build  ## the fast tests, the include graph and the symbol scan: under two
 	tools/dev/check_elf.py host build
 	tools/dev/budgets.py build
 
-test-full: build asan tsan portable test-android test-bare  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
-	@$(MAKE) faults FAULTS="$(CLEAN_FAULTS)"
+test-full: build asan tsan portable test-android test-bare faults  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
 	$(ctest) --test-dir build -L full
 	@$(MAKE) test-arm test-16k budgets-arm test-dist check-android sizes
 	@$(MAKE) fuzz
@@ -92,9 +91,6 @@ test-bare: build  ## examples/bare_metal on emulated Cortex-M4, M7, M33 and M55:
 	done
 	@tools/dev/bare_metal.py build $(if $(UPDATE),--update)
 
-# What test-full runs of it. Missing are `threads`, until a thread that cannot start is an error, and the commands of `tarn`, until
-# its main() ends with a line where memory runs out before it. Then this list goes.
-CLEAN_FAULTS = one_thread verify buffer first_start second_start convert_random convert
 .PHONY: faults
 FAULTS ?=
 faults: build  ## the N-th allocation, thread, open, read, ... fails, for every N, in the library and the tools; FAULTS="NAME...": parts of it

@@ -8,7 +8,7 @@
  *  - with the fault either the whole output, or a status with one line;
  *  - no signal, no hang, no temporary file in FOLDER, which is the packed cache's;
  *  - without the fault the whole output, by the same kernels as ever, and nothing more held than by a process that had no fault:
- *    blocks of the heap, mappings, descriptors, threads.
+ *    blocks of the heap, mappings, descriptors, threads; with one thread no block and no mapping at all.
  * Prints "kind calls points ok error failed" for every kind, a line for every failure; exit 1 if there is one. */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -278,6 +278,8 @@ static int Point(const Scenario* scenario, int kind, uint64_t nth, int lasting, 
   return status;
 }
 
+static int Hangs(int status) { return status != -1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM; }
+
 static int IsOneLine(const char* message) {
   const size_t length = strnlen(message, 252);
   return length > 0 && length < 252 && strchr(message, '\n') == NULL;
@@ -291,7 +293,7 @@ static int SameOutcome(const Outcome* a, const Outcome* b) {
 static const char* Wrong(const Report* report, int status, const Report* good, const Outcome* portable) {
   static char text[400];
   if (status != 0) {
-    snprintf(text, sizeof(text), WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "hangs" : "signal %d", WTERMSIG(status));
+    snprintf(text, sizeof(text), Hangs(status) ? "hangs" : "signal %d", WTERMSIG(status));
     return text;
   }
   const Outcome* faulty = &report->faulty;
@@ -320,8 +322,9 @@ static int Sweep(const Scenario* scenario, int kind, const Report* good, const O
   int points = 0, ok = 0, errors = 0, wrong = 0;
   for (int lasting = 0; lasting < 2; ++lasting) {
     for (uint64_t nth = 1;; ++nth) {
-      const int status = Point(scenario, kind, nth, lasting, report);
-      if (status == 0 && report->failed == 0) break; /* there are no more calls */
+      int status = Point(scenario, kind, nth, lasting, report);
+      if (Hangs(status)) status = Point(scenario, kind, nth, lasting, report); /* the machine may have been stopped meanwhile */
+      if (status == 0 && report->failed == 0) break;                           /* there are no more calls */
       ++points;
       const char* what = Wrong(report, status, good, portable);
       if (what != NULL) {
@@ -371,6 +374,14 @@ int main(int argc, char** argv) {
     fprintf(stderr, "%s: fails without a fault: %d, %s\n", scenario->name, status, good->faulty.message);
     return 2;
   }
+  /* "Nothing else is global": tarn.h. Of threads that have ended the C library keeps something; cpuinfo on ARM does. */
+#if defined(__x86_64__) || defined(__i386__)
+  if (scenario->threads == 1 && (good->held.blocks != 0 || good->held.mappings != 0)) {
+    printf("FAILED %s: %lld blocks and %lld mappings stay after everything is closed\n", scenario->name,
+           (long long)good->held.blocks, (long long)good->held.mappings);
+    return 1;
+  }
+#endif
   /* What comes out where the system hides the CPU. */
   portable_dense = 1;
   const int portable_status = Point(scenario, -1, 0, 0, report);
