@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(SOURCE, "tests", "e2e"))
@@ -52,12 +53,16 @@ LIBRARY += [("one_thread", "causal4"), ("one_thread", "classifier"), ("one_threa
 
 class Case:
     """A command of a tool. In its arguments MODELS stands for the folder with the models and texts; it runs in a folder of its own,
-    in which `existing` files lie before. `writes`: the files that it leaves, "same" bytes at every run or "json" with times in it.
-    `leaves`: a folder, of files whose names are known to the library alone."""
+    in which `existing` files lie before. `writes`: the files that it leaves, "same" bytes at every run, or "json" and "svg" with times in it.
+    `leaves`: a folder, of files whose names are known to the library alone. `measures`: numbers are what it measured,
+    which takes half a second: of its allocations only every STRIDE-th fails."""
 
-    def __init__(self, name, command, writes=None, existing=None, leaves=None, second_start=False):
+    def __init__(self, name, command, writes=None, existing=None, leaves=None, second_start=False, measures=False):
         self.name, self.command, self.writes, self.existing = name, command.split(), writes or {}, existing or {}
-        self.leaves, self.second_start = leaves, second_start
+        self.leaves, self.second_start, self.measures = leaves, second_start, measures
+
+    def without_times(self, output):
+        return re.sub(rb"[0-9.e+-]+|null" if self.measures else rb'"[a-z_]*seconds": [0-9.e+-]+', b"", output)
 
 
 RUN = "tarn run -m MODELS/causal.tarn -p the -n 4 -s 1 -t 2"
@@ -71,6 +76,8 @@ CASES = [
     Case("fill", "tarn fill -m MODELS/masked.tarn -p a_c -t 1"),
     Case("inspect", "tarn inspect -m MODELS/causal.tarn --json -t 1"),
     Case("eval", "tarn eval -m MODELS/causal.tarn -f MODELS/text.txt --json -t 1 --logits logits.npy", {"logits.npy": "same"}),
+    Case("bench", "tarn bench -m MODELS/causal.tarn -p 4 -n 2 -r 1 --memory-mib 1 -t 1 -o jsonl --plot plot.svg", {"plot.svg": "svg"},
+         measures=True),
     Case("convert_random", "tarn-convert --random-weights 1 MODELS/convert.json -o out.tarn --quant int8", {"out.tarn": "same"}),
     Case("convert", "tarn-convert MODELS/checkpoint -o out.tarn --quant int4", {"out.tarn": "same"}, {"out.tarn": b"old"}),
     Case("convert_eval", "tarn-convert MODELS/checkpoint -o out.tarn --quant int8 --eval MODELS/text.txt -t 1",
@@ -127,7 +134,7 @@ class Tools:
         folder = self.folder(case)
         try:
             done = self.start(case, folder, fail, SECONDS)
-            return wrong_end(done, stdout) or wrong_files(case, folder, done.returncode, files) or \
+            return wrong_end(case, done, stdout) or wrong_files(case, folder, done.returncode, files) or \
                 ("error" if done.returncode else "ok")
         except subprocess.TimeoutExpired:
             return None
@@ -140,16 +147,11 @@ def content(folder, name):
         return file.read()
 
 
-def untimed(output):
-    """What a command prints, without the times in it."""
-    return re.sub(rb'"[a-z_]*seconds": [0-9.e+-]+', b"", output)
-
-
-def wrong_end(done, stdout):
+def wrong_end(case, done, stdout):
     """None, or what is wrong with the end of a process."""
     if done.returncode < 0:
         return f"signal {-done.returncode}"
-    found, expected = untimed(done.stdout), untimed(stdout)
+    found, expected = case.without_times(done.stdout), case.without_times(stdout)
     if done.returncode == 0:
         return None if found == expected else "another output with status 0"
     lines = done.stderr.decode(errors="replace").splitlines() or [""]
@@ -176,6 +178,8 @@ def wrong_files(case, folder, status, files):
             continue
         if case.writes[name] == "json":
             json.loads(found)
+        elif case.writes[name] == "svg":
+            xml.etree.ElementTree.fromstring(found)
         elif found != files[name]:
             return f"{name} is written by half"
     missing = set(case.writes) - set(os.listdir(folder))
@@ -243,7 +247,7 @@ def sweep_tool(tools, case, pool, table, tested):
     wishes = []
     for kind, number, stack in calls:
         place = (case.command[0], kind, stack)
-        if place not in tested or number % STRIDE == 0 or kind != "alloc":
+        if (place not in tested and not case.measures) or number % STRIDE == 0 or kind != "alloc":
             wishes += [(kind, f"{kind}:{number}"), (kind, f"{kind}:{number}+")]
     tested.update((case.command[0], kind, stack) for kind, _, stack in calls)
     results = pool.map(lambda wish: tools.point(case, wish[1], stdout, files), wishes)
