@@ -248,8 +248,9 @@ void Instance::Reset() {
   broken_off_ = false;
 }
 
-void Instance::ForgetSequences() {
+void Instance::ForgetSources() {
   *tokens_seen_ = 0;
+  for (uint32_t& tokens : source_tokens_) tokens = 0;
   broken_off_ = false;
   for (uint32_t i = 0; i < states_.size(); ++i) {
     if (environment_.model->state(i).owner == format::Owner::Source) continue;

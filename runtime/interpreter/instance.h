@@ -75,14 +75,15 @@ class Instance {
   // with 0, what only serves outputs is left out. output_rows <= tokens, both within the limits, and tokens_seen() + tokens <= the
   // program's bound: the caller has checked. Errors: TARN_CANCELLED, TARN_INTERNAL (the sequences are then broken off).
   Status Decode(size_t tokens, size_t output_rows, const ThreadPool& threads);
-  // A chunk was left in its middle: the states of sequences are those of no token, until Reset, ForgetSequences or Restore.
+  // A chunk was left in its middle: the states of sequences are those of no token, until Reset, ForgetSources or Restore.
   bool broken_off() const { return broken_off_; }
   // Makes Encode and Decode fail while it is requested. Decode looks at it in chunks of at least kLongRun multiply-adds alone: a
   // shorter one is finished, so that stopping it breaks nothing off.
   Cancellation& cancellation() { return cancellation_; }
-  // Everything is forgotten; ForgetSequences: all but the sources.
+  // Everything is forgotten. ForgetSources: the same, but the bytes of states that belong to sources stay, since Encode writes them
+  // anew; until it has, there is nothing to decode from.
   void Reset();
-  void ForgetSequences();
+  void ForgetSources();
   // Sequence i goes on as sequence parents[i] < limits().batch, of the same source. Copies states of constant size; allocates
   // nothing.
   void Reorder(const uint32_t* parents);

@@ -46,7 +46,7 @@ class ActiveThreads {
     count_ -= std::min(late, count_ - 1);
     // Where it went well for long, it may soon do so again. A trial that fails doubles the wait for the next one.
     const bool trial_failed = now_ns - trial_ns_ < wait_ns_;
-    wait_ns_ = trial_failed ? std::max(std::min(2 * wait_ns_, kLongestWaitNs), kTrialPart * lost_ns) : kBetweenTrialsNs;
+    wait_ns_ = trial_failed ? std::min(std::max(2 * wait_ns_, kTrialPart * lost_ns), kLongestWaitNs) : kBetweenTrialsNs;
     next_trial_ns_ = now_ns + wait_ns_;
     allowance_ns_ = 0;
   }
@@ -58,7 +58,7 @@ class ActiveThreads {
   static constexpr uint64_t kMostAllowanceNs = 8'000'000;
   // A trial may lose less than a time slice.
   static constexpr uint64_t kTrialAllowanceNs = 1'000'000;
-  // What a failed trial loses is at most a thirty-second part of the time to the next one.
+  // What a failed trial loses is at most a thirty-second part of the time to the next one, which is two seconds at most.
   static constexpr uint64_t kTrialPart = 32;
   static constexpr uint64_t kLongestWaitNs = 2'000'000'000;
   // Some time slices: a trial that lasts as long has not met another program on its core.

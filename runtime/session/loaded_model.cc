@@ -174,6 +174,7 @@ Result<bool> LoadedModel::Verifies(const PackedCache& cache, const CacheFile& fi
     verified_ = Verified::kBefore;
     return true;
   }
+  cache.AwaitNextTick(file);
   // What is packed need not be right in the model too. If the rest is not, the model's own hash says whether it is damaged.
   if (verify_ == Verify::kEveryTime || !cache.RestIsWhole(file)) TARN_RETURN_IF_ERROR(model_.CheckWeights());
   if (!cache.BodyIsWhole(file)) return false;
@@ -185,6 +186,7 @@ Result<bool> LoadedModel::Verifies(const PackedCache& cache, const CacheFile& fi
 Status LoadedModel::MakeFile(const PackedCache& cache) {
   CacheFile file = cache.Create();
   if (!file.exists()) return Ok();
+  cache.AwaitNextTick(CacheFile());
   WeightCheck check(model_);
   TARN_RETURN_IF_ERROR(packed_.Pack(environment(), cache.Body(&file), &check));
   const Status whole = check.Finish();
@@ -208,6 +210,7 @@ Status LoadedModel::PackInMemory(const PackedCache* cache) {
   const bool noted = !packs() && cache != nullptr && verify_ == Verify::kOnce && cache->IsNoted(CacheFile());
   if (noted) verified_ = Verified::kBefore;
   if (noted || verify_ == Verify::kNever) return packed_.Pack(environment(), nullptr);
+  if (!packs() && cache != nullptr) cache->AwaitNextTick(CacheFile());
   WeightCheck check(model_);
   TARN_RETURN_IF_ERROR(packed_.Pack(environment(), &check));
   TARN_RETURN_IF_ERROR(check.Finish());

@@ -93,6 +93,13 @@ Result<uint64_t> LayoutOf(const Environment& environment) {
   return static_cast<uint64_t>(XXH3_64bits_digest(&hash));
 }
 
+// One of sixteen: copies of a model have notes of their own, but for chance, and a model that is copied anew again and again leaves
+// no more than that.
+unsigned NoteNumber(const FileIdentity& model) {
+  const uint64_t place[] = {model.device, model.inode, model.offset_bytes};
+  return static_cast<unsigned>(XXH3_64bits(place, sizeof(place)) % 16);
+}
+
 }  // namespace
 
 // ---- File ----
@@ -148,7 +155,7 @@ Result<PackedCache> PackedCache::In(const char* folder, const Environment& envir
   length += Format(cache.name_ + length, kNameBytes - length, "-%016llx", static_cast<unsigned long long>(cache.layout_));
   std::memcpy(cache.note_, cache.name_, length);
   Format(cache.name_ + length, kNameBytes - length, ".packed");
-  Format(cache.note_ + length, kNameBytes - length, ".verified");
+  Format(cache.note_ + length, kNameBytes - length, "-%x.verified", NoteNumber(environment.model->identity()));
   return cache;
 }
 
@@ -209,6 +216,11 @@ bool PackedCache::IsNoted(const CacheFile& file) const {
 
 void PackedCache::Note(const CacheFile& file) const {
   if (file.identity().known == file.exists()) VerifiedNote(model_->identity(), file.identity()).Write(folder_, note_);
+}
+
+void PackedCache::AwaitNextTick(const CacheFile& packed) const {
+  WaitForNextTick(model_->identity());
+  WaitForNextTick(packed.identity());
 }
 
 bool PackedCache::CanCreate() const { return CacheFile::CanCreate(folder_, file_bytes_); }

@@ -37,6 +37,10 @@ class PackedCache {
   void Note(const CacheFile& file) const;
 
   // Whether Create() would work now: as CacheFile::CanCreate.
+  // Before the first byte is hashed: a change that comes later then moves the times that the note tells (WaitForNextTick).
+  // `packed`: a file that was found.
+  void AwaitNextTick(const CacheFile& packed) const;
+
   bool CanCreate() const;
   // A file to pack into; without a name until Finish().
   CacheFile Create() const;

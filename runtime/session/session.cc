@@ -195,7 +195,8 @@ Status Session::Reorder(const uint32_t* parents) {
 Status Session::Encode(const int32_t* tokens, size_t stride, const size_t* lengths) {
   TARN_RETURN_IF_ERROR(ExpectTask(format::Task::Seq2Seq));
   TARN_RETURN_IF_ERROR(CheckSources(tokens, stride, lengths));
-  instance_->ForgetSequences();
+  TARN_RETURN_IF_ERROR(TakeCancellation());
+  instance_->ForgetSources();
   for (size_t source = 0; source < instance_->limits().sources(); ++source) {
     TARN_RETURN_IF_ERROR(EncodeSource(source, tokens + source * stride, lengths[source], {}));
   }

@@ -29,7 +29,7 @@ TEST(ParseJson, SaysWhereAndWhatIsExpected) {
       {"{\n  \"a\": 1,\n  }", {"line 3, column 3: expected a key in double quotes, found '  }'"}},
       {"{a: 1}", {"line 1, column 2: expected a key in double quotes or '}', found '{a'"}},
       {"{\"a\" 1}", {"line 1, column 6: expected ':' and a value, found '{\"a\" 1'"}},
-      {"{\"a\": nul}", {"column 10: expected ':' and a value, found '{\"a\": nul}'"}},
+      {"{\"a\": nul}", {"column 10: expected a value, found '{\"a\": nul}'"}},
       {"{\"a\": 1 \"b\": 2}", {"column 11: expected ',' or '}', found '{\"a\": 1 \"b\"'"}},
       {"[1, 2,]", {"column 7: expected a value, found '[1, 2,]'"}},
       {"[1, nan]", {"column 6: expected a value, found '[1, na'"}},

@@ -5,8 +5,9 @@
  * In a process of its own, by the environment:
  *   TARN_FAIL=alloc:17    the 17th allocation fails
  *   TARN_FAIL=alloc:17+   so do all that come after it
- *   TARN_FAIL=calls:FILE  nothing fails; FILE gets a line "kind N hash" for every call: the hash is that of the stack that leads to
- * it TARN_FAIL_TRAP=1      a trap where the call would fail: a debugger shows who makes it */
+ *   TARN_FAIL=calls:FILE  nothing fails; FILE gets a line "kind N hash" for every call; the hash is that of the stack it came by
+ *
+ *   TARN_FAIL_TRAP=1      a trap where the call would fail: a debugger shows who makes it */
 #ifndef TARN_TESTS_FAULTS_FAULTS_H_
 #define TARN_TESTS_FAULTS_FAULTS_H_
 

@@ -87,6 +87,17 @@ TEST(ActiveThreads, TrialsCostLittle) {
   EXPECT_GE(trials, 9);  // two seconds apart at most
 }
 
+TEST(ActiveThreads, ATrialThatLosesMuchIsRepeatedAfterTwoSecondsToo) {
+  ActiveThreads active(2);
+  active.Lost(kSecond, 20 * kMs, 1);
+  active.Update(kSecond + 20 * kMs);
+  active.Lost(kSecond + 30 * kMs, 500 * kMs, 1);
+  active.Update(kSecond + 30 * kMs + 1999 * kMs);
+  EXPECT_EQ(active.count(), 1u);
+  active.Update(kSecond + 30 * kMs + 2000 * kMs);
+  EXPECT_EQ(active.count(), 2u);
+}
+
 TEST(ActiveThreads, ACoreThatComesBackIsUsedAgain) {
   ActiveThreads active(2);
   active.Lost(kSecond, 20 * kMs, 1);

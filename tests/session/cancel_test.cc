@@ -1,6 +1,7 @@
 // Calls that are stopped: what they return, and what holds afterwards.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -137,6 +138,54 @@ TEST_F(Cancelling, IsHeardInsideALongOp) {
     const Result<const float*> logits = session_->Fill(tokens_.data(), 40, {&position, 1});
     other.join();
     EXPECT_EQ(logits.status().code(), TARN_CANCELLED) << logits.status().message();
+  }
+}
+
+class CancellingSources : public Cancelling {
+ protected:
+  void SetUp() override {
+    Load(R"({"task": "seq2seq", "encoder_layers": 1, "decoder_layers": 1, "vocab_size": 256, "hidden_size": 32, "num_heads": 4,
+             "intermediate_size": 48, "hidden_act": "relu", "norm": "rmsnorm", "norm_eps": 1e-5, "tokenizer": "bytes",
+             "position_embedding": "sinusoidal", "encoder_attention": {"system": "softmax", "max_context": 512},
+             "cross_attention": {"system": "abc_mlp", "num_slots": 4},
+             "decoder_attention": {"system": "rfa", "feature_map": "gaussian", "num_features": 8, "gate": "forget"}})",
+         {kSources, kChunk, 1, 1, /*beams=*/1, /*max_source=*/kLength});
+  }
+  Status Encode() { return session_->Encode(tokens_.data(), kLength, lengths_.data()); }
+  Status Step() { return session_->Prefill(std::vector<int32_t>(kSources, 'a').data(), 1).status(); }
+
+  static constexpr uint32_t kSources = 8, kLength = 256;
+  const std::vector<size_t> lengths_ = std::vector<size_t>(kSources, kLength);
+};
+
+TEST_F(CancellingSources, BetweenCallsAnEncodeChangesNothing) {
+  ASSERT_TRUE(Encode().ok());
+  ASSERT_TRUE(Step().ok());
+  session_->Cancel();
+  EXPECT_EQ(Encode().code(), TARN_CANCELLED);
+  EXPECT_EQ(seen(), 1u);
+  EXPECT_TRUE(Step().ok());
+}
+
+TEST_F(CancellingSources, DuringAnEncodeNoSourceOfBeforeIsLeft) {
+  for (int delay_us = 0, cancelled = 0; cancelled < 20; delay_us = (delay_us + 300) % 12'000) {
+    ASSERT_TRUE(Encode().ok());
+    ASSERT_TRUE(Step().ok());
+    std::atomic<bool> begun{false};
+    std::thread other([&] {
+      while (!begun) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
+      session_->Cancel();
+    });
+    begun = true;
+    const Status status = Encode();
+    other.join();
+    const_cast<Instance&>(session_->instance()).cancellation().Withdraw();
+    if (status.ok()) continue;  // it came too late
+    ASSERT_EQ(status.code(), TARN_CANCELLED) << status.message();
+    if (seen() == 1) continue;  // it came too early, and changed nothing
+    ++cancelled;
+    EXPECT_STREQ(Step().message(), "there is nothing to decode from: encode the sources first");
   }
 }
 

@@ -135,7 +135,7 @@ class Runner {
     const size_t width = kHeads.heads() * kHeads.head_dim(), out = kHeads.heads() * kHeads.value_dim();
     const std::vector<float> q = Rows(1, width);
     std::vector<float> o;
-    instance_->ForgetSequences();
+    instance_->ForgetSources();
     for (size_t first = 0; first < kTokens; first += limits_.max_tokens) {
       const size_t count = std::min<size_t>(limits_.max_tokens, kTokens - first);
       float* rows = reinterpret_cast<float*>(instance_->input(Stage::kDecode, 0));

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -304,6 +305,39 @@ TEST_F(VerifyTest, AnotherFileOfTheSameNameAndSizeIsVerified) {
   ASSERT_EQ(std::rename(next.c_str(), path_.c_str()), 0);
   ExpectGood(OpenCached(), Verified::kNow);
   ExpectGood(OpenCached(), Verified::kBefore);
+}
+
+TEST_F(VerifyTest, CopiesOfAModelHaveTheirOwnNotes) {
+  const std::string copy = root_ + "/copy.tarn";
+  int told_apart = 0;
+  for (int i = 0; i < 8; ++i) {  // notes have sixteen names: some copies meet
+    WriteAll(copy + std::to_string(i), good_);
+    path_ = root_ + "/model.tarn";
+    OpenCached();
+    path_ = copy + std::to_string(i);
+    ExpectGood(OpenCached(), Verified::kNow);
+    path_ = root_ + "/model.tarn";
+    if (OpenCached().verified == Verified::kBefore) ++told_apart;
+  }
+  EXPECT_GT(told_apart, 0);
+}
+
+TEST_F(VerifyTest, DamageRightAfterVerifyingIsSeen) {
+  // Where times of files move with the system's clock alone, a change within one of its ticks leaves no trace.
+  const std::string folder = root_ + "/coarse";
+  ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+  if (mount("none", folder.c_str(), "ramfs", 0, nullptr) != 0) GTEST_SKIP() << "no file system may be mounted here";
+  path_ = folder + "/model.tarn";
+  const auto open = [&] { return OpenFile(cache_.c_str(), Verify::kOnce, /*portable=*/true); };
+  for (int i = 0; i < 20; ++i) {
+    WriteAll(path_, good_);
+    EXPECT_EQ(open().verified, Verified::kNow);
+    Bytes damaged = good_;
+    damaged[weights_ + 1000] ^= 1;
+    WriteAll(path_, damaged);
+    EXPECT_EQ(open().status.code(), TARN_CHECKSUM);
+  }
+  EXPECT_EQ(umount(folder.c_str()), 0);
 }
 
 TEST_F(VerifyTest, PartsOfOneFileAreToldApart) {

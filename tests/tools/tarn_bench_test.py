@@ -116,6 +116,7 @@ class BenchTest(CliTest):
             self.assertEqual(row["first_token_ms"] is None, "tg" in row["test"])
             self.assertEqual(row["bytes_per_token"] is None, "pp" in row["test"])
         self.assertEqual([row["test"] for row in json.loads(self.bench("-o", "json", "-p", 0, "-n", 0, "-pg", "2,1"))], ["pp2+tg1"])
+        self.assertEqual([row["test"] for row in json.loads(self.bench("-o", "json", "-p", 0, "-n", 0, "-pg=2,1"))], ["pp2+tg1"])
         for value in "5", "5,", ",5", "0,5", "5,0", "5,6,7", "a,b":
             self.fails(2, f"-pg: is '{value}', expected P,N", "bench", MODEL, "-pg", value)
 

@@ -29,7 +29,7 @@ void SayOutOfMemory() {
 }
 
 // An exception that nobody can catch: of a constructor of a global object, or one for which there was no memory (there is none at
-// all then). Whatever else it is, it is a bug, and aborts.
+// all then, so none counts as that). Any other exception is a bug, and aborts.
 [[noreturn]] void OnTerminate() {
   if (const std::exception_ptr thrown = std::current_exception()) {
     try {

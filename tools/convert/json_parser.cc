@@ -104,7 +104,9 @@ class Builder : public nlohmann::json_sax<Json> {
     if (std::strstr(error.what(), "invalid string") != nullptr) return "a closing quote, UTF-8 and JSON's escapes in a string";
     if (open_.empty()) return done_ ? "nothing behind the value" : "a value";
     const Level& level = open_.back();
-    if (level.awaits_value) return "':' and a value";
+    if (level.awaits_value) {  // behind the quote of its key there is no other
+      return text_[text_.find_last_of("\":", at - 1)] == ':' ? "a value" : "':' and a value";
+    }
     const bool after_comma = LastBefore(at) == ',';
     if (level.value.is_array()) return after_comma ? "a value" : level.value.empty() ? "a value or ']'" : "',' or ']'";
     return after_comma ? "a key in double quotes" : level.value.empty() ? "a key in double quotes or '}'" : "',' or '}'";

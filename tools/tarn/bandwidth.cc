@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <system_error>
+#include <exception>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -131,11 +131,12 @@ double ReadBandwidth::Rate(ReadLoop loop, uint64_t passes) const {
   };
   const Clock::time_point start = Clock::now();
   std::vector<std::thread> others;
+  others.reserve(threads_ - 1);
   bool all_started = true;
   try {
     for (uint32_t i = 1; i < threads_; ++i) others.emplace_back(read, i);
     read(0);
-  } catch (const std::system_error&) {  // those that run must end before they go
+  } catch (const std::exception&) {  // those that run must end before they go
     all_started = false;
   }
   for (std::thread& other : others) other.join();

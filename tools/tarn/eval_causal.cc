@@ -19,7 +19,7 @@ using tarn::tools::OutputFile;
 int EvalCausal(const EvalOptions& options, const Model& model) {
   const bool wants_logits = !options.logits.empty();
   std::vector<int32_t> tokens =
-      EvaluationTokens(model.get(), options.range, ReadFile(options.file), options.file, wants_logits ? 1 : 2);
+      EvaluationTokens(model.get(), options.range, ReadFile(options.file), FileName(options.file), wants_logits ? 1 : 2);
   std::optional<OutputFile> logits_file;
   Evaluation::LogitsSink sink;
   if (wants_logits) {

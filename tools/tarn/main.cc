@@ -91,7 +91,9 @@ int ParseAndRun(int argc, char** argv) {
   if (name.empty() || name[0] != '-') FindCommand(app, name);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   // As llama-bench has it. The parser knows names of one letter only after one dash.
-  if (name == "bench") std::replace(arguments.begin(), arguments.end(), std::string("-pg"), std::string("--pg"));
+  for (std::string& argument : arguments) {
+    if (name == "bench" && (argument == "-pg" || argument.rfind("-pg=", 0) == 0)) argument.insert(0, "-");
+  }
   std::reverse(arguments.begin(), arguments.end());  // as the parser wants them
   try {
     app.parse(arguments);

@@ -326,8 +326,8 @@ TARN_API tarn_status tarn_session_fill(tarn_session* session, const int32_t* tok
                                        size_t position_count, const float** logits, tarn_error* error);
 
 /* Stops a call that runs on the session: prefill, step, score, encode, classify or fill then fails with TARN_CANCELLED, soon: it
- * looks between ops and inside long ones. Where none runs, the next one that would run the model fails so, before it changes
- * anything; a reset or a restore withdraws the request.
+ * looks between ops and inside long ones. Where none runs, or one that is too near its end to hear it, the next one that would run
+ * the model fails so, before it changes anything; a reset or a restore withdraws the request.
  *
  * What holds afterwards: an encode, classify or fill has encoded nothing of the source it was at. A prefill, step or score keeps
  * the chunks (`max_chunk`) that were whole, which tarn_session_tokens() counts, and goes on from there as if the call had been
