@@ -118,6 +118,26 @@ class InputTest(CliTest):
             for stream in process.stdin, process.stdout, process.stderr:
                 stream.close()
 
+    def test_interrupt_while_a_pipe_has_nobody_at_its_other_end(self):
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+        for held_open in False, True:  # waits for one who writes, and for what he writes
+            with subprocess.Popen([os.path.join(BIN, "tarn"), "run", MODEL, "-f", fifo], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE) as process:
+                writer = os.open(fifo, os.O_WRONLY) if held_open else None
+                time.sleep(0.5)
+                process.terminate()
+                self.assertIn(process.wait(timeout=60), (128 + signal.SIGTERM, -signal.SIGTERM))
+                if writer is not None:
+                    os.close(writer)
+
+    def test_interrupt_while_nobody_reads_the_output(self):
+        with subprocess.Popen([os.path.join(BIN, "tarn"), "run", MODEL, "-p", "A", "-n", "10000000"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            time.sleep(1)  # the pipe is full
+            process.terminate()
+            self.assertEqual(process.wait(timeout=60), 128 + signal.SIGTERM)
+
 
 class OutputTest(CliTest):
     def test_quiet_and_no_echo(self):

@@ -30,9 +30,8 @@ void OnSignal(int signal) {
 }  // namespace
 
 void CatchInterrupts() {
-  struct sigaction action = {};
+  struct sigaction action = {};  // without SA_RESTART: a file or a pipe that nobody serves is not waited for any longer
   action.sa_handler = OnSignal;
-  action.sa_flags = static_cast<int>(SA_RESTART);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before;
     const bool ignored = sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;

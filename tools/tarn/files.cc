@@ -14,7 +14,7 @@ namespace tarn_cli {
 
 namespace {
 
-// Waits in poll(), which a signal ends, whatever is asked of reads.
+// Waits in poll(), so that a signal just before is seen too.
 std::string ReadStdin() {
   std::string content;
   char buffer[1 << 16];
@@ -45,7 +45,11 @@ bool InputIsFed() {
 std::string ReadFile(const std::string& path) {
   if (path == "-") return ReadStdin();
   std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) throw Failure(path + ": cannot open: " + std::strerror(errno));
+  if (file == nullptr) {
+    const int error = errno;
+    StopIfInterrupted();
+    throw Failure(path + ": cannot open: " + std::strerror(error));
+  }
   std::string content;
   char buffer[1 << 16];
   size_t size;
@@ -53,6 +57,7 @@ std::string ReadFile(const std::string& path) {
   const bool failed = std::ferror(file) != 0;
   const std::string reason = failed ? std::strerror(errno) : "";
   std::fclose(file);
+  StopIfInterrupted();
   if (failed) throw Failure(path + ": cannot read: " + reason);
   return content;
 }
@@ -64,7 +69,9 @@ bool WriteStdout(const void* data, size_t size_bytes) {
     std::clearerr(stdout);  // a reader that has left is no failure: RunTool() looks at this at the end
     return false;
   }
-  throw Failure(std::string("cannot write to standard output: ") + std::strerror(errno));
+  const int error = errno;
+  StopIfInterrupted();
+  throw Failure(std::string("cannot write to standard output: ") + std::strerror(error));
 }
 
 bool WriteStdout(const std::string& text) { return WriteStdout(text.data(), text.size()); }
