@@ -19,6 +19,8 @@ bool PackedCache::IsNoted(const CacheFile&) const { return false; }
 
 void PackedCache::Note(const CacheFile&) const {}
 
+void PackedCache::AwaitNextTick(const CacheFile&) const {}
+
 bool PackedCache::CanCreate() const { return false; }
 
 CacheFile PackedCache::Create() const { return CacheFile(); }
