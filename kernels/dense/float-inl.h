@@ -72,7 +72,7 @@ HWY_NOINLINE void FloatTile(size_t in, const FourRows<float>& x, const FourRows<
 template <typename W>
 void DenseFloat(size_t rows, size_t in, size_t out, const float* x, size_t x_stride, const W* weight, const float* bias, float* y,
                 size_t y_stride) {
-  ForEachTile(rows, out, weight, in, [=](const Tile& tile) HWY_ATTR {
+  ForEachTile(rows, out, weight, in, hn::Lanes(DF()), [=](const Tile& tile) HWY_ATTR {
     const FourRows<float> from(x + tile.r * x_stride, x_stride, tile.rows);
     const FourRows<W> w(weight + tile.o * in, in, tile.outputs);
     const float* b = bias == nullptr ? nullptr : bias + tile.o;

@@ -163,7 +163,7 @@ inline void DenseQdu8Qb4w(size_t rows, size_t in, size_t out, const uint8_t* q, 
                           const uint16_t* block_scales, const float* bias, float* y, size_t y_stride) {
   const size_t half = in / 2, blocks = in / kI4Block;
   float weight_sums[kTileOutputs];
-  ForEachTile(rows, out, weight, half, [&](const Tile& tile) HWY_ATTR {
+  ForEachTile(rows, out, weight, half, hn::Lanes(DNibbles()), [&](const Tile& tile) HWY_ATTR {
     const Int4Args args = {half,
                            {q + tile.r * in, in, tile.rows},
                            {weight + tile.o * half, half, tile.outputs},

@@ -92,7 +92,7 @@ HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, int32
 inline void DenseQdu8Qc8w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const int8_t* weight,
                           const float* weight_scale, const float* bias, float* y, size_t y_stride) {
   int32_t weight_sums[kTileOutputs];
-  ForEachTile(rows, out, weight, in, [&](const Tile& tile) HWY_ATTR {
+  ForEachTile(rows, out, weight, in, hn::Lanes(DI8()), [&](const Tile& tile) HWY_ATTR {
     const Int8Args args = {
         {q + tile.r * in, in, tile.rows},          {weight + tile.o * in, in, tile.outputs}, params + tile.r, weight_scale + tile.o,
         bias == nullptr ? nullptr : bias + tile.o, y + tile.r * y_stride + tile.o,           y_stride};

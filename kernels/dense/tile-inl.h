@@ -40,11 +40,11 @@ constexpr size_t kLineBytes = 64;
 
 // Calls f(tile) for tiles that cover everything, outputs outermost: their weights stay in the cache for all rows. Each pass over
 // them asks for its share of those that come next, in the order of memory, which CPUs then see as a stream; 4 KiB are what memory
-// takes to answer. Beyond the end of memory a prefetch does nothing.
+// takes to answer. Beyond the end of memory a prefetch does nothing. `lanes`: weights of a row that a step of f takes.
 template <typename W, typename F>
-HWY_INLINE void ForEachTile(size_t rows, size_t out, const W* weights, size_t row_elements, const F& f) {
+HWY_INLINE void ForEachTile(size_t rows, size_t out, const W* weights, size_t row_elements, size_t lanes, const F& f) {
   const size_t tile_bytes = kTileOutputs * row_elements * sizeof(W), passes = (rows + kTileRows - 1) / kTileRows;
-  const size_t step_bytes = kTileOutputs * hn::Lanes(hn::ScalableTag<W>()) * sizeof(W);
+  const size_t step_bytes = kTileOutputs * lanes * sizeof(W);
   const size_t share = (step_bytes / passes + kLineBytes - 1) / kLineBytes * kLineBytes;
   const uint8_t* ahead = reinterpret_cast<const uint8_t*>(weights) + std::max<size_t>(tile_bytes, 4096);
   for (size_t o = 0; o < out; o += kTileOutputs, ahead += tile_bytes) {
