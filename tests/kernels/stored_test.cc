@@ -196,7 +196,8 @@ TEST(Stored, LinearStepsOfHalves) {
   Random random(5);
   ForEachTable([&](const Kernels& kernels) {
     for (const bool by_row : {false, true}) {
-      for (const auto& [m, dv] : {std::pair<size_t, size_t>{3, 1}, {8, 17}, {37, 64}, {129, 33}, {64, 128}, {11, 300}, {1, 520}}) {
+      for (const auto& shape : {std::pair<size_t, size_t>{3, 1}, {8, 17}, {37, 64}, {129, 33}, {64, 128}, {11, 300}, {1, 520}}) {
+        const size_t m = shape.first, dv = shape.second;
         const Place place = dv % 2 == 0 ? Place::kEnd : Place::kShifted;
         const size_t queries = 1 + m % 5;
         const Floats q = random.Uniform(queries * m, -0.2f, 1.0f), k = random.Uniform(m, -0.2f, 1.0f);
