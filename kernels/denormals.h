@@ -11,7 +11,7 @@
 namespace tarn {
 
 // While it lives, the calling thread's vector units read denormals as 0 and make 0 of results that would be one. What the thread
-// had before comes back at the end, sticky exception flags included.
+// had before comes back at the end, on x86 and 32-bit ARM with the sticky exception flags.
 //
 // A state that decays and is not written any more (a feature that no key has now) ends among the denormals and stays there:
 // 0.9 times the smallest one rounds to itself. Each operation on them takes x86 a hundred times as long, for ever, and some ARM

@@ -25,17 +25,20 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
 
+HWY_INLINE void AddToRange(VF x, VF& bottom, VF& top, VF& poison) {
+  bottom = hn::Min(bottom, x);
+  top = hn::Max(top, x);
+  poison = hn::MulAdd(x, hn::Zero(DF()), poison);
+}
+
 // Smallest and largest of a row and 0; NaN where an element is no finite number, which Min and Max may forget.
 HWY_INLINE reference::Qdu8Row ChooseRow(size_t n, const float* x) {
   const DF d;
   const size_t lanes = hn::Lanes(d);
   VF bottom = hn::Zero(d), top = bottom, poison = bottom;
-  for (size_t i = 0; i < n; i += lanes) {
-    const VF v = hn::LoadN(d, x + i, n - i);  // zeros beyond the row are in the range anyway
-    bottom = hn::Min(bottom, v);
-    top = hn::Max(top, v);
-    poison = hn::MulAdd(v, hn::Zero(d), poison);
-  }
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) AddToRange(hn::LoadU(d, x + i), bottom, top, poison);
+  if (i < n) AddToRange(hn::LoadN(d, x + i, n - i), bottom, top, poison);  // 0 is in the range anyway
   const float nan_or_0 = hn::ReduceSum(d, poison);
   return reference::ChooseQdu8(hn::ReduceMin(d, bottom) + nan_or_0, hn::ReduceMax(d, top) + nan_or_0);
 }
@@ -46,6 +49,20 @@ HWY_INLINE hn::Vec<hn::Rebind<uint8_t, D>> Quantize(D d, hn::Vec<D> x, const ref
       hn::Add(hn::Round(hn::Mul(x, hn::Set(d, row.inverse))), hn::Set(d, static_cast<float>(row.params.zero_point)));
   const hn::Vec<D> clamped = hn::Min(hn::Max(moved, hn::Zero(d)), hn::Set(d, 255.0f));
   return hn::DemoteTo(hn::Rebind<uint8_t, D>(), hn::NearestInt(clamped));
+}
+
+// Four vectors at a time: to integers and, with saturation at both ends of u8, to bytes, in the order of x.
+HWY_INLINE hn::Vec<hn::Repartition<uint8_t, DF>> QuantizeFour(const float* x, const reference::Qdu8Row& row) {
+  const DF d;
+  const hn::Repartition<int16_t, DF> d16;
+  const size_t lanes = hn::Lanes(d);
+  const VF inverse = hn::Set(d, row.inverse);
+  const auto zero_point = hn::Set(d16, static_cast<int16_t>(row.params.zero_point));
+  const auto low = hn::OrderedDemote2To(d16, hn::NearestInt(hn::Mul(hn::LoadU(d, x), inverse)),
+                                        hn::NearestInt(hn::Mul(hn::LoadU(d, x + lanes), inverse)));
+  const auto high = hn::OrderedDemote2To(d16, hn::NearestInt(hn::Mul(hn::LoadU(d, x + 2 * lanes), inverse)),
+                                         hn::NearestInt(hn::Mul(hn::LoadU(d, x + 3 * lanes), inverse)));
+  return hn::OrderedDemote2To(hn::Repartition<uint8_t, DF>(), hn::SaturatedAdd(low, zero_point), hn::SaturatedAdd(high, zero_point));
 }
 
 // The bits of `flip` are inverted in every element.
@@ -59,7 +76,10 @@ HWY_INLINE void QuantizeRow(size_t n, const float* x, const reference::Qdu8Row& 
   const hn::Rebind<uint8_t, DF> d8;
   const size_t lanes = hn::Lanes(d);
   const auto bits = hn::Set(d8, flip);
+  const hn::Repartition<uint8_t, DF> d_four;
+  const auto four_bits = hn::Set(d_four, flip);
   size_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) hn::StoreU(hn::Xor(QuantizeFour(x + i, row), four_bits), d_four, q + i);
   for (; i + lanes <= n; i += lanes) hn::StoreU(hn::Xor(Quantize(d, hn::LoadU(d, x + i), row), bits), d8, q + i);
   if (i < n) hn::StoreN(hn::Xor(Quantize(d, hn::LoadN(d, x + i, n - i), row), bits), d8, q + i, n - i);
 }

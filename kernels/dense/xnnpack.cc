@@ -12,6 +12,7 @@
 #include <cstring>
 #include <new>
 
+#include "kernels/denormals.h"
 #include "kernels/dense/dense.h"
 #include "kernels/dense/split.h"
 #include "kernels/dense/xnnpack_rows.h"
@@ -318,6 +319,7 @@ void RunFewRows(const XnnpackLayer& layer, size_t count, const float* x, float* 
   }
   const Int4Rows rows = {count, spec.inputs, q, params};
   Split(threads, spec.outputs, kernel.outputs, [&](size_t first, size_t outputs) {
+    const FlushDenormals flush;  // as XNNPACK's tasks: packed scales may be denormal
     const uint8_t* panel = layer.packed + first / kernel.outputs * kernel.PanelBytes(spec.inputs);
     kernel.multiply(rows, panel, outputs, y + first, spec.y_stride);
   });

@@ -23,16 +23,13 @@ namespace {
 // One panel times the rows from `row` on; `outputs` of the panel's are there.
 using MultiplyPanel = void (*)(const Int4Rows& x, size_t row, const uint8_t* panel, size_t outputs, float* y, size_t y_stride);
 
-// Panels outermost: a panel stays in the cache for all rows. By[i] takes i + 1 rows.
-template <const Int4RowKernel& kKernel, const auto& By>
-void Multiply(const Int4Rows& x, const uint8_t* panels, size_t outputs, float* y, size_t y_stride) {
-  const size_t panel_bytes = kKernel.PanelBytes(x.inputs);
-  for (size_t o = 0; o < outputs; o += kKernel.outputs, panels += panel_bytes) {
-    for (size_t row = 0; row < x.rows;) {
-      const size_t rows = std::min(x.rows - row, std::size(By));
-      By[rows - 1](x, row, panels, std::min(kKernel.outputs, outputs - o), y + row * y_stride + o, y_stride);
-      row += rows;
-    }
+// By[i] takes i + 1 rows.
+template <const auto& By>
+void Multiply(const Int4Rows& x, const uint8_t* panel, size_t outputs, float* y, size_t y_stride) {
+  for (size_t row = 0; row < x.rows;) {
+    const size_t rows = std::min(x.rows - row, std::size(By));
+    By[rows - 1](x, row, panel, outputs, y + row * y_stride, y_stride);
+    row += rows;
   }
 }
 
@@ -95,7 +92,7 @@ TARN_VNNI void VnniPanel(const Int4Rows& x, size_t row, const uint8_t* panel, si
 
 constexpr MultiplyPanel kVnniPanels[] = {VnniPanel<1>, VnniPanel<2>, VnniPanel<3>, VnniPanel<4>};
 extern const Int4RowKernel kVnni;
-constexpr Int4RowKernel kVnni = {"AVX-512 VNNI", 16, true, 7, Multiply<kVnni, kVnniPanels>};
+constexpr Int4RowKernel kVnni = {"AVX-512 VNNI", 16, true, 7, Multiply<kVnniPanels>};
 
 // ---- AVX2: 4 outputs a vector of i16, each in four lanes, whose sums stay apart to the end ----
 
@@ -165,7 +162,7 @@ TARN_AVX2 void Avx2Panel(const Int4Rows& x, size_t row, const uint8_t* panel, si
 
 constexpr MultiplyPanel kAvx2Panels[] = {Avx2Panel<1>, Avx2Panel<2>};
 extern const Int4RowKernel kAvx2;
-constexpr Int4RowKernel kAvx2 = {"AVX2", 8, false, 7, Multiply<kAvx2, kAvx2Panels>};
+constexpr Int4RowKernel kAvx2 = {"AVX2", 8, false, 7, Multiply<kAvx2Panels>};
 
 #elif defined(__aarch64__)
 
@@ -230,7 +227,7 @@ void NeonPanel(const Int4Rows& x, size_t row, const uint8_t* panel, size_t outpu
 
 constexpr MultiplyPanel kNeonPanels[] = {NeonPanel<1>, NeonPanel<2>};
 extern const Int4RowKernel kNeon;
-constexpr Int4RowKernel kNeon = {"NEON", 16, false, 5, Multiply<kNeon, kNeonPanels>};
+constexpr Int4RowKernel kNeon = {"NEON", 16, false, 5, Multiply<kNeonPanels>};
 
 #endif
 

@@ -32,8 +32,8 @@ struct Int4RowKernel {
   size_t outputs;    // of a panel
   bool wants_u8;     // q as quantize_qdu8 makes it, not as quantize_qd8 does
   size_t most_rows;  // XNNPACK's own kernel is as fast for more
-  // y [rows, outputs] for `outputs` outputs, the first of `panels` and those behind it.
-  void (*multiply)(const Int4Rows& x, const uint8_t* panels, size_t outputs, float* y, size_t y_stride);
+  // y [rows, outputs] for the first `outputs` of a panel's outputs.
+  void (*multiply)(const Int4Rows& x, const uint8_t* panel, size_t outputs, float* y, size_t y_stride);
 
   constexpr size_t PanelBytes(size_t inputs) const {
     return outputs * (2 * sizeof(float) + inputs / 2 + inputs / kI4Block * sizeof(uint16_t));

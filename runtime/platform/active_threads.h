@@ -58,7 +58,7 @@ class ActiveThreads {
   static constexpr uint64_t kMostAllowanceNs = 8'000'000;
   // A trial may lose less than a time slice.
   static constexpr uint64_t kTrialAllowanceNs = 1'000'000;
-  // What a failed trial loses is at most a thirty-second part of the time to the next one, which is two seconds at most.
+  // What a failed trial loses is at most a thirty-second part of the time to the next one, unless that were more than two seconds.
   static constexpr uint64_t kTrialPart = 32;
   static constexpr uint64_t kLongestWaitNs = 2'000'000'000;
   // Some time slices: a trial that lasts as long has not met another program on its core.

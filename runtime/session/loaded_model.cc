@@ -174,19 +174,19 @@ Result<bool> LoadedModel::Verifies(const PackedCache& cache, const CacheFile& fi
     verified_ = Verified::kBefore;
     return true;
   }
-  cache.AwaitNextTick(file);
+  const bool may_note = cache.AwaitNextTick(file);
   // What is packed need not be right in the model too. If the rest is not, the model's own hash says whether it is damaged.
   if (verify_ == Verify::kEveryTime || !cache.RestIsWhole(file)) TARN_RETURN_IF_ERROR(model_.CheckWeights());
   if (!cache.BodyIsWhole(file)) return false;
   verified_ = Verified::kNow;
-  cache.Note(file);
+  if (may_note) cache.Note(file);
   return true;
 }
 
 Status LoadedModel::MakeFile(const PackedCache& cache) {
   CacheFile file = cache.Create();
   if (!file.exists()) return Ok();
-  cache.AwaitNextTick(CacheFile());
+  const bool may_note = cache.AwaitNextTick(CacheFile());
   WeightCheck check(model_);
   TARN_RETURN_IF_ERROR(packed_.Pack(environment(), cache.Body(&file), &check));
   const Status whole = check.Finish();
@@ -198,7 +198,7 @@ Status LoadedModel::MakeFile(const PackedCache& cache) {
     return Ok();
   } else {
     verified_ = Verified::kNow;
-    cache.Note(file);
+    if (may_note) cache.Note(file);
   }
   packed_file_ = std::move(file);
   packed_in_ = PackedIn::kNewFile;
@@ -210,12 +210,12 @@ Status LoadedModel::PackInMemory(const PackedCache* cache) {
   const bool noted = !packs() && cache != nullptr && verify_ == Verify::kOnce && cache->IsNoted(CacheFile());
   if (noted) verified_ = Verified::kBefore;
   if (noted || verify_ == Verify::kNever) return packed_.Pack(environment(), nullptr);
-  if (!packs() && cache != nullptr) cache->AwaitNextTick(CacheFile());
+  const bool may_note = !packs() && cache != nullptr && cache->AwaitNextTick(CacheFile());
   WeightCheck check(model_);
   TARN_RETURN_IF_ERROR(packed_.Pack(environment(), &check));
   TARN_RETURN_IF_ERROR(check.Finish());
   verified_ = Verified::kNow;
-  if (!packs() && cache != nullptr) cache->Note(CacheFile());
+  if (may_note) cache->Note(CacheFile());
   return Ok();
 }
 

@@ -218,9 +218,8 @@ void PackedCache::Note(const CacheFile& file) const {
   if (file.identity().known == file.exists()) VerifiedNote(model_->identity(), file.identity()).Write(folder_, note_);
 }
 
-void PackedCache::AwaitNextTick(const CacheFile& packed) const {
-  WaitForNextTick(model_->identity());
-  WaitForNextTick(packed.identity());
+bool PackedCache::AwaitNextTick(const CacheFile& packed) const {
+  return WaitForNextTick(model_->identity()) && WaitForNextTick(packed.identity());
 }
 
 bool PackedCache::CanCreate() const { return CacheFile::CanCreate(folder_, file_bytes_); }

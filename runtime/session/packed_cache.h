@@ -36,11 +36,11 @@ class PackedCache {
   bool IsNoted(const CacheFile& file) const;
   void Note(const CacheFile& file) const;
 
-  // Whether Create() would work now: as CacheFile::CanCreate.
-  // Before the first byte is hashed: a change that comes later then moves the times that the note tells (WaitForNextTick).
-  // `packed`: a file that was found.
-  void AwaitNextTick(const CacheFile& packed) const;
+  // Before the first byte is hashed: a change that comes later then moves the times that a note tells (WaitForNextTick). False:
+  // it might not, so there must be no note. `packed`: a file that was found.
+  bool AwaitNextTick(const CacheFile& packed) const;
 
+  // Whether Create() would work now: as CacheFile::CanCreate.
   bool CanCreate() const;
   // A file to pack into; without a name until Finish().
   CacheFile Create() const;

@@ -19,7 +19,7 @@ bool PackedCache::IsNoted(const CacheFile&) const { return false; }
 
 void PackedCache::Note(const CacheFile&) const {}
 
-void PackedCache::AwaitNextTick(const CacheFile&) const {}
+bool PackedCache::AwaitNextTick(const CacheFile&) const { return false; }
 
 bool PackedCache::CanCreate() const { return false; }
 

@@ -245,7 +245,7 @@ TEST(Stored, PoisonedRowsAreReadAsNan) {
   });
 }
 
-// ---- What is not a number stays so, in every kernel on the way of a row
+// ---- What is not a number stays so in these kernels
 
 Floats WithNan(Floats x, size_t at) {
   x[at] = kNan;

@@ -14,19 +14,19 @@ namespace tarn_cli {
 
 namespace {
 
-// Waits in poll(), so that a signal just before is seen too.
 std::string ReadStdin() {
   std::string content;
   char buffer[1 << 16];
   for (;;) {
     StopIfInterrupted();
-    struct pollfd input = {STDIN_FILENO, POLLIN, 0};
-    ssize_t size = poll(&input, 1, -1);
-    if (size > 0) size = read(STDIN_FILENO, buffer, sizeof(buffer));
+    const ssize_t size = read(STDIN_FILENO, buffer, sizeof(buffer));
     if (size == 0) return content;
     if (size > 0) {
       content.append(buffer, static_cast<size_t>(size));
-    } else if (errno != EINTR && errno != EAGAIN) {
+    } else if (errno == EAGAIN) {  // somebody who shares it does not want to wait
+      struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+      poll(&input, 1, -1);
+    } else if (errno != EINTR) {
       throw Failure(std::string("standard input: cannot read: ") + std::strerror(errno));
     }
   }
