@@ -59,7 +59,7 @@ test: build  ## the fast tests, the include graph and the symbol scan: under two
 	tools/dev/check_elf.py host build
 	tools/dev/budgets.py build
 
-test-full: build asan portable test-android test-bare faults  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
+test-full: build asan tsan portable test-android test-bare faults  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
 	$(ctest) --test-dir build -L full
 	@$(MAKE) test-arm test-16k budgets-arm test-dist check-android sizes
 	@$(MAKE) fuzz
@@ -71,7 +71,7 @@ asan: setup  ## build with AddressSanitizer and UBSan in build/asan, run the fas
 # Tests whose names say that they have threads: everything takes twenty times as long there.
 TSAN_TESTS = *Thread*:*SameTime*:Cancelling.*
 .PHONY: tsan
-tsan: setup  ## build with ThreadSanitizer in build/tsan, run the tests of the pool and of sessions with one, two and four threads there (not part of test-full yet)
+tsan: setup  ## build with ThreadSanitizer in build/tsan, run the tests of the pool and of sessions with one, two and four threads there
 	$(call preset,tsan)
 	GTEST_FILTER='$(TSAN_TESTS)' $(ctest) --test-dir build/tsan -R '^(session|platform)$$'
 
