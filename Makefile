@@ -37,7 +37,7 @@ check: build  ## hold trained checkpoints against their golden logits and loss: 
 	done
 
 systems: build  ## every attention system in a random model of the lm-small shape, 20,000 tokens each: the table in tests/systems (half an hour)
-	@tests/systems/systems_full.py --vocab 32768
+	@tests/systems/systems_full.py --vocab 32768 --tokens 20000 --bound 16384
 
 bench: build  ## measure: the README's tables into build/bench, its pictures into docs (ten minutes on two cores that have nothing else to do)
 	@tools/dev/bench.py
@@ -64,7 +64,8 @@ test-full: build asan tsan portable test-android test-bare faults  ## everything
 	@$(MAKE) test-arm test-16k budgets-arm test-dist check-android sizes
 	@$(MAKE) fuzz
 
-asan: setup  ## build with AddressSanitizer and UBSan in build/asan, run the fast tests there
+asan: setup  ## build with AddressSanitizer and UBSan (Clang) in build/asan, run the fast tests there
+	@tools/dev/packages.sh asan
 	$(call preset,asan)
 	$(ctest) --test-dir build/asan -L fast
 
@@ -96,10 +97,10 @@ FAULTS ?=
 faults: build  ## the N-th allocation, thread, open, read, ... fails, for every N, in the library and the tools; FAULTS="NAME...": parts of it
 	@tests/faults/sweep.py build $(FAULTS)
 
-fuzz: setup  ## run every fuzzer under Clang's libFuzzer for FUZZ_SECONDS (30) each
-	@tools/dev/packages.sh fuzz
-	$(call preset,fuzz)
-	@tools/dev/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+fuzz: setup  ## run every fuzzer of the build in build/asan under Clang's libFuzzer for FUZZ_SECONDS (30) each
+	@tools/dev/packages.sh asan
+	$(call preset,asan)
+	@tools/dev/fuzz.sh build/asan $(FUZZ_SECONDS)
 
 # Android needs an NDK: ANDROID_NDK_HOME, or as others call it ANDROID_NDK.
 export ANDROID_NDK_HOME := $(or $(ANDROID_NDK_HOME),$(ANDROID_NDK))

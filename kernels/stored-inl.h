@@ -57,18 +57,7 @@ HWY_INLINE HalfBits ToF16(VF x) {
   return hn::BitCast(hn::Rebind<uint16_t, DF>(), hn::DemoteTo(hn::Rebind<hwy::float16_t, DF>(), limited));
 }
 
-// What LoadStored takes as `scale` for elements of the row whose scale is next; moves on to that of the row behind it.
-template <typename T>
-HWY_INLINE VF NextScale(const float*& scales) {
-  if constexpr (sizeof(T) == 1) return hn::Set(DF(), *scales++);
-  return hn::Zero(DF());
-}
-
 // A vector of a row; of a masked one, its first `count` elements, and zeros.
-template <bool kMasked>
-HWY_INLINE VF LoadStored(const float* p, size_t count, VF) {
-  return kMasked ? hn::LoadN(DF(), p, count) : hn::LoadU(DF(), p);
-}
 template <bool kMasked>
 HWY_INLINE VF LoadStored(const uint16_t* p, size_t count, VF) {
   const hn::Rebind<uint16_t, DF> du;
@@ -83,14 +72,6 @@ HWY_INLINE VF LoadStored(const int8_t* p, size_t count, VF scale) {
 }
 
 template <bool kMasked>
-HWY_INLINE void StoreStored(VF v, float* p, size_t count) {
-  if constexpr (kMasked) {
-    hn::StoreN(v, DF(), p, count);
-  } else {
-    hn::StoreU(v, DF(), p);
-  }
-}
-template <bool kMasked>
 HWY_INLINE void StoreStored(VF v, uint16_t* p, size_t count) {
   const hn::Rebind<uint16_t, DF> du;
   if constexpr (kMasked) {
@@ -98,24 +79,6 @@ HWY_INLINE void StoreStored(VF v, uint16_t* p, size_t count) {
   } else {
     hn::StoreU(ToF16(v), du, p);
   }
-}
-
-// a . b, with the sums of Dot.
-template <typename T>
-HWY_INLINE float DotStored(size_t n, const float* a, const T* b, VF scale) {
-  const DF d;
-  const size_t lanes = hn::Lanes(d);
-  VF s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
-  size_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    s0 = hn::MulAdd(hn::LoadU(d, a + i), LoadStored<false>(b + i, 0, scale), s0);
-    s1 = hn::MulAdd(hn::LoadU(d, a + i + lanes), LoadStored<false>(b + i + lanes, 0, scale), s1);
-    s2 = hn::MulAdd(hn::LoadU(d, a + i + 2 * lanes), LoadStored<false>(b + i + 2 * lanes, 0, scale), s2);
-    s3 = hn::MulAdd(hn::LoadU(d, a + i + 3 * lanes), LoadStored<false>(b + i + 3 * lanes, 0, scale), s3);
-  }
-  for (; i + lanes <= n; i += lanes) s0 = hn::MulAdd(hn::LoadU(d, a + i), LoadStored<false>(b + i, 0, scale), s0);
-  if (i < n) s1 = hn::MulAdd(hn::LoadN(d, a + i, n - i), LoadStored<true>(b + i, n - i, scale), s1);
-  return hn::ReduceSum(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
 }
 
 // A row of n elements as floats.
@@ -128,7 +91,7 @@ HWY_INLINE void StoredToF32(size_t n, const T* x, VF scale, float* y) {
   if (i < n) hn::StoreN(LoadStored<true>(x + i, n - i, scale), d, y + i, n - i);
 }
 
-constexpr size_t kLineBytes = 64, kAheadBytes = 4096;
+constexpr size_t kAheadBytes = 4096;
 
 // Columns [column, column + columns) of rows [row, row + rows) as floats: to[rows, columns], contiguous. Rows lie `stride` elements
 // apart; f16 and int8 alone. What comes next is asked for, as nobody reads from memory while a block is in use.

@@ -20,6 +20,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using DF = hn::ScalableTag<float>;
 using VF = hn::Vec<DF>;
 
+constexpr size_t kLineBytes = 64;  // of a cache, where it is not known
+
 // y[i] = f(x[i]). Beyond the end of the row f sees zeros, and what it makes of them is dropped. f captures scalars, not vectors,
 // which SVE does not allow; the compiler moves their Set() out of the loop.
 template <typename F>

@@ -62,7 +62,8 @@ HWY_INLINE hn::Vec<hn::Repartition<uint8_t, DF>> QuantizeFour(const float* x, co
                                         hn::NearestInt(hn::Mul(hn::LoadU(d, x + lanes), inverse)));
   const auto high = hn::OrderedDemote2To(d16, hn::NearestInt(hn::Mul(hn::LoadU(d, x + 2 * lanes), inverse)),
                                          hn::NearestInt(hn::Mul(hn::LoadU(d, x + 3 * lanes), inverse)));
-  return hn::OrderedDemote2To(hn::Repartition<uint8_t, DF>(), hn::SaturatedAdd(low, zero_point), hn::SaturatedAdd(high, zero_point));
+  return hn::OrderedDemote2To(hn::Repartition<uint8_t, DF>(), hn::SaturatedAdd(low, zero_point),
+                              hn::SaturatedAdd(high, zero_point));
 }
 
 // The bits of `flip` are inverted in every element.

@@ -36,11 +36,10 @@ struct Tile {
   size_t next_step_bytes;  // so many for every vector of a row
 };
 
-constexpr size_t kLineBytes = 64;
-
 // Calls f(tile) for tiles that cover everything, outputs outermost: their weights stay in the cache for all rows. Each pass over
-// them asks for its share of those that come next, in whole cache lines and in the order of memory, which CPUs then see as a stream;
-// 4 KiB are what memory takes to answer. Beyond the end of memory a prefetch does nothing. `lanes`: weights of a row that a step of f takes.
+// them asks for its share of those that come next, in whole cache lines and in the order of memory, which CPUs then see as a
+// stream; 4 KiB are what memory takes to answer. Beyond the end of memory a prefetch does nothing. `lanes`: weights of a row that a
+// step of f takes.
 template <typename W, typename F>
 HWY_INLINE void ForEachTile(size_t rows, size_t out, const W* weights, size_t row_elements, size_t lanes, const F& f) {
   const size_t tile_bytes = kTileOutputs * row_elements * sizeof(W), passes = (rows + kTileRows - 1) / kTileRows;

@@ -73,9 +73,10 @@ Result<LoadedModel> Load(const tarn_source& source, const tarn_model_config& con
   return loaded;
 }
 
-// An error of opening, where `loaded` is known. Not inlined: every Status holds its message, and those of a failure would lie on the
-// small stack of a board (examples/bare_metal) whenever a model is opened.
-[[gnu::noinline]] Status Explain(Status status, const LoadedModel& loaded, const tarn_source& source, const tarn_model_config& config) {
+// An error of opening, where `loaded` is known. Not inlined: every Status holds its message, and those of a failure would lie on
+// the small stack of a board (examples/bare_metal) whenever a model is opened.
+[[gnu::noinline]] Status Explain(Status status, const LoadedModel& loaded, const tarn_source& source,
+                                 const tarn_model_config& config) {
   if (status.code() == TARN_OUT_OF_MEMORY) {
     const Result<PackedIn> packed_in = loaded.Foretell(config.packed_cache);
     // Where even to look for a file takes too much, no packed weights have been taken.

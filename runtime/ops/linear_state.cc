@@ -30,9 +30,9 @@ class LinearStateOp final : public Op {
   };
 
   Status PrepareStates(PrepareContext& context);
-  bool RunsAsChunk(const RunContext& context) const { return context.tokens > 1 && a_.has_chunk_form(); }
+  bool RunsAsChunk(uint64_t tokens) const { return tokens > 1 && a_.has_chunk_form(); }
   // Steps of the delta rule and the products of a chunk want floats.
-  bool RunsAsStored(const RunContext& context) const { return !RunsAsChunk(context) && !a_.is_delta(); }
+  bool RunsAsStored(uint64_t tokens) const { return !RunsAsChunk(tokens) && !a_.is_delta(); }
   void RunHead(const RunContext& context, size_t sequence, size_t kv_head, ScratchFloats scratch) const;
   void MapFeatures(const RunContext& context, Head* head, ScratchFloats* scratch, float** log_weight) const;
   void WeighTokens(const RunContext& context, Head* head, const float* log_weight, ScratchFloats* scratch) const;
@@ -87,8 +87,8 @@ Status LinearStateOp::Prepare(PrepareContext& context) {
   const uint64_t work = a_.is_delta() ? DeltaChunkScratch(chunk, features_, dv) : LinearChunkScratch(chunk, features_, dv);
   scratch_floats_ = ScratchFloats::Padded(rows * heads_.key_dim()) + ScratchFloats::Padded(rows * features_) +
                     ScratchFloats::Padded(rows) + 2 * ScratchFloats::Padded(chunk) +
-                    HeldState::ScratchFloatsFor(state_dtype_, features_ * dv) + ScratchFloats::Padded(features_) +
-                    ScratchFloats::Padded(dv) + ScratchFloats::Padded(work);
+                    (RunsAsStored(chunk) ? 0 : HeldState::ScratchFloatsFor(state_dtype_, features_ * dv)) +
+                    ScratchFloats::Padded(features_) + ScratchFloats::Padded(dv) + ScratchFloats::Padded(work);
   context.RequestScratch(context.limits().threads * scratch_floats_ * sizeof(float));
   return Ok();
 }
@@ -116,14 +116,14 @@ void LinearStateOp::RunHead(const RunContext& context, size_t sequence, size_t k
   WeighTokens(context, &head, log_weight, &scratch);
   const size_t elements = features_ * heads_.value_dim();
   if (a_.has_norm()) head.norm = context.states[norm_state()].f32(sequence) + kv_head * features_;
-  if (RunsAsStored(context)) {
+  if (RunsAsStored(context.tokens)) {
     head.state = HeldState::Stored(context.states[0], state_dtype_, sequence, kv_head * elements);
     for (size_t token = 0; token < context.tokens; ++token) RunStep(context, head, token, scratch);
     return;
   }
   const HeldState state(*context.kernels, context.states[0], state_dtype_, sequence, kv_head * elements, elements, &scratch);
   head.state = state.f32();
-  if (RunsAsChunk(context)) {
+  if (RunsAsChunk(context.tokens)) {
     RunChunk(context, head, scratch);
   } else {
     for (size_t token = 0; token < context.tokens; ++token) {
@@ -146,7 +146,7 @@ void LinearStateOp::MapFeatures(const RunContext& context, Head* head, ScratchFl
   float* x = scratch->Take(rows * d);
   float* phi = scratch->Take(rows * features_);
   float* weights = scratch->Take(rows);
-  if (RunsAsChunk(context)) {
+  if (RunsAsChunk(context.tokens)) {
     for (size_t g = 0; g < group; ++g) map_.Normalize(kernels, tokens, at.q + g * d, at.q_stride, a_.q_scale, x + g * tokens * d);
   } else {
     for (size_t t = 0; t < tokens; ++t) map_.Normalize(kernels, group, at.q + t * at.q_stride, d, a_.q_scale, x + t * group * d);

@@ -55,7 +55,8 @@ TEST(ParseJson, SaysWhereAndWhatIsExpected) {
 // Numbers and strings of megabytes are wrong in a line.
 TEST(ParseJson, ErrorsAreShort) {
   const std::string long_text(5'000'000, '1');
-  for (const std::string& text : {"[" + long_text + "]", "[\"" + long_text, "[" + long_text + "x]", "{\"a\": 1," + long_text + "}"}) {
+  for (const std::string& text :
+       {"[" + long_text + "]", "[\"" + long_text, "[" + long_text + "x]", "{\"a\": 1," + long_text + "}"}) {
     try {
       ParseJson(text, "config.json");
       ADD_FAILURE() << text.substr(0, 10);

@@ -287,7 +287,7 @@ TEST(DenseSeam, FewRowsHaveTheBitsOfMany) {
       Problem problem(DenseWeights::kQB4W, kRows, inputs, outputs, 13);
       if (!XnnpackTakes(*xnnpack.value(), problem.spec)) continue;
       if (outputs == 8) problem.block_scales.assign(problem.block_scales.size(), 0x0180);  // 1.5 * 2^-124: denormal when packed
-      std::fill_n(problem.bytes.begin(), inputs / 2, static_cast<uint8_t>(0x00));  // -8, the largest of products
+      std::fill_n(problem.bytes.begin(), inputs / 2, static_cast<uint8_t>(0x00));          // -8, the largest of products
       const Floats many = RunSide(*xnnpack.value(), problem.spec, problem, nullptr);
       const Floats x = problem.x;
       for (problem.rows = 1; problem.rows <= 8; ++problem.rows) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a group of make targets needs, after saying which and what for.
 #
-#   packages.sh build|cross|count|dist|fuzz|format|android|bare|test-16k
+#   packages.sh build|cross|count|dist|asan|format|android|bare|test-16k
 #
 # TARN_NO_INSTALL=1 never installs. Without root it prints the command for somebody who has it.
 set -euo pipefail
@@ -26,9 +26,10 @@ case ${1:-} in
     pkg-config          finds an unpacked package, as its users do' ;;
   count) needed='
     qemu-user           QEMU that loads plugins, which the static one does not' ;;
-  fuzz) needed='
-    clang               compiler that has libFuzzer
-    libclang-rt-dev     libFuzzer and the sanitizers for it' ;;
+  asan) needed='
+    clang               compiler with sanitizers and libFuzzer
+    libclang-rt-dev     their libraries
+    llvm                names of functions in their messages' ;;
   format) needed='
     clang-format        source formatting' ;;
   android) needed='
@@ -41,7 +42,7 @@ case ${1:-} in
     qemu-system-arm               boards to run on' ;;
   test-16k) needed='
     qemu-system-arm     boots a kernel for ARM here' ;;
-  *) echo 'usage: packages.sh build|cross|count|dist|fuzz|format|android|bare|test-16k' >&2; exit 2 ;;
+  *) echo 'usage: packages.sh build|cross|count|dist|asan|format|android|bare|test-16k' >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query > /dev/null; then

@@ -102,7 +102,8 @@ tarn::tools::Score ScoreHidden(const EvalOptions& options, const Model& model, c
 }  // namespace
 
 int EvalMasked(const EvalOptions& options, const Model& model) {
-  const Tokens tokens = tarn::tools::EvaluationTokens(model.get(), options.range, ReadFile(options.file), FileName(options.file), 1);
+  const Tokens tokens =
+      tarn::tools::EvaluationTokens(model.get(), options.range, ReadFile(options.file), FileName(options.file), 1);
   const uint64_t wanted = options.range.block != 0 ? options.range.block : std::min(kDefaultBlock, model.info().max_source_tokens);
   const auto block = static_cast<uint32_t>(std::min<uint64_t>({wanted, tokens.size(), UINT32_MAX}));
   const auto start = Clock::now();
