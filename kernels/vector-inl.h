@@ -82,17 +82,29 @@ HWY_INLINE float Sum(size_t n, const float* x) {
 // max(x, 0); a NaN stays one, where maxima of floats differ between CPUs.
 HWY_INLINE VF PositivePart(DF d, VF x) { return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x); }
 
+// y; where x is NaN, NaN, of which maxima and Highway's functions may make a number.
+HWY_INLINE VF KeepNan(VF x, VF y) { return hn::IfThenElse(hn::IsNaN(x), x, y); }
+
+HWY_INLINE VF Exp(DF d, VF x) { return KeepNan(x, hn::Exp(d, x)); }
+
 // 1/(1 + e^-x), from e^-|x|, which cannot overflow; keeps its digits on both sides.
 HWY_INLINE VF Sigmoid(DF d, VF x) {
   const VF one = hn::Set(d, 1.0f);
-  const VF e = hn::Exp(d, hn::Neg(hn::Abs(x)));
+  const VF e = Exp(d, hn::Neg(hn::Abs(x)));
   return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), hn::Add(one, e));
+}
+
+// log(sigmoid(x)) = min(x, 0) - log(1 + e^-|x|)
+HWY_INLINE VF LogSigmoid(DF d, VF x) {
+  const VF softplus = hn::Log1p(d, hn::Exp(d, hn::Neg(hn::Abs(x))));
+  return KeepNan(x, hn::Sub(hn::Min(x, hn::Zero(d)), softplus));
 }
 
 // log(e^a + e^b) for finite a and b.
 HWY_INLINE VF LogAddExp(DF d, VF a, VF b) {
-  const VF e = hn::Exp(d, hn::Neg(hn::Abs(hn::Sub(a, b))));
-  return hn::Add(hn::Max(a, b), hn::Log1p(d, e));
+  const VF difference = hn::Sub(a, b);
+  const VF e = hn::Exp(d, hn::Neg(hn::Abs(difference)));
+  return KeepNan(difference, hn::Add(hn::Max(a, b), hn::Log1p(d, e)));
 }
 
 // p <- exp(p - max(p)), in place, with the maximum over p and `top`; returns their sum. Where both are -inf, all are 0. A NaN stays
@@ -107,10 +119,7 @@ HWY_INLINE float ExpRow(size_t n, float* p, float& top) {
   top = hn::ReduceMax(d, high);
   // -inf must not meet -inf: any finite number in its place gives exp(-inf) = 0.
   const float shift = top == -HUGE_VALF ? 0.0f : top;
-  Map(n, p, p, [shift](DF dd, VF x) HWY_ATTR {
-    const VF below = hn::Sub(x, hn::Set(dd, shift));
-    return hn::IfThenElse(hn::IsNaN(below), below, hn::Exp(dd, below));  // whose exponential is 0
-  });
+  Map(n, p, p, [shift](DF dd, VF x) HWY_ATTR { return Exp(dd, hn::Sub(x, hn::Set(dd, shift))); });
   return Sum(n, p);
 }
 

@@ -89,7 +89,7 @@ HWY_INLINE void MoveState(const LinearChunkArgs& a, const LinearScratch& s) {
 void LinearChunk(const LinearChunkArgs& a) {
   const LinearScratch s(a);
   if (a.log_decay != nullptr) {
-    Map(a.tokens, a.log_decay, s.decay, [](DF d, VF v) HWY_ATTR { return hn::Exp(d, v); });
+    Map(a.tokens, a.log_decay, s.decay, [](DF d, VF v) HWY_ATTR { return Exp(d, v); });
   }
   float carry = 1.0f;
   for (size_t i = 0; i < a.tokens; ++i) {

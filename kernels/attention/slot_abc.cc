@@ -26,14 +26,14 @@ struct Slots {
   HWY_INLINE VF Logits(size_t token) const {
     const DF d;
     const VF s = hn::LoadN(d, a.logits + token * a.logit_stride + slot, count);
-    return hn::Min(hn::Max(s, hn::Set(d, a.clamp_min)), hn::Set(d, a.clamp_max));
+    return KeepNan(s, hn::Min(hn::Max(s, hn::Set(d, a.clamp_min)), hn::Set(d, a.clamp_max)));
   }
 
   // alpha of relu and sigmoid.
   HWY_INLINE VF Control(size_t token) const {
     const DF d;
     const VF s = Logits(token);
-    return a.activation == SlotActivation::kRelu ? hn::Max(s, hn::Zero(d)) : Sigmoid(d, s);
+    return a.activation == SlotActivation::kRelu ? PositivePart(d, s) : Sigmoid(d, s);
   }
 
   HWY_INLINE VF Mass() const { return hn::LoadN(DF(), a.mass + slot, count); }
@@ -44,14 +44,14 @@ struct Slots {
   HWY_INLINE VF Bias(VF mass) const {
     const DF d;
     if (!a.mask_empty) return hn::Zero(d);
-    return hn::IfThenElse(hn::Gt(mass, hn::Zero(d)), hn::Zero(d), hn::Set(d, -HUGE_VALF));
+    return hn::IfThenElse(hn::Le(mass, hn::Zero(d)), hn::Set(d, -HUGE_VALF), hn::Zero(d));
   }
 };
 
-// sum > 0 ? x / sum : otherwise.
+// sum <= 0 ? otherwise : x / sum; of a sum that is NaN, NaN.
 HWY_INLINE VF Share(VF x, VF sum, float otherwise) {
   const DF d;
-  return hn::IfThenElse(hn::Gt(sum, hn::Zero(d)), hn::Div(x, sum), hn::Set(d, otherwise));
+  return hn::IfThenElse(hn::Le(sum, hn::Zero(d)), hn::Set(d, otherwise), hn::Div(x, sum));
 }
 
 HWY_INLINE void StepExp(const Slots& s, float* decay, float* write, float* bias) {
@@ -62,20 +62,20 @@ HWY_INLINE void StepExp(const Slots& s, float* decay, float* write, float* bias)
   s.Put(hn::Zero(d), 0, bias);
   if (s.First()) {  // the log-sum-exp of nothing is -inf, which must not enter arithmetic
     s.Put(frozen ? one : hn::Zero(d), 0, decay);
-    s.Put(one, 0, write);
+    s.Put(KeepNan(logit, one), 0, write);
     s.PutMass(logit);
     return;
   }
   // sigmoid(s - lse), sigmoid(lse - s) and log(e^lse + e^s) from one exponential of -|s - lse|.
   const VF lse = s.Mass();
   const VF x = hn::Sub(logit, lse);
-  const VF e = hn::Exp(d, hn::Neg(hn::Abs(x)));
+  const VF e = Exp(d, hn::Neg(hn::Abs(x)));
   const VF larger = hn::Div(one, hn::Add(one, e));
   const VF smaller = hn::Mul(e, larger);
   const auto falls = hn::Lt(x, hn::Zero(d));
   s.Put(frozen ? one : hn::IfThenElse(falls, larger, smaller), 0, decay);
   s.Put(hn::IfThenElse(falls, smaller, larger), 0, write);
-  s.PutMass(hn::Add(hn::Max(logit, lse), hn::Log1p(d, e)));
+  s.PutMass(KeepNan(x, hn::Add(hn::Max(logit, lse), hn::Log1p(d, e))));
 }
 
 HWY_INLINE void StepSum(const Slots& s, float* decay, float* write, float* bias) {
@@ -89,10 +89,13 @@ HWY_INLINE void StepSum(const Slots& s, float* decay, float* write, float* bias)
   s.PutMass(mass);
 }
 
-// The largest logit of the chunk.
+// The largest logit of the chunk. One that is NaN does not count: it must not reach the tokens before it.
 HWY_INLINE VF Top(const Slots& s) {
-  VF top = s.Logits(0);
-  for (size_t t = 1; t < s.a.tokens; ++t) top = hn::Max(top, s.Logits(t));
+  VF top = hn::Set(DF(), -HUGE_VALF);
+  for (size_t t = 0; t < s.a.tokens; ++t) {
+    const VF logit = s.Logits(t);
+    top = hn::IfThenElse(hn::Gt(logit, top), logit, top);
+  }
   return top;
 }
 
@@ -124,15 +127,16 @@ HWY_INLINE bool FactorsFit(const Slots& s) {
 HWY_INLINE void ChunkExp(const Slots& s, float* carry, float* gain, float* weight, float* bias) {
   const DF d;
   const VF top = Top(s);
-  const VF rise = hn::Max(hn::Sub(top, FirstLogSumExp(s)), hn::Zero(d));
+  const VF above = hn::Sub(top, FirstLogSumExp(s));
+  const VF rise = hn::IfThenElseZero(hn::Gt(above, hn::Zero(d)), above);
   const VF m = hn::Sub(top, hn::Mul(rise, hn::Set(d, 0.5f)));
   const VF past = s.First() ? top : s.Mass();
   const VF r = hn::Max(top, past);
-  const VF from_past = s.First() ? hn::Zero(d) : hn::Exp(d, hn::Sub(past, r));
-  const VF from_chunk = hn::Exp(d, hn::Sub(m, r));
+  const VF from_past = s.First() ? hn::Zero(d) : Exp(d, hn::Sub(past, r));
+  const VF from_chunk = Exp(d, hn::Sub(m, r));
   VF sum = hn::Zero(d), total = sum;
   for (size_t t = 0; t < s.a.tokens; ++t) {
-    const VF w = hn::Exp(d, hn::Sub(s.Logits(t), m));
+    const VF w = Exp(d, hn::Sub(s.Logits(t), m));
     sum = hn::Add(sum, w);
     total = hn::MulAdd(from_chunk, sum, from_past);
     const VF inverse = hn::Div(hn::Set(d, 1.0f), total);
@@ -141,7 +145,7 @@ HWY_INLINE void ChunkExp(const Slots& s, float* carry, float* gain, float* weigh
     s.Put(w, t, weight);
     s.Put(hn::Zero(d), t, bias);
   }
-  s.PutMass(hn::Add(r, hn::Log(d, total)));
+  s.PutMass(KeepNan(total, hn::Add(r, hn::Log(d, total))));
 }
 
 // Frozen writes keep b_t = exp(s_t - lse_t), which no reference needs to bound.
@@ -153,7 +157,7 @@ HWY_INLINE void ChunkExpFrozen(const Slots& s, float* carry, float* gain, float*
     if (t > 0 || !s.First()) lse = LogAddExp(d, t == 0 ? s.Mass() : lse, logit);
     s.Put(hn::Set(d, 1.0f), t, carry);
     s.Put(hn::Set(d, 1.0f), t, gain);
-    s.Put(hn::Exp(d, hn::Sub(logit, lse)), t, weight);
+    s.Put(Exp(d, hn::Sub(logit, lse)), t, weight);
     s.Put(hn::Zero(d), t, bias);
   }
   s.PutMass(lse);
@@ -214,11 +218,11 @@ HWY_INLINE void BlockExp(const Slots& s, float* top, float* carry, float* weight
   if (!s.First()) {
     const VF before = hn::LoadN(d, top + s.slot, s.count);
     m = hn::Max(before, in_block);
-    past = hn::Mul(s.Mass(), hn::Exp(d, hn::Sub(before, m)));
+    past = hn::Mul(s.Mass(), Exp(d, hn::Sub(before, m)));
   }
   VF mass = past;
   for (size_t t = 0; t < s.a.tokens; ++t) {
-    const VF e = hn::Exp(d, hn::Sub(s.Logits(t), m));
+    const VF e = Exp(d, hn::Sub(s.Logits(t), m));
     mass = hn::Add(mass, e);
     s.Put(e, t, weight);
   }

@@ -17,9 +17,11 @@ namespace HWY_NAMESPACE {
 HWY_INLINE VF LogDecay(const SlotControlArgs& a, size_t token, size_t slot, size_t count) {
   const DF d;
   const VF x = hn::LoadNOr(hn::Set(d, 1000.0f), d, a.logits + token * a.logit_stride + slot, count);
-  const VF softplus = hn::Log1p(d, hn::Exp(d, hn::Neg(hn::Abs(x))));
-  return hn::Div(hn::Sub(hn::Min(x, hn::Zero(d)), softplus), hn::Set(d, a.gate_normalizer));
+  return hn::Div(LogSigmoid(d, x), hn::Set(d, a.gate_normalizer));
 }
+
+// b = 1 - e^f.
+HWY_INLINE VF Write(VF f) { return KeepNan(f, hn::Neg(hn::Expm1(DF(), f))); }
 
 void GsaStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {
   const DF d;
@@ -27,8 +29,8 @@ void GsaStep(const SlotControlArgs& a, float* decay, float* write, float* bias) 
   for (size_t j = 0; j < a.slots; j += lanes) {
     const size_t count = a.slots - j;
     const VF f = LogDecay(a, 0, j, count);
-    hn::StoreN(hn::Exp(d, f), d, decay + j, count);
-    hn::StoreN(hn::Neg(hn::Expm1(d, f)), d, write + j, count);
+    hn::StoreN(Exp(d, f), d, decay + j, count);
+    hn::StoreN(Write(f), d, write + j, count);
     hn::StoreN(hn::Zero(d), d, bias + j, count);
   }
 }
@@ -47,15 +49,15 @@ HWY_INLINE bool ChunkOfSlots(const SlotControlArgs& a, size_t slot, float* carry
       sum = hn::Add(sum, f);
     }
     hn::StoreN(sum, d, carry + t * a.slots + slot, count);
-    hn::StoreN(hn::Neg(hn::Expm1(d, f)), d, weight + t * a.slots + slot, count);
+    hn::StoreN(Write(f), d, weight + t * a.slots + slot, count);
   }
-  if (!hn::AllFalse(d, hn::Lt(sum, hn::Set(d, -reference::kSlotLogLimit)))) return false;
+  if (!hn::AllTrue(d, hn::Ge(sum, hn::Set(d, -reference::kSlotLogLimit)))) return false;  // a NaN neither
   const VF middle = hn::Mul(sum, hn::Set(d, 0.5f));
   for (size_t t = 0; t < a.tokens; ++t) {
     const size_t at = t * a.slots + slot;
     const VF g = hn::LoadN(d, carry + at, count);
-    const VF grown = hn::Exp(d, hn::Sub(g, middle));
-    hn::StoreN(hn::Exp(d, hn::Add(first, g)), d, carry + at, count);
+    const VF grown = Exp(d, hn::Sub(g, middle));
+    hn::StoreN(Exp(d, hn::Add(first, g)), d, carry + at, count);
     hn::StoreN(grown, d, gain + at, count);
     hn::StoreN(hn::Div(hn::LoadN(d, weight + at, count), grown), d, weight + at, count);
     hn::StoreN(hn::Zero(d), d, bias + at, count);

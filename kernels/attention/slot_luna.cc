@@ -20,7 +20,7 @@ HWY_INLINE void PutControls(const SlotControlArgs& a, size_t token, float factor
   Map(a.slots, a.logits + token * a.logit_stride, to, [factor](DF d, VF x) HWY_ATTR {
     const VF e = hn::Exp(d, hn::Mul(hn::Abs(x), hn::Set(d, -kLn2)));
     const VF p = hn::MulAdd(hn::Log1p(d, e), hn::Set(d, 1.0f / kLn2), hn::Max(x, hn::Zero(d)));
-    return hn::Mul(p, hn::Set(d, factor));
+    return KeepNan(x, hn::Mul(p, hn::Set(d, factor)));
   });
 }
 

@@ -17,7 +17,7 @@ namespace HWY_NAMESPACE {
 void EluPlusOne(const FeatureArgs& a) {
   Map(a.rows * a.head_dim, a.x, a.phi, [](DF d, VF x) HWY_ATTR {
     const VF zero = hn::Zero(d);
-    return hn::IfThenElse(hn::Gt(x, zero), hn::Add(x, hn::Set(d, 1.0f)), hn::Exp(d, hn::Min(x, zero)));
+    return hn::IfThenElse(hn::Gt(x, zero), hn::Add(x, hn::Set(d, 1.0f)), KeepNan(x, hn::Exp(d, hn::Min(x, zero))));
   });
 }
 

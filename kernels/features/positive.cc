@@ -37,7 +37,7 @@ void Positive(const FeatureArgs& a) {
     const float top = Largest(count, phi);
     a.log_weight[r] = top - 0.5f * Dot(a.head_dim, x, x);
     Map(count, phi, phi,
-        [scale, top](DF d, VF v) HWY_ATTR { return hn::Mul(hn::Exp(d, hn::Sub(v, hn::Set(d, top))), hn::Set(d, scale)); });
+        [scale, top](DF d, VF v) HWY_ATTR { return hn::Mul(Exp(d, hn::Sub(v, hn::Set(d, top))), hn::Set(d, scale)); });
   }
 }
 

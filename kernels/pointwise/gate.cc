@@ -17,12 +17,6 @@ namespace HWY_NAMESPACE {
 
 constexpr size_t kBlock = 64;  // logits that are brought together at a time
 
-// log(sigmoid(a)) = min(a, 0) - log(1 + e^-|a|)
-HWY_INLINE VF LogSigmoid(DF d, VF a) {
-  const VF softplus = hn::Log1p(d, hn::Exp(d, hn::Neg(hn::Abs(a))));
-  return hn::Sub(hn::Min(a, hn::Zero(d)), softplus);
-}
-
 void ForgetGate(size_t n, const float* a, size_t a_stride, float* decay, float* write, float* log_decay) {
   const DF d;
   float block[kBlock];
@@ -42,7 +36,7 @@ void ForgetGate(size_t n, const float* a, size_t a_stride, float* decay, float* 
 
 void VectorGate(size_t n, const float* a, float normalizer, float clamp_min, float* decay) {
   Map(n, a, decay, [normalizer, clamp_min](DF d, VF x) HWY_ATTR {
-    return hn::Exp(d, hn::Max(hn::Div(LogSigmoid(d, x), hn::Set(d, normalizer)), hn::Set(d, clamp_min)));
+    return KeepNan(x, hn::Exp(d, hn::Max(hn::Div(LogSigmoid(d, x), hn::Set(d, normalizer)), hn::Set(d, clamp_min))));
   });
 }
 

@@ -111,7 +111,8 @@ void ForgetGate(size_t n, const float* a, size_t a_stride, float* decay, float* 
 void VectorGate(size_t n, const float* a, float normalizer, float clamp_min, float* decay) {
   for (size_t i = 0; i < n; ++i) {
     const double log_decay = LogSigmoid(a[i]) / static_cast<double>(normalizer);
-    decay[i] = static_cast<float>(std::exp(std::fmax(log_decay, static_cast<double>(clamp_min))));
+    const double least = static_cast<double>(clamp_min);
+    decay[i] = static_cast<float>(std::exp(log_decay < least ? least : log_decay));
   }
 }
 

@@ -12,16 +12,17 @@ bool First(const SlotControlArgs& a) { return a.tokens_seen == 0; }
 
 double Logit(const SlotControlArgs& a, size_t token, size_t slot) {
   const double s = a.logits[token * a.logit_stride + slot];
+  if (std::isnan(s)) return s;
   return std::fmin(std::fmax(s, static_cast<double>(a.clamp_min)), static_cast<double>(a.clamp_max));
 }
 
 // alpha of relu and sigmoid. Rounded to f32, as its sum is kept: a sigmoid below f32's range leaves no mass.
 double Control(const SlotControlArgs& a, size_t token, size_t slot) {
   const double s = Logit(a, token, slot);
-  return static_cast<double>(static_cast<float>(a.activation == SlotActivation::kRelu ? std::fmax(s, 0.0) : Sigmoid(s)));
+  return static_cast<double>(static_cast<float>(a.activation == SlotActivation::kSigmoid ? Sigmoid(s) : s < 0.0 ? 0.0 : s));
 }
 
-double Bias(const SlotControlArgs& a, double mass) { return a.mask_empty && !(mass > 0.0) ? -HUGE_VAL : 0.0; }
+double Bias(const SlotControlArgs& a, double mass) { return a.mask_empty && mass <= 0.0 ? -HUGE_VAL : 0.0; }
 
 // log(exp(lse) of the past + sum over tokens first..last of exp(s)).
 double LogSumExp(const SlotControlArgs& a, size_t slot, size_t last) {
@@ -63,9 +64,9 @@ bool SumFactors(const SlotControlArgs& a, size_t slot, float* carry, float* gain
     const double alpha = Control(a, t, slot);
     const double sum = ControlSum(a, slot, t);
     const double past = a.mass[slot];
-    const double inverse = sum > 0.0 ? 1.0 / sum : 0.0;
+    const double inverse = sum <= 0.0 ? 0.0 : 1.0 / sum;
     if (!frozen && (inverse > limit || alpha > limit)) return false;
-    carry[t * a.slots + slot] = static_cast<float>(frozen || !(sum > 0.0) ? 1.0 : past * inverse);
+    carry[t * a.slots + slot] = static_cast<float>(frozen || sum <= 0.0 ? 1.0 : past * inverse);
     gain[t * a.slots + slot] = static_cast<float>(frozen ? 1.0 : inverse);
     weight[t * a.slots + slot] = static_cast<float>(frozen ? alpha * inverse : alpha);
   }
@@ -85,6 +86,7 @@ void AbcStep(const SlotControlArgs& a, float* decay, float* write, float* bias) 
     if (a.activation == SlotActivation::kExp) {
       const double s = Logit(a, 0, j);
       mass = LogSumExp(a, j, 0);
+      if (std::isnan(s)) put = s;
       if (!First(a)) {
         put = Sigmoid(s - a.mass[j]);
         keep = Sigmoid(a.mass[j] - s);
@@ -93,8 +95,8 @@ void AbcStep(const SlotControlArgs& a, float* decay, float* write, float* bias) 
       const double past = a.mass[j];
       const double alpha = Control(a, 0, j);
       mass = past + alpha;
-      put = mass > 0.0 ? alpha / mass : 0.0;
-      keep = mass > 0.0 ? past / mass : 1.0;
+      put = mass <= 0.0 ? 0.0 : alpha / mass;
+      keep = mass <= 0.0 ? 1.0 : past / mass;
       bias[j] = static_cast<float>(Bias(a, mass));
     }
     decay[j] = static_cast<float>(frozen ? 1.0 : keep);
@@ -135,8 +137,8 @@ void AbcBlock(const SlotControlArgs& a, float* top, float* carry, float* weight)
     const auto control = [&](size_t t) { return exponential ? std::exp(Logit(a, t, j) - top[j]) : Control(a, t, j); };
     double mass = past;
     for (size_t t = 0; t < a.tokens; ++t) mass += control(t);
-    carry[j] = static_cast<float>(mass > 0.0 ? past / mass : 1.0);
-    for (size_t t = 0; t < a.tokens; ++t) weight[t * a.slots + j] = static_cast<float>(mass > 0.0 ? control(t) / mass : 0.0);
+    carry[j] = static_cast<float>(mass <= 0.0 ? 1.0 : past / mass);
+    for (size_t t = 0; t < a.tokens; ++t) weight[t * a.slots + j] = static_cast<float>(mass <= 0.0 ? 0.0 : control(t) / mass);
     a.mass[j] = static_cast<float>(mass);
   }
 }

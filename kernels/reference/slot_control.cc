@@ -185,7 +185,7 @@ bool GsaChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight
     const double first = LogDecay(a, 0, j);
     double last = first;
     for (size_t t = 1; t < a.tokens; ++t) last += LogDecay(a, t, j);
-    if (first - last > static_cast<double>(kSlotLogLimit)) return false;
+    if (!(first - last <= static_cast<double>(kSlotLogLimit))) return false;
     double sum = 0.0;
     for (size_t t = 0; t < a.tokens; ++t) {
       const double f = LogDecay(a, t, j);
