@@ -8,9 +8,9 @@ FUZZ_SECONDS ?= 30
 .NOTPARALLEL:
 .PHONY: build setup demo check systems bench figures peers test test-full test-android asan portable fuzz format lint help clean
 
-# configure and build a preset; extra CMake arguments: make TARN_CMAKE_ARGS=-DX=Y
+# configure and build a preset, from nothing with --fresh (where a folder may have had another compiler); extra CMake arguments: make TARN_CMAKE_ARGS=-DX=Y
 define preset
-@cmake --preset $(1) --log-level=NOTICE $(TARN_CMAKE_ARGS) > /dev/null
+@cmake $(2) --preset $(1) --log-level=NOTICE $(TARN_CMAKE_ARGS) > /dev/null
 @cmake --build --preset $(1) -j $(JOBS)
 endef
 
@@ -37,7 +37,7 @@ check: build  ## hold trained checkpoints against their golden logits and loss: 
 	done
 
 systems: build  ## every attention system in a random model of the lm-small shape, 20,000 tokens each: the table in tests/systems (half an hour)
-	@tests/systems/systems_full.py --vocab 32768 --tokens 20000 --bound 16384
+	@tests/systems/systems_full.py --vocab 32768 --tokens 20000 --bound 16384 --jobs 1
 
 bench: build  ## measure: the README's tables into build/bench, its pictures into docs (ten minutes on two cores that have nothing else to do)
 	@tools/dev/bench.py
@@ -66,7 +66,7 @@ test-full: build asan tsan portable test-android test-bare faults  ## everything
 
 asan: setup  ## build with AddressSanitizer and UBSan (Clang) in build/asan, run the fast tests there
 	@tools/dev/packages.sh asan
-	$(call preset,asan)
+	$(call preset,asan,--fresh)
 	$(ctest) --test-dir build/asan -L fast
 
 # Tests whose names say that they have threads: everything takes twenty times as long there.
@@ -99,7 +99,7 @@ faults: build  ## the N-th allocation, thread, open, read, ... fails, for every 
 
 fuzz: setup  ## run every fuzzer of the build in build/asan under Clang's libFuzzer for FUZZ_SECONDS (30) each
 	@tools/dev/packages.sh asan
-	$(call preset,asan)
+	$(call preset,asan,--fresh)
 	@tools/dev/fuzz.sh build/asan $(FUZZ_SECONDS)
 
 # Android needs an NDK: ANDROID_NDK_HOME, or as others call it ANDROID_NDK.

@@ -60,7 +60,7 @@ struct SlotControlArgs {
 using SlotControlStep = void (*)(const SlotControlArgs&, float* decay, float* write, float* bias);
 // Chunk: K~_t = carry_t*K~_0 + gain_t * sum_{i<=t} weight_i x k_i for every token t of the chunk; carry, gain, weight, bias are [C,
 // n]. Returns false, and changes nothing, where there is no such form (kClusteringOnline) or where the factors would leave f32's
-// range (gain or weight above exp(80)) or a NaN would reach the tokens before it: take steps then.
+// range (gain or weight above exp(80)) or where a logit is NaN, which would reach the tokens before it: take steps then.
 using SlotControlChunk = bool (*)(const SlotControlArgs&, float* carry, float* gain, float* weight, float* bias);
 
 struct SlotStepArgs {

@@ -1,5 +1,5 @@
 // Vectors of elements as states and rings store them, to and from f32 in registers. The element type says which:
-// float, uint16_t for the bits of an f16, int8_t.
+// uint16_t for the bits of an f16, int8_t.
 #if defined(TARN_KERNELS_STORED_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TARN_KERNELS_STORED_INL_H_
 #undef TARN_KERNELS_STORED_INL_H_

@@ -82,7 +82,7 @@ HWY_INLINE float Sum(size_t n, const float* x) {
 // max(x, 0); a NaN stays one, where maxima of floats differ between CPUs.
 HWY_INLINE VF PositivePart(DF d, VF x) { return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x); }
 
-// y; where x is NaN, NaN, of which maxima and Highway's functions may make a number.
+// y, but NaN where x is NaN: maxima and Highway's functions may make a number of it.
 HWY_INLINE VF KeepNan(VF x, VF y) { return hn::IfThenElse(hn::IsNaN(x), x, y); }
 
 HWY_INLINE VF Exp(DF d, VF x) { return KeepNan(x, hn::Exp(d, x)); }

@@ -89,13 +89,10 @@ HWY_INLINE void StepSum(const Slots& s, float* decay, float* write, float* bias)
   s.PutMass(mass);
 }
 
-// The largest logit of the chunk. One that is NaN does not count: it must not reach the tokens before it.
+// The largest logit of the chunk.
 HWY_INLINE VF Top(const Slots& s) {
-  VF top = hn::Set(DF(), -HUGE_VALF);
-  for (size_t t = 0; t < s.a.tokens; ++t) {
-    const VF logit = s.Logits(t);
-    top = hn::IfThenElse(hn::Gt(logit, top), logit, top);
-  }
+  VF top = s.Logits(0);
+  for (size_t t = 1; t < s.a.tokens; ++t) top = hn::Max(top, s.Logits(t));
   return top;
 }
 
@@ -103,9 +100,13 @@ HWY_INLINE VF Top(const Slots& s) {
 HWY_INLINE VF FirstLogSumExp(const Slots& s) { return s.First() ? s.Logits(0) : LogAddExp(DF(), s.Mass(), s.Logits(0)); }
 
 // Whether the factors of these slots can be had. With exp the log-sum-exp never falls, so the first token's gain is the largest;
-// with the sums that of the first token that left mass.
+// with the sums that of the first token that left mass. A NaN would reach the tokens before it, through zeros that a chunk's
+// products multiply.
 HWY_INLINE bool FactorsFit(const Slots& s) {
   const DF d;
+  for (size_t t = 0; t < s.a.tokens; ++t) {
+    if (!hn::AllFalse(d, hn::IsNaN(s.Logits(t)))) return false;
+  }
   if (s.a.normalization == SlotNormalization::kFrozen) return true;
   if (s.a.activation == SlotActivation::kExp) {
     return hn::AllFalse(d, hn::Gt(hn::Sub(Top(s), FirstLogSumExp(s)), hn::Set(d, reference::kSlotLogLimit)));
@@ -127,8 +128,7 @@ HWY_INLINE bool FactorsFit(const Slots& s) {
 HWY_INLINE void ChunkExp(const Slots& s, float* carry, float* gain, float* weight, float* bias) {
   const DF d;
   const VF top = Top(s);
-  const VF above = hn::Sub(top, FirstLogSumExp(s));
-  const VF rise = hn::IfThenElseZero(hn::Gt(above, hn::Zero(d)), above);
+  const VF rise = hn::Max(hn::Sub(top, FirstLogSumExp(s)), hn::Zero(d));
   const VF m = hn::Sub(top, hn::Mul(rise, hn::Set(d, 0.5f)));
   const VF past = s.First() ? top : s.Mass();
   const VF r = hn::Max(top, past);

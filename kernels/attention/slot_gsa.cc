@@ -51,7 +51,8 @@ HWY_INLINE bool ChunkOfSlots(const SlotControlArgs& a, size_t slot, float* carry
     hn::StoreN(sum, d, carry + t * a.slots + slot, count);
     hn::StoreN(Write(f), d, weight + t * a.slots + slot, count);
   }
-  if (!hn::AllTrue(d, hn::Ge(sum, hn::Set(d, -reference::kSlotLogLimit)))) return false;  // a NaN neither
+  const auto fits = hn::And(hn::Ge(sum, hn::Set(d, -reference::kSlotLogLimit)), hn::Eq(first, first));  // neither is NaN
+  if (!hn::AllTrue(d, fits)) return false;
   const VF middle = hn::Mul(sum, hn::Set(d, 0.5f));
   for (size_t t = 0; t < a.tokens; ++t) {
     const size_t at = t * a.slots + slot;

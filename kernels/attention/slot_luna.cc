@@ -40,6 +40,7 @@ bool LunaChunk(const SlotControlArgs& a, float* carry, float* gain, float* weigh
     std::fill(carry + t * a.slots, carry + (t + 1) * a.slots, static_cast<float>(before / seen));
     std::fill(gain + t * a.slots, gain + (t + 1) * a.slots, static_cast<float>(1.0 / seen));
     PutControls(a, t, 1.0f, weight + t * a.slots);
+    if (std::isnan(Sum(a.slots, weight + t * a.slots))) return false;
   }
   std::fill(bias, bias + a.tokens * a.slots, 0.0f);
   return true;

@@ -111,6 +111,9 @@ void AbcStep(const SlotControlArgs& a, float* decay, float* write, float* bias) 
 bool AbcChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias) {
   const bool exponential = a.activation == SlotActivation::kExp;
   for (size_t j = 0; j < a.slots; ++j) {
+    for (size_t t = 0; t < a.tokens; ++t) {
+      if (std::isnan(Logit(a, t, j))) return false;
+    }
     if (!(exponential ? ExpFactors(a, j, carry, gain, weight) : SumFactors(a, j, carry, gain, weight))) return false;
   }
   for (size_t j = 0; j < a.slots; ++j) {

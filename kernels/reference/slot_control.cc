@@ -220,6 +220,7 @@ bool LunaChunk(const SlotControlArgs& a, float* carry, float* gain, float* weigh
       gain[t * a.slots + j] = static_cast<float>(1.0 / seen);
       weight[t * a.slots + j] = static_cast<float>(Softplus2(a, t, j));
       bias[t * a.slots + j] = 0.0f;
+      if (std::isnan(weight[t * a.slots + j])) return false;
     }
   }
   return true;

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Every causal system in a random model of the lm-small shape (6 x 512/2048, 8 heads): many tokens in constant memory, state bytes by the
-formula, and, in two layers of that width, chunks against steps. Prints a table.
+"""Every causal system in a random model of the lm-small shape (6 x 512/2048, 8 heads): many tokens in constant memory, state bytes
+by the formula, and, in two layers of that width, chunks against steps. Prints a table.
 
     systems_full.py [--vocab N] [--tokens N] [--bound N] [--jobs N] [NAME...]
 
-The shape's own vocabulary is 32,768; the automatic run takes a small one, which leaves the memory of the sequences as it is, and fewer
-tokens than `make systems`.
+The shape's own vocabulary is 32,768; the automatic run takes a small one, which leaves the memory of the sequences as it is, and
+fewer tokens than `make systems`.
 
-Two layers for the comparison, because some systems divide by an estimate that random weights leave near 0: in norm-free RFA a layer magnifies
-a rounding error about thirtyfold, so that six layers make any two orders of summation differ visibly (also those of two instruction sets
-in the same token loop), and say nothing about chunks.
+Two layers for the comparison, because some systems divide by an estimate that random weights leave near 0: in norm-free RFA a
+layer magnifies a rounding error about thirtyfold, so that six layers make any two orders of summation differ visibly (also those of
+two instruction sets in the same token loop), and say nothing about chunks.
 """
 
 import argparse

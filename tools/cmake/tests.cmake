@@ -54,6 +54,13 @@ if(TARGET tarn_convert)
   target_link_libraries(tarn_test_base INTERFACE tarn_convert)
 endif()
 
+# Headers that are compiled once for the tests of all rooms. An executable, as those are: libraries have other options.
+file(CONFIGURE OUTPUT ${generated}/tests_headers.cc CONTENT "int main() {}\n")
+add_executable(tests_headers EXCLUDE_FROM_ALL ${generated}/tests_headers.cc)
+target_link_libraries(tests_headers PRIVATE tarn_test_base GTest::gtest GTest::gtest_main)
+target_precompile_headers(tests_headers PRIVATE <gtest/gtest.h> <nlohmann/json.hpp> <algorithm> <functional> <random> <string>
+                                                <vector>)
+
 # --- GoogleTest, one binary per room ---------------------------------------------------------------------------
 
 function(tarn_add_room_tests room label binary sources)
@@ -64,11 +71,8 @@ function(tarn_add_room_tests room label binary sources)
       set(library tarn_bare)
     endif()
     target_link_libraries(${binary} PRIVATE ${library} GTest::gtest GTest::gtest_main)
-    if(room STREQUAL "convert")  # for itself and the rooms after it; the options of those before it differ
-      target_precompile_headers(${binary} PRIVATE <gtest/gtest.h> <nlohmann/json.hpp> <algorithm> <functional> <random> <string>
-                                                  <vector>)
-    elseif(TARGET test_convert)
-      target_precompile_headers(${binary} REUSE_FROM test_convert)
+    if(NOT room STREQUAL "bare")  # which has other options
+      target_precompile_headers(${binary} REUSE_FROM tests_headers)
     endif()
     if(room STREQUAL "platform")
       target_link_options(${binary} PRIVATE -Wl,--wrap=pthread_create)  # so that it can fail
