@@ -8,7 +8,8 @@ FUZZ_SECONDS ?= 30
 .NOTPARALLEL:
 .PHONY: build setup demo check systems bench figures peers test test-full test-android asan portable fuzz format lint help clean
 
-# configure and build a preset, from nothing with --fresh (where a folder may have had another compiler); extra CMake arguments: make TARN_CMAKE_ARGS=-DX=Y
+# configure and build a preset, with --fresh from nothing (its folder may have had another compiler); extra CMake arguments:
+# make TARN_CMAKE_ARGS=-DX=Y
 define preset
 @cmake $(2) --preset $(1) --log-level=NOTICE $(TARN_CMAKE_ARGS) > /dev/null
 @cmake --build --preset $(1) -j $(JOBS)

@@ -1,6 +1,7 @@
-// A NaN stays one: what gates, features and controls make of it is NaN wherever the reference's is, in every table.
+// A NaN stays one: what activations, gates, features and controls make of it is NaN, and nothing beside it is, in every table.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -43,37 +44,58 @@ TEST(Nan, Gates) {
   ExpectElementwise("scaled_sigmoid", [](const Kernels& t, float* x, float* y) { t.scaled_sigmoid(kWidth, x, 1, 2.0f, y); });
 }
 
-TEST(Nan, EluPlusOne) {
-  ExpectElementwise("elu + 1", [](const Kernels& t, float* x, float* y) {
-    FeatureArgs args = {};
-    args.rows = 1;
-    args.head_dim = kWidth;
-    args.x = x;
-    args.phi = y;
-    t.features[static_cast<size_t>(FeatureMap::kEluPlusOne)](args);
+TEST(Nan, Activations) {
+  ExpectElementwise("relu", [](const Kernels& t, float* x, float* y) { t.relu(1, kWidth, x, kWidth, y, kWidth); });
+  ExpectElementwise("gelu", [](const Kernels& t, float* x, float* y) { t.gelu(1, kWidth, x, kWidth, y, kWidth); });
+  ExpectElementwise("gelu_tanh", [](const Kernels& t, float* x, float* y) { t.gelu_tanh(1, kWidth, x, kWidth, y, kWidth); });
+  ExpectElementwise("tanh", [](const Kernels& t, float* x, float* y) { t.tanh(1, kWidth, x, kWidth, y, kWidth); });
+  const Floats ones(kWidth, 1.0f);
+  ExpectElementwise("silu_mul, gate", [&](const Kernels& t, float* x, float* y) {
+    t.silu_mul(1, kWidth, x, kWidth, ones.data(), kWidth, y, kWidth);
+  });
+  ExpectElementwise("silu_mul, up", [&](const Kernels& t, float* x, float* y) {
+    t.silu_mul(1, kWidth, ones.data(), kWidth, x, kWidth, y, kWidth);
   });
 }
 
-// One of two rows: all of its features, and what weighs them.
-TEST(Nan, PositiveFeatures) {
-  constexpr size_t kDim = 8;
+// The second of two rows of x holds one: all of its features are NaN where each meets all of x, else at least one; the first row's
+// are numbers.
+TEST(Nan, Features) {
+  constexpr size_t kDim = 8, kMost = 2 * kWidth;  // features
   const auto check = [&](const Kernels& table) {
-    Random random(2);
-    const Floats weight = random.Uniform(kDim * kWidth, -1.0f, 1.0f);
-    const Floats x = Poisoned(2 * kDim, kDim + 3, 3);
-    Floats phi(2 * kWidth), log_weight(2);
-    FeatureArgs args = {};
-    args.rows = 2;
-    args.head_dim = kDim;
-    args.projections = kWidth;
-    args.x = x.data();
-    args.weight = weight.data();
-    args.phi = phi.data();
-    args.log_weight = log_weight.data();
-    table.features[static_cast<size_t>(FeatureMap::kPositive)](args);
-    for (size_t i = 0; i < phi.size(); ++i) EXPECT_EQ(std::isnan(phi[i]), i >= kWidth) << i;
-    EXPECT_FALSE(std::isnan(log_weight[0]));
-    EXPECT_TRUE(std::isnan(log_weight[1]));
+    for (size_t map = 0; map < kFeatureMapCount; ++map) {
+      const bool projects = map != static_cast<size_t>(FeatureMap::kEluPlusOne) && map != static_cast<size_t>(FeatureMap::kDpfp) &&
+                            map != static_cast<size_t>(FeatureMap::kIdentity);
+      const size_t features = map == static_cast<size_t>(FeatureMap::kGaussian) ? 2 * kWidth
+                              : map == static_cast<size_t>(FeatureMap::kDpfp)   ? 2 * kDim
+                              : projects                                        ? kWidth
+                                                                                : kDim;
+      Random random(2);
+      const Floats weight = random.Uniform(kDim * kWidth, -1.0f, 1.0f), bias = random.Uniform(kWidth, -1.0f, 1.0f);
+      for (size_t at = 0; at < kDim; ++at) {
+        const Floats x = Poisoned(2 * kDim, kDim + at, 3);
+        Floats phi(2 * kMost), log_weight(2);
+        FeatureArgs args = {};
+        args.rows = 2;
+        args.head_dim = kDim;
+        args.projections = projects ? kWidth : 0;
+        args.x = x.data();
+        args.weight = projects ? weight.data() : nullptr;
+        args.bias = bias.data();
+        args.ratio = 1.0f;
+        args.nu = 1;
+        args.phi = phi.data();
+        args.log_weight = log_weight.data();
+        table.features[map](args);
+        const auto nans = [&](size_t row) {
+          return std::count_if(&phi[row * features], &phi[row * features] + features, [](float y) { return std::isnan(y); });
+        };
+        EXPECT_EQ(nans(0), 0) << "map " << map << ", x " << at;
+        EXPECT_GE(nans(1), projects ? static_cast<ptrdiff_t>(features) : 1) << "map " << map << ", x " << at;
+        EXPECT_EQ(std::isnan(log_weight[1]), map == static_cast<size_t>(FeatureMap::kPositive)) << "map " << map << ", x " << at;
+        EXPECT_FALSE(std::isnan(log_weight[0])) << "map " << map << ", x " << at;
+      }
+    }
   };
   check(Reference());
   ForEachTable(check);
