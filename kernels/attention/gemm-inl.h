@@ -162,9 +162,70 @@ HWY_INLINE void GemmOfFloats(const GemmOfQueriesArgs& q, size_t k, const float* 
   for (size_t i = 0; i < count; ++i) Gemm({m, n, k, a + i * a_step, a_row, 1, b, b_row, accumulate, c + i * c_step, c_row});
 }
 
-// A B that is not f32 is converted in blocks that stay in the first cache: its bytes are read once from memory, in their order.
+// c[n] = a[k] B[k, n], or c += a B, for one row a and elements T of B, f16 or int8: they become f32 in registers.
+template <typename T>
+struct RowProductArgs {
+  size_t n, k;
+  const float* a;
+  const T* b;           // contiguous
+  const float* scales;  // [k], int8 alone
+  bool accumulate;
+  float* c;
+};
+
+// kVectors vectors of c, from column j on.
+template <size_t kVectors, bool kMasked, typename T>
+HWY_NOINLINE void RowProductTile(const RowProductArgs<T>& p, size_t j) {
+  const DF d;
+  const size_t lanes = hn::Lanes(d), count = p.n - j, n = p.n;
+  VF c0 = hn::Zero(d), c1 = c0, c2 = c0, c3 = c0;
+  if (p.accumulate) GetRow<kVectors, kMasked>(p.c + j, count, c0, c1, c2, c3);
+  const float *a = p.a, *scales = p.scales;
+  const T* b = p.b + j;
+  for (size_t x = p.k; x != 0; --x, ++a, b += n) {
+    for (size_t at = 0; at < kVectors * lanes * sizeof(T); at += kLineBytes) {
+      hwy::Prefetch(reinterpret_cast<const uint8_t*>(b) + 2 * kAheadBytes + at);
+    }
+    VF scale = c0;
+    if constexpr (sizeof(T) == 1) scale = hn::Set(d, *scales++);
+    const VF b0 = LoadStored<kMasked>(b, count, scale);
+    VF b1 = b0, b2 = b0, b3 = b0;
+    if constexpr (kVectors > 1) b1 = LoadStored<false>(b + lanes, 0, scale);
+    if constexpr (kVectors > 2) b2 = LoadStored<false>(b + 2 * lanes, 0, scale);
+    if constexpr (kVectors > 3) b3 = LoadStored<false>(b + 3 * lanes, 0, scale);
+    FmaRow<kVectors>(*a, b0, b1, b2, b3, c0, c1, c2, c3);
+  }
+  PutRow<kVectors, kMasked>(count, c0, c1, c2, c3, p.c + j);
+}
+
+// In blocks of rows that stay in the first cache while all columns are made: every byte is read from memory once, in its order.
+template <typename T>
+HWY_INLINE void RowProduct(RowProductArgs<T> p) {
+  constexpr size_t kBlockBytes = 8192;
+  const size_t lanes = hn::Lanes(DF()), rows = p.k, most = HWY_MAX(kBlockBytes / (p.n * sizeof(T)), size_t{1});
+  for (size_t row = 0; row < rows; row += p.k) {
+    p.k = HWY_MIN(most, rows - row);
+    p.accumulate = row > 0;
+    size_t j = 0;
+    for (; j + kGemmVectors * lanes <= p.n; j += kGemmVectors * lanes) RowProductTile<kGemmVectors, false>(p, j);
+    for (; j + lanes <= p.n; j += lanes) RowProductTile<1, false>(p, j);
+    if (j < p.n) RowProductTile<1, true>(p, j);
+    p.a += p.k;
+    p.b += p.k * p.n;
+    if (p.scales != nullptr) p.scales += p.k;
+  }
+}
+
+// One row of A, a step's, meets B as it is stored. For more, a B that is not f32 is converted, in blocks that stay in the first
+// cache: its bytes are read once from memory, in their order.
 HWY_NOINLINE inline void GemmOfQueries(const GemmOfQueriesArgs& q) {
   if (q.b.type == RowType::kF32) return GemmOfFloats(q, q.k, q.a, static_cast<const float*>(q.b.data), q.n, q.n, false, q.c);
+  if (q.rows * q.queries == 1) {
+    if (q.b.type == RowType::kF16) {
+      return RowProduct<uint16_t>({q.n, q.k, q.a, static_cast<const uint16_t*>(q.b.data), nullptr, false, q.c});
+    }
+    return RowProduct<int8_t>({q.n, q.k, q.a, static_cast<const int8_t*>(q.b.data), q.b.scales, false, q.c});
+  }
   ForEachF32Block(q.b, q.k, q.n, [&](size_t row, size_t rows, size_t column, size_t columns, float* block) {
     GemmOfFloats(q, rows, q.a + row, block, columns, columns, row > 0, q.c + column);
   });

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "runtime/core/arith.h"
+#include "runtime/platform/huge_pages.h"
 #include "runtime/session/snapshot.h"
 
 namespace tarn {
@@ -75,6 +76,7 @@ Result<Session*> Session::Create(const LoadedModel& model, const Limits& limits,
     TARN_ASSIGN_OR_RETURN(const ProgramBytes bytes, Measure(model, limits));
     TARN_ASSIGN_OR_RETURN(own_block, Block::Allocate(model.allocator(), bytes.total, "session"));
     block = own_block.bytes();
+    AdviseHugePages(block);
   }
   if (reinterpret_cast<uintptr_t>(block.data()) % kAlignment != 0) {
     return Error(TARN_INVALID_ARGUMENT, "session block is not aligned to %zu bytes", kAlignment);
