@@ -14,10 +14,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/span.h"
 #include "kernels/cache_attention.h"
 #include "kernels/linear_state.h"
 #include "kernels/slot_memory.h"
-#include "runtime/core/span.h"
 
 namespace tarn {
 

@@ -2,9 +2,9 @@
 // time goes to.
 #include <cstring>
 
+#include "core/linked_ops.h"
 #include "kernels/dense/int8_bare.h"
 #include "kernels/reference/reference_table.h"
-#include "runtime/core/linked_ops.h"
 
 namespace tarn {
 namespace {
@@ -40,23 +40,23 @@ constexpr Kernels MakeTable() {
   KeepFor(table.forget_gate, {"LinearState"});
   KeepFor(table.vector_gate, {"LinearState"});
   KeepFor(table.scaled_sigmoid, {"LinearState"});
-  KeepFor(table.l2_normalize, {"LinearState", "StaticLinear"});
-  KeepFor(table.features, {"LinearState", "StaticLinear"});
+  KeepFor(table.l2_normalize, {"LinearState", "NoncausalLinear"});
+  KeepFor(table.features, {"LinearState", "NoncausalLinear"});
   KeepFor(table.linear_step, {"LinearState"});
   KeepFor(table.linear_chunk, {"LinearState"});
-  KeepFor(table.linear_write, {"StaticLinear"});
-  KeepFor(table.linear_read, {"StaticLinear"});
+  KeepFor(table.linear_write, {"NoncausalLinear"});
+  KeepFor(table.linear_read, {"NoncausalLinear"});
   KeepFor(table.delta_step, {"LinearState"});
   KeepFor(table.delta_chunk, {"LinearState"});
   KeepFor(table.slot_control_step, {"SlotMemory"});
   KeepFor(table.slot_control_chunk, {"SlotMemory"});
   KeepFor(table.slot_step, {"SlotMemory"});
   KeepFor(table.slot_chunk, {"SlotMemory"});
-  KeepFor(table.abc_block, {"StaticSlots"});
-  KeepFor(table.nearest_slot, {"StaticSlots"});
-  KeepFor(table.slot_write, {"StaticSlots"});
-  KeepFor(table.slot_read, {"StaticSlots"});
-  KeepFor(table.cache_attend, {"CacheAttention", "StaticCache", "ClusteredAttention", "ProbSparse"});
+  KeepFor(table.abc_block, {"NoncausalSlots"});
+  KeepFor(table.nearest_slot, {"NoncausalSlots"});
+  KeepFor(table.slot_write, {"NoncausalSlots"});
+  KeepFor(table.slot_read, {"NoncausalSlots"});
+  KeepFor(table.cache_attend, {"CacheAttention", "NoncausalCache", "ClusteredAttention", "ProbSparse"});
   KeepFor(table.score_rows, {"ClusteredAttention"});
   KeepFor(table.score_peak, {"ProbSparse"});
   KeepFor(table.softmax_rows, {"ClusteredAttention"});

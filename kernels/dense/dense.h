@@ -15,10 +15,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/dtype.h"
+#include "core/result.h"
+#include "core/span.h"
 #include "kernels/kernels.h"
-#include "runtime/core/dtype.h"
-#include "runtime/core/result.h"
-#include "runtime/core/span.h"
 #include "runtime/platform/thread_pool.h"
 
 namespace tarn {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <new>
 
+#include "core/arith.h"
 #include "kernels/dense/dense.h"
 #include "kernels/dense/split.h"
-#include "runtime/core/arith.h"
 
 namespace tarn {
 

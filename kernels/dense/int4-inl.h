@@ -11,9 +11,9 @@
 
 #include <cstring>
 
+#include "core/dtype.h"
 #include "kernels/dense/products-inl.h"
 #include "kernels/dense/tile-inl.h"
-#include "runtime/core/dtype.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tarn {

@@ -12,13 +12,13 @@
 #include <cstring>
 #include <new>
 
+#include "core/arith.h"
+#include "core/bump.h"
 #include "kernels/denormals.h"
 #include "kernels/dense/dense.h"
 #include "kernels/dense/split.h"
 #include "kernels/dense/xnnpack_rows.h"
 #include "kernels/dense/xnnpack_threads.h"
-#include "runtime/core/arith.h"
-#include "runtime/core/bump.h"
 
 namespace tarn {
 namespace {

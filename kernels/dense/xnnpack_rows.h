@@ -15,8 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/dtype.h"
 #include "kernels/kernels.h"
-#include "runtime/core/dtype.h"
 
 namespace tarn {
 

@@ -3,12 +3,12 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pointwise/embedding.cc"
+#include "core/dtype.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/groups.h"
 #include "kernels/stored-inl.h"
 #include "kernels/vector-inl.h"
-#include "runtime/core/dtype.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tarn {

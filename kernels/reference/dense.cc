@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/dtype.h"
 #include "kernels/reference/reference.h"
-#include "runtime/core/dtype.h"
 
 namespace tarn::reference {
 

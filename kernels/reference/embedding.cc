@@ -4,8 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include "core/dtype.h"
 #include "kernels/reference/reference.h"
-#include "runtime/core/dtype.h"
 
 namespace tarn::reference {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "runtime/core/allocator.h"
+#include "core/allocator.h"
 #include "runtime/session/loaded_model.h"
 #include "tarn/tarn.h"
 

@@ -3,8 +3,8 @@
 
 #include <cstdarg>
 
+#include "core/format.h"
 #include "runtime/capi/handles.h"
-#include "runtime/core/format.h"
 #include "runtime/ops/registry.h"
 #include "runtime/session/session.h"
 

@@ -1,8 +1,8 @@
 // C API: models and requirements. Translation only.
 #include <new>
 
+#include "core/arith.h"
 #include "runtime/capi/handles.h"
-#include "runtime/core/arith.h"
 #include "runtime/session/session.h"
 
 namespace tarn {

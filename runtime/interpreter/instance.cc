@@ -3,7 +3,7 @@
 #include <cstring>
 #include <new>
 
-#include "runtime/core/arith.h"
+#include "core/arith.h"
 
 namespace tarn {
 namespace {

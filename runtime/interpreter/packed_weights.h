@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "runtime/core/allocator.h"
-#include "runtime/core/result.h"
+#include "core/allocator.h"
+#include "core/result.h"
 #include "runtime/interpreter/instance.h"
 #include "runtime/model/weight_check.h"
 

@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "runtime/core/arith.h"
+#include "core/arith.h"
 #include "runtime/interpreter/packed_weights.h"
 #include "runtime/ops/registry.h"
 #include "runtime/platform/clock.h"

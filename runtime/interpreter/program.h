@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/core/allocator.h"
-#include "runtime/core/bump.h"
-#include "runtime/core/result.h"
+#include "core/allocator.h"
+#include "core/bump.h"
+#include "core/result.h"
 #include "runtime/ops/op.h"
 #include "runtime/planner/planner.h"
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/core/span.h"
+#include "core/span.h"
 
 namespace tarn {
 

@@ -3,7 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "runtime/core/format.h"
+#include "core/format.h"
 
 namespace tarn {
 namespace {

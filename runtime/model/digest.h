@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "runtime/core/span.h"
+#include "core/span.h"
 
 namespace tarn {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "runtime/core/arith.h"
+#include "core/arith.h"
 #include "runtime/model/weight_check.h"
 
 namespace tarn {

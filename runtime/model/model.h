@@ -12,10 +12,10 @@
 #include <cstdint>
 #include <iterator>
 
-#include "runtime/core/allocator.h"
-#include "runtime/core/dtype.h"
-#include "runtime/core/result.h"
-#include "runtime/core/span.h"
+#include "core/allocator.h"
+#include "core/dtype.h"
+#include "core/result.h"
+#include "core/span.h"
 #include "runtime/model/digest.h"
 #include "runtime/platform/file_map.h"
 #include "schema/tarn_generated.h"

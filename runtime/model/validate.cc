@@ -4,7 +4,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "runtime/core/arith.h"
+#include "core/arith.h"
 #include "runtime/model/model.h"
 
 namespace tarn {

@@ -10,12 +10,12 @@
 #include <initializer_list>
 #include <new>
 
+#include "core/cancellation.h"
+#include "core/format.h"
+#include "core/result.h"
+#include "core/span.h"
 #include "kernels/dense/dense.h"
 #include "kernels/kernels.h"
-#include "runtime/core/cancellation.h"
-#include "runtime/core/format.h"
-#include "runtime/core/result.h"
-#include "runtime/core/span.h"
 #include "runtime/model/model.h"
 #include "runtime/platform/thread_pool.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/core/arith.h"
+#include "core/arith.h"
 #include "runtime/ops/op.h"
 
 namespace tarn {

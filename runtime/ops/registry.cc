@@ -1,6 +1,6 @@
 #include "runtime/ops/registry.h"
 
-#include "runtime/core/linked_ops.h"
+#include "core/linked_ops.h"
 
 namespace tarn {
 namespace {

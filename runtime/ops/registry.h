@@ -23,9 +23,9 @@ namespace tarn {
   X(SlotMemory)          \
   X(CacheAttention)      \
   X(RandomSlots)         \
-  X(StaticLinear)        \
-  X(StaticSlots)         \
-  X(StaticCache)         \
+  X(NoncausalLinear)     \
+  X(NoncausalSlots)      \
+  X(NoncausalCache)      \
   X(ClusteredAttention)  \
   X(ProbSparse)          \
   X(Constant)            \

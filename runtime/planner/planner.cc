@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/core/arith.h"
+#include "core/arith.h"
 
 namespace tarn {
 namespace {

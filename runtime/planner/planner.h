@@ -11,8 +11,8 @@
 
 #include <cstdint>
 
-#include "runtime/core/result.h"
-#include "runtime/core/span.h"
+#include "core/result.h"
+#include "core/span.h"
 
 namespace tarn {
 

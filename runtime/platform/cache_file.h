@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "runtime/core/span.h"
+#include "core/span.h"
 #include "runtime/platform/file_identity.h"
 
 namespace tarn {

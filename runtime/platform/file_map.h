@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "runtime/core/result.h"
-#include "runtime/core/span.h"
+#include "core/result.h"
+#include "core/span.h"
 #include "runtime/platform/file_identity.h"
 
 namespace tarn {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "runtime/core/span.h"
+#include "core/span.h"
 
 namespace tarn {
 

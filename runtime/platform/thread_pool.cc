@@ -13,7 +13,7 @@
 #include <cstdio>
 #include <new>
 
-#include "runtime/core/arith.h"
+#include "core/arith.h"
 #include "runtime/platform/active_threads.h"
 #include "runtime/platform/clock.h"
 #include "runtime/platform/futex.h"

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "runtime/core/result.h"
-#include "runtime/core/span.h"
+#include "core/result.h"
+#include "core/span.h"
 
 namespace tarn {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/core/arith.h"
+#include "core/arith.h"
 #include "runtime/ops/registry.h"
 #include "runtime/platform/cpu.h"
 #include "runtime/session/packed_cache.h"

@@ -5,8 +5,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "runtime/core/arith.h"
-#include "runtime/core/format.h"
+#include "core/arith.h"
+#include "core/format.h"
 #include "runtime/model/digest.h"
 #include "runtime/session/verified_note.h"
 

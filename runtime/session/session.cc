@@ -3,7 +3,7 @@
 #include <cstring>
 #include <new>
 
-#include "runtime/core/arith.h"
+#include "core/arith.h"
 #include "runtime/platform/huge_pages.h"
 #include "runtime/session/snapshot.h"
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "runtime/core/arith.h"
+#include "core/arith.h"
 #include "runtime/model/digest.h"
 
 namespace tarn {

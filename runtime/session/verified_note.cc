@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "runtime/core/format.h"
+#include "core/format.h"
 #include "runtime/platform/cache_file.h"
 
 namespace tarn {

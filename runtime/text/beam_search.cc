@@ -6,7 +6,7 @@
 #include <limits>
 #include <new>
 
-#include "runtime/core/bump.h"
+#include "core/bump.h"
 #include "runtime/text/log_sum_exp.h"
 #include "runtime/text/visit_above.h"
 

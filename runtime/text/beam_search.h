@@ -22,9 +22,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/core/allocator.h"
-#include "runtime/core/result.h"
-#include "runtime/core/span.h"
+#include "core/allocator.h"
+#include "core/result.h"
+#include "core/span.h"
 
 namespace tarn {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/core/status.h"
+#include "core/status.h"
 
 namespace tarn {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "runtime/core/status.h"
+#include "core/status.h"
 
 namespace tarn {
 

@@ -15,9 +15,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/core/allocator.h"
-#include "runtime/core/result.h"
-#include "runtime/core/span.h"
+#include "core/allocator.h"
+#include "core/result.h"
+#include "core/span.h"
 #include "runtime/text/pcg32.h"
 
 namespace tarn {

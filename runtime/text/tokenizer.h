@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/core/span.h"
-#include "runtime/core/status.h"
+#include "core/span.h"
+#include "core/status.h"
 #include "runtime/text/utf8.h"
 
 namespace tarn {

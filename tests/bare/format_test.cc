@@ -1,5 +1,5 @@
 // format_v_bare.cc against the C library's printf.
-#include "runtime/core/format.h"
+#include "core/format.h"
 
 #include <gtest/gtest.h>
 

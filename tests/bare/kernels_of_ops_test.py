@@ -19,7 +19,7 @@ def table_of_ops():
 
 def file_of(op):
     marker = f"const OpKind k{op}Op = "
-    return next(file for file in OPS.glob("*.cc") if marker in file.read_text())
+    return next(file for file in OPS.rglob("*.cc") if marker in file.read_text())
 
 
 def sources(op):

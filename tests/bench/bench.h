@@ -68,7 +68,7 @@ void Add(const std::string& name, F f) {
 
 void AddAttention(const Kernels& kernels);
 void AddSlots(const Kernels& kernels);
-void AddStatic(const Kernels& kernels);
+void AddNoncausal(const Kernels& kernels);
 void AddFeatures(const Kernels& kernels);
 void AddPointwise(const Kernels& kernels);
 void AddDense(const Kernels& kernels);

@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <memory>
 
+#include "core/arith.h"
 #include "kernels/dense/dense.h"
-#include "runtime/core/arith.h"
 #include "tests/bench/bench.h"
 
 namespace tarn::bench {

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   }
   tarn::bench::AddAttention(*kernels);
   tarn::bench::AddSlots(*kernels);
-  tarn::bench::AddStatic(*kernels);
+  tarn::bench::AddNoncausal(*kernels);
   tarn::bench::AddFeatures(*kernels);
   tarn::bench::AddPointwise(*kernels);
   tarn::bench::AddDense(*kernels);

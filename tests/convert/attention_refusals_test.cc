@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/convert/convert_testing.h"
-#include "tools/convert/attention.h"
+#include "tools/convert/attention/attention.h"
 
 namespace tarn::convert {
 namespace {
@@ -91,20 +91,24 @@ TEST(AttentionRefusals, SystemsWithoutTheForm) {
     const char* text;
     std::vector<std::string> parts;
   } cases[] = {
-      {AttentionForm::kWhole, R"({"system": "gsa", "num_slots": 5})", {"system: \"gsa\" has no whole form, only: causal"}},
-      {AttentionForm::kWhole, R"({"system": "dilated_window"})", {"\"dilated_window\" has no whole form"}},
+      {AttentionForm::kNoncausal, R"({"system": "gsa", "num_slots": 5})", {"system: \"gsa\" has no whole form, only: causal"}},
+      {AttentionForm::kNoncausal, R"({"system": "dilated_window"})", {"\"dilated_window\" has no whole form"}},
       {AttentionForm::kCross, R"({"system": "sliding_window"})", {"\"sliding_window\" has no cross form, only: causal, whole"}},
       {AttentionForm::kCausal, R"({"system": "clustered"})", {"\"clustered\" has no causal form, only: whole"}},
-      {AttentionForm::kWhole,
+      {AttentionForm::kNoncausal,
        R"({"system": "rfa", "feature_map": "arccos", "num_features": 3, "gate": "forget"})",
        {"gate: \"forget\" has only a causal form"}},
       {AttentionForm::kCross,
        R"({"system": "abc_mlp", "num_slots": 5, "normalization": "frozen"})",
        {"normalization: \"frozen\" has only a causal form"}},
-      {AttentionForm::kWhole, R"({"system": "sliding_window", "window": 3, "mask_empty": false})", {"mask_empty"}},
-      {AttentionForm::kWhole, R"({"system": "clustered", "num_clusters": 3})", {"\"max_context\" is missing"}},
-      {AttentionForm::kWhole, R"({"system": "probsparse", "masked_fill": "zero", "max_context": 9})", {"masked_fill", "cummean"}},
-      {AttentionForm::kWhole, R"({"system": "kv_clustering", "num_slots": 5, "iterations": 0})", {"iterations", "0 is outside"}},
+      {AttentionForm::kNoncausal, R"({"system": "sliding_window", "window": 3, "mask_empty": false})", {"mask_empty"}},
+      {AttentionForm::kNoncausal, R"({"system": "clustered", "num_clusters": 3})", {"\"max_context\" is missing"}},
+      {AttentionForm::kNoncausal,
+       R"({"system": "probsparse", "masked_fill": "zero", "max_context": 9})",
+       {"masked_fill", "cummean"}},
+      {AttentionForm::kNoncausal,
+       R"({"system": "kv_clustering", "num_slots": 5, "iterations": 0})",
+       {"iterations", "0 is outside"}},
   };
   for (const auto& c : cases) {
     AttentionContext context = kContext;

@@ -1,4 +1,4 @@
-#include "tools/convert/attention.h"
+#include "tools/convert/attention/attention.h"
 
 #include <gtest/gtest.h>
 
@@ -279,16 +279,16 @@ TEST(Attention, FormsOverWholeSequencesHaveNoState) {
     format::OpAttributes type;
   } cases[] = {
       {R"({"system": "rfa", "feature_map": "arccos", "num_features": 3})", "projection[4,4,3] ->",
-       format::OpAttributes::StaticLinear},
+       format::OpAttributes::NoncausalLinear},
       {R"({"system": "performer_positive", "num_features": 3, "feature_eps": 0.1})", "projection[4,4,3] ->",
-       format::OpAttributes::StaticLinear},
-      {R"({"system": "abc_mlp", "num_slots": 5})", "control_proj[20] alone ->", format::OpAttributes::StaticSlots},
-      {R"({"system": "abc_rd", "num_slots": 5})", "slot_index[4] ->", format::OpAttributes::StaticSlots},
-      {R"({"system": "kv_clustering", "num_slots": 5})", "->", format::OpAttributes::StaticSlots},
-      {R"({"system": "softmax", "max_context": 9})", "->", format::OpAttributes::StaticCache},
-      {R"({"system": "sliding_window", "window": 4})", "->", format::OpAttributes::StaticCache},
+       format::OpAttributes::NoncausalLinear},
+      {R"({"system": "abc_mlp", "num_slots": 5})", "control_proj[20] alone ->", format::OpAttributes::NoncausalSlots},
+      {R"({"system": "abc_rd", "num_slots": 5})", "slot_index[4] ->", format::OpAttributes::NoncausalSlots},
+      {R"({"system": "kv_clustering", "num_slots": 5})", "->", format::OpAttributes::NoncausalSlots},
+      {R"({"system": "softmax", "max_context": 9})", "->", format::OpAttributes::NoncausalCache},
+      {R"({"system": "sliding_window", "window": 4})", "->", format::OpAttributes::NoncausalCache},
       {R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 9})",
-       "conv_weight[4,4,12] conv_bias[4,4] null_k[4,4] null_v[4,4] ->", format::OpAttributes::StaticCache},
+       "conv_weight[4,4,12] conv_bias[4,4] null_k[4,4] null_v[4,4] ->", format::OpAttributes::NoncausalCache},
       {R"({"system": "clustered", "num_clusters": 3, "max_context": 9})", "hash_planes[63,5] ->",
        format::OpAttributes::ClusteredAttention},
       {R"({"system": "improved_clustered", "num_clusters": 3, "bits": 31, "max_context": 9})", "hash_planes[31,5] ->",
@@ -296,7 +296,7 @@ TEST(Attention, FormsOverWholeSequencesHaveNoState) {
       {R"({"system": "probsparse", "max_context": 9})", "->", format::OpAttributes::ProbSparse},
   };
   for (const auto& c : cases) {
-    const AttentionOp op = Parse(c.text, InForm(AttentionForm::kWhole, kEqualHeads));
+    const AttentionOp op = Parse(c.text, InForm(AttentionForm::kNoncausal, kEqualHeads));
     EXPECT_EQ(Shapes(op), c.shapes) << c.text;
     EXPECT_EQ(op.type, c.type) << c.text;
   }
@@ -323,11 +323,11 @@ TEST(Attention, CrossFormsLeaveStatesOfTheSource) {
   const AttentionOp softmax = Parse(R"({"system": "softmax", "max_context": 9})", InForm(AttentionForm::kCross));
   EXPECT_EQ(softmax.states[0].source_axis, 1);
   EXPECT_EQ(softmax.scales[0].state.source_axis, 2);
-  EXPECT_EQ(Written<format::StaticCache>(softmax)->part(), format::StaticPart::Write);
+  EXPECT_EQ(Written<format::NoncausalCache>(softmax)->part(), format::NoncausalPart::Write);
 }
 
 TEST(Attention, ThresholdsOfHashesAreZeroUnlessTheyAreWanted) {
-  const AttentionContext two = InForm(AttentionForm::kWhole, {format::Heads(1, 1, 2, 2), 0, 2, false, false});
+  const AttentionContext two = InForm(AttentionForm::kNoncausal, {format::Heads(1, 1, 2, 2), 0, 2, false, false});
   const char* const plain = R"({"system": "clustered", "num_clusters": 1, "bits": 2, "max_context": 9})";
   EXPECT_EQ(Parse(plain, two).tensors[0].fold({{1, 2, 3, 4, 5, 6}}), (std::vector<float>{1, 2, 0, 4, 5, 0}));
   Json biased = Json::parse(plain);

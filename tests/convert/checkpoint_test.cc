@@ -1,4 +1,4 @@
-#include "tools/convert/checkpoint.h"
+#include "tools/convert/checkpoint/checkpoint.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "tests/convert/convert_testing.h"
-#include "tools/convert/config.h"
-#include "tools/convert/model_graph.h"
-#include "tools/convert/model_writer.h"
+#include "tools/convert/config/config.h"
+#include "tools/convert/graph/model_graph.h"
+#include "tools/convert/writer/model_writer.h"
 
 namespace tarn::convert {
 namespace {

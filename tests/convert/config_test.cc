@@ -1,4 +1,4 @@
-#include "tools/convert/config.h"
+#include "tools/convert/config/config.h"
 
 #include <gtest/gtest.h>
 
@@ -152,9 +152,9 @@ TEST(Config, Seq2Seq) {
   EXPECT_EQ(parsed.encoder.size(), 2u);
   EXPECT_EQ(parsed.decoder.size(), 3u);
   EXPECT_EQ(parsed.cross.size(), 3u);
-  EXPECT_EQ(parsed.encoder[0].type, format::OpAttributes::StaticCache);
+  EXPECT_EQ(parsed.encoder[0].type, format::OpAttributes::NoncausalCache);
   EXPECT_EQ(parsed.decoder[0].type, format::OpAttributes::LinearState);
-  EXPECT_EQ(parsed.cross[0].type, format::OpAttributes::StaticLinear);
+  EXPECT_EQ(parsed.cross[0].type, format::OpAttributes::NoncausalLinear);
   EXPECT_EQ(parsed.source_vocab_size, 7u);
   EXPECT_EQ(parsed.bos_token, 0);
   EXPECT_EQ(parsed.eos_token, 9);

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tools/convert/config.h"
+#include "tools/convert/checkpoint/random_weights.h"
+#include "tools/convert/config/config.h"
 #include "tools/convert/error.h"
-#include "tools/convert/model_graph.h"
-#include "tools/convert/random_weights.h"
+#include "tools/convert/graph/model_graph.h"
 
 namespace tarn::convert {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/convert/json.h"
-#include "tools/convert/weights.h"
+#include "tools/convert/checkpoint/weights.h"
+#include "tools/convert/config/json.h"
 
 namespace tarn::convert {
 

@@ -1,4 +1,4 @@
-#include "tools/convert/json.h"
+#include "tools/convert/config/json.h"
 
 #include <gtest/gtest.h>
 

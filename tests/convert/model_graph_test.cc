@@ -1,4 +1,4 @@
-#include "tools/convert/model_graph.h"
+#include "tools/convert/graph/model_graph.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "tests/convert/convert_testing.h"
-#include "tools/convert/config.h"
-#include "tools/convert/graph_buffer.h"
-#include "tools/convert/state_type.h"
+#include "tools/convert/attention/state_type.h"
+#include "tools/convert/config/config.h"
+#include "tools/convert/writer/graph_buffer.h"
 
 namespace tarn::convert {
 namespace {
@@ -340,7 +340,7 @@ TEST(Encoder, ClassifierPoolsNormedRows) {
   EXPECT_EQ(logits.rows(), 1u);
   EXPECT_EQ(logits.width(), 3u);
   EXPECT_EQ(graph.tensors("classifier"), (Texts{"classifier.weight", "classifier.bias"}));
-  EXPECT_EQ(graph.op("layers.0.attn").attributes_as_StaticCache()->part(), format::StaticPart::Whole);
+  EXPECT_EQ(graph.op("layers.0.attn").attributes_as_NoncausalCache()->part(), format::NoncausalPart::Whole);
   EXPECT_EQ(graph.model().states()->size(), 0u);
 }
 
@@ -390,7 +390,7 @@ TEST(Seq2Seq, DecodeReadsWhatEncodeWrites) {
   EXPECT_EQ(graph.inputs("decoder.layers.1.cross_attn.kv_proj"), (Texts{"encoder.norm[0, 8]"}));
   EXPECT_EQ(graph.tensors("encoder.embeddings"), (Texts{"model.encoder.embeddings.weight"}));
   const format::Op& write = graph.op("decoder.layers.1.cross_attn");
-  EXPECT_EQ(write.attributes_as_StaticLinear()->part(), format::StaticPart::Write);
+  EXPECT_EQ(write.attributes_as_NoncausalLinear()->part(), format::NoncausalPart::Write);
   ASSERT_EQ(write.states()->size(), 2u);
   EXPECT_EQ(write.states()->Get(0), 2u);
   EXPECT_EQ(graph.model().states()->Get(2)->owner(), format::Owner::Source);
@@ -399,7 +399,7 @@ TEST(Seq2Seq, DecodeReadsWhatEncodeWrites) {
   graph.Look(1);
   EXPECT_EQ(graph.program().name()->str(), "decode");
   const format::Op& read = graph.op("decoder.layers.1.cross_attn");
-  EXPECT_EQ(read.attributes_as_StaticLinear()->part(), format::StaticPart::Read);
+  EXPECT_EQ(read.attributes_as_NoncausalLinear()->part(), format::NoncausalPart::Read);
   EXPECT_EQ(graph.inputs("decoder.layers.1.cross_attn"), (Texts{"decoder.layers.1.cross_attn.q_proj[0, 8]"}));
   EXPECT_EQ(read.states()->Get(0), 2u);
   EXPECT_EQ(graph.tensors("decoder.layers.1.cross_attn"), (Texts{"model.decoder.layers.1.cross_attn.projection"}));

@@ -1,4 +1,4 @@
-#include "tools/convert/model_writer.h"
+#include "tools/convert/writer/model_writer.h"
 
 #include <gtest/gtest.h>
 
@@ -12,11 +12,11 @@
 #include <xxhash.h>
 
 #include "tests/convert/convert_testing.h"
-#include "tools/convert/config.h"
-#include "tools/convert/half.h"
-#include "tools/convert/model_graph.h"
-#include "tools/convert/quantize.h"
-#include "tools/convert/random_weights.h"
+#include "tools/convert/checkpoint/half.h"
+#include "tools/convert/checkpoint/random_weights.h"
+#include "tools/convert/config/config.h"
+#include "tools/convert/graph/model_graph.h"
+#include "tools/convert/writer/quantize.h"
 
 namespace tarn::convert {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/convert/quantize.h"
+#include "tools/convert/writer/quantize.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
-#include "tools/convert/half.h"
-#include "tools/convert/random_weights.h"
+#include "tools/convert/checkpoint/half.h"
+#include "tools/convert/checkpoint/random_weights.h"
 
 namespace tarn::convert {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/convert/random_weights.h"
+#include "tools/convert/checkpoint/random_weights.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/convert/safetensors.h"
+#include "tools/convert/checkpoint/safetensors.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/convert/convert_testing.h"
-#include "tools/convert/half.h"
+#include "tools/convert/checkpoint/half.h"
 
 namespace tarn::convert {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/convert/state_type.h"
+#include "tools/convert/attention/state_type.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/convert/convert_testing.h"
-#include "tools/convert/config.h"
+#include "tools/convert/config/config.h"
 #include "tools/convert/summary.h"
 
 namespace tarn::convert {

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <string>
 
-#include "runtime/core/allocator.h"
-#include "runtime/core/arith.h"
-#include "runtime/core/bump.h"
-#include "runtime/core/result.h"
+#include "core/allocator.h"
+#include "core/arith.h"
+#include "core/bump.h"
+#include "core/result.h"
 
 namespace tarn {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "tools/convert/checkpoint/safetensors.h"
 #include "tools/convert/error.h"
-#include "tools/convert/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using tarn::convert::StoredType;

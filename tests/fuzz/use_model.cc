@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "runtime/core/allocator.h"
+#include "core/allocator.h"
 #include "tarn/inspect.h"
 #include "tarn/tarn.h"
 

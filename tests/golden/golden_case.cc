@@ -7,7 +7,7 @@
 #include "tests/golden/golden_composite.h"
 #include "tests/golden/golden_file.h"
 #include "tests/golden/golden_model.h"
-#include "tools/convert/attention.h"
+#include "tools/convert/attention/attention.h"
 #include "tools/convert/error.h"
 
 namespace tarn::golden {
@@ -106,10 +106,10 @@ class OpCase {
     return model.Finish();
   }
 
-  GoldenModel BuildWhole() const {
+  GoldenModel BuildNoncausal() const {
     ModelBuilder model(file_);
     model.Begin(Stage::kEncode, tokens_);
-    AddAttention(Parse(AttentionForm::kWhole), {model.Input("q"), model.Input("k"), model.Input("v")}, &model);
+    AddAttention(Parse(AttentionForm::kNoncausal), {model.Input("q"), model.Input("k"), model.Input("v")}, &model);
     return model.Finish();
   }
 
@@ -177,7 +177,7 @@ class OpCase {
     const GoldenTensor tensor = file_.Tensor(name);
     if (state.name == "bias") return BiasOf(tensor);
     // Slots keep their keys with the slots innermost.
-    const bool slots = op.type == format::OpAttributes::SlotMemory || op.type == format::OpAttributes::StaticSlots;
+    const bool slots = op.type == format::OpAttributes::SlotMemory || op.type == format::OpAttributes::NoncausalSlots;
     return slots && state.name == "K" ? Transposed(tensor) : tensor;
   }
 
@@ -227,7 +227,7 @@ std::vector<GoldenModel> BuildModels(const File& file) {
     models.push_back(op.BuildCausal());
     return models;
   }
-  models.push_back(op.BuildWhole());
+  models.push_back(op.BuildNoncausal());
   if (op.has_cross_form()) models.push_back(op.BuildCross());
   return models;
 }

@@ -1,9 +1,9 @@
 #include "tests/golden/golden_composite.h"
 
-#include "tools/convert/layers.h"
-#include "tools/convert/luna.h"
-#include "tools/convert/poolingformer.h"
-#include "tools/convert/set_transformer.h"
+#include "tools/convert/graph/layers.h"
+#include "tools/convert/graph/luna.h"
+#include "tools/convert/graph/poolingformer.h"
+#include "tools/convert/graph/set_transformer.h"
 
 namespace tarn::golden {
 namespace {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "tests/golden/golden_case.h"
-#include "tools/convert/json.h"
-#include "tools/convert/mapped_file.h"
-#include "tools/convert/safetensors.h"
-#include "tools/convert/weights.h"
+#include "tools/convert/checkpoint/mapped_file.h"
+#include "tools/convert/checkpoint/safetensors.h"
+#include "tools/convert/checkpoint/weights.h"
+#include "tools/convert/config/json.h"
 
 namespace tarn::golden {
 

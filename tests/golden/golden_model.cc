@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "tools/convert/error.h"
-#include "tools/convert/model_writer.h"
+#include "tools/convert/writer/model_writer.h"
 
 namespace tarn::golden {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/core/dtype.h"
+#include "core/dtype.h"
 #include "tests/kernels/kernel_testing.h"
 
 namespace tarn::testing {

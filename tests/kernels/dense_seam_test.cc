@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/arith.h"
 #include "kernels/dense/dense.h"
 #include "kernels/dense/xnnpack_rows.h"
-#include "runtime/core/arith.h"
 #include "tests/kernels/kernel_testing.h"
 #include "tests/support/threads.h"
 

@@ -72,7 +72,7 @@ TEST(Programs, StatesHaveOneOwner) {
       kSeq2Seq, [](convert::Graph* g) { g->states[kKeys].source_axis = -1; }, "source axis -1");
   const auto reads = [](convert::Graph* g) -> convert::GraphOp& {
     for (convert::GraphOp& op : g->programs[1].ops) {
-      if (op.type == format::OpAttributes::StaticCache) return op;
+      if (op.type == format::OpAttributes::NoncausalCache) return op;
     }
     ADD_FAILURE() << "nothing reads the source";
     return g->programs[1].ops[0];

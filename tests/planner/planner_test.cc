@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "runtime/core/arith.h"
+#include "core/arith.h"
 
 namespace tarn {
 namespace {

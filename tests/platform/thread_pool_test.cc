@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/core/arith.h"
+#include "core/arith.h"
 #include "tests/support/threads.h"
 
 // The binary is linked with --wrap=pthread_create: the threads of a pool, though not those of the C++ library, come from here.

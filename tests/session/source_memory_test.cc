@@ -14,7 +14,7 @@
 #include "runtime/interpreter/packed_weights.h"
 #include "tests/support/models.h"
 #include "tests/support/threads.h"
-#include "tools/convert/attention.h"
+#include "tools/convert/attention/attention.h"
 
 namespace tarn {
 namespace {
@@ -163,7 +163,7 @@ class Runner {
 std::vector<float> Whole(const char* attention, size_t source, uint32_t threads) {
   Limits limits{/*batch=*/1, /*max_tokens=*/1, /*max_output_rows=*/1, threads};
   limits.max_source = kTokens;
-  Runner runner(WholeModel(Parsed(attention, AttentionForm::kWhole)), limits);
+  Runner runner(WholeModel(Parsed(attention, AttentionForm::kNoncausal)), limits);
   runner.Encode(source);
   return runner.Output(Stage::kEncode, kTokens);
 }
@@ -215,7 +215,7 @@ TEST(SourceMemory, NarrowStatesAreNear) {
 
 // The message of a refusal to prepare an op with these attributes, in the part Whole.
 std::string Refusal(const char* like, format::OpAttributes type, const convert::AttributeWriter& attributes) {
-  AttentionOp op = Parsed(like, AttentionForm::kWhole);
+  AttentionOp op = Parsed(like, AttentionForm::kNoncausal);
   op.type = type;
   op.attributes = attributes;
   op.logits.clear();
@@ -232,28 +232,28 @@ std::string Refusal(const char* like, format::OpAttributes type, const convert::
 
 TEST(SourceMemory, WhatNeedsAnOrderOfTokensIsRefused) {
   const auto linear = [](format::Gate gate, format::WriteRule rule) {
-    return Refusal(R"({"system": "linear_transformer"})", format::OpAttributes::StaticLinear,
+    return Refusal(R"({"system": "linear_transformer"})", format::OpAttributes::NoncausalLinear,
                    [=](flatbuffers::FlatBufferBuilder& b) {
                      format::LinearStateBuilder table(b);
                      table.add_heads(&kHeads);
                      table.add_feature_map(format::FeatureMap::EluPlusOne);
                      table.add_gate(gate);
                      table.add_rule(rule);
-                     return format::CreateStaticLinear(b, format::StaticPart::Whole, table.Finish()).Union();
+                     return format::CreateNoncausalLinear(b, format::NoncausalPart::Whole, table.Finish()).Union();
                    });
   };
   EXPECT_NE(linear(format::Gate::Forget, format::WriteRule::Sum).find("gate Forget"), std::string::npos);
   EXPECT_NE(linear(format::Gate::None, format::WriteRule::Delta).find("rule Delta"), std::string::npos);
 
   const auto slots = [](format::SlotControl control, format::SlotNormalization normalization) {
-    return Refusal(R"({"system": "abc_mlp", "num_slots": 4})", format::OpAttributes::StaticSlots,
+    return Refusal(R"({"system": "abc_mlp", "num_slots": 4})", format::OpAttributes::NoncausalSlots,
                    [=](flatbuffers::FlatBufferBuilder& b) {
                      format::SlotMemoryBuilder table(b);
                      table.add_heads(&kHeads);
                      table.add_num_slots(4);
                      table.add_control(control);
                      table.add_normalization(normalization);
-                     return format::CreateStaticSlots(b, format::StaticPart::Whole, table.Finish()).Union();
+                     return format::CreateNoncausalSlots(b, format::NoncausalPart::Whole, table.Finish()).Union();
                    });
   };
   for (const format::SlotControl control :

@@ -10,13 +10,13 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "tools/convert/config.h"
-#include "tools/convert/graph_builder.h"
-#include "tools/convert/model_graph.h"
-#include "tools/convert/model_writer.h"
-#include "tools/convert/output_file.h"
-#include "tools/convert/random_weights.h"
-#include "tools/convert/state_type.h"
+#include "tools/convert/attention/state_type.h"
+#include "tools/convert/checkpoint/random_weights.h"
+#include "tools/convert/config/config.h"
+#include "tools/convert/graph/graph_builder.h"
+#include "tools/convert/graph/model_graph.h"
+#include "tools/convert/writer/model_writer.h"
+#include "tools/convert/writer/output_file.h"
 
 namespace tarn::test {
 

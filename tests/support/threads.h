@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/core/allocator.h"
+#include "core/allocator.h"
 #include "runtime/platform/thread_pool.h"
 
 namespace tarn::test {

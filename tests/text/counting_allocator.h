@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "runtime/core/allocator.h"
+#include "core/allocator.h"
 
 namespace tarn {
 

@@ -226,7 +226,7 @@ class BenchTest(TasksTest):
 
     def test_profile_has_both_programs(self):
         kinds = [{op["kind"] for op in row["profile"]["ops"] if op["runs"] > 0} for row in self.rows(self.translation, "--profile")]
-        self.assertIn("static_cache", kinds[0])
+        self.assertIn("noncausal_cache", kinds[0])
         self.assertIn("linear_state", kinds[1])
 
     def test_refusals(self):

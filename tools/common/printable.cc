@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "runtime/core/visible.h"
+#include "core/visible.h"
 
 namespace tarn::tools {
 namespace {

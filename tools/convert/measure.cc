@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "tools/common/signals.h"
+#include "tools/convert/checkpoint/mapped_file.h"
 #include "tools/convert/error.h"
-#include "tools/convert/mapped_file.h"
-#include "tools/convert/model_writer.h"
-#include "tools/convert/output_file.h"
+#include "tools/convert/writer/model_writer.h"
+#include "tools/convert/writer/output_file.h"
 
 namespace tarn::convert {
 

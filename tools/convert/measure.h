@@ -6,8 +6,8 @@
 #include <string>
 
 #include "tools/common/evaluation.h"
-#include "tools/convert/graph.h"
-#include "tools/convert/weights.h"
+#include "tools/convert/checkpoint/weights.h"
+#include "tools/convert/graph/graph.h"
 
 namespace tarn::convert {
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "tools/convert/quantize.h"
+#include "tools/convert/writer/quantize.h"
 
 namespace tarn::convert {
 namespace {

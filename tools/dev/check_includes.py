@@ -11,7 +11,7 @@ import re
 import sys
 
 # Layers of the library: each sees itself and what the line says.
-CORE = {"runtime/core", "tarn/status.h"}  # the public status table is also the library's own
+CORE = {"core", "tarn/status.h"}  # the public status table is also the library's own
 PLATFORM = CORE | {"runtime/platform"}
 MODEL = PLATFORM | {"runtime/model", "schema"}
 OPS = MODEL | {"runtime/planner", "runtime/ops", "kernels"}
@@ -24,7 +24,7 @@ PUBLIC = {"tarn/status.h", "tarn/tarn.h", "tarn/inspect.h"}
 # Folder -> what its files may include besides the standard library. The longest matching folder counts.
 MAY_INCLUDE = {
     "runtime/include": PUBLIC,
-    "runtime/core": CORE,
+    "core": CORE,
     "runtime/platform": PLATFORM | {"cpuinfo.h"},
     "runtime/model": MODEL | {"flatbuffers/", "xxhash.h"},
     "runtime/planner": CORE | {"runtime/planner"},  # a pure function: sees neither schema nor kernels
@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     "kernels": CORE | {"kernels", "hwy/"},
     "kernels/dense": PLATFORM | {"kernels", "hwy/", "xnnpack.h", "pthreadpool.h", "cpuinfo.h"},
     # visible.h is pure and inline: what a message of the library and one of a tool may show is said once.
-    "tools/common": PUBLIC | {"tools/common", "CLI/", "runtime/core/visible.h"},
+    "tools/common": PUBLIC | {"tools/common", "CLI/", "core/visible.h"},
     "tools/tarn": PUBLIC | {"tools/common", "tools/tarn", "CLI/", "nlohmann/"},
     "tools/cmake": set(),
     "tools/convert": PUBLIC | {"tools/common", "tools/convert", "schema", "flatbuffers/", "xxhash.h", "CLI/", "nlohmann/"},
@@ -44,7 +44,7 @@ MAY_INCLUDE = {
 }
 
 # What counts as one of ours or as a dependency; everything else in <> is the system's.
-GUARDED = sorted(set().union(*MAY_INCLUDE.values()) | {"tarn/", "runtime/", "kernels/", "schema/", "tools/", "gtest/", "gmock/"})
+GUARDED = sorted(set().union(*MAY_INCLUDE.values()) | {"tarn/", "core/", "runtime/", "kernels/", "schema/", "tools/", "gtest/", "gmock/"})
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SUFFIXES = {".h", ".cc", ".c"}
@@ -81,7 +81,7 @@ def check_file(root, file):
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]).resolve()
-    files = [f for top in ("runtime", "kernels", "schema", "tools", "examples") for f in sorted((root / top).rglob("*"))
+    files = [f for top in ("core", "runtime", "kernels", "schema", "tools", "examples") for f in sorted((root / top).rglob("*"))
              if f.suffix in SUFFIXES]
     errors = [error for file in files for error in check_file(root, file)]
     for error in errors:

@@ -1,8 +1,0 @@
-// No heap.
-#include "runtime/core/allocator.h"
-
-namespace tarn {
-
-Allocator DefaultAllocator() { return {nullptr, nullptr, nullptr}; }
-
-}  // namespace tarn

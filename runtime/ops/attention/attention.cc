@@ -1,0 +1,87 @@
+#include "runtime/ops/attention/attention.h"
+
+namespace tarn {
+
+Status ExpectAtLeast(const char* name, uint64_t value, uint64_t least, uint64_t most) {
+  if (value >= least && value <= most) return Ok();
+  return Error(TARN_BAD_FORMAT, "%s is %llu, %llu to %llu wanted", name, static_cast<unsigned long long>(value),
+               static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
+}
+
+Result<Heads> Heads::Of(const format::Heads& numbers) {
+  constexpr uint32_t kMost = 1u << 14;
+  const auto in_range = [](uint32_t n) { return n >= 1 && n <= kMost; };
+  if (!in_range(numbers.heads()) || !in_range(numbers.kv_heads()) || !in_range(numbers.head_dim()) ||
+      !in_range(numbers.value_dim()) || numbers.heads() % numbers.kv_heads() != 0) {
+    return Error(TARN_BAD_FORMAT,
+                 "heads %u, kv_heads %u, head_dim %u, value_dim %u: numbers from 1 to %u wanted, kv_heads a divisor of heads",
+                 numbers.heads(), numbers.kv_heads(), numbers.head_dim(), numbers.value_dim(), kMost);
+  }
+  Heads heads;
+  heads.heads_ = numbers.heads();
+  heads.kv_heads_ = numbers.kv_heads();
+  heads.key_dim_ = numbers.head_dim();
+  heads.value_dim_ = numbers.value_dim();
+  return heads;
+}
+
+Result<Heads> Heads::Read(const PrepareContext& context, const format::Heads& numbers) {
+  TARN_ASSIGN_OR_RETURN(const Heads heads, Of(numbers));
+  TARN_RETURN_IF_ERROR(context.ExpectTokens());
+  Axis axis;
+  TARN_RETURN_IF_ERROR(heads.ExpectQueries(context, &axis));
+  TARN_RETURN_IF_ERROR(heads.ExpectKeys(context, 1, &axis));
+  return heads;
+}
+
+Status Heads::ExpectQueries(const PrepareContext& context, Axis* axis) const {
+  TARN_RETURN_IF_ERROR(context.ExpectInput(0, "q", uint64_t{heads_} * key_dim_));
+  TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "o", uint64_t{heads_} * value_dim_));
+  *axis = context.input_axis(0);
+  if (*axis == context.output_axis(0)) return Ok();
+  return Error(TARN_BAD_FORMAT, "q and o have different numbers of rows");
+}
+
+Status Heads::ExpectKeys(const PrepareContext& context, uint32_t first, Axis* axis) const {
+  TARN_RETURN_IF_ERROR(context.ExpectInput(first, "k", uint64_t{kv_heads_} * key_dim_));
+  TARN_RETURN_IF_ERROR(context.ExpectInput(first + 1, "v", uint64_t{kv_heads_} * value_dim_));
+  *axis = context.input_axis(first);
+  if (*axis == context.input_axis(first + 1)) return Ok();
+  return Error(TARN_BAD_FORMAT, "k and v have different numbers of rows");
+}
+
+HeadSlices::HeadSlices(const RunContext& context, const Heads& heads, size_t sequence, size_t kv_head) {
+  const size_t row = sequence * context.tokens;
+  const auto at = [row](const Operand& operand, size_t column) { return operand.f32() + row * operand.stride + column; };
+  q = at(context.inputs[0], kv_head * heads.group() * heads.key_dim());
+  q_stride = context.inputs[0].stride;
+  k = at(context.inputs[1], kv_head * heads.key_dim());
+  k_stride = context.inputs[1].stride;
+  v = at(context.inputs[2], kv_head * heads.value_dim());
+  v_stride = context.inputs[2].stride;
+  o = at(context.outputs[0], kv_head * heads.group() * heads.value_dim());
+  o_stride = context.outputs[0].stride;
+}
+
+HeldState::HeldState(const Kernels& kernels, const StateBuffer& buffer, DType dtype, size_t sequence, size_t first, size_t elements,
+                     ScratchFloats* scratch)
+    : f32_(nullptr), f16_(nullptr), elements_(elements) {
+  if (dtype == DType::kF32) {
+    f32_ = buffer.f32(sequence) + first;
+    return;
+  }
+  f16_ = reinterpret_cast<uint16_t*>(buffer.bytes(sequence)) + first;
+  f32_ = scratch->Take(elements);
+  kernels.scale_f16(elements, f16_, 1, f32_);
+}
+
+void HeldState::WriteBack(const Kernels& kernels) const {
+  if (f16_ != nullptr) kernels.f32_to_f16(elements_, f32_, f16_);
+}
+
+void HeldState::Round(const Kernels& kernels) const {
+  WriteBack(kernels);
+  if (f16_ != nullptr) kernels.scale_f16(elements_, f16_, 1, f32_);
+}
+
+}  // namespace tarn

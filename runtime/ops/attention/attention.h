@@ -1,0 +1,115 @@
+// What the three attention families share: heads, and the split of the work over them.
+//
+// Query head h reads key/value head h / group(). There is one state per key/value head, so a task is one key/value head of one
+// sequence with all query heads of its group; tasks are independent and run on any thread.
+#ifndef TARN_RUNTIME_OPS_ATTENTION_ATTENTION_H_
+#define TARN_RUNTIME_OPS_ATTENTION_ATTENTION_H_
+
+#include "kernels/denormals.h"
+#include "runtime/ops/op.h"
+
+namespace tarn {
+
+// An attribute that counts tokens or rows, or something of which there are at most `most`. Errors: TARN_BAD_FORMAT.
+constexpr uint64_t kMostRows = uint64_t{1} << 30;  // also keeps sums of positions far from any limit
+Status ExpectAtLeast(const char* name, uint64_t value, uint64_t least, uint64_t most = kMostRows);
+
+// Rounds of k-means.
+constexpr uint32_t kMaxClusterIterations = 1000;
+
+class Heads {
+ public:
+  // Checks the numbers of heads and sizes against each other. Errors, here and below: TARN_BAD_FORMAT.
+  static Result<Heads> Of(const format::Heads& heads);
+  // The same, then q, k, v (inputs 0, 1, 2) and o (output 0) against them, each with a row per token.
+  static Result<Heads> Read(const PrepareContext& context, const format::Heads& heads);
+
+  // q (input 0) and o (output 0) alone. Sets `*axis` to theirs.
+  Status ExpectQueries(const PrepareContext& context, Axis* axis) const;
+  // k and v alone, inputs `first` and `first` + 1. Sets `*axis` to theirs.
+  Status ExpectKeys(const PrepareContext& context, uint32_t first, Axis* axis) const;
+
+  size_t heads() const { return heads_; }
+  size_t kv_heads() const { return kv_heads_; }
+  size_t group() const { return heads_ / kv_heads_; }
+  size_t key_dim() const { return key_dim_; }
+  size_t value_dim() const { return value_dim_; }
+
+ private:
+  size_t heads_ = 0;
+  size_t kv_heads_ = 0;
+  size_t key_dim_ = 0;
+  size_t value_dim_ = 0;
+};
+
+// The columns of one task in the first row of its sequence's chunk. The heads of a group stand side by side.
+struct HeadSlices {
+  const float* q;
+  size_t q_stride;
+  const float* k;
+  size_t k_stride;
+  const float* v;
+  size_t v_stride;
+  float* o;
+  size_t o_stride;
+
+  HeadSlices(const RunContext& context, const Heads& heads, size_t sequence, size_t kv_head);
+};
+
+// f(sequence, kv_head, thread) for every task, without denormals; none begins once the run is cancelled. `cost`: of one query head
+// for one token, as ThreadPool::For has it.
+template <typename F>
+void ForEachHead(const RunContext& context, const Heads& heads, uint64_t cost, const F& f) {
+  const uint64_t all = cost * heads.heads() * context.batch * context.tokens;
+  context.threads->ParallelFor(context.batch * heads.kv_heads(), all, [&](size_t task, size_t thread) {
+    if (context.cancelled()) return;
+    const FlushDenormals flush;
+    f(task / heads.kv_heads(), task % heads.kv_heads(), thread);
+  });
+}
+
+// Scratch of one thread, handed out in pieces of floats.
+class ScratchFloats {
+ public:
+  explicit ScratchFloats(float* memory) : next_(memory) {}
+  float* Take(uint64_t elements) {
+    float* piece = next_;
+    next_ += static_cast<size_t>(Padded(elements));
+    return piece;
+  }
+  // A piece takes whole cache lines. 64-bit, as all sizes that are requested: whether they fit is found out when they are added up.
+  static uint64_t Padded(uint64_t elements) { return (elements + 15) / 16 * 16; }
+
+ private:
+  float* next_;
+};
+
+// The f32 view of a piece of a state that is stored in f32 or f16: the state itself, or a copy in scratch that is rounded back when
+// the task is done with it.
+class HeldState {
+ public:
+  HeldState(const Kernels& kernels, const StateBuffer& buffer, DType dtype, size_t sequence, size_t first, size_t elements,
+            ScratchFloats* scratch);
+  void WriteBack(const Kernels& kernels) const;
+  // What WriteBack and holding it again would make of it: between the steps of a loop, so that it ends as single steps do.
+  void Round(const Kernels& kernels) const;
+  float* f32() const { return f32_; }
+  // The piece as it is stored, for kernels that take it so.
+  static StateRows Stored(const StateBuffer& buffer, DType dtype, size_t sequence, size_t first) {
+    if (dtype == DType::kF32) return buffer.f32(sequence) + first;
+    return {RowType::kF16, reinterpret_cast<uint16_t*>(buffer.bytes(sequence)) + first};
+  }
+  // Floats of scratch that a piece of `elements` takes.
+  static uint64_t ScratchFloatsFor(DType dtype, uint64_t elements) {
+    return dtype == DType::kF32 ? 0 : ScratchFloats::Padded(elements);
+  }
+
+ private:
+  float* f32_;
+  uint16_t* f16_;  // nullptr: stored in f32
+  size_t elements_;
+};
+
+}  // namespace tarn
+
+#endif  // TARN_RUNTIME_OPS_ATTENTION_ATTENTION_H_

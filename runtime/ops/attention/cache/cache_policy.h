@@ -1,0 +1,109 @@
+// Policies of cache attention: which rows are kept, and who sees them. One file per policy, one line in the table of
+// cache_attention.cc.
+#ifndef TARN_RUNTIME_OPS_ATTENTION_CACHE_CACHE_POLICY_H_
+#define TARN_RUNTIME_OPS_ATTENTION_CACHE_CACHE_POLICY_H_
+
+#include "runtime/ops/attention/cache/memory_compression.h"
+#include "runtime/ops/attention/row_store.h"
+
+namespace tarn {
+
+// What a policy has read and checked at preparation. Plain data of the op's.
+struct CacheConfig {
+  static constexpr uint32_t kMaxStores = 3;
+
+  // Reads the states of the next store. Errors: TARN_BAD_FORMAT.
+  Status AddStore(const PrepareContext& context, uint64_t rows, bool f32_only = false);
+  uint32_t state_count() const;
+
+  const format::CacheAttention* attributes = nullptr;
+  Heads heads;
+  RowStates stores[kMaxStores];
+  uint32_t store_count = 0;
+  // Set by the policy's Prepare, for one task:
+  bool adds_own_rows = true;    // AddOwn is used, with tokens that will be stored
+  uint64_t max_blocks = 0;      // that it attends to at a time
+  uint64_t scratch_floats = 0;  // that it takes on top of the common scratch
+  uint32_t tensor_count = 0;
+  MemoryCompression compression;  // of MemoryCompressed
+};
+
+// Tokens of one key/value head of one sequence: some or all of a chunk.
+struct CacheTokens {
+  size_t count;
+  uint64_t seen;  // tokens of the sequence before the first of them
+  const float* q;
+  size_t q_stride;
+  const float* k;  // rows of keys and values; with `adds_own_rows` as they will be stored
+  size_t k_stride;
+  const float* v;
+  size_t v_stride;
+  float* o;
+  size_t o_stride;
+
+  // Every `step`-th of them from `first` on; `seen` is the caller's to set.
+  CacheTokens Every(size_t step, size_t first, size_t new_count) const;
+};
+
+// One key/value head of one sequence while it runs.
+class CacheTask {
+ public:
+  // Floats of scratch that a task takes.
+  static uint64_t ScratchFloatsFor(const CacheConfig& config, uint64_t max_tokens);
+  CacheTask(const CacheConfig& config, const RunContext& context, size_t sequence, size_t kv_head, float* scratch);
+
+  const CacheConfig& config() const { return config_; }
+  const format::CacheAttention& attributes() const { return *config_.attributes; }
+  const RunContext& context() const { return context_; }
+  size_t kv_head() const { return kv_head_; }
+  RowStore store(uint32_t index) const;
+  CacheTokens tokens() const { return tokens_; }
+  float* policy_scratch() const { return policy_scratch_; }
+
+  // Collects the blocks that the next Attend looks at.
+  void Add(CacheBlock block, int64_t from, int64_t until, int64_t step);
+  // Rows of a ring, of positions [low, high): position p stands in row p mod rows (also below 0). The visibility is that of the
+  // first of them and moves by `step` with each.
+  void AddRing(const RowStore& ring, int64_t low, int64_t high, int64_t from, int64_t until, int64_t step);
+  // Own rows first, first + every, ... (`count` of them).
+  void AddOwn(const CacheTokens& tokens, size_t first, size_t count, size_t every, int64_t from, int64_t until, int64_t step);
+  // Attention of these tokens to the blocks collected; forgets the blocks.
+  void Attend(const CacheTokens& tokens);
+
+ private:
+  const CacheConfig& config_;
+  const RunContext& context_;
+  size_t sequence_;
+  size_t kv_head_;
+  CacheTokens tokens_;
+  CacheBlock* blocks_;
+  size_t block_count_ = 0;
+  float* attend_scratch_;
+  float* policy_scratch_;
+};
+
+struct CachePolicyKind {
+  // Checks the policy's attributes, tensors and states; fills `config`. Errors: TARN_BAD_FORMAT.
+  Status (*prepare)(PrepareContext& context, CacheConfig* config);
+  void (*run)(CacheTask& task);
+};
+
+extern const CachePolicyKind kFullCache;
+extern const CachePolicyKind kWindowCache;
+extern const CachePolicyKind kStridedCache;
+extern const CachePolicyKind kL2gCache;
+extern const CachePolicyKind kCompressiveCache;
+extern const CachePolicyKind kMemoryCompressedCache;
+
+// Sliding window over `ring` (window.cc): adds the rows that stay visible for `window` tokens, old ones and the tokens' own.
+// Not `masked`: rows that were never written take part as zeros.
+void AddWindow(CacheTask& task, const RowStore& ring, const CacheTokens& tokens, bool masked);
+// Keeps the last rows.
+void StoreWindow(const RowStore& ring, const CacheTokens& tokens);
+
+// Errors: TARN_BAD_FORMAT.
+Status ExpectAscending(const flatbuffers::Vector<uint32_t>* positions);
+
+}  // namespace tarn
+
+#endif  // TARN_RUNTIME_OPS_ATTENTION_CACHE_CACHE_POLICY_H_

@@ -1,0 +1,34 @@
+// Softmax over everything that was seen (MATH 1.1): `capacity` rows, one token more is an error.
+#include "runtime/ops/attention/cache/cache_policy.h"
+
+namespace tarn {
+namespace {
+
+Status Prepare(PrepareContext& context, CacheConfig* config) {
+  const uint32_t capacity = config->attributes->capacity();
+  TARN_RETURN_IF_ERROR(ExpectAtLeast("capacity", capacity, 1));
+  TARN_RETURN_IF_ERROR(config->AddStore(context, capacity));
+  config->adds_own_rows = false;  // they are stored first and read from there
+  config->max_blocks = 2;
+  context.BoundTokens(capacity);
+  return Ok();
+}
+
+void Run(CacheTask& task) {
+  const RowStore rows = task.store(0);
+  const CacheTokens tokens = task.tokens();
+  for (size_t t = 0; t < tokens.count; ++t) {
+    rows.Store(tokens.seen + t, tokens.k + t * tokens.k_stride, tokens.v + t * tokens.v_stride);
+  }
+  // A step sees every row: one block. Of a chunk's rows each comes in with its own token.
+  const uint64_t seen_by_all = tokens.seen + 1;
+  task.Add(rows.Block(0, seen_by_all), -kAlways, kAlways, 0);
+  task.Add(rows.Block(seen_by_all, tokens.count - 1), 1, kAlways, 1);
+  task.Attend(tokens);
+}
+
+}  // namespace
+
+const CachePolicyKind kFullCache = {Prepare, Run};
+
+}  // namespace tarn

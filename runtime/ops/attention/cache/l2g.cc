@@ -1,0 +1,51 @@
+// Local to global (MATH 1.8.6): the last `window` tokens and all global tokens seen so far, given by position. A token that is both
+// counts once: its global row is looked at when it has left the window.
+#include "runtime/ops/attention/cache/cache_policy.h"
+
+namespace tarn {
+namespace {
+
+Status Prepare(PrepareContext& context, CacheConfig* config) {
+  const format::CacheAttention& table = *config->attributes;
+  TARN_RETURN_IF_ERROR(ExpectAtLeast("window", table.window(), 1));
+  TARN_RETURN_IF_ERROR(ExpectAscending(table.positions()));
+  TARN_RETURN_IF_ERROR(config->AddStore(context, table.window()));
+  TARN_RETURN_IF_ERROR(config->AddStore(context, table.positions()->size()));
+  if (config->stores[0].dtype != config->stores[1].dtype) return Error(TARN_BAD_FORMAT, "rows of two dtypes");
+  config->max_blocks = 3 + table.positions()->size();
+  return Ok();
+}
+
+void Run(CacheTask& task) {
+  const CacheTokens tokens = task.tokens();
+  const RowStore local = task.store(0);
+  const RowStore global = task.store(1);
+  const auto& positions = *task.attributes().positions();
+  const int64_t window = task.attributes().window();
+  const int64_t seen = static_cast<int64_t>(tokens.seen);
+  const int64_t end = seen + static_cast<int64_t>(tokens.count);
+
+  AddWindow(task, local, tokens, /*masked=*/true);
+  for (uint32_t i = 0; i < positions.size() && positions.Get(i) < end; ++i) {
+    const int64_t offset = static_cast<int64_t>(positions.Get(i)) - seen;  // in this chunk, or below 0
+    if (offset < 0) {
+      task.Add(global.Block(i, 1), offset + window, kAlways, 0);
+    } else {
+      task.AddOwn(tokens, static_cast<size_t>(offset), 1, 1, offset + window, kAlways, 0);
+    }
+  }
+  task.Attend(tokens);
+
+  StoreWindow(local, tokens);
+  for (uint32_t i = 0; i < positions.size() && positions.Get(i) < end; ++i) {
+    if (positions.Get(i) < seen) continue;
+    const size_t t = static_cast<size_t>(positions.Get(i) - seen);
+    global.Store(i, tokens.k + t * tokens.k_stride, tokens.v + t * tokens.v_stride);
+  }
+}
+
+}  // namespace
+
+const CachePolicyKind kL2gCache = {Prepare, Run};
+
+}  // namespace tarn

@@ -1,0 +1,69 @@
+// Memory-compressed attention in its streaming form (Liu et al. 2018; MATH 1.9.3): every `factor` tokens one convolution makes a
+// row of their keys and one of their values; a row is seen from its last token on, and the newest incomplete block not at all. A
+// learned row may be visible to all.
+#include <cstring>
+
+#include "runtime/ops/attention/cache/cache_policy.h"
+
+namespace tarn {
+namespace {
+
+enum Store : uint32_t { kBlocks = 0, kWaiting = 1 };
+
+Status Prepare(PrepareContext& context, CacheConfig* config) {
+  const format::CacheAttention& table = *config->attributes;
+  TARN_ASSIGN_OR_RETURN(config->compression, MemoryCompression::Read(context, table, config->heads));
+  const uint64_t factor = table.factor(), d = config->heads.key_dim();
+  TARN_RETURN_IF_ERROR(config->AddStore(context, table.capacity() / factor));
+  TARN_RETURN_IF_ERROR(config->AddStore(context, factor - 1, /*f32_only=*/true));
+  config->tensor_count = config->compression.tensor_count();
+  config->adds_own_rows = false;
+  config->max_blocks = 3;
+  config->scratch_floats = 2 * factor * d + 2 * d;
+  context.BoundTokens(table.capacity());
+  return Ok();
+}
+
+// Makes the `factor` rows of x row `index`.
+void CompleteBlock(const CacheTask& task, uint64_t index, const float* keys, const float* values) {
+  const MemoryCompression& compression = task.config().compression;
+  const size_t d = compression.dim;
+  float* row = task.policy_scratch() + 2 * compression.factor * d;
+  compression.Convolve(*task.context().kernels, task.kv_head(), 1, keys, row);
+  compression.Convolve(*task.context().kernels, task.kv_head(), 1, values, row + d);
+  task.store(kBlocks).Store(index, row, row + d);
+}
+
+void Run(CacheTask& task) {
+  const CacheTokens tokens = task.tokens();
+  const size_t factor = task.attributes().factor();
+  const size_t d = task.config().heads.key_dim();
+  const RowStore blocks = task.store(kBlocks);
+  const RowStore waiting = task.store(kWaiting);
+  const uint64_t complete_before = tokens.seen / factor;
+  float* keys = task.policy_scratch();
+  float* values = keys + factor * d;
+
+  for (size_t w = 0; w < tokens.seen % factor; ++w) waiting.Load(w, keys + w * d, values + w * d);
+  for (size_t t = 0; t < tokens.count; ++t) {
+    const size_t place = static_cast<size_t>((tokens.seen + t) % factor);
+    std::memcpy(keys + place * d, tokens.k + t * tokens.k_stride, d * sizeof(float));
+    std::memcpy(values + place * d, tokens.v + t * tokens.v_stride, d * sizeof(float));
+    if (place + 1 == factor) CompleteBlock(task, (tokens.seen + t) / factor, keys, values);
+  }
+  const uint64_t end = tokens.seen + tokens.count;
+  for (size_t w = 0; w < end % factor; ++w) waiting.Store(w, keys + w * d, values + w * d);
+
+  const MemoryCompression& compression = task.config().compression;
+  if (compression.has_null_row()) task.Add(compression.NullRow(task.kv_head()), -kAlways, kAlways, 0);
+  task.Add(blocks.Block(0, complete_before), -kAlways, kAlways, 0);
+  const int64_t first_end = static_cast<int64_t>((complete_before + 1) * factor - 1 - tokens.seen);
+  task.Add(blocks.Block(complete_before, end / factor - complete_before), first_end, kAlways, static_cast<int64_t>(factor));
+  task.Attend(tokens);
+}
+
+}  // namespace
+
+const CachePolicyKind kMemoryCompressedCache = {Prepare, Run};
+
+}  // namespace tarn

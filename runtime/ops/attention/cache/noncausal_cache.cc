@@ -1,0 +1,250 @@
+// Softmax attention over whole sequences (MATH 1.1): every query sees all keys, or the policy's choice of them. Whole: queries and
+// keys are there together. Write and Read: the rows of a source are kept for all sequences that decode from it.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/ops/attention/cache/noncausal_policy.h"
+#include "runtime/ops/attention/row_store.h"
+#include "runtime/ops/registry.h"
+
+namespace tarn {
+namespace {
+
+using format::NoncausalPart;
+
+Status PrepareFull(PrepareContext& context, NoncausalConfig* config) {
+  return BoundRows(context, config->key_axis, config->attributes->capacity());
+}
+
+Status PrepareWindow(PrepareContext&, NoncausalConfig* config) {
+  TARN_RETURN_IF_ERROR(ExpectAtLeast("window", config->attributes->window(), 1));
+  config->spans.reach = config->attributes->window() / 2;
+  return Ok();
+}
+
+constexpr NoncausalPolicyKind kFull = {PrepareFull, nullptr, nullptr};
+constexpr NoncausalPolicyKind kWindow = {PrepareWindow, nullptr, nullptr};
+
+// nullptr: exists for causal attention alone.
+const NoncausalPolicyKind* FindPolicy(format::CachePolicy policy) {
+  switch (policy) {
+    case format::CachePolicy::Full:
+      return &kFull;
+    case format::CachePolicy::Window:
+      return &kWindow;
+    case format::CachePolicy::Pooled:
+      return &kNoncausalPooled;
+    case format::CachePolicy::MemoryCompressed:
+      return &kNoncausalMemoryCompressed;
+    default:
+      return nullptr;
+  }
+}
+
+// What the queries of a range look at, of `rows` that everybody would see.
+CacheBlock Seen(const RowSpans& spans, CacheBlock rows, RowRange queries) {
+  if (spans.reach == kAlways) return rows;
+  const int64_t begin = static_cast<int64_t>(queries.first), end = begin + static_cast<int64_t>(queries.count);
+  const int64_t before = begin - spans.reach - spans.length + 1;  // row p begins here or later
+  const int64_t low = before <= 0 ? 0 : (before + spans.stride - 1) / spans.stride;
+  const int64_t past = (end - 1 + spans.reach) / spans.stride + 1;
+  const int64_t high = past < static_cast<int64_t>(rows.rows) ? past : static_cast<int64_t>(rows.rows);
+  const size_t skipped = static_cast<size_t>(low);
+  rows.rows = low < high ? static_cast<size_t>(high - low) : 0;
+  rows.keys = static_cast<const float*>(rows.keys) + skipped * rows.key_stride;
+  rows.values = static_cast<const float*>(rows.values) + skipped * rows.value_stride;
+  rows.from = low * spans.stride - spans.reach - begin;
+  rows.until = low * spans.stride + spans.length + spans.reach - begin;
+  rows.step = spans.stride;
+  return rows;
+}
+
+class NoncausalCacheOp final : public Op {
+ public:
+  Status Prepare(PrepareContext& context) override {
+    const format::NoncausalCache& table = *context.op().attributes_as_NoncausalCache();
+    part_ = table.part();
+    config_ = NoncausalConfig();
+    config_.attributes = table.cache();
+    policy_ = FindPolicy(table.cache()->policy());
+    if (part_ > NoncausalPart::MAX || policy_ == nullptr || (part_ != NoncausalPart::Whole && policy_ != &kFull)) {
+      return Error(TARN_BAD_FORMAT, "part %u of policy %u does not exist", static_cast<unsigned>(part_),
+                   static_cast<unsigned>(table.cache()->policy()));
+    }
+    if (!std::isfinite(table.cache()->scale())) {
+      return Error(TARN_BAD_FORMAT, "scale is %g", static_cast<double>(table.cache()->scale()));
+    }
+    TARN_ASSIGN_OR_RETURN(config_.heads, Heads::Of(*table.cache()->heads()));
+    TARN_RETURN_IF_ERROR(context.ExpectStage(part_ == NoncausalPart::Read ? Stage::kDecode : Stage::kEncode));
+    if (part_ == NoncausalPart::Whole) return PrepareWhole(context);
+    TARN_ASSIGN_OR_RETURN(states_, RowStates::ReadOfSource(context, config_.heads, context.limits().max_source));
+    TARN_RETURN_IF_ERROR(context.ExpectOwned(0, 0, states_.count()));
+    return part_ == NoncausalPart::Write ? PrepareWrite(context) : PrepareRead(context);
+  }
+
+  Status Run(const RunContext& context) override {
+    if (part_ == NoncausalPart::Whole) RunWhole(context);
+    if (part_ == NoncausalPart::Write) RunWrite(context);
+    if (part_ == NoncausalPart::Read) RunRead(context);
+    return Ok();
+  }
+
+ private:
+  // scratch: [ attention or building of each thread | built keys | built values ]
+  Status PrepareWhole(PrepareContext& context) {
+    const Heads& heads = config_.heads;
+    TARN_RETURN_IF_ERROR(context.ExpectValues(/*inputs=*/3, /*outputs=*/1));
+    TARN_RETURN_IF_ERROR(heads.ExpectQueries(context, &query_axis_));
+    TARN_RETURN_IF_ERROR(heads.ExpectKeys(context, 1, &config_.key_axis));
+    TARN_RETURN_IF_ERROR(policy_->prepare(context, &config_));
+    TARN_RETURN_IF_ERROR(context.ExpectOwned(config_.tensor_count, config_.tensor_count, /*states=*/0));
+    if (config_.spans.reach != kAlways && !(query_axis_ == config_.key_axis)) {
+      return Error(TARN_BAD_FORMAT, "queries and keys have different numbers of rows, but a distance is asked for");
+    }
+    const uint64_t max_keys = context.limits().MaxRows(config_.key_axis);
+    const uint64_t built = policy_->rows == nullptr ? 0 : policy_->rows(config_, static_cast<size_t>(max_keys));
+    built_key_floats_ = ScratchFloats::Padded(built * heads.kv_heads() * heads.key_dim());
+    // A row that is made reads a span of the keys, with a matrix where they are compressed.
+    const uint64_t width = heads.key_dim() + heads.value_dim();
+    const uint64_t span = std::max<uint64_t>(static_cast<uint64_t>(config_.spans.length), config_.compression.factor);
+    context.AddWork({heads.heads(), context.limits().MaxRows(query_axis_), policy_->rows == nullptr ? max_keys : built, width});
+    context.AddWork({heads.kv_heads(), built, std::min(max_keys, span), width, config_.compression.dim + 1});
+    RequestAttention(context, kQueryBlock, built_key_floats_ + built * heads.kv_heads() * heads.value_dim());
+    return Ok();
+  }
+
+  Status PrepareWrite(PrepareContext& context) {
+    TARN_RETURN_IF_ERROR(context.ExpectValues(/*inputs=*/2, /*outputs=*/0));
+    TARN_RETURN_IF_ERROR(config_.heads.ExpectKeys(context, 0, &config_.key_axis));
+    if (config_.key_axis.time != format::Time::Tokens) {
+      return Error(TARN_BAD_FORMAT, "keeps a row of every token, but its values have other rows");
+    }
+    return policy_->prepare(context, &config_);
+  }
+
+  Status PrepareRead(PrepareContext& context) {
+    TARN_RETURN_IF_ERROR(context.ExpectValues(/*inputs=*/1, /*outputs=*/1));
+    TARN_RETURN_IF_ERROR(config_.heads.ExpectQueries(context, &query_axis_));
+    const uint64_t rows = context.limits().MaxRows(query_axis_) / context.limits().sources();
+    context.AddWork({config_.heads.heads(), context.limits().MaxRows(query_axis_), context.limits().max_source,
+                     config_.heads.key_dim() + config_.heads.value_dim()});
+    RequestAttention(context, rows < kQueryBlock ? rows : kQueryBlock, 0);
+    return Ok();
+  }
+
+  void RequestAttention(PrepareContext& context, uint64_t queries, uint64_t more_floats) {
+    const Heads& heads = config_.heads;
+    const uint64_t attention = CacheScratch(queries, heads.group(), heads.key_dim(), heads.value_dim());
+    thread_floats_ = ScratchFloats::Padded(attention > config_.build_floats ? attention : config_.build_floats);
+    context.RequestScratch((context.limits().threads * thread_floats_ + more_floats) * sizeof(float));
+    threads_ = context.limits().threads;
+  }
+
+  float* Scratch(const RunContext& context, size_t thread) const {
+    return reinterpret_cast<float*>(context.scratch) + thread * thread_floats_;
+  }
+
+  void RunWhole(const RunContext& context) const {
+    const Heads& heads = config_.heads;
+    const size_t tokens = context.sequence_rows(config_.key_axis), queries = context.sequence_rows(query_axis_);
+    const size_t rows = policy_->rows == nullptr ? tokens : policy_->rows(config_, tokens);
+    float* built_keys = Scratch(context, threads_);
+    float* built_values = built_keys + built_key_floats_;
+    if (policy_->build != nullptr) Build(context, tokens, rows, built_keys, built_values);
+    ForEachRowBlock(context, heads.kv_heads(), queries, kQueryBlock, Cost(queries, rows),
+                    [&](size_t head, RowRange range, size_t thread) {
+                      const CacheBlock all = policy_->build == nullptr
+                                                 ? TokenRows(context, rows, head)
+                                                 : FloatBlock(rows, built_keys + head * rows * heads.key_dim(), heads.key_dim(),
+                                                              built_values + head * rows * heads.value_dim(), heads.value_dim());
+                      CacheBlock blocks[2] = {Seen(config_.spans, all, range)};
+                      size_t count = 1;
+                      if (config_.compression.has_null_row()) blocks[count++] = config_.compression.NullRow(head);
+                      Attend(context, head, range, blocks, count, Scratch(context, thread));
+                    });
+  }
+
+  void Build(const RunContext& context, size_t tokens, size_t rows, float* keys, float* values) const {
+    const Heads& heads = config_.heads;
+    const size_t d = heads.key_dim(), dv = heads.value_dim();
+    const uint64_t cost = uint64_t{tokens} * heads.kv_heads() * (d + dv) * (config_.compression.dim + 1);
+    ForEachRowBlock(context, heads.kv_heads(), rows, kBuiltRows, cost, [&](size_t head, RowRange range, size_t thread) {
+      const CacheBlock x = TokenRows(context, tokens, head);
+      const size_t at = head * rows + range.first;
+      policy_->build({config_, *context.kernels, head, range, tokens, static_cast<const float*>(x.keys), x.key_stride,
+                      static_cast<const float*>(x.values), x.value_stride, keys + at * d, values + at * dv,
+                      Scratch(context, thread)});
+    });
+  }
+
+  void RunWrite(const RunContext& context) const {
+    const Heads& heads = config_.heads;
+    const Operand &k = context.inputs[0], &v = context.inputs[1];
+    const uint64_t cost = uint64_t{context.tokens} * heads.kv_heads() * (heads.key_dim() + heads.value_dim());
+    ForEachRowBlock(context, heads.kv_heads(), context.tokens, kQueryBlock, cost, [&](size_t head, RowRange range, size_t) {
+      const RowStore store(context, heads, states_, context.source, head);
+      for (size_t t = range.first; t < range.first + range.count; ++t) {
+        store.Store(t, HeadRows(k, t, head, heads.key_dim()), HeadRows(v, t, head, heads.value_dim()));
+      }
+    });
+  }
+
+  // The rows of all beams of a source stand one after the other: each key is read once for a block of them.
+  void RunRead(const RunContext& context) const {
+    const Heads& heads = config_.heads;
+    const size_t rows = context.beams * context.sequence_rows(query_axis_);
+    uint64_t cost = 0;
+    for (const uint32_t tokens : context.source_tokens) cost += Cost(rows, tokens);
+    const size_t kv_heads = heads.kv_heads();
+    const size_t tasks = context.source_tokens.size() * kv_heads;
+    ForEachRowBlock(context, tasks, rows, kQueryBlock, cost, [&](size_t task, RowRange range, size_t thread) {
+      const size_t source = task / kv_heads, head = task % kv_heads;
+      CacheBlock block = RowStore(context, heads, states_, source, head).Block(0, context.source_tokens[source]);
+      block.from = -kAlways;
+      block.until = kAlways;
+      Attend(context, head, {source * rows + range.first, range.count}, &block, 1, Scratch(context, thread));
+    });
+  }
+
+  uint64_t Cost(uint64_t queries, uint64_t rows) const {
+    return queries * rows * config_.heads.heads() * (config_.heads.key_dim() + config_.heads.value_dim());
+  }
+
+  CacheBlock TokenRows(const RunContext& context, size_t tokens, size_t head) const {
+    const Operand &k = context.inputs[1], &v = context.inputs[2];
+    return FloatBlock(tokens, HeadRows(k, 0, head, config_.heads.key_dim()), k.stride,
+                      HeadRows(v, 0, head, config_.heads.value_dim()), v.stride);
+  }
+
+  void Attend(const RunContext& context, size_t head, RowRange rows, const CacheBlock* blocks, size_t count, float* scratch) const {
+    const Heads& heads = config_.heads;
+    const size_t d = heads.key_dim(), dv = heads.value_dim();
+    const Operand &q = context.inputs[0], &o = context.outputs[0];
+    context.kernels->cache_attend({rows.count, heads.group(), d, dv, HeadRows(q, rows.first, head, heads.group() * d), q.stride,
+                                   blocks, count, config_.attributes->scale(), HeadRows(o, rows.first, head, heads.group() * dv),
+                                   o.stride, scratch});
+  }
+
+  NoncausalPart part_;
+  const NoncausalPolicyKind* policy_;
+  NoncausalConfig config_;
+  RowStates states_;
+  Axis query_axis_;
+  uint64_t built_key_floats_ = 0;
+  uint64_t thread_floats_ = 0;
+  uint32_t threads_ = 0;
+};
+
+void Describe(const format::Op& op, char* text, size_t text_bytes) {
+  const format::NoncausalCache& table = *op.attributes_as_NoncausalCache();
+  const format::CacheAttention& a = *table.cache();
+  Format(text, text_bytes, "%s: %s, %s, heads %u/%u x %u/%u", a.system() == nullptr ? "unnamed" : a.system()->c_str(),
+         format::EnumNameNoncausalPart(table.part()), format::EnumNameCachePolicy(a.policy()), a.heads()->heads(),
+         a.heads()->kv_heads(), a.heads()->head_dim(), a.heads()->value_dim());
+}
+
+}  // namespace
+
+const OpKind kNoncausalCacheOp = MakeOpKind<NoncausalCacheOp>("noncausal_cache", Describe);
+
+}  // namespace tarn

@@ -1,0 +1,57 @@
+// Local window and strided rows (MATH 1.8.5; Child et al. 2019, bounded): the last `window` tokens, and of the tokens with
+// t mod stride = stride - 1 the last `num_strided`. A token that is both counts once: its strided row is looked at when it has left
+// the window.
+#include "runtime/ops/attention/cache/cache_policy.h"
+
+namespace tarn {
+namespace {
+
+Status Prepare(PrepareContext& context, CacheConfig* config) {
+  const format::CacheAttention& table = *config->attributes;
+  TARN_RETURN_IF_ERROR(ExpectAtLeast("window", table.window(), 1));
+  TARN_RETURN_IF_ERROR(ExpectAtLeast("stride", table.stride(), 1));
+  TARN_RETURN_IF_ERROR(ExpectAtLeast("num_strided", table.num_strided(), 1));
+  TARN_RETURN_IF_ERROR(config->AddStore(context, table.window()));
+  TARN_RETURN_IF_ERROR(config->AddStore(context, table.num_strided()));
+  if (config->stores[0].dtype != config->stores[1].dtype) return Error(TARN_BAD_FORMAT, "rows of two dtypes");
+  config->max_blocks = 6;
+  return Ok();
+}
+
+void Run(CacheTask& task) {
+  const CacheTokens tokens = task.tokens();
+  const RowStore local = task.store(0);
+  const RowStore strided = task.store(1);
+  const int64_t window = task.attributes().window();
+  const int64_t stride = task.attributes().stride();
+  const int64_t kept = task.attributes().num_strided();
+  const int64_t seen = static_cast<int64_t>(tokens.seen);
+  const int64_t count = static_cast<int64_t>(tokens.count);
+
+  AddWindow(task, local, tokens, /*masked=*/true);
+  // Strided token j has position p_j = j*stride + stride - 1. It is seen from p_j + window, when it leaves the window, until
+  // p_j + kept*stride, when `kept` newer ones are there.
+  const int64_t stored = seen / stride;  // those before this chunk
+  const int64_t low = stored > kept ? stored - kept : 0;
+  const int64_t low_position = low * stride + stride - 1 - seen;
+  task.AddRing(strided, low, stored, low_position + window, low_position + kept * stride, stride);
+  const int64_t own_first = stored * stride + stride - 1 - seen;
+  const int64_t own_count = (seen + count) / stride - stored;
+  if (own_count > 0) {
+    task.AddOwn(tokens, static_cast<size_t>(own_first), static_cast<size_t>(own_count), static_cast<size_t>(stride),
+                own_first + window, own_first + kept * stride, stride);
+  }
+  task.Attend(tokens);
+
+  StoreWindow(local, tokens);
+  for (int64_t j = 0; j < own_count; ++j) {
+    const size_t t = static_cast<size_t>(own_first + j * stride);
+    strided.Store(static_cast<uint64_t>((stored + j) % kept), tokens.k + t * tokens.k_stride, tokens.v + t * tokens.v_stride);
+  }
+}
+
+}  // namespace
+
+const CachePolicyKind kStridedCache = {Prepare, Run};
+
+}  // namespace tarn

@@ -1,0 +1,47 @@
+#include "runtime/ops/attention/linear/linear_features.h"
+
+namespace tarn {
+
+Result<LinearFeatures> LinearFeatures::Read(const PrepareContext& context, const LinearAttributes& attributes, const Heads& heads) {
+  LinearFeatures features;
+  features.a_ = attributes;
+  features.key_dim_ = heads.key_dim();
+  features.size_ = attributes.Features(heads.key_dim());
+  const uint64_t kv_heads = heads.kv_heads();
+  uint32_t next = 0;
+  if (attributes.has_projection()) {
+    TARN_ASSIGN_OR_RETURN(features.projection_,
+                          context.ExpectTensor(next++, "projection", {kv_heads, heads.key_dim(), attributes.projections}));
+  }
+  if (attributes.feature_map == FeatureMap::kMlpRelu) {
+    TARN_ASSIGN_OR_RETURN(features.bias_, context.ExpectTensor(next++, "feature_bias", {kv_heads, attributes.projections}));
+  }
+  if (attributes.key_norm_sigma) {
+    TARN_ASSIGN_OR_RETURN(features.sigma_, context.ExpectTensor(next++, "sigma", {kv_heads, heads.key_dim()}));
+  }
+  return features;
+}
+
+void LinearFeatures::Normalize(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float scale, float* y) const {
+  if (a_.qk_norm == format::VectorNorm::None) {
+    for (size_t row = 0; row < rows; ++row) kernels.scale_f32(key_dim_, x + row * x_stride, scale, y + row * key_dim_);
+    return;
+  }
+  // The norm comes first: T2R maps scale * q / |q| (golden files, MATH 1.7).
+  kernels.l2_normalize(rows, key_dim_, x, x_stride, scale, a_.qk_norm_eps, a_.qk_norm == format::VectorNorm::L2Inside, y);
+}
+
+void LinearFeatures::Map(const Kernels& kernels, size_t kv_head, size_t rows, const float* x, float* phi, float* log_weight) const {
+  const size_t d = key_dim_, count = a_.projections;
+  kernels.features[static_cast<size_t>(a_.feature_map)](
+      {rows, d, count, x, projection_ == nullptr ? nullptr : projection_ + kv_head * d * count,
+       bias_ == nullptr ? nullptr : bias_ + kv_head * count, a_.ratio, a_.feature_eps, a_.nu, a_.negate_second, phi, log_weight});
+  if (a_.sum_norm) kernels.sum_normalize(rows, size_, a_.sum_norm_eps, phi);
+}
+
+void LinearFeatures::WeighKeys(const Kernels& kernels, size_t kv_head, size_t rows, const float* x, float* log_weight) const {
+  if (!a_.key_norm_weight) return;
+  kernels.half_squared_norm(rows, key_dim_, x, sigma_ == nullptr ? nullptr : sigma_ + kv_head * key_dim_, log_weight);
+}
+
+}  // namespace tarn

@@ -1,0 +1,40 @@
+// From rows of q and k to their features: the constants of a linear op, and the way through scale, norm and feature map.
+#ifndef TARN_RUNTIME_OPS_ATTENTION_LINEAR_LINEAR_FEATURES_H_
+#define TARN_RUNTIME_OPS_ATTENTION_LINEAR_LINEAR_FEATURES_H_
+
+#include "runtime/ops/attention/attention.h"
+#include "runtime/ops/attention/linear/linear_attributes.h"
+
+namespace tarn {
+
+class LinearFeatures {
+ public:
+  // Takes the op's tensors from the first on: projection, feature_bias, sigma. Errors: TARN_BAD_FORMAT.
+  static Result<LinearFeatures> Read(const PrepareContext& context, const LinearAttributes& attributes, const Heads& heads);
+  // How many tensors that are.
+  static uint32_t TensorCount(const LinearAttributes& attributes) {
+    return static_cast<uint32_t>(attributes.has_projection() + (attributes.feature_map == FeatureMap::kMlpRelu) +
+                                 attributes.key_norm_sigma);
+  }
+
+  size_t size() const { return size_; }  // M
+
+  // Rows of q or k, normalised and scaled, to contiguous rows of y.
+  void Normalize(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float scale, float* y) const;
+  // phi [rows, M] of such rows of a key/value head. `log_weight` [rows] is written where the map leaves one, as FeatureArgs has it.
+  void Map(const Kernels& kernels, size_t kv_head, size_t rows, const float* x, float* phi, float* log_weight) const;
+  // Sets log_weight [rows] of such rows of keys to what `key_norm_weight` wants, where it does.
+  void WeighKeys(const Kernels& kernels, size_t kv_head, size_t rows, const float* x, float* log_weight) const;
+
+ private:
+  LinearAttributes a_{};
+  size_t key_dim_ = 0;
+  size_t size_ = 0;
+  const float* projection_ = nullptr;  // [kv_heads, d, D]
+  const float* bias_ = nullptr;        // [kv_heads, D]
+  const float* sigma_ = nullptr;       // [kv_heads, d]
+};
+
+}  // namespace tarn
+
+#endif  // TARN_RUNTIME_OPS_ATTENTION_LINEAR_LINEAR_FEATURES_H_

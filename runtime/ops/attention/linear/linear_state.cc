@@ -1,0 +1,243 @@
+// Linear state attention (MATH F1): S <- A S + phi(k) x u, o = scale * phi(q)^T S / den. The feature map phi, the decay A and the
+// write u are chosen by attributes: RFA, linear transformer, Performer, DPFP, delta rule, T2R, GLA, RetNet.
+#include <cmath>
+
+#include "runtime/ops/attention/attention.h"
+#include "runtime/ops/attention/linear/linear_features.h"
+#include "runtime/ops/registry.h"
+
+namespace tarn {
+namespace {
+
+class LinearStateOp final : public Op {
+ public:
+  Status Prepare(PrepareContext& context) override;
+  Status Run(const RunContext& context) override;
+
+ private:
+  // One key/value head of one sequence while it runs.
+  struct Head {
+    HeadSlices slices;
+    size_t kv_head;
+    size_t sequence;
+    const float* phi_q;                // [G, C, M], or in a loop of steps [C, G, M]
+    const float* phi_k;                // [C, M]
+    const float* log_decay = nullptr;  // [C], or nullptr: no scalar decay
+    const float* write = nullptr;      // [C], or nullptr: 1
+    const float* beta = nullptr;       // [C], delta rule
+    StateRows state = nullptr;
+    float* norm = nullptr;
+  };
+
+  Status PrepareStates(PrepareContext& context);
+  bool RunsAsChunk(uint64_t tokens) const { return tokens > 1 && a_.has_chunk_form(); }
+  // Steps of the delta rule and the products of a chunk want floats.
+  bool RunsAsStored(uint64_t tokens) const { return !RunsAsChunk(tokens) && !a_.is_delta(); }
+  void RunHead(const RunContext& context, size_t sequence, size_t kv_head, ScratchFloats scratch) const;
+  void MapFeatures(const RunContext& context, Head* head, ScratchFloats* scratch, float** log_weight) const;
+  void WeighTokens(const RunContext& context, Head* head, const float* log_weight, ScratchFloats* scratch) const;
+  void RunChunk(const RunContext& context, const Head& head, ScratchFloats scratch) const;
+  void RunStep(const RunContext& context, const Head& head, size_t token, ScratchFloats scratch) const;
+  // Logits of input `index` for the first token of a sequence's chunk, from column `column` on.
+  static const float* Logits(const RunContext& context, size_t index, size_t sequence, size_t column) {
+    const Operand& input = context.inputs[index];
+    return input.f32() + sequence * context.tokens * input.stride + column;
+  }
+  size_t gate_input() const { return 3; }
+  size_t beta_input() const { return a_.has_gate_logits() ? 4 : 3; }
+  uint32_t norm_state() const { return 1; }
+  uint32_t max_state() const { return a_.has_norm() ? 2 : 1; }
+
+  Heads heads_;
+  LinearAttributes a_;
+  LinearFeatures map_;
+  size_t features_;               // M
+  DType state_dtype_;             // of S
+  const float* decay_ = nullptr;  // [kv_heads]
+  uint64_t scratch_floats_;       // of one thread
+};
+
+Status LinearStateOp::Prepare(PrepareContext& context) {
+  const format::LinearState& table = *context.op().attributes_as_LinearState();
+  TARN_ASSIGN_OR_RETURN(a_, LinearAttributes::Read(table));
+  const uint32_t inputs = 3 + a_.has_gate_logits() + a_.is_delta();
+  const uint32_t feature_tensors = LinearFeatures::TensorCount(a_);
+  const uint32_t tensors = feature_tensors + (a_.gate == format::Gate::Constant);
+  const uint32_t states = 1 + a_.has_norm() + a_.has_running_max();
+  TARN_RETURN_IF_ERROR(context.Expect(inputs, /*outputs=*/1, tensors, tensors, states));
+  TARN_ASSIGN_OR_RETURN(heads_, Heads::Read(context, *table.heads()));
+  TARN_ASSIGN_OR_RETURN(map_, LinearFeatures::Read(context, a_, heads_));
+  features_ = map_.size();
+  const uint64_t kv_heads = heads_.kv_heads();
+  if (a_.has_gate_logits()) {
+    const uint64_t width = a_.gate == format::Gate::Vector ? kv_heads * features_ : kv_heads;
+    TARN_RETURN_IF_ERROR(context.ExpectInput(static_cast<uint32_t>(gate_input()), "gate", width));
+  }
+  if (a_.is_delta()) TARN_RETURN_IF_ERROR(context.ExpectInput(static_cast<uint32_t>(beta_input()), "beta", kv_heads));
+  if (a_.gate == format::Gate::Constant) {
+    TARN_ASSIGN_OR_RETURN(decay_, context.ExpectTensor(feature_tensors, "decay", {kv_heads}));
+  }
+  TARN_RETURN_IF_ERROR(PrepareStates(context));
+  context.AddWork(
+      {context.limits().MaxRows({format::Time::Tokens, 0}), heads_.heads(), features_, heads_.key_dim() + 2 * heads_.value_dim()});
+
+  const uint64_t chunk = context.limits().max_tokens;
+  const uint64_t rows = (heads_.group() + 1) * chunk;
+  const uint64_t dv = heads_.value_dim();
+  const uint64_t work = a_.is_delta() ? DeltaChunkScratch(chunk, features_, dv) : LinearChunkScratch(chunk, features_, dv);
+  scratch_floats_ = ScratchFloats::Padded(rows * heads_.key_dim()) + ScratchFloats::Padded(rows * features_) +
+                    ScratchFloats::Padded(rows) + 2 * ScratchFloats::Padded(chunk) +
+                    (RunsAsStored(chunk) ? 0 : HeldState::ScratchFloatsFor(state_dtype_, features_ * dv)) +
+                    ScratchFloats::Padded(features_) + ScratchFloats::Padded(dv) + ScratchFloats::Padded(work);
+  context.RequestScratch(context.limits().threads * scratch_floats_ * sizeof(float));
+  return Ok();
+}
+
+Status LinearStateOp::PrepareStates(PrepareContext& context) {
+  const uint64_t kv_heads = heads_.kv_heads();
+  TARN_ASSIGN_OR_RETURN(state_dtype_, context.ExpectTypedState(0, "S", {kv_heads, features_, heads_.value_dim()}));
+  if (a_.has_norm()) TARN_RETURN_IF_ERROR(context.ExpectState(norm_state(), "z", {kv_heads, features_}));
+  if (a_.has_running_max()) TARN_RETURN_IF_ERROR(context.ExpectState(max_state(), "m", {kv_heads}));
+  return Ok();
+}
+
+Status LinearStateOp::Run(const RunContext& context) {
+  const uint64_t cost = 2 * sizeof(float) * features_ * heads_.value_dim();  // S is read and written
+  ForEachHead(context, heads_, cost, [&](size_t sequence, size_t kv_head, size_t thread) {
+    RunHead(context, sequence, kv_head, ScratchFloats(reinterpret_cast<float*>(context.scratch) + thread * scratch_floats_));
+  });
+  return Ok();
+}
+
+void LinearStateOp::RunHead(const RunContext& context, size_t sequence, size_t kv_head, ScratchFloats scratch) const {
+  Head head{HeadSlices(context, heads_, sequence, kv_head), kv_head, sequence, nullptr, nullptr};
+  float* log_weight = nullptr;
+  MapFeatures(context, &head, &scratch, &log_weight);
+  WeighTokens(context, &head, log_weight, &scratch);
+  const size_t elements = features_ * heads_.value_dim();
+  if (a_.has_norm()) head.norm = context.states[norm_state()].f32(sequence) + kv_head * features_;
+  if (RunsAsStored(context.tokens)) {
+    head.state = HeldState::Stored(context.states[0], state_dtype_, sequence, kv_head * elements);
+    for (size_t token = 0; token < context.tokens; ++token) RunStep(context, head, token, scratch);
+    return;
+  }
+  const HeldState state(*context.kernels, context.states[0], state_dtype_, sequence, kv_head * elements, elements, &scratch);
+  head.state = state.f32();
+  if (RunsAsChunk(context.tokens)) {
+    RunChunk(context, head, scratch);
+  } else {
+    for (size_t token = 0; token < context.tokens; ++token) {
+      if (token > 0) state.Round(*context.kernels);
+      RunStep(context, head, token, scratch);
+    }
+  }
+  state.WriteBack(*context.kernels);
+}
+
+// phi of all queries and keys. Sets `*log_weight` to those of the keys [C] where the system has them.
+void LinearStateOp::MapFeatures(const RunContext& context, Head* head, ScratchFloats* scratch, float** log_weight) const {
+  const Kernels& kernels = *context.kernels;
+  const size_t tokens = context.tokens;
+  const size_t group = heads_.group();
+  const size_t d = heads_.key_dim();
+  const HeadSlices& at = head->slices;
+  // The rows of all queries, then those of the keys, so that one call maps them all.
+  const size_t rows = (group + 1) * tokens;
+  float* x = scratch->Take(rows * d);
+  float* phi = scratch->Take(rows * features_);
+  float* weights = scratch->Take(rows);
+  if (RunsAsChunk(context.tokens)) {
+    for (size_t g = 0; g < group; ++g) map_.Normalize(kernels, tokens, at.q + g * d, at.q_stride, a_.q_scale, x + g * tokens * d);
+  } else {
+    for (size_t t = 0; t < tokens; ++t) map_.Normalize(kernels, group, at.q + t * at.q_stride, d, a_.q_scale, x + t * group * d);
+  }
+  float* x_k = x + group * tokens * d;
+  map_.Normalize(kernels, tokens, at.k, at.k_stride, a_.k_scale, x_k);
+  map_.Map(kernels, head->kv_head, rows, x, phi, weights);
+  head->phi_q = phi;
+  head->phi_k = phi + group * tokens * features_;
+  map_.WeighKeys(kernels, head->kv_head, tokens, x_k, weights + group * tokens);
+  if (a_.has_running_max()) *log_weight = weights + group * tokens;
+}
+
+// Scalar decay and weight of every token.
+void LinearStateOp::WeighTokens(const RunContext& context, Head* head, const float* log_weight, ScratchFloats* scratch) const {
+  const Kernels& kernels = *context.kernels;
+  const size_t tokens = context.tokens;
+  float* first = scratch->Take(tokens);
+  float* second = scratch->Take(tokens);
+  if (a_.is_delta()) {
+    const float* logits = Logits(context, beta_input(), head->sequence, head->kv_head);
+    kernels.scaled_sigmoid(tokens, logits, context.inputs[beta_input()].stride, a_.beta_scale, first);
+    head->beta = first;
+  } else if (a_.gate == format::Gate::Forget) {
+    const float* logits = Logits(context, gate_input(), head->sequence, head->kv_head);
+    kernels.forget_gate(tokens, logits, context.inputs[gate_input()].stride, nullptr, second, first);
+    head->log_decay = first;
+    head->write = second;
+  } else if (a_.gate == format::Gate::Constant) {
+    const float log_decay = std::log(decay_[head->kv_head]);
+    for (size_t t = 0; t < tokens; ++t) first[t] = log_decay;
+    head->log_decay = first;
+  } else if (a_.has_running_max()) {
+    float* m = context.states[max_state()].f32(head->sequence) + head->kv_head;
+    kernels.running_max(tokens, /*first=*/context.tokens_seen == 0, log_weight, m, first, second);
+    head->log_decay = first;
+    head->write = second;
+  }
+}
+
+void LinearStateOp::RunChunk(const RunContext& context, const Head& head, ScratchFloats scratch) const {
+  const HeadSlices& at = head.slices;
+  const size_t tokens = context.tokens;
+  const size_t dv = heads_.value_dim();
+  if (a_.is_delta()) {
+    float* work = scratch.Take(DeltaChunkScratch(tokens, features_, dv));
+    context.kernels->delta_chunk({tokens, heads_.group(), features_, dv, head.phi_q, head.phi_k, at.v, at.v_stride, head.beta,
+                                  a_.scale, head.state.as<float>(), at.o, at.o_stride, work});
+    return;
+  }
+  float* work = scratch.Take(LinearChunkScratch(tokens, features_, dv));
+  context.kernels->linear_chunk({tokens, heads_.group(), features_, dv, head.phi_q, head.phi_k, at.v, at.v_stride, head.log_decay,
+                                 head.write, a_.den_mode, a_.den_eps, a_.scale, head.state.as<float>(), head.norm, at.o,
+                                 at.o_stride, work});
+}
+
+void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t token, ScratchFloats scratch) const {
+  const Kernels& kernels = *context.kernels;
+  const size_t group = heads_.group();
+  const size_t dv = heads_.value_dim();
+  const float* phi_q = head.phi_q + token * group * features_;
+  const float* phi_k = head.phi_k + token * features_;
+  const float* v = head.slices.v + token * head.slices.v_stride;
+  float* o = head.slices.o + token * head.slices.o_stride;
+  if (a_.is_delta()) {
+    const bool first = context.tokens_seen + token == 0;
+    kernels.delta_step({group, features_, dv, phi_q, phi_k, v, head.beta[token], a_.den_eps, a_.scale, first,
+                        head.state.as<float>(), head.norm, o, scratch.Take(dv)});
+    return;
+  }
+  const float* row_decay = nullptr;
+  if (a_.gate == format::Gate::Vector) {
+    float* decay = scratch.Take(features_);
+    const float* logits = Logits(context, gate_input(), head.sequence, head.kv_head * features_);
+    kernels.vector_gate(features_, logits + token * context.inputs[gate_input()].stride, a_.gate_normalizer, a_.gate_min, decay);
+    row_decay = decay;
+  }
+  const float decay = head.log_decay == nullptr ? 1.0f : std::exp(head.log_decay[token]);
+  const float write = head.write == nullptr ? 1.0f : head.write[token];
+  kernels.linear_step({group, features_, dv, phi_q, phi_k, v, decay, row_decay, write, a_.den_mode, a_.den_eps, a_.scale,
+                       head.state, head.norm, o});
+}
+
+void Describe(const format::Op& op, char* text, size_t text_bytes) {
+  DescribeLinear(*op.attributes_as_LinearState(), text, text_bytes);
+}
+
+const format::Heads* HeadsOf(const format::Op& op) { return op.attributes_as_LinearState()->heads(); }
+
+}  // namespace
+
+const OpKind kLinearStateOp = MakeOpKind<LinearStateOp>("linear_state", Describe, HeadsOf);
+
+}  // namespace tarn

@@ -1,0 +1,259 @@
+// Slot attention over whole sequences (ABC eq. 4; MATH 1.8): K~ = sum_i phi_i x k_i, V~ = sum_i phi_i x v_i, then every query reads
+// o = V~^T softmax(scale K~ q + bias). A control says what share phi_i each key has in each slot: one by logits or a schedule
+// (ABC-MLP, Linformer), or membership of one slot (ABC-RD, compressive mean, clustering).
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/ops/attention/noncausal_attention.h"
+#include "runtime/ops/attention/slot/slot_attributes.h"
+#include "runtime/ops/registry.h"
+
+namespace tarn {
+namespace {
+
+using format::SlotControl;
+
+class NoncausalSlotsOp final : public NoncausalAttentionOp {
+ public:
+  Status Prepare(PrepareContext& context) override;
+
+ private:
+  // Members of every slot: how many, and the sum of their keys.
+  struct Members {
+    uint32_t* counts;  // [n]
+    float* key_sums;   // [n, d]
+    int32_t* index;    // [block] the slots of a block's keys
+    float* work;       // [n]
+  };
+
+  Status Check() const;
+  Status BoundKeys(PrepareContext& context) const;
+  uint64_t WriteFloats() const;
+  bool has_members() const { return a_.control != SlotControl::AbcMlp && a_.control != SlotControl::Linformer; }
+  bool has_bias() const { return a_.mask_empty || a_.control == SlotControl::Clustering; }
+  size_t n() const { return a_.slots; }
+
+  void Write(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory,
+             ScratchFloats work) const override;
+  void Read(const RunContext& context, const NoncausalQueries& queries, const StoredMemory& memory,
+            ScratchFloats work) const override;
+  void WriteShares(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory, ScratchFloats work) const;
+  void WriteMembers(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory, ScratchFloats work) const;
+  // K~ of Lloyd's first round: the keys at floor(j T / n).
+  void SeedCentroids(const NoncausalKeys& keys, const NoncausalMemory& memory) const;
+  // The slots of keys [first, first + count).
+  void FindSlots(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory, size_t first, size_t count,
+                 const Members& members) const;
+  // Assigns every key, and makes K~, and V~ if it is wanted, of the members; a slot without any stays as it is.
+  void Gather(const RunContext& context, const NoncausalKeys& keys, bool with_values, const NoncausalMemory& memory,
+              const Members& members) const;
+
+  SlotAttributes a_;
+  const float* schedule_ = nullptr;  // [max_len, n]
+};
+
+Status NoncausalSlotsOp::Prepare(PrepareContext& context) {
+  const format::NoncausalSlots& op = *context.op().attributes_as_NoncausalSlots();
+  const format::SlotMemory& table = *op.slots();
+  TARN_ASSIGN_OR_RETURN(a_, SlotAttributes::Read(table));
+  TARN_RETURN_IF_ERROR(Check());
+  TARN_RETURN_IF_ERROR(PrepareOperands(context, op.part(), *table.heads(), a_.control_inputs()));
+  if (writes()) {
+    TARN_RETURN_IF_ERROR(a_.ExpectControlInput(context, more_input(), heads().kv_heads()));
+    TARN_RETURN_IF_ERROR(BoundKeys(context));
+    if (a_.control == SlotControl::Clustering) {
+      // Keys of a few elements take no less time than keys of kLeastDim.
+      constexpr uint64_t kLeastDim = 16;
+      context.AddWork({heads().kv_heads(), a_.iterations, context.limits().MaxRows(key_axis()) + 1, n(),
+                       std::max<uint64_t>(heads().key_dim(), kLeastDim)});
+    }
+  }
+  if (a_.has_schedule()) {
+    TARN_ASSIGN_OR_RETURN(schedule_, context.ExpectTensor(0, "schedule", {a_.max_len, n()}));
+  }
+  NoncausalMemoryShape shape;
+  shape.AddMatrix("K", heads().key_dim(), n());
+  shape.AddMatrix("V", n(), heads().value_dim());
+  if (has_bias()) shape.SetVector("bias", n());
+  const uint64_t read_floats = ScratchFloats::Padded(uint64_t{block_queries()} * heads().group() * n());
+  return PrepareMemory(context, shape, a_.has_schedule(), WriteFloats(), read_floats);
+}
+
+// What has no form without an order of the tokens.
+Status NoncausalSlotsOp::Check() const {
+  switch (a_.control) {
+    case SlotControl::AbcMlp:
+    case SlotControl::Linformer:
+    case SlotControl::Assigned:
+    case SlotControl::CompressiveMean:
+    case SlotControl::Clustering:
+      break;
+    case SlotControl::Global:
+    case SlotControl::ClusteringOnline:
+    case SlotControl::Gsa:
+    case SlotControl::LunaCausal:
+      return Error(TARN_BAD_FORMAT, "control %s: only a causal op has it", format::EnumNameSlotControl(a_.control));
+  }
+  if (a_.control == SlotControl::AbcMlp && a_.normalization != SlotNormalization::kRenorm) {
+    return Error(TARN_BAD_FORMAT, "normalization Frozen: only a causal op has it");
+  }
+  return Ok();
+}
+
+// A schedule has a row per key, and pooling a slot per share of them.
+Status NoncausalSlotsOp::BoundKeys(PrepareContext& context) const {
+  if (a_.max_len == 0) return Ok();
+  if (key_axis().time != format::Time::Fixed) {
+    context.BoundTokens(a_.max_len);
+  } else if (key_axis().fixed_rows > a_.max_len) {
+    return Error(TARN_BAD_FORMAT, "%u keys, max_len is %llu", key_axis().fixed_rows, static_cast<unsigned long long>(a_.max_len));
+  }
+  return Ok();
+}
+
+uint64_t NoncausalSlotsOp::WriteFloats() const {
+  if (has_members()) {
+    return 2 * ScratchFloats::Padded(n()) + ScratchFloats::Padded(uint64_t{n()} * heads().key_dim()) +
+           ScratchFloats::Padded(block_keys());
+  }
+  return 3 * ScratchFloats::Padded(n()) + ScratchFloats::Padded(uint64_t{block_keys()} * n());
+}
+
+void NoncausalSlotsOp::Write(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory,
+                             ScratchFloats work) const {
+  if (has_members()) {
+    WriteMembers(context, keys, memory, work);
+  } else {
+    WriteShares(context, keys, memory, work);
+  }
+}
+
+void NoncausalSlotsOp::WriteShares(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory,
+                                   ScratchFloats work) const {
+  const Kernels& kernels = *context.kernels;
+  float* mass = work.Take(n());
+  float* top = work.Take(n());
+  float* carry = work.Take(n());
+  float* shares = work.Take(block_keys() * n());
+  SlotControlArgs control{};
+  control.slots = n();
+  control.activation = a_.activation;
+  control.clamp_min = a_.logit_min;
+  control.clamp_max = a_.logit_max;
+  control.mass = mass;
+  std::fill_n(mass, n(), 0.0f);
+  std::fill_n(top, n(), 0.0f);
+  for (size_t first = 0; first < keys.count; first += block_keys()) {
+    const size_t count = std::min(block_keys(), keys.count - first);
+    if (a_.has_logits()) {
+      const Operand& logits = context.inputs[more_input()];
+      control.tokens = count;
+      control.tokens_seen = first;
+      control.logits = logits.f32() + (keys.first + first) * logits.stride + keys.kv_head * n();
+      control.logit_stride = logits.stride;
+      kernels.abc_block(control, top, carry, shares);
+    }
+    kernels.slot_write({count, n(), heads().key_dim(), heads().value_dim(), keys.k + first * keys.k_stride, keys.k_stride,
+                        keys.v + first * keys.v_stride, keys.v_stride, a_.has_logits() ? carry : nullptr,
+                        a_.has_logits() ? shares : schedule_ + first * n(), memory.matrices[0], memory.matrices[1]});
+  }
+  // Exponentials and schedules leave no slot empty.
+  if (!has_bias() || !a_.has_logits() || a_.activation == SlotActivation::kExp) return;
+  for (size_t j = 0; j < n(); ++j) memory.vector[j] = mass[j] > 0.0f ? 0.0f : -HUGE_VALF;
+}
+
+void NoncausalSlotsOp::WriteMembers(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory,
+                                    ScratchFloats work) const {
+  Members members;
+  members.counts = reinterpret_cast<uint32_t*>(work.Take(n()));
+  members.key_sums = work.Take(n() * heads().key_dim());
+  members.index = reinterpret_cast<int32_t*>(work.Take(block_keys()));
+  members.work = work.Take(n());
+  const bool clusters = a_.control == SlotControl::Clustering;
+  const uint32_t rounds = clusters ? a_.iterations : 1;
+  if (clusters) SeedCentroids(keys, memory);
+  for (uint32_t round = 1; round <= rounds; ++round) {
+    if (context.cancelled()) return;
+    Gather(context, keys, /*with_values=*/round == rounds, memory, members);
+  }
+  if (!has_bias()) return;
+  for (size_t j = 0; j < n(); ++j) {
+    const uint32_t count = members.counts[j];
+    memory.vector[j] = count == 0 ? -HUGE_VALF : a_.mass_bias ? std::log(static_cast<float>(count)) : 0.0f;
+  }
+}
+
+void NoncausalSlotsOp::SeedCentroids(const NoncausalKeys& keys, const NoncausalMemory& memory) const {
+  for (size_t j = 0; j < n(); ++j) {
+    const uint64_t row = uint64_t{j} * keys.count / n();
+    const float* key = keys.k + row * keys.k_stride;
+    for (size_t x = 0; x < heads().key_dim(); ++x) memory.matrices[0][x * n() + j] = key[x];
+  }
+}
+
+void NoncausalSlotsOp::FindSlots(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory, size_t first,
+                                 size_t count, const Members& members) const {
+  if (a_.control == SlotControl::Clustering) {
+    context.kernels->nearest_slot({count, n(), heads().key_dim(), keys.k + first * keys.k_stride, keys.k_stride, memory.matrices[0],
+                                   members.index, members.work});
+  } else if (a_.control == SlotControl::Assigned) {
+    const Operand& index = context.inputs[more_input()];
+    a_.ReadIndex(index.i32() + (keys.first + first) * index.stride + keys.kv_head, index.stride, count, members.index);
+  } else {  // compressive mean: token t joins slot floor(n t / max_len)
+    for (size_t t = 0; t < count; ++t) members.index[t] = static_cast<int32_t>(uint64_t{n()} * (first + t) / a_.max_len);
+  }
+}
+
+void NoncausalSlotsOp::Gather(const RunContext& context, const NoncausalKeys& keys, bool with_values, const NoncausalMemory& memory,
+                              const Members& members) const {
+  const Kernels& kernels = *context.kernels;
+  const size_t d = heads().key_dim(), dv = heads().value_dim();
+  std::fill_n(members.counts, n(), 0u);
+  std::fill_n(members.key_sums, n() * d, 0.0f);
+  for (size_t first = 0; first < keys.count; first += block_keys()) {
+    if (context.cancelled()) return;
+    const size_t count = std::min(block_keys(), keys.count - first);
+    FindSlots(context, keys, memory, first, count, members);
+    for (size_t t = 0; t < count; ++t) {
+      const size_t slot = static_cast<size_t>(members.index[t]);
+      ++members.counts[slot];
+      float* key = members.key_sums + slot * d;
+      kernels.add(1, d, key, d, keys.k + (first + t) * keys.k_stride, d, key, d);
+      if (!with_values) continue;
+      float* value = memory.matrices[1] + slot * dv;
+      kernels.add(1, dv, value, dv, keys.v + (first + t) * keys.v_stride, dv, value, dv);
+    }
+  }
+  const bool sums = a_.control == SlotControl::Assigned;  // ABC-RD divides by nothing
+  for (size_t j = 0; j < n(); ++j) {
+    if (members.counts[j] == 0) continue;
+    const float share = sums ? 1.0f : 1.0f / static_cast<float>(members.counts[j]);
+    for (size_t x = 0; x < d; ++x) memory.matrices[0][x * n() + j] = share * members.key_sums[j * d + x];
+    for (size_t e = 0; with_values && e < dv; ++e) memory.matrices[1][j * dv + e] *= share;
+  }
+}
+
+void NoncausalSlotsOp::Read(const RunContext& context, const NoncausalQueries& queries, const StoredMemory& memory,
+                            ScratchFloats work) const {
+  const size_t group = heads().group();
+  context.kernels->slot_read({queries.count, group, n(), heads().key_dim(), heads().value_dim(), queries.q, queries.q_stride,
+                              memory.matrices[0], memory.matrices[1], memory.vector, a_.scale, queries.o, queries.o_stride,
+                              work.Take(queries.count * group * n())});
+}
+
+void Describe(const format::Op& op, char* text, size_t text_bytes) {
+  const format::NoncausalSlots& a = *op.attributes_as_NoncausalSlots();
+  const size_t used = Format(text, text_bytes, "%s ", format::EnumNameNoncausalPart(a.part()));
+  DescribeSlots(*a.slots(), text + used, text_bytes - used);
+}
+
+const format::Heads* HeadsOf(const format::Op& op) {
+  const format::NoncausalSlots& a = *op.attributes_as_NoncausalSlots();
+  return a.part() == format::NoncausalPart::Whole ? nullptr : a.slots()->heads();  // which keeps nothing
+}
+
+}  // namespace
+
+const OpKind kNoncausalSlotsOp = MakeOpKind<NoncausalSlotsOp>("noncausal_slots", Describe, HeadsOf);
+
+}  // namespace tarn

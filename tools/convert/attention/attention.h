@@ -1,0 +1,201 @@
+// Attention systems: what an attention object of config.json means as one op of the graph.
+//
+// The table of systems is in attention.cc, their parsers in attention_<system>.cc; linear_state.h, slot_memory.h and
+// cache_attention.h make the op of each family. The golden tests read their attributes through the same table, so that what is
+// tested is what is converted.
+#ifndef TARN_TOOLS_CONVERT_ATTENTION_ATTENTION_H_
+#define TARN_TOOLS_CONVERT_ATTENTION_ATTENTION_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schema/tarn_generated.h"
+#include "tools/convert/checkpoint/weights.h"
+#include "tools/convert/config/json.h"
+#include "tools/convert/graph/graph.h"
+
+namespace tarn::convert {
+
+// What the runtime's attention ops take at most.
+constexpr uint32_t kMaxHeads = 1u << 14;  // heads and their sizes
+constexpr uint32_t kMaxSlots = 1u << 16;  // slots, global positions
+constexpr uint32_t kMaxFeatures = 1u << 20;
+constexpr uint32_t kMaxIterations = 1000;  // of clustering
+
+// What a query sees: the tokens up to its own; all tokens of its sequence; all tokens of a source, of which "encode" has left a
+// state.
+enum class AttentionForm : uint8_t { kCausal, kNoncausal, kCross };
+
+// The layer that an attention object stands in.
+struct AttentionContext {
+  format::Heads heads;
+  uint32_t layer;
+  uint32_t hidden_size;
+  bool attention_bias;
+  bool rope;
+  AttentionForm form = AttentionForm::kCausal;
+};
+
+// A projection of the layer input that the op reads after q, k and v.
+struct LogitInput {
+  const char* name;        // in golden files: "gate_logit"
+  const char* projection;  // in checkpoints: "g_proj"
+  uint32_t width;
+  bool bias;
+  bool with_qkv;  // a few rows: computed by the dense layer of q, k and v
+  bool shared;    // one projection for all layers of the model
+  Init weight_init;
+  Init bias_init;
+};
+
+// An I32 input of the op, after the logits, that an op without inputs draws for every token.
+struct DrawnInput {
+  const char* name;  // in golden files, where the values stand: "slot_index"
+  format::OpAttributes type;
+  AttributeWriter attributes;
+  uint32_t width;
+};
+
+// A constant of the op. The names of its parts are those of the checkpoint without the layer's prefix ("random_matrix").
+struct AttentionTensor {
+  const char* name;
+  std::vector<uint32_t> shape;
+  std::vector<WeightSpec> parts;
+  Fold fold;
+  format::DType dtype = format::DType::F32;
+};
+
+// How an op treats its states from token to token. It decides what they may be stored as: state_type.h.
+enum class StateKind : uint8_t {
+  kSum,       // adds, and forgets nothing
+  kDelta,     // adds and removes, without decay
+  kMean,      // running means: the later the token, the smaller its step
+  kDecaying,  // forgets
+  kLasting,   // forgets less at a token than half precision resolves
+  kOnce,      // written once, in slots
+  kRows,      // written once, as rows of a cache
+  kSource,    // written once, when the whole source has been seen
+};
+
+// What a state needs if it is stored as I8: its scales, right behind states[after].
+struct StateScales {
+  uint32_t after;
+  GraphState state;
+};
+
+class GraphBuilder;
+
+// Attention that is a graph of several ops. Its op has neither type nor attributes.
+struct ComposedAttention {
+  // From q, k and v, which are projected as for other systems: what o_proj reads. `prefix`: before its ops and tensors.
+  using Heads = std::function<format::Slice(GraphBuilder* builder, const std::string& prefix, format::Slice q, format::Slice k,
+                                            format::Slice v)>;
+  // From the layer input and the rows of a pack, which goes from layer to layer: what the residual adds to either.
+  struct Packed {
+    format::Slice x, pack;
+  };
+  using Pack = std::function<Packed(GraphBuilder* builder, const std::string& prefix, format::Slice x, format::Slice pack)>;
+
+  Heads heads;  // one of the two
+  Pack pack;
+  uint32_t pack_rows = 0;
+};
+
+struct AttentionOp {
+  std::string system;
+  format::OpAttributes type = format::OpAttributes::NONE;
+  AttributeWriter attributes;       // cross attention: of the part that writes the states
+  AttributeWriter read_attributes;  // cross attention: of the part that reads them
+  std::vector<LogitInput> logits;
+  std::optional<DrawnInput> drawn;
+  std::vector<AttentionTensor> tensors;
+  std::vector<GraphState> states;
+  StateKind state_kind = StateKind::kSource;
+  uint32_t num_sized_states = 0;    // the first ones: those whose dtype is a choice
+  std::vector<StateScales> scales;  // of these, in their order; none where there is no I8 form
+  std::optional<ComposedAttention> composed;
+};
+
+enum class AttentionFamily : uint8_t { kLinearState, kSlotMemory, kCache, kNoncausal };
+
+// The forms that a system has, as bits.
+constexpr uint32_t FormBit(AttentionForm form) { return 1u << static_cast<uint32_t>(form); }
+constexpr uint32_t kCausalForm = FormBit(AttentionForm::kCausal);
+constexpr uint32_t kNoncausalForm = FormBit(AttentionForm::kNoncausal);
+constexpr uint32_t kCrossForm = FormBit(AttentionForm::kCross);
+
+// One line of the table, and what people ask about the system.
+struct AttentionSystem {
+  const char* name;
+  AttentionFamily family;
+  uint32_t forms;
+  AttentionOp (*parse)(Fields* fields, const AttentionContext& context);
+  const char* chunked_prefill;  // of the causal form
+  const char* bound;            // the field that says where a sequence ends; "" where none does
+};
+
+// Reads {"system": NAME, ...}; `where` begins every message.
+// Errors: an unknown system, one without the form that the context wants, an unknown field, a missing one, a wrong type or value,
+// a combination that makes no sense.
+AttentionOp ParseAttention(const Json& object, const std::string& where, const AttentionContext& context);
+
+// Whether the system has that form; false for an unknown one.
+bool HasForm(const std::string& system, AttentionForm form);
+
+// The table as Markdown, one line per system.
+std::string SystemTable();
+
+// An op over whole sequences: type and attributes as the form wants them. `part` writes those of one part.
+using PartWriter = std::function<AttributeWriter(format::NoncausalPart part)>;
+void SetNoncausalOp(AttentionForm form, format::OpAttributes type, const PartWriter& part, AttentionOp* op);
+
+// A state of a source, F32.
+GraphState SourceState(const std::string& name, std::vector<uint32_t> shape, int8_t source_axis = -1);
+
+// d^-1/2, of q . k in most systems
+float DefaultScale(const format::Heads& heads);
+
+// One function per system.
+AttentionOp ParseRfa(Fields* fields, const AttentionContext& context);
+AttentionOp ParseRfaNormfree(Fields* fields, const AttentionContext& context);
+AttentionOp ParseLinearTransformer(Fields* fields, const AttentionContext& context);
+AttentionOp ParsePerformerTrig(Fields* fields, const AttentionContext& context);
+AttentionOp ParsePerformerPositive(Fields* fields, const AttentionContext& context);
+AttentionOp ParsePerformerRelu(Fields* fields, const AttentionContext& context);
+AttentionOp ParseDpfp(Fields* fields, const AttentionContext& context);
+AttentionOp ParseDeltaRule(Fields* fields, const AttentionContext& context);
+AttentionOp ParseDeltaNet(Fields* fields, const AttentionContext& context);
+AttentionOp ParseT2r(Fields* fields, const AttentionContext& context);
+AttentionOp ParseGla(Fields* fields, const AttentionContext& context);
+AttentionOp ParseRetNet(Fields* fields, const AttentionContext& context);
+
+AttentionOp ParseAbcMlp(Fields* fields, const AttentionContext& context);
+AttentionOp ParseLinformer(Fields* fields, const AttentionContext& context);
+AttentionOp ParseCompressiveMean(Fields* fields, const AttentionContext& context);
+AttentionOp ParseAbcRd(Fields* fields, const AttentionContext& context);
+AttentionOp ParseL2gGlobal(Fields* fields, const AttentionContext& context);
+AttentionOp ParseGsa(Fields* fields, const AttentionContext& context);
+AttentionOp ParseLunaCausal(Fields* fields, const AttentionContext& context);
+AttentionOp ParseClusteringOnline(Fields* fields, const AttentionContext& context);
+AttentionOp ParseKvClustering(Fields* fields, const AttentionContext& context);
+
+AttentionOp ParseSoftmax(Fields* fields, const AttentionContext& context);
+AttentionOp ParseSlidingWindow(Fields* fields, const AttentionContext& context);
+AttentionOp ParseDilatedWindow(Fields* fields, const AttentionContext& context);
+AttentionOp ParseStridedWindow(Fields* fields, const AttentionContext& context);
+AttentionOp ParseL2gWindow(Fields* fields, const AttentionContext& context);
+AttentionOp ParseCompressiveTransformer(Fields* fields, const AttentionContext& context);
+AttentionOp ParseMemoryCompressed(Fields* fields, const AttentionContext& context);
+
+AttentionOp ParseClustered(Fields* fields, const AttentionContext& context);
+AttentionOp ParseImprovedClustered(Fields* fields, const AttentionContext& context);
+AttentionOp ParsePoolingformer(Fields* fields, const AttentionContext& context);
+AttentionOp ParseLunaEncoder(Fields* fields, const AttentionContext& context);
+AttentionOp ParseProbSparse(Fields* fields, const AttentionContext& context);
+
+}  // namespace tarn::convert
+
+#endif  // TARN_TOOLS_CONVERT_ATTENTION_ATTENTION_H_

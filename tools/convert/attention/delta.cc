@@ -1,0 +1,66 @@
+// Delta rules: linear state that takes away what a key has stored before it writes. delta_rule has the features of fast weight
+// programmers, divided by their sum; DeltaNet has the l2-normalised keys themselves.
+#include "tools/convert/attention/linear_state.h"
+
+namespace tarn::convert {
+namespace {
+
+constexpr Choice<format::FeatureMap> kFeatureMaps[] = {{"dpfp", format::FeatureMap::Dpfp},
+                                                       {"elu_plus_one", format::FeatureMap::EluPlusOne}};
+
+// beta = beta_scale * sigmoid(logit). Above 2 a step could overshoot by more than what was there.
+float ParseBetaScale(Fields* fields) {
+  const float scale = fields->PositiveNumber("beta_scale", 1.0f);
+  if (scale > 2)
+    fields->FailAt("beta_scale", ValueText(*fields->Find("beta_scale")) + " is above 2: the state would grow without end");
+  return scale;
+}
+
+// feature_map, nu and how features are divided by their sum
+void ParseFeatures(Fields* fields, const format::Heads& heads, LinearState* state) {
+  state->feature_map = fields->OneOf<format::FeatureMap>("feature_map", kFeatureMaps, format::FeatureMap::Dpfp);
+  const bool dpfp = state->feature_map == format::FeatureMap::Dpfp;
+  if (dpfp || fields->Has("nu")) state->nu = ParseNu(fields, heads);
+  fields->Fix("num_features", dpfp ? 2 * heads.head_dim() * state->nu : heads.head_dim());
+  fields->Fix("dpfp_variant", "paper");  // features of both signs have no sum to be divided by
+  fields->Fix("feature_norm", "sum");    // without it the state grows without end
+  state->sum_norm_eps = fields->Number("sum_norm_eps", 1e-6f);
+  if (*state->sum_norm_eps < 0) fields->FailAt("sum_norm_eps", "must not be negative");
+}
+
+}  // namespace
+
+AttentionOp ParseDeltaRule(Fields* fields, const AttentionContext& context) {
+  LinearState state;
+  state.rule = format::WriteRule::Delta;
+  ParseFeatures(fields, context.heads, &state);
+  fields->Fix("normalize_qk", false);
+  fields->Fix("gate", "none");
+  state.beta_scale = ParseBetaScale(fields);
+  state.attention_normalized = fields->Bool("attention_normalized", false);
+  if (state.attention_normalized) {
+    fields->Fix("den_mode", "add");
+    state.den.eps = fields->Number("den_eps", 1e-5f);
+    if (state.den.eps < 0) fields->FailAt("den_eps", "must not be negative");
+  } else {
+    FixUndivided(fields);
+  }
+  state.scale = fields->Number("scale", 1.0f);
+  return MakeLinearState(state, context, "delta_rule");
+}
+
+AttentionOp ParseDeltaNet(Fields* fields, const AttentionContext& context) {
+  FixFeatures(fields, "identity", context.heads.head_dim());
+  fields->Fix("feature_norm", "none");
+  fields->Fix("gate", "none");
+  fields->Fix("attention_normalized", false);
+  FixUndivided(fields);
+  LinearState state;
+  state.rule = format::WriteRule::Delta;
+  state.qk_norm = ParseQkNorm(fields, true, format::VectorNorm::L2Inside, 1e-6f);
+  state.beta_scale = ParseBetaScale(fields);
+  state.scale = fields->Number("scale", DefaultScale(context.heads));
+  return MakeLinearState(state, context, "deltanet");
+}
+
+}  // namespace tarn::convert

@@ -1,0 +1,27 @@
+// T2R: linear state with learned features, relu of one dense layer per head that q and k share.
+#include <optional>
+
+#include "tools/convert/attention/linear_state.h"
+
+namespace tarn::convert {
+
+AttentionOp ParseT2r(Fields* fields, const AttentionContext& context) {
+  const format::Heads heads = context.heads;
+  LinearState state;
+  state.feature_map = format::FeatureMap::MlpRelu;
+  fields->Fix("feature_map", "mlp_relu");
+  state.num_features = fields->Size("num_features", std::nullopt, kMaxFeatures);
+  state.q_input_scale = fields->PositiveNumber("q_input_scale", DefaultScale(heads));
+  state.qk_norm = ParseQkNorm(fields, false, format::VectorNorm::L2Outside, 1e-3f);
+  fields->Fix("gate", "none");
+  state.den = ParseDenominator(fields, format::DenMode::ClampMin, 1e-2f);
+  state.scale = fields->Number("scale", 1.0f);
+
+  AttentionOp op = MakeLinearState(state, context, "t2r");
+  op.tensors.push_back(Projection(heads, state.num_features, "feature_weight", Init::kLinear, /*sigma=*/false));
+  const std::vector<uint32_t> shape = {heads.kv_heads(), state.num_features};
+  op.tensors.push_back({"feature_bias", shape, {{"feature_bias", shape, Init::kZero}}, nullptr});
+  return op;
+}
+
+}  // namespace tarn::convert

@@ -1,0 +1,48 @@
+// Windows: softmax over the last tokens, over every dilation-th of them, or over the last tokens and every stride-th before.
+// sliding_window over whole sequences sees both sides: `window` is its full width, keys at a distance of at most window / 2.
+#include "tools/convert/attention/cache_attention.h"
+
+namespace tarn::convert {
+namespace {
+
+// sliding_window and dilated_window: `mask_empty` false is the recurrence as it is printed, with rows of zeros at the beginning.
+AttentionOp MakeWindow(CacheAttention cache, Fields* fields, const AttentionContext& context, const char* system) {
+  cache.policy = format::CachePolicy::Window;
+  if (context.form != AttentionForm::kCausal) fields->Fix("mask_empty", true);  // there is no recurrence to be literal about
+  cache.mask_empty = fields->Bool("mask_empty", true);
+  cache.scale = fields->Number("scale", DefaultScale(context.heads));
+  const uint64_t rows = uint64_t{cache.window} * cache.dilation;
+  if (rows > Fields::kMaxSize) {
+    fields->FailAt("dilation",
+                   std::to_string(cache.dilation) + " times window = " + std::to_string(cache.window) + " is too large");
+  }
+  return MakeCacheAttention(cache, context, system, {{"", static_cast<uint32_t>(rows)}});
+}
+
+}  // namespace
+
+AttentionOp ParseSlidingWindow(Fields* fields, const AttentionContext& context) {
+  CacheAttention cache;
+  cache.window = fields->Size("window");
+  return MakeWindow(cache, fields, context, "sliding_window");
+}
+
+AttentionOp ParseDilatedWindow(Fields* fields, const AttentionContext& context) {
+  CacheAttention cache;
+  cache.window = fields->Size("window");
+  cache.dilation = fields->Size("dilation");
+  return MakeWindow(cache, fields, context, "dilated_window");
+}
+
+AttentionOp ParseStridedWindow(Fields* fields, const AttentionContext& context) {
+  CacheAttention cache;
+  cache.policy = format::CachePolicy::Strided;
+  cache.window = fields->Size("window");
+  cache.stride = fields->Size("stride");
+  cache.num_strided = fields->Size("num_strided");
+  fields->Fix("mask_empty", true);
+  cache.scale = fields->Number("scale", DefaultScale(context.heads));
+  return MakeCacheAttention(cache, context, "strided_window", {{"", cache.window}, {"strided_", cache.num_strided}});
+}
+
+}  // namespace tarn::convert

@@ -1,0 +1,53 @@
+// A checkpoint folder: config.json, and model.safetensors or shards with model.safetensors.index.json.
+#ifndef TARN_TOOLS_CONVERT_CHECKPOINT_CHECKPOINT_H_
+#define TARN_TOOLS_CONVERT_CHECKPOINT_CHECKPOINT_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/convert/checkpoint/mapped_file.h"
+#include "tools/convert/checkpoint/safetensors.h"
+#include "tools/convert/checkpoint/weights.h"
+
+namespace tarn::convert {
+
+struct CheckpointTensor {
+  StoredTensor tensor;
+  std::string file;  // without the folder
+};
+using CheckpointTensors = std::map<std::string, CheckpointTensor>;
+
+class Checkpoint : public WeightReader {
+ public:
+  // Maps the files and reads their headers.
+  // Errors: what MappedFile and ParseSafetensors find; no weights, or both kinds of them; an index that does not fit its shards.
+  explicit Checkpoint(const std::string& folder);
+
+  const std::string& config_text() const { return config_text_; }
+  // Every file that was opened.
+  const std::vector<std::string>& files() const { return files_; }
+
+  // Errors, all in one: a tensor of `specs` that is missing, has another shape, or has a dtype that is no weight's; a tensor that
+  // no spec names, unless it is one of `tied` and has the same values.
+  void Check(std::vector<WeightSpec> specs, const std::vector<TiedWeight>& tied = {}) const;
+
+  void Read(const WeightSpec& spec, uint64_t first, uint64_t count, float* out) const override;
+
+ private:
+  // Adds the tensors of one file and returns their names.
+  std::vector<std::string> AddFile(const std::string& folder, const std::string& file);
+  void AddShards(const std::string& folder, const std::string& index);
+
+  std::string config_text_;
+  std::vector<std::string> files_;
+  std::vector<std::unique_ptr<MappedFile>> maps_;
+  std::string folder_;
+  CheckpointTensors tensors_;
+};
+
+}  // namespace tarn::convert
+
+#endif  // TARN_TOOLS_CONVERT_CHECKPOINT_CHECKPOINT_H_

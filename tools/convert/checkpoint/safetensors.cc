@@ -1,0 +1,152 @@
+#include "tools/convert/checkpoint/safetensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "tools/convert/checkpoint/half.h"
+#include "tools/convert/config/json.h"
+#include "tools/convert/error.h"
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensors are copied as they lie in the file");
+
+namespace tarn::convert {
+namespace {
+
+constexpr uint64_t kLengthBytes = 8;
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format's own library
+constexpr size_t kMaxDimensions = 8;
+
+constexpr Choice<StoredType> kTypes[] = {
+    {"F32", StoredType::kF32}, {"F16", StoredType::kF16}, {"BF16", StoredType::kBf16}, {"I32", StoredType::kI32}};
+
+uint64_t ElementBytes(StoredType dtype) { return dtype == StoredType::kF32 || dtype == StoredType::kI32 ? 4 : 2; }
+
+uint64_t Unsigned(const Fields& fields, const char* key, const Json& value) {
+  if (!value.is_number_unsigned()) fields.FailAt(key, ValueText(value) + " is not a non-negative integer");
+  return value.get<uint64_t>();
+}
+
+struct Range {
+  uint64_t begin, end;
+  const std::string* name;
+  bool operator<(const Range& other) const { return std::tie(begin, end) < std::tie(other.begin, other.end); }
+};
+
+// One entry of the header; `range` becomes its data_offsets.
+StoredTensor ParseEntry(Fields* fields, uint64_t data_bytes, Range* range) {
+  StoredTensor tensor{fields->OneOf("dtype", kTypes), {}, nullptr, 1};
+
+  const Json* shape = fields->Find("shape");
+  if (shape == nullptr || !shape->is_array()) fields->FailAt("shape", "an array of integers is missing");
+  if (shape->size() > kMaxDimensions) fields->FailAt("shape", ValueText(*shape) + " has too many dimensions");
+  for (const Json& dimension : *shape) tensor.shape.push_back(Unsigned(*fields, "shape", dimension));
+  for (const uint64_t dimension : tensor.shape) {
+    if (__builtin_mul_overflow(tensor.elements, dimension, &tensor.elements)) {
+      fields->FailAt("shape", ShapeText(tensor.shape) + " overflows");
+    }
+  }
+  uint64_t bytes;
+  if (__builtin_mul_overflow(tensor.elements, ElementBytes(tensor.dtype), &bytes)) {
+    fields->FailAt("shape", ShapeText(tensor.shape) + " overflows");
+  }
+
+  const Json* offsets = fields->Find("data_offsets");
+  if (offsets == nullptr || !offsets->is_array() || offsets->size() != 2) {
+    fields->FailAt("data_offsets", "an array of two integers is missing");
+  }
+  range->begin = Unsigned(*fields, "data_offsets", (*offsets)[0]);
+  range->end = Unsigned(*fields, "data_offsets", (*offsets)[1]);
+  if (range->begin > range->end || range->end > data_bytes) {
+    fields->FailAt("data_offsets", ValueText(*offsets) + " is outside the " + std::to_string(data_bytes) + " bytes of data");
+  }
+  if (range->end - range->begin != bytes) {
+    fields->FailAt("data_offsets", ValueText(*offsets) + " spans " + std::to_string(range->end - range->begin) + " bytes, " +
+                                       StoredTypeName(tensor.dtype) + " " + ShapeText(tensor.shape) + " needs " +
+                                       std::to_string(bytes));
+  }
+  fields->Finish();
+  return tensor;
+}
+
+void ParseMetadata(const Json& object, const std::string& name, std::map<std::string, std::string>* metadata) {
+  if (!object.is_object()) Fail(name, ": __metadata__: ", ValueText(object), " is not an object");
+  for (const auto& [key, value] : object.items()) {
+    if (!value.is_string()) Fail(name, ": __metadata__: ", key, ": ", ValueText(value), " is not a string");
+    metadata->emplace(key, value.get<std::string>());
+  }
+}
+
+void CheckNoHoles(std::vector<Range> ranges, uint64_t data_bytes, const std::string& name) {
+  std::sort(ranges.begin(), ranges.end());
+  uint64_t end = 0;
+  const std::string* previous = nullptr;
+  for (const Range& range : ranges) {
+    if (range.begin < end) {
+      Fail(name, ": tensor \"", *range.name, "\": data_offsets: begins at ", range.begin, ", inside tensor \"", *previous, "\"");
+    }
+    if (range.begin > end) {
+      Fail(name, ": tensor \"", *range.name, "\": data_offsets: begins at ", range.begin, ", bytes ", end, " .. ", range.begin,
+           " belong to no tensor");
+    }
+    end = range.end;
+    previous = range.name;
+  }
+  if (end != data_bytes) Fail(name, ": bytes ", end, " .. ", data_bytes, " of the data belong to no tensor");
+}
+
+}  // namespace
+
+const char* StoredTypeName(StoredType dtype) {
+  for (const auto& type : kTypes) {
+    if (type.value == dtype) return type.name;
+  }
+  return "?";
+}
+
+Safetensors ParseSafetensors(const uint8_t* data, size_t size, const std::string& name) {
+  if (size < kLengthBytes) Fail(name, ": ", size, " bytes are too few for a safetensors file");
+  uint64_t header_bytes;
+  std::memcpy(&header_bytes, data, kLengthBytes);
+  if (header_bytes > kMaxHeaderBytes) {
+    Fail(name, ": header length ", header_bytes, " is above ", kMaxHeaderBytes, ": not a safetensors file");
+  }
+  if (header_bytes > size - kLengthBytes) {
+    Fail(name, ": header length ", header_bytes, " is above the ", size - kLengthBytes, " bytes that the file has: truncated");
+  }
+  const uint8_t* begin = data + kLengthBytes + header_bytes;
+  const uint64_t data_bytes = size - kLengthBytes - header_bytes;
+  const std::string_view text(reinterpret_cast<const char*>(data) + kLengthBytes, header_bytes);
+
+  Safetensors result;
+  std::vector<Range> ranges;
+  ReadMembers(text, name + ": header", [&](const std::string& key, const Json& value) {
+    if (key == "__metadata__") return ParseMetadata(value, name, &result.metadata);
+    Fields fields(value, name + ": tensor " + ValueText(key));
+    Range range{};
+    StoredTensor tensor = ParseEntry(&fields, data_bytes, &range);
+    tensor.data = begin + range.begin;
+    range.name = &result.tensors.emplace(key, std::move(tensor)).first->first;
+    ranges.push_back(range);
+  });
+  CheckNoHoles(std::move(ranges), data_bytes, name);
+  return result;
+}
+
+void ReadAsF32(const StoredTensor& tensor, uint64_t first, uint64_t count, float* out) {
+  const uint8_t* source = tensor.data + first * ElementBytes(tensor.dtype);
+  if (tensor.dtype == StoredType::kF32) {
+    if (count > 0) std::memcpy(out, source, count * sizeof(float));
+    return;
+  }
+  const bool bf16 = tensor.dtype == StoredType::kBf16;
+  for (uint64_t i = 0; i < count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, source + 2 * i, sizeof(bits));
+    out[i] = bf16 ? FloatOfBf16(bits) : FloatOfF16(bits);
+  }
+}
+
+}  // namespace tarn::convert

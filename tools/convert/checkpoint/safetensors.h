@@ -1,0 +1,45 @@
+// The safetensors container, read strictly.
+//
+//   8 bytes  little-endian length n of the header
+//   n bytes  JSON object: tensor name -> {dtype, shape, data_offsets [begin, end)}, and "__metadata__": {string: string}
+//   the rest data, row-major; tensors fill it without holes and without overlap
+//
+// Nothing of the data is read here: a checkpoint that was mapped stays on disk until its tensors are converted.
+#ifndef TARN_TOOLS_CONVERT_CHECKPOINT_SAFETENSORS_H_
+#define TARN_TOOLS_CONVERT_CHECKPOINT_SAFETENSORS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tarn::convert {
+
+enum class StoredType : uint8_t { kF32, kF16, kBf16, kI32 };
+
+struct StoredTensor {
+  StoredType dtype;
+  std::vector<uint64_t> shape;
+  const uint8_t* data;  // of any alignment; borrowed from the bytes that were parsed
+  uint64_t elements;
+};
+
+struct Safetensors {
+  std::map<std::string, std::string> metadata;
+  std::map<std::string, StoredTensor> tensors;
+};
+
+// `name` begins every message. The result borrows `data`.
+// Errors: a truncated or oversized header, JSON that is none, a missing, unknown or misformed field, an unknown dtype, offsets that
+// overflow, leave the data, overlap, leave a hole, or do not fit shape and dtype; a name twice.
+Safetensors ParseSafetensors(const uint8_t* data, size_t size, const std::string& name);
+
+const char* StoredTypeName(StoredType dtype);
+
+// Elements [first, first + count) of a floating tensor as f32, exactly. The dtype is not I32, the range lies inside the tensor.
+void ReadAsF32(const StoredTensor& tensor, uint64_t first, uint64_t count, float* out);
+
+}  // namespace tarn::convert
+
+#endif  // TARN_TOOLS_CONVERT_CHECKPOINT_SAFETENSORS_H_

@@ -1,0 +1,203 @@
+#include "tools/convert/config/config.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tools/convert/checkpoint/mapped_file.h"
+#include "tools/convert/config/json.h"
+#include "tools/convert/error.h"
+
+namespace tarn::convert {
+namespace {
+
+// Beyond every model, and far enough from the ends of the integers that nothing overflows.
+constexpr uint64_t kMaxLayers = 512;  // of all stacks: what a reader takes
+constexpr uint64_t kMaxBytes = 16'000'000;
+constexpr uint64_t kMaxPosition = uint64_t{1} << 62;
+
+constexpr Choice<format::Task> kTasks[] = {{"causal_lm", format::Task::CausalLm},
+                                           {"seq2seq", format::Task::Seq2Seq},
+                                           {"classification", format::Task::Classification},
+                                           {"masked_lm", format::Task::MaskedLm}};
+constexpr Choice<format::PoolKind> kPoolings[] = {
+    {"first", format::PoolKind::First}, {"mean", format::PoolKind::Mean}, {"max", format::PoolKind::Max}};
+constexpr Choice<HiddenAct> kHiddenActs[] = {
+    {"swiglu", HiddenAct::kSwiglu}, {"relu", HiddenAct::kRelu}, {"gelu", HiddenAct::kGelu}, {"gelu_tanh", HiddenAct::kGeluTanh}};
+constexpr Choice<format::NormKind> kNorms[] = {{"rmsnorm", format::NormKind::RmsNorm}, {"layernorm", format::NormKind::LayerNorm}};
+constexpr Choice<bool> kNormPositions[] = {{"pre", true}, {"post", false}};
+constexpr Choice<PositionEmbedding> kPositions[] = {{"none", PositionEmbedding::kNone},
+                                                    {"sinusoidal", PositionEmbedding::kSinusoidal},
+                                                    {"learned", PositionEmbedding::kLearned},
+                                                    {"rope", PositionEmbedding::kRope}};
+constexpr Choice<format::TokenizerKind> kTokenizers[] = {{"bytes", format::TokenizerKind::Bytes},
+                                                         {"none", format::TokenizerKind::None}};
+
+format::Heads ParseHeads(Fields* fields, uint32_t hidden_size) {
+  const uint32_t heads = fields->Size("num_heads", std::nullopt, kMaxHeads);
+  const uint32_t kv_heads = fields->Size("num_kv_heads", heads, kMaxHeads);
+  if (heads % kv_heads != 0) {
+    fields->FailAt("num_kv_heads", std::to_string(kv_heads) + " does not divide num_heads = " + std::to_string(heads));
+  }
+  if (!fields->Has("head_dim") && hidden_size % heads != 0) {
+    fields->FailAt("num_heads", std::to_string(heads) + " does not divide hidden_size = " + std::to_string(hidden_size) +
+                                    ", and there is no head_dim");
+  }
+  const uint32_t head_dim = fields->Size("head_dim", hidden_size / heads, kMaxHeads);
+  const uint32_t value_dim = fields->Size("value_head_dim", head_dim, kMaxHeads);
+  for (const auto& [key, size] : {std::pair{"head_dim", head_dim}, std::pair{"value_head_dim", value_dim}}) {
+    if (uint64_t{heads} * size > Fields::kMaxSize) {
+      fields->FailAt(key, std::to_string(size) + " times num_heads = " + std::to_string(heads) + " is too large");
+    }
+  }
+  return format::Heads(heads, kv_heads, head_dim, value_dim);
+}
+
+void ParsePositions(Fields* fields, ModelConfig* config) {
+  config->position_embedding = fields->OneOf<PositionEmbedding>("position_embedding", kPositions, PositionEmbedding::kNone);
+  const bool learned = config->position_embedding == PositionEmbedding::kLearned;
+  config->max_positions = fields->Size("max_positions", learned ? std::nullopt : std::optional<uint32_t>(1));
+  config->rope_theta = fields->Number("rope_theta", 10000.0f);
+  if (config->rope_theta <= 0) fields->FailAt("rope_theta", "must be above 0");
+  config->first_position = fields->Integer("first_position", 0, kMaxPosition, 0);
+  config->scale_embeddings = fields->Bool("scale_embeddings", false);
+
+  if (learned && config->first_position >= config->max_positions) {
+    fields->FailAt("first_position",
+                   std::to_string(config->first_position) + " is past max_positions = " + std::to_string(config->max_positions));
+  }
+  if (config->position_embedding == PositionEmbedding::kSinusoidal && (config->hidden_size % 2 != 0 || config->hidden_size < 4)) {
+    fields->FailAt("hidden_size", std::to_string(config->hidden_size) + " must be even and at least 4 for sinusoidal positions");
+  }
+  if (config->position_embedding == PositionEmbedding::kRope && config->heads.head_dim() % 2 != 0) {
+    fields->FailAt("head_dim", std::to_string(config->heads.head_dim()) + " must be even for rope");
+  }
+}
+
+format::TokenizerKind ParseTokenizer(Fields* fields, const ModelConfig& config) {
+  const format::TokenizerKind kind = fields->OneOf<format::TokenizerKind>(
+      "tokenizer", kTokenizers, std::nullopt,
+      " (this version reads no tokenizer files; with \"none\" a model reads and writes token ids)");
+  if (kind != format::TokenizerKind::Bytes) return kind;
+  for (const auto& [key, size] : {std::pair{"vocab_size", config.vocab_size}, {"source_vocab_size", config.source_vocab_size}}) {
+    if (size != 256) {
+      fields->FailAt(key, std::to_string(size) + " is not the 256 of tokenizer \"bytes\" (\"none\": token ids of any vocabulary)");
+    }
+  }
+  return kind;
+}
+
+// An id of a vocabulary; -1 where none is given.
+int32_t ParseTokenId(Fields* fields, const char* key, uint32_t vocab_size) {
+  if (fields->Find(key) == nullptr) return -1;
+  return static_cast<int32_t>(fields->Integer(key, 0, vocab_size - 1));
+}
+
+// The attention of a stack: an object for all layers, or a list with one for each.
+struct StackFields {
+  const char* attention;
+  const char* layers;  // says how many
+  AttentionForm form;
+};
+
+std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config, const StackFields& stack) {
+  const uint64_t most = config.task == format::Task::Seq2Seq ? kMaxLayers / 2 : kMaxLayers;
+  const auto count = static_cast<uint32_t>(fields->Integer(stack.layers, 1, most));
+  const Json* attention = fields->Find(stack.attention);
+  if (attention == nullptr) Fail(fields->where(), ": the field \"", stack.attention, "\" is missing");
+  const std::string where = fields->where() + ": " + stack.attention;
+  if (attention->is_array() && attention->size() != count) {
+    fields->FailAt(stack.attention,
+                   std::to_string(attention->size()) + " objects for " + stack.layers + " = " + std::to_string(count));
+  }
+  // Positions of target and source have no distance to turn by.
+  const bool rope = config.position_embedding == PositionEmbedding::kRope && stack.form != AttentionForm::kCross;
+  std::vector<AttentionOp> layers;
+  for (uint32_t i = 0; i < count; ++i) {
+    const AttentionContext context{config.heads, i, config.hidden_size, config.attention_bias, rope, stack.form};
+    layers.push_back(attention->is_array() ? ParseAttention((*attention)[i], where + "[" + std::to_string(i) + "]", context)
+                                           : ParseAttention(*attention, where, context));
+  }
+  return layers;
+}
+
+void ParseSeq2Seq(Fields* fields, ModelConfig* config) {
+  config->encoder = ParseLayers(fields, *config, {"encoder_attention", "encoder_layers", AttentionForm::kNoncausal});
+  config->decoder = ParseLayers(fields, *config, {"decoder_attention", "decoder_layers", AttentionForm::kCausal});
+  config->cross = ParseLayers(fields, *config, {"cross_attention", "decoder_layers", AttentionForm::kCross});
+  config->share_embeddings = fields->Bool("share_embeddings", false);
+  if (config->share_embeddings && config->source_vocab_size != config->vocab_size) {
+    fields->FailAt("share_embeddings", "source_vocab_size = " + std::to_string(config->source_vocab_size) +
+                                           " is not vocab_size = " + std::to_string(config->vocab_size));
+  }
+  config->bos_token = ParseTokenId(fields, "bos_token_id", config->vocab_size);
+  config->eos_token = ParseTokenId(fields, "eos_token_id", config->vocab_size);
+  ParseTokenId(fields, "pad_token_id", config->vocab_size);  // nothing is padded
+}
+
+void ParseClassification(Fields* fields, ModelConfig* config) {
+  config->encoder = ParseLayers(fields, *config, {"attention", "num_layers", AttentionForm::kNoncausal});
+  config->num_labels = fields->Size("num_labels");
+  config->pooling = fields->OneOf("pooling", kPoolings);
+  config->head_transform = fields->Bool("classifier_transform", false);
+}
+
+void ParseMaskedLm(Fields* fields, ModelConfig* config) {
+  config->encoder = ParseLayers(fields, *config, {"attention", "num_layers", AttentionForm::kNoncausal});
+  config->head_transform = fields->Bool("lm_head_transform", false);
+  config->mask_token = ParseTokenId(fields, "mask_token_id", config->vocab_size);
+}
+
+void ParseTask(Fields* fields, ModelConfig* config) {
+  switch (config->task) {
+    case format::Task::CausalLm:
+      config->decoder = ParseLayers(fields, *config, {"attention", "num_layers", AttentionForm::kCausal});
+      break;
+    case format::Task::Seq2Seq:
+      ParseSeq2Seq(fields, config);
+      break;
+    case format::Task::Classification:
+      ParseClassification(fields, config);
+      break;
+    case format::Task::MaskedLm:
+      ParseMaskedLm(fields, config);
+      break;
+  }
+}
+
+}  // namespace
+
+std::string ReadConfig(const std::string& path) { return ReadFile(path, kMaxBytes); }
+
+ModelConfig ParseConfig(const std::string& text, const std::string& where) {
+  const Json parsed = ParseJson(text, where);
+  Fields fields(parsed, where);
+  ModelConfig config{};
+  config.text = text;
+  config.bos_token = config.eos_token = config.mask_token = -1;
+  config.task = fields.OneOf<format::Task>("task", kTasks, format::Task::CausalLm);
+  config.vocab_size = config.source_vocab_size = fields.Size("vocab_size");
+  if (config.task == format::Task::Seq2Seq) config.source_vocab_size = fields.Size("source_vocab_size", config.vocab_size);
+  config.hidden_size = fields.Size("hidden_size");
+  config.heads = ParseHeads(&fields, config.hidden_size);
+  config.intermediate_size = fields.Size("intermediate_size");
+  config.hidden_act = fields.OneOf("hidden_act", kHiddenActs);
+  config.norm = fields.OneOf("norm", kNorms);
+  config.norm_eps = fields.Number("norm_eps");
+  if (config.norm_eps < 0) fields.FailAt("norm_eps", "must not be negative");
+  config.pre_norm = fields.OneOf<bool>("norm_position", kNormPositions, true);
+  config.final_norm = fields.Bool("final_norm", true);
+  config.embedding_norm = fields.Bool("embedding_norm", false);
+  config.attention_bias = fields.Bool("attention_bias", false);
+  config.mlp_bias = fields.Bool("mlp_bias", false);
+  // A classifier has no such head; that it may be tied is stated all the same.
+  config.tie_word_embeddings = fields.Bool("tie_word_embeddings", true);
+  if (config.task != format::Task::Classification) config.lm_head_bias = fields.Bool("lm_head_bias", false);
+  ParsePositions(&fields, &config);
+  config.tokenizer = ParseTokenizer(&fields, config);
+  ParseTask(&fields, &config);
+  fields.Finish();
+  return config;
+}
+
+}  // namespace tarn::convert

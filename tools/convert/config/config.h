@@ -1,0 +1,59 @@
+// config.json of a checkpoint.
+#ifndef TARN_TOOLS_CONVERT_CONFIG_CONFIG_H_
+#define TARN_TOOLS_CONVERT_CONFIG_CONFIG_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schema/tarn_generated.h"
+#include "tools/convert/attention/attention.h"
+
+namespace tarn::convert {
+
+enum class HiddenAct : uint8_t { kSwiglu, kRelu, kGelu, kGeluTanh };
+enum class PositionEmbedding : uint8_t { kNone, kSinusoidal, kLearned, kRope };
+
+struct ModelConfig {
+  format::Task task;
+  uint32_t vocab_size, hidden_size;
+  format::Heads heads;
+  uint32_t intermediate_size;
+  HiddenAct hidden_act;
+  format::NormKind norm;
+  float norm_eps;
+  bool pre_norm;  // x + f(norm x); else norm(x + f x)
+  bool final_norm, embedding_norm;
+  bool attention_bias, mlp_bias, lm_head_bias;
+  PositionEmbedding position_embedding;
+  uint32_t max_positions;  // learned only
+  float rope_theta;
+  uint64_t first_position;
+  bool scale_embeddings, tie_word_embeddings;
+  format::TokenizerKind tokenizer;
+  int32_t bos_token, eos_token, mask_token;  // -1: none
+
+  // Seq2seq.
+  uint32_t source_vocab_size;
+  bool share_embeddings;  // one table for source and target
+  // Classification.
+  uint32_t num_labels;
+  format::PoolKind pooling;
+  bool head_transform;  // classification, masked LM: a dense layer and its activation before the head
+
+  // One op per layer. Causal LM: decoder; classification, masked LM: encoder; seq2seq: all three, cross as many as decoder.
+  std::vector<AttentionOp> encoder, decoder, cross;
+  std::string text;  // the file as it was
+};
+
+// The bytes of a config.json. Errors: as ReadFile; more than 16 MB.
+std::string ReadConfig(const std::string& path);
+
+// `where` (the file's name) begins every message.
+// Errors: not JSON; an unknown field, or one of another task; a missing field, a wrong type, a value out of range or unknown; a
+// tokenizer or attention system that this version does not support.
+ModelConfig ParseConfig(const std::string& text, const std::string& where);
+
+}  // namespace tarn::convert
+
+#endif  // TARN_TOOLS_CONVERT_CONFIG_CONFIG_H_
