@@ -50,7 +50,7 @@ class Instance {
 
     // Of every program, by stage; no bound where the model has no such program.
     TokenBounds bounds() const;
-    // Calls visit(spec, bytes) for every dense layer of every program, in order. Errors: those of `visit`.
+    // Calls visit(spec, packed_bytes) for every dense layer of every program, in order. Errors: those of `visit`.
     template <typename F>
     Status VisitDense(F visit) const;
 

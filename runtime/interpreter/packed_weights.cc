@@ -66,7 +66,7 @@ DenseSpec PackedWeights::SpecOf(const Entry& entry, const Kernels* kernels) cons
 
 Result<size_t> PackedWeights::Count(const Instance::Draft& draft) {
   size_t layers = 0;
-  TARN_RETURN_IF_ERROR(draft.VisitDense([&](const DenseSpec&, const DenseBytes&) {
+  TARN_RETURN_IF_ERROR(draft.VisitDense([&](const DenseSpec&, uint64_t) {
     ++layers;
     return Ok();
   }));
@@ -81,15 +81,15 @@ Result<PackedWeights> PackedWeights::Reserve(const Environment& environment, siz
 }
 
 Status PackedWeights::Plan(const Instance::Draft& draft) {
-  return draft.VisitDense([&](const DenseSpec& spec, const DenseBytes& bytes) {
+  return draft.VisitDense([&](const DenseSpec& spec, uint64_t packed_bytes) {
     if (FindEntry(spec) != nullptr) return Ok();
     Entry entry = Describe(spec);
-    if (bytes.packed == 0 && !IsReadInPlace(entry.weight)) {
+    if (packed_bytes == 0 && !IsReadInPlace(entry.weight)) {
       in_place_bytes_ += DenseWeightBytes(spec) + DenseScaleBytes(spec);
     }
     entry.packed_offset = packed_bytes_;
-    entry.packed_bytes = bytes.packed;
-    packed_bytes_ += bytes.packed;
+    entry.packed_bytes = packed_bytes;
+    packed_bytes_ += packed_bytes;
     Entries()[count_++] = entry;
     return Ok();
   });

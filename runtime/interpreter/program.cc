@@ -63,18 +63,20 @@ Status Program::PrepareNode(uint32_t index) {
   Node& node = nodes_[index];
   PrepareContext context(*environment_.model, stage_, op, limits_, *environment_.kernels);
   TARN_RETURN_IF_ERROR(node.op->Prepare(context));
-  uint64_t scratch = context.scratch_bytes();
+  node.scratch_bytes = context.scratch_bytes();
   node.constant_bytes = context.constant_bytes();
   needs_.bound += AlignUp(node.constant_bytes);
   if (context.dense() != nullptr) {
     node.has_dense = true;
     node.dense_spec = *context.dense();
     node.dense_backend = environment_.dense->takes(node.dense_spec) ? environment_.dense : &PortableDense();
-    TARN_ASSIGN_OR_RETURN(node.dense_bytes, node.dense_backend->measure(node.dense_spec));
-    if (node.dense_bytes.scratch > scratch) scratch = node.dense_bytes.scratch;
-    needs_.bound += AlignUp(node.dense_bytes.layer);
+    TARN_ASSIGN_OR_RETURN(const DenseBytes bytes, node.dense_backend->measure(node.dense_spec));
+    node.packed_bytes = bytes.packed;
+    node.layer_bytes = bytes.layer;
+    if (bytes.scratch > node.scratch_bytes) node.scratch_bytes = bytes.scratch;
+    needs_.bound += AlignUp(node.layer_bytes);
   }
-  if (AlignUp(scratch) > needs_.scratch) needs_.scratch = AlignUp(scratch);
+  if (AlignUp(node.scratch_bytes) > needs_.scratch) needs_.scratch = AlignUp(node.scratch_bytes);
   const uint64_t work = context.Work();
   work_ = SaturatingAdd(work_, work);
   if (work > largest_work_) {
@@ -131,8 +133,7 @@ Status Program::Bind(Bump& bump, uint8_t* arena, uint8_t* scratch) {
 Status Program::CreateDense(Bump& bump) {
   for (Node& node : nodes_) {
     if (!node.has_dense) continue;
-    const Span<uint8_t> memory(static_cast<uint8_t*>(bump.Take(node.dense_bytes.layer)),
-                               static_cast<size_t>(node.dense_bytes.layer));
+    const Span<uint8_t> memory(static_cast<uint8_t*>(bump.Take(node.layer_bytes)), static_cast<size_t>(node.layer_bytes));
     TARN_ASSIGN_OR_RETURN(node.dense,
                           node.dense_backend->create(node.dense_spec, environment_.packed->Find(node.dense_spec), memory));
   }
@@ -156,13 +157,13 @@ Status Program::Run(RunContext context) {
   context.batch = limits_.batch;
   context.beams = limits_.beams;
   context.first_position = environment_.model->graph().first_position();
-  context.scratch = scratch_;
   context.kernels = environment_.kernels;
   for (Node& node : nodes_) {
     if (node.serves_outputs && context.output_rows == 0) continue;
     context.inputs = node.inputs;
     context.outputs = node.outputs;
     context.states = node.states;
+    context.scratch = {scratch_, static_cast<size_t>(node.scratch_bytes)};
     context.dense = node.dense;
     context.dense_backend = node.dense_backend;
     TARN_RETURN_IF_ERROR(profiled_ ? RunProfiled(node, context) : node.op->Run(context));

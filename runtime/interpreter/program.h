@@ -78,11 +78,11 @@ class Program {
   uint32_t op_count() const { return static_cast<uint32_t>(nodes_.size()); }
   OpTime op_time(uint32_t index) const;  // index < op_count()
 
-  // Calls visit(spec, bytes) for every dense layer, in order. Errors: those of `visit`.
+  // Calls visit(spec, packed_bytes) for every dense layer, in order. Errors: those of `visit`.
   template <typename F>
   Status VisitDense(F visit) const {
     for (const Node& node : nodes()) {
-      if (node.has_dense) TARN_RETURN_IF_ERROR(visit(node.dense_spec, node.dense_bytes));
+      if (node.has_dense) TARN_RETURN_IF_ERROR(visit(node.dense_spec, node.packed_bytes));
     }
     return Ok();
   }
@@ -105,8 +105,10 @@ class Program {
     const DenseBackend* dense_backend;
     DenseLayer* dense;  // nullptr: the op has none
     bool has_dense;
-    bool serves_outputs;  // writes values of time Outputs
-    DenseBytes dense_bytes;
+    bool serves_outputs;    // writes values of time Outputs
+    uint64_t packed_bytes;  // of the dense layer, and:
+    uint64_t layer_bytes;
+    uint64_t scratch_bytes;  // of the op and its dense layer
     uint64_t constant_bytes;
     uint64_t runs;  // while profiled, as is:
     uint64_t ns;

@@ -76,7 +76,7 @@ struct RunContext {
   Span<const Operand> inputs;
   Span<const Operand> outputs;
   Span<const StateBuffer> states;
-  uint8_t* scratch;  // what the op requested, aligned; not kept between runs
+  Span<uint8_t> scratch;  // what the op requested, aligned; not kept between runs
   DenseLayer* dense;
   const DenseBackend* dense_backend;
   const Kernels* kernels;

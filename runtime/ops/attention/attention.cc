@@ -64,14 +64,13 @@ HeadSlices::HeadSlices(const RunContext& context, const Heads& heads, size_t seq
 }
 
 HeldState::HeldState(const Kernels& kernels, const StateBuffer& buffer, DType dtype, size_t sequence, size_t first, size_t elements,
-                     ScratchFloats* scratch)
-    : f32_(nullptr), f16_(nullptr), elements_(elements) {
+                     float* copy)
+    : f32_(copy), f16_(nullptr), elements_(elements) {
   if (dtype == DType::kF32) {
     f32_ = buffer.f32(sequence) + first;
     return;
   }
   f16_ = reinterpret_cast<uint16_t*>(buffer.bytes(sequence)) + first;
-  f32_ = scratch->Take(elements);
   kernels.scale_f16(elements, f16_, 1, f32_);
 }
 

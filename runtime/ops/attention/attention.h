@@ -7,6 +7,7 @@
 
 #include "kernels/denormals.h"
 #include "runtime/ops/op.h"
+#include "runtime/ops/scratch.h"
 
 namespace tarn {
 
@@ -68,28 +69,16 @@ void ForEachHead(const RunContext& context, const Heads& heads, uint64_t cost, c
   });
 }
 
-// Scratch of one thread, handed out in pieces of floats.
-class ScratchFloats {
- public:
-  explicit ScratchFloats(float* memory) : next_(memory) {}
-  float* Take(uint64_t elements) {
-    float* piece = next_;
-    next_ += static_cast<size_t>(Padded(elements));
-    return piece;
-  }
-  // A piece takes whole cache lines. 64-bit, as all sizes that are requested: whether they fit is found out when they are added up.
-  static uint64_t Padded(uint64_t elements) { return (elements + 15) / 16 * 16; }
-
- private:
-  float* next_;
-};
-
 // The f32 view of a piece of a state that is stored in f32 or f16: the state itself, or a copy in scratch that is rounded back when
 // the task is done with it.
 class HeldState {
  public:
+  // The copy of a piece of `elements`; nullptr where none is needed.
+  static float* LayCopy(Scratch* scratch, DType dtype, uint64_t elements) {
+    return dtype == DType::kF32 ? nullptr : scratch->Take(elements);
+  }
   HeldState(const Kernels& kernels, const StateBuffer& buffer, DType dtype, size_t sequence, size_t first, size_t elements,
-            ScratchFloats* scratch);
+            float* copy);
   void WriteBack(const Kernels& kernels) const;
   // What WriteBack and holding it again would make of it: between the steps of a loop, so that it ends as single steps do.
   void Round(const Kernels& kernels) const;
@@ -98,10 +87,6 @@ class HeldState {
   static StateRows Stored(const StateBuffer& buffer, DType dtype, size_t sequence, size_t first) {
     if (dtype == DType::kF32) return buffer.f32(sequence) + first;
     return {RowType::kF16, reinterpret_cast<uint16_t*>(buffer.bytes(sequence)) + first};
-  }
-  // Floats of scratch that a piece of `elements` takes.
-  static uint64_t ScratchFloatsFor(DType dtype, uint64_t elements) {
-    return dtype == DType::kF32 ? 0 : ScratchFloats::Padded(elements);
   }
 
  private:

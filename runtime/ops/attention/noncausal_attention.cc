@@ -38,7 +38,7 @@ Status NoncausalAttentionOp::PrepareOperands(const PrepareContext& context, form
 }
 
 Status NoncausalAttentionOp::PrepareMemory(PrepareContext& context, const NoncausalMemoryShape& shape, uint32_t tensors,
-                                           uint64_t write_floats, uint64_t read_floats) {
+                                           uint64_t write_bytes, uint64_t read_bytes) {
   shape_ = shape;
   uint32_t states = 0;
   if (part_ != format::NoncausalPart::Whole) {
@@ -46,30 +46,43 @@ Status NoncausalAttentionOp::PrepareMemory(PrepareContext& context, const Noncau
   }
   TARN_RETURN_IF_ERROR(context.ExpectOwned(tensors, tensors, states));
   const Limits& limits = context.limits();
-  memories_ = limits.threads;
+  memories_ = threads_ = limits.threads;
   if (part_ == format::NoncausalPart::Whole) {
-    memories_ = static_cast<size_t>(std::min<uint64_t>(memories_, uint64_t{limits.batch} * heads_.kv_heads()));
+    memories_ = static_cast<uint32_t>(std::min<uint64_t>(memories_, uint64_t{limits.batch} * heads_.kv_heads()));
   } else if (!writes()) {
     memories_ = 0;  // they are read where the sources keep them
   }
   if (writes()) context.AddWork({heads_.kv_heads(), limits.MaxRows(key_axis_), shape_.elements()});
   if (part_ != format::NoncausalPart::Write) context.AddWork({heads_.heads(), limits.MaxRows(query_axis_), shape_.elements()});
-  memory_floats_ = shape_.floats();
-  work_floats_ = std::max(writes() ? write_floats : 0, part_ == format::NoncausalPart::Write ? 0 : read_floats);
-  context.RequestScratch((memories_ * memory_floats_ + limits.threads * work_floats_) * sizeof(float));
+  memory_bytes_ = CountScratch([&](Scratch* scratch) { shape_.Lay(scratch); });
+  work_bytes_ = std::max(writes() ? write_bytes : 0, part_ == format::NoncausalPart::Write ? 0 : read_bytes);
+  context.RequestScratch(CountScratch([&](Scratch* scratch) { Lay(scratch); }));
   return Ok();
 }
 
+NoncausalMemory NoncausalAttentionOp::MemoryAt(const Parts& parts, size_t index) const {
+  Scratch scratch = parts.memories[index];
+  return shape_.Lay(&scratch);
+}
+
+NoncausalMemory NoncausalAttentionOp::ClearMemoryAt(const Parts& parts, size_t index) const {
+  const NoncausalMemory memory = MemoryAt(parts, index);
+  shape_.Clear(memory);
+  return memory;
+}
+
 Status NoncausalAttentionOp::Run(const RunContext& context) {
+  Scratch scratch(context.scratch);
+  const Parts parts = Lay(&scratch);
   switch (part_) {
     case format::NoncausalPart::Whole:
-      RunWhole(context);
+      RunWhole(context, parts);
       break;
     case format::NoncausalPart::Write:
-      RunWrite(context);
+      RunWrite(context, parts);
       break;
     case format::NoncausalPart::Read:
-      RunRead(context);
+      RunRead(context, parts);
       break;
   }
   return Ok();
@@ -105,19 +118,20 @@ NoncausalQueries NoncausalAttentionOp::QueriesOf(const RunContext& context, size
 }
 
 template <typename F>
-void NoncausalAttentionOp::ForEach(const RunContext& context, size_t count, uint64_t rows, const F& f) const {
+void NoncausalAttentionOp::ForEach(const RunContext& context, const Parts& parts, size_t count, uint64_t rows, const F& f) const {
   context.threads->ParallelFor(count, rows * shape_.elements(), [&](size_t index, size_t thread) {
     if (context.cancelled()) return;
     const FlushDenormals flush;
-    f(index, ScratchFloats(MemoryScratch(context, memories_) + thread * work_floats_), thread);
+    f(index, parts.work[thread], thread);
   });
 }
 
 template <typename F>
-void NoncausalAttentionOp::ReadAll(const RunContext& context, size_t first, size_t count, const F& memory_of) const {
+void NoncausalAttentionOp::ReadAll(const RunContext& context, const Parts& parts, size_t first, size_t count,
+                                   const F& memory_of) const {
   const size_t rows = QueryRows(context);
   const size_t pieces = (rows + kTaskRows - 1) / kTaskRows;
-  ForEach(context, count * pieces, count * heads_.group() * rows, [&](size_t index, ScratchFloats work, size_t) {
+  ForEach(context, parts, count * pieces, count * heads_.group() * rows, [&](size_t index, Scratch work, size_t) {
     const size_t task = first + index / pieces, begin = index % pieces * kTaskRows, end = std::min(begin + kTaskRows, rows);
     const StoredMemory memory = memory_of(index / pieces);
     for (size_t row = begin; row < end; row += block_queries_) {
@@ -128,31 +142,30 @@ void NoncausalAttentionOp::ReadAll(const RunContext& context, size_t first, size
 }
 
 // As many memories at a time as there are threads: each is written by one of them, then their queries are shared by all.
-void NoncausalAttentionOp::RunWhole(const RunContext& context) const {
+void NoncausalAttentionOp::RunWhole(const RunContext& context, const Parts& parts) const {
   const size_t tasks = context.batch * heads_.kv_heads();
   for (size_t first = 0; first < tasks; first += memories_) {
-    const size_t count = std::min(memories_, tasks - first);
-    ForEach(context, count, count * context.sequence_rows(key_axis_), [&](size_t index, ScratchFloats work, size_t) {
+    const size_t count = std::min<size_t>(memories_, tasks - first);
+    ForEach(context, parts, count, count * context.sequence_rows(key_axis_), [&](size_t index, Scratch work, size_t) {
       const size_t task = first + index;
-      Write(context, KeysOf(context, task / heads_.kv_heads(), task % heads_.kv_heads()),
-            shape_.Clear(MemoryScratch(context, index)), work);
+      Write(context, KeysOf(context, task / heads_.kv_heads(), task % heads_.kv_heads()), ClearMemoryAt(parts, index), work);
     });
-    ReadAll(context, first, count, [&](size_t index) { return shape_.Layout(MemoryScratch(context, index)); });
+    ReadAll(context, parts, first, count, [&](size_t index) { return MemoryAt(parts, index); });
   }
 }
 
-void NoncausalAttentionOp::RunWrite(const RunContext& context) const {
+void NoncausalAttentionOp::RunWrite(const RunContext& context, const Parts& parts) const {
   const size_t tasks = context.batch * heads_.kv_heads();
-  ForEach(context, tasks, context.rows(key_axis_) * heads_.kv_heads(), [&](size_t task, ScratchFloats work, size_t thread) {
+  ForEach(context, parts, tasks, context.rows(key_axis_) * heads_.kv_heads(), [&](size_t task, Scratch work, size_t thread) {
     const size_t sequence = task / heads_.kv_heads(), kv_head = task % heads_.kv_heads();
-    const NoncausalMemory memory = shape_.Clear(MemoryScratch(context, thread));
+    const NoncausalMemory memory = ClearMemoryAt(parts, thread);
     Write(context, KeysOf(context, sequence, kv_head), memory, work);
     shape_.Keep(context, memory, context.source + sequence, kv_head);
   });
 }
 
-void NoncausalAttentionOp::RunRead(const RunContext& context) const {
-  ReadAll(context, 0, context.batch / context.beams * heads_.kv_heads(),
+void NoncausalAttentionOp::RunRead(const RunContext& context, const Parts& parts) const {
+  ReadAll(context, parts, 0, context.batch / context.beams * heads_.kv_heads(),
           [&](size_t task) { return shape_.Kept(context, task / heads_.kv_heads(), task % heads_.kv_heads()); });
 }
 

@@ -42,16 +42,14 @@ class NoncausalAttentionOp : public Op {
   // Errors: TARN_BAD_FORMAT.
   Status PrepareOperands(const PrepareContext& context, format::NoncausalPart part, const format::Heads& heads,
                          uint32_t more_inputs);
-  // Last: tensors, states and scratch. `work_floats`: what Write or Read take for blocks of block_keys() and block_queries().
-  Status PrepareMemory(PrepareContext& context, const NoncausalMemoryShape& shape, uint32_t tensors, uint64_t write_floats,
-                       uint64_t read_floats);
+  // Last: tensors, states and scratch. `write_bytes` and `read_bytes`: what Write and Read lay out at most.
+  Status PrepareMemory(PrepareContext& context, const NoncausalMemoryShape& shape, uint32_t tensors, uint64_t write_bytes,
+                       uint64_t read_bytes);
 
   // `memory` is all zeros before.
-  virtual void Write(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory,
-                     ScratchFloats work) const = 0;
+  virtual void Write(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory, Scratch work) const = 0;
   // At most block_queries() of them.
-  virtual void Read(const RunContext& context, const NoncausalQueries& queries, const StoredMemory& memory,
-                    ScratchFloats work) const = 0;
+  virtual void Read(const RunContext& context, const NoncausalQueries& queries, const StoredMemory& memory, Scratch work) const = 0;
 
   const Heads& heads() const { return heads_; }
   bool writes() const { return part_ != format::NoncausalPart::Read; }
@@ -62,6 +60,17 @@ class NoncausalAttentionOp : public Op {
   size_t block_queries() const { return block_queries_; }
 
  private:
+  struct Parts {
+    ScratchParts memories;
+    ScratchParts work;  // of each thread
+  };
+
+  Parts Lay(Scratch* scratch) const {
+    return {scratch->TakeParts(memories_, memory_bytes_), scratch->TakeParts(threads_, work_bytes_)};
+  }
+  // Memory number `index` in scratch, also as all zeros.
+  NoncausalMemory MemoryAt(const Parts& parts, size_t index) const;
+  NoncausalMemory ClearMemoryAt(const Parts& parts, size_t index) const;
   NoncausalKeys KeysOf(const RunContext& context, size_t sequence, size_t kv_head) const;
   // Rows [begin, begin + count) of the queries of an owner of a memory: a sequence in "encode", a source in "decode".
   NoncausalQueries QueriesOf(const RunContext& context, size_t owner, size_t kv_head, size_t begin, size_t count) const;
@@ -69,16 +78,13 @@ class NoncausalAttentionOp : public Op {
   // f(index, work, thread) for every index below count, without denormals; none begins once the run is cancelled. `rows`: of all of
   // them together.
   template <typename F>
-  void ForEach(const RunContext& context, size_t count, uint64_t rows, const F& f) const;
+  void ForEach(const RunContext& context, const Parts& parts, size_t count, uint64_t rows, const F& f) const;
   // Reads `count` memories, the first that of task `first`; memory_of(i) has the i-th.
   template <typename F>
-  void ReadAll(const RunContext& context, size_t first, size_t count, const F& memory_of) const;
-  void RunWhole(const RunContext& context) const;
-  void RunWrite(const RunContext& context) const;
-  void RunRead(const RunContext& context) const;
-  float* MemoryScratch(const RunContext& context, size_t index) const {
-    return reinterpret_cast<float*>(context.scratch) + index * memory_floats_;
-  }
+  void ReadAll(const RunContext& context, const Parts& parts, size_t first, size_t count, const F& memory_of) const;
+  void RunWhole(const RunContext& context, const Parts& parts) const;
+  void RunWrite(const RunContext& context, const Parts& parts) const;
+  void RunRead(const RunContext& context, const Parts& parts) const;
 
   format::NoncausalPart part_;
   Heads heads_;
@@ -87,9 +93,10 @@ class NoncausalAttentionOp : public Op {
   size_t block_keys_ = 0;
   size_t block_queries_ = 0;
   NoncausalMemoryShape shape_;
-  size_t memories_ = 0;  // in scratch
-  uint64_t memory_floats_ = 0;
-  uint64_t work_floats_ = 0;  // of one thread
+  uint32_t memories_ = 0;  // in scratch
+  uint32_t threads_ = 0;
+  uint64_t memory_bytes_ = 0;
+  uint64_t work_bytes_ = 0;  // of one thread
 };
 
 }  // namespace tarn

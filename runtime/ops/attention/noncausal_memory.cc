@@ -8,13 +8,7 @@ namespace tarn {
 
 uint64_t NoncausalMemoryShape::elements() const {
   uint64_t sum = 0;
-  for (uint32_t i = 0; i < matrix_count_; ++i) sum += matrices_[i].rows * matrices_[i].columns;
-  return sum;
-}
-
-uint64_t NoncausalMemoryShape::floats() const {
-  uint64_t sum = ScratchFloats::Padded(vector_.columns);
-  for (uint32_t i = 0; i < matrix_count_; ++i) sum += ScratchFloats::Padded(matrices_[i].rows * matrices_[i].columns);
+  for (uint32_t i = 0; i < matrix_count_; ++i) sum += matrices_[i].elements();
   return sum;
 }
 
@@ -36,17 +30,19 @@ Result<uint32_t> NoncausalMemoryShape::ExpectStates(const PrepareContext& contex
   return vector_state() + 1;
 }
 
-NoncausalMemory NoncausalMemoryShape::Layout(float* scratch) const {
-  ScratchFloats pieces(scratch);
+NoncausalMemory NoncausalMemoryShape::Lay(Scratch* scratch) const {
   NoncausalMemory memory{};
-  for (uint32_t i = 0; i < matrix_count_; ++i) memory.matrices[i] = pieces.Take(matrices_[i].rows * matrices_[i].columns);
-  if (vector_.columns > 0) memory.vector = pieces.Take(vector_.columns);
+  for (uint32_t i = 0; i < matrix_count_; ++i) memory.matrices[i] = scratch->Take(matrices_[i].elements());
+  if (vector_.columns > 0) memory.vector = scratch->Take(vector_.columns);
   return memory;
 }
 
-NoncausalMemory NoncausalMemoryShape::Clear(float* scratch) const {
-  std::memset(scratch, 0, static_cast<size_t>(floats()) * sizeof(float));
-  return Layout(scratch);
+void NoncausalMemoryShape::Clear(const NoncausalMemory& memory) const {
+  const auto clear = [](float* data, const Part& part) {
+    std::memset(data, 0, static_cast<size_t>(part.elements()) * sizeof(float));
+  };
+  for (uint32_t i = 0; i < matrix_count_; ++i) clear(memory.matrices[i], matrices_[i]);
+  if (memory.vector != nullptr) clear(memory.vector, vector_);
 }
 
 uint64_t NoncausalMemoryShape::rows() const {

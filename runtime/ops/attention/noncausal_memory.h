@@ -28,14 +28,13 @@ class NoncausalMemoryShape {
   void SetVector(const char* name, uint64_t elements) { vector_ = {name, 1, elements}; }
 
   uint64_t elements() const;  // of the matrices
-  uint64_t floats() const;    // of scratch that one memory takes
 
   // Holds the op's states against the shape. Returns how many there are. Errors: TARN_BAD_FORMAT.
   Result<uint32_t> ExpectStates(const PrepareContext& context, const Heads& heads);
-  // A memory in `floats()` floats of scratch.
-  NoncausalMemory Layout(float* scratch) const;
-  // The same, as it is before the first key: all zeros.
-  NoncausalMemory Clear(float* scratch) const;
+  // A memory in scratch.
+  NoncausalMemory Lay(Scratch* scratch) const;
+  // Makes it what it is before the first key: all zeros.
+  void Clear(const NoncausalMemory& memory) const;
   // Makes it that of a source.
   void Keep(const RunContext& context, const NoncausalMemory& memory, size_t source, size_t kv_head) const;
   // That of a source.
@@ -46,6 +45,7 @@ class NoncausalMemoryShape {
     const char* name;
     uint64_t rows;
     uint64_t columns;
+    uint64_t elements() const { return rows * columns; }
   };
 
   uint32_t vector_state() const { return matrix_count_ + (dtype_ == DType::kI8 ? 1 : 0); }

@@ -47,8 +47,8 @@ class FullyConnectedOp final : public Op {
 
   Status Run(const RunContext& context) override {
     const size_t rows = context.rows(axis_);
-    return context.dense_backend->run(context.dense, rows, context.inputs[0].f32(), context.outputs[0].f32(), context.scratch,
-                                      context.threads->For(rows * weights_));
+    return context.dense_backend->run(context.dense, rows, context.inputs[0].f32(), context.outputs[0].f32(),
+                                      context.scratch.data(), context.threads->For(rows * weights_));
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "runtime/ops/registry.h"
+#include "runtime/ops/scratch.h"
 
 namespace tarn {
 namespace {
@@ -18,7 +19,7 @@ class AddSinusoidOp final : public Op {
     // pairs - 1 divides
     if (width_ < 4 || width_ % 2 != 0) return Error(TARN_BAD_FORMAT, "width is %u, an even number >= 4 wanted", width_);
     context.RequestConstants(pairs() * sizeof(double));
-    context.RequestScratch(width_ * sizeof(float));
+    context.RequestScratch(CountScratch([&](Scratch* scratch) { LayVector(scratch); }));
     return Ok();
   }
 
@@ -33,7 +34,8 @@ class AddSinusoidOp final : public Op {
   Status Run(const RunContext& context) override {
     const Operand& x = context.inputs[0];
     const Operand& y = context.outputs[0];
-    float* vector = reinterpret_cast<float*>(context.scratch);
+    Scratch scratch(context.scratch);
+    float* vector = LayVector(&scratch);
     for (size_t token = 0; token < context.tokens; ++token) {
       context.kernels->sinusoid(pairs(), static_cast<double>(context.position(token)), frequency_, vector, vector + pairs());
       for (size_t sequence = 0; sequence < context.batch; ++sequence) {
@@ -46,6 +48,7 @@ class AddSinusoidOp final : public Op {
 
  private:
   size_t pairs() const { return width_ / 2; }
+  float* LayVector(Scratch* scratch) const { return scratch->Take(width_); }
 
   uint32_t width_;
   const double* frequency_ = nullptr;

@@ -32,8 +32,8 @@ class CacheAttentionOp final : public Op {
       context.AddWork({context.limits().MaxRows({format::Time::Tokens, 0}), config_.heads.heads(), config_.stores[i].rows,
                        config_.heads.key_dim() + config_.heads.value_dim()});
     }
-    scratch_floats_ = CacheTask::ScratchFloatsFor(config_, context.limits().max_tokens);
-    context.RequestScratch(context.limits().threads * scratch_floats_ * sizeof(float));
+    thread_bytes_ = CacheTask::CountScratch(config_, context.limits().max_tokens);
+    context.RequestScratch(context.limits().threads * thread_bytes_);
     return Ok();
   }
 
@@ -42,8 +42,7 @@ class CacheAttentionOp final : public Op {
     const uint64_t visible = context.tokens_seen < rows ? context.tokens_seen : rows;
     const uint64_t cost = (visible + context.tokens) * (config_.heads.key_dim() + config_.heads.value_dim());
     ForEachHead(context, config_.heads, cost, [&](size_t sequence, size_t kv_head, size_t thread) {
-      float* scratch = reinterpret_cast<float*>(context.scratch) + thread * scratch_floats_;
-      CacheTask task(config_, context, sequence, kv_head, scratch);
+      CacheTask task(config_, context, sequence, kv_head, ScratchParts(context.scratch, thread_bytes_)[thread]);
       policy_->run(task);
     });
     return Ok();
@@ -52,7 +51,7 @@ class CacheAttentionOp final : public Op {
  private:
   const CachePolicyKind* policy_;
   CacheConfig config_;
-  uint64_t scratch_floats_;  // of one thread
+  uint64_t thread_bytes_;  // of scratch
 };
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {

@@ -1,15 +1,9 @@
 #include "runtime/ops/attention/cache/cache_policy.h"
 
+#include <cassert>
+
 namespace tarn {
 namespace {
-
-uint64_t BlockFloats(const CacheConfig& config) {
-  return ScratchFloats::Padded((config.max_blocks * sizeof(CacheBlock) + sizeof(float) - 1) / sizeof(float));
-}
-
-uint64_t AttendFloats(const CacheConfig& config, uint64_t tokens) {
-  return CacheScratch(tokens, config.heads.group(), config.heads.key_dim(), config.heads.value_dim());
-}
 
 bool RoundsOwnRows(const CacheConfig& config) { return config.adds_own_rows && config.stores[0].dtype != DType::kF32; }
 
@@ -29,39 +23,42 @@ uint32_t CacheConfig::state_count() const {
   return count;
 }
 
-uint64_t CacheTask::ScratchFloatsFor(const CacheConfig& config, uint64_t max_tokens) {
-  uint64_t floats =
-      BlockFloats(config) + ScratchFloats::Padded(AttendFloats(config, max_tokens)) + ScratchFloats::Padded(config.scratch_floats);
+CacheTask::Pieces CacheTask::Lay(const CacheConfig& config, Scratch* scratch, uint64_t tokens) {
+  const Heads& heads = config.heads;
+  Pieces pieces{};
+  pieces.blocks = scratch->Take<CacheBlock>(config.max_blocks);
+  pieces.attend = scratch->Take(CacheScratch(tokens, heads.group(), heads.key_dim(), heads.value_dim()));
+  pieces.policy = scratch->TakeParts(1, config.scratch_bytes);
   if (RoundsOwnRows(config)) {
-    floats += ScratchFloats::Padded(max_tokens * config.heads.key_dim()) +
-              ScratchFloats::Padded(max_tokens * config.heads.value_dim()) + ScratchFloats::Padded(WidestRow(config.heads));
+    pieces.keys = scratch->Take(tokens * heads.key_dim());
+    pieces.values = scratch->Take(tokens * heads.value_dim());
+    pieces.row = scratch->Take(WidestRow(heads));
   }
-  return floats;
+  return pieces;
 }
 
-CacheTask::CacheTask(const CacheConfig& config, const RunContext& context, size_t sequence, size_t kv_head, float* scratch)
-    : config_(config), context_(context), sequence_(sequence), kv_head_(kv_head) {
-  ScratchFloats pieces(scratch);
-  blocks_ = reinterpret_cast<CacheBlock*>(pieces.Take(BlockFloats(config)));
-  attend_scratch_ = pieces.Take(AttendFloats(config, context.tokens));
-  policy_scratch_ = pieces.Take(config.scratch_floats);
+uint64_t CacheTask::CountScratch(const CacheConfig& config, uint64_t max_tokens) {
+  return tarn::CountScratch([&](Scratch* scratch) { Lay(config, scratch, max_tokens); });
+}
+
+CacheTask::CacheTask(const CacheConfig& config, const RunContext& context, size_t sequence, size_t kv_head, Scratch scratch)
+    : config_(config), context_(context), sequence_(sequence), kv_head_(kv_head), pieces_(Lay(config, &scratch, context.tokens)) {
   const HeadSlices at(context, config.heads, sequence, kv_head);
   tokens_ = {context.tokens, context.tokens_seen, at.q, at.q_stride, at.k, at.k_stride, at.v, at.v_stride, at.o, at.o_stride};
+  if (RoundsOwnRows(config)) RoundOwnRows();
+}
 
-  if (!RoundsOwnRows(config)) return;
+// A token sees its own row, and those of its chunk, as they will be stored, so that chunks and steps agree.
+void CacheTask::RoundOwnRows() {
   const RowStore kept = store(0);
-  // A token sees its own row, and those of its chunk, as they will be stored, so that chunks and steps agree.
-  const size_t d = config.heads.key_dim();
-  const size_t dv = config.heads.value_dim();
-  float* k = pieces.Take(context.tokens * d);
-  float* v = pieces.Take(context.tokens * dv);
-  float* work = pieces.Take(WidestRow(config.heads));
-  for (size_t t = 0; t < context.tokens; ++t) {
-    kept.RoundTrip(at.k + t * at.k_stride, at.v + t * at.v_stride, k + t * d, v + t * dv, work);
+  const size_t d = config_.heads.key_dim(), dv = config_.heads.value_dim();
+  for (size_t t = 0; t < tokens_.count; ++t) {
+    kept.RoundTrip(tokens_.k + t * tokens_.k_stride, tokens_.v + t * tokens_.v_stride, pieces_.keys + t * d,
+                   pieces_.values + t * dv, pieces_.row);
   }
-  tokens_.k = k;
+  tokens_.k = pieces_.keys;
   tokens_.k_stride = d;
-  tokens_.v = v;
+  tokens_.v = pieces_.values;
   tokens_.v_stride = dv;
 }
 
@@ -84,10 +81,12 @@ RowStore CacheTask::store(uint32_t index) const {
 
 void CacheTask::Add(CacheBlock block, int64_t from, int64_t until, int64_t step) {
   if (block.rows == 0) return;
+  assert(block_count_ < config_.max_blocks);
+  if (block_count_ == config_.max_blocks) return;
   block.from = from;
   block.until = until;
   block.step = step;
-  blocks_[block_count_++] = block;
+  pieces_.blocks[block_count_++] = block;
 }
 
 void CacheTask::AddRing(const RowStore& ring, int64_t low, int64_t high, int64_t from, int64_t until, int64_t step) {
@@ -116,8 +115,8 @@ void CacheTask::AddOwn(const CacheTokens& tokens, size_t first, size_t count, si
 
 void CacheTask::Attend(const CacheTokens& tokens) {
   context_.kernels->cache_attend({tokens.count, config_.heads.group(), config_.heads.key_dim(), config_.heads.value_dim(), tokens.q,
-                                  tokens.q_stride, blocks_, block_count_, attributes().scale(), tokens.o, tokens.o_stride,
-                                  attend_scratch_});
+                                  tokens.q_stride, pieces_.blocks, block_count_, attributes().scale(), tokens.o, tokens.o_stride,
+                                  pieces_.attend});
   block_count_ = 0;
 }
 

@@ -21,12 +21,17 @@ struct CacheConfig {
   RowStates stores[kMaxStores];
   uint32_t store_count = 0;
   // Set by the policy's Prepare, for one task:
-  bool adds_own_rows = true;    // AddOwn is used, with tokens that will be stored
-  uint64_t max_blocks = 0;      // that it attends to at a time
-  uint64_t scratch_floats = 0;  // that it takes on top of the common scratch
+  bool adds_own_rows = true;   // AddOwn is used, with tokens that will be stored
+  uint64_t max_blocks = 0;     // that it attends to at a time: a sum of the constants below
+  uint64_t scratch_bytes = 0;  // that its Run lays out in policy_scratch()
   uint32_t tensor_count = 0;
   MemoryCompression compression;  // of MemoryCompressed
 };
+
+// How many blocks an Add... of CacheTask adds at most. A ring's rows are two where they go past its end.
+constexpr uint64_t kRingBlocks = 2;
+constexpr uint64_t kOwnBlocks = 1;
+constexpr uint64_t kWindowBlocks = kRingBlocks + kOwnBlocks;  // AddWindow
 
 // Tokens of one key/value head of one sequence: some or all of a chunk.
 struct CacheTokens {
@@ -48,9 +53,9 @@ struct CacheTokens {
 // One key/value head of one sequence while it runs.
 class CacheTask {
  public:
-  // Floats of scratch that a task takes.
-  static uint64_t ScratchFloatsFor(const CacheConfig& config, uint64_t max_tokens);
-  CacheTask(const CacheConfig& config, const RunContext& context, size_t sequence, size_t kv_head, float* scratch);
+  // Bytes of scratch that a task of at most `max_tokens` tokens lays out.
+  static uint64_t CountScratch(const CacheConfig& config, uint64_t max_tokens);
+  CacheTask(const CacheConfig& config, const RunContext& context, size_t sequence, size_t kv_head, Scratch scratch);
 
   const CacheConfig& config() const { return config_; }
   const format::CacheAttention& attributes() const { return *config_.attributes; }
@@ -58,9 +63,10 @@ class CacheTask {
   size_t kv_head() const { return kv_head_; }
   RowStore store(uint32_t index) const;
   CacheTokens tokens() const { return tokens_; }
-  float* policy_scratch() const { return policy_scratch_; }
+  Scratch policy_scratch() const { return pieces_.policy[0]; }
 
-  // Collects the blocks that the next Attend looks at.
+  // Collects the blocks that the next Attend looks at, at most max_blocks: a debug build stops at one more, any other leaves it
+  // out.
   void Add(CacheBlock block, int64_t from, int64_t until, int64_t step);
   // Rows of a ring, of positions [low, high): position p stands in row p mod rows (also below 0). The visibility is that of the
   // first of them and moves by `step` with each.
@@ -71,15 +77,26 @@ class CacheTask {
   void Attend(const CacheTokens& tokens);
 
  private:
+  struct Pieces {
+    CacheBlock* blocks;   // [max_blocks]
+    float* attend;        // of the kernel
+    ScratchParts policy;  // one, of scratch_bytes
+    // Where the tokens' own rows are rounded:
+    float* keys;    // [C, d]
+    float* values;  // [C, dv]
+    float* row;     // [max(d, dv)]
+  };
+
+  static Pieces Lay(const CacheConfig& config, Scratch* scratch, uint64_t tokens);
+  void RoundOwnRows();
+
   const CacheConfig& config_;
   const RunContext& context_;
   size_t sequence_;
   size_t kv_head_;
   CacheTokens tokens_;
-  CacheBlock* blocks_;
+  Pieces pieces_;
   size_t block_count_ = 0;
-  float* attend_scratch_;
-  float* policy_scratch_;
 };
 
 struct CachePolicyKind {

@@ -2,6 +2,7 @@
 // of them. Improved: every query weighs the `topk` keys of its cluster itself; the other keys keep the cluster's weights.
 //   plain:     o_i = V^c, V^c = softmax(scale Q^c K^T) V
 //   improved:  o_i = sum over other keys of A^c_j v_j + (sum of A^c over the top keys) softmax(scale q_i K_top^T) V_top
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -17,43 +18,33 @@ constexpr size_t kClusterBlock = 16;  // clusters whose mean queries read the ke
 
 // Scratch of one thread while it attends.
 struct Workspace {
-  Workspace(const Heads& heads, uint64_t keys, uint64_t top, float* memory) {
-    ScratchFloats pieces(memory);
-    const size_t d = heads.key_dim(), dv = heads.value_dim();
-    attend = pieces.Take(AttendFloats(heads));
-    q = pieces.Take(kQueryBlock * d);
-    o = pieces.Take(kQueryBlock * dv);
-    if (top == 0) return;
-    scores = pieces.Take(ScoreScratch(kClusterBlock, d));
-    p = pieces.Take(kClusterBlock * keys);
-    rest = pieces.Take(kClusterBlock * dv);
-    top_index = reinterpret_cast<uint32_t*>(pieces.Take(kClusterBlock * top));
-    top_k = pieces.Take(top * d);
-    top_v = pieces.Take(top * dv);
-  }
-
-  static uint64_t Floats(const Heads& heads, uint64_t keys, uint64_t top) {
-    const auto padded = ScratchFloats::Padded;
-    const uint64_t d = heads.key_dim(), dv = heads.value_dim();
-    const uint64_t plain = padded(AttendFloats(heads)) + padded(kQueryBlock * d) + padded(kQueryBlock * dv);
-    if (top == 0) return plain;
-    return plain + padded(ScoreScratch(kClusterBlock, d)) + padded(kClusterBlock * keys) + padded(kClusterBlock * dv) +
-           padded(kClusterBlock * top) + padded(top * d) + padded(top * dv);
-  }
-
-  static uint64_t AttendFloats(const Heads& heads) { return CacheScratch(kQueryBlock, 1, heads.key_dim(), heads.value_dim()); }
-
   float* attend;
   float* q;  // [kQueryBlock, d]
   float* o;  // [kQueryBlock, dv]
   // Improved alone:
-  float* scores = nullptr;
-  float* p = nullptr;             // [kClusterBlock, keys]: scores, then A^c, without its top keys at last
-  float* rest = nullptr;          // [kClusterBlock, dv]: what the other keys give
-  uint32_t* top_index = nullptr;  // [kClusterBlock, top]
-  float* top_k = nullptr;         // [top, d]
-  float* top_v = nullptr;         // [top, dv]
+  float* scores;
+  float* p;             // [kClusterBlock, keys]: scores, then A^c, without its top keys at last
+  float* rest;          // [kClusterBlock, dv]: what the other keys give
+  uint32_t* top_index;  // [kClusterBlock, top]
+  float* top_k;         // [top, d]
+  float* top_v;         // [top, dv]
 };
+
+Workspace LayWorkspace(const Heads& heads, uint64_t keys, uint64_t top, Scratch* scratch) {
+  const uint64_t d = heads.key_dim(), dv = heads.value_dim();
+  Workspace work{};
+  work.attend = scratch->Take(CacheScratch(kQueryBlock, 1, d, dv));
+  work.q = scratch->Take(kQueryBlock * d);
+  work.o = scratch->Take(kQueryBlock * dv);
+  if (top == 0) return work;
+  work.scores = scratch->Take(ScoreScratch(kClusterBlock, d));
+  work.p = scratch->Take(kClusterBlock * keys);
+  work.rest = scratch->Take(kClusterBlock * dv);
+  work.top_index = scratch->Take<uint32_t>(kClusterBlock * top);
+  work.top_k = scratch->Take(top * d);
+  work.top_v = scratch->Take(top * dv);
+  return work;
+}
 
 class ClusteredAttentionOp final : public Op {
  public:
@@ -94,22 +85,54 @@ class ClusteredAttentionOp final : public Op {
 
   Status Run(const RunContext& context) override {
     const size_t queries = context.sequence_rows(query_axis_), keys = context.sequence_rows(key_axis_);
-    Hash(context, queries);
-    Cluster(context, queries);
+    Scratch scratch(context.scratch);
+    const Parts parts = Lay(&scratch);
+    Hash(context, parts, queries);
+    Cluster(context, parts, queries);
     if (context.cancelled()) return Ok();  // lists of members may be missing
-    Attend(context, queries, keys);
+    Attend(context, parts, queries, keys);
     return Ok();
   }
 
  private:
-  // scratch: [ of each thread | clusters of each head ]
+  struct Parts {
+    ScratchParts threads;
+    ScratchParts heads;  // the clusters of each
+  };
+  struct HeadPieces {
+    QueryClusters clusters;
+    float* means;  // [C, d] the mean query of each
+  };
+
   void RequestScratch(PrepareContext& context) {
     const uint64_t max_keys = context.limits().MaxRows(key_axis_);
-    const uint64_t attending = Workspace::Floats(heads_, max_keys, TopOf(max_keys));
-    const uint64_t hashing = ScratchFloats::Padded(kQueryBlock * rules_.bits);
-    thread_floats_ = attending > hashing ? attending : hashing;
     threads_ = context.limits().threads;
-    context.RequestScratch((threads_ * thread_floats_ + heads_.heads() * HeadFloats()) * sizeof(float));
+    thread_bytes_ = std::max(CountScratch([&](Scratch* scratch) { LayWorkspace(heads_, max_keys, TopOf(max_keys), scratch); }),
+                             CountScratch([&](Scratch* scratch) { LayProjections(scratch); }));
+    head_bytes_ = CountScratch([&](Scratch* scratch) { LayHead(scratch, max_queries_); });
+    context.RequestScratch(CountScratch([&](Scratch* scratch) { Lay(scratch); }));
+  }
+
+  Parts Lay(Scratch* scratch) const {
+    return {scratch->TakeParts(threads_, thread_bytes_), scratch->TakeParts(heads_.heads(), head_bytes_)};
+  }
+
+  float* LayProjections(Scratch* scratch) const { return scratch->Take(kQueryBlock * rules_.bits); }
+
+  HeadPieces LayHead(Scratch* scratch, uint64_t queries) const {
+    HeadPieces pieces;
+    pieces.clusters.codes = scratch->Take<uint64_t>(queries);
+    pieces.clusters.centers = scratch->Take<uint64_t>(rules_.clusters);
+    pieces.clusters.nearest = scratch->Take<uint32_t>(queries);
+    pieces.clusters.members = scratch->Take<uint32_t>(queries);
+    pieces.clusters.begins = scratch->Take<uint32_t>(uint64_t{rules_.clusters} + 1);
+    pieces.means = scratch->Take(uint64_t{rules_.clusters} * heads_.key_dim());
+    return pieces;
+  }
+
+  HeadPieces HeadAt(const Parts& parts, size_t head, size_t queries) const {
+    Scratch scratch = parts.heads[head];
+    return LayHead(&scratch, queries);
   }
 
   void AddWork(PrepareContext& context) const {
@@ -122,36 +145,13 @@ class ClusteredAttentionOp final : public Op {
 
   uint64_t TopOf(uint64_t keys) const { return attributes_->topk() < keys ? attributes_->topk() : keys; }
 
-  uint64_t HeadFloats() const {
-    const auto padded = ScratchFloats::Padded;
-    return padded(2 * max_queries_) + padded(2 * rules_.clusters) + 2 * padded(max_queries_) + padded(rules_.clusters + 1) +
-           padded(rules_.clusters * heads_.key_dim());
-  }
-
-  float* Scratch(const RunContext& context, size_t thread) const {
-    return reinterpret_cast<float*>(context.scratch) + thread * thread_floats_;
-  }
-
-  // The clusters of a head, and the mean query of each, [C, d].
-  QueryClusters ClustersOf(const RunContext& context, size_t head, float** means) const {
-    ScratchFloats pieces(Scratch(context, threads_) + head * HeadFloats());
-    QueryClusters clusters;
-    clusters.codes = reinterpret_cast<uint64_t*>(pieces.Take(2 * max_queries_));
-    clusters.centers = reinterpret_cast<uint64_t*>(pieces.Take(2 * rules_.clusters));
-    clusters.nearest = reinterpret_cast<uint32_t*>(pieces.Take(max_queries_));
-    clusters.members = reinterpret_cast<uint32_t*>(pieces.Take(max_queries_));
-    clusters.begins = reinterpret_cast<uint32_t*>(pieces.Take(rules_.clusters + 1));
-    *means = pieces.Take(rules_.clusters * heads_.key_dim());
-    return clusters;
-  }
-
-  void Hash(const RunContext& context, size_t queries) const {
+  void Hash(const RunContext& context, const Parts& parts, size_t queries) const {
     const size_t d = heads_.key_dim(), bits = rules_.bits;
     const uint64_t cost = uint64_t{queries} * heads_.heads() * bits * d;
     ForEachRowBlock(context, heads_.heads(), queries, kQueryBlock, cost, [&](size_t head, RowRange rows, size_t thread) {
-      float* projections = Scratch(context, thread);
-      float* means;
-      const QueryClusters clusters = ClustersOf(context, head, &means);
+      Scratch scratch = parts.threads[thread];
+      float* projections = LayProjections(&scratch);
+      const QueryClusters clusters = HeadAt(parts, head, queries).clusters;
       context.kernels->dense_f32(rows.count, d, bits, HeadRows(context.inputs[0], rows.first, head, d), context.inputs[0].stride,
                                  normals_, nullptr, projections, bits);
       for (size_t r = 0; r < rows.count; ++r) {
@@ -160,13 +160,12 @@ class ClusteredAttentionOp final : public Op {
     });
   }
 
-  void Cluster(const RunContext& context, size_t queries) const {
+  void Cluster(const RunContext& context, const Parts& parts, size_t queries) const {
     const size_t d = heads_.key_dim();
     const uint64_t cost = uint64_t{queries} * heads_.heads() * (rules_.iterations * (rules_.clusters + rules_.bits) + d);
     context.threads->ParallelFor(heads_.heads(), cost, [&](size_t head, size_t) {
       const FlushDenormals flush;
-      float* means;
-      const QueryClusters clusters = ClustersOf(context, head, &means);
+      const auto [clusters, means] = HeadAt(parts, head, queries);
       FormClusters(*context.kernels, rules_, queries, starts_ == nullptr ? nullptr : starts_ + head * rules_.clusters, clusters,
                    context.cancellation);
       if (context.cancelled()) return;
@@ -184,14 +183,14 @@ class ClusteredAttentionOp final : public Op {
     if (clusters.size(c) > 0) context.kernels->scale_f32(d, mean, 1.0f / static_cast<float>(clusters.size(c)), mean);
   }
 
-  void Attend(const RunContext& context, size_t queries, size_t keys) const {
+  void Attend(const RunContext& context, const Parts& parts, size_t queries, size_t keys) const {
     const size_t d = heads_.key_dim(), dv = heads_.value_dim();
     const size_t top = static_cast<size_t>(TopOf(keys));
     const uint64_t cost = (uint64_t{rules_.clusters} * keys + uint64_t{queries} * top) * heads_.heads() * (d + dv);
     ForEachRowBlock(context, heads_.heads(), rules_.clusters, kClusterBlock, cost, [&](size_t head, RowRange block, size_t thread) {
-      const Workspace work(heads_, keys, top, Scratch(context, thread));
-      float* means;
-      const QueryClusters clusters = ClustersOf(context, head, &means);
+      Scratch scratch = parts.threads[thread];
+      const Workspace work = LayWorkspace(heads_, keys, top, &scratch);
+      const auto [clusters, means] = HeadAt(parts, head, queries);
       const HeadRun run{*this, context, head, keys, top, clusters, work};
       if (top == 0) {
         run.AttendClusters(block, means);
@@ -290,7 +289,8 @@ class ClusteredAttentionOp final : public Op {
   const float* normals_ = nullptr;   // [bits, d]
   const int32_t* starts_ = nullptr;  // [H, C], or nullptr
   uint64_t max_queries_;
-  uint64_t thread_floats_;
+  uint64_t thread_bytes_;
+  uint64_t head_bytes_;
   uint32_t threads_;
 };
 

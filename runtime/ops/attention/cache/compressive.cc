@@ -13,6 +13,20 @@ namespace {
 
 enum Store : uint32_t { kSegment = 0, kMemory = 1, kCompressed = 2 };
 
+// Rows of a key and its value, side by side.
+struct Pieces {
+  float* sum;  // [d + dv]
+  float* row;  // [d + dv]
+};
+
+Pieces Lay(const Heads& heads, Scratch* scratch) {
+  const uint64_t width = heads.key_dim() + heads.value_dim();
+  Pieces pieces;
+  pieces.sum = scratch->Take(width);
+  pieces.row = scratch->Take(width);
+  return pieces;
+}
+
 Status Prepare(PrepareContext& context, CacheConfig* config) {
   const format::CacheAttention& table = *config->attributes;
   TARN_RETURN_IF_ERROR(ExpectAtLeast("segment_len", table.segment_len(), 1));
@@ -25,8 +39,8 @@ Status Prepare(PrepareContext& context, CacheConfig* config) {
   if (config->stores[0].dtype != config->stores[1].dtype || config->stores[0].dtype != config->stores[2].dtype) {
     return Error(TARN_BAD_FORMAT, "rows of several dtypes");
   }
-  config->max_blocks = 6;
-  config->scratch_floats = 2 * (config->heads.key_dim() + config->heads.value_dim());
+  config->max_blocks = 2 * kRingBlocks + /*segment=*/1 + kOwnBlocks;
+  config->scratch_bytes = CountScratch([&](Scratch* scratch) { Lay(config->heads, scratch); });
   return Ok();
 }
 
@@ -59,8 +73,10 @@ void EndSegment(const CacheTask& task, const Memories& now, const Memories& next
   const RowStore compressed = task.store(kCompressed);
   const size_t width = task.config().heads.key_dim() + task.config().heads.value_dim();
   const size_t d = task.config().heads.key_dim();
-  float* sum = task.policy_scratch();
-  float* row = sum + width;
+  Scratch scratch = task.policy_scratch();
+  const Pieces pieces = Lay(task.config().heads, &scratch);
+  float* const sum = pieces.sum;
+  float* const row = pieces.row;
   const auto load = [&](int64_t position, float* to) {
     if (position < now.begin) {
       memory.Load(static_cast<uint64_t>(position % now.memory), to, to + d);

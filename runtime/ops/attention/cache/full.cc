@@ -9,7 +9,7 @@ Status Prepare(PrepareContext& context, CacheConfig* config) {
   TARN_RETURN_IF_ERROR(ExpectAtLeast("capacity", capacity, 1));
   TARN_RETURN_IF_ERROR(config->AddStore(context, capacity));
   config->adds_own_rows = false;  // they are stored first and read from there
-  config->max_blocks = 2;
+  config->max_blocks = 2;         // what all tokens see, and what comes in with each
   context.BoundTokens(capacity);
   return Ok();
 }

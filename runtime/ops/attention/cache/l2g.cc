@@ -12,7 +12,7 @@ Status Prepare(PrepareContext& context, CacheConfig* config) {
   TARN_RETURN_IF_ERROR(config->AddStore(context, table.window()));
   TARN_RETURN_IF_ERROR(config->AddStore(context, table.positions()->size()));
   if (config->stores[0].dtype != config->stores[1].dtype) return Error(TARN_BAD_FORMAT, "rows of two dtypes");
-  config->max_blocks = 3 + table.positions()->size();
+  config->max_blocks = kWindowBlocks + table.positions()->size();
   return Ok();
 }
 

@@ -10,28 +10,43 @@ namespace {
 
 enum Store : uint32_t { kBlocks = 0, kWaiting = 1 };
 
+struct Pieces {
+  float* keys;       // [factor, d] of the block that is not complete
+  float* values;     // [factor, d]
+  float* key_row;    // [d] of a complete one
+  float* value_row;  // [d]
+};
+
+Pieces Lay(const MemoryCompression& compression, Scratch* scratch) {
+  const uint64_t factor = compression.factor, d = compression.dim;
+  Pieces pieces;
+  pieces.keys = scratch->Take(factor * d);
+  pieces.values = scratch->Take(factor * d);
+  pieces.key_row = scratch->Take(d);
+  pieces.value_row = scratch->Take(d);
+  return pieces;
+}
+
 Status Prepare(PrepareContext& context, CacheConfig* config) {
   const format::CacheAttention& table = *config->attributes;
   TARN_ASSIGN_OR_RETURN(config->compression, MemoryCompression::Read(context, table, config->heads));
-  const uint64_t factor = table.factor(), d = config->heads.key_dim();
+  const uint64_t factor = table.factor();
   TARN_RETURN_IF_ERROR(config->AddStore(context, table.capacity() / factor));
   TARN_RETURN_IF_ERROR(config->AddStore(context, factor - 1, /*f32_only=*/true));
   config->tensor_count = config->compression.tensor_count();
   config->adds_own_rows = false;
-  config->max_blocks = 3;
-  config->scratch_floats = 2 * factor * d + 2 * d;
+  config->max_blocks = 3;  // the learned row, old blocks, and those that this chunk completes
+  config->scratch_bytes = CountScratch([&](Scratch* scratch) { Lay(config->compression, scratch); });
   context.BoundTokens(table.capacity());
   return Ok();
 }
 
 // Makes the `factor` rows of x row `index`.
-void CompleteBlock(const CacheTask& task, uint64_t index, const float* keys, const float* values) {
+void CompleteBlock(const CacheTask& task, uint64_t index, const Pieces& pieces) {
   const MemoryCompression& compression = task.config().compression;
-  const size_t d = compression.dim;
-  float* row = task.policy_scratch() + 2 * compression.factor * d;
-  compression.Convolve(*task.context().kernels, task.kv_head(), 1, keys, row);
-  compression.Convolve(*task.context().kernels, task.kv_head(), 1, values, row + d);
-  task.store(kBlocks).Store(index, row, row + d);
+  compression.Convolve(*task.context().kernels, task.kv_head(), 1, pieces.keys, pieces.key_row);
+  compression.Convolve(*task.context().kernels, task.kv_head(), 1, pieces.values, pieces.value_row);
+  task.store(kBlocks).Store(index, pieces.key_row, pieces.value_row);
 }
 
 void Run(CacheTask& task) {
@@ -41,15 +56,17 @@ void Run(CacheTask& task) {
   const RowStore blocks = task.store(kBlocks);
   const RowStore waiting = task.store(kWaiting);
   const uint64_t complete_before = tokens.seen / factor;
-  float* keys = task.policy_scratch();
-  float* values = keys + factor * d;
+  Scratch scratch = task.policy_scratch();
+  const Pieces pieces = Lay(task.config().compression, &scratch);
+  float* const keys = pieces.keys;
+  float* const values = pieces.values;
 
   for (size_t w = 0; w < tokens.seen % factor; ++w) waiting.Load(w, keys + w * d, values + w * d);
   for (size_t t = 0; t < tokens.count; ++t) {
     const size_t place = static_cast<size_t>((tokens.seen + t) % factor);
     std::memcpy(keys + place * d, tokens.k + t * tokens.k_stride, d * sizeof(float));
     std::memcpy(values + place * d, tokens.v + t * tokens.v_stride, d * sizeof(float));
-    if (place + 1 == factor) CompleteBlock(task, (tokens.seen + t) / factor, keys, values);
+    if (place + 1 == factor) CompleteBlock(task, (tokens.seen + t) / factor, pieces);
   }
   const uint64_t end = tokens.seen + tokens.count;
   for (size_t w = 0; w < end % factor; ++w) waiting.Store(w, keys + w * d, values + w * d);

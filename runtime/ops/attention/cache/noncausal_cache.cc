@@ -90,7 +90,29 @@ class NoncausalCacheOp final : public Op {
   }
 
  private:
-  // scratch: [ attention or building of each thread | built keys | built values ]
+  struct Layout {
+    ScratchParts threads;
+    float* keys;    // [Hkv, built rows, d]
+    float* values;  // [Hkv, built rows, dv]
+  };
+
+  Layout Lay(Scratch* scratch, uint64_t built_rows) const {
+    const Heads& heads = config_.heads;
+    Layout layout{};
+    layout.threads = scratch->TakeParts(threads_, thread_bytes_);
+    if (built_rows == 0) return layout;
+    layout.keys = scratch->Take(built_rows * heads.kv_heads() * heads.key_dim());
+    layout.values = scratch->Take(built_rows * heads.kv_heads() * heads.value_dim());
+    return layout;
+  }
+
+  // A thread makes rows, then it attends.
+  float* LayBuild(Scratch* scratch) const { return scratch->Take(config_.build_floats); }
+  float* LayAttend(Scratch* scratch, uint64_t queries) const {
+    const Heads& heads = config_.heads;
+    return scratch->Take(CacheScratch(queries, heads.group(), heads.key_dim(), heads.value_dim()));
+  }
+
   Status PrepareWhole(PrepareContext& context) {
     const Heads& heads = config_.heads;
     TARN_RETURN_IF_ERROR(context.ExpectValues(/*inputs=*/3, /*outputs=*/1));
@@ -103,13 +125,12 @@ class NoncausalCacheOp final : public Op {
     }
     const uint64_t max_keys = context.limits().MaxRows(config_.key_axis);
     const uint64_t built = policy_->rows == nullptr ? 0 : policy_->rows(config_, static_cast<size_t>(max_keys));
-    built_key_floats_ = ScratchFloats::Padded(built * heads.kv_heads() * heads.key_dim());
     // A row that is made reads a span of the keys, with a matrix where they are compressed.
     const uint64_t width = heads.key_dim() + heads.value_dim();
     const uint64_t span = std::max<uint64_t>(static_cast<uint64_t>(config_.spans.length), config_.compression.factor);
     context.AddWork({heads.heads(), context.limits().MaxRows(query_axis_), policy_->rows == nullptr ? max_keys : built, width});
     context.AddWork({heads.kv_heads(), built, std::min(max_keys, span), width, config_.compression.dim + 1});
-    RequestAttention(context, kQueryBlock, built_key_floats_ + built * heads.kv_heads() * heads.value_dim());
+    RequestScratch(context, kQueryBlock, built);
     return Ok();
   }
 
@@ -128,52 +149,48 @@ class NoncausalCacheOp final : public Op {
     const uint64_t rows = context.limits().MaxRows(query_axis_) / context.limits().sources();
     context.AddWork({config_.heads.heads(), context.limits().MaxRows(query_axis_), context.limits().max_source,
                      config_.heads.key_dim() + config_.heads.value_dim()});
-    RequestAttention(context, rows < kQueryBlock ? rows : kQueryBlock, 0);
+    RequestScratch(context, rows < kQueryBlock ? rows : kQueryBlock, /*built_rows=*/0);
     return Ok();
   }
 
-  void RequestAttention(PrepareContext& context, uint64_t queries, uint64_t more_floats) {
-    const Heads& heads = config_.heads;
-    const uint64_t attention = CacheScratch(queries, heads.group(), heads.key_dim(), heads.value_dim());
-    thread_floats_ = ScratchFloats::Padded(attention > config_.build_floats ? attention : config_.build_floats);
-    context.RequestScratch((context.limits().threads * thread_floats_ + more_floats) * sizeof(float));
+  void RequestScratch(PrepareContext& context, uint64_t queries, uint64_t built_rows) {
     threads_ = context.limits().threads;
-  }
-
-  float* Scratch(const RunContext& context, size_t thread) const {
-    return reinterpret_cast<float*>(context.scratch) + thread * thread_floats_;
+    thread_bytes_ = std::max(CountScratch([&](Scratch* scratch) { LayAttend(scratch, queries); }),
+                             CountScratch([&](Scratch* scratch) { LayBuild(scratch); }));
+    context.RequestScratch(CountScratch([&](Scratch* scratch) { Lay(scratch, built_rows); }));
   }
 
   void RunWhole(const RunContext& context) const {
     const Heads& heads = config_.heads;
     const size_t tokens = context.sequence_rows(config_.key_axis), queries = context.sequence_rows(query_axis_);
     const size_t rows = policy_->rows == nullptr ? tokens : policy_->rows(config_, tokens);
-    float* built_keys = Scratch(context, threads_);
-    float* built_values = built_keys + built_key_floats_;
-    if (policy_->build != nullptr) Build(context, tokens, rows, built_keys, built_values);
+    Scratch scratch(context.scratch);
+    const Layout layout = Lay(&scratch, policy_->build == nullptr ? 0 : rows);
+    if (policy_->build != nullptr) Build(context, tokens, rows, layout);
     ForEachRowBlock(context, heads.kv_heads(), queries, kQueryBlock, Cost(queries, rows),
                     [&](size_t head, RowRange range, size_t thread) {
                       const CacheBlock all = policy_->build == nullptr
                                                  ? TokenRows(context, rows, head)
-                                                 : FloatBlock(rows, built_keys + head * rows * heads.key_dim(), heads.key_dim(),
-                                                              built_values + head * rows * heads.value_dim(), heads.value_dim());
+                                                 : FloatBlock(rows, layout.keys + head * rows * heads.key_dim(), heads.key_dim(),
+                                                              layout.values + head * rows * heads.value_dim(), heads.value_dim());
                       CacheBlock blocks[2] = {Seen(config_.spans, all, range)};
                       size_t count = 1;
                       if (config_.compression.has_null_row()) blocks[count++] = config_.compression.NullRow(head);
-                      Attend(context, head, range, blocks, count, Scratch(context, thread));
+                      Attend(context, head, range, blocks, count, layout.threads[thread]);
                     });
   }
 
-  void Build(const RunContext& context, size_t tokens, size_t rows, float* keys, float* values) const {
+  void Build(const RunContext& context, size_t tokens, size_t rows, const Layout& layout) const {
     const Heads& heads = config_.heads;
     const size_t d = heads.key_dim(), dv = heads.value_dim();
     const uint64_t cost = uint64_t{tokens} * heads.kv_heads() * (d + dv) * (config_.compression.dim + 1);
     ForEachRowBlock(context, heads.kv_heads(), rows, kBuiltRows, cost, [&](size_t head, RowRange range, size_t thread) {
       const CacheBlock x = TokenRows(context, tokens, head);
       const size_t at = head * rows + range.first;
+      Scratch scratch = layout.threads[thread];
       policy_->build({config_, *context.kernels, head, range, tokens, static_cast<const float*>(x.keys), x.key_stride,
-                      static_cast<const float*>(x.values), x.value_stride, keys + at * d, values + at * dv,
-                      Scratch(context, thread)});
+                      static_cast<const float*>(x.values), x.value_stride, layout.keys + at * d, layout.values + at * dv,
+                      LayBuild(&scratch)});
     });
   }
 
@@ -197,12 +214,14 @@ class NoncausalCacheOp final : public Op {
     for (const uint32_t tokens : context.source_tokens) cost += Cost(rows, tokens);
     const size_t kv_heads = heads.kv_heads();
     const size_t tasks = context.source_tokens.size() * kv_heads;
+    Scratch scratch(context.scratch);
+    const Layout layout = Lay(&scratch, /*built_rows=*/0);
     ForEachRowBlock(context, tasks, rows, kQueryBlock, cost, [&](size_t task, RowRange range, size_t thread) {
       const size_t source = task / kv_heads, head = task % kv_heads;
       CacheBlock block = RowStore(context, heads, states_, source, head).Block(0, context.source_tokens[source]);
       block.from = -kAlways;
       block.until = kAlways;
-      Attend(context, head, {source * rows + range.first, range.count}, &block, 1, Scratch(context, thread));
+      Attend(context, head, {source * rows + range.first, range.count}, &block, 1, layout.threads[thread]);
     });
   }
 
@@ -216,13 +235,14 @@ class NoncausalCacheOp final : public Op {
                       HeadRows(v, 0, head, config_.heads.value_dim()), v.stride);
   }
 
-  void Attend(const RunContext& context, size_t head, RowRange rows, const CacheBlock* blocks, size_t count, float* scratch) const {
+  void Attend(const RunContext& context, size_t head, RowRange rows, const CacheBlock* blocks, size_t count,
+              Scratch scratch) const {
     const Heads& heads = config_.heads;
     const size_t d = heads.key_dim(), dv = heads.value_dim();
     const Operand &q = context.inputs[0], &o = context.outputs[0];
     context.kernels->cache_attend({rows.count, heads.group(), d, dv, HeadRows(q, rows.first, head, heads.group() * d), q.stride,
                                    blocks, count, config_.attributes->scale(), HeadRows(o, rows.first, head, heads.group() * dv),
-                                   o.stride, scratch});
+                                   o.stride, LayAttend(&scratch, rows.count)});
   }
 
   NoncausalPart part_;
@@ -230,8 +250,7 @@ class NoncausalCacheOp final : public Op {
   NoncausalConfig config_;
   RowStates states_;
   Axis query_axis_;
-  uint64_t built_key_floats_ = 0;
-  uint64_t thread_floats_ = 0;
+  uint64_t thread_bytes_ = 0;  // of scratch
   uint32_t threads_ = 0;
 };
 

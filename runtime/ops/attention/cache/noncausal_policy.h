@@ -24,7 +24,7 @@ struct NoncausalConfig {
   RowSpans spans;
   MemoryCompression compression;  // of MemoryCompressed
   uint32_t tensor_count = 0;
-  uint64_t build_floats = 0;  // of scratch that a BuildTask takes
+  uint64_t build_floats = 0;  // of the piece of scratch that a BuildTask has
 };
 
 // Rows of one key/value head that are to be made.

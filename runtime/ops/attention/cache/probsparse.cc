@@ -1,6 +1,7 @@
 // ProbSparse attention (Zhou et al. 2021; MATH 1.9.2), measured over all keys: the queries whose scores stand out most attend, all
 // others get the mean of the values, or a running one. The measure sees unscaled scores and, also where attention is masked, later
 // keys.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -41,31 +42,43 @@ class ProbSparseOp final : public Op {
   Status Run(const RunContext& context) override {
     const size_t queries = context.sequence_rows(query_axis_), keys = context.sequence_rows(key_axis_);
     const size_t top = Top(queries);
-    Measure(context, queries, keys);
-    Choose(context, queries, top);
-    Fill(context, queries, keys);
-    Attend(context, queries, keys, top);
+    Scratch scratch(context.scratch);
+    const Pieces pieces = Lay(&scratch, queries);
+    Measure(context, pieces, queries, keys);
+    Choose(context, pieces, queries, top);
+    Fill(context, pieces, queries, keys);
+    Attend(context, pieces, queries, keys, top);
     return Ok();
   }
 
  private:
-  // scratch: [ of each thread | measure [H, queries] | chosen [H, queries] ]
+  struct Pieces {
+    ScratchParts threads;
+    float* measure;    // [H, queries]
+    uint32_t* chosen;  // [H, queries]
+  };
+
   void RequestScratch(PrepareContext& context) {
-    const uint64_t measuring = ScoreScratch(kQueryBlock, heads_.key_dim());
-    const uint64_t attending = CacheScratch(1, 1, heads_.key_dim(), heads_.value_dim());
-    uint64_t floats = measuring > attending ? measuring : attending;
-    if (floats < heads_.value_dim()) floats = heads_.value_dim();
-    thread_floats_ = ScratchFloats::Padded(floats);
+    const auto count = [&](float* (ProbSparseOp::*lay)(Scratch*) const) {
+      return CountScratch([&](Scratch* scratch) { (this->*lay)(scratch); });
+    };
     threads_ = context.limits().threads;
-    measure_floats_ = ScratchFloats::Padded(context.limits().MaxRows(query_axis_) * heads_.heads());
-    context.RequestScratch((threads_ * thread_floats_ + 2 * measure_floats_) * sizeof(float));
+    thread_bytes_ = std::max({count(&ProbSparseOp::LayScores), count(&ProbSparseOp::LaySum), count(&ProbSparseOp::LayAttend)});
+    context.RequestScratch(CountScratch([&](Scratch* scratch) { Lay(scratch, context.limits().MaxRows(query_axis_)); }));
   }
 
-  float* Scratch(const RunContext& context, size_t thread) const {
-    return reinterpret_cast<float*>(context.scratch) + thread * thread_floats_;
+  Pieces Lay(Scratch* scratch, uint64_t queries) const {
+    Pieces pieces;
+    pieces.threads = scratch->TakeParts(threads_, thread_bytes_);
+    pieces.measure = scratch->Take(heads_.heads() * queries);
+    pieces.chosen = scratch->Take<uint32_t>(heads_.heads() * queries);
+    return pieces;
   }
-  float* MeasureOf(const RunContext& context) const { return Scratch(context, threads_); }
-  uint32_t* ChosenOf(const RunContext& context) const { return reinterpret_cast<uint32_t*>(MeasureOf(context) + measure_floats_); }
+
+  // What a thread works in, one after the other.
+  float* LayScores(Scratch* scratch) const { return scratch->Take(ScoreScratch(kQueryBlock, heads_.key_dim())); }
+  float* LaySum(Scratch* scratch) const { return scratch->Take(heads_.value_dim()); }
+  float* LayAttend(Scratch* scratch) const { return scratch->Take(CacheScratch(1, 1, heads_.key_dim(), heads_.value_dim())); }
 
   // factor * ceil(ln T) queries.
   size_t Top(size_t queries) const {
@@ -73,29 +86,31 @@ class ProbSparseOp final : public Op {
     return top < static_cast<double>(queries) ? static_cast<size_t>(top) : queries;
   }
 
-  void Measure(const RunContext& context, size_t queries, size_t keys) const {
+  void Measure(const RunContext& context, const Pieces& pieces, size_t queries, size_t keys) const {
     const size_t d = heads_.key_dim();
     const Operand &q = context.inputs[0], &k = context.inputs[1];
     const uint64_t cost = uint64_t{queries} * keys * d * heads_.heads();
     ForEachRowBlock(context, heads_.heads(), queries, kQueryBlock, cost, [&](size_t head, RowRange rows, size_t thread) {
+      Scratch scratch = pieces.threads[thread];
       context.kernels->score_peak({rows.count, keys, d, HeadRows(q, rows.first, head, d), q.stride,
-                                   HeadRows(k, 0, head / heads_.group(), d), k.stride, Scratch(context, thread)},
-                                  MeasureOf(context) + head * queries + rows.first);
+                                   HeadRows(k, 0, head / heads_.group(), d), k.stride, LayScores(&scratch)},
+                                  pieces.measure + head * queries + rows.first);
     });
   }
 
-  void Choose(const RunContext& context, size_t queries, size_t top) const {
+  void Choose(const RunContext& context, const Pieces& pieces, size_t queries, size_t top) const {
     context.threads->ParallelFor(heads_.heads(), uint64_t{queries} * heads_.heads(), [&](size_t head, size_t) {
-      TopIndices(MeasureOf(context) + head * queries, queries, top, ChosenOf(context) + head * queries);
+      TopIndices(pieces.measure + head * queries, queries, top, pieces.chosen + head * queries);
     });
   }
 
   // Every row of o, before the chosen ones are written over.
-  void Fill(const RunContext& context, size_t queries, size_t keys) const {
+  void Fill(const RunContext& context, const Pieces& pieces, size_t queries, size_t keys) const {
     const uint64_t cost = uint64_t{queries + keys} * heads_.heads() * heads_.value_dim();
     context.threads->ParallelFor(heads_.kv_heads(), cost, [&](size_t kv_head, size_t thread) {
       const FlushDenormals flush;
-      float* sum = Scratch(context, thread);
+      Scratch scratch = pieces.threads[thread];
+      float* sum = LaySum(&scratch);
       if (attributes_->fill() == ProbSparseFill::Mean) {
         SumValues(context, kv_head, {0, keys}, sum);
         for (size_t i = 0; i < queries; ++i) Put(context, kv_head, i, sum, 1.0f / static_cast<float>(keys));
@@ -131,24 +146,24 @@ class ProbSparseOp final : public Op {
   }
 
   // The chosen queries stand anywhere and are few: each reads the keys for itself.
-  void Attend(const RunContext& context, size_t queries, size_t keys, size_t top) const {
+  void Attend(const RunContext& context, const Pieces& pieces, size_t queries, size_t keys, size_t top) const {
     const size_t d = heads_.key_dim(), dv = heads_.value_dim();
     const Operand &q = context.inputs[0], &k = context.inputs[1], &v = context.inputs[2], &o = context.outputs[0];
     const uint64_t cost = uint64_t{top} * keys * heads_.heads() * (d + dv);
     ForEachRowBlock(context, heads_.heads(), top, /*block=*/1, cost, [&](size_t head, RowRange one, size_t thread) {
-      const size_t query = ChosenOf(context)[head * queries + one.first], kv_head = head / heads_.group();
+      const size_t query = pieces.chosen[head * queries + one.first], kv_head = head / heads_.group();
       const CacheBlock block = FloatBlock(attributes_->masked() ? query + 1 : keys, HeadRows(k, 0, kv_head, d), k.stride,
                                           HeadRows(v, 0, kv_head, dv), v.stride);
+      Scratch scratch = pieces.threads[thread];
       context.kernels->cache_attend({/*tokens=*/1, /*queries=*/1, d, dv, HeadRows(q, query, head, d), q.stride, &block, 1,
-                                     attributes_->scale(), HeadRows(o, query, head, dv), o.stride, Scratch(context, thread)});
+                                     attributes_->scale(), HeadRows(o, query, head, dv), o.stride, LayAttend(&scratch)});
     });
   }
 
   const format::ProbSparse* attributes_;
   Heads heads_;
   Axis query_axis_, key_axis_;
-  uint64_t thread_floats_;
-  uint64_t measure_floats_;
+  uint64_t thread_bytes_;
   uint32_t threads_;
 };
 

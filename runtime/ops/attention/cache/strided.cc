@@ -14,7 +14,7 @@ Status Prepare(PrepareContext& context, CacheConfig* config) {
   TARN_RETURN_IF_ERROR(config->AddStore(context, table.window()));
   TARN_RETURN_IF_ERROR(config->AddStore(context, table.num_strided()));
   if (config->stores[0].dtype != config->stores[1].dtype) return Error(TARN_BAD_FORMAT, "rows of two dtypes");
-  config->max_blocks = 6;
+  config->max_blocks = kWindowBlocks + kRingBlocks + kOwnBlocks;
   return Ok();
 }
 

@@ -10,7 +10,7 @@ Status Prepare(PrepareContext& context, CacheConfig* config) {
   TARN_RETURN_IF_ERROR(ExpectAtLeast("window", table.window(), 1));
   TARN_RETURN_IF_ERROR(ExpectAtLeast("dilation", table.dilation(), 1));
   TARN_RETURN_IF_ERROR(config->AddStore(context, uint64_t{table.window()} * table.dilation()));
-  config->max_blocks = 3;
+  config->max_blocks = kWindowBlocks;
   return Ok();
 }
 

@@ -29,15 +29,28 @@ class LinearStateOp final : public Op {
     float* norm = nullptr;
   };
 
+  // Scratch of one thread.
+  struct Pieces {
+    float* x;        // [(G + 1) C, d] q of all heads of the group, then k: normalised and scaled
+    float* phi;      // [(G + 1) C, M]
+    float* weights;  // [(G + 1) C] logarithms
+    float* gates;    // [C] decay of each token, or beta
+    float* writes;   // [C]
+    float* state;    // [M, dv] the copy that HeldState takes
+    float* decay;    // [M] of one token, with a vector gate
+    float* work;     // of the kernels
+  };
+
+  Pieces Lay(Scratch* scratch, uint64_t tokens) const;
   Status PrepareStates(PrepareContext& context);
   bool RunsAsChunk(uint64_t tokens) const { return tokens > 1 && a_.has_chunk_form(); }
   // Steps of the delta rule and the products of a chunk want floats.
   bool RunsAsStored(uint64_t tokens) const { return !RunsAsChunk(tokens) && !a_.is_delta(); }
-  void RunHead(const RunContext& context, size_t sequence, size_t kv_head, ScratchFloats scratch) const;
-  void MapFeatures(const RunContext& context, Head* head, ScratchFloats* scratch, float** log_weight) const;
-  void WeighTokens(const RunContext& context, Head* head, const float* log_weight, ScratchFloats* scratch) const;
-  void RunChunk(const RunContext& context, const Head& head, ScratchFloats scratch) const;
-  void RunStep(const RunContext& context, const Head& head, size_t token, ScratchFloats scratch) const;
+  void RunHead(const RunContext& context, size_t sequence, size_t kv_head, Scratch scratch) const;
+  void MapFeatures(const RunContext& context, Head* head, const Pieces& pieces) const;
+  void WeighTokens(const RunContext& context, Head* head, const Pieces& pieces) const;
+  void RunChunk(const RunContext& context, const Head& head, const Pieces& pieces) const;
+  void RunStep(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const;
   // Logits of input `index` for the first token of a sequence's chunk, from column `column` on.
   static const float* Logits(const RunContext& context, size_t index, size_t sequence, size_t column) {
     const Operand& input = context.inputs[index];
@@ -54,7 +67,7 @@ class LinearStateOp final : public Op {
   size_t features_;               // M
   DType state_dtype_;             // of S
   const float* decay_ = nullptr;  // [kv_heads]
-  uint64_t scratch_floats_;       // of one thread
+  uint64_t thread_bytes_;         // of scratch
 };
 
 Status LinearStateOp::Prepare(PrepareContext& context) {
@@ -81,16 +94,29 @@ Status LinearStateOp::Prepare(PrepareContext& context) {
   context.AddWork(
       {context.limits().MaxRows({format::Time::Tokens, 0}), heads_.heads(), features_, heads_.key_dim() + 2 * heads_.value_dim()});
 
-  const uint64_t chunk = context.limits().max_tokens;
-  const uint64_t rows = (heads_.group() + 1) * chunk;
-  const uint64_t dv = heads_.value_dim();
-  const uint64_t work = a_.is_delta() ? DeltaChunkScratch(chunk, features_, dv) : LinearChunkScratch(chunk, features_, dv);
-  scratch_floats_ = ScratchFloats::Padded(rows * heads_.key_dim()) + ScratchFloats::Padded(rows * features_) +
-                    ScratchFloats::Padded(rows) + 2 * ScratchFloats::Padded(chunk) +
-                    (RunsAsStored(chunk) ? 0 : HeldState::ScratchFloatsFor(state_dtype_, features_ * dv)) +
-                    ScratchFloats::Padded(features_) + ScratchFloats::Padded(dv) + ScratchFloats::Padded(work);
-  context.RequestScratch(context.limits().threads * scratch_floats_ * sizeof(float));
+  thread_bytes_ = CountScratch(context.limits().max_tokens, [&](Scratch* scratch, uint64_t tokens) { Lay(scratch, tokens); });
+  context.RequestScratch(context.limits().threads * thread_bytes_);
   return Ok();
+}
+
+LinearStateOp::Pieces LinearStateOp::Lay(Scratch* scratch, uint64_t tokens) const {
+  const uint64_t rows = (heads_.group() + 1) * tokens, dv = heads_.value_dim();
+  Pieces pieces{};
+  pieces.x = scratch->Take(rows * heads_.key_dim());
+  pieces.phi = scratch->Take(rows * features_);
+  pieces.weights = scratch->Take(rows);
+  pieces.gates = scratch->Take(tokens);
+  pieces.writes = scratch->Take(tokens);
+  if (!RunsAsStored(tokens)) pieces.state = HeldState::LayCopy(scratch, state_dtype_, features_ * dv);
+  if (RunsAsChunk(tokens)) {
+    const auto work_floats = a_.is_delta() ? DeltaChunkScratch : LinearChunkScratch;
+    pieces.work = scratch->Take(work_floats(tokens, features_, dv));
+  } else if (a_.is_delta()) {
+    pieces.work = scratch->Take(dv);
+  } else if (a_.gate == format::Gate::Vector) {
+    pieces.decay = scratch->Take(features_);
+  }
+  return pieces;
 }
 
 Status LinearStateOp::PrepareStates(PrepareContext& context) {
@@ -104,38 +130,38 @@ Status LinearStateOp::PrepareStates(PrepareContext& context) {
 Status LinearStateOp::Run(const RunContext& context) {
   const uint64_t cost = 2 * sizeof(float) * features_ * heads_.value_dim();  // S is read and written
   ForEachHead(context, heads_, cost, [&](size_t sequence, size_t kv_head, size_t thread) {
-    RunHead(context, sequence, kv_head, ScratchFloats(reinterpret_cast<float*>(context.scratch) + thread * scratch_floats_));
+    RunHead(context, sequence, kv_head, ScratchParts(context.scratch, thread_bytes_)[thread]);
   });
   return Ok();
 }
 
-void LinearStateOp::RunHead(const RunContext& context, size_t sequence, size_t kv_head, ScratchFloats scratch) const {
+void LinearStateOp::RunHead(const RunContext& context, size_t sequence, size_t kv_head, Scratch scratch) const {
   Head head{HeadSlices(context, heads_, sequence, kv_head), kv_head, sequence, nullptr, nullptr};
-  float* log_weight = nullptr;
-  MapFeatures(context, &head, &scratch, &log_weight);
-  WeighTokens(context, &head, log_weight, &scratch);
+  const Pieces pieces = Lay(&scratch, context.tokens);
+  MapFeatures(context, &head, pieces);
+  WeighTokens(context, &head, pieces);
   const size_t elements = features_ * heads_.value_dim();
   if (a_.has_norm()) head.norm = context.states[norm_state()].f32(sequence) + kv_head * features_;
   if (RunsAsStored(context.tokens)) {
     head.state = HeldState::Stored(context.states[0], state_dtype_, sequence, kv_head * elements);
-    for (size_t token = 0; token < context.tokens; ++token) RunStep(context, head, token, scratch);
+    for (size_t token = 0; token < context.tokens; ++token) RunStep(context, head, token, pieces);
     return;
   }
-  const HeldState state(*context.kernels, context.states[0], state_dtype_, sequence, kv_head * elements, elements, &scratch);
+  const HeldState state(*context.kernels, context.states[0], state_dtype_, sequence, kv_head * elements, elements, pieces.state);
   head.state = state.f32();
   if (RunsAsChunk(context.tokens)) {
-    RunChunk(context, head, scratch);
+    RunChunk(context, head, pieces);
   } else {
     for (size_t token = 0; token < context.tokens; ++token) {
       if (token > 0) state.Round(*context.kernels);
-      RunStep(context, head, token, scratch);
+      RunStep(context, head, token, pieces);
     }
   }
   state.WriteBack(*context.kernels);
 }
 
-// phi of all queries and keys. Sets `*log_weight` to those of the keys [C] where the system has them.
-void LinearStateOp::MapFeatures(const RunContext& context, Head* head, ScratchFloats* scratch, float** log_weight) const {
+// phi of all queries and keys, and the logarithms of their weights.
+void LinearStateOp::MapFeatures(const RunContext& context, Head* head, const Pieces& pieces) const {
   const Kernels& kernels = *context.kernels;
   const size_t tokens = context.tokens;
   const size_t group = heads_.group();
@@ -143,9 +169,7 @@ void LinearStateOp::MapFeatures(const RunContext& context, Head* head, ScratchFl
   const HeadSlices& at = head->slices;
   // The rows of all queries, then those of the keys, so that one call maps them all.
   const size_t rows = (group + 1) * tokens;
-  float* x = scratch->Take(rows * d);
-  float* phi = scratch->Take(rows * features_);
-  float* weights = scratch->Take(rows);
+  float* const x = pieces.x;
   if (RunsAsChunk(context.tokens)) {
     for (size_t g = 0; g < group; ++g) map_.Normalize(kernels, tokens, at.q + g * d, at.q_stride, a_.q_scale, x + g * tokens * d);
   } else {
@@ -153,19 +177,18 @@ void LinearStateOp::MapFeatures(const RunContext& context, Head* head, ScratchFl
   }
   float* x_k = x + group * tokens * d;
   map_.Normalize(kernels, tokens, at.k, at.k_stride, a_.k_scale, x_k);
-  map_.Map(kernels, head->kv_head, rows, x, phi, weights);
-  head->phi_q = phi;
-  head->phi_k = phi + group * tokens * features_;
-  map_.WeighKeys(kernels, head->kv_head, tokens, x_k, weights + group * tokens);
-  if (a_.has_running_max()) *log_weight = weights + group * tokens;
+  map_.Map(kernels, head->kv_head, rows, x, pieces.phi, pieces.weights);
+  head->phi_q = pieces.phi;
+  head->phi_k = pieces.phi + group * tokens * features_;
+  map_.WeighKeys(kernels, head->kv_head, tokens, x_k, pieces.weights + group * tokens);
 }
 
 // Scalar decay and weight of every token.
-void LinearStateOp::WeighTokens(const RunContext& context, Head* head, const float* log_weight, ScratchFloats* scratch) const {
+void LinearStateOp::WeighTokens(const RunContext& context, Head* head, const Pieces& pieces) const {
   const Kernels& kernels = *context.kernels;
   const size_t tokens = context.tokens;
-  float* first = scratch->Take(tokens);
-  float* second = scratch->Take(tokens);
+  float* const first = pieces.gates;
+  float* const second = pieces.writes;
   if (a_.is_delta()) {
     const float* logits = Logits(context, beta_input(), head->sequence, head->kv_head);
     kernels.scaled_sigmoid(tokens, logits, context.inputs[beta_input()].stride, a_.beta_scale, first);
@@ -181,29 +204,28 @@ void LinearStateOp::WeighTokens(const RunContext& context, Head* head, const flo
     head->log_decay = first;
   } else if (a_.has_running_max()) {
     float* m = context.states[max_state()].f32(head->sequence) + head->kv_head;
-    kernels.running_max(tokens, /*first=*/context.tokens_seen == 0, log_weight, m, first, second);
+    const float* key_weights = pieces.weights + heads_.group() * tokens;
+    kernels.running_max(tokens, /*first=*/context.tokens_seen == 0, key_weights, m, first, second);
     head->log_decay = first;
     head->write = second;
   }
 }
 
-void LinearStateOp::RunChunk(const RunContext& context, const Head& head, ScratchFloats scratch) const {
+void LinearStateOp::RunChunk(const RunContext& context, const Head& head, const Pieces& pieces) const {
   const HeadSlices& at = head.slices;
   const size_t tokens = context.tokens;
   const size_t dv = heads_.value_dim();
   if (a_.is_delta()) {
-    float* work = scratch.Take(DeltaChunkScratch(tokens, features_, dv));
     context.kernels->delta_chunk({tokens, heads_.group(), features_, dv, head.phi_q, head.phi_k, at.v, at.v_stride, head.beta,
-                                  a_.scale, head.state.as<float>(), at.o, at.o_stride, work});
+                                  a_.scale, head.state.as<float>(), at.o, at.o_stride, pieces.work});
     return;
   }
-  float* work = scratch.Take(LinearChunkScratch(tokens, features_, dv));
   context.kernels->linear_chunk({tokens, heads_.group(), features_, dv, head.phi_q, head.phi_k, at.v, at.v_stride, head.log_decay,
                                  head.write, a_.den_mode, a_.den_eps, a_.scale, head.state.as<float>(), head.norm, at.o,
-                                 at.o_stride, work});
+                                 at.o_stride, pieces.work});
 }
 
-void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t token, ScratchFloats scratch) const {
+void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const {
   const Kernels& kernels = *context.kernels;
   const size_t group = heads_.group();
   const size_t dv = heads_.value_dim();
@@ -214,15 +236,15 @@ void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t 
   if (a_.is_delta()) {
     const bool first = context.tokens_seen + token == 0;
     kernels.delta_step({group, features_, dv, phi_q, phi_k, v, head.beta[token], a_.den_eps, a_.scale, first,
-                        head.state.as<float>(), head.norm, o, scratch.Take(dv)});
+                        head.state.as<float>(), head.norm, o, pieces.work});
     return;
   }
   const float* row_decay = nullptr;
   if (a_.gate == format::Gate::Vector) {
-    float* decay = scratch.Take(features_);
     const float* logits = Logits(context, gate_input(), head.sequence, head.kv_head * features_);
-    kernels.vector_gate(features_, logits + token * context.inputs[gate_input()].stride, a_.gate_normalizer, a_.gate_min, decay);
-    row_decay = decay;
+    kernels.vector_gate(features_, logits + token * context.inputs[gate_input()].stride, a_.gate_normalizer, a_.gate_min,
+                        pieces.decay);
+    row_decay = pieces.decay;
   }
   const float decay = head.log_decay == nullptr ? 1.0f : std::exp(head.log_decay[token]);
   const float write = head.write == nullptr ? 1.0f : head.write[token];

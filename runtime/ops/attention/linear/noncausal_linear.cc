@@ -23,17 +23,21 @@ class NoncausalLinearOp final : public NoncausalAttentionOp {
     float* half_norm;   // [rows] |x|^2 / 2 of features with an epsilon
   };
 
+  struct WritePieces {
+    Block keys;       // [block_keys()]
+    float* weights;   // [block_keys()]
+    float* weighted;  // [block_keys(), dv]
+  };
+
   Status Check() const;
-  uint64_t BlockFloats(uint64_t rows) const;
-  Block TakeBlock(size_t rows, ScratchFloats* work) const;
+  Block LayBlock(Scratch* scratch, uint64_t rows) const;
+  WritePieces LayWrite(Scratch* scratch) const;
   // Positive features with an epsilon: they do not cancel the maximum that they are relative to, so it has to be the publication's.
   bool has_feature_eps() const { return a_.feature_map == FeatureMap::kPositive && a_.feature_eps > 0; }
   float feature_offset() const { return a_.feature_eps / std::sqrt(static_cast<float>(a_.projections)); }
 
-  void Write(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory,
-             ScratchFloats work) const override;
-  void Read(const RunContext& context, const NoncausalQueries& queries, const StoredMemory& memory,
-            ScratchFloats work) const override;
+  void Write(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory, Scratch work) const override;
+  void Read(const RunContext& context, const NoncausalQueries& queries, const StoredMemory& memory, Scratch work) const override;
   // Features of keys [first, first + rows).
   void MapKeys(const Kernels& kernels, const NoncausalKeys& keys, size_t first, size_t rows, const Block& block) const;
   // The largest w.k of all keys and rows w of the projection.
@@ -50,14 +54,13 @@ Status NoncausalLinearOp::Prepare(PrepareContext& context) {
   TARN_RETURN_IF_ERROR(Check());
   TARN_RETURN_IF_ERROR(PrepareOperands(context, op.part(), *table.heads(), /*more_inputs=*/0));
   TARN_ASSIGN_OR_RETURN(map_, LinearFeatures::Read(context, a_, heads()));
-  const uint64_t dv = heads().value_dim();
   NoncausalMemoryShape shape;
-  shape.AddMatrix("S", map_.size(), dv);
+  shape.AddMatrix("S", map_.size(), heads().value_dim());
   if (a_.has_denominator()) shape.SetVector("z", map_.size());
-  const uint64_t write_floats =
-      BlockFloats(block_keys()) + ScratchFloats::Padded(block_keys()) + ScratchFloats::Padded(block_keys() * dv);
-  return PrepareMemory(context, shape, LinearFeatures::TensorCount(a_), write_floats,
-                       BlockFloats(uint64_t{block_queries()} * heads().group()));
+  const uint64_t write_bytes = CountScratch([&](Scratch* scratch) { LayWrite(scratch); });
+  const uint64_t read_bytes =
+      CountScratch([&](Scratch* scratch) { LayBlock(scratch, uint64_t{block_queries()} * heads().group()); });
+  return PrepareMemory(context, shape, LinearFeatures::TensorCount(a_), write_bytes, read_bytes);
 }
 
 // What has no form without an order of the tokens.
@@ -72,18 +75,21 @@ Status NoncausalLinearOp::Check() const {
   return Ok();
 }
 
-uint64_t NoncausalLinearOp::BlockFloats(uint64_t rows) const {
-  return ScratchFloats::Padded(rows * heads().key_dim()) + ScratchFloats::Padded(rows * map_.size()) +
-         2 * ScratchFloats::Padded(rows);
+NoncausalLinearOp::Block NoncausalLinearOp::LayBlock(Scratch* scratch, uint64_t rows) const {
+  Block block;
+  block.x = scratch->Take(rows * heads().key_dim());
+  block.phi = scratch->Take(rows * map_.size());
+  block.log_weight = scratch->Take(rows);
+  block.half_norm = scratch->Take(rows);
+  return block;
 }
 
-NoncausalLinearOp::Block NoncausalLinearOp::TakeBlock(size_t rows, ScratchFloats* work) const {
-  Block block;
-  block.x = work->Take(rows * heads().key_dim());
-  block.phi = work->Take(rows * map_.size());
-  block.log_weight = work->Take(rows);
-  block.half_norm = work->Take(rows);
-  return block;
+NoncausalLinearOp::WritePieces NoncausalLinearOp::LayWrite(Scratch* scratch) const {
+  WritePieces pieces;
+  pieces.keys = LayBlock(scratch, block_keys());
+  pieces.weights = scratch->Take(block_keys());
+  pieces.weighted = scratch->Take(uint64_t{block_keys()} * heads().value_dim());
+  return pieces;
 }
 
 void NoncausalLinearOp::MapKeys(const Kernels& kernels, const NoncausalKeys& keys, size_t first, size_t rows,
@@ -105,12 +111,10 @@ float NoncausalLinearOp::LargestProjection(const Kernels& kernels, const Noncaus
 }
 
 void NoncausalLinearOp::Write(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory,
-                              ScratchFloats work) const {
+                              Scratch work) const {
   const Kernels& kernels = *context.kernels;
-  const size_t dv = heads().value_dim();
-  const Block block = TakeBlock(block_keys(), &work);
-  float* weights = work.Take(block_keys());
-  float* weighted = work.Take(block_keys() * dv);
+  const WritePieces pieces = LayWrite(&work);
+  const Block& block = pieces.keys;
   const float largest = has_feature_eps() ? LargestProjection(kernels, keys, block) : 0.0f;
   float running_max = 0;  // of the log weights so far
   for (size_t first = 0; first < keys.count; first += block_keys()) {
@@ -122,19 +126,19 @@ void NoncausalLinearOp::Write(const RunContext& context, const NoncausalKeys& ke
       for (size_t r = 0; r < rows; ++r) block.log_weight[r] = largest - block.log_weight[r];
       kernels.damp_features(rows, map_.size(), block.log_weight, feature_offset(), block.phi);
     } else if (a_.has_running_max()) {
-      kernels.block_max(rows, /*first=*/first == 0, block.log_weight, &running_max, &carry, weights);
-      write = weights;
+      kernels.block_max(rows, /*first=*/first == 0, block.log_weight, &running_max, &carry, pieces.weights);
+      write = pieces.weights;
     }
-    kernels.linear_write({rows, map_.size(), dv, block.phi, keys.v + first * keys.v_stride, keys.v_stride, carry, write,
-                          memory.matrices[0], memory.vector, weighted});
+    kernels.linear_write({rows, map_.size(), heads().value_dim(), block.phi, keys.v + first * keys.v_stride, keys.v_stride, carry,
+                          write, memory.matrices[0], memory.vector, pieces.weighted});
   }
 }
 
 void NoncausalLinearOp::Read(const RunContext& context, const NoncausalQueries& queries, const StoredMemory& memory,
-                             ScratchFloats work) const {
+                             Scratch work) const {
   const Kernels& kernels = *context.kernels;
   const size_t group = heads().group(), d = heads().key_dim(), rows = queries.count * group;
-  const Block block = TakeBlock(rows, &work);
+  const Block block = LayBlock(&work, rows);
   for (size_t r = 0; r < queries.count; ++r) {
     map_.Normalize(kernels, group, queries.q + r * queries.q_stride, d, a_.q_scale, block.x + r * group * d);
   }

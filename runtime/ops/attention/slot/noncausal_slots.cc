@@ -25,20 +25,26 @@ class NoncausalSlotsOp final : public NoncausalAttentionOp {
     int32_t* index;    // [block] the slots of a block's keys
     float* work;       // [n]
   };
+  // What a block of keys gives to the slots.
+  struct Shares {
+    float *mass, *top, *carry;  // [n]
+    float* shares;              // [block, n]
+  };
 
   Status Check() const;
   Status BoundKeys(PrepareContext& context) const;
-  uint64_t WriteFloats() const;
+  Members LayMembers(Scratch* scratch) const;
+  Shares LayShares(Scratch* scratch) const;
+  float* LayScores(Scratch* scratch, uint64_t queries) const { return scratch->Take(queries * heads().group() * n()); }
   bool has_members() const { return a_.control != SlotControl::AbcMlp && a_.control != SlotControl::Linformer; }
   bool has_bias() const { return a_.mask_empty || a_.control == SlotControl::Clustering; }
   size_t n() const { return a_.slots; }
 
-  void Write(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory,
-             ScratchFloats work) const override;
-  void Read(const RunContext& context, const NoncausalQueries& queries, const StoredMemory& memory,
-            ScratchFloats work) const override;
-  void WriteShares(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory, ScratchFloats work) const;
-  void WriteMembers(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory, ScratchFloats work) const;
+  void Write(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory, Scratch work) const override;
+  void Read(const RunContext& context, const NoncausalQueries& queries, const StoredMemory& memory, Scratch work) const override;
+  void WriteShares(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory, const Shares& pieces) const;
+  void WriteMembers(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory,
+                    const Members& members) const;
   // K~ of Lloyd's first round: the keys at floor(j T / n).
   void SeedCentroids(const NoncausalKeys& keys, const NoncausalMemory& memory) const;
   // The slots of keys [first, first + count).
@@ -75,8 +81,10 @@ Status NoncausalSlotsOp::Prepare(PrepareContext& context) {
   shape.AddMatrix("K", heads().key_dim(), n());
   shape.AddMatrix("V", n(), heads().value_dim());
   if (has_bias()) shape.SetVector("bias", n());
-  const uint64_t read_floats = ScratchFloats::Padded(uint64_t{block_queries()} * heads().group() * n());
-  return PrepareMemory(context, shape, a_.has_schedule(), WriteFloats(), read_floats);
+  const uint64_t write_bytes =
+      CountScratch([&](Scratch* scratch) { has_members() ? void(LayMembers(scratch)) : void(LayShares(scratch)); });
+  const uint64_t read_bytes = CountScratch([&](Scratch* scratch) { LayScores(scratch, block_queries()); });
+  return PrepareMemory(context, shape, a_.has_schedule(), write_bytes, read_bytes);
 }
 
 // What has no form without an order of the tokens.
@@ -111,38 +119,44 @@ Status NoncausalSlotsOp::BoundKeys(PrepareContext& context) const {
   return Ok();
 }
 
-uint64_t NoncausalSlotsOp::WriteFloats() const {
-  if (has_members()) {
-    return 2 * ScratchFloats::Padded(n()) + ScratchFloats::Padded(uint64_t{n()} * heads().key_dim()) +
-           ScratchFloats::Padded(block_keys());
-  }
-  return 3 * ScratchFloats::Padded(n()) + ScratchFloats::Padded(uint64_t{block_keys()} * n());
+NoncausalSlotsOp::Members NoncausalSlotsOp::LayMembers(Scratch* scratch) const {
+  Members members;
+  members.counts = scratch->Take<uint32_t>(n());
+  members.key_sums = scratch->Take(uint64_t{n()} * heads().key_dim());
+  members.index = scratch->Take<int32_t>(block_keys());
+  members.work = scratch->Take(n());
+  return members;
+}
+
+NoncausalSlotsOp::Shares NoncausalSlotsOp::LayShares(Scratch* scratch) const {
+  Shares pieces;
+  pieces.mass = scratch->Take(n());
+  pieces.top = scratch->Take(n());
+  pieces.carry = scratch->Take(n());
+  pieces.shares = scratch->Take(uint64_t{block_keys()} * n());
+  return pieces;
 }
 
 void NoncausalSlotsOp::Write(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory,
-                             ScratchFloats work) const {
+                             Scratch work) const {
   if (has_members()) {
-    WriteMembers(context, keys, memory, work);
+    WriteMembers(context, keys, memory, LayMembers(&work));
   } else {
-    WriteShares(context, keys, memory, work);
+    WriteShares(context, keys, memory, LayShares(&work));
   }
 }
 
 void NoncausalSlotsOp::WriteShares(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory,
-                                   ScratchFloats work) const {
+                                   const Shares& pieces) const {
   const Kernels& kernels = *context.kernels;
-  float* mass = work.Take(n());
-  float* top = work.Take(n());
-  float* carry = work.Take(n());
-  float* shares = work.Take(block_keys() * n());
   SlotControlArgs control{};
   control.slots = n();
   control.activation = a_.activation;
   control.clamp_min = a_.logit_min;
   control.clamp_max = a_.logit_max;
-  control.mass = mass;
-  std::fill_n(mass, n(), 0.0f);
-  std::fill_n(top, n(), 0.0f);
+  control.mass = pieces.mass;
+  std::fill_n(pieces.mass, n(), 0.0f);
+  std::fill_n(pieces.top, n(), 0.0f);
   for (size_t first = 0; first < keys.count; first += block_keys()) {
     const size_t count = std::min(block_keys(), keys.count - first);
     if (a_.has_logits()) {
@@ -151,24 +165,19 @@ void NoncausalSlotsOp::WriteShares(const RunContext& context, const NoncausalKey
       control.tokens_seen = first;
       control.logits = logits.f32() + (keys.first + first) * logits.stride + keys.kv_head * n();
       control.logit_stride = logits.stride;
-      kernels.abc_block(control, top, carry, shares);
+      kernels.abc_block(control, pieces.top, pieces.carry, pieces.shares);
     }
     kernels.slot_write({count, n(), heads().key_dim(), heads().value_dim(), keys.k + first * keys.k_stride, keys.k_stride,
-                        keys.v + first * keys.v_stride, keys.v_stride, a_.has_logits() ? carry : nullptr,
-                        a_.has_logits() ? shares : schedule_ + first * n(), memory.matrices[0], memory.matrices[1]});
+                        keys.v + first * keys.v_stride, keys.v_stride, a_.has_logits() ? pieces.carry : nullptr,
+                        a_.has_logits() ? pieces.shares : schedule_ + first * n(), memory.matrices[0], memory.matrices[1]});
   }
   // Exponentials and schedules leave no slot empty.
   if (!has_bias() || !a_.has_logits() || a_.activation == SlotActivation::kExp) return;
-  for (size_t j = 0; j < n(); ++j) memory.vector[j] = mass[j] > 0.0f ? 0.0f : -HUGE_VALF;
+  for (size_t j = 0; j < n(); ++j) memory.vector[j] = pieces.mass[j] > 0.0f ? 0.0f : -HUGE_VALF;
 }
 
 void NoncausalSlotsOp::WriteMembers(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory,
-                                    ScratchFloats work) const {
-  Members members;
-  members.counts = reinterpret_cast<uint32_t*>(work.Take(n()));
-  members.key_sums = work.Take(n() * heads().key_dim());
-  members.index = reinterpret_cast<int32_t*>(work.Take(block_keys()));
-  members.work = work.Take(n());
+                                    const Members& members) const {
   const bool clusters = a_.control == SlotControl::Clustering;
   const uint32_t rounds = clusters ? a_.iterations : 1;
   if (clusters) SeedCentroids(keys, memory);
@@ -234,11 +243,11 @@ void NoncausalSlotsOp::Gather(const RunContext& context, const NoncausalKeys& ke
 }
 
 void NoncausalSlotsOp::Read(const RunContext& context, const NoncausalQueries& queries, const StoredMemory& memory,
-                            ScratchFloats work) const {
+                            Scratch work) const {
   const size_t group = heads().group();
   context.kernels->slot_read({queries.count, group, n(), heads().key_dim(), heads().value_dim(), queries.q, queries.q_stride,
                               memory.matrices[0], memory.matrices[1], memory.vector, a_.scale, queries.o, queries.o_stride,
-                              work.Take(queries.count * group * n())});
+                              LayScores(&work, queries.count)});
 }
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {

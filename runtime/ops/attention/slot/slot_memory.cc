@@ -1,6 +1,8 @@
 // Slot memory attention (MATH F2): K~ <- a K~ + b x k, V~ <- a V~ + b x v, o = V~^T softmax(scale K~ q). A control strategy says
 // what the slots keep (a) and take (b): ABC-MLP, Linformer, ABC-RD, L2G, compressive mean, online clustering, GSA, Luna (ABC,
 // section 3 and Table 1; MATH 1.8).
+#include <algorithm>
+
 #include "runtime/ops/attention/attention.h"
 #include "runtime/ops/attention/slot/slot_attributes.h"
 #include "runtime/ops/registry.h"
@@ -38,17 +40,9 @@ class SlotMemoryOp final : public Op {
   Status Run(const RunContext& context) override {
     const uint64_t cost = 2 * sizeof(float) * a_.slots * (heads_.key_dim() + heads_.value_dim());  // K~ and V~ are read and written
     ForEachHead(context, heads_, cost, [&](size_t sequence, size_t kv_head, size_t thread) {
-      ScratchFloats scratch(reinterpret_cast<float*>(context.scratch) + thread * scratch_floats_);
-      const Task task(*this, context, sequence, kv_head, &scratch);
-      if (context.tokens == 1 || !RunChunk(context, task, scratch)) {
-        for (size_t token = 0; token < context.tokens; ++token) {
-          if (token > 0) {
-            task.keys.Round(*context.kernels);
-            task.values.Round(*context.kernels);
-          }
-          RunStep(context, task, token, scratch);
-        }
-      }
+      Scratch scratch = ScratchParts(context.scratch, thread_bytes_)[thread];
+      const Task task(*this, context, sequence, kv_head, LayTask(&scratch, context.tokens));
+      if (context.tokens == 1 || !RunChunk(context, task, scratch)) RunSteps(context, task, scratch);
       task.keys.WriteBack(*context.kernels);
       task.values.WriteBack(*context.kernels);
     });
@@ -56,21 +50,63 @@ class SlotMemoryOp final : public Op {
   }
 
  private:
+  // Scratch of one thread: these pieces, then those of a chunk or of a step.
+  struct TaskPieces {
+    float* keys;     // [d, n] and
+    float* values;   // [n, dv]: the copies that HeldState takes
+    int32_t* index;  // [C]
+  };
+  struct ChunkPieces {
+    float *carry, *gain, *weight, *bias;  // [C, n]
+    float* work;
+  };
+  struct StepPieces {
+    float *decay, *write, *bias;  // [n]
+    float* work;                  // [G, n]
+  };
+
+  TaskPieces LayTask(Scratch* scratch, uint64_t tokens) const {
+    TaskPieces pieces{};
+    pieces.keys = HeldState::LayCopy(scratch, state_dtype_, uint64_t{heads_.key_dim()} * a_.slots);
+    pieces.values = HeldState::LayCopy(scratch, state_dtype_, uint64_t{heads_.value_dim()} * a_.slots);
+    if (a_.has_index()) pieces.index = scratch->Take<int32_t>(tokens);
+    return pieces;
+  }
+
+  ChunkPieces LayChunk(Scratch* scratch, uint64_t tokens) const {
+    ChunkPieces pieces;
+    pieces.carry = scratch->Take(tokens * a_.slots);
+    pieces.gain = scratch->Take(tokens * a_.slots);
+    pieces.weight = scratch->Take(tokens * a_.slots);
+    pieces.bias = scratch->Take(tokens * a_.slots);
+    pieces.work = scratch->Take(SlotChunkScratch(tokens, a_.slots, heads_.key_dim(), heads_.value_dim()));
+    return pieces;
+  }
+
+  StepPieces LayStep(Scratch* scratch) const {
+    StepPieces pieces;
+    pieces.decay = scratch->Take(a_.slots);
+    pieces.write = scratch->Take(a_.slots);
+    pieces.bias = scratch->Take(a_.slots);
+    pieces.work = scratch->Take(uint64_t{heads_.group()} * a_.slots);
+    return pieces;
+  }
+
   // One key/value head of one sequence: its columns and its state.
   struct Task {
-    Task(const SlotMemoryOp& op, const RunContext& context, size_t sequence, size_t kv_head, ScratchFloats* scratch)
+    Task(const SlotMemoryOp& op, const RunContext& context, size_t sequence, size_t kv_head, const TaskPieces& pieces)
         : slices(context, op.heads_, sequence, kv_head),
           keys(*context.kernels, context.states[0], op.state_dtype_, sequence, kv_head * op.heads_.key_dim() * op.a_.slots,
-               op.heads_.key_dim() * op.a_.slots, scratch),
+               op.heads_.key_dim() * op.a_.slots, pieces.keys),
           values(*context.kernels, context.states[1], op.state_dtype_, sequence, kv_head * op.a_.slots * op.heads_.value_dim(),
-                 op.a_.slots * op.heads_.value_dim(), scratch) {
+                 op.a_.slots * op.heads_.value_dim(), pieces.values) {
       if (op.a_.has_logits() || op.a_.has_index()) {
         stride = context.inputs[3].stride;
         const size_t column = op.a_.has_logits() ? kv_head * op.a_.slots : kv_head;
         const size_t first = sequence * context.tokens * stride + column;
         if (op.a_.has_logits()) logits = context.inputs[3].f32() + first;
         if (op.a_.has_index()) {
-          index = reinterpret_cast<int32_t*>(scratch->Take(context.tokens));
+          index = pieces.index;
           op.a_.ReadIndex(context.inputs[3].i32() + first, stride, context.tokens, index);
           stride = 1;
         }
@@ -91,17 +127,16 @@ class SlotMemoryOp final : public Op {
            control_ == SlotControl::kClusteringOnline || (control_ == SlotControl::kAssigned && a_.mask_empty);
   }
 
+  // Steps take the place of a chunk whose controls have no factored form.
   void RequestScratch(PrepareContext& context) {
-    const uint64_t chunk = context.limits().max_tokens;
-    const uint64_t d = heads_.key_dim();
-    const uint64_t dv = heads_.value_dim();
-    const uint64_t held =
-        HeldState::ScratchFloatsFor(state_dtype_, d * a_.slots) + HeldState::ScratchFloatsFor(state_dtype_, a_.slots * dv);
-    const uint64_t step = 3 * ScratchFloats::Padded(a_.slots) + ScratchFloats::Padded(heads_.group() * a_.slots);
-    const uint64_t chunked =
-        4 * ScratchFloats::Padded(chunk * a_.slots) + ScratchFloats::Padded(SlotChunkScratch(chunk, a_.slots, d, dv));
-    scratch_floats_ = held + ScratchFloats::Padded(chunk) + (step > chunked ? step : chunked);
-    context.RequestScratch(context.limits().threads * scratch_floats_ * sizeof(float));
+    const uint64_t max_tokens = context.limits().max_tokens;
+    Scratch task;
+    LayTask(&task, max_tokens);
+    Scratch chunk = task, step = task;
+    if (max_tokens > 1) LayChunk(&chunk, max_tokens);
+    LayStep(&step);
+    thread_bytes_ = std::max(chunk.used(), step.used());
+    context.RequestScratch(context.limits().threads * thread_bytes_);
   }
 
   SlotControlArgs Control(const RunContext& context, const Task& task, size_t first_token, size_t tokens) const {
@@ -129,28 +164,32 @@ class SlotMemoryOp final : public Op {
     return args;
   }
 
-  void RunStep(const RunContext& context, const Task& task, size_t token, ScratchFloats scratch) const {
-    float* decay = scratch.Take(a_.slots);
-    float* write = scratch.Take(a_.slots);
-    float* bias = scratch.Take(a_.slots);
-    float* work = scratch.Take(heads_.group() * a_.slots);
-    context.kernels->slot_control_step[static_cast<size_t>(control_)](Control(context, task, token, 1), decay, write, bias);
+  void RunSteps(const RunContext& context, const Task& task, Scratch scratch) const {
+    const StepPieces pieces = LayStep(&scratch);
+    for (size_t token = 0; token < context.tokens; ++token) {
+      if (token > 0) {
+        task.keys.Round(*context.kernels);
+        task.values.Round(*context.kernels);
+      }
+      RunStep(context, task, token, pieces);
+    }
+  }
+
+  void RunStep(const RunContext& context, const Task& task, size_t token, const StepPieces& pieces) const {
+    context.kernels->slot_control_step[static_cast<size_t>(control_)](Control(context, task, token, 1), pieces.decay, pieces.write,
+                                                                      pieces.bias);
     const HeadSlices& at = task.slices;
     context.kernels->slot_step({heads_.group(), a_.slots, heads_.key_dim(), heads_.value_dim(), at.q + token * at.q_stride,
-                                at.k + token * at.k_stride, at.v + token * at.v_stride, decay, write, bias, a_.scale,
-                                task.keys.f32(), task.values.f32(), at.o + token * at.o_stride, work});
+                                at.k + token * at.k_stride, at.v + token * at.v_stride, pieces.decay, pieces.write, pieces.bias,
+                                a_.scale, task.keys.f32(), task.values.f32(), at.o + token * at.o_stride, pieces.work});
   }
 
   // False where the controls of this chunk have no factored form, or none in f32; nothing has changed then.
-  bool RunChunk(const RunContext& context, const Task& task, ScratchFloats scratch) const {
+  bool RunChunk(const RunContext& context, const Task& task, Scratch scratch) const {
     const size_t tokens = context.tokens;
-    float* carry = scratch.Take(tokens * a_.slots);
-    float* gain = scratch.Take(tokens * a_.slots);
-    float* weight = scratch.Take(tokens * a_.slots);
-    float* bias = scratch.Take(tokens * a_.slots);
+    const ChunkPieces pieces = LayChunk(&scratch, tokens);
     const auto control = context.kernels->slot_control_chunk[static_cast<size_t>(control_)];
-    if (!control(Control(context, task, 0, tokens), carry, gain, weight, bias)) return false;
-    float* work = scratch.Take(SlotChunkScratch(tokens, a_.slots, heads_.key_dim(), heads_.value_dim()));
+    if (!control(Control(context, task, 0, tokens), pieces.carry, pieces.gain, pieces.weight, pieces.bias)) return false;
     const HeadSlices& at = task.slices;
     context.kernels->slot_chunk({tokens,
                                  heads_.group(),
@@ -163,16 +202,16 @@ class SlotMemoryOp final : public Op {
                                  at.k_stride,
                                  at.v,
                                  at.v_stride,
-                                 carry,
-                                 gain,
-                                 weight,
-                                 bias,
+                                 pieces.carry,
+                                 pieces.gain,
+                                 pieces.weight,
+                                 pieces.bias,
                                  a_.scale,
                                  task.keys.f32(),
                                  task.values.f32(),
                                  at.o,
                                  at.o_stride,
-                                 work});
+                                 pieces.work});
     return true;
   }
 
@@ -181,7 +220,7 @@ class SlotMemoryOp final : public Op {
   SlotControl control_;
   DType state_dtype_;
   const float* schedule_ = nullptr;  // [max_len, n]
-  uint64_t scratch_floats_;          // of one thread
+  uint64_t thread_bytes_;            // of scratch
 };
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
