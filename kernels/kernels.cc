@@ -14,11 +14,11 @@ constexpr size_t CountBits(int64_t bits) { return bits == 0 ? 0 : 1 + CountBits(
 constexpr size_t kMaxTables = CountBits(HWY_TARGETS) + 1;
 
 constexpr void (*kGroups[])(int64_t target, Kernels& table) = {
-    FillNorms,      FillActivations, FillEmbedding,       FillPosition,     FillGate,          FillStorage, FillRandomFourier,
-    FillArccos,     FillEluPlusOne,  FillPositive,        FillReluFeatures, FillDpfp,          FillMlpRelu, FillIdentity,
-    FillLinearStep, FillLinearChunk, FillLinearNoncausal, FillDeltaStep,    FillDeltaChunk,    FillSlotAbc, FillSlotClustering,
-    FillSlotGsa,    FillSlotLuna,    FillSlotStep,        FillSlotChunk,    FillSlotNoncausal, FillCache,   FillScores,
-    FillHamming,    FillDense,
+    FillNorms,         FillActivations,  FillEmbedding,     FillPosition,        FillGate,           FillRunningMax, FillStorage,
+    FillRandomFourier, FillArccos,       FillEluPlusOne,    FillPositive,        FillReluFeatures,   FillDpfp,       FillMlpRelu,
+    FillIdentity,      FillLinearStep,   FillLinearChunk,   FillLinearNoncausal, FillDeltaStep,      FillDeltaChunk, FillSlotAbc,
+    FillSlotLinformer, FillSlotAssigned, FillSlotGlobal,    FillSlotCompressive, FillSlotClustering, FillSlotGsa,    FillSlotLuna,
+    FillSlotStep,      FillSlotChunk,    FillSlotNoncausal, FillCache,           FillScores,         FillHamming,    FillDense,
 };
 
 struct Tables {

@@ -17,15 +17,10 @@
 #include "core/span.h"
 #include "kernels/cache_attention.h"
 #include "kernels/linear_state.h"
+#include "kernels/quantization.h"
 #include "kernels/slot_memory.h"
 
 namespace tarn {
-
-// A row of x, quantized as it comes: x ~ scale * (q - zero_point), q and zero_point in [0, 255].
-struct Qdu8 {
-  float scale;
-  int32_t zero_point;
-};
 
 struct Kernels {
   const char* name;  // "reference", or Highway's name of the target
@@ -73,7 +68,7 @@ struct Kernels {
   void (*half_squared_norm)(size_t rows, size_t d, const float* x, const float* sigma, float* log_weight);
   // The running maximum m of the log weights of keys (MATH 1.2.3, 1.4): log_decay_t = m_{t-1} - m_t, write_t = exp(log_weight_t -
   // m_t). `first`: no token was seen since the reset; m is then ignored and log_decay of the first token is 0 (the state is all
-  // zeros).
+  // zeros). A log weight that is NaN has the write NaN and leaves m, but a NaN in m stays.
   void (*running_max)(size_t tokens, bool first, const float* log_weight, float* m, float* log_decay, float* write);
   // The same for keys that are written at once: m' the maximum of m and all of them, carry = exp(m - m'), write_t =
   // exp(log_weight_t - m').

@@ -8,7 +8,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/groups.h"
-#include "kernels/reference/reference.h"
+#include "kernels/slot_limits.h"
 #include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -109,7 +109,7 @@ HWY_INLINE bool FactorsFit(const Slots& s) {
   }
   if (s.a.normalization == SlotNormalization::kFrozen) return true;
   if (s.a.activation == SlotActivation::kExp) {
-    return hn::AllFalse(d, hn::Gt(hn::Sub(Top(s), FirstLogSumExp(s)), hn::Set(d, reference::kSlotLogLimit)));
+    return hn::AllFalse(d, hn::Gt(hn::Sub(Top(s), FirstLogSumExp(s)), hn::Set(d, kSlotLogLimit)));
   }
   VF mass = s.Mass();
   VF largest = hn::Zero(d);
@@ -118,7 +118,7 @@ HWY_INLINE bool FactorsFit(const Slots& s) {
     mass = hn::Add(mass, control);
     largest = hn::Max(largest, hn::Max(control, Share(hn::Set(d, 1.0f), mass, 0.0f)));
   }
-  return hn::AllFalse(d, hn::Gt(largest, hn::Set(d, reference::kSlotSumLimit)));
+  return hn::AllFalse(d, hn::Gt(largest, hn::Set(d, kSlotSumLimit)));
 }
 
 // carry, gain and weight relative to m, which lies half-way between the largest logit and the first log-sum-exp where that is below

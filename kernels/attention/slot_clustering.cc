@@ -8,8 +8,8 @@
 #define HWY_TARGET_INCLUDE "kernels/attention/slot_clustering.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/attention/slot_control-inl.h"
 #include "kernels/groups.h"
-#include "kernels/reference/reference.h"
 #include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -56,9 +56,13 @@ HWY_INLINE size_t Nearest(const float* k, const float* keys, size_t key_dim, siz
 
 // The first n tokens open the slots. Until the answer is known, `decay` holds the distances.
 void ClusteringStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {
-  const uint64_t slot = a.tokens_seen < a.slots ? a.tokens_seen : Nearest(a.k, a.keys, a.key_dim, a.slots, decay);
-  reference::JoinMean(a, slot, decay, write, bias);
+  const bool opens = a.tokens_seen < a.slots;
+  const size_t slot = opens ? static_cast<size_t>(a.tokens_seen) : Nearest(a.k, a.keys, a.key_dim, a.slots, decay);
+  JoinSlot(a, slot, decay, write, bias);
 }
+
+// Where a token goes depends on where the one before it went.
+bool ClusteringChunk(const SlotControlArgs&, float*, float*, float*, float*) { return false; }
 
 void NearestSlot(const NearestSlotArgs& a) {
   for (size_t t = 0; t < a.tokens; ++t) {
@@ -68,6 +72,7 @@ void NearestSlot(const NearestSlotArgs& a) {
 
 void FillSlotClustering(Kernels& table) {
   table.slot_control_step[static_cast<size_t>(SlotControl::kClusteringOnline)] = ClusteringStep;
+  table.slot_control_chunk[static_cast<size_t>(SlotControl::kClusteringOnline)] = ClusteringChunk;
   table.nearest_slot = NearestSlot;
 }
 

@@ -6,7 +6,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/groups.h"
-#include "kernels/reference/reference.h"
+#include "kernels/slot_limits.h"
 #include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -51,7 +51,7 @@ HWY_INLINE bool ChunkOfSlots(const SlotControlArgs& a, size_t slot, float* carry
     hn::StoreN(sum, d, carry + t * a.slots + slot, count);
     hn::StoreN(Write(f), d, weight + t * a.slots + slot, count);
   }
-  const auto fits = hn::And(hn::Ge(sum, hn::Set(d, -reference::kSlotLogLimit)), hn::Eq(first, first));  // neither is NaN
+  const auto fits = hn::And(hn::Ge(sum, hn::Set(d, -kSlotLogLimit)), hn::Eq(first, first));  // neither is NaN
   if (!hn::AllTrue(d, fits)) return false;
   const VF middle = hn::Mul(sum, hn::Set(d, 0.5f));
   for (size_t t = 0; t < a.tokens; ++t) {

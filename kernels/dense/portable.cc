@@ -9,7 +9,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/groups.h"
-#include "kernels/reference/reference.h"
+#include "kernels/quantization.h"
 #include "kernels/vector-inl.h"
 
 // The scalar target has no vectors of several types side by side: there the reference, whose loops are as good, stays.
@@ -32,7 +32,7 @@ HWY_INLINE void AddToRange(VF x, VF& bottom, VF& top, VF& poison) {
 }
 
 // Smallest and largest of a row and 0; NaN where an element is no finite number, which Min and Max may forget.
-HWY_INLINE reference::Qdu8Row ChooseRow(size_t n, const float* x) {
+HWY_INLINE Qdu8Row ChooseRow(size_t n, const float* x) {
   const DF d;
   const size_t lanes = hn::Lanes(d);
   VF bottom = hn::Zero(d), top = bottom, poison = bottom;
@@ -40,11 +40,11 @@ HWY_INLINE reference::Qdu8Row ChooseRow(size_t n, const float* x) {
   for (; i + lanes <= n; i += lanes) AddToRange(hn::LoadU(d, x + i), bottom, top, poison);
   if (i < n) AddToRange(hn::LoadN(d, x + i, n - i), bottom, top, poison);  // 0 is in the range anyway
   const float nan_or_0 = hn::ReduceSum(d, poison);
-  return reference::ChooseQdu8(hn::ReduceMin(d, bottom) + nan_or_0, hn::ReduceMax(d, top) + nan_or_0);
+  return ChooseQdu8(hn::ReduceMin(d, bottom) + nan_or_0, hn::ReduceMax(d, top) + nan_or_0);
 }
 
 template <class D>
-HWY_INLINE hn::Vec<hn::Rebind<uint8_t, D>> Quantize(D d, hn::Vec<D> x, const reference::Qdu8Row& row) {
+HWY_INLINE hn::Vec<hn::Rebind<uint8_t, D>> Quantize(D d, hn::Vec<D> x, const Qdu8Row& row) {
   const hn::Vec<D> moved =
       hn::Add(hn::Round(hn::Mul(x, hn::Set(d, row.inverse))), hn::Set(d, static_cast<float>(row.params.zero_point)));
   const hn::Vec<D> clamped = hn::Min(hn::Max(moved, hn::Zero(d)), hn::Set(d, 255.0f));
@@ -52,7 +52,7 @@ HWY_INLINE hn::Vec<hn::Rebind<uint8_t, D>> Quantize(D d, hn::Vec<D> x, const ref
 }
 
 // Four vectors at a time: to integers and, with saturation at both ends of u8, to bytes, in the order of x.
-HWY_INLINE hn::Vec<hn::Repartition<uint8_t, DF>> QuantizeFour(const float* x, const reference::Qdu8Row& row) {
+HWY_INLINE hn::Vec<hn::Repartition<uint8_t, DF>> QuantizeFour(const float* x, const Qdu8Row& row) {
   const DF d;
   const hn::Repartition<int16_t, DF> d16;
   const size_t lanes = hn::Lanes(d);
@@ -68,7 +68,7 @@ HWY_INLINE hn::Vec<hn::Repartition<uint8_t, DF>> QuantizeFour(const float* x, co
 
 // The bits of `flip` are inverted in every element.
 template <uint8_t flip>
-HWY_INLINE void QuantizeRow(size_t n, const float* x, const reference::Qdu8Row& row, uint8_t* q) {
+HWY_INLINE void QuantizeRow(size_t n, const float* x, const Qdu8Row& row, uint8_t* q) {
   if (std::isnan(row.params.scale)) {
     std::memset(q, flip, n);
     return;
@@ -85,7 +85,7 @@ HWY_INLINE void QuantizeRow(size_t n, const float* x, const reference::Qdu8Row& 
   if (i < n) hn::StoreN(hn::Xor(Quantize(d, hn::LoadN(d, x + i, n - i), row), bits), d8, q + i, n - i);
 }
 
-HWY_INLINE void QuantizeSplit(size_t n, const float* x, const reference::Qdu8Row& row, uint8_t* q) {
+HWY_INLINE void QuantizeSplit(size_t n, const float* x, const Qdu8Row& row, uint8_t* q) {
   const DF d;
   const hn::Rebind<uint8_t, DF> d8;
   const size_t lanes = hn::Lanes(d);
@@ -103,13 +103,13 @@ HWY_INLINE void QuantizeSplit(size_t n, const float* x, const reference::Qdu8Row
 }
 
 void QuantizeQdu8(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params) {
-  const reference::Qdu8Row row = ChooseRow(n, x);
+  const Qdu8Row row = ChooseRow(n, x);
   *params = row.params;
   split && !std::isnan(row.params.scale) ? QuantizeSplit(n, x, row, q) : QuantizeRow<0>(n, x, row, q);
 }
 
 void QuantizeQd8(size_t n, const float* x, int8_t* q, Qdu8* params) {
-  const reference::Qdu8Row row = ChooseRow(n, x);
+  const Qdu8Row row = ChooseRow(n, x);
   *params = row.params;
   QuantizeRow<128>(n, x, row, reinterpret_cast<uint8_t*>(q));
 }

@@ -8,7 +8,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/groups.h"
-#include "kernels/reference/reference.h"
+#include "kernels/quantization.h"
 #include "kernels/stored-inl.h"
 #include "kernels/vector-inl.h"
 
@@ -42,7 +42,7 @@ void QuantizeI8(size_t n, const float* x, int8_t* q, float* scale) {
   const DF d;
   const hn::Rebind<int8_t, DF> d8;
   const size_t lanes = hn::Lanes(d);
-  const reference::I8Row row = reference::ChooseI8(LargestSize(n, x));
+  const I8Row row = ChooseI8(LargestSize(n, x));
   *scale = row.scale;
   if (row.inverse == 0.0f) {
     std::memset(q, 0, n);

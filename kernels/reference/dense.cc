@@ -1,9 +1,9 @@
 // Fully connected layers, and the dynamic quantization of their inputs.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/dtype.h"
+#include "kernels/quantization.h"
 #include "kernels/reference/reference.h"
 
 namespace tarn::reference {
@@ -32,27 +32,6 @@ void DenseF16(size_t rows, size_t in, size_t out, const float* x, size_t x_strid
 
 // A number that fits u8, for any x but NaN.
 static float ClampToU8(float x) { return x > 0.0f ? std::min(x, 255.0f) : 0.0f; }
-
-// The rule of XNNPACK (src/xnnpack/quantization.h, xnn_f32_qd8_asymmetric_quantization_params, and xnn_compute_f32_qd8_convert), to
-// the bit, so that a model loses the same on both sides of the dense seam: the range always contains 0, and the zero point is
-// rounded from the end of the range where that errs less. Elements are multiplied by the inverse of the scale, which was rounded
-// itself, not by 255 / range: the two often differ in the last bit. The numbers are formed for int8 and moved to u8 last.
-Qdu8Row ChooseQdu8(float low, float high) {
-  if (!(high - low <= std::numeric_limits<float>::max())) return {{std::numeric_limits<float>::quiet_NaN(), 0}, 0.0f};
-  const float bottom = std::min(low, 0.0f);
-  const float top = std::max(high, 0.0f);
-  float steps = 255.0f / (top - bottom);  // per unit of x
-  // A range that is 0, or so small that this or its inverse's inverse overflows, is quantized as if it were 255 wide: every element
-  // becomes 0.
-  if (!(1.0f / (1.0f / steps) <= std::numeric_limits<float>::max())) steps = 1.0f;
-  const float scale = 1.0f / steps;
-  const float from_bottom = -128.0f - bottom * steps;
-  const float from_top = 127.0f - top * steps;
-  const float bottom_error = -128.0f + bottom * steps;
-  const float top_error = 127.0f + top * steps;
-  const float zero = bottom_error + top_error > 0.0f ? from_bottom : from_top;
-  return {{scale, static_cast<int32_t>(ClampToU8(std::nearbyint(zero) + 128.0f))}, 1.0f / scale};
-}
 
 static Qdu8Row ChooseRow(size_t n, const float* x) {
   float low = x[0], high = x[0];

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "core/dtype.h"
+#include "kernels/quantization.h"
 #include "kernels/reference/reference.h"
 
 namespace tarn::reference {
@@ -92,15 +92,6 @@ void Put(const StateRows& rows, size_t stride, size_t row, size_t i, float x) {
 
 void F32ToF16(size_t n, const float* x, uint16_t* y) {
   for (size_t i = 0; i < n; ++i) y[i] = ToF16(x[i]);
-}
-
-// A row that is not finite is stored as zeros with a scale that is not a number, so that whoever reads it sees it.
-// A row whose inverse overflows (zeros, or nothing above 3.8e-37) is stored as zeros.
-I8Row ChooseI8(float largest) {
-  if (!(largest <= std::numeric_limits<float>::max())) return {std::numeric_limits<float>::quiet_NaN(), 0.0f};
-  const float inverse = 127.0f / largest;
-  if (!(inverse <= std::numeric_limits<float>::max())) return {0.0f, 0.0f};
-  return {largest / 127.0f, inverse};
 }
 
 void QuantizeI8(size_t n, const float* x, int8_t* q, float* scale) {

@@ -1,5 +1,4 @@
 // Norms, activations, gates and the running maximum.
-#include <algorithm>
 #include <cmath>
 
 #include "kernels/reference/reference.h"
@@ -142,21 +141,21 @@ void HalfSquaredNorm(size_t rows, size_t d, const float* x, const float* sigma, 
   }
 }
 
-// The maximum in log-sum-exp, token by token; MATH 1.2.3: m' = max(m, l), r = e^(m - m'), w = e^(l - m'). A few numbers per head:
-// it serves every table.
+// The maximum in log-sum-exp, token by token; MATH 1.2.3: m' = max(m, l), r = e^(m - m'), w = e^(l - m').
 void RunningMax(size_t tokens, bool first, const float* log_weight, float* m, float* log_decay, float* write) {
   for (size_t t = 0; t < tokens; ++t) {
     const float before = first && t == 0 ? log_weight[0] : *m;
-    *m = std::fmax(before, log_weight[t]);
+    *m = before < log_weight[t] ? log_weight[t] : before;
     log_decay[t] = before - *m;
     write[t] = static_cast<float>(std::exp(static_cast<double>(log_weight[t]) - *m));
   }
 }
 
-// m' = max(m, l_1 .. l_C), r = e^(m - m'), w = e^(l - m'). It serves every table too.
+// m' = max(m, l_1 .. l_C), r = e^(m - m'), w = e^(l - m').
 void BlockMax(size_t tokens, bool first, const float* log_weight, float* m, float* carry, float* write) {
   const float before = first ? log_weight[0] : *m;
-  *m = std::fmax(before, *std::max_element(log_weight, log_weight + tokens));
+  *m = before;
+  for (size_t t = 0; t < tokens; ++t) *m = *m < log_weight[t] ? log_weight[t] : *m;
   *carry = static_cast<float>(std::exp(static_cast<double>(before) - *m));
   for (size_t t = 0; t < tokens; ++t) write[t] = static_cast<float>(std::exp(static_cast<double>(log_weight[t]) - *m));
 }

@@ -91,16 +91,6 @@ bool GsaChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight
 void LunaStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
 bool LunaChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
 
-// The token becomes a member of `slot`, which keeps the mean of its members. For every table: lanes would gain nothing.
-void JoinMean(const SlotControlArgs& a, uint64_t slot, float* decay, float* write, float* bias);
-
-// What all tables refuse, so that they agree where a prompt is read by steps. Of controls that exponentials make, the log of the
-// largest gain if no weight exceeds 1; chunks share it between the two factors, since next to a gain of e^80 a weight that matters
-// could lie below f32's normal range, which some CPUs flush to zero.
-constexpr float kSlotLogLimit = 80.0f;
-// Of summed controls, the largest gain and the largest weight: a weight is multiplied by q.k and summed before the gain comes.
-constexpr float kSlotSumLimit = 0x1p+87f;
-
 // slot_memory.cc
 void SlotStep(const SlotStepArgs& a);
 void SlotChunk(const SlotChunkArgs& a);
@@ -131,22 +121,6 @@ void DenseQdu8Qc8w(size_t rows, size_t in, size_t out, const uint8_t* q, const Q
                    const float* weight_scale, const float* bias, float* y, size_t y_stride);
 void DenseQdu8Qb4w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const uint8_t* weight,
                    const uint16_t* block_scales, const float* bias, float* y, size_t y_stride);
-
-// The quantization of a row whose elements lie in [low, high]; a bound is NaN where the row holds one. Where the range is not
-// finite, the scale is NaN, and every element is to become 0 (of u8). One definition for every table: an activation that falls
-// between two integers is rounded by these numbers, so a last-bit difference here would be a whole step there.
-struct Qdu8Row {
-  Qdu8 params;
-  float inverse;  // of the scale: elements are multiplied by this
-};
-Qdu8Row ChooseQdu8(float low, float high);
-
-// The same for the symmetric quantization of a stored row whose largest element has the size `largest`.
-struct I8Row {
-  float scale;
-  float inverse;  // elements are multiplied by this
-};
-I8Row ChooseI8(float largest);
 
 }  // namespace tarn::reference
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "kernels/reference/reference.h"
+#include "kernels/slot_limits.h"
 
 namespace tarn::reference {
 namespace {

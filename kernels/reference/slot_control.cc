@@ -1,8 +1,9 @@
-// The controls of slot memory other than ABC-MLP. Tables whose lanes would gain nothing keep these.
+// The controls of slot memory other than ABC-MLP.
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/reference/reference.h"
+#include "kernels/slot_limits.h"
 
 namespace tarn::reference {
 namespace {
@@ -10,7 +11,6 @@ namespace {
 float EmptyBias(const SlotControlArgs& a, bool empty) { return a.mask_empty && empty ? -HUGE_VALF : 0.0f; }
 
 // ---- decay 1: what a token writes is the weight of its chunk form, with carry = gain = 1
-// ----------------------------------------------
 
 // One token: weight [n] and bias [n]. `token` counts from the first of the call.
 using AdditiveRow = void (*)(const SlotControlArgs& a, size_t token, float* weight, float* bias);
@@ -55,13 +55,21 @@ void GlobalRow(const SlotControlArgs& a, size_t token, float* weight, float* bia
 }
 
 // ---- running means
-// ---------------------------------------------------------------------------------------------------------------
-
-// Where a slot stops counting: 2^24 + 1 is no f32. From there on the mean forgets as an average over the last 2^24 members does.
-constexpr double kMostMembers = 0x1p24;
 
 // Compressive transformer, mean pooling (MATH 1.8.7 a): token t joins slot floor(n t / max_len).
 uint64_t PooledSlot(const SlotControlArgs& a, size_t token) { return a.slots * (a.tokens_seen + token) / a.max_len; }
+
+// The token becomes a member of `slot`, which keeps the mean of its members.
+void JoinSlot(const SlotControlArgs& a, uint64_t slot, float* decay, float* write, float* bias) {
+  for (size_t j = 0; j < a.slots; ++j) {
+    const bool joins = j == slot;
+    const JoinedMean joined = JoinMean(a.mass[j]);
+    decay[j] = joins ? joined.decay : 1.0f;
+    write[j] = joins ? joined.write : 0.0f;
+    if (joins) a.mass[j] = joined.members;
+    bias[j] = EmptyBias(a, !(a.mass[j] > 0.0f));
+  }
+}
 
 // Clustering (MATH 1.8.8): argmin |k - K~_j|^2, the first of equals.
 size_t Nearest(const float* k, const float* keys, size_t key_dim, size_t slots) {
@@ -82,7 +90,6 @@ size_t Nearest(const float* k, const float* keys, size_t key_dim, size_t slots) 
 }
 
 // ---- gates
-// -----------------------------------------------------------------------------------------------------------------------
 
 // GSA (MATH 0.1): f = logsigmoid(x) / gate_normalizer, with logsigmoid(x) = min(x, 0) - log(1 + e^-|x|).
 double LogDecay(const SlotControlArgs& a, size_t token, size_t slot) {
@@ -117,23 +124,8 @@ bool GlobalChunk(const SlotControlArgs& a, float* carry, float* gain, float* wei
   return AdditiveChunk<GlobalRow>(a, carry, gain, weight, bias);
 }
 
-// With c members, the new one included: b = 1/c, a = 1 - b in that slot.
-void JoinMean(const SlotControlArgs& a, uint64_t slot, float* decay, float* write, float* bias) {
-  for (size_t j = 0; j < a.slots; ++j) {
-    decay[j] = 1.0f;
-    write[j] = 0.0f;
-    if (j == slot) {
-      const double members = static_cast<double>(a.mass[j]) + 1.0;
-      decay[j] = static_cast<float>((members - 1.0) / members);
-      write[j] = static_cast<float>(1.0 / members);
-      a.mass[j] = static_cast<float>(std::fmin(members, kMostMembers));
-    }
-    bias[j] = EmptyBias(a, !(a.mass[j] > 0.0f));
-  }
-}
-
 void CompressiveMeanStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {
-  JoinMean(a, PooledSlot(a, 0), decay, write, bias);
+  JoinSlot(a, PooledSlot(a, 0), decay, write, bias);
 }
 
 // K~_t = (c_0 K~_0 + sum of the members k_i) / c_t: carry_t = c_0/c_t, gain_t = 1/c_t, weight_i = 1 for members.
@@ -149,14 +141,14 @@ bool CompressiveMeanChunk(const SlotControlArgs& a, float* carry, float* gain, f
       weight[t * a.slots + j] = joins ? 1.0f : 0.0f;
       bias[t * a.slots + j] = EmptyBias(a, !(members > 0.0));
     }
-    a.mass[j] = static_cast<float>(std::fmin(members, kMostMembers));
+    a.mass[j] = static_cast<float>(std::fmin(members, kSlotMostMembers));
   }
   return true;
 }
 
 // The first n tokens open the slots.
 void ClusteringStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {
-  JoinMean(a, a.tokens_seen < a.slots ? a.tokens_seen : Nearest(a.k, a.keys, a.key_dim, a.slots), decay, write, bias);
+  JoinSlot(a, a.tokens_seen < a.slots ? a.tokens_seen : Nearest(a.k, a.keys, a.key_dim, a.slots), decay, write, bias);
 }
 
 // Where a token goes depends on where the one before it went.

@@ -137,8 +137,8 @@ TEST(Gate, RunningMaxStreams) {
         double left = 0;  // sum of log_decay after i
         for (size_t i = t + 1; i-- > 0; left += whole.log_decay[i]) {
           const double expected = std::exp(log_weight[i] - top);
-          // A difference of numbers below `range` is rounded once per token.
-          const double u = std::expm1(2 * static_cast<double>(t + 1) * static_cast<double>(range) * kU) + kU;
+          // A difference of numbers below `range` is rounded once per token, and once before the exponential.
+          const double u = std::expm1(2 * static_cast<double>(t + 1) * static_cast<double>(range) * kU) + 2 * kU;
           EXPECT_NEAR(whole.write[i] * std::exp(left), expected, u * expected + kTiny) << i << " " << t;
         }
       }
@@ -174,8 +174,44 @@ TEST(Gate, BlockMaxStreams) {
         EXPECT_EQ(m.data()[0], static_cast<float>(top));
         for (size_t i = 0; i < left.size(); ++i) {
           const double expected = std::exp(log_weight[i] - top);
-          EXPECT_NEAR(left[i], expected, 41 * 3 * kU * expected + 2 * kTiny) << i << " in blocks of " << block;
+          // Differences are rounded once; they add up to top - l_i, and above 104 nothing is left. 2u for every exponential, 1u for
+          // every product.
+          EXPECT_NEAR(left[i], expected, (104 + 41 * 3) * kU * expected + 2 * kTiny) << i << " in blocks of " << block;
         }
+      }
+    }
+  });
+}
+
+// Both maxima, log decays and the state to the bit, as they are made of comparisons and one subtraction. A weight's difference is
+// rounded once, 2u are its exponential's, and 1u the reference's.
+TEST(Gate, MaximaOfEveryTable) {
+  ForEachTable([&](const Kernels& kernels) {
+    Random random(6);
+    for (const size_t n : Sizes()) {
+      for (const bool first : {false, true}) {
+        const Place place = n % 2 == 0 ? Place::kEnd : Place::kShifted;
+        const Floats log_weight = random.Uniform(n, -20.0f, 20.0f);
+        const float before = random.Uniform(-20.0f, 20.0f);
+        struct Made {
+          float m, carry;
+          Floats log_decay, running, block;
+        };
+        const auto run = [&](const Kernels& table) {
+          Buffer<float> in(log_weight, place), log_decay(n, place), running(n, place), block(n, place);
+          float m = before, m_of_block = before, carry = -1.0f;
+          table.running_max(n, first, in.data(), &m, log_decay.data(), running.data());
+          table.block_max(n, first, in.data(), &m_of_block, &carry, block.data());
+          EXPECT_EQ(m, m_of_block);
+          return Made{m, carry, log_decay.values(), running.values(), block.values()};
+        };
+        const Made expected = run(Reference()), actual = run(kernels);
+        EXPECT_EQ(expected.m, actual.m);
+        ExpectEqual("log_decay", expected.log_decay, actual.log_decay);
+        const auto bound = [](float e) { return (40 + 3) * kU * static_cast<double>(e) + 2 * kTiny; };  // differences below 40
+        EXPECT_NEAR(expected.carry, actual.carry, bound(expected.carry));
+        ExpectNear("write", expected.running, actual.running, [&](size_t i) { return bound(expected.running[i]); });
+        ExpectNear("write of a block", expected.block, actual.block, [&](size_t i) { return bound(expected.block[i]); });
       }
     }
   });

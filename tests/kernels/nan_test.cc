@@ -202,5 +202,88 @@ TEST(Nan, GatedControls) {
   }
 }
 
+// A log weight that is NaN is the write of its own token alone, and no maximum.
+TEST(Nan, Maxima) {
+  const auto check = [](const Kernels& table) {
+    for (size_t at = 0; at < kWidth; ++at) {
+      const Floats l = Poisoned(kWidth, at, 5);
+      float m = -5.0f, m_of_block = -5.0f, carry;  // below all of them
+      Floats log_decay(kWidth), write(kWidth), block(kWidth);
+      table.running_max(kWidth, false, l.data(), &m, log_decay.data(), write.data());
+      table.block_max(kWidth, false, l.data(), &m_of_block, &carry, block.data());
+      float top = -5.0f;
+      for (const float x : l) top = x > top ? x : top;
+      EXPECT_EQ(m, top);
+      EXPECT_EQ(m_of_block, top);
+      EXPECT_FALSE(std::isnan(carry));
+      for (size_t i = 0; i < kWidth; ++i) {
+        EXPECT_EQ(std::isnan(write[i]), i == at) << at << " " << i;
+        EXPECT_EQ(std::isnan(block[i]), i == at) << at << " " << i;
+        EXPECT_FALSE(std::isnan(log_decay[i])) << at << " " << i;
+      }
+    }
+    float m = kNan;
+    const Floats l = {1.0f, 2.0f};
+    Floats log_decay(2), write(2);
+    table.running_max(2, false, l.data(), &m, log_decay.data(), write.data());
+    EXPECT_TRUE(std::isnan(m) && std::isnan(write[0]) && std::isnan(write[1]));  // a state that is NaN stays so
+  };
+  check(Reference());
+  ForEachTable(check);
+}
+
+// A slot whose mean is NaN is nearest to nothing; a key that is NaN has no nearest slot and goes to the first. The other slots keep
+// what they have.
+TEST(Nan, ClustersAroundIt) {
+  constexpr size_t kDim = 5;
+  const auto check = [](const Kernels& table) {
+    Random random(6);
+    const Floats numbers = random.Uniform(kDim * kWidth, -1.0f, 1.0f), k = Poisoned(kDim, 3, 7);
+    for (const bool key_is_nan : {false, true}) {
+      Floats keys = numbers, mass(kWidth, 2.0f), key(kDim, 0.1f), decay(kWidth), write(kWidth), bias(kWidth);
+      if (key_is_nan) key = k;
+      if (!key_is_nan) {  // the mean that would be chosen
+        for (size_t x = 0; x < kDim; ++x) keys[x * kWidth + kSlot] = 0.1f;
+        keys[2 * kWidth + kSlot] = kNan;
+      }
+      SlotControlArgs args = {};
+      args.tokens = 1;
+      args.slots = kWidth;
+      args.tokens_seen = 1000;
+      args.k = key.data();
+      args.keys = keys.data();
+      args.key_dim = kDim;
+      args.mass = mass.data();
+      table.slot_control_step[static_cast<size_t>(SlotControl::kClusteringOnline)](args, decay.data(), write.data(), bias.data());
+      size_t written = 0;
+      for (size_t j = 0; j < kWidth; ++j) {
+        EXPECT_EQ(mass[j], write[j] > 0.0f ? 3.0f : 2.0f) << j;
+        written += write[j] > 0.0f ? 1 : 0;
+      }
+      EXPECT_EQ(written, 1u);
+      EXPECT_EQ(write[kSlot], 0.0f);
+      EXPECT_TRUE(!key_is_nan || write[0] > 0.0f);
+    }
+  };
+  check(Reference());
+  ForEachTable(check);
+}
+
+// A NaN in a row of the schedule is the write of its slot.
+TEST(Nan, Schedule) {
+  const auto check = [](const Kernels& table) {
+    const Floats schedule = Poisoned(kWidth, kSlot, 8);
+    SlotControlArgs args = {};
+    args.tokens = 1;
+    args.slots = kWidth;
+    args.schedule = schedule.data();
+    Floats decay(kWidth), write(kWidth), bias(kWidth);
+    table.slot_control_step[static_cast<size_t>(SlotControl::kLinformer)](args, decay.data(), write.data(), bias.data());
+    ExpectPoisoned("write", write);
+  };
+  check(Reference());
+  ForEachTable(check);
+}
+
 }  // namespace
 }  // namespace tarn::testing

@@ -1,7 +1,9 @@
 // The tables themselves.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstring>
+#include <vector>
 
 #include "kernels/kernels.h"
 #include "tests/kernels/kernel_testing.h"
@@ -40,39 +42,35 @@ TEST(KernelTable, EveryEntryIsFilled) {
   });
 }
 
-// A table that were left as a copy of the reference would pass every comparison.
-TEST(KernelTable, VectorTablesAreNotTheReference) {
+// Whether the target has f64 vectors, and products that are not rounded before they are subtracted.
+bool HasF64MulAdd([[maybe_unused]] const char* target) {
+#if !defined(__arm__)
+  for (const char* name : {"AVX2", "AVX3_DL", "NEON_WITHOUT_AES", "NEON", "SVE", "SVE2"}) {
+    if (std::strcmp(target, name) == 0) return true;
+  }
+#endif
+  return false;
+}
+
+// Where the reference's own entries lie in a table. What is left as a copy of the reference passes every comparison, and the oracle
+// would be what runs.
+std::vector<size_t> OffsetsOfTheReference(const char* target) {
+  std::vector<size_t> offsets;
+  // The angle is reduced in f64, which the C library does where vectors cannot.
+  if (!HasF64MulAdd(target)) offsets.push_back(offsetof(Kernels, sinusoid));
+  return offsets;
+}
+
+TEST(KernelTable, VectorTablesTakeOnlyWhatIsListedFromTheReference) {
   testing::ForEachTable([](const Kernels& kernels) {
     if (std::strcmp(kernels.name, "reference") == 0) return;
-    EXPECT_NE(kernels.layer_norm, Reference().layer_norm);
-    EXPECT_NE(kernels.gelu, Reference().gelu);
-    EXPECT_NE(kernels.scale_i8, Reference().scale_i8);
-    EXPECT_NE(kernels.rope, Reference().rope);
-    EXPECT_NE(kernels.forget_gate, Reference().forget_gate);
-    for (size_t i = 0; i < kFeatureMapCount; ++i) EXPECT_NE(kernels.features[i], Reference().features[i]);
-    EXPECT_NE(kernels.linear_step, Reference().linear_step);
-    EXPECT_NE(kernels.linear_chunk, Reference().linear_chunk);
-    for (const SlotControl control :
-         {SlotControl::kAbcMlp, SlotControl::kClusteringOnline, SlotControl::kGsa, SlotControl::kLunaCausal}) {
-      const size_t i = static_cast<size_t>(control);
-      EXPECT_NE(kernels.slot_control_step[i], Reference().slot_control_step[i]);
+    std::vector<size_t> actual;
+    const char* bytes = reinterpret_cast<const char*>(&kernels);
+    const char* reference = reinterpret_cast<const char*>(&Reference());
+    for (size_t at = sizeof(kernels.name); at < sizeof(Kernels); at += sizeof(void*)) {
+      if (std::memcmp(bytes + at, reference + at, sizeof(void*)) == 0) actual.push_back(at);
     }
-    EXPECT_NE(kernels.linear_write, Reference().linear_write);
-    EXPECT_NE(kernels.linear_read, Reference().linear_read);
-    EXPECT_NE(kernels.damp_features, Reference().damp_features);
-    EXPECT_NE(kernels.abc_block, Reference().abc_block);
-    EXPECT_NE(kernels.nearest_slot, Reference().nearest_slot);
-    EXPECT_NE(kernels.slot_write, Reference().slot_write);
-    EXPECT_NE(kernels.slot_read, Reference().slot_read);
-    EXPECT_NE(kernels.slot_step, Reference().slot_step);
-    EXPECT_NE(kernels.slot_chunk, Reference().slot_chunk);
-    EXPECT_NE(kernels.score_rows, Reference().score_rows);
-    EXPECT_NE(kernels.score_peak, Reference().score_peak);
-    EXPECT_NE(kernels.softmax_rows, Reference().softmax_rows);
-    EXPECT_NE(kernels.weigh_rows, Reference().weigh_rows);
-    EXPECT_NE(kernels.nearest_code, Reference().nearest_code);
-    EXPECT_NE(kernels.cache_attend, Reference().cache_attend);
-    EXPECT_NE(kernels.dense_f32, Reference().dense_f32);
+    EXPECT_EQ(OffsetsOfTheReference(kernels.name), actual) << "offsets into Kernels";
   });
 }
 

@@ -34,6 +34,7 @@ MAY_INCLUDE = {
     "runtime/text": CORE | {"runtime/text"},
     "runtime/capi": SESSION | PUBLIC | {"runtime/capi", "runtime/text"},
     "kernels": CORE | {"kernels", "hwy/"},
+    "kernels/reference": CORE | {"kernels/reference", "kernels/kernels.h", "kernels/quantization.h", "kernels/slot_limits.h"},
     "kernels/dense": PLATFORM | {"kernels", "hwy/", "xnnpack.h", "pthreadpool.h", "cpuinfo.h"},
     # visible.h is pure and inline: what a message of the library and one of a tool may show is said once.
     "tools/common": PUBLIC | {"tools/common", "CLI/", "core/visible.h"},
@@ -41,6 +42,12 @@ MAY_INCLUDE = {
     "tools/cmake": set(),
     "tools/convert": PUBLIC | {"tools/common", "tools/convert", "schema", "flatbuffers/", "xxhash.h", "CLI/", "nlohmann/"},
     "examples": PUBLIC,
+}
+
+# Folder -> who alone may include it. The reference is the oracle that the other kernels are tested against: they share no code with
+# it, and it sees of them the contracts alone.
+RESERVED = {
+    "kernels/reference": {"kernels/reference", "kernels/kernels_bare.cc"},
 }
 
 # What counts as one of ours or as a dependency; everything else in <> is the system's.
@@ -71,6 +78,9 @@ def check_file(root, file):
         if not match:
             continue
         quote, path = match.groups()
+        for folder, users in RESERVED.items():
+            if covers(folder, path) and not any(covers(user, name) for user in users):
+                yield f"{name}:{number}: only {', '.join(sorted(users))} may include {path}"
         if any(covers(entry, path) for entry in MAY_INCLUDE[room]):
             continue
         if any(covers(entry, path) for entry in GUARDED):
