@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/attention/slot_control-inl.h"
+#include "kernels/fill.h"
 #include "kernels/groups.h"
 #include "kernels/vector-inl.h"
 
@@ -14,7 +15,7 @@ namespace tarn {
 namespace HWY_NAMESPACE {
 
 // The members only tell whether a slot is empty: that they stop at 2^24 in f32 does no harm.
-HWY_INLINE void PutAssigned(const SlotControlArgs& a, size_t token, float* weight, float* bias) {
+HWY_NOINLINE void PutAssigned(const SlotControlArgs& a, size_t token, float* weight, float* bias) {
   const size_t slot = static_cast<size_t>(a.index[token * a.index_stride]);
   Fill(a.slots, 0.0f, weight);
   weight[slot] = 1.0f;

@@ -9,6 +9,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/attention/slot_control-inl.h"
+#include "kernels/fill.h"
 #include "kernels/groups.h"
 #include "kernels/vector-inl.h"
 

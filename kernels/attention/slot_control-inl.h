@@ -6,11 +6,11 @@
 #define TARN_KERNELS_ATTENTION_SLOT_CONTROL_INL_H_
 #endif
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
 #include "hwy/highway.h"
+#include "kernels/fill.h"
 #include "kernels/slot_limits.h"
 #include "kernels/slot_memory.h"
 #include "kernels/vector-inl.h"
@@ -19,17 +19,15 @@ HWY_BEFORE_NAMESPACE();
 namespace tarn {
 namespace HWY_NAMESPACE {
 
-HWY_INLINE void Fill(size_t n, float x, float* to) { std::fill(to, to + n, x); }
-
 // bias [n]: -inf where a masked slot has no members, else 0. Without a mask `members` is not read.
-HWY_INLINE void PutBias(const SlotControlArgs& a, const float* members, float* bias) {
+HWY_NOINLINE inline void PutBias(const SlotControlArgs& a, const float* members, float* bias) {
   if (!a.mask_empty) return Fill(a.slots, 0.0f, bias);
   Map(a.slots, members, bias,
       [](DF d, VF count) HWY_ATTR { return hn::IfThenElse(hn::Gt(count, hn::Zero(d)), hn::Zero(d), hn::Set(d, -HUGE_VALF)); });
 }
 
 // The token becomes a member of `slot`, which keeps the mean of its members; the other slots stay as they are.
-HWY_INLINE void JoinSlot(const SlotControlArgs& a, size_t slot, float* decay, float* write, float* bias) {
+HWY_NOINLINE inline void JoinSlot(const SlotControlArgs& a, size_t slot, float* decay, float* write, float* bias) {
   const JoinedMean joined = JoinMean(a.mass[slot]);
   Fill(a.slots, 1.0f, decay);
   Fill(a.slots, 0.0f, write);

@@ -9,7 +9,7 @@
 #define HWY_TARGET_INCLUDE "kernels/attention/slot_global.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/attention/slot_control-inl.h"
+#include "kernels/fill.h"
 #include "kernels/groups.h"
 #include "kernels/vector-inl.h"
 
@@ -19,7 +19,7 @@ namespace HWY_NAMESPACE {
 
 // weight_j = 1 where positions_j = t; a masked slot is empty while positions_j > t. Positions have 32 bits: a later t is none of
 // them, and behind all of them.
-HWY_INLINE void PutGlobal(const SlotControlArgs& a, size_t token, float* weight, float* bias) {
+HWY_NOINLINE void PutGlobal(const SlotControlArgs& a, size_t token, float* weight, float* bias) {
   const DF d;
   const hn::RebindToUnsigned<DF> du;
   const size_t lanes = hn::Lanes(d);

@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "kernels/attention/slot_linformer.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/attention/slot_control-inl.h"
+#include "kernels/fill.h"
 #include "kernels/groups.h"
 #include "kernels/vector-inl.h"
 
@@ -16,7 +16,7 @@ namespace tarn {
 namespace HWY_NAMESPACE {
 
 // The first token writes every slot, so none is masked.
-HWY_INLINE void PutLinformer(const SlotControlArgs& a, size_t tokens, float* weight, float* bias) {
+HWY_NOINLINE void PutLinformer(const SlotControlArgs& a, size_t tokens, float* weight, float* bias) {
   std::copy_n(a.schedule + static_cast<size_t>(a.tokens_seen) * a.slots, tokens * a.slots, weight);
   Fill(tokens * a.slots, 0.0f, bias);
 }

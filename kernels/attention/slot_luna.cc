@@ -1,5 +1,5 @@
 // Control by causal Luna (MATH 1.9.5): p = log2(1 + 2^x), at token t a slot keeps t/(t+1) and takes p/(t+1).
-#include <algorithm>
+#include <cmath>
 
 #include "kernels/targets.h"
 
@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "kernels/attention/slot_luna.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/fill.h"
 #include "kernels/groups.h"
 #include "kernels/vector-inl.h"
 
@@ -27,9 +28,9 @@ HWY_INLINE void PutControls(const SlotControlArgs& a, size_t token, float factor
 // t may have more than 24 bits, so the quotients are made in f64.
 void LunaStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {
   const double t = static_cast<double>(a.tokens_seen);
-  std::fill(decay, decay + a.slots, static_cast<float>(t / (t + 1.0)));
+  Fill(a.slots, static_cast<float>(t / (t + 1.0)), decay);
   PutControls(a, 0, static_cast<float>(1.0 / (t + 1.0)), write);
-  std::fill(bias, bias + a.slots, 0.0f);
+  Fill(a.slots, 0.0f, bias);
 }
 
 // The decays from token t_0 to token t multiply to t_0/(t+1).
@@ -37,12 +38,12 @@ bool LunaChunk(const SlotControlArgs& a, float* carry, float* gain, float* weigh
   const double before = static_cast<double>(a.tokens_seen);
   for (size_t t = 0; t < a.tokens; ++t) {
     const double seen = before + static_cast<double>(t + 1);
-    std::fill(carry + t * a.slots, carry + (t + 1) * a.slots, static_cast<float>(before / seen));
-    std::fill(gain + t * a.slots, gain + (t + 1) * a.slots, static_cast<float>(1.0 / seen));
+    Fill(a.slots, static_cast<float>(before / seen), carry + t * a.slots);
+    Fill(a.slots, static_cast<float>(1.0 / seen), gain + t * a.slots);
     PutControls(a, t, 1.0f, weight + t * a.slots);
     if (std::isnan(Sum(a.slots, weight + t * a.slots))) return false;
   }
-  std::fill(bias, bias + a.tokens * a.slots, 0.0f);
+  Fill(a.tokens * a.slots, 0.0f, bias);
   return true;
 }
 

@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "kernels/pointwise/running_max.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/fill.h"
 #include "kernels/groups.h"
 #include "kernels/vector-inl.h"
 
@@ -17,6 +18,11 @@ namespace HWY_NAMESPACE {
 // m' = max(m, l), where an l that is NaN is passed over, and an m that is NaN stays.
 HWY_INLINE float Larger(float m, float l) { return l > m ? l : m; }
 
+// write = exp(l - m), where `write` holds m.
+HWY_NOINLINE void WeighByMax(size_t tokens, const float* log_weight, float* write) {
+  Map2(tokens, log_weight, write, write, [](DF d, VF l, VF m) HWY_ATTR { return Exp(d, hn::Sub(l, m)); });
+}
+
 // The maxima come one after the other, and wait in `write` for the exponentials.
 void RunningMax(size_t tokens, bool first, const float* log_weight, float* m, float* log_decay, float* write) {
   float before = first ? log_weight[0] : *m;
@@ -26,7 +32,7 @@ void RunningMax(size_t tokens, bool first, const float* log_weight, float* m, fl
     before = write[t];
   }
   *m = before;
-  Map2(tokens, log_weight, write, write, [](DF d, VF l, VF top) HWY_ATTR { return Exp(d, hn::Sub(l, top)); });
+  WeighByMax(tokens, log_weight, write);
 }
 
 void BlockMax(size_t tokens, bool first, const float* log_weight, float* m, float* carry, float* write) {
@@ -35,7 +41,8 @@ void BlockMax(size_t tokens, bool first, const float* log_weight, float* m, floa
   for (size_t t = 0; t < tokens; ++t) top = Larger(top, log_weight[t]);
   *m = top;
   *carry = std::exp(before - top);
-  Map(tokens, log_weight, write, [top](DF d, VF l) HWY_ATTR { return Exp(d, hn::Sub(l, hn::Set(d, top))); });
+  Fill(tokens, top, write);
+  WeighByMax(tokens, log_weight, write);
 }
 
 void FillRunningMax(Kernels& table) {
