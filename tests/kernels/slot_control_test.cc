@@ -46,6 +46,24 @@ TEST(SlotControl, ChunkOfEveryTable) {
   });
 }
 
+// Positions have 32 bits and no sign; tokens go on behind the last of them.
+TEST(SlotControl, GlobalPositionsEndAt32Bits) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(13);
+    for (const uint32_t second : {0x80000000u, UINT32_MAX}) {
+      Case c(random, SlotControl::kGlobal, 3, 2, second - uint64_t{1}, 1.0f);
+      c.positions = {5, second};
+      const Factors chunk = Chunk(kernels, c, Place::kEnd);
+      ExpectEqual("weight", {0, 0, 0, 1, 0, 0}, chunk.c);
+      ExpectEqual("bias", {0, -HUGE_VALF, 0, 0, 0, 0}, chunk.bias);
+      c.tokens_seen = second;
+      ExpectEqual("write", {0, 1}, Step(kernels, c, Place::kEnd).b);
+      c.tokens_seen = uint64_t{second} + 1;
+      ExpectEqual("write", {0, 0}, Step(kernels, c, Place::kEnd).b);
+    }
+  });
+}
+
 double Softplus2(double x) { return x > 30.0 ? x : std::log2(1.0 + std::exp2(x)); }
 
 double Forget(const Case& c, double x) {
