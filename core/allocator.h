@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/arith.h"
+#include "core/poison.h"
 #include "core/result.h"
 #include "core/span.h"
 
@@ -35,7 +36,9 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
   ~Block() {
-    if (bytes_.data() != nullptr) allocator_.release(allocator_.context, bytes_.data(), bytes_.size());
+    if (bytes_.data() == nullptr) return;
+    Unpoison(bytes_.data(), bytes_.size());
+    allocator_.release(allocator_.context, bytes_.data(), bytes_.size());
   }
 
   // Errors: TARN_OUT_OF_MEMORY, which names `what` and the size. Zero bytes give an empty block.

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "core/arith.h"
+#include "core/poison.h"
 #include "core/span.h"
 
 namespace tarn {
@@ -16,11 +17,19 @@ class Bump {
   Bump() = default;  // counts only: Take() returns nullptr
   explicit Bump(Span<uint8_t> block) : block_(block) {}
 
+  // Bytes of the block that a piece takes: whole lines, and the red zone of AddressSanitizer.
+  static constexpr uint64_t PieceBytes(uint64_t size_bytes) { return AlignUp(size_bytes) + kRedZone; }
+
   // `size_bytes` at a multiple of kAlignment from the start of the block; nullptr when counting or when the block is too short.
+  // What lies behind them, up to the next piece, is poisoned: whoever gives the block back unpoisons it, as Block does.
   void* Take(uint64_t size_bytes) {
     const uint64_t offset = used_;
-    used_ = offset + AlignUp(size_bytes);
-    return used_ <= block_.size() ? block_.data() + offset : nullptr;
+    used_ = offset + PieceBytes(size_bytes);
+    if (used_ > block_.size()) return nullptr;
+    uint8_t* piece = block_.data() + offset;
+    Unpoison(piece, size_bytes);
+    Poison(piece + size_bytes, used_ - offset - size_bytes);
+    return piece;
   }
 
   // Bytes taken so far, alignment included.

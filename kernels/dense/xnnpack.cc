@@ -34,7 +34,7 @@ class AllocationScope {
 
   static AllocationScope* current() { return current_; }
   Bump* block() const { return block_; }  // nullptr: heap
-  void Count(size_t bytes) { counted_ += AlignUp(bytes); }
+  void Count(size_t bytes) { counted_ += Bump::PieceBytes(bytes); }
   uint64_t counted() const { return counted_; }
 
  private:
@@ -245,7 +245,7 @@ Result<DenseBytes> Measure(const DenseSpec& spec) {
   if (MultiplyOf(spec).setup != nullptr) {
     bytes.scratch = QuantizationBytes(spec.max_rows) + spec.max_rows * spec.inputs + XNN_EXTRA_BYTES;
   }
-  bytes.layer = AlignUp(sizeof(XnnpackLayer)) + scope.counted();
+  bytes.layer = Bump::PieceBytes(sizeof(XnnpackLayer)) + scope.counted();
   return bytes;
 }
 

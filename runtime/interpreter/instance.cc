@@ -109,6 +109,12 @@ Result<TokenWork> Instance::Work(const Environment& environment, uint32_t max_so
 }
 
 Result<Instance*> Instance::Create(const Environment& environment, const Limits& limits, Span<uint8_t> block, uint64_t ahead) {
+  Result<Instance*> instance = CreateIn(environment, limits, block, ahead);
+  if (!instance.ok()) Unpoison(block.data(), block.size());
+  return instance;
+}
+
+Result<Instance*> Instance::CreateIn(const Environment& environment, const Limits& limits, Span<uint8_t> block, uint64_t ahead) {
   Bump count;
   Build(environment, limits, count);
   Bump bump(block);
@@ -136,6 +142,7 @@ void Instance::Destroy() {
   for (Program* program : programs_) {
     if (program != nullptr) program->Destroy();
   }
+  Unpoison(this, bytes_.total);
 }
 
 uint64_t Instance::Owners(uint32_t state) const {
@@ -174,42 +181,61 @@ Status Instance::AddUp(uint64_t built_bytes) {
       sum > SIZE_MAX) {
     return Error(TARN_OUT_OF_MEMORY, "a session of this model does not fit an address space");
   }
-  bytes_.total = sum;
+  Bump memory;
+  LayMemory(memory);
+  bytes_.total = bytes_.program + memory.used();
+  bytes_.program =
+      bytes_.total - bytes_.state - bytes_.arena - bytes_.scratch;  // red zones, where there are any, are nobody's state
   return Ok();
 }
 
+// State, arena and scratch come last in the block, after what the programs take.
+Instance::Memory Instance::LayMemory(Bump& bump) {
+  Memory memory{};
+  memory.tokens_seen = bump.Take(kCounterBytes);
+  if (DecodesFromSources(*environment_.model)) memory.source_tokens = bump.Take(SourceTokensBytes(limits_.sources()));
+  for (uint32_t i = 0; i < states_.size(); ++i) {
+    states_[i].data = static_cast<uint8_t*>(bump.Take(states_[i].bytes_per_sequence * Owners(i)));
+  }
+  const uint64_t results = AlignUp(ResultBytes(*environment_.model) * limits_.batch);
+  memory.arena = bump.Take(bytes_.arena - results);
+  if (results > 0) memory.results = bump.Take(results);
+  memory.scratch = bump.Take(bytes_.scratch);
+  return memory;
+}
+
 Status Instance::Bind(Bump& bump) {
-  // State, arena and scratch come last in the block, after what the programs take.
-  uint8_t* const end = static_cast<uint8_t*>(bump.Take(0)) + (bytes_.total - bump.used());
-  uint8_t* const scratch = end - bytes_.scratch;
-  uint8_t* const arena = scratch - bytes_.arena;
-  state_ = {arena - bytes_.state, static_cast<size_t>(bytes_.state)};
   for (Program* program : programs_) {
-    if (program != nullptr) TARN_RETURN_IF_ERROR(program->Bind(bump, arena, scratch));
+    if (program != nullptr) TARN_RETURN_IF_ERROR(program->Bind(bump));
   }
-  if (bump.used() != bytes_.program) {
+  const Memory memory = LayMemory(bump);
+  if (bump.used() != bytes_.total) {
     return Error(TARN_INTERNAL, "programs took %llu bytes, %llu were measured", static_cast<unsigned long long>(bump.used()),
-                 static_cast<unsigned long long>(bytes_.program));
+                 static_cast<unsigned long long>(bytes_.total));
   }
-  BindStates();
-  results_ = reinterpret_cast<float*>(scratch - AlignUp(ResultBytes(*environment_.model) * limits_.batch));
+  tokens_seen_ = static_cast<uint64_t*>(memory.tokens_seen);
+  if (memory.source_tokens != nullptr) source_tokens_ = {static_cast<uint32_t*>(memory.source_tokens), limits_.sources()};
+  results_ = static_cast<float*>(memory.results);
   // Touches every page once, so that the resident memory does not grow later.
-  std::memset(arena, 0, static_cast<size_t>(bytes_.arena + bytes_.scratch));
+  const uint64_t results = AlignUp(ResultBytes(*environment_.model) * limits_.batch);
+  std::memset(memory.arena, 0, static_cast<size_t>(bytes_.arena - results));
+  if (results_ != nullptr) std::memset(results_, 0, static_cast<size_t>(results));
+  std::memset(memory.scratch, 0, static_cast<size_t>(bytes_.scratch));
+  Poison(memory.arena, bytes_.arena - results);
+  Poison(memory.scratch, bytes_.scratch);
+  for (Program* program : programs_) {
+    if (program != nullptr) program->Attach(static_cast<uint8_t*>(memory.arena), static_cast<uint8_t*>(memory.scratch));
+  }
+  OpenInputs();
   Reset();
   return Ok();
 }
 
-void Instance::BindStates() {
-  tokens_seen_ = reinterpret_cast<uint64_t*>(state_.data());
-  if (DecodesFromSources(*environment_.model)) {
-    source_tokens_ = {reinterpret_cast<uint32_t*>(state_.data() + kCounterBytes), limits_.sources()};
-  }
-  const size_t counts = static_cast<size_t>(kCounterBytes + SourceTokensBytes(source_tokens_.size()));
-  state_memory_ = state_.subspan(counts, state_.size() - counts);
-  uint8_t* next = state_memory_.data();
-  for (uint32_t i = 0; i < states_.size(); ++i) {
-    states_[i].data = next;
-    next += AlignUp(states_[i].bytes_per_sequence * Owners(i));
+// All programs have theirs in one arena: they are open together, between runs.
+void Instance::OpenInputs() const {
+  if (!kPoisons) return;
+  for (const Program* program : programs_) {
+    if (program != nullptr) program->OpenInputs();
   }
 }
 
@@ -222,7 +248,9 @@ Status Instance::Encode(size_t source, size_t tokens, Span<const uint32_t> outpu
   context.source = source;
   context.threads = &threads;
   context.cancellation = &cancellation_;
-  TARN_RETURN_IF_ERROR(programs_[static_cast<size_t>(Stage::kEncode)]->Run(context));
+  const Status status = programs_[static_cast<size_t>(Stage::kEncode)]->Run(context);
+  OpenInputs();
+  TARN_RETURN_IF_ERROR(status);
   if (!source_tokens_.empty()) source_tokens_[source] = static_cast<uint32_t>(tokens);
   return Ok();
 }
@@ -237,25 +265,31 @@ Status Instance::Decode(size_t tokens, size_t output_rows, const ThreadPool& thr
   Program& program = *programs_[static_cast<size_t>(Stage::kDecode)];
   if (program.work().per_token >= kLongRun / (uint64_t{limits_.batch} * tokens)) context.cancellation = &cancellation_;
   broken_off_ = true;
-  TARN_RETURN_IF_ERROR(program.Run(context));
+  const Status status = program.Run(context);
+  OpenInputs();
+  TARN_RETURN_IF_ERROR(status);
   broken_off_ = false;
   *tokens_seen_ += tokens;
   return Ok();
 }
 
 void Instance::Reset() {
-  std::memset(state_.data(), 0, state_.size());
-  broken_off_ = false;
+  ForgetTokens();
+  for (uint32_t i = 0; i < states_.size(); ++i) std::memset(states_[i].data, 0, state_bytes(i).size());
 }
 
 void Instance::ForgetSources() {
+  ForgetTokens();
+  for (uint32_t i = 0; i < states_.size(); ++i) {
+    if (environment_.model->state(i).owner == format::Owner::Source) continue;
+    std::memset(states_[i].data, 0, state_bytes(i).size());
+  }
+}
+
+void Instance::ForgetTokens() {
   *tokens_seen_ = 0;
   for (uint32_t& tokens : source_tokens_) tokens = 0;
   broken_off_ = false;
-  for (uint32_t i = 0; i < states_.size(); ++i) {
-    if (environment_.model->state(i).owner == format::Owner::Source) continue;
-    std::memset(states_[i].data, 0, static_cast<size_t>(states_[i].bytes_per_sequence * limits_.batch));
-  }
 }
 
 void Instance::Reorder(const uint32_t* parents) {
@@ -266,11 +300,10 @@ void Instance::Reorder(const uint32_t* parents) {
   }
 }
 
-Span<uint8_t> Instance::Restore(uint64_t tokens_seen, const uint8_t* source_tokens) {
+void Instance::Restore(uint64_t tokens_seen, const uint8_t* source_tokens) {
   *tokens_seen_ = tokens_seen;
   broken_off_ = false;
   if (!source_tokens_.empty()) std::memcpy(source_tokens_.data(), source_tokens, source_tokens_.size() * sizeof(uint32_t));
-  return state_memory_;
 }
 
 void Instance::Profile(bool on) {

@@ -64,7 +64,7 @@ class Instance {
   // that lie before `block`; they count in the message. Takes no other memory, unless it fails (and for a moment what XNNPACK
   // allocates to be measured). Errors: TARN_BUFFER_TOO_SMALL (names both sizes) and those of Measure.
   static Result<Instance*> Create(const Environment& environment, const Limits& limits, Span<uint8_t> block, uint64_t ahead = 0);
-  // Destroys the dense layers; the block's memory is the caller's again.
+  // Destroys the dense layers; the block's memory is the caller's again, nothing of it poisoned.
   void Destroy();
 
   // Runs "encode" on source number `source`, of which the caller has put `tokens` rows, 1 to limits().max_source, into the inputs,
@@ -88,8 +88,8 @@ class Instance {
   // nothing.
   void Reorder(const uint32_t* parents);
   // Goes on as an instance with these counts did: `source_tokens` are [sources] u32 of any alignment, none where there are no
-  // sources to decode from. Returns state_memory(), which the caller fills with that instance's.
-  Span<uint8_t> Restore(uint64_t tokens_seen, const uint8_t* source_tokens);
+  // sources to decode from. The caller fills the states with that instance's.
+  void Restore(uint64_t tokens_seen, const uint8_t* source_tokens);
 
   void Profile(bool on);
   // Ops of all programs, in the order of the file.
@@ -110,8 +110,11 @@ class Instance {
   float* results() const { return results_; }
   // State i of all its owners.
   const StateBuffer& state(uint32_t index) const { return states_[index]; }
-  // All states, each from a multiple of kAlignment on. With tokens_seen() and source_tokens() this is all that outlives a call.
-  Span<const uint8_t> state_memory() const { return state_memory_; }
+  uint32_t state_count() const { return static_cast<uint32_t>(states_.size()); }
+  // The same, index < state_count(). With tokens_seen() and source_tokens() they are all that outlives a call.
+  Span<uint8_t> state_bytes(uint32_t index) const {
+    return {states_[index].data, static_cast<size_t>(states_[index].bytes_per_sequence * Owners(index))};
+  }
 
  private:
   // About a second on a slow core.
@@ -122,6 +125,7 @@ class Instance {
   Instance(const Environment& environment, const Limits& limits, const Reordering& reordering)
       : environment_(environment), limits_(limits), reordering_(reordering) {}
 
+  static Result<Instance*> CreateIn(const Environment& environment, const Limits& limits, Span<uint8_t> block, uint64_t ahead);
   static Instance* Build(const Environment& environment, const Limits& limits, Bump& bump);
   // An instance that is checked and measured, not runnable yet; `bump` has the bytes that Build counts.
   static Result<Instance*> DraftIn(const Environment& environment, const Limits& limits, Bump& bump);
@@ -131,7 +135,17 @@ class Instance {
   Status PlanStates();
   Status AddUp(uint64_t built_bytes);
   Status Bind(Bump& bump);
-  void BindStates();
+  // State, arena and scratch.
+  struct Memory {
+    void* tokens_seen;
+    void* source_tokens;
+    void* arena;
+    void* results;
+    void* scratch;
+  };
+  Memory LayMemory(Bump& bump);
+  void OpenInputs() const;
+  void ForgetTokens();
   uint64_t Owners(uint32_t state) const;
 
   const Environment environment_;
@@ -141,8 +155,6 @@ class Instance {
   Span<StateBuffer> states_;
   uint64_t* tokens_seen_ = nullptr;  // the first bytes of the state
   Span<uint32_t> source_tokens_;
-  Span<uint8_t> state_;
-  Span<uint8_t> state_memory_;  // the rest of it, behind the counts
   float* results_ = nullptr;
   ProgramBytes bytes_{};
   Cancellation cancellation_;

@@ -65,7 +65,7 @@ Status Program::PrepareNode(uint32_t index) {
   TARN_RETURN_IF_ERROR(node.op->Prepare(context));
   node.scratch_bytes = context.scratch_bytes();
   node.constant_bytes = context.constant_bytes();
-  needs_.bound += AlignUp(node.constant_bytes);
+  if (node.constant_bytes > 0) needs_.bound += Bump::PieceBytes(node.constant_bytes);
   if (context.dense() != nullptr) {
     node.has_dense = true;
     node.dense_spec = *context.dense();
@@ -74,7 +74,7 @@ Status Program::PrepareNode(uint32_t index) {
     node.packed_bytes = bytes.packed;
     node.layer_bytes = bytes.layer;
     if (bytes.scratch > node.scratch_bytes) node.scratch_bytes = bytes.scratch;
-    needs_.bound += AlignUp(node.layer_bytes);
+    needs_.bound += Bump::PieceBytes(node.layer_bytes);
   }
   if (AlignUp(node.scratch_bytes) > needs_.scratch) needs_.scratch = AlignUp(node.scratch_bytes);
   const uint64_t work = context.Work();
@@ -92,7 +92,7 @@ Status Program::PlanValues() {
   const uint32_t last = static_cast<uint32_t>(nodes_.size());
   for (uint32_t i = 0; i < values_.size(); ++i) {
     const format::Value& value = *graph().values()->Get(i);
-    values_[i].bytes = uint64_t{value.width()} * sizeof(float) * limits_.MaxRows(Axis::Of(value));
+    values_[i].bytes = uint64_t{value.width()} * sizeof(float) * limits_.MaxRows(Axis::Of(value)) + kRedZone;
     values_[i].first = 0;
     values_[i].last = 0;
   }
@@ -119,15 +119,18 @@ TokenWork Program::work() const {
   return {share(work_), share(largest_work_), largest_op_};
 }
 
-Status Program::Bind(Bump& bump, uint8_t* arena, uint8_t* scratch) {
-  arena_ = arena;
-  scratch_ = scratch;
+Status Program::Bind(Bump& bump) {
   TARN_RETURN_IF_ERROR(CreateDense(bump));
   for (Node& node : nodes_) {
     if (node.constant_bytes > 0) node.op->FillConstants(static_cast<uint8_t*>(bump.Take(node.constant_bytes)));
   }
-  BindOperands();
   return Ok();
+}
+
+void Program::Attach(uint8_t* arena, uint8_t* scratch) {
+  arena_ = arena;
+  scratch_ = scratch;
+  BindOperands();
 }
 
 Status Program::CreateDense(Bump& bump) {
@@ -158,6 +161,14 @@ Status Program::Run(RunContext context) {
   context.beams = limits_.beams;
   context.first_position = environment_.model->graph().first_position();
   context.kernels = environment_.kernels;
+  if (kPoisons) OpenRun(context);
+  const Status status = RunNodes(&context);
+  if (kPoisons) CloseRun(context);
+  return status;
+}
+
+Status Program::RunNodes(RunContext* of_run) {
+  RunContext& context = *of_run;
   for (Node& node : nodes_) {
     if (node.serves_outputs && context.output_rows == 0) continue;
     context.inputs = node.inputs;
@@ -166,13 +177,54 @@ Status Program::Run(RunContext context) {
     context.scratch = {scratch_, static_cast<size_t>(node.scratch_bytes)};
     context.dense = node.dense;
     context.dense_backend = node.dense_backend;
+    if (kPoisons) OpenNode(node, context);
     TARN_RETURN_IF_ERROR(profiled_ ? RunProfiled(node, context) : node.op->Run(context));
+    if (kPoisons) CloseNode(node);
     if (context.cancelled()) {
       return Error(TARN_CANCELLED, "cancelled at op '%s'",
                    graph().ops()->Get(static_cast<uint32_t>(&node - nodes_.data()))->name()->c_str());
     }
   }
   return Ok();
+}
+
+void Program::OpenInputs() const {
+  for (uint32_t i = 0; i < graph().num_inputs(); ++i) Unpoison(arena_ + values_[i].offset, values_[i].bytes - kRedZone);
+}
+
+void Program::OpenRun(const RunContext& context) const {
+  Poison(arena_, needs_.arena);
+  Poison(scratch_, needs_.scratch);
+  for (uint32_t i = 0; i < graph().num_inputs(); ++i) OpenValue(i, context);
+}
+
+void Program::OpenNode(const Node& node, const RunContext& context) const {
+  const format::Op& op = *graph().ops()->Get(static_cast<uint32_t>(&node - nodes_.data()));
+  for (uint32_t i = 0; i < Count(op.outputs()); ++i) OpenValue(op.outputs()->Get(i), context);
+  // A dense layer gets its scratch in one piece; the other ops open what they take.
+  if (node.has_dense) Unpoison(scratch_, node.scratch_bytes);
+}
+
+void Program::CloseNode(const Node& node) const {
+  const uint32_t index = static_cast<uint32_t>(&node - nodes_.data());
+  const format::Op& op = *graph().ops()->Get(index);
+  const auto close = [&](uint32_t value) {
+    if (values_[value].last == index) Poison(arena_ + values_[value].offset, values_[value].bytes);
+  };
+  for (uint32_t i = 0; i < Count(op.inputs()); ++i) close(op.inputs()->Get(i)->value());
+  for (uint32_t i = 0; i < Count(op.outputs()); ++i) close(op.outputs()->Get(i));
+  Poison(scratch_, node.scratch_bytes);
+}
+
+void Program::CloseRun(const RunContext& context) const {
+  Poison(arena_, needs_.arena);
+  Poison(scratch_, needs_.scratch);
+  for (const uint32_t output : *graph().outputs()) OpenValue(output, context);
+}
+
+void Program::OpenValue(uint32_t index, const RunContext& context) const {
+  const format::Value& value = *graph().values()->Get(index);
+  Unpoison(arena_ + values_[index].offset, uint64_t{value.width()} * sizeof(float) * context.rows(Axis::Of(value)));
 }
 
 Status Program::RunProfiled(Node& node, const RunContext& context) {

@@ -63,8 +63,12 @@ class Program {
   // Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_OUT_OF_MEMORY.
   Status Prepare();
   const Needs& needs() const { return needs_; }
-  // Creates dense layers and constants; arena and scratch are as large as needs() says at least. Errors: those of dense layers.
-  Status Bind(Bump& bump, uint8_t* arena, uint8_t* scratch);
+  // Creates dense layers and constants. Errors: those of dense layers.
+  Status Bind(Bump& bump);
+  // Arena and scratch are as large as needs() says at least. AddressSanitizer has all of them poisoned from here on, but for what
+  // is open: inputs, and after a run its outputs.
+  void Attach(uint8_t* arena, uint8_t* scratch);
+  void OpenInputs() const;
   // Destroys the dense layers; the memory is the instance's again.
   void Destroy();
 
@@ -121,6 +125,14 @@ class Program {
   Status PlanValues();
   Status CreateDense(Bump& bump);
   void BindOperands();
+  Status RunNodes(RunContext* context);
+  // What AddressSanitizer lets a run touch: its inputs and outputs at its own number of rows, other values while they live, and of
+  // scratch what the op that runs lays out.
+  void OpenRun(const RunContext& context) const;
+  void OpenNode(const Node& node, const RunContext& context) const;
+  void CloseNode(const Node& node) const;
+  void CloseRun(const RunContext& context) const;
+  void OpenValue(uint32_t value, const RunContext& context) const;
   static Status RunProfiled(Node& node, const RunContext& context);
 
   const format::Program& graph() const { return *environment_.model->program(stage_); }

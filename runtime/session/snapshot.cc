@@ -1,5 +1,6 @@
 #include "runtime/session/snapshot.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/arith.h"
@@ -30,10 +31,25 @@ struct Header {
 static_assert(sizeof(Header) == 80, "the header is written and read as bytes");
 constexpr size_t kLeastBytes = sizeof(Header) + sizeof(Digest);
 
+// f(block) for every block of every state, in order; the last block of a state may be shorter.
+template <typename F>
+void ForEachBlock(const Instance& instance, const F& f) {
+  for (uint32_t i = 0; i < instance.state_count(); ++i) {
+    const Span<uint8_t> state = instance.state_bytes(i);
+    for (size_t at = 0; at < state.size(); at += kBlockBytes) f(state.subspan(at, std::min(kBlockBytes, state.size() - at)));
+  }
+}
+
+size_t StateBlocks(const Instance& instance) {
+  size_t blocks = 0;
+  for (uint32_t i = 0; i < instance.state_count(); ++i) blocks += (instance.state_bytes(i).size() + kBlockBytes - 1) / kBlockBytes;
+  return blocks;
+}
+
 // Where everything lies, which follows from the shape of the session and the number of blocks.
 struct Layout {
   Layout(const Instance& instance, uint64_t used_blocks)
-      : blocks(instance.state_memory().size() / kBlockBytes),
+      : blocks(StateBlocks(instance)),
         map(sizeof(Header) + instance.source_tokens().size() * sizeof(uint32_t)),
         first_block(map + (blocks + 7) / 8),
         digest(first_block + used_blocks * kBlockBytes) {}
@@ -45,17 +61,17 @@ struct Layout {
   uint64_t end() const { return digest + sizeof(Digest); }
 };
 
-bool IsZero(const uint8_t* block) {
-  uint64_t words[kBlockBytes / sizeof(uint64_t)];
-  std::memcpy(words, block, sizeof(words));
+bool IsZero(Span<const uint8_t> block) {
+  uint64_t words[kBlockBytes / sizeof(uint64_t)] = {};
+  std::memcpy(words, block.data(), block.size());
   uint64_t any = 0;
   for (const uint64_t word : words) any |= word;
   return any == 0;
 }
 
-uint64_t CountUsed(Span<const uint8_t> states) {
+uint64_t CountUsed(const Instance& instance) {
   uint64_t used = 0;
-  for (size_t at = 0; at < states.size(); at += kBlockBytes) used += !IsZero(states.data() + at);
+  ForEachBlock(instance, [&](Span<uint8_t> block) { used += !IsZero(block); });
   return used;
 }
 
@@ -84,7 +100,7 @@ Header MakeHeader(const Model& model, const Instance& instance) {
   header.tokens = instance.tokens_seen();
   header.sources = static_cast<uint32_t>(instance.source_tokens().size());
   header.source_rows = SourceRows(model, instance);
-  header.state_bytes = instance.state_memory().size();
+  header.state_bytes = StateBlocks(instance) * kBlockBytes;
   return header;
 }
 
@@ -190,12 +206,11 @@ Status Check(const LoadedModel& model, Span<const uint8_t> memory, const Instanc
 
 }  // namespace
 
-uint64_t SnapshotBytes(const Instance& instance) { return Layout(instance, CountUsed(instance.state_memory())).end(); }
+uint64_t SnapshotBytes(const Instance& instance) { return Layout(instance, CountUsed(instance)).end(); }
 
 Status SaveSnapshot(const LoadedModel& model, const Instance& instance, Span<uint8_t> memory) {
   Header header = MakeHeader(model.model(), instance);
-  const Span<const uint8_t> states = instance.state_memory();
-  const Layout layout(instance, CountUsed(states));
+  const Layout layout(instance, CountUsed(instance));
   header.snapshot_bytes = layout.end();
   if (memory.size() < header.snapshot_bytes) {
     return Error(TARN_BUFFER_TOO_SMALL, "snapshot memory has %zu bytes, %llu are needed", memory.size(),
@@ -210,13 +225,15 @@ Status SaveSnapshot(const LoadedModel& model, const Instance& instance, Span<uin
   uint8_t* const map = snapshot + layout.map;
   uint8_t* next = snapshot + layout.first_block;
   std::memset(map, 0, static_cast<size_t>(layout.first_block - layout.map));
-  for (size_t i = 0; i < layout.blocks; ++i) {
-    const uint8_t* block = states.data() + i * kBlockBytes;
-    if (IsZero(block)) continue;
-    map[i / 8] = static_cast<uint8_t>(map[i / 8] | 1u << (i % 8));
-    std::memcpy(next, block, kBlockBytes);
+  size_t i = 0;
+  ForEachBlock(instance, [&](Span<uint8_t> block) {
+    const size_t number = i++;
+    if (IsZero(block)) return;
+    map[number / 8] = static_cast<uint8_t>(map[number / 8] | 1u << (number % 8));
+    std::memcpy(next, block.data(), block.size());
+    std::memset(next + block.size(), 0, kBlockBytes - block.size());
     next += kBlockBytes;
-  }
+  });
   const Digest digest = DigestOf(memory.subspan(0, static_cast<size_t>(layout.digest)));
   std::memcpy(next, &digest, sizeof(digest));
   return Ok();
@@ -226,19 +243,20 @@ Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> memory, Ins
   Header header;
   TARN_RETURN_IF_ERROR(Check(model, memory, *instance, &header).In("snapshot"));
   const Layout layout(*instance, 0);
-  const Span<uint8_t> states = instance->Restore(header.tokens, memory.data() + sizeof(header));
+  instance->Restore(header.tokens, memory.data() + sizeof(header));
   const uint8_t* next = memory.data() + layout.first_block;
   const uint8_t* const end = memory.data() + header.snapshot_bytes - sizeof(Digest);
-  for (size_t i = 0; i < layout.blocks; ++i) {
-    uint8_t* block = states.data() + i * kBlockBytes;
+  size_t i = 0;
+  ForEachBlock(*instance, [&](Span<uint8_t> block) {
     // The map has as many bits as there are blocks, unless somebody writes to it just now.
-    if (next != end && IsSet(memory.data() + layout.map, i)) {
-      std::memcpy(block, next, kBlockBytes);
+    const size_t number = i++;
+    if (next != end && IsSet(memory.data() + layout.map, number)) {
+      std::memcpy(block.data(), next, block.size());
       next += kBlockBytes;
     } else {
-      std::memset(block, 0, kBlockBytes);
+      std::memset(block.data(), 0, block.size());
     }
-  }
+  });
   return Ok();
 }
 

@@ -91,13 +91,14 @@ TEST(Bump, CountsWhatItWouldHandOut) {
   Bump count;
   EXPECT_EQ(count.Take(1), nullptr);
   EXPECT_EQ(count.Take(65), nullptr);
-  EXPECT_EQ(count.used(), 64u + 128u);
+  EXPECT_EQ(count.used(), 64u + 128u + 2 * kRedZone);
 
-  alignas(64) uint8_t block[192];
+  alignas(64) uint8_t block[192 + 2 * kRedZone];
   Bump bump{Span<uint8_t>(block)};
   EXPECT_EQ(bump.Take(1), block);
-  EXPECT_EQ(bump.Take(65), block + 64);
+  EXPECT_EQ(bump.Take(65), block + 64 + kRedZone);
   EXPECT_EQ(bump.Take(1), nullptr);
+  Unpoison(block, sizeof(block));
 }
 
 TEST(Block, RefusedMemoryIsAnErrorWithTheSize) {

@@ -122,7 +122,7 @@ void NoncausalAttentionOp::ForEach(const RunContext& context, const Parts& parts
   context.threads->ParallelFor(count, rows * shape_.elements(), [&](size_t index, size_t thread) {
     if (context.cancelled()) return;
     const FlushDenormals flush;
-    f(index, parts.work[thread], thread);
+    f(index, parts.work[thread].Fresh(), thread);
   });
 }
 

@@ -149,7 +149,7 @@ class ClusteredAttentionOp final : public Op {
     const size_t d = heads_.key_dim(), bits = rules_.bits;
     const uint64_t cost = uint64_t{queries} * heads_.heads() * bits * d;
     ForEachRowBlock(context, heads_.heads(), queries, kQueryBlock, cost, [&](size_t head, RowRange rows, size_t thread) {
-      Scratch scratch = parts.threads[thread];
+      Scratch scratch = parts.threads[thread].Fresh();
       float* projections = LayProjections(&scratch);
       const QueryClusters clusters = HeadAt(parts, head, queries).clusters;
       context.kernels->dense_f32(rows.count, d, bits, HeadRows(context.inputs[0], rows.first, head, d), context.inputs[0].stride,
@@ -188,7 +188,7 @@ class ClusteredAttentionOp final : public Op {
     const size_t top = static_cast<size_t>(TopOf(keys));
     const uint64_t cost = (uint64_t{rules_.clusters} * keys + uint64_t{queries} * top) * heads_.heads() * (d + dv);
     ForEachRowBlock(context, heads_.heads(), rules_.clusters, kClusterBlock, cost, [&](size_t head, RowRange block, size_t thread) {
-      Scratch scratch = parts.threads[thread];
+      Scratch scratch = parts.threads[thread].Fresh();
       const Workspace work = LayWorkspace(heads_, keys, top, &scratch);
       const auto [clusters, means] = HeadAt(parts, head, queries);
       const HeadRun run{*this, context, head, keys, top, clusters, work};

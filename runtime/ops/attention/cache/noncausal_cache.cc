@@ -176,7 +176,7 @@ class NoncausalCacheOp final : public Op {
                       CacheBlock blocks[2] = {Seen(config_.spans, all, range)};
                       size_t count = 1;
                       if (config_.compression.has_null_row()) blocks[count++] = config_.compression.NullRow(head);
-                      Attend(context, head, range, blocks, count, layout.threads[thread]);
+                      Attend(context, head, range, blocks, count, layout.threads[thread].Fresh());
                     });
   }
 
@@ -187,7 +187,7 @@ class NoncausalCacheOp final : public Op {
     ForEachRowBlock(context, heads.kv_heads(), rows, kBuiltRows, cost, [&](size_t head, RowRange range, size_t thread) {
       const CacheBlock x = TokenRows(context, tokens, head);
       const size_t at = head * rows + range.first;
-      Scratch scratch = layout.threads[thread];
+      Scratch scratch = layout.threads[thread].Fresh();
       policy_->build({config_, *context.kernels, head, range, tokens, static_cast<const float*>(x.keys), x.key_stride,
                       static_cast<const float*>(x.values), x.value_stride, layout.keys + at * d, layout.values + at * dv,
                       LayBuild(&scratch)});
@@ -221,7 +221,7 @@ class NoncausalCacheOp final : public Op {
       CacheBlock block = RowStore(context, heads, states_, source, head).Block(0, context.source_tokens[source]);
       block.from = -kAlways;
       block.until = kAlways;
-      Attend(context, head, {source * rows + range.first, range.count}, &block, 1, layout.threads[thread]);
+      Attend(context, head, {source * rows + range.first, range.count}, &block, 1, layout.threads[thread].Fresh());
     });
   }
 

@@ -91,7 +91,7 @@ class ProbSparseOp final : public Op {
     const Operand &q = context.inputs[0], &k = context.inputs[1];
     const uint64_t cost = uint64_t{queries} * keys * d * heads_.heads();
     ForEachRowBlock(context, heads_.heads(), queries, kQueryBlock, cost, [&](size_t head, RowRange rows, size_t thread) {
-      Scratch scratch = pieces.threads[thread];
+      Scratch scratch = pieces.threads[thread].Fresh();
       context.kernels->score_peak({rows.count, keys, d, HeadRows(q, rows.first, head, d), q.stride,
                                    HeadRows(k, 0, head / heads_.group(), d), k.stride, LayScores(&scratch)},
                                   pieces.measure + head * queries + rows.first);
@@ -109,7 +109,7 @@ class ProbSparseOp final : public Op {
     const uint64_t cost = uint64_t{queries + keys} * heads_.heads() * heads_.value_dim();
     context.threads->ParallelFor(heads_.kv_heads(), cost, [&](size_t kv_head, size_t thread) {
       const FlushDenormals flush;
-      Scratch scratch = pieces.threads[thread];
+      Scratch scratch = pieces.threads[thread].Fresh();
       float* sum = LaySum(&scratch);
       if (attributes_->fill() == ProbSparseFill::Mean) {
         SumValues(context, kv_head, {0, keys}, sum);
@@ -154,7 +154,7 @@ class ProbSparseOp final : public Op {
       const size_t query = pieces.chosen[head * queries + one.first], kv_head = head / heads_.group();
       const CacheBlock block = FloatBlock(attributes_->masked() ? query + 1 : keys, HeadRows(k, 0, kv_head, d), k.stride,
                                           HeadRows(v, 0, kv_head, dv), v.stride);
-      Scratch scratch = pieces.threads[thread];
+      Scratch scratch = pieces.threads[thread].Fresh();
       context.kernels->cache_attend({/*tokens=*/1, /*queries=*/1, d, dv, HeadRows(q, query, head, d), q.stride, &block, 1,
                                      attributes_->scale(), HeadRows(o, query, head, dv), o.stride, LayAttend(&scratch)});
     });

@@ -165,6 +165,7 @@ class SlotMemoryOp final : public Op {
   }
 
   void RunSteps(const RunContext& context, const Task& task, Scratch scratch) const {
+    scratch = scratch.Fresh();
     const StepPieces pieces = LayStep(&scratch);
     for (size_t token = 0; token < context.tokens; ++token) {
       if (token > 0) {
@@ -187,6 +188,7 @@ class SlotMemoryOp final : public Op {
   // False where the controls of this chunk have no factored form, or none in f32; nothing has changed then.
   bool RunChunk(const RunContext& context, const Task& task, Scratch scratch) const {
     const size_t tokens = context.tokens;
+    scratch = scratch.Fresh();
     const ChunkPieces pieces = LayChunk(&scratch, tokens);
     const auto control = context.kernels->slot_control_chunk[static_cast<size_t>(control_)];
     if (!control(Control(context, task, 0, tokens), pieces.carry, pieces.gain, pieces.weight, pieces.bias)) return false;
