@@ -8,11 +8,11 @@ FUZZ_SECONDS ?= 30
 .NOTPARALLEL:
 .PHONY: build setup demo check systems bench figures peers test test-full test-android asan portable fuzz format lint help clean
 
-# configure and build a preset, with --fresh from nothing (its folder may have had another compiler); extra CMake arguments:
-# make TARN_CMAKE_ARGS=-DX=Y
+# configure and build a preset, with --fresh from nothing (its folder may have had another compiler), with --target of it only a
+# part; extra CMake arguments: make TARN_CMAKE_ARGS=-DX=Y
 define preset
 @cmake $(2) --preset $(1) --log-level=NOTICE $(TARN_CMAKE_ARGS) > /dev/null
-@cmake --build --preset $(1) -j $(JOBS)
+@cmake --build --preset $(1) -j $(JOBS) $(3)
 endef
 
 ctest = ctest --output-on-failure --no-tests=error -j $(JOBS)
@@ -25,7 +25,8 @@ setup:  ## install missing packages (TARN_NO_INSTALL=1: only list them), fetch a
 	@tools/dev/packages.sh build
 	@tools/dev/deps.sh
 
-demo: build  ## let the default model write a few hundred tokens, then show what memory it took
+demo: setup  ## let the default model write a few hundred tokens, then show what memory it took; builds only what that needs
+	$(call preset,host,,--target tarn_cli)
 	build/bin/tarn run -m examples/models/shakespeare-rfa-gate-int8.tarn -p "ROMEO:" -n 300
 
 # the folders to check, and the text whose last tenth validates them

@@ -17,7 +17,7 @@
 #define TARN_ARM 0
 #endif
 
-#if defined(TARN_HAVE_XNNPACK)
+#if defined(TARN_HAVE_CPUINFO)
 #include <cpuinfo.h>
 #endif
 
@@ -121,7 +121,7 @@ uint32_t DefaultThreads() {
   return std::max(std::min(FastCores(), static_cast<uint32_t>(CPU_COUNT_S(sizeof(allowed), allowed))), uint32_t{1});
 }
 
-#if TARN_ARM && defined(TARN_HAVE_XNNPACK)
+#if TARN_ARM && defined(TARN_HAVE_CPUINFO)
 
 namespace {
 
@@ -151,7 +151,7 @@ bool CpuIsKnown() {
   return true;
 }
 
-#elif defined(TARN_HAVE_XNNPACK)
+#elif defined(TARN_HAVE_CPUINFO)
 
 // On x86 that of cpuinfo_x86.cc: a linker takes that file out of an archive, before cpuinfo's own, because it is named here.
 bool CpuIsKnown() { return cpuinfo_initialize(); }

@@ -3,7 +3,7 @@
 // cpuinfo's own cpuinfo_initialize() also describes processors, cores and caches, which nobody asks for here. For that it reads
 // /proc and /sys, crashes where they are cut or made up or one call fails, tries once only, and keeps ten blocks of memory. Its
 // decoding of CPUID is pure and is used as it is.
-#if defined(TARN_HAVE_XNNPACK) && (defined(__x86_64__) || defined(__i386__))
+#if defined(TARN_HAVE_CPUINFO) && (defined(__x86_64__) || defined(__i386__))
 
 #include <cpuid.h>
 #include <cpuinfo.h>

@@ -1,50 +1,76 @@
-# The dependencies as targets deps::<name>. What `make setup` built lies in the cache; deps.sh knows where.
+# The dependencies as targets tarn_deps::<name>.
 
+# --- the library's ---------------------------------------------------------------------------------------------
+
+# Pinned, and not looked for elsewhere: the library has XNNPACK's bits and reads its packing, and calls functions of cpuinfo that no
+# package installs. tools/dev/deps.sh builds them once per machine, target and compiler, into the user's cache.
+option(TARN_BUILD_DEPS "Fetch and build the dependencies while configuring, where the cache lacks them" ON)
 set(deps_script ${PROJECT_SOURCE_DIR}/tools/dev/deps.sh)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${deps_script} ${PROJECT_SOURCE_DIR}/tools/dev/deps.lock)
-function(find_dependencies result)  # arguments of deps.sh
+function(tarn_find_dependencies result)  # arguments of deps.sh
   execute_process(COMMAND ${deps_script} ${ARGN} --prefix
                   OUTPUT_VARIABLE prefix OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  if(TARN_BUILD_DEPS AND NOT IS_DIRECTORY ${prefix})
+    execute_process(COMMAND ${deps_script} ${ARGN})  # tells its progress, and what fails
+  endif()
   if(NOT IS_DIRECTORY ${prefix})
-    message(FATAL_ERROR "The dependencies are not built yet (${prefix}). Run: make setup (make cross for another machine)")
+    list(JOIN ARGN " " arguments)
+    message(FATAL_ERROR "The dependencies of tarn are not built (${prefix}). "
+                        "Run: ${PROJECT_SOURCE_DIR}/tools/dev/packages.sh build && ${deps_script} ${arguments}")
   endif()
   set(${result} ${prefix} PARENT_SCOPE)
 endfunction()
 
-find_dependencies(native_deps)
+tarn_find_dependencies(native_deps)
 set(TARN_FLATC ${native_deps}/bin/flatc)
 set(deps ${native_deps})
 if(CMAKE_TOOLCHAIN_FILE AND NOT TARN_BARE)  # which takes headers only, and those of this machine
-  find_dependencies(deps --toolchain ${CMAKE_TOOLCHAIN_FILE})
+  tarn_find_dependencies(deps --toolchain ${CMAKE_TOOLCHAIN_FILE})
 endif()
 
-# IMPORTED, so that compilers see the headers as system headers: our warnings are not for them.
-function(add_dependency name)
-  add_library(deps::${name} INTERFACE IMPORTED)
-  target_include_directories(deps::${name} INTERFACE ${deps}/include)
+# IMPORTED, so that compilers see the headers as system headers: our warnings are not for them. GLOBAL, since an app that links
+# libtarn.a links them.
+function(tarn_add_dependency name)  # name archive...
+  add_library(tarn_deps::${name} INTERFACE IMPORTED GLOBAL)
+  target_include_directories(tarn_deps::${name} INTERFACE ${deps}/include)
   list(TRANSFORM ARGN PREPEND ${deps}/lib/)
-  target_link_libraries(deps::${name} INTERFACE ${ARGN})
+  target_link_libraries(tarn_deps::${name} INTERFACE ${ARGN})
 endfunction()
 
-add_dependency(xnnpack libXNNPACK.a libmicrokernels-prod.a libcpuinfo.a)
-add_dependency(highway libhwy.a)
-add_dependency(flatbuffers)
-add_dependency(xxhash)
-target_link_libraries(deps::xnnpack INTERFACE m)
+tarn_add_dependency(xnnpack libXNNPACK.a libmicrokernels-prod.a libcpuinfo.a)
+target_link_libraries(tarn_deps::xnnpack INTERFACE m)
+target_compile_definitions(tarn_deps::xnnpack INTERFACE TARN_HAVE_XNNPACK=1 TARN_HAVE_CPUINFO=1)
+tarn_add_dependency(highway libhwy.a)
+tarn_add_dependency(flatbuffers)
+tarn_add_dependency(xxhash)
 
-if(NOT TARN_BUILD_TOOLS AND NOT TARN_BUILD_TESTS)
+# --- the tools' ------------------------------------------------------------------------------------------------
+
+if(NOT TARN_BUILD_TOOLS)
   return()
 endif()
 
-# Distribution packages, header-only: the build machine's will do for any target. Through links of our own, since a compiler for
-# another machine must not look into the folder that they lie in.
+# Header-only, of any version. For another machine, or where there is no file for find_package: through links of our own, since a
+# compiler for another machine must not look into the folder that they lie in.
 set(host_headers ${PROJECT_BINARY_DIR}/generated/packages)
 file(MAKE_DIRECTORY ${host_headers})
-function(add_package name header folder)
-  find_path(${name}_include ${header} REQUIRED NO_CMAKE_FIND_ROOT_PATH)
+function(tarn_add_package name package target header)
+  if(NOT CMAKE_CROSSCOMPILING)
+    find_package(${package} CONFIG QUIET)
+  endif()
+  if(TARGET ${target})
+    add_library(tarn_deps::${name} ALIAS ${target})
+    return()
+  endif()
+  find_path(${name}_include ${header} NO_CMAKE_FIND_ROOT_PATH)
+  if(NOT ${name}_include)
+    message(FATAL_ERROR "${package} (${header}) is not installed, and tarn's tools need it. "
+                        "Run: ${PROJECT_SOURCE_DIR}/tools/dev/packages.sh build; or do without: -DTARN_BUILD_TOOLS=OFF")
+  endif()
+  cmake_path(GET header PARENT_PATH folder)
   file(CREATE_LINK ${${name}_include}/${folder} ${host_headers}/${folder} SYMBOLIC)
-  add_library(deps::${name} INTERFACE IMPORTED)
-  target_include_directories(deps::${name} INTERFACE ${host_headers})
+  add_library(tarn_deps::${name} INTERFACE IMPORTED)
+  target_include_directories(tarn_deps::${name} INTERFACE ${host_headers})
 endfunction()
-add_package(json nlohmann/json.hpp nlohmann)
-add_package(cli11 CLI/CLI.hpp CLI)
+tarn_add_package(json nlohmann_json nlohmann_json::nlohmann_json nlohmann/json.hpp)
+tarn_add_package(cli11 CLI11 CLI11::CLI11 CLI/CLI.hpp)

@@ -22,9 +22,9 @@ if(NOT ANDROID)
   set_target_properties(tarn_whole PROPERTIES OUTPUT_NAME tarn SUFFIX .o RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/package
                                               LINKER_LANGUAGE CXX)
   target_link_options(tarn_whole PRIVATE -r -nostdlib -Wl,--no-gc-sections -Wl,--force-group-allocation)
-  target_link_libraries(tarn_whole PRIVATE deps::highway)
+  target_link_libraries(tarn_whole PRIVATE tarn_deps::highway)
   if(TARN_XNNPACK)
-    get_target_property(archives deps::xnnpack INTERFACE_LINK_LIBRARIES)
+    get_target_property(archives tarn_deps::xnnpack INTERFACE_LINK_LIBRARIES)
     list(REMOVE_ITEM archives m)  # the application's
     target_link_libraries(tarn_whole PRIVATE ${archives})
   endif()

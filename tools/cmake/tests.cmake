@@ -23,7 +23,11 @@ if(CMAKE_CROSSCOMPILING)
   add_library(GTest::gtest ALIAS gtest_main)
   add_library(GTest::gtest_main ALIAS gtest_main)
 else()
-  find_package(GTest REQUIRED)
+  find_package(GTest QUIET)
+  if(NOT GTest_FOUND)
+    message(FATAL_ERROR "GoogleTest is not installed, and tarn's tests need it. "
+                        "Run: ${PROJECT_SOURCE_DIR}/tools/dev/packages.sh build; or do without: -DTARN_BUILD_TESTS=OFF")
+  endif()
 endif()
 
 function(tarn_add_test name label)  # name label command...
@@ -46,12 +50,9 @@ add_library(tarn_test_base INTERFACE)
 target_include_directories(tarn_test_base INTERFACE ${PROJECT_SOURCE_DIR})
 add_subdirectory(examples/bare_metal)  # on this machine, so that it cannot rot
 target_include_directories(tarn_bare INTERFACE ${PROJECT_SOURCE_DIR})
-target_link_libraries(tarn_test_base INTERFACE tarn tarn_schema deps::highway deps::xxhash deps::json)
+target_link_libraries(tarn_test_base INTERFACE tarn_convert tarn_deps::highway)
 if(TARN_XNNPACK)
-  target_link_libraries(tarn_test_base INTERFACE deps::xnnpack)
-endif()
-if(TARGET tarn_convert)
-  target_link_libraries(tarn_test_base INTERFACE tarn_convert)
+  target_link_libraries(tarn_test_base INTERFACE tarn_deps::xnnpack)
 endif()
 
 # Headers that are compiled once for the tests of all rooms. An executable, as those are: libraries have other options.
@@ -68,7 +69,7 @@ function(tarn_add_room_tests room label binary sources)
     add_executable(${binary} ${sources} ${ARGN})
     set(library tarn_test_base)
     if(room STREQUAL "bare")
-      set(library tarn_bare)
+      set(library tarn_bare tarn_program)
     endif()
     target_link_libraries(${binary} PRIVATE ${library} GTest::gtest GTest::gtest_main)
     if(NOT room STREQUAL "bare")  # which has other options
@@ -103,7 +104,7 @@ foreach(source IN LISTS c_programs)
   foreach(library IN ITEMS tarn tarn_shared)
     set(name capi_${stem}_${library})
     add_executable(${name} ${source})
-    target_link_libraries(${name} PRIVATE ${library})
+    target_link_libraries(${name} PRIVATE ${library} tarn_program)
     if(TARN_SANITIZE)  # the sanitizers' library for C lacks what ours needs
       set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
     endif()
@@ -113,14 +114,12 @@ endforeach()
 
 # --- golden files ----------------------------------------------------------------------------------------------
 
-if(EXISTS ${PROJECT_SOURCE_DIR}/tests/golden/golden_test.cc AND TARGET tarn_convert)
-  file(GLOB helpers CONFIGURE_DEPENDS tests/golden/*.cc)
-  list(FILTER helpers EXCLUDE REGEX "_test\\.cc$")
-  add_executable(golden_test tests/golden/golden_test.cc ${helpers})
-  set_target_properties(golden_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-  target_link_libraries(golden_test PRIVATE tarn_test_base)
-  tarn_add_test(golden_files fast golden_test --target all tests/golden/data)
-endif()
+file(GLOB helpers CONFIGURE_DEPENDS tests/golden/*.cc)
+list(FILTER helpers EXCLUDE REGEX "_test\\.cc$")
+add_executable(golden_test tests/golden/golden_test.cc ${helpers})
+set_target_properties(golden_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+target_link_libraries(golden_test PRIVATE tarn_test_base)
+tarn_add_test(golden_files fast golden_test --target all tests/golden/data)
 
 # --- fuzzers ---------------------------------------------------------------------------------------------------
 
@@ -158,9 +157,9 @@ endforeach()
 # Sanitizers have an allocator of their own. Where a program cannot be started here, nothing would run it.
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT CMAKE_CROSSCOMPILING AND NOT TARN_SANITIZE)
   add_library(tarn_faults SHARED tests/faults/faults.c)
-  target_link_libraries(tarn_faults PRIVATE ${CMAKE_DL_LIBS})
+  target_link_libraries(tarn_faults PRIVATE tarn_program ${CMAKE_DL_LIBS})
   add_executable(faults_library tests/faults/library.c)
-  target_link_libraries(faults_library PRIVATE tarn_faults tarn_shared)  # in this order: before the C library
+  target_link_libraries(faults_library PRIVATE tarn_faults tarn_shared tarn_program)  # in this order: before the C library
 endif()
 
 # --- scripts ---------------------------------------------------------------------------------------------------
@@ -208,7 +207,7 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
     add_executable(tarn_${name} tests/bench/${name}.c)
     set_target_properties(tarn_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
     target_include_directories(tarn_${name} PRIVATE ${PROJECT_SOURCE_DIR})
-    target_link_libraries(tarn_${name} PRIVATE tarn)
+    target_link_libraries(tarn_${name} PRIVATE tarn tarn_program)
     if(TARN_STATIC_TOOLS)  # for boards, as the tools are
       target_link_libraries(tarn_${name} PRIVATE tarn_tools)
     endif()
