@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "kernels/features/features.h"
 #include "kernels/groups.h"
 #include "kernels/targets.h"
 
@@ -15,8 +16,7 @@ constexpr size_t kMaxTables = CountBits(HWY_TARGETS) + 1;
 
 constexpr void (*kGroups[])(int64_t target, Kernels& table) = {
     FillNorms,         FillActivations,  FillEmbedding,     FillPosition,        FillGate,           FillRunningMax, FillStorage,
-    FillRandomFourier, FillArccos,       FillEluPlusOne,    FillPositive,        FillReluFeatures,   FillDpfp,       FillMlpRelu,
-    FillIdentity,      FillLinearStep,   FillLinearChunk,   FillLinearNoncausal, FillDeltaStep,      FillDeltaChunk, FillSlotAbc,
+    FillDamping,       FillLinearStep,   FillLinearChunk,   FillLinearNoncausal, FillDeltaStep,      FillDeltaChunk, FillSlotAbc,
     FillSlotLinformer, FillSlotAssigned, FillSlotGlobal,    FillSlotCompressive, FillSlotClustering, FillSlotGsa,    FillSlotLuna,
     FillSlotStep,      FillSlotChunk,    FillSlotNoncausal, FillCache,           FillScores,         FillHamming,    FillDense,
 };
@@ -30,6 +30,9 @@ struct Tables {
       table = Reference();
       table.name = hwy::TargetName(target);
       for (auto fill : kGroups) fill(target, table);
+#define TARN_FILL(id, ...) table.features[static_cast<size_t>(FeatureMap::k##id)] = id##FeaturesFor(target);
+      TARN_FEATURE_MAPS(TARN_FILL)
+#undef TARN_FILL
       Finish();
     }
     tables[count] = Reference();

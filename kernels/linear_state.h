@@ -7,30 +7,9 @@
 #include <cstdint>
 
 #include "kernels/stored.h"
+#include "variants/linear.h"
 
 namespace tarn {
-
-// phi of a row x of d elements. Numbers are those of schema/tarn.fbs.
-enum class FeatureMap : uint8_t {
-  kGaussian = 0,    // sqrt(1/D) [sin Wx; cos Wx], M = 2D                       (RFA, Theorem 1)
-  kArccos = 1,      // sqrt(1/D) relu(Wx), M = D                                (RFA, arc-cosine kernel of order 1)
-  kEluPlusOne = 2,  // x > 0 ? x + 1 : exp(x), M = d                            (linear transformer; MATH 1.3)
-  kPositive = 3,    // sqrt(1/D) exp(Wx - |x|^2/2 - log_weight), M = D          (Performer, FAVOR+; MATH 1.4)
-  kRelu = 4,        // relu(ratio * Wx) + eps, M = D; without W: of x, M = d    (Performer-ReLU; MATH 1.4)
-  kDpfp = 5,        // r_i * r_{(i+j) mod 2d} at i + 2d(j-1), j = 1..nu, M = 2d nu, r = [relu(x); relu(-x)], or with `negate_second`
-                    // r = [relu(x); -relu(x)], as fla has it                   (DPFP; MATH 1.5)
-  kMlpRelu = 6,     // relu(Wx + bias), M = D                                   (T2R; MATH 1.7)
-  kIdentity = 7,    // x, M = d
-};
-constexpr size_t kFeatureMapCount = 8;
-
-// Denominator from s = phi(q) . z
-enum class DenMode : uint8_t {
-  kNone = 0,         // no division, and no z
-  kAdd = 1,          // s + eps
-  kClampMin = 2,     // max(s, eps)
-  kAbsClampMin = 3,  // max(|s|, eps)
-};
 
 // phi = feature map of each row of x.
 struct FeatureArgs {

@@ -1,4 +1,7 @@
 // Deterministic parameter-free projection (DPFP; MATH 1.5): products of the rectified halves of x with their neighbours.
+#include "kernels/features/features.h"
+
+#if TARN_SIMD
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -28,7 +31,7 @@ HWY_INLINE void Rectify(size_t n, const float* x, bool negate_second, float* r) 
 
 // r is formed where the products of shift 1 will stand. These come last: going forward, each is stored where no later one reads,
 // but for the first element, which the last one wraps around to.
-void Dpfp(const FeatureArgs& a) {
+void DpfpFeatures(const FeatureArgs& a) {
   const size_t count = 2 * a.head_dim;
   for (size_t row = 0; row < a.rows; ++row) {
     float* r = a.phi + row * count * a.nu;
@@ -45,15 +48,34 @@ void Dpfp(const FeatureArgs& a) {
   }
 }
 
-void FillDpfp(Kernels& table) { table.features[static_cast<size_t>(FeatureMap::kDpfp)] = Dpfp; }
-
 }  // namespace HWY_NAMESPACE
 }  // namespace tarn
 HWY_AFTER_NAMESPACE();
+#endif  // TARN_SIMD
 
 #if HWY_ONCE
 namespace tarn {
-HWY_EXPORT(FillDpfp);
-void FillDpfp(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillDpfp)[TargetIndex(target)](table); }
+namespace reference {
+
+// r_i r_{(i+j) mod 2d} at i + 2d(j-1), j = 1 .. nu (Schlag, Irie, Schmidhuber 2021; MATH 1.5).
+void DpfpFeatures(const FeatureArgs& a) {
+  const size_t count = 2 * a.head_dim;
+  for (size_t row = 0; row < a.rows; ++row) {
+    const float* x = a.x + row * a.head_dim;
+    const auto r = [&](size_t i) {
+      if (i < a.head_dim) return Rectified(x[i]);
+      return a.negate_second ? -Rectified(x[i - a.head_dim]) : Rectified(-x[i - a.head_dim]);
+    };
+    float* phi = a.phi + row * count * a.nu;
+    for (size_t j = 1; j <= a.nu; ++j) {
+      for (size_t i = 0; i < count; ++i) phi[i + count * (j - 1)] = static_cast<float>(r(i) * r((i + j) % count));
+    }
+  }
+}
+
+}  // namespace reference
+
+TARN_FEATURE_MAP(Dpfp)
+
 }  // namespace tarn
-#endif
+#endif  // HWY_ONCE

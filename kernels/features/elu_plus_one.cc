@@ -1,4 +1,9 @@
 // Features of the linear transformer (MATH 1.3): phi(x) = elu(x) + 1.
+#include <cmath>
+
+#include "kernels/features/features.h"
+
+#if TARN_SIMD
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -14,22 +19,33 @@ namespace HWY_NAMESPACE {
 
 // exp(x) itself for x <= 0: (exp(x) - 1) + 1 has no digits left where exp(x) is small. Cut at 0, it cannot overflow in the lanes
 // whose result is x + 1.
-void EluPlusOne(const FeatureArgs& a) {
+void EluPlusOneFeatures(const FeatureArgs& a) {
   Map(a.rows * a.head_dim, a.x, a.phi, [](DF d, VF x) HWY_ATTR {
     const VF zero = hn::Zero(d);
     return hn::IfThenElse(hn::Gt(x, zero), hn::Add(x, hn::Set(d, 1.0f)), KeepNan(x, hn::Exp(d, hn::Min(x, zero))));
   });
 }
 
-void FillEluPlusOne(Kernels& table) { table.features[static_cast<size_t>(FeatureMap::kEluPlusOne)] = EluPlusOne; }
-
 }  // namespace HWY_NAMESPACE
 }  // namespace tarn
 HWY_AFTER_NAMESPACE();
+#endif  // TARN_SIMD
 
 #if HWY_ONCE
 namespace tarn {
-HWY_EXPORT(FillEluPlusOne);
-void FillEluPlusOne(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillEluPlusOne)[TargetIndex(target)](table); }
+namespace reference {
+
+// x > 0 ? x + 1 : exp(x) (Katharopoulos et al. 2020, without the cancellation of (exp(x) - 1) + 1; MATH 1.3).
+void EluPlusOneFeatures(const FeatureArgs& a) {
+  for (size_t i = 0; i < a.rows * a.head_dim; ++i) {
+    const double x = a.x[i];
+    a.phi[i] = static_cast<float>(x > 0.0 ? x + 1.0 : std::exp(x));
+  }
+}
+
+}  // namespace reference
+
+TARN_FEATURE_MAP(EluPlusOne)
+
 }  // namespace tarn
-#endif
+#endif  // HWY_ONCE

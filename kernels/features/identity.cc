@@ -1,6 +1,10 @@
 // No feature map at all: phi(x) = x (GLA, RetNet, DeltaNet).
+#include <algorithm>
 #include <cstring>
 
+#include "kernels/features/features.h"
+
+#if TARN_SIMD
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -13,17 +17,22 @@ HWY_BEFORE_NAMESPACE();
 namespace tarn {
 namespace HWY_NAMESPACE {
 
-void Identity(const FeatureArgs& a) { std::memcpy(a.phi, a.x, a.rows * a.head_dim * sizeof(float)); }
-
-void FillIdentity(Kernels& table) { table.features[static_cast<size_t>(FeatureMap::kIdentity)] = Identity; }
+void IdentityFeatures(const FeatureArgs& a) { std::memcpy(a.phi, a.x, a.rows * a.head_dim * sizeof(float)); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tarn
 HWY_AFTER_NAMESPACE();
+#endif  // TARN_SIMD
 
 #if HWY_ONCE
 namespace tarn {
-HWY_EXPORT(FillIdentity);
-void FillIdentity(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillIdentity)[TargetIndex(target)](table); }
+namespace reference {
+
+void IdentityFeatures(const FeatureArgs& a) { std::copy_n(a.x, a.rows * a.head_dim, a.phi); }
+
+}  // namespace reference
+
+TARN_FEATURE_MAP(Identity)
+
 }  // namespace tarn
-#endif
+#endif  // HWY_ONCE

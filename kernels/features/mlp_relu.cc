@@ -1,4 +1,7 @@
 // Learned features (T2R; MATH 1.7): phi(x) = relu(Wx + bias).
+#include "kernels/features/features.h"
+
+#if TARN_SIMD
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -13,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tarn {
 namespace HWY_NAMESPACE {
 
-void MlpRelu(const FeatureArgs& a) {
+void MlpReluFeatures(const FeatureArgs& a) {
   const size_t count = a.projections;
   Gemm({a.rows, count, a.head_dim, a.x, a.head_dim, 1, a.weight, count, false, a.phi, count});
   for (size_t r = 0; r < a.rows; ++r) {
@@ -22,15 +25,27 @@ void MlpRelu(const FeatureArgs& a) {
   }
 }
 
-void FillMlpRelu(Kernels& table) { table.features[static_cast<size_t>(FeatureMap::kMlpRelu)] = MlpRelu; }
-
 }  // namespace HWY_NAMESPACE
 }  // namespace tarn
 HWY_AFTER_NAMESPACE();
+#endif  // TARN_SIMD
 
 #if HWY_ONCE
 namespace tarn {
-HWY_EXPORT(FillMlpRelu);
-void FillMlpRelu(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillMlpRelu)[TargetIndex(target)](table); }
+namespace reference {
+
+// relu(w_j x + b_j) (Kasai et al. 2021; MATH 1.7).
+void MlpReluFeatures(const FeatureArgs& a) {
+  for (size_t r = 0; r < a.rows; ++r) {
+    for (size_t j = 0; j < a.projections; ++j) {
+      a.phi[r * a.projections + j] = static_cast<float>(Rectified(Project(a, a.x + r * a.head_dim, j) + a.bias[j]));
+    }
+  }
+}
+
+}  // namespace reference
+
+TARN_FEATURE_MAP(MlpRelu)
+
 }  // namespace tarn
-#endif
+#endif  // HWY_ONCE

@@ -1,6 +1,9 @@
 // Positive orthogonal random features (Performer, FAVOR+; MATH 1.4): phi_j = sqrt(1/D) exp(w_j.x - |x|^2/2 - log_weight).
 #include <cmath>
 
+#include "kernels/features/features.h"
+
+#if TARN_SIMD
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -27,7 +30,7 @@ HWY_INLINE float Largest(size_t n, const float* x) {
 }
 
 // log_weight = max_j w_j.x - |x|^2/2, so |x|^2/2 cancels in phi, and with it the digits that a long x would cost.
-void Positive(const FeatureArgs& a) {
+void PositiveFeatures(const FeatureArgs& a) {
   const size_t count = a.projections;
   Gemm({a.rows, count, a.head_dim, a.x, a.head_dim, 1, a.weight, count, false, a.phi, count});
   const float scale = 1.0f / std::sqrt(static_cast<float>(count));
@@ -50,18 +53,48 @@ void DampFeatures(size_t rows, size_t m, const float* drop, float offset, float*
   }
 }
 
-void FillPositive(Kernels& table) {
-  table.features[static_cast<size_t>(FeatureMap::kPositive)] = Positive;
-  table.damp_features = DampFeatures;
-}
+void FillDamping(Kernels& table) { table.damp_features = DampFeatures; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tarn
 HWY_AFTER_NAMESPACE();
+#endif  // TARN_SIMD
 
 #if HWY_ONCE
 namespace tarn {
-HWY_EXPORT(FillPositive);
-void FillPositive(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillPositive)[TargetIndex(target)](table); }
-}  // namespace tarn
+namespace reference {
+
+// sqrt(1/D) exp(l_j - max_i l_i), l_j = w_j x - |x|^2/2 (Choromanski et al. 2021, FAVOR+; MATH 1.4).
+void PositiveFeatures(const FeatureArgs& a) {
+  const size_t count = a.projections;
+  const double scale = std::sqrt(1.0 / static_cast<double>(count));
+  for (size_t r = 0; r < a.rows; ++r) {
+    const float* x = a.x + r * a.head_dim;
+    double top = -HUGE_VAL;
+    for (size_t j = 0; j < count; ++j) top = std::fmax(top, Project(a, x, j));
+    for (size_t j = 0; j < count; ++j) a.phi[r * count + j] = static_cast<float>(scale * std::exp(Project(a, x, j) - top));
+    double squares = 0.0;
+    for (size_t i = 0; i < a.head_dim; ++i) squares += static_cast<double>(x[i]) * x[i];
+    a.log_weight[r] = static_cast<float>(top - 0.5 * squares);
+  }
+}
+
+// FAVOR+ as published adds an epsilon to each exponential, which then no longer cancels: sqrt(1/D) (exp(l_j - c) + eps) with c that
+// of the publication is phi_j exp(max_i l_i - c) + sqrt(1/D) eps (MATH 1.4).
+void DampFeatures(size_t rows, size_t m, const float* drop, float offset, float* phi) {
+  for (size_t r = 0; r < rows; ++r, phi += m) {
+    const double factor = std::exp(-static_cast<double>(drop[r]));
+    for (size_t j = 0; j < m; ++j) phi[j] = static_cast<float>(factor * phi[j] + static_cast<double>(offset));
+  }
+}
+
+}  // namespace reference
+
+#if TARN_SIMD
+HWY_EXPORT(FillDamping);
+void FillDamping(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillDamping)[TargetIndex(target)](table); }
 #endif
+TARN_FEATURE_MAP(Positive)
+
+}  // namespace tarn
+#endif  // HWY_ONCE

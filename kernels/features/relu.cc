@@ -1,4 +1,7 @@
 // Rectified features (Performer-ReLU; MATH 1.4): phi(x) = relu(ratio * Wx) + eps, or without W relu(ratio * x) + eps.
+#include "kernels/features/features.h"
+
+#if TARN_SIMD
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -26,15 +29,31 @@ void ReluFeatures(const FeatureArgs& a) {
       [ratio, eps](DF d, VF v) HWY_ATTR { return hn::Add(PositivePart(d, hn::Mul(v, hn::Set(d, ratio))), hn::Set(d, eps)); });
 }
 
-void FillReluFeatures(Kernels& table) { table.features[static_cast<size_t>(FeatureMap::kRelu)] = ReluFeatures; }
-
 }  // namespace HWY_NAMESPACE
 }  // namespace tarn
 HWY_AFTER_NAMESPACE();
+#endif  // TARN_SIMD
 
 #if HWY_ONCE
 namespace tarn {
-HWY_EXPORT(FillReluFeatures);
-void FillReluFeatures(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillReluFeatures)[TargetIndex(target)](table); }
+namespace reference {
+
+// relu(ratio * w_j x) + eps; without a projection relu(ratio * x_j) + eps (ibid., generalized attention; MATH 1.4).
+void ReluFeatures(const FeatureArgs& a) {
+  const bool projects = a.weight != nullptr;
+  const size_t count = projects ? a.projections : a.head_dim;
+  for (size_t r = 0; r < a.rows; ++r) {
+    const float* x = a.x + r * a.head_dim;
+    for (size_t j = 0; j < count; ++j) {
+      const double l = projects ? Project(a, x, j) : static_cast<double>(x[j]);
+      a.phi[r * count + j] = static_cast<float>(Rectified(static_cast<double>(a.ratio) * l) + static_cast<double>(a.eps));
+    }
+  }
+}
+
+}  // namespace reference
+
+TARN_FEATURE_MAP(Relu)
+
 }  // namespace tarn
-#endif
+#endif  // HWY_ONCE

@@ -48,15 +48,7 @@ void QuantizeI8(size_t n, const float* x, int8_t* q, float* scale);
 void Sinusoid(size_t n, double position, const double* frequency, float* sine, float* cosine);
 void Rope(size_t rows, size_t heads, size_t d, const float* x, size_t x_stride, const float* angles, float* y, size_t y_stride);
 
-// features.cc
-void GaussianFeatures(const FeatureArgs& a);
-void ArccosFeatures(const FeatureArgs& a);
-void EluPlusOneFeatures(const FeatureArgs& a);
-void PositiveFeatures(const FeatureArgs& a);
-void ReluFeatures(const FeatureArgs& a);
-void DpfpFeatures(const FeatureArgs& a);
-void MlpReluFeatures(const FeatureArgs& a);
-void IdentityFeatures(const FeatureArgs& a);
+// features/positive.cc
 void DampFeatures(size_t rows, size_t m, const float* drop, float offset, float* phi);
 
 // linear_state.cc

@@ -2,6 +2,7 @@
 #ifndef TARN_KERNELS_REFERENCE_REFERENCE_TABLE_H_
 #define TARN_KERNELS_REFERENCE_REFERENCE_TABLE_H_
 
+#include "kernels/features/features.h"
 #include "kernels/reference/reference.h"
 
 namespace tarn {
@@ -34,8 +35,11 @@ constexpr Kernels kReferenceTable = {
     /*f32_to_f16=*/reference::F32ToF16,
     /*quantize_i8=*/reference::QuantizeI8,
     /*features=*/
-    {reference::GaussianFeatures, reference::ArccosFeatures, reference::EluPlusOneFeatures, reference::PositiveFeatures,
-     reference::ReluFeatures, reference::DpfpFeatures, reference::MlpReluFeatures, reference::IdentityFeatures},
+    {
+#define TARN_REFERENCE(id, ...) reference::id##Features,
+        TARN_FEATURE_MAPS(TARN_REFERENCE)
+#undef TARN_REFERENCE
+    },
     /*linear_step=*/reference::LinearStep,
     /*linear_chunk=*/reference::LinearChunk,
     /*linear_write=*/reference::LinearWrite,

@@ -144,6 +144,8 @@ class PrepareContext {
   Result<const float*> ExpectTensor(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
   // The same of I32.
   Result<const int32_t*> ExpectIntegers(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
+  // A state as a variant wants it. Returns what it is stored as.
+  Result<DType> ExpectState(uint32_t index, const StateInfo& info) const;
   // An F32 state of that shape.
   Status ExpectState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
   // An F32 state of a source of that shape, where `source_axis` >= 0 names a dimension of 1 that is as long as the longest source.
@@ -178,7 +180,7 @@ class PrepareContext {
   const format::Value& Value(uint32_t index) const { return *program_.values()->Get(index); }
   Result<const uint8_t*> ExpectTensorOf(DType dtype, uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
   // dtypes: F32 and the bits of others.
-  Result<DType> ExpectAnyState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape, unsigned dtypes,
+  Result<DType> ExpectAnyState(uint32_t index, const char* what, Span<const uint64_t> shape, StoredAs stored_as,
                                format::Owner owner, int source_axis) const;
   const format::Value& InputValue(uint32_t index) const { return Value(op_.inputs()->Get(index)->value()); }
   const format::Value& OutputValue(uint32_t index) const { return Value(op_.outputs()->Get(index)); }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/arith.h"
 #include "runtime/ops/op.h"
 
@@ -15,9 +17,11 @@ Status ExpectCount(uint32_t found, uint32_t least, uint32_t most, const char* wh
   return Error(TARN_BAD_FORMAT, "%s: %u found, %u to %u wanted", what, found, least, most);
 }
 
+Span<const uint64_t> SpanOf(std::initializer_list<uint64_t> shape) { return {shape.begin(), shape.size()}; }
+
 // "[2, 3]"
 struct ShapeText {
-  explicit ShapeText(std::initializer_list<uint64_t> dims) {
+  explicit ShapeText(Span<const uint64_t> dims) {
     size_t used = 0;
     for (const uint64_t dim : dims) {
       used += Format(text + used, sizeof(text) - used, "%s%llu", used == 0 ? "[" : ", ", static_cast<unsigned long long>(dim));
@@ -28,8 +32,8 @@ struct ShapeText {
 };
 
 Status ExpectShape(bool dtype_fits, DType dtype, const Shape& shape, const char* name, const char* what, const char* wanted_dtype,
-                   std::initializer_list<uint64_t> wanted) {
-  if (dtype_fits && shape.Is(wanted)) return Ok();
+                   Span<const uint64_t> wanted) {
+  if (dtype_fits && shape.rank == wanted.size() && std::equal(wanted.begin(), wanted.end(), shape.dims)) return Ok();
   char found[96];
   size_t used = 0;
   for (uint32_t i = 0; i < shape.rank; ++i) {
@@ -95,7 +99,7 @@ Result<const uint8_t*> PrepareContext::ExpectTensorOf(DType dtype, uint32_t inde
                                                       std::initializer_list<uint64_t> shape) const {
   if (index >= tensor_count()) return Error(TARN_BAD_FORMAT, "%s: tensor %u is missing", what, index);
   const TensorView view = tensor(index);
-  TARN_RETURN_IF_ERROR(ExpectShape(view.dtype == dtype, view.dtype, view.shape, view.name, what, DTypeName(dtype), shape));
+  TARN_RETURN_IF_ERROR(ExpectShape(view.dtype == dtype, view.dtype, view.shape, view.name, what, DTypeName(dtype), SpanOf(shape)));
   return static_cast<const uint8_t*>(view.data);
 }
 
@@ -112,24 +116,22 @@ Result<const int32_t*> PrepareContext::ExpectIntegers(uint32_t index, const char
 
 namespace {
 
-constexpr unsigned kF32Only = 1, kOrF16 = 2, kOrI8 = 4;
-
-const char* NamesOf(unsigned dtypes) {
-  if (dtypes & kOrI8) return "f32, f16 or i8";
-  return dtypes & kOrF16 ? "f32 or f16" : "f32";
+const char* NamesOf(StoredAs stored_as) {
+  if (stored_as == StoredAs::kF32OrF16OrI8) return "f32, f16 or i8";
+  return stored_as == StoredAs::kF32OrF16 ? "f32 or f16" : "f32";
 }
 
 const char* OwnerText(format::Owner owner) { return owner == format::Owner::Source ? "a source" : "a sequence"; }
 
 }  // namespace
 
-Result<DType> PrepareContext::ExpectAnyState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape,
-                                             unsigned dtypes, format::Owner owner, int source_axis) const {
+Result<DType> PrepareContext::ExpectAnyState(uint32_t index, const char* what, Span<const uint64_t> shape, StoredAs stored_as,
+                                             format::Owner owner, int source_axis) const {
   if (index >= Count(op_.states())) return Error(TARN_BAD_FORMAT, "%s: state %u is missing", what, index);
   const StateView view = model_.state(op_.states()->Get(index));
-  const bool fits = view.dtype == DType::kF32 || ((dtypes & kOrF16) && view.dtype == DType::kF16) ||
-                    ((dtypes & kOrI8) && view.dtype == DType::kI8);
-  TARN_RETURN_IF_ERROR(ExpectShape(fits, view.dtype, view.shape, view.name, what, NamesOf(dtypes), shape));
+  const bool fits = view.dtype == DType::kF32 || (stored_as != StoredAs::kF32 && view.dtype == DType::kF16) ||
+                    (stored_as == StoredAs::kF32OrF16OrI8 && view.dtype == DType::kI8);
+  TARN_RETURN_IF_ERROR(ExpectShape(fits, view.dtype, view.shape, view.name, what, NamesOf(stored_as), shape));
   if (view.owner != owner || view.source_axis != source_axis) {
     return Error(TARN_BAD_FORMAT, "%s '%s' belongs to %s, source axis %d; %s, %d wanted", what, view.name, OwnerText(view.owner),
                  view.source_axis, OwnerText(owner), source_axis);
@@ -137,23 +139,28 @@ Result<DType> PrepareContext::ExpectAnyState(uint32_t index, const char* what, s
   return view.dtype;
 }
 
+Result<DType> PrepareContext::ExpectState(uint32_t index, const StateInfo& info) const {
+  return ExpectAnyState(index, info.name, {info.shape, info.rank}, info.stored_as, format::Owner::Sequence, -1);
+}
+
 Status PrepareContext::ExpectState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const {
-  return ExpectAnyState(index, what, shape, kF32Only, format::Owner::Sequence, -1).status();
+  return ExpectAnyState(index, what, SpanOf(shape), StoredAs::kF32, format::Owner::Sequence, -1).status();
 }
 
 Status PrepareContext::ExpectSourceState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape,
                                          int source_axis) const {
-  return ExpectAnyState(index, what, shape, kF32Only, format::Owner::Source, source_axis).status();
+  return ExpectAnyState(index, what, SpanOf(shape), StoredAs::kF32, format::Owner::Source, source_axis).status();
 }
 
 Result<DType> PrepareContext::ExpectTypedSourceState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape,
                                                      int source_axis) const {
-  return ExpectAnyState(index, what, shape, kOrF16 | kOrI8, format::Owner::Source, source_axis);
+  return ExpectAnyState(index, what, SpanOf(shape), StoredAs::kF32OrF16OrI8, format::Owner::Source, source_axis);
 }
 
 Result<DType> PrepareContext::ExpectTypedState(uint32_t index, const char* what, std::initializer_list<uint64_t> shape,
                                                bool or_i8) const {
-  return ExpectAnyState(index, what, shape, or_i8 ? kOrF16 | kOrI8 : kOrF16, format::Owner::Sequence, -1);
+  return ExpectAnyState(index, what, SpanOf(shape), or_i8 ? StoredAs::kF32OrF16OrI8 : StoredAs::kF32OrF16, format::Owner::Sequence,
+                        -1);
 }
 
 void PrepareContext::AddWork(std::initializer_list<uint64_t> factors) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/convert/convert_testing.h"
+#include "variants/linear.h"
 
 namespace tarn::convert {
 namespace {
@@ -75,6 +76,13 @@ TEST(Attention, EverySystemWithWhatItRequires) {
       {R"({"system": "performer_relu"})", "-> S[2,4,3] z[2,4]"},
       {R"({"system": "performer_relu", "projection": true, "num_features": 5})", "projection[2,4,5] -> S[2,5,3] z[2,5]"},
       {R"({"system": "dpfp", "nu": 2})", "-> S[2,16,3] z[2,16]"},
+      {R"({"system": "linear_attention", "feature_map": "mlp_relu", "num_features": 3, "den_mode": "add"})",
+       "projection[2,4,3] feature_bias[2,3] -> S[2,3,3] z[2,3]"},
+      {R"({"system": "linear_attention", "feature_map": "dpfp", "nu": 2, "rule": "delta"})", "b_proj[2] -> S[2,16,3]"},
+      {R"({"system": "linear_attention", "feature_map": "positive", "num_features": 3})", "projection[2,4,3] -> S[2,3,3] m[2]"},
+      {R"({"system": "linear_attention", "feature_map": "relu", "gate": "forget"})", "g_proj[2]+bias -> S[2,4,3]"},
+      {R"({"system": "linear_attention", "feature_map": "identity", "gate": "vector"})", "g_proj[8] alone -> S[2,4,3]"},
+      {R"({"system": "linear_attention", "feature_map": "identity", "gate": "constant"})", "decay[2] -> S[2,4,3]"},
       {R"({"system": "dpfp", "nu": 2, "den_mode": "none"})", "-> S[2,16,3]"},
       {R"({"system": "delta_rule", "nu": 2})", "b_proj[2] -> S[2,16,3]"},
       {R"({"system": "delta_rule", "feature_map": "elu_plus_one"})", "b_proj[2] -> S[2,4,3]"},
@@ -151,51 +159,50 @@ TEST(Attention, RequiredFields) {
 
 TEST(Attention, LinearDefaults) {
   const auto parse = [](const char* text) { return LinearTable(Parse(text)); };
-  const auto is = [](const LinearTable& table, format::DenMode mode, float eps, float scale) {
-    return table->den_mode() == mode && table->den_eps() == eps && table->scale() == scale;
+  const auto is = [](const LinearTable& table, DenMode mode, float eps, float scale) {
+    return table->den_mode() == static_cast<uint8_t>(mode) && table->den_eps() == eps && table->scale() == scale;
   };
-  using format::DenMode;
   const LinearTable normfree = parse(R"({"system": "rfa_normfree", "num_features": 3})");
-  EXPECT_TRUE(is(normfree, DenMode::ClampMin, 1e-2f, 1));
+  EXPECT_TRUE(is(normfree, DenMode::kClampMin, 1e-2f, 1));
   EXPECT_TRUE(normfree->key_norm_weight() && normfree->key_norm_sigma());
-  EXPECT_EQ(normfree->qk_norm(), format::VectorNorm::None);
-  EXPECT_TRUE(is(parse(R"({"system": "linear_transformer"})"), DenMode::Add, 1e-6f, 1));
+  EXPECT_EQ(normfree->qk_norm(), static_cast<uint8_t>(VectorNorm::kNone));
+  EXPECT_TRUE(is(parse(R"({"system": "linear_transformer"})"), DenMode::kAdd, 1e-6f, 1));
   const LinearTable trig = parse(R"({"system": "performer_trig", "num_features": 3})");
-  EXPECT_TRUE(is(trig, DenMode::ClampMin, 1e-2f, 1));
+  EXPECT_TRUE(is(trig, DenMode::kClampMin, 1e-2f, 1));
   EXPECT_EQ(trig->input_scale(), std::sqrt(0.5f));
   EXPECT_TRUE(trig->key_norm_weight() && !trig->key_norm_sigma());
   const LinearTable positive = parse(R"({"system": "performer_positive", "num_features": 3})");
-  EXPECT_TRUE(is(positive, DenMode::Add, 1e-6f, 1));
+  EXPECT_TRUE(is(positive, DenMode::kAdd, 1e-6f, 1));
   EXPECT_EQ(positive->input_scale(), std::sqrt(0.5f));
   EXPECT_FALSE(positive->key_norm_weight());
   const LinearTable relu = parse(R"({"system": "performer_relu"})");
-  EXPECT_TRUE(is(relu, DenMode::Add, 1e-6f, 1));
+  EXPECT_TRUE(is(relu, DenMode::kAdd, 1e-6f, 1));
   EXPECT_EQ(relu->input_scale(), 1.0f);
   EXPECT_EQ(relu->ratio(), 1.0f);
   EXPECT_EQ(relu->feature_eps(), 1e-3f);
   EXPECT_EQ(relu->num_features(), 0u);
   const LinearTable dpfp = parse(R"({"system": "dpfp", "nu": 2})");
-  EXPECT_TRUE(is(dpfp, DenMode::Add, 1e-6f, 1));
+  EXPECT_TRUE(is(dpfp, DenMode::kAdd, 1e-6f, 1));
   EXPECT_EQ(dpfp->nu(), 2u);
   EXPECT_FALSE(dpfp->negate_second() || dpfp->sum_norm());
   EXPECT_TRUE(parse(R"({"system": "dpfp", "nu": 2, "dpfp_variant": "fla"})")->negate_second());
   const LinearTable delta = parse(R"({"system": "delta_rule", "nu": 2})");
-  EXPECT_TRUE(is(delta, DenMode::None, 0, 1));
-  EXPECT_EQ(delta->rule(), format::WriteRule::Delta);
+  EXPECT_TRUE(is(delta, DenMode::kNone, 0, 1));
+  EXPECT_EQ(delta->rule(), static_cast<uint8_t>(WriteRule::kDelta));
   EXPECT_TRUE(delta->sum_norm() && !delta->attention_normalized());
   EXPECT_EQ(delta->sum_norm_eps(), 1e-6f);
   EXPECT_EQ(delta->beta_scale(), 1.0f);
   EXPECT_EQ(parse(R"({"system": "delta_rule", "nu": 2, "attention_normalized": true})")->den_eps(), 1e-5f);
   const LinearTable deltanet = parse(R"({"system": "deltanet"})");
-  EXPECT_TRUE(is(deltanet, DenMode::None, 0, 0.5f));
-  EXPECT_EQ(deltanet->qk_norm(), format::VectorNorm::L2Inside);
+  EXPECT_TRUE(is(deltanet, DenMode::kNone, 0, 0.5f));
+  EXPECT_EQ(deltanet->qk_norm(), static_cast<uint8_t>(VectorNorm::kL2Inside));
   EXPECT_EQ(deltanet->qk_norm_eps(), 1e-6f);
   const LinearTable t2r = parse(R"({"system": "t2r", "num_features": 3})");
-  EXPECT_TRUE(is(t2r, DenMode::ClampMin, 1e-2f, 1));
+  EXPECT_TRUE(is(t2r, DenMode::kClampMin, 1e-2f, 1));
   EXPECT_EQ(t2r->q_input_scale(), 0.5f);
-  EXPECT_EQ(t2r->qk_norm(), format::VectorNorm::None);
+  EXPECT_EQ(t2r->qk_norm(), static_cast<uint8_t>(VectorNorm::kNone));
   const LinearTable gla = parse(R"({"system": "gla"})");
-  EXPECT_TRUE(is(gla, DenMode::None, 0, 0.5f));
+  EXPECT_TRUE(is(gla, DenMode::kNone, 0, 0.5f));
   EXPECT_EQ(gla->gate_normalizer(), 16.0f);
   EXPECT_EQ(gla->gate_min(), -std::numeric_limits<float>::infinity());
   EXPECT_EQ(parse(R"({"system": "gla", "gate_clamp_min": -0.25})")->gate_min(), -0.25f);

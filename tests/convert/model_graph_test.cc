@@ -12,6 +12,7 @@
 #include "tools/convert/attention/state_type.h"
 #include "tools/convert/config/config.h"
 #include "tools/convert/writer/graph_buffer.h"
+#include "variants/linear.h"
 
 namespace tarn::convert {
 namespace {
@@ -136,12 +137,12 @@ TEST(CausalLm, LinearStateAttributes) {
   ASSERT_NE(state, nullptr);
   EXPECT_EQ(state->heads()->heads(), 4u);
   EXPECT_EQ(state->heads()->kv_heads(), 2u);
-  EXPECT_EQ(state->feature_map(), format::FeatureMap::Gaussian);
+  EXPECT_EQ(state->feature_map(), static_cast<uint8_t>(FeatureMap::kGaussian));
   EXPECT_EQ(state->num_features(), 3u);
-  EXPECT_EQ(state->qk_norm(), format::VectorNorm::L2Outside);
+  EXPECT_EQ(state->qk_norm(), static_cast<uint8_t>(VectorNorm::kL2Outside));
   EXPECT_EQ(state->qk_norm_eps(), 1e-3f);
-  EXPECT_EQ(state->gate(), format::Gate::Forget);
-  EXPECT_EQ(state->den_mode(), format::DenMode::ClampMin);
+  EXPECT_EQ(state->gate(), static_cast<uint8_t>(Gate::kForget));
+  EXPECT_EQ(state->den_mode(), static_cast<uint8_t>(DenMode::kClampMin));
   EXPECT_EQ(state->den_eps(), 1e-3f);
   EXPECT_EQ(state->scale(), 1.0f);
   EXPECT_EQ(graph.model().states()->Get(2)->name()->str(), "layers.1.attn.S");
@@ -152,8 +153,8 @@ TEST(CausalLm, LinearStateAttributes) {
                          {"norm_eps_mode", "inside"}, {"den_mode", "none"},      {"scale", 0.5}};
   const BuiltGraph plain(config);
   const auto* other = plain.op("layers.0.attn").attributes_as_LinearState();
-  EXPECT_EQ(other->gate(), format::Gate::None);
-  EXPECT_EQ(other->qk_norm(), format::VectorNorm::None);
+  EXPECT_EQ(other->gate(), static_cast<uint8_t>(Gate::kNone));
+  EXPECT_EQ(other->qk_norm(), static_cast<uint8_t>(VectorNorm::kNone));
   EXPECT_EQ(other->den_eps(), 1e-2f);
   EXPECT_EQ(other->scale(), 0.5f);
   EXPECT_EQ(plain.op("layers.0.attn").states()->size(), 1u);  // no z

@@ -27,11 +27,7 @@ struct Case {
     weight = random.Uniform(head_dim * projections, -range, range);
     bias = random.Uniform(projections, -range, range);
   }
-  size_t Features() const {
-    if (map == FeatureMap::kGaussian) return 2 * projections;
-    if (map == FeatureMap::kDpfp) return 2 * head_dim * nu;
-    return projections > 0 ? projections : head_dim;
-  }
+  size_t Features() const { return InfoOf(map).features({head_dim, projections, nu}); }
 };
 
 struct Result {
@@ -47,13 +43,13 @@ Result RunMap(const Kernels& table, const Case& c, Place place = Place::kEnd) {
   a.projections = c.projections;
   a.x = x.data();
   a.weight = c.projections > 0 ? weight.data() : nullptr;
-  a.bias = c.map == FeatureMap::kMlpRelu ? bias.data() : nullptr;
+  a.bias = InfoOf(c.map).bias ? bias.data() : nullptr;
   a.ratio = kRatio;
   a.eps = kEps;
   a.nu = c.nu;
   a.negate_second = c.negate_second;
   a.phi = phi.data();
-  a.log_weight = c.map == FeatureMap::kPositive ? log_weight.data() : nullptr;
+  a.log_weight = InfoOf(c.map).log_weights ? log_weight.data() : nullptr;
   table.features[static_cast<size_t>(c.map)](a);
   return {phi.values(), log_weight.values()};
 }

@@ -64,12 +64,9 @@ TEST(Nan, Features) {
   constexpr size_t kDim = 8, kMost = 2 * kWidth;  // features
   const auto check = [&](const Kernels& table) {
     for (size_t map = 0; map < kFeatureMapCount; ++map) {
-      const bool projects = map != static_cast<size_t>(FeatureMap::kEluPlusOne) && map != static_cast<size_t>(FeatureMap::kDpfp) &&
-                            map != static_cast<size_t>(FeatureMap::kIdentity);
-      const size_t features = map == static_cast<size_t>(FeatureMap::kGaussian) ? 2 * kWidth
-                              : map == static_cast<size_t>(FeatureMap::kDpfp)   ? 2 * kDim
-                              : projects                                        ? kWidth
-                                                                                : kDim;
+      const FeatureMapInfo& info = kFeatureMaps[map];
+      const bool projects = info.projection != Projection::kNone;
+      const size_t features = info.features({kDim, projects ? kWidth : 0, /*nu=*/1});
       Random random(2);
       const Floats weight = random.Uniform(kDim * kWidth, -1.0f, 1.0f), bias = random.Uniform(kWidth, -1.0f, 1.0f);
       for (size_t at = 0; at < kDim; ++at) {
@@ -90,10 +87,10 @@ TEST(Nan, Features) {
         const auto nans = [&](size_t row) {
           return std::count_if(&phi[row * features], &phi[row * features] + features, [](float y) { return std::isnan(y); });
         };
-        EXPECT_EQ(nans(0), 0) << "map " << map << ", x " << at;
-        EXPECT_GE(nans(1), projects ? static_cast<ptrdiff_t>(features) : 1) << "map " << map << ", x " << at;
-        EXPECT_EQ(std::isnan(log_weight[1]), map == static_cast<size_t>(FeatureMap::kPositive)) << "map " << map << ", x " << at;
-        EXPECT_FALSE(std::isnan(log_weight[0])) << "map " << map << ", x " << at;
+        EXPECT_EQ(nans(0), 0) << info.name << ", x " << at;
+        EXPECT_GE(nans(1), projects ? static_cast<ptrdiff_t>(features) : 1) << info.name << ", x " << at;
+        EXPECT_EQ(std::isnan(log_weight[1]), info.log_weights) << info.name << ", x " << at;
+        EXPECT_FALSE(std::isnan(log_weight[0])) << info.name << ", x " << at;
       }
     }
   };

@@ -15,6 +15,7 @@
 #include "tests/support/models.h"
 #include "tests/support/threads.h"
 #include "tools/convert/attention/attention.h"
+#include "variants/linear.h"
 
 namespace tarn {
 namespace {
@@ -231,19 +232,19 @@ std::string Refusal(const char* like, format::OpAttributes type, const convert::
 }
 
 TEST(SourceMemory, WhatNeedsAnOrderOfTokensIsRefused) {
-  const auto linear = [](format::Gate gate, format::WriteRule rule) {
+  const auto linear = [](Gate gate, WriteRule rule) {
     return Refusal(R"({"system": "linear_transformer"})", format::OpAttributes::NoncausalLinear,
                    [=](flatbuffers::FlatBufferBuilder& b) {
                      format::LinearStateBuilder table(b);
                      table.add_heads(&kHeads);
-                     table.add_feature_map(format::FeatureMap::EluPlusOne);
-                     table.add_gate(gate);
-                     table.add_rule(rule);
+                     table.add_feature_map(static_cast<uint8_t>(FeatureMap::kEluPlusOne));
+                     table.add_gate(static_cast<uint8_t>(gate));
+                     table.add_rule(static_cast<uint8_t>(rule));
                      return format::CreateNoncausalLinear(b, format::NoncausalPart::Whole, table.Finish()).Union();
                    });
   };
-  EXPECT_NE(linear(format::Gate::Forget, format::WriteRule::Sum).find("gate Forget"), std::string::npos);
-  EXPECT_NE(linear(format::Gate::None, format::WriteRule::Delta).find("rule Delta"), std::string::npos);
+  EXPECT_NE(linear(Gate::kForget, WriteRule::kSum).find("gate forget"), std::string::npos);
+  EXPECT_NE(linear(Gate::kNone, WriteRule::kDelta).find("rule delta"), std::string::npos);
 
   const auto slots = [](format::SlotControl control, format::SlotNormalization normalization) {
     return Refusal(R"({"system": "abc_mlp", "num_slots": 4})", format::OpAttributes::NoncausalSlots,

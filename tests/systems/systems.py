@@ -39,6 +39,8 @@ def systems(max_context):
         System("t2r", {"system": "t2r", "num_features": 32}, _linear(lambda d: 32), None),
         System("gla", {"system": "gla"}, _linear(lambda d: d, z=False), None),
         System("retnet", {"system": "retnet"}, _linear(lambda d: d, z=False), None),
+        System("linear_attention", {"system": "linear_attention", "feature_map": "mlp_relu", "num_features": D, "gate": "forget",
+                                    "den_mode": "add"}, _linear(lambda d: D), None),
         System("abc_mlp", {"system": "abc_mlp", "num_slots": n}, _slots(n, extra=n), None),
         System("abc_relu_masked", {"system": "abc_mlp", "num_slots": n, "activation": "relu", "mask_empty": True}, _slots(n, extra=n), None),
         System("linformer", {"system": "linformer", "num_slots": n, "max_len": max_context}, _slots(n), max_context),

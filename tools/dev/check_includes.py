@@ -28,19 +28,21 @@ MAY_INCLUDE = {
     "runtime/platform": PLATFORM | {"cpuinfo.h"},
     "runtime/model": MODEL | {"flatbuffers/", "xxhash.h"},
     "runtime/planner": CORE | {"runtime/planner"},  # a pure function: sees neither schema nor kernels
-    "runtime/ops": OPS,
+    "variants": {"variants"},  # plain data, for all that follows
+    "runtime/ops": OPS | {"variants"},
     "runtime/interpreter": INTERPRETER,
     "runtime/session": SESSION | {"xxhash.h"},
     "runtime/text": CORE | {"runtime/text"},
     "runtime/capi": SESSION | PUBLIC | {"runtime/capi", "runtime/text"},
-    "kernels": CORE | {"kernels", "hwy/"},
-    "kernels/reference": CORE | {"kernels/reference", "kernels/kernels.h", "kernels/quantization.h", "kernels/slot_limits.h"},
-    "kernels/dense": PLATFORM | {"kernels", "hwy/", "xnnpack.h", "pthreadpool.h", "cpuinfo.h"},
+    "kernels": CORE | {"kernels", "variants", "hwy/"},
+    "kernels/reference": CORE | {"kernels/reference", "kernels/kernels.h", "kernels/quantization.h", "kernels/slot_limits.h",
+                                 "kernels/features/features.h"},
+    "kernels/dense": PLATFORM | {"kernels", "variants", "hwy/", "xnnpack.h", "pthreadpool.h", "cpuinfo.h"},
     # visible.h is pure and inline: what a message of the library and one of a tool may show is said once.
     "tools/common": PUBLIC | {"tools/common", "CLI/", "core/visible.h"},
     "tools/tarn": PUBLIC | {"tools/common", "tools/tarn", "CLI/", "nlohmann/"},
     "tools/cmake": set(),
-    "tools/convert": PUBLIC | {"tools/common", "tools/convert", "schema", "flatbuffers/", "xxhash.h", "CLI/", "nlohmann/"},
+    "tools/convert": PUBLIC | {"tools/common", "tools/convert", "variants", "schema", "flatbuffers/", "xxhash.h", "CLI/", "nlohmann/"},
     "examples": PUBLIC,
 }
 
@@ -51,7 +53,7 @@ RESERVED = {
 }
 
 # What counts as one of ours or as a dependency; everything else in <> is the system's.
-GUARDED = sorted(set().union(*MAY_INCLUDE.values()) | {"tarn/", "core/", "runtime/", "kernels/", "schema/", "tools/", "gtest/", "gmock/"})
+GUARDED = sorted(set().union(*MAY_INCLUDE.values()) | {"tarn/", "core/", "variants/", "runtime/", "kernels/", "schema/", "tools/", "gtest/", "gmock/"})
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SUFFIXES = {".h", ".cc", ".c"}
@@ -91,7 +93,7 @@ def check_file(root, file):
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]).resolve()
-    files = [f for top in ("core", "runtime", "kernels", "schema", "tools", "examples") for f in sorted((root / top).rglob("*"))
+    files = [f for top in ("core", "variants", "runtime", "kernels", "schema", "tools", "examples") for f in sorted((root / top).rglob("*"))
              if f.suffix in SUFFIXES]
     errors = [error for file in files for error in check_file(root, file)]
     for error in errors:

@@ -9,13 +9,12 @@ Status ExpectAtLeast(const char* name, uint64_t value, uint64_t least, uint64_t 
 }
 
 Result<Heads> Heads::Of(const format::Heads& numbers) {
-  constexpr uint32_t kMost = 1u << 14;
-  const auto in_range = [](uint32_t n) { return n >= 1 && n <= kMost; };
+  const auto in_range = [](uint32_t n) { return n >= 1 && n <= kMaxHeads; };
   if (!in_range(numbers.heads()) || !in_range(numbers.kv_heads()) || !in_range(numbers.head_dim()) ||
       !in_range(numbers.value_dim()) || numbers.heads() % numbers.kv_heads() != 0) {
     return Error(TARN_BAD_FORMAT,
                  "heads %u, kv_heads %u, head_dim %u, value_dim %u: numbers from 1 to %u wanted, kv_heads a divisor of heads",
-                 numbers.heads(), numbers.kv_heads(), numbers.head_dim(), numbers.value_dim(), kMost);
+                 numbers.heads(), numbers.kv_heads(), numbers.head_dim(), numbers.value_dim(), kMaxHeads);
   }
   Heads heads;
   heads.heads_ = numbers.heads();

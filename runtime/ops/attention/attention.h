@@ -8,15 +8,13 @@
 #include "kernels/denormals.h"
 #include "runtime/ops/op.h"
 #include "runtime/ops/scratch.h"
+#include "variants/limits.h"
 
 namespace tarn {
 
 // An attribute that counts tokens or rows, or something of which there are at most `most`. Errors: TARN_BAD_FORMAT.
 constexpr uint64_t kMostRows = uint64_t{1} << 30;  // also keeps sums of positions far from any limit
 Status ExpectAtLeast(const char* name, uint64_t value, uint64_t least, uint64_t most = kMostRows);
-
-// Rounds of k-means.
-constexpr uint32_t kMaxClusterIterations = 1000;
 
 class Heads {
  public:

@@ -1,12 +1,10 @@
 // FullyConnected: y = x W^T + b through the dense seam; W [out, in] in f32, f16, int8 with a scale per output channel, or int4 with
 // a scale per block of inputs.
 #include "runtime/ops/registry.h"
+#include "variants/limits.h"
 
 namespace tarn {
 namespace {
-
-// Sums of int8 products must fit 32 bits: 255 * 127 * inputs < 2^31.
-constexpr uint32_t kMaxInt8Inputs = 66051;
 
 class FullyConnectedOp final : public Op {
  public:

@@ -34,6 +34,7 @@ constexpr AttentionSystem kSystems[] = {
     {"t2r", kLinear, kAllForms, ParseT2r, kChunks, ""},
     {"gla", kLinear, kCausalForm, ParseGla, kLoop, ""},
     {"retnet", kLinear, kCausalForm, ParseRetNet, kChunks, ""},
+    {"linear_attention", kLinear, kAllForms, ParseLinearAttention, "yes; token loop with a vector gate", ""},
     {"abc_mlp", kSlots, kAllForms, ParseAbcMlp, kChunks, ""},
     {"linformer", kSlots, kAllForms, ParseLinformer, kChunks, "max_len"},
     {"compressive_mean", kSlots, kAllForms, ParseCompressiveMean, kChunks, "max_len"},
@@ -132,6 +133,12 @@ void SetNoncausalOp(AttentionForm form, format::OpAttributes type, const PartWri
   } else {
     op->attributes = part(format::NoncausalPart::Whole);
   }
+}
+
+GraphState ToGraphState(const StateInfo& info) {
+  GraphState state{info.name, {}};
+  for (uint32_t i = 0; i < info.rank; ++i) state.shape.push_back(static_cast<uint32_t>(info.shape[i]));
+  return state;
 }
 
 GraphState SourceState(const std::string& name, std::vector<uint32_t> shape, int8_t source_axis) {

@@ -16,14 +16,10 @@
 #include "tools/convert/checkpoint/weights.h"
 #include "tools/convert/config/json.h"
 #include "tools/convert/graph/graph.h"
+#include "variants/limits.h"
+#include "variants/state.h"
 
 namespace tarn::convert {
-
-// What the runtime's attention ops take at most.
-constexpr uint32_t kMaxHeads = 1u << 14;  // heads and their sizes
-constexpr uint32_t kMaxSlots = 1u << 16;  // slots, global positions
-constexpr uint32_t kMaxFeatures = 1u << 20;
-constexpr uint32_t kMaxIterations = 1000;  // of clustering
 
 // What a query sees: the tokens up to its own; all tokens of its sequence; all tokens of a source, of which "encode" has left a
 // state.
@@ -152,6 +148,9 @@ std::string SystemTable();
 using PartWriter = std::function<AttributeWriter(format::NoncausalPart part)>;
 void SetNoncausalOp(AttentionForm form, format::OpAttributes type, const PartWriter& part, AttentionOp* op);
 
+// A state of a sequence as a variant has it, F32.
+GraphState ToGraphState(const StateInfo& info);
+
 // A state of a source, F32.
 GraphState SourceState(const std::string& name, std::vector<uint32_t> shape, int8_t source_axis = -1);
 
@@ -166,6 +165,7 @@ AttentionOp ParsePerformerTrig(Fields* fields, const AttentionContext& context);
 AttentionOp ParsePerformerPositive(Fields* fields, const AttentionContext& context);
 AttentionOp ParsePerformerRelu(Fields* fields, const AttentionContext& context);
 AttentionOp ParseDpfp(Fields* fields, const AttentionContext& context);
+AttentionOp ParseLinearAttention(Fields* fields, const AttentionContext& context);
 AttentionOp ParseDeltaRule(Fields* fields, const AttentionContext& context);
 AttentionOp ParseDeltaNet(Fields* fields, const AttentionContext& context);
 AttentionOp ParseT2r(Fields* fields, const AttentionContext& context);

@@ -35,7 +35,7 @@ AttentionOp ParseClusters(Fields* fields, const AttentionContext& context, bool 
   Clustered clustered{};
   clustered.num_clusters = fields->Size("num_clusters", std::nullopt, kMaxSlots);
   clustered.bits = fields->Size("bits", 63, kMaxBits);
-  clustered.iterations = fields->Size("iterations", 10, kMaxIterations);
+  clustered.iterations = fields->Size("iterations", 10, kMaxClusterIterations);
   if (improved) clustered.topk = fields->Size("topk", 32);
   fields->Fix("empty_cluster", "keep");
   const bool hash_bias = fields->Bool("hash_bias", false);

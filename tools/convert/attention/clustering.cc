@@ -14,7 +14,7 @@ AttentionOp ParseClusteringOnline(Fields* fields, const AttentionContext& contex
 
 AttentionOp ParseKvClustering(Fields* fields, const AttentionContext& context) {
   SlotMemory slots{format::SlotControl::Clustering, ParseNumSlots(fields, context.heads)};
-  slots.iterations = fields->Size("iterations", 10, kMaxIterations);
+  slots.iterations = fields->Size("iterations", 10, kMaxClusterIterations);
   fields->Fix("init", "evenly_spaced");
   slots.mass_bias = fields->Bool("mass_bias", false);
   fields->Fix("mask_empty", true);

@@ -5,8 +5,7 @@
 namespace tarn::convert {
 namespace {
 
-constexpr Choice<format::FeatureMap> kFeatureMaps[] = {{"dpfp", format::FeatureMap::Dpfp},
-                                                       {"elu_plus_one", format::FeatureMap::EluPlusOne}};
+constexpr Choice<FeatureMap> kFeatureMaps[] = {{"dpfp", FeatureMap::kDpfp}, {"elu_plus_one", FeatureMap::kEluPlusOne}};
 
 // beta = beta_scale * sigmoid(logit). Above 2 a step could overshoot by more than what was there.
 float ParseBetaScale(Fields* fields) {
@@ -17,22 +16,23 @@ float ParseBetaScale(Fields* fields) {
 }
 
 // feature_map, nu and how features are divided by their sum
-void ParseFeatures(Fields* fields, const format::Heads& heads, LinearState* state) {
-  state->feature_map = fields->OneOf<format::FeatureMap>("feature_map", kFeatureMaps, format::FeatureMap::Dpfp);
-  const bool dpfp = state->feature_map == format::FeatureMap::Dpfp;
-  if (dpfp || fields->Has("nu")) state->nu = ParseNu(fields, heads);
+void ParseFeatures(Fields* fields, const format::Heads& heads, LinearAttributes* state) {
+  state->feature_map = fields->OneOf<FeatureMap>("feature_map", kFeatureMaps, FeatureMap::kDpfp);
+  const bool dpfp = state->feature_map == FeatureMap::kDpfp;
+  if (dpfp || fields->Has("nu")) ParseNu(fields, heads, state);
   fields->Fix("num_features", dpfp ? 2 * heads.head_dim() * state->nu : heads.head_dim());
   fields->Fix("dpfp_variant", "paper");  // features of both signs have no sum to be divided by
   fields->Fix("feature_norm", "sum");    // without it the state grows without end
+  state->sum_norm = true;
   state->sum_norm_eps = fields->Number("sum_norm_eps", 1e-6f);
-  if (*state->sum_norm_eps < 0) fields->FailAt("sum_norm_eps", "must not be negative");
+  if (state->sum_norm_eps < 0) fields->FailAt("sum_norm_eps", "must not be negative");
 }
 
 }  // namespace
 
 AttentionOp ParseDeltaRule(Fields* fields, const AttentionContext& context) {
-  LinearState state;
-  state.rule = format::WriteRule::Delta;
+  LinearAttributes state;
+  state.rule = WriteRule::kDelta;
   ParseFeatures(fields, context.heads, &state);
   fields->Fix("normalize_qk", false);
   fields->Fix("gate", "none");
@@ -40,8 +40,8 @@ AttentionOp ParseDeltaRule(Fields* fields, const AttentionContext& context) {
   state.attention_normalized = fields->Bool("attention_normalized", false);
   if (state.attention_normalized) {
     fields->Fix("den_mode", "add");
-    state.den.eps = fields->Number("den_eps", 1e-5f);
-    if (state.den.eps < 0) fields->FailAt("den_eps", "must not be negative");
+    state.den_eps = fields->Number("den_eps", 1e-5f);
+    if (state.den_eps < 0) fields->FailAt("den_eps", "must not be negative");
   } else {
     FixUndivided(fields);
   }
@@ -55,9 +55,9 @@ AttentionOp ParseDeltaNet(Fields* fields, const AttentionContext& context) {
   fields->Fix("gate", "none");
   fields->Fix("attention_normalized", false);
   FixUndivided(fields);
-  LinearState state;
-  state.rule = format::WriteRule::Delta;
-  state.qk_norm = ParseQkNorm(fields, true, format::VectorNorm::L2Inside, 1e-6f);
+  LinearAttributes state;
+  state.rule = WriteRule::kDelta;
+  ParseQkNorm(fields, true, VectorNorm::kL2Inside, 1e-6f, &state);
   state.beta_scale = ParseBetaScale(fields);
   state.scale = fields->Number("scale", DefaultScale(context.heads));
   return MakeLinearState(state, context, "deltanet");

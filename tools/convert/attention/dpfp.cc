@@ -12,14 +12,14 @@ constexpr Choice<bool> kVariants[] = {{"paper", false}, {"fla", true}};
 }  // namespace
 
 AttentionOp ParseDpfp(Fields* fields, const AttentionContext& context) {
-  LinearState state;
-  state.feature_map = format::FeatureMap::Dpfp;
-  state.nu = ParseNu(fields, context.heads);
+  LinearAttributes state;
+  state.feature_map = FeatureMap::kDpfp;
+  ParseNu(fields, context.heads, &state);
   FixFeatures(fields, "dpfp", 2 * context.heads.head_dim() * state.nu);
   state.negate_second = fields->OneOf<bool>("dpfp_variant", kVariants, false);
   fields->Fix("normalize_qk", false);
   fields->Fix("gate", "none");
-  state.den = ParseDenominator(fields, format::DenMode::Add, 1e-6f);
+  ParseDenominator(fields, DenMode::kAdd, 1e-6f, &state);
   state.scale = fields->Number("scale", 1.0f);
   return MakeLinearState(state, context, "dpfp");
 }

@@ -23,8 +23,8 @@ AttentionOp ParseGla(Fields* fields, const AttentionContext& context) {
   fields->Fix("normalize_qk", false);
   fields->Fix("gate", "vector");
   FixUndivided(fields);
-  LinearState state;
-  state.gate = format::Gate::Vector;
+  LinearAttributes state;
+  state.gate = Gate::kVector;
   state.gate_normalizer = fields->PositiveNumber("gate_normalizer", 16.0f);
   state.gate_min = ParseClampMin(fields);
   state.scale = fields->Number("scale", DefaultScale(context.heads));

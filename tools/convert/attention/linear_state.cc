@@ -6,83 +6,70 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-constexpr uint32_t kMaxNu = 64;  // of the runtime
+constexpr Choice<VectorNorm> kNormModes[] = {{"outside", VectorNorm::kL2Outside}, {"inside", VectorNorm::kL2Inside}};
 
-constexpr Choice<format::VectorNorm> kNormModes[] = {{"outside", format::VectorNorm::L2Outside},
-                                                     {"inside", format::VectorNorm::L2Inside}};
-constexpr Choice<format::DenMode> kDenModes[] = {{"none", format::DenMode::None},
-                                                 {"add", format::DenMode::Add},
-                                                 {"clamp_min", format::DenMode::ClampMin},
-                                                 {"abs_clamp_min", format::DenMode::AbsClampMin}};
-
-// M
-uint32_t FeatureRows(const LinearState& state, const format::Heads& heads) {
-  switch (state.feature_map) {
-    case format::FeatureMap::Gaussian:
-      return 2 * state.num_features;
-    case format::FeatureMap::Dpfp:
-      return 2 * heads.head_dim() * state.nu;
-    default:
-      return state.num_features > 0 ? state.num_features : heads.head_dim();
-  }
-}
-
-Offset<format::LinearState> Attributes(FlatBufferBuilder* builder, const LinearState& state, const format::Heads& heads,
-                                       const std::string& system) {
+Offset<format::LinearState> Write(FlatBufferBuilder* builder, const LinearAttributes& state, const format::Heads& heads,
+                                  const std::string& system) {
   const auto name = builder->CreateString(system);
-  return format::CreateLinearState(*builder, &heads, state.feature_map, state.num_features, state.input_scale, state.q_input_scale,
-                                   state.qk_norm.kind, state.qk_norm.eps, state.gate, state.den.mode, state.den.eps, state.scale,
-                                   name, state.ratio, state.feature_eps, state.projection, state.nu, state.negate_second,
-                                   state.sum_norm_eps.has_value(), state.sum_norm_eps.value_or(0.0f), state.key_norm_weight,
-                                   state.key_norm_sigma, state.gate_normalizer, state.gate_min, state.rule, state.beta_scale,
-                                   state.attention_normalized);
+  format::LinearStateBuilder table(*builder);
+  table.add_heads(&heads);
+  table.add_system(name);
+#define TARN_WRITE_CHOICE(type, name, ...) table.add_##name(static_cast<uint8_t>(state.name));
+#define TARN_WRITE_NUMBER(name, ...) table.add_##name(state.name);
+#define TARN_WRITE_FLAG(name) table.add_##name(state.name);
+  TARN_LINEAR_ATTRIBUTES(TARN_WRITE_CHOICE, TARN_WRITE_NUMBER, TARN_WRITE_NUMBER, TARN_WRITE_FLAG)
+#undef TARN_WRITE_CHOICE
+#undef TARN_WRITE_NUMBER
+#undef TARN_WRITE_FLAG
+  return table.Finish();
 }
 
-AttentionOp MakeCausal(const LinearState& state, const format::Heads& heads, const std::string& system) {
+StateKind KindOf(const LinearAttributes& state) {
+  if (state.has_gate()) return StateKind::kDecaying;
+  return state.is_delta() ? StateKind::kDelta : StateKind::kSum;
+}
+
+AttentionOp MakeCausal(const LinearAttributes& state, const format::Heads& heads, const std::string& system) {
   AttentionOp op;
   op.type = format::OpAttributes::LinearState;
-  op.attributes = [=](FlatBufferBuilder& builder) { return Attributes(&builder, state, heads, system).Union(); };
-  const uint32_t kv_heads = heads.kv_heads(), rows = FeatureRows(state, heads);
-  if (state.gate == format::Gate::Forget) {
-    op.logits.push_back(
-        {"gate_logit", "g_proj", kv_heads, /*bias=*/true, /*with_qkv=*/true, /*shared=*/false, Init::kLinear, Init::kGateBias});
+  op.attributes = [=](FlatBufferBuilder& builder) { return Write(&builder, state, heads, system).Union(); };
+  const Logits gate = InfoOf(state.gate).logits;
+  const auto width = [&](Logits logits) {
+    return static_cast<uint32_t>(LinearAttributes::LogitWidth(logits, heads.kv_heads(), state.Features(heads.head_dim())));
+  };
+  if (gate != Logits::kNone) {
+    // A forget gate begins open, by its bias.
+    const bool per_head = gate == Logits::kPerHead;
+    op.logits.push_back({"gate_logit", "g_proj", width(gate), /*bias=*/per_head, /*with_qkv=*/per_head, /*shared=*/false,
+                         Init::kLinear, per_head ? Init::kGateBias : Init::kZero});
   }
-  if (state.gate == format::Gate::Vector) {
-    op.logits.push_back({"gate_logit", "g_proj", kv_heads * rows, /*bias=*/false, /*with_qkv=*/false, /*shared=*/false,
-                         Init::kLinear, Init::kZero});
+  if (state.has_beta_logits()) {
+    op.logits.push_back({"beta_logit", "b_proj", width(InfoOf(state.rule).logits), /*bias=*/false, /*with_qkv=*/true,
+                         /*shared=*/false, Init::kLinear, Init::kZero});
   }
-  if (state.rule == format::WriteRule::Delta) {
-    op.logits.push_back(
-        {"beta_logit", "b_proj", kv_heads, /*bias=*/false, /*with_qkv=*/true, /*shared=*/false, Init::kLinear, Init::kZero});
-  }
-
-  op.states.push_back({"S", {kv_heads, rows, heads.value_dim()}});
-  if (state.den.mode != format::DenMode::None || state.attention_normalized) op.states.push_back({"z", {kv_heads, rows}});
-  if (state.feature_map == format::FeatureMap::Positive || state.key_norm_weight) op.states.push_back({"m", {kv_heads}});
+  StateInfo states[kMaxLinearStates];
+  StatesOf(state, heads.kv_heads(), heads.head_dim(), heads.value_dim(), states);
+  for (uint32_t i = 0; i < StateCount(state); ++i) op.states.push_back(ToGraphState(states[i]));
   op.num_sized_states = 1;
-  if (state.gate != format::Gate::None) {
-    op.state_kind = StateKind::kDecaying;
-  } else {
-    op.state_kind = state.rule == format::WriteRule::Delta ? StateKind::kDelta : StateKind::kSum;
-  }
+  op.state_kind = KindOf(state);
   return op;
 }
 
 // Whole sequences leave no state, sources S and z: a running maximum cancels when it is read.
-AttentionOp MakeNoncausal(const LinearState& state, const AttentionContext& context, const std::string& system) {
+AttentionOp MakeNoncausal(const LinearAttributes& state, const AttentionContext& context, const std::string& system) {
   AttentionOp op;
   const format::Heads heads = context.heads;
   const auto part = [=](format::NoncausalPart which) -> AttributeWriter {
     return [=](FlatBufferBuilder& builder) {
-      const auto linear = Attributes(&builder, state, heads, system);
+      const auto linear = Write(&builder, state, heads, system);
       return format::CreateNoncausalLinear(builder, which, linear).Union();
     };
   };
   SetNoncausalOp(context.form, format::OpAttributes::NoncausalLinear, part, &op);
   if (context.form == AttentionForm::kNoncausal) return op;
-  const uint32_t kv_heads = heads.kv_heads(), rows = FeatureRows(state, heads);
+  const uint32_t kv_heads = heads.kv_heads(), rows = static_cast<uint32_t>(state.Features(heads.head_dim()));
   op.states.push_back(SourceState("S", {kv_heads, rows, heads.value_dim()}));
-  if (state.den.mode != format::DenMode::None) op.states.push_back(SourceState("z", {kv_heads, rows}));
+  if (state.has_denominator()) op.states.push_back(SourceState("z", {kv_heads, rows}));
   op.num_sized_states = 1;
   op.scales = {{0, SourceState("scales", {kv_heads, rows})}};
   return op;
@@ -90,7 +77,7 @@ AttentionOp MakeNoncausal(const LinearState& state, const AttentionContext& cont
 
 }  // namespace
 
-AttentionOp MakeLinearState(const LinearState& state, const AttentionContext& context, const std::string& system) {
+AttentionOp MakeLinearState(const LinearAttributes& state, const AttentionContext& context, const std::string& system) {
   return context.form == AttentionForm::kCausal ? MakeCausal(state, context.heads, system) : MakeNoncausal(state, context, system);
 }
 
@@ -114,29 +101,31 @@ AttentionTensor Projection(const format::Heads& heads, uint32_t num_features, co
   return {"projection", {kv_heads, d, features}, std::move(parts), fold};
 }
 
-Denominator ParseDenominator(Fields* fields, format::DenMode mode, float eps) {
-  const Denominator den = {fields->OneOf<format::DenMode>("den_mode", kDenModes, mode), fields->Number("den_eps", eps)};
-  const bool clamped = den.mode == format::DenMode::ClampMin || den.mode == format::DenMode::AbsClampMin;
-  if (den.eps < 0 || (clamped && den.eps == 0)) fields->FailAt("den_eps", "must be above 0 (with \"add\": at least 0)");
-  return den;
+void ParseDenominator(Fields* fields, DenMode mode, float eps, LinearAttributes* state) {
+  state->den_mode = fields->OneOf<DenMode>("den_mode", kDenModeNames, mode);
+  state->den_eps = fields->Number("den_eps", eps);
+  const bool clamped = state->den_mode == DenMode::kClampMin || state->den_mode == DenMode::kAbsClampMin;
+  if (state->den_eps < 0 || (clamped && state->den_eps == 0)) {
+    fields->FailAt("den_eps", "must be above 0 (with \"add\": at least 0)");
+  }
 }
 
-QkNorm ParseQkNorm(Fields* fields, bool normalize, format::VectorNorm kind, float eps) {
+void ParseQkNorm(Fields* fields, bool normalize, VectorNorm kind, float eps, LinearAttributes* state) {
   const bool on = fields->Bool("normalize_qk", normalize);
-  QkNorm norm = {fields->OneOf<format::VectorNorm>("norm_eps_mode", kNormModes, kind), fields->Number("norm_eps", eps)};
-  if (norm.eps < 0) fields->FailAt("norm_eps", "must not be negative");
-  if (!on) norm.kind = format::VectorNorm::None;
-  return norm;
+  state->qk_norm = fields->OneOf<VectorNorm>("norm_eps_mode", kNormModes, kind);
+  state->qk_norm_eps = fields->Number("norm_eps", eps);
+  if (state->qk_norm_eps < 0) fields->FailAt("norm_eps", "must not be negative");
+  if (!on) state->qk_norm = VectorNorm::kNone;
 }
 
-uint32_t ParseNu(Fields* fields, const format::Heads& heads) {
+void ParseNu(Fields* fields, const format::Heads& heads, LinearAttributes* state) {
   const uint32_t nu = fields->Size("nu", std::nullopt, kMaxNu);
   const uint32_t products = 2 * heads.head_dim();
   if (nu >= products) {
     fields->FailAt("nu", std::to_string(nu) + " is not below 2 head_dim = " + std::to_string(products) + ": products would repeat");
   }
   if (products * nu > kMaxFeatures) fields->FailAt("nu", std::to_string(nu) + " times 2 head_dim are too many features");
-  return nu;
+  state->nu = nu;
 }
 
 void FixFeatures(Fields* fields, const char* feature_map, uint32_t num_features) {

@@ -7,9 +7,9 @@ AttentionOp ParseLinearTransformer(Fields* fields, const AttentionContext& conte
   FixFeatures(fields, "elu_plus_one", context.heads.head_dim());
   fields->Fix("normalize_qk", false);
   fields->Fix("gate", "none");
-  LinearState state;
-  state.feature_map = format::FeatureMap::EluPlusOne;
-  state.den = ParseDenominator(fields, format::DenMode::Add, 1e-6f);
+  LinearAttributes state;
+  state.feature_map = FeatureMap::kEluPlusOne;
+  ParseDenominator(fields, DenMode::kAdd, 1e-6f, &state);
   state.scale = fields->Number("scale", 1.0f);
   return MakeLinearState(state, context, "linear_transformer");
 }

@@ -18,8 +18,8 @@ AttentionTensor RandomMatrix(const format::Heads& heads, uint32_t num_features) 
 }  // namespace
 
 AttentionOp ParsePerformerTrig(Fields* fields, const AttentionContext& context) {
-  LinearState state;
-  state.feature_map = format::FeatureMap::Gaussian;
+  LinearAttributes state;
+  state.feature_map = FeatureMap::kGaussian;
   fields->Fix("feature_map", "gaussian");
   state.num_features = fields->Size("num_features", std::nullopt, kMaxFeatures);
   state.input_scale = fields->PositiveNumber("input_scale", InputScale(context.heads));
@@ -27,7 +27,7 @@ AttentionOp ParsePerformerTrig(Fields* fields, const AttentionContext& context) 
   fields->Fix("gate", "none");
   fields->Fix("key_norm_weight", true);
   state.key_norm_weight = true;
-  state.den = ParseDenominator(fields, format::DenMode::ClampMin, 1e-2f);
+  ParseDenominator(fields, DenMode::kClampMin, 1e-2f, &state);
   state.scale = fields->Number("scale", 1.0f);
 
   AttentionOp op = MakeLinearState(state, context, "performer_trig");
@@ -36,8 +36,8 @@ AttentionOp ParsePerformerTrig(Fields* fields, const AttentionContext& context) 
 }
 
 AttentionOp ParsePerformerPositive(Fields* fields, const AttentionContext& context) {
-  LinearState state;
-  state.feature_map = format::FeatureMap::Positive;
+  LinearAttributes state;
+  state.feature_map = FeatureMap::kPositive;
   fields->Fix("feature_map", "positive");
   state.num_features = fields->Size("num_features", std::nullopt, kMaxFeatures);
   state.input_scale = fields->PositiveNumber("input_scale", InputScale(context.heads));
@@ -47,7 +47,7 @@ AttentionOp ParsePerformerPositive(Fields* fields, const AttentionContext& conte
   if (context.form == AttentionForm::kCausal) fields->Fix("feature_eps", 0);
   state.feature_eps = fields->Number("feature_eps", 0.0f);
   if (state.feature_eps < 0) fields->FailAt("feature_eps", "must not be negative");
-  state.den = ParseDenominator(fields, format::DenMode::Add, 1e-6f);
+  ParseDenominator(fields, DenMode::kAdd, 1e-6f, &state);
   state.scale = fields->Number("scale", 1.0f);
 
   AttentionOp op = MakeLinearState(state, context, "performer_positive");
@@ -56,8 +56,8 @@ AttentionOp ParsePerformerPositive(Fields* fields, const AttentionContext& conte
 }
 
 AttentionOp ParsePerformerRelu(Fields* fields, const AttentionContext& context) {
-  LinearState state;
-  state.feature_map = format::FeatureMap::Relu;
+  LinearAttributes state;
+  state.feature_map = FeatureMap::kRelu;
   state.projection = fields->Bool("projection", false);
   if (state.projection) {
     fields->Fix("feature_map", "relu");
@@ -71,7 +71,7 @@ AttentionOp ParsePerformerRelu(Fields* fields, const AttentionContext& context) 
   if (state.feature_eps < 0) fields->FailAt("feature_eps", "must not be negative: features would be");
   fields->Fix("normalize_qk", false);
   fields->Fix("gate", "none");
-  state.den = ParseDenominator(fields, format::DenMode::Add, 1e-6f);
+  ParseDenominator(fields, DenMode::kAdd, 1e-6f, &state);
   state.scale = fields->Number("scale", 1.0f);
 
   AttentionOp op = MakeLinearState(state, context, "performer_relu");

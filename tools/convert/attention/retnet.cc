@@ -41,8 +41,8 @@ AttentionOp ParseRetNet(Fields* fields, const AttentionContext& context) {
   fields->Fix("gate", "constant");
   FixUndivided(fields);
   const std::vector<float> decay = ParseDecay(fields, heads.heads());
-  LinearState state;
-  state.gate = format::Gate::Constant;
+  LinearAttributes state;
+  state.gate = Gate::kConstant;
   state.scale = fields->Number("scale", DefaultScale(heads));
 
   AttentionOp op = MakeLinearState(state, context, "retnet");

@@ -7,9 +7,8 @@
 namespace tarn::convert {
 namespace {
 
-constexpr Choice<format::FeatureMap> kFeatureMaps[] = {{"gaussian", format::FeatureMap::Gaussian},
-                                                       {"arccos", format::FeatureMap::Arccos}};
-constexpr Choice<format::Gate> kGates[] = {{"none", format::Gate::None}, {"forget", format::Gate::Forget}};
+constexpr Choice<FeatureMap> kFeatureMaps[] = {{"gaussian", FeatureMap::kGaussian}, {"arccos", FeatureMap::kArccos}};
+constexpr Choice<Gate> kGates[] = {{"none", Gate::kNone}, {"forget", Gate::kForget}};
 constexpr float kDenEps = 1e-2f;
 // A gated z is a convex combination, an ungated one a sum: the guard of the sum would fire at every token.
 constexpr float kGatedDenEps = 1e-3f;
@@ -18,16 +17,16 @@ constexpr float kGatedDenEps = 1e-3f;
 
 AttentionOp ParseRfa(Fields* fields, const AttentionContext& context) {
   const format::Heads heads = context.heads;
-  LinearState state;
+  LinearAttributes state;
   state.feature_map = fields->OneOf("feature_map", kFeatureMaps);
   state.num_features = fields->Size("num_features", std::nullopt, kMaxFeatures);
-  state.gate = fields->OneOf<format::Gate>("gate", kGates, format::Gate::None);
-  const bool gated = state.gate == format::Gate::Forget;
+  state.gate = fields->OneOf<Gate>("gate", kGates, Gate::kNone);
+  const bool gated = state.gate == Gate::kForget;
   if (gated && context.form != AttentionForm::kCausal) {
     fields->FailAt("gate", "\"forget\" has only a causal form: whole sequences have no last token");
   }
-  state.qk_norm = ParseQkNorm(fields, true, format::VectorNorm::L2Outside, 1e-3f);
-  state.den = ParseDenominator(fields, format::DenMode::ClampMin, gated ? kGatedDenEps : kDenEps);
+  ParseQkNorm(fields, true, VectorNorm::kL2Outside, 1e-3f, &state);
+  ParseDenominator(fields, DenMode::kClampMin, gated ? kGatedDenEps : kDenEps, &state);
   state.scale = fields->Number("scale", 1.0f);
 
   AttentionOp op = MakeLinearState(state, context, gated ? "rfa_gate" : "rfa");
@@ -37,17 +36,17 @@ AttentionOp ParseRfa(Fields* fields, const AttentionContext& context) {
 
 AttentionOp ParseRfaNormfree(Fields* fields, const AttentionContext& context) {
   const format::Heads heads = context.heads;
-  LinearState state;
-  state.feature_map = format::FeatureMap::Gaussian;
+  LinearAttributes state;
+  state.feature_map = FeatureMap::kGaussian;
   fields->Fix("feature_map", "gaussian");
   state.num_features = fields->Size("num_features", std::nullopt, kMaxFeatures);
   fields->Fix("gate", "none");
   // With normalised keys, or without their weight, it would be the system "rfa".
-  state.qk_norm = ParseQkNorm(fields, false, format::VectorNorm::L2Outside, 1e-3f);
+  ParseQkNorm(fields, false, VectorNorm::kL2Outside, 1e-3f, &state);
   fields->Fix("normalize_qk", false);
   fields->Fix("key_norm_weight", true);
   state.key_norm_weight = state.key_norm_sigma = true;
-  state.den = ParseDenominator(fields, format::DenMode::ClampMin, kDenEps);
+  ParseDenominator(fields, DenMode::kClampMin, kDenEps, &state);
   state.scale = fields->Number("scale", 1.0f);
 
   AttentionOp op = MakeLinearState(state, context, "rfa_normfree");

@@ -7,14 +7,14 @@ namespace tarn::convert {
 
 AttentionOp ParseT2r(Fields* fields, const AttentionContext& context) {
   const format::Heads heads = context.heads;
-  LinearState state;
-  state.feature_map = format::FeatureMap::MlpRelu;
+  LinearAttributes state;
+  state.feature_map = FeatureMap::kMlpRelu;
   fields->Fix("feature_map", "mlp_relu");
   state.num_features = fields->Size("num_features", std::nullopt, kMaxFeatures);
   state.q_input_scale = fields->PositiveNumber("q_input_scale", DefaultScale(heads));
-  state.qk_norm = ParseQkNorm(fields, false, format::VectorNorm::L2Outside, 1e-3f);
+  ParseQkNorm(fields, false, VectorNorm::kL2Outside, 1e-3f, &state);
   fields->Fix("gate", "none");
-  state.den = ParseDenominator(fields, format::DenMode::ClampMin, 1e-2f);
+  ParseDenominator(fields, DenMode::kClampMin, 1e-2f, &state);
   state.scale = fields->Number("scale", 1.0f);
 
   AttentionOp op = MakeLinearState(state, context, "t2r");

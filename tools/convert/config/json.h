@@ -71,6 +71,14 @@ class Fields {
     FailAt(key, ValueText(*value) + " is not one of " + names + hint);
   }
 
+  // One of `names`, which are those of the first values of an enum.
+  template <typename T, size_t kCount>
+  T OneOf(const char* key, const char* const (&names)[kCount], std::optional<T> fallback = std::nullopt) {
+    Choice<T> choices[kCount];
+    for (size_t i = 0; i < kCount; ++i) choices[i] = {names[i], static_cast<T>(i)};
+    return OneOf<T>(key, choices, fallback);
+  }
+
   // A list of integers, each within 0 .. max and above the one before it; at least one, at most `max_count`.
   std::vector<uint32_t> Ascending(const char* key, uint32_t max, size_t max_count);
   // A field without a choice: `value`, if it stands there at all.

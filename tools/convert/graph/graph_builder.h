@@ -14,12 +14,11 @@
 #include "tools/convert/attention/attention.h"
 #include "tools/convert/config/precision.h"
 #include "tools/convert/graph/graph.h"
+#include "variants/limits.h"
 
 namespace tarn::convert {
 
-// Limits of the runtime.
-constexpr uint32_t kMaxWidth = 1u << 24;    // of a value
-constexpr uint32_t kMaxInt8Inputs = 66051;  // of a dense layer: more products of int8 could overflow a sum of 32 bits
+constexpr uint32_t kMaxWidth = 1u << 24;  // of a value
 
 // One of the projections that a dense layer holds: rows of its weight and, with a bias, of its bias.
 struct DenseRows {

@@ -121,9 +121,8 @@ void CacheTask::Attend(const CacheTokens& tokens) {
 }
 
 Status ExpectAscending(const flatbuffers::Vector<uint32_t>* positions) {
-  constexpr uint32_t kMost = 1u << 16;
   const uint32_t count = positions == nullptr ? 0 : positions->size();
-  if (count < 1 || count > kMost) return Error(TARN_BAD_FORMAT, "positions: %u found, 1 to %u wanted", count, kMost);
+  if (count < 1 || count > kMaxSlots) return Error(TARN_BAD_FORMAT, "positions: %u found, 1 to %u wanted", count, kMaxSlots);
   for (uint32_t i = 1; i < count; ++i) {
     if (positions->Get(i) <= positions->Get(i - 1)) return Error(TARN_BAD_FORMAT, "positions are not ascending at %u", i);
   }

@@ -10,6 +10,7 @@
 #include "runtime/ops/attention/cache/top_indices.h"
 #include "runtime/ops/attention/row_blocks.h"
 #include "runtime/ops/registry.h"
+#include "variants/limits.h"
 
 namespace tarn {
 namespace {
@@ -51,11 +52,10 @@ class ClusteredAttentionOp final : public Op {
   Status Prepare(PrepareContext& context) override {
     attributes_ = context.op().attributes_as_ClusteredAttention();
     const format::ClusteredAttention& a = *attributes_;
-    constexpr uint64_t kMostClusters = 1u << 16;
     TARN_RETURN_IF_ERROR(context.ExpectStage(Stage::kEncode));
     TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/3, /*outputs=*/1, /*tensors=*/1, 2, /*states=*/0));
     if (!std::isfinite(a.scale())) return Error(TARN_BAD_FORMAT, "scale is %g", static_cast<double>(a.scale()));
-    TARN_RETURN_IF_ERROR(ExpectAtLeast("num_clusters", a.num_clusters(), 1, kMostClusters));
+    TARN_RETURN_IF_ERROR(ExpectAtLeast("num_clusters", a.num_clusters(), 1, kMaxSlots));
     TARN_RETURN_IF_ERROR(ExpectAtLeast("bits", a.bits(), 1, 64));
     TARN_RETURN_IF_ERROR(ExpectAtLeast("iterations", a.iterations(), 1, kMaxClusterIterations));
     TARN_ASSIGN_OR_RETURN(heads_, Heads::Of(*a.heads()));

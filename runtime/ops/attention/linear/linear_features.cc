@@ -11,10 +11,10 @@ Result<LinearFeatures> LinearFeatures::Read(const PrepareContext& context, const
   uint32_t next = 0;
   if (attributes.has_projection()) {
     TARN_ASSIGN_OR_RETURN(features.projection_,
-                          context.ExpectTensor(next++, "projection", {kv_heads, heads.key_dim(), attributes.projections}));
+                          context.ExpectTensor(next++, "projection", {kv_heads, heads.key_dim(), attributes.projections()}));
   }
-  if (attributes.feature_map == FeatureMap::kMlpRelu) {
-    TARN_ASSIGN_OR_RETURN(features.bias_, context.ExpectTensor(next++, "feature_bias", {kv_heads, attributes.projections}));
+  if (attributes.map().bias) {
+    TARN_ASSIGN_OR_RETURN(features.bias_, context.ExpectTensor(next++, "feature_bias", {kv_heads, attributes.projections()}));
   }
   if (attributes.key_norm_sigma) {
     TARN_ASSIGN_OR_RETURN(features.sigma_, context.ExpectTensor(next++, "sigma", {kv_heads, heads.key_dim()}));
@@ -23,16 +23,16 @@ Result<LinearFeatures> LinearFeatures::Read(const PrepareContext& context, const
 }
 
 void LinearFeatures::Normalize(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float scale, float* y) const {
-  if (a_.qk_norm == format::VectorNorm::None) {
+  if (a_.qk_norm == VectorNorm::kNone) {
     for (size_t row = 0; row < rows; ++row) kernels.scale_f32(key_dim_, x + row * x_stride, scale, y + row * key_dim_);
     return;
   }
   // The norm comes first: T2R maps scale * q / |q| (golden files, MATH 1.7).
-  kernels.l2_normalize(rows, key_dim_, x, x_stride, scale, a_.qk_norm_eps, a_.qk_norm == format::VectorNorm::L2Inside, y);
+  kernels.l2_normalize(rows, key_dim_, x, x_stride, scale, a_.qk_norm_eps, a_.qk_norm == VectorNorm::kL2Inside, y);
 }
 
 void LinearFeatures::Map(const Kernels& kernels, size_t kv_head, size_t rows, const float* x, float* phi, float* log_weight) const {
-  const size_t d = key_dim_, count = a_.projections;
+  const size_t d = key_dim_, count = a_.projections();
   kernels.features[static_cast<size_t>(a_.feature_map)](
       {rows, d, count, x, projection_ == nullptr ? nullptr : projection_ + kv_head * d * count,
        bias_ == nullptr ? nullptr : bias_ + kv_head * count, a_.ratio, a_.feature_eps, a_.nu, a_.negate_second, phi, log_weight});

@@ -13,8 +13,7 @@ class LinearFeatures {
   static Result<LinearFeatures> Read(const PrepareContext& context, const LinearAttributes& attributes, const Heads& heads);
   // How many tensors that are.
   static uint32_t TensorCount(const LinearAttributes& attributes) {
-    return static_cast<uint32_t>(attributes.has_projection() + (attributes.feature_map == FeatureMap::kMlpRelu) +
-                                 attributes.key_norm_sigma);
+    return static_cast<uint32_t>(attributes.has_projection() + attributes.map().bias + attributes.key_norm_sigma);
   }
 
   size_t size() const { return size_; }  // M

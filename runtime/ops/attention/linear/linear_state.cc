@@ -72,22 +72,21 @@ class LinearStateOp final : public Op {
 
 Status LinearStateOp::Prepare(PrepareContext& context) {
   const format::LinearState& table = *context.op().attributes_as_LinearState();
-  TARN_ASSIGN_OR_RETURN(a_, LinearAttributes::Read(table));
-  const uint32_t inputs = 3 + a_.has_gate_logits() + a_.is_delta();
+  TARN_ASSIGN_OR_RETURN(a_, ReadLinearAttributes(table));
+  const uint32_t inputs = 3 + a_.has_gate_logits() + a_.has_beta_logits();
   const uint32_t feature_tensors = LinearFeatures::TensorCount(a_);
-  const uint32_t tensors = feature_tensors + (a_.gate == format::Gate::Constant);
-  const uint32_t states = 1 + a_.has_norm() + a_.has_running_max();
-  TARN_RETURN_IF_ERROR(context.Expect(inputs, /*outputs=*/1, tensors, tensors, states));
+  const uint32_t tensors = feature_tensors + InfoOf(a_.gate).decay_tensor;
+  TARN_RETURN_IF_ERROR(context.Expect(inputs, /*outputs=*/1, tensors, tensors, StateCount(a_)));
   TARN_ASSIGN_OR_RETURN(heads_, Heads::Read(context, *table.heads()));
   TARN_ASSIGN_OR_RETURN(map_, LinearFeatures::Read(context, a_, heads_));
   features_ = map_.size();
   const uint64_t kv_heads = heads_.kv_heads();
   if (a_.has_gate_logits()) {
-    const uint64_t width = a_.gate == format::Gate::Vector ? kv_heads * features_ : kv_heads;
+    const uint64_t width = LinearAttributes::LogitWidth(InfoOf(a_.gate).logits, kv_heads, features_);
     TARN_RETURN_IF_ERROR(context.ExpectInput(static_cast<uint32_t>(gate_input()), "gate", width));
   }
-  if (a_.is_delta()) TARN_RETURN_IF_ERROR(context.ExpectInput(static_cast<uint32_t>(beta_input()), "beta", kv_heads));
-  if (a_.gate == format::Gate::Constant) {
+  if (a_.has_beta_logits()) TARN_RETURN_IF_ERROR(context.ExpectInput(static_cast<uint32_t>(beta_input()), "beta", kv_heads));
+  if (InfoOf(a_.gate).decay_tensor) {
     TARN_ASSIGN_OR_RETURN(decay_, context.ExpectTensor(feature_tensors, "decay", {kv_heads}));
   }
   TARN_RETURN_IF_ERROR(PrepareStates(context));
@@ -113,17 +112,17 @@ LinearStateOp::Pieces LinearStateOp::Lay(Scratch* scratch, uint64_t tokens) cons
     pieces.work = scratch->Take(work_floats(tokens, features_, dv));
   } else if (a_.is_delta()) {
     pieces.work = scratch->Take(dv);
-  } else if (a_.gate == format::Gate::Vector) {
+  } else if (a_.gate == Gate::kVector) {
     pieces.decay = scratch->Take(features_);
   }
   return pieces;
 }
 
 Status LinearStateOp::PrepareStates(PrepareContext& context) {
-  const uint64_t kv_heads = heads_.kv_heads();
-  TARN_ASSIGN_OR_RETURN(state_dtype_, context.ExpectTypedState(0, "S", {kv_heads, features_, heads_.value_dim()}));
-  if (a_.has_norm()) TARN_RETURN_IF_ERROR(context.ExpectState(norm_state(), "z", {kv_heads, features_}));
-  if (a_.has_running_max()) TARN_RETURN_IF_ERROR(context.ExpectState(max_state(), "m", {kv_heads}));
+  StateInfo states[kMaxLinearStates];
+  StatesOf(a_, heads_.kv_heads(), heads_.key_dim(), heads_.value_dim(), states);
+  for (uint32_t i = 1; i < StateCount(a_); ++i) TARN_RETURN_IF_ERROR(context.ExpectState(i, states[i]).status());
+  TARN_ASSIGN_OR_RETURN(state_dtype_, context.ExpectState(0, states[0]));
   return Ok();
 }
 
@@ -171,12 +170,12 @@ void LinearStateOp::MapFeatures(const RunContext& context, Head* head, const Pie
   const size_t rows = (group + 1) * tokens;
   float* const x = pieces.x;
   if (RunsAsChunk(context.tokens)) {
-    for (size_t g = 0; g < group; ++g) map_.Normalize(kernels, tokens, at.q + g * d, at.q_stride, a_.q_scale, x + g * tokens * d);
+    for (size_t g = 0; g < group; ++g) map_.Normalize(kernels, tokens, at.q + g * d, at.q_stride, a_.q_scale(), x + g * tokens * d);
   } else {
-    for (size_t t = 0; t < tokens; ++t) map_.Normalize(kernels, group, at.q + t * at.q_stride, d, a_.q_scale, x + t * group * d);
+    for (size_t t = 0; t < tokens; ++t) map_.Normalize(kernels, group, at.q + t * at.q_stride, d, a_.q_scale(), x + t * group * d);
   }
   float* x_k = x + group * tokens * d;
-  map_.Normalize(kernels, tokens, at.k, at.k_stride, a_.k_scale, x_k);
+  map_.Normalize(kernels, tokens, at.k, at.k_stride, a_.k_scale(), x_k);
   map_.Map(kernels, head->kv_head, rows, x, pieces.phi, pieces.weights);
   head->phi_q = pieces.phi;
   head->phi_k = pieces.phi + group * tokens * features_;
@@ -193,12 +192,12 @@ void LinearStateOp::WeighTokens(const RunContext& context, Head* head, const Pie
     const float* logits = Logits(context, beta_input(), head->sequence, head->kv_head);
     kernels.scaled_sigmoid(tokens, logits, context.inputs[beta_input()].stride, a_.beta_scale, first);
     head->beta = first;
-  } else if (a_.gate == format::Gate::Forget) {
+  } else if (a_.gate == Gate::kForget) {
     const float* logits = Logits(context, gate_input(), head->sequence, head->kv_head);
     kernels.forget_gate(tokens, logits, context.inputs[gate_input()].stride, nullptr, second, first);
     head->log_decay = first;
     head->write = second;
-  } else if (a_.gate == format::Gate::Constant) {
+  } else if (a_.gate == Gate::kConstant) {
     const float log_decay = std::log(decay_[head->kv_head]);
     for (size_t t = 0; t < tokens; ++t) first[t] = log_decay;
     head->log_decay = first;
@@ -240,7 +239,7 @@ void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t 
     return;
   }
   const float* row_decay = nullptr;
-  if (a_.gate == format::Gate::Vector) {
+  if (a_.gate == Gate::kVector) {
     const float* logits = Logits(context, gate_input(), head.sequence, head.kv_head * features_);
     kernels.vector_gate(features_, logits + token * context.inputs[gate_input()].stride, a_.gate_normalizer, a_.gate_min,
                         pieces.decay);

@@ -33,8 +33,8 @@ class NoncausalLinearOp final : public NoncausalAttentionOp {
   Block LayBlock(Scratch* scratch, uint64_t rows) const;
   WritePieces LayWrite(Scratch* scratch) const;
   // Positive features with an epsilon: they do not cancel the maximum that they are relative to, so it has to be the publication's.
-  bool has_feature_eps() const { return a_.feature_map == FeatureMap::kPositive && a_.feature_eps > 0; }
-  float feature_offset() const { return a_.feature_eps / std::sqrt(static_cast<float>(a_.projections)); }
+  bool has_feature_eps() const { return a_.map().log_weights && a_.feature_eps > 0; }
+  float feature_offset() const { return a_.feature_eps / std::sqrt(static_cast<float>(a_.projections())); }
 
   void Write(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory, Scratch work) const override;
   void Read(const RunContext& context, const NoncausalQueries& queries, const StoredMemory& memory, Scratch work) const override;
@@ -50,7 +50,7 @@ class NoncausalLinearOp final : public NoncausalAttentionOp {
 Status NoncausalLinearOp::Prepare(PrepareContext& context) {
   const format::NoncausalLinear& op = *context.op().attributes_as_NoncausalLinear();
   const format::LinearState& table = *op.linear();
-  TARN_ASSIGN_OR_RETURN(a_, LinearAttributes::Read(table));
+  TARN_ASSIGN_OR_RETURN(a_, ReadLinearAttributes(table));
   TARN_RETURN_IF_ERROR(Check());
   TARN_RETURN_IF_ERROR(PrepareOperands(context, op.part(), *table.heads(), /*more_inputs=*/0));
   TARN_ASSIGN_OR_RETURN(map_, LinearFeatures::Read(context, a_, heads()));
@@ -65,12 +65,11 @@ Status NoncausalLinearOp::Prepare(PrepareContext& context) {
 
 // What has no form without an order of the tokens.
 Status NoncausalLinearOp::Check() const {
-  if (a_.gate != format::Gate::None) {
-    return Error(TARN_BAD_FORMAT, "gate %s: only a causal op has a gate", format::EnumNameGate(a_.gate));
+  if (!a_.has_noncausal_form()) {
+    return Error(TARN_BAD_FORMAT, "gate %s, rule %s: only a causal op has them", InfoOf(a_.gate).name, InfoOf(a_.rule).name);
   }
-  if (a_.is_delta()) return Error(TARN_BAD_FORMAT, "rule Delta: only a causal op has it");
-  if (a_.feature_map == FeatureMap::kPositive && a_.feature_eps < 0) {
-    return Error(TARN_BAD_FORMAT, "feature_eps is %g, >= 0 wanted", static_cast<double>(a_.feature_eps));
+  if (a_.map().log_weights && a_.feature_eps < 0) {
+    return Error(TARN_BAD_FORMAT, "feature_eps is %g, at least 0 expected", static_cast<double>(a_.feature_eps));
   }
   return Ok();
 }
@@ -94,7 +93,7 @@ NoncausalLinearOp::WritePieces NoncausalLinearOp::LayWrite(Scratch* scratch) con
 
 void NoncausalLinearOp::MapKeys(const Kernels& kernels, const NoncausalKeys& keys, size_t first, size_t rows,
                                 const Block& block) const {
-  map_.Normalize(kernels, rows, keys.k + first * keys.k_stride, keys.k_stride, a_.k_scale, block.x);
+  map_.Normalize(kernels, rows, keys.k + first * keys.k_stride, keys.k_stride, a_.k_scale(), block.x);
   map_.Map(kernels, keys.kv_head, rows, block.x, block.phi, block.log_weight);
   map_.WeighKeys(kernels, keys.kv_head, rows, block.x, block.log_weight);
   if (has_feature_eps()) kernels.half_squared_norm(rows, heads().key_dim(), block.x, nullptr, block.half_norm);
@@ -140,7 +139,7 @@ void NoncausalLinearOp::Read(const RunContext& context, const NoncausalQueries& 
   const size_t group = heads().group(), d = heads().key_dim(), rows = queries.count * group;
   const Block block = LayBlock(&work, rows);
   for (size_t r = 0; r < queries.count; ++r) {
-    map_.Normalize(kernels, group, queries.q + r * queries.q_stride, d, a_.q_scale, block.x + r * group * d);
+    map_.Normalize(kernels, group, queries.q + r * queries.q_stride, d, a_.q_scale(), block.x + r * group * d);
   }
   map_.Map(kernels, queries.kv_head, rows, block.x, block.phi, block.log_weight);
   if (has_feature_eps()) {

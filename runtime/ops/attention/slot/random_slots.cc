@@ -2,6 +2,7 @@
 // and head (MATH 1.8.3): (splitmix64(seed ^ layer << 48 ^ head << 32 ^ t) >> 11) mod n.
 
 #include "runtime/ops/registry.h"
+#include "variants/limits.h"
 
 namespace tarn {
 namespace {
@@ -22,9 +23,8 @@ class RandomSlotsOp final : public Op {
     heads_ = context.output_width(0);
     TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "slots", heads_, format::DType::I32));
     const format::RandomSlots& table = *context.op().attributes_as_RandomSlots();
-    constexpr uint32_t kMostSlots = 1u << 16;
-    if (table.num_slots() < 1 || table.num_slots() > kMostSlots) {
-      return Error(TARN_BAD_FORMAT, "num_slots is %u, 1 to %u wanted", table.num_slots(), kMostSlots);
+    if (table.num_slots() < 1 || table.num_slots() > kMaxSlots) {
+      return Error(TARN_BAD_FORMAT, "num_slots is %u, 1 to %u wanted", table.num_slots(), kMaxSlots);
     }
     slots_ = table.num_slots();
     layer_seed_ = table.seed() ^ (uint64_t{table.layer()} << 48);

@@ -30,9 +30,8 @@ Status CheckNumbers(const format::SlotMemory& table) {
                  static_cast<unsigned>(table.activation()), static_cast<unsigned>(table.normalization()),
                  static_cast<unsigned>(table.control()));
   }
-  constexpr uint32_t kMostSlots = 1u << 16;
-  if (table.num_slots() < 1 || table.num_slots() > kMostSlots) {
-    return Error(TARN_BAD_FORMAT, "num_slots is %u, 1 to %u wanted", table.num_slots(), kMostSlots);
+  if (table.num_slots() < 1 || table.num_slots() > kMaxSlots) {
+    return Error(TARN_BAD_FORMAT, "num_slots is %u, 1 to %u wanted", table.num_slots(), kMaxSlots);
   }
   const bool clamps = table.logit_min() <= table.logit_max() && table.logit_min() < HUGE_VALF && table.logit_max() > -HUGE_VALF;
   if (!clamps || !std::isfinite(table.scale()) || !(table.gate_normalizer() > 0)) {

@@ -1,10 +1,13 @@
 // Random Fourier features (RFA, Theorem 1): phi(x) = sqrt(1/D) [sin Wx; cos Wx].
 #include <cmath>
 
+#include "kernels/features/features.h"
+
+#if TARN_SIMD
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/features/random_fourier.cc"
+#define HWY_TARGET_INCLUDE "kernels/features/gaussian.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/attention/gemm-inl.h"
@@ -51,7 +54,7 @@ HWY_INLINE void SinCos(DF d, VF x, VF& sine, VF& cosine) {
 constexpr size_t kVectorsTogether = HWY_ARCH_ARM_A64 ? 2 : 1;
 
 // Wx is formed where the sines will stand.
-void RandomFourier(const FeatureArgs& a) {
+void GaussianFeatures(const FeatureArgs& a) {
   const DF d;
   const size_t lanes = hn::Lanes(d);
   const size_t count = a.projections;
@@ -80,15 +83,32 @@ void RandomFourier(const FeatureArgs& a) {
   }
 }
 
-void FillRandomFourier(Kernels& table) { table.features[static_cast<size_t>(FeatureMap::kGaussian)] = RandomFourier; }
-
 }  // namespace HWY_NAMESPACE
 }  // namespace tarn
 HWY_AFTER_NAMESPACE();
+#endif  // TARN_SIMD
 
 #if HWY_ONCE
 namespace tarn {
-HWY_EXPORT(FillRandomFourier);
-void FillRandomFourier(int64_t target, Kernels& table) { HWY_DISPATCH_TABLE(FillRandomFourier)[TargetIndex(target)](table); }
+namespace reference {
+
+// sqrt(1/D) [sin(w_1 x) .. sin(w_D x), cos(w_1 x) .. cos(w_D x)] (RFA, Theorem 1; MATH 1.2.1).
+void GaussianFeatures(const FeatureArgs& a) {
+  const size_t count = a.projections;
+  const double scale = std::sqrt(1.0 / static_cast<double>(count));
+  for (size_t r = 0; r < a.rows; ++r) {
+    float* phi = a.phi + r * 2 * count;
+    for (size_t j = 0; j < count; ++j) {
+      const double angle = Project(a, a.x + r * a.head_dim, j);
+      phi[j] = static_cast<float>(scale * std::sin(angle));
+      phi[count + j] = static_cast<float>(scale * std::cos(angle));
+    }
+  }
+}
+
+}  // namespace reference
+
+TARN_FEATURE_MAP(Gaussian)
+
 }  // namespace tarn
-#endif
+#endif  // HWY_ONCE

@@ -1,0 +1,89 @@
+// Linear state with any feature map, gate and write rule of variants/: what a paper without a name of its own here is converted as.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/convert/attention/linear_state.h"
+#include "tools/convert/error.h"
+
+namespace tarn::convert {
+namespace {
+
+// An enum by the `name` of the entries of its list.
+template <typename T, typename Info, size_t kCount>
+T Choose(Fields* fields, const char* key, const Info (&list)[kCount], std::optional<T> fallback = std::nullopt) {
+  const char* names[kCount];
+  for (size_t i = 0; i < kCount; ++i) names[i] = list[i].name;
+  return fields->OneOf<T>(key, names, fallback);
+}
+
+void ParseMap(Fields* fields, const format::Heads& heads, LinearAttributes* state) {
+  state->feature_map = Choose<FeatureMap>(fields, "feature_map", kFeatureMaps);
+  const FeatureMapInfo& map = state->map();
+  if (map.projection == Projection::kOptional) state->projection = fields->Bool("projection", false);
+  if (state->has_projection()) state->num_features = fields->Size("num_features", std::nullopt, kMaxFeatures);
+  if ((map.attributes & kReadsRatio) != 0) state->ratio = fields->PositiveNumber("ratio", 1.0f);
+  if ((map.attributes & kReadsFeatureEps) != 0) state->feature_eps = fields->Number("feature_eps", 0.0f);
+  if ((map.attributes & kReadsNu) != 0) ParseNu(fields, heads, state);
+  if ((map.attributes & kReadsNegateSecond) != 0) state->negate_second = fields->Bool("negate_second", false);
+}
+
+void AddTensors(const LinearAttributes& state, const format::Heads& heads, AttentionOp* op) {
+  const uint32_t kv_heads = heads.kv_heads(), features = state.num_features;
+  if (state.has_projection()) {
+    op->tensors.push_back(Projection(heads, features, "feature_weight", Init::kNormal, /*sigma=*/false));
+  }
+  const auto add = [&](const char* name, std::vector<uint32_t> shape, Init init) {
+    op->tensors.push_back({name, shape, {{name, shape, init}}, nullptr});
+  };
+  if (state.map().bias) add("feature_bias", {kv_heads, features}, Init::kZero);
+  if (state.key_norm_sigma) add("sigma", {kv_heads, heads.head_dim()}, Init::kOne);
+  if (InfoOf(state.gate).decay_tensor) {
+    add("decay", {kv_heads}, Init::kOne);
+    op->tensors.back().fold = [](const std::vector<std::vector<float>>& parts) {
+      for (const float decay : parts[0]) {
+        if (!(decay > 0 && decay <= 1)) Fail("decay: ", decay, " found, a number above 0 and at most 1 expected");
+      }
+      return parts[0];
+    };
+    op->state_kind = StateKind::kLasting;  // how long is known when the weights are
+  }
+}
+
+}  // namespace
+
+AttentionOp ParseLinearAttention(Fields* fields, const AttentionContext& context) {
+  const format::Heads heads = context.heads;
+  LinearAttributes state;
+  ParseMap(fields, heads, &state);
+  state.input_scale = fields->PositiveNumber("input_scale", 1.0f);
+  state.q_input_scale = fields->PositiveNumber("q_input_scale", 1.0f);
+  ParseQkNorm(fields, false, VectorNorm::kL2Outside, 1e-6f, &state);
+  state.sum_norm = fields->Bool("sum_norm", false);
+  if (state.sum_norm) state.sum_norm_eps = fields->Number("sum_norm_eps", 1e-6f);
+  state.key_norm_weight = fields->Bool("key_norm_weight", false);
+  state.key_norm_sigma = fields->Bool("key_norm_sigma", false);
+  state.gate = Choose<Gate>(fields, "gate", kGates, Gate::kNone);
+  if (InfoOf(state.gate).logits == Logits::kPerFeature) state.gate_normalizer = fields->PositiveNumber("gate_normalizer", 16.0f);
+  state.rule = Choose<WriteRule>(fields, "rule", kWriteRules, WriteRule::kSum);
+  if (state.has_beta_logits()) state.beta_scale = fields->PositiveNumber("beta_scale", 1.0f);
+  ParseDenominator(fields, DenMode::kNone, 1e-6f, &state);
+  state.scale = fields->Number("scale", 1.0f);
+
+  const char* conflict = state.Conflict();
+  if (conflict != nullptr) fields->FailAt("system", conflict);
+  if (context.form != AttentionForm::kCausal && !state.has_noncausal_form()) {
+    fields->FailAt("gate",
+                   std::string(InfoOf(state.gate).name) + " with rule " + InfoOf(state.rule).name + " has only a causal form");
+  }
+  for (const auto& number : kLinearNumbers) {
+    if (!IsWithin(number.bounds, state.*number.value)) {
+      fields->FailAt(number.name, std::to_string(state.*number.value) + " found, " + TextOf(number.bounds) + " expected");
+    }
+  }
+  AttentionOp op = MakeLinearState(state, context, "linear_attention");
+  AddTensors(state, heads, &op);
+  return op;
+}
+
+}  // namespace tarn::convert

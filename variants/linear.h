@@ -1,0 +1,182 @@
+// Linear states (MATH F1): S <- A S + phi(k) x u, o = scale * phi(q)^T S / den. Their attributes, and what follows from these:
+// inputs, constants, states, forms. Feature maps are in feature_maps.h; gates A and write rules u are lists here.
+#ifndef TARN_VARIANTS_LINEAR_H_
+#define TARN_VARIANTS_LINEAR_H_
+
+#include "variants/attribute.h"
+#include "variants/feature_maps.h"
+#include "variants/state.h"
+
+namespace tarn {
+
+// The numbers of all lists below are those of model files: new entries go at the end.
+
+// How q and k are normalised before the feature map.
+#define TARN_VECTOR_NORMS(X)                    \
+  X(None, "none")                               \
+  X(L2Outside, "outside") /* x / (|x| + eps) */ \
+  X(L2Inside, "inside")   /* x / sqrt(|x|^2 + eps) */
+
+// The denominator, from s = phi(q) . z
+#define TARN_DEN_MODES(X)                                     \
+  X(None, "none")                 /* no division, and no z */ \
+  X(Add, "add")                   /* s + eps */               \
+  X(ClampMin, "clamp_min")        /* max(s, eps) */           \
+  X(AbsClampMin, "abs_clamp_min") /* max(|s|, eps) */
+
+// Where a gate or a write rule takes its numbers from: logits are an input of the op, of one number per key/value head or per
+// feature.
+enum class Logits : uint8_t { kNone, kPerHead, kPerFeature };
+
+struct GateInfo {
+  const char* name;
+  Logits logits;
+  bool decay_tensor;  // a constant decay [Hkv]
+  bool chunks;        // MATH 0.2 has a chunked form; else a chunk is a loop of steps
+  const char* equation;
+};
+
+// Gates forget; without an order of the tokens there is none.
+#define TARN_GATES(X)                                                                                           \
+  X(None, "none", Logits::kNone, false, true, "S <- S + phi(k) x v")                                            \
+  X(Forget, "forget", Logits::kPerHead, false, true, "S <- g S + (1 - g) phi(k) x v, g = sigmoid (RFA, eq. 7)") \
+  X(Vector, "vector", Logits::kPerFeature, false, false,                                                        \
+    "S <- diag(g) S + phi(k) x v, log g = max(logsigmoid / gate_normalizer, gate_min) (GLA)")                   \
+  X(Constant, "constant", Logits::kNone, true, true, "S <- decay S + phi(k) x v (RetNet)")
+
+struct WriteRuleInfo {
+  const char* name;
+  Logits logits;
+  bool noncausal;  // tokens may be written in any order
+  const char* equation;
+};
+
+#define TARN_WRITE_RULES(X)                            \
+  X(Sum, "sum", Logits::kNone, true, "S + phi(k) x v") \
+  X(Delta, "delta", Logits::kPerHead, false, "S + beta phi(k) x (v - S^T phi(k)), beta = beta_scale * sigmoid (MATH 1.6)")
+
+#define TARN_ENUMERATOR(id, ...) k##id,
+enum class Gate : uint8_t { TARN_GATES(TARN_ENUMERATOR) };
+enum class WriteRule : uint8_t { TARN_WRITE_RULES(TARN_ENUMERATOR) };
+#undef TARN_ENUMERATOR
+
+#define TARN_ENUMERATOR(id, name) k##id,
+#define TARN_NAME(id, name) name,
+enum class VectorNorm : uint8_t { TARN_VECTOR_NORMS(TARN_ENUMERATOR) };
+enum class DenMode : uint8_t { TARN_DEN_MODES(TARN_ENUMERATOR) };
+inline constexpr const char* kVectorNormNames[] = {TARN_VECTOR_NORMS(TARN_NAME)};
+inline constexpr const char* kDenModeNames[] = {TARN_DEN_MODES(TARN_NAME)};
+#undef TARN_ENUMERATOR
+#undef TARN_NAME
+
+#define TARN_INFO(id, ...) {__VA_ARGS__},
+inline constexpr GateInfo kGates[] = {TARN_GATES(TARN_INFO)};
+inline constexpr WriteRuleInfo kWriteRules[] = {TARN_WRITE_RULES(TARN_INFO)};
+#undef TARN_INFO
+
+constexpr const GateInfo& InfoOf(Gate gate) { return kGates[static_cast<size_t>(gate)]; }
+constexpr const WriteRuleInfo& InfoOf(WriteRule rule) { return kWriteRules[static_cast<size_t>(rule)]; }
+
+// Every attribute, by its name in table LinearState of schema/tarn.fbs. CHOICE(type, name, entries of its list, default),
+// SIZE(name, default), NUMBER(name, default, bounds), FLAG(name)
+#define TARN_LINEAR_ATTRIBUTES(CHOICE, SIZE, NUMBER, FLAG)                                   \
+  CHOICE(FeatureMap, feature_map, kFeatureMaps, kIdentity)                                   \
+  SIZE(num_features, 0)                       /* D; maps without W have none */              \
+  FLAG(projection)                            /* maps whose W is optional: there is one */   \
+  NUMBER(input_scale, 1, Bounds::kPositive)   /* of q and k, before norm and feature map */  \
+  NUMBER(q_input_scale, 1, Bounds::kPositive) /* of q alone */                               \
+  CHOICE(VectorNorm, qk_norm, kVectorNormNames, kNone)                                       \
+  NUMBER(qk_norm_eps, 0, Bounds::kNotNegative)                                               \
+  NUMBER(ratio, 1, Bounds::kFinite)                                                          \
+  NUMBER(feature_eps, 0, Bounds::kFinite)                                                    \
+  SIZE(nu, 0)                                                                                \
+  FLAG(negate_second) /* DPFP, as fla has it: r = [relu(x); -relu(x)] */                     \
+  FLAG(sum_norm)      /* features are divided by (their sum + sum_norm_eps) */               \
+  NUMBER(sum_norm_eps, 0, Bounds::kNotNegative)                                              \
+  FLAG(key_norm_weight) /* keys weigh exp(|sigma * x|^2 / 2), x after input_scale */         \
+  FLAG(key_norm_sigma)  /* sigma [Hkv, d] is a constant; else 1 */                           \
+  CHOICE(Gate, gate, kGates, kNone)                                                          \
+  NUMBER(gate_normalizer, 1, Bounds::kPositive)                                              \
+  NUMBER(gate_min, -kInfinity, Bounds::kNotNan) /* least log decay */                        \
+  CHOICE(WriteRule, rule, kWriteRules, kSum)                                                 \
+  NUMBER(beta_scale, 1, Bounds::kFinite)                                                     \
+  FLAG(attention_normalized) /* delta rule: retrieval divided by phi(k) . z, with den_eps */ \
+  CHOICE(DenMode, den_mode, kDenModeNames, kNone)                                            \
+  NUMBER(den_eps, 0, Bounds::kNotNegative)                                                   \
+  NUMBER(scale, 1, Bounds::kFinite) /* of the output */
+
+struct LinearAttributes {
+#define TARN_CHOICE(type, name, list, fallback) type name = type::fallback;
+#define TARN_SIZE(name, fallback) uint32_t name = fallback;
+#define TARN_NUMBER(name, fallback, bounds) float name = fallback;
+#define TARN_FLAG(name) bool name = false;
+  TARN_LINEAR_ATTRIBUTES(TARN_CHOICE, TARN_SIZE, TARN_NUMBER, TARN_FLAG)
+#undef TARN_CHOICE
+#undef TARN_SIZE
+#undef TARN_NUMBER
+#undef TARN_FLAG
+
+  constexpr const FeatureMapInfo& map() const { return InfoOf(feature_map); }
+  constexpr bool has_projection() const {
+    return map().projection == Projection::kRequired || (map().projection == Projection::kOptional && projection);
+  }
+  constexpr uint32_t projections() const { return has_projection() ? num_features : 0; }                          // D
+  constexpr uint64_t Features(uint64_t head_dim) const { return map().features({head_dim, projections(), nu}); }  // M
+  constexpr float k_scale() const { return input_scale; }
+  constexpr float q_scale() const { return input_scale * q_input_scale; }
+
+  constexpr bool is_delta() const { return rule == WriteRule::kDelta; }
+  constexpr bool has_gate() const { return gate != Gate::kNone; }
+  constexpr bool has_gate_logits() const { return InfoOf(gate).logits != Logits::kNone; }
+  constexpr bool has_beta_logits() const { return InfoOf(rule).logits != Logits::kNone; }
+  // Columns of an input of logits, of all key/value heads.
+  static constexpr uint64_t LogitWidth(Logits logits, uint64_t kv_heads, uint64_t features) {
+    return logits == Logits::kNone ? 0 : logits == Logits::kPerHead ? kv_heads : kv_heads * features;
+  }
+
+  constexpr bool has_denominator() const { return den_mode != DenMode::kNone; }
+  // z: what the denominator, or the retrieval of the attention-normalised delta rule, is made of.
+  constexpr bool has_norm() const { return has_denominator() || attention_normalized; }
+  // Keys have log weights, so that S and z are kept relative to a running maximum.
+  constexpr bool has_running_max() const { return map().log_weights || key_norm_weight; }
+
+  constexpr bool has_chunk_form() const { return InfoOf(gate).chunks && !attention_normalized; }
+  constexpr bool has_noncausal_form() const { return !has_gate() && InfoOf(rule).noncausal; }
+
+  // Why the attributes cannot stand together; nullptr: they can.
+  constexpr const char* Conflict() const {
+    if (is_delta() && (has_gate() || has_running_max() || has_denominator())) {
+      return "the delta rule has no gate, no running maximum and no den_mode";
+    }
+    if (attention_normalized && !is_delta()) return "attention_normalized is for the delta rule";
+    if (has_running_max() && has_gate()) return "a running maximum and a gate";
+    if (map().log_weights && key_norm_weight) return "key_norm_weight: the features have the key's weight already";
+    if (key_norm_sigma && !key_norm_weight) return "key_norm_sigma without key_norm_weight";
+    return nullptr;
+  }
+};
+
+inline constexpr FloatAttribute<LinearAttributes> kLinearNumbers[] = {
+#define TARN_IGNORE(...)
+#define TARN_NUMBER(name, fallback, bounds) {#name, &LinearAttributes::name, bounds},
+    TARN_LINEAR_ATTRIBUTES(TARN_IGNORE, TARN_IGNORE, TARN_NUMBER, TARN_IGNORE)
+#undef TARN_NUMBER
+#undef TARN_IGNORE
+};
+
+// The states of the causal form, in their order.
+constexpr uint32_t kMaxLinearStates = 3;
+constexpr uint32_t StateCount(const LinearAttributes& a) { return 1u + a.has_norm() + a.has_running_max(); }
+// Fills the first StateCount(a) of them, of d and dv elements per key and value.
+constexpr void StatesOf(const LinearAttributes& a, uint64_t kv_heads, uint64_t d, uint64_t dv,
+                        StateInfo (&states)[kMaxLinearStates]) {
+  const uint64_t features = a.Features(d);
+  uint32_t next = 0;
+  states[next++] = {"S", 3, {kv_heads, features, dv}, StoredAs::kF32OrF16};
+  if (a.has_norm()) states[next++] = {"z", 2, {kv_heads, features}, StoredAs::kF32};
+  if (a.has_running_max()) states[next++] = {"m", 1, {kv_heads}, StoredAs::kF32};
+}
+
+}  // namespace tarn
+
+#endif  // TARN_VARIANTS_LINEAR_H_
