@@ -13,19 +13,8 @@ namespace {
 
 enum Store : uint32_t { kSegment = 0, kMemory = 1, kCompressed = 2 };
 
-// Rows of a key and its value, side by side.
-struct Pieces {
-  float* sum;  // [d + dv]
-  float* row;  // [d + dv]
-};
-
-Pieces Lay(const Heads& heads, Scratch* scratch) {
-  const uint64_t width = heads.key_dim() + heads.value_dim();
-  Pieces pieces;
-  pieces.sum = scratch->Take(width);
-  pieces.row = scratch->Take(width);
-  return pieces;
-}
+// [2, d + dv]: a sum of rows and one row, each a key and its value side by side.
+float* LayRows(const Heads& heads, Scratch* scratch) { return scratch->Take(2 * (uint64_t{heads.key_dim()} + heads.value_dim())); }
 
 Status Prepare(PrepareContext& context, CacheConfig* config) {
   const format::CacheAttention& table = *config->attributes;
@@ -40,7 +29,7 @@ Status Prepare(PrepareContext& context, CacheConfig* config) {
     return Error(TARN_BAD_FORMAT, "rows of several dtypes");
   }
   config->max_blocks = 2 * kRingBlocks + /*segment=*/1 + kOwnBlocks;
-  config->scratch_bytes = CountScratch([&](Scratch* scratch) { Lay(config->heads, scratch); });
+  config->scratch_bytes = CountScratch([&](Scratch* scratch) { LayRows(config->heads, scratch); });
   return Ok();
 }
 
@@ -74,9 +63,8 @@ void EndSegment(const CacheTask& task, const Memories& now, const Memories& next
   const size_t width = task.config().heads.key_dim() + task.config().heads.value_dim();
   const size_t d = task.config().heads.key_dim();
   Scratch scratch = task.policy_scratch();
-  const Pieces pieces = Lay(task.config().heads, &scratch);
-  float* const sum = pieces.sum;
-  float* const row = pieces.row;
+  float* const sum = LayRows(task.config().heads, &scratch);
+  float* const row = sum + width;
   const auto load = [&](int64_t position, float* to) {
     if (position < now.begin) {
       memory.Load(static_cast<uint64_t>(position % now.memory), to, to + d);

@@ -11,19 +11,15 @@ namespace {
 enum Store : uint32_t { kBlocks = 0, kWaiting = 1 };
 
 struct Pieces {
-  float* keys;       // [factor, d] of the block that is not complete
-  float* values;     // [factor, d]
-  float* key_row;    // [d] of a complete one
-  float* value_row;  // [d]
+  float* tokens;  // [2, factor, d] keys, then values, of the block that is not complete
+  float* row;     // [2, d] key and value of a complete one
 };
 
 Pieces Lay(const MemoryCompression& compression, Scratch* scratch) {
   const uint64_t factor = compression.factor, d = compression.dim;
   Pieces pieces;
-  pieces.keys = scratch->Take(factor * d);
-  pieces.values = scratch->Take(factor * d);
-  pieces.key_row = scratch->Take(d);
-  pieces.value_row = scratch->Take(d);
+  pieces.tokens = scratch->Take(2 * factor * d);
+  pieces.row = scratch->Take(2 * d);
   return pieces;
 }
 
@@ -44,9 +40,10 @@ Status Prepare(PrepareContext& context, CacheConfig* config) {
 // Makes the `factor` rows of x row `index`.
 void CompleteBlock(const CacheTask& task, uint64_t index, const Pieces& pieces) {
   const MemoryCompression& compression = task.config().compression;
-  compression.Convolve(*task.context().kernels, task.kv_head(), 1, pieces.keys, pieces.key_row);
-  compression.Convolve(*task.context().kernels, task.kv_head(), 1, pieces.values, pieces.value_row);
-  task.store(kBlocks).Store(index, pieces.key_row, pieces.value_row);
+  const size_t d = compression.dim;
+  compression.Convolve(*task.context().kernels, task.kv_head(), 1, pieces.tokens, pieces.row);
+  compression.Convolve(*task.context().kernels, task.kv_head(), 1, pieces.tokens + compression.factor * d, pieces.row + d);
+  task.store(kBlocks).Store(index, pieces.row, pieces.row + d);
 }
 
 void Run(CacheTask& task) {
@@ -58,8 +55,8 @@ void Run(CacheTask& task) {
   const uint64_t complete_before = tokens.seen / factor;
   Scratch scratch = task.policy_scratch();
   const Pieces pieces = Lay(task.config().compression, &scratch);
-  float* const keys = pieces.keys;
-  float* const values = pieces.values;
+  float* const keys = pieces.tokens;
+  float* const values = keys + factor * d;
 
   for (size_t w = 0; w < tokens.seen % factor; ++w) waiting.Load(w, keys + w * d, values + w * d);
   for (size_t t = 0; t < tokens.count; ++t) {
