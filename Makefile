@@ -212,6 +212,10 @@ format:  ## rewrite our sources in the style of .clang-format
 	@tools/dev/packages.sh format
 	@$(sources) | xargs -r clang-format -i
 
+.PHONY: includes
+includes:  ## draw which folder includes which: docs/includes.svg
+	@tools/dev/include_graph.py docs/includes.svg
+
 lint:  ## complain about sources that `make format` would change, and about the include graph
 	@tools/dev/packages.sh format
 	@$(sources) | xargs -r clang-format --dry-run -Werror

@@ -1,4 +1,4 @@
-// Who fills a table: one function per Highway source. For those sources and kernels.cc.
+// Who fills a table: one function per Highway source. For those sources and tables/tables.cc.
 #ifndef TARN_KERNELS_GROUPS_H_
 #define TARN_KERNELS_GROUPS_H_
 

@@ -5,7 +5,7 @@
 #define HWY_TARGET_INCLUDE "kernels/attention/delta_chunk.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/attention/gemm-inl.h"
+#include "kernels/gemm-inl.h"
 #include "kernels/groups.h"
 #include "kernels/vector-inl.h"
 

@@ -7,7 +7,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/attention/denominator.h"
-#include "kernels/attention/gemm-inl.h"
+#include "kernels/gemm-inl.h"
 #include "kernels/groups.h"
 #include "kernels/vector-inl.h"
 

@@ -9,7 +9,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/attention/cache_tile.h"
-#include "kernels/attention/gemm-inl.h"
+#include "kernels/gemm-inl.h"
 #include "kernels/groups.h"
 #include "kernels/vector-inl.h"
 

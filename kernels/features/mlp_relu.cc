@@ -8,7 +8,7 @@
 #define HWY_TARGET_INCLUDE "kernels/features/mlp_relu.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/attention/gemm-inl.h"
+#include "kernels/gemm-inl.h"
 #include "kernels/groups.h"
 #include "kernels/vector-inl.h"
 

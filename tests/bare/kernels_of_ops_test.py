@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the list of kernels_bare.cc, which kernels are called by which ops only, against the sources of the ops.
+"""Holds the list of tables_bare.cc, which kernels are called by which ops only, against the sources of the ops.
 
 An op's sources are its file and, for every header of runtime/ops that those include, the header and the file beside it.
 """
@@ -36,14 +36,14 @@ def sources(op):
 
 def main():
     texts = {op: "\n".join(file.read_text() for file in sources(op)) for op in table_of_ops()}
-    bare = (ROOT / "kernels/kernels_bare.cc").read_text()
+    bare = (ROOT / "kernels/tables/tables_bare.cc").read_text()
     listed = re.findall(r'KeepFor\(table\.(\w+), \{([^}]*)\}\);', bare)
     errors = []
     for kernel, names in listed:
         callers = {op for op, text in texts.items() if re.search(rf"(\bkernels(\(\))?(\.|->)|Kernels::){kernel}\b", text)}
         wanted = set(re.findall(r'"(\w+)"', names))
         if not callers or callers != wanted:
-            errors.append(f"kernels_bare.cc: {kernel} is listed for {sorted(wanted)}, and called by {sorted(callers)}")
+            errors.append(f"tables_bare.cc: {kernel} is listed for {sorted(wanted)}, and called by {sorted(callers)}")
     # The pattern above finds calls only where tables go by that name.
     for op, text in texts.items():
         for alias in set(re.findall(r"\bKernels[&*] (\w+)", text)) - {"kernels", "kernels_"}:

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tests/convert/convert_testing.h"
+#include "tools/convert/build/model_graph.h"
 #include "tools/convert/config/config.h"
-#include "tools/convert/graph/model_graph.h"
 #include "tools/convert/writer/model_writer.h"
 
 namespace tarn::convert {

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tools/convert/build/model_graph.h"
 #include "tools/convert/checkpoint/random_weights.h"
 #include "tools/convert/config/config.h"
-#include "tools/convert/error.h"
-#include "tools/convert/graph/model_graph.h"
+#include "tools/convert/json/error.h"
 
 namespace tarn::convert {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tools/convert/checkpoint/weights.h"
-#include "tools/convert/config/json.h"
+#include "tools/convert/json/json.h"
 
 namespace tarn::convert {
 

@@ -1,4 +1,4 @@
-#include "tools/convert/config/json.h"
+#include "tools/convert/json/json.h"
 
 #include <gtest/gtest.h>
 

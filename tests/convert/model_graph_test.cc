@@ -1,4 +1,4 @@
-#include "tools/convert/graph/model_graph.h"
+#include "tools/convert/build/model_graph.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tests/convert/convert_testing.h"
-#include "tools/convert/attention/state_type.h"
 #include "tools/convert/config/config.h"
+#include "tools/convert/config/state_type.h"
 #include "tools/convert/writer/graph_buffer.h"
 #include "variants/linear.h"
 

@@ -12,11 +12,11 @@
 #include <xxhash.h>
 
 #include "tests/convert/convert_testing.h"
+#include "tools/convert/build/model_graph.h"
 #include "tools/convert/checkpoint/half.h"
 #include "tools/convert/checkpoint/random_weights.h"
 #include "tools/convert/config/config.h"
-#include "tools/convert/graph/model_graph.h"
-#include "tools/convert/writer/quantize.h"
+#include "tools/convert/graph/quantize.h"
 
 namespace tarn::convert {
 namespace {

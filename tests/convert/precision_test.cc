@@ -1,4 +1,4 @@
-#include "tools/convert/config/precision.h"
+#include "tools/convert/graph/precision.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tests/convert/convert_testing.h"
+#include "tools/convert/build/model_graph.h"
 #include "tools/convert/config/config.h"
-#include "tools/convert/graph/model_graph.h"
 #include "tools/convert/summary.h"
 
 namespace tarn::convert {

@@ -1,4 +1,4 @@
-#include "tools/convert/writer/quantize.h"
+#include "tools/convert/graph/quantize.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/convert/attention/state_type.h"
+#include "tools/convert/config/state_type.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tools/convert/checkpoint/safetensors.h"
-#include "tools/convert/error.h"
+#include "tools/convert/json/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using tarn::convert::StoredType;

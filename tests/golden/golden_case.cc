@@ -8,7 +8,7 @@
 #include "tests/golden/golden_file.h"
 #include "tests/golden/golden_model.h"
 #include "tools/convert/attention/attention.h"
-#include "tools/convert/error.h"
+#include "tools/convert/json/error.h"
 
 namespace tarn::golden {
 namespace {

@@ -1,9 +1,9 @@
 #include "tests/golden/golden_composite.h"
 
-#include "tools/convert/graph/layers.h"
-#include "tools/convert/graph/luna.h"
-#include "tools/convert/graph/poolingformer.h"
-#include "tools/convert/graph/set_transformer.h"
+#include "tools/convert/build/layers.h"
+#include "tools/convert/build/luna.h"
+#include "tools/convert/build/poolingformer.h"
+#include "tools/convert/build/set_transformer.h"
 
 namespace tarn::golden {
 namespace {

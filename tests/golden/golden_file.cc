@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tools/convert/error.h"
+#include "tools/convert/json/error.h"
 
 namespace tarn::golden {
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "tests/golden/golden_case.h"
-#include "tools/convert/checkpoint/mapped_file.h"
 #include "tools/convert/checkpoint/safetensors.h"
 #include "tools/convert/checkpoint/weights.h"
-#include "tools/convert/config/json.h"
+#include "tools/convert/json/json.h"
+#include "tools/convert/json/mapped_file.h"
 
 namespace tarn::golden {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "tools/convert/error.h"
+#include "tools/convert/json/error.h"
 #include "tools/convert/writer/model_writer.h"
 
 namespace tarn::golden {

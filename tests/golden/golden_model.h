@@ -6,7 +6,7 @@
 
 #include "runtime/model/model.h"
 #include "tests/golden/golden_file.h"
-#include "tools/convert/graph/graph_builder.h"
+#include "tools/convert/build/graph_builder.h"
 
 namespace tarn::golden {
 

@@ -24,7 +24,7 @@
 #include "runtime/interpreter/packed_weights.h"
 #include "runtime/model/model.h"
 #include "tests/golden/golden_case.h"
-#include "tools/convert/error.h"
+#include "tools/convert/json/error.h"
 
 namespace tarn::golden {
 namespace {

@@ -10,11 +10,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "tools/convert/attention/state_type.h"
+#include "tools/convert/build/graph_builder.h"
+#include "tools/convert/build/model_graph.h"
 #include "tools/convert/checkpoint/random_weights.h"
 #include "tools/convert/config/config.h"
-#include "tools/convert/graph/graph_builder.h"
-#include "tools/convert/graph/model_graph.h"
+#include "tools/convert/config/state_type.h"
 #include "tools/convert/writer/model_writer.h"
 #include "tools/convert/writer/output_file.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tools/common/signals.h"
-#include "tools/convert/checkpoint/mapped_file.h"
-#include "tools/convert/error.h"
+#include "tools/convert/json/error.h"
+#include "tools/convert/json/mapped_file.h"
 #include "tools/convert/writer/model_writer.h"
 #include "tools/convert/writer/output_file.h"
 

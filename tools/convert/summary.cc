@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "tools/convert/writer/quantize.h"
+#include "tools/convert/graph/quantize.h"
 
 namespace tarn::convert {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/convert/build/graph_builder.h"
 #include "tools/convert/config/config.h"
-#include "tools/convert/graph/graph_builder.h"
 
 namespace tarn::convert {
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds every #include against the graph of who may see whom.
+"""Holds every #include against the graph of who may see whom, and finds cycles between folders.
 
     check_includes.py [ROOT]
 
@@ -20,6 +20,13 @@ OPS = MODEL | {"runtime/planner", "runtime/ops", "kernels"}
 INTERPRETER = OPS | {"runtime/interpreter"}
 SESSION = INTERPRETER | {"runtime/session"}
 PUBLIC = {"tarn/status.h", "tarn/tarn.h", "tarn/inspect.h"}
+
+# Layers of the converter, likewise.
+CONVERT = PUBLIC | {"tools/common", "tools/convert/json", "schema", "flatbuffers/", "nlohmann/", "xxhash.h"}
+CONVERT_CHECKPOINT = CONVERT | {"tools/convert/checkpoint"}
+CONVERT_GRAPH = CONVERT_CHECKPOINT | {"tools/convert/graph", "variants"}
+CONVERT_ATTENTION = CONVERT_GRAPH | {"tools/convert/attention"}
+CONVERT_CONFIG = CONVERT_ATTENTION | {"tools/convert/config"}
 
 # Folder -> what its files may include besides the standard library. The longest matching folder counts.
 MAY_INCLUDE = {
@@ -42,19 +49,28 @@ MAY_INCLUDE = {
     "tools/common": PUBLIC | {"tools/common", "CLI/", "core/visible.h"},
     "tools/tarn": PUBLIC | {"tools/common", "tools/tarn", "CLI/", "nlohmann/"},
     "tools/cmake": set(),
-    "tools/convert": PUBLIC | {"tools/common", "tools/convert", "variants", "schema", "flatbuffers/", "xxhash.h", "CLI/", "nlohmann/"},
+    "tools/convert/json": CONVERT,
+    "tools/convert/checkpoint": CONVERT_CHECKPOINT,
+    "tools/convert/graph": CONVERT_GRAPH,
+    "tools/convert/attention": CONVERT_ATTENTION,
+    "tools/convert/config": CONVERT_CONFIG,
+    "tools/convert/build": CONVERT_CONFIG | {"tools/convert/build"},
+    "tools/convert/writer": CONVERT_GRAPH | {"tools/convert/writer"},
+    "tools/convert": CONVERT_CONFIG | {"tools/convert/build", "tools/convert/writer", "tools/convert/measure.h",
+                                      "tools/convert/summary.h", "CLI/"},
     "examples": PUBLIC,
 }
 
 # Folder -> who alone may include it. The reference is the oracle that the other kernels are tested against: they share no code with
 # it, and it sees of them the contracts alone.
 RESERVED = {
-    "kernels/reference": {"kernels/reference", "kernels/kernels_bare.cc"},
+    "kernels/reference": {"kernels/reference", "kernels/tables/tables_bare.cc"},
 }
 
 # What counts as one of ours or as a dependency; everything else in <> is the system's.
 GUARDED = sorted(set().union(*MAY_INCLUDE.values()) | {"tarn/", "core/", "variants/", "runtime/", "kernels/", "schema/", "tools/", "gtest/", "gmock/"})
 
+TOPS = ("core", "variants", "runtime", "kernels", "schema", "tools", "examples")
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SUFFIXES = {".h", ".cc", ".c"}
 
@@ -91,11 +107,53 @@ def check_file(root, file):
             yield f'{name}:{number}: "{path}": paths in quotes begin at the repository root'
 
 
+def sources(root):
+    return [f for top in TOPS for f in sorted((root / top).rglob("*")) if f.suffix in SUFFIXES]
+
+
+def folder_graph(root):
+    """Folder -> the folders that its files include, by the includes as they are."""
+    graph = {}
+    for file in sources(root):
+        folder = file.parent.relative_to(root).as_posix()
+        seen = graph.setdefault(folder, set())
+        for match in map(INCLUDE.match, file.read_text(encoding="utf-8").splitlines()):
+            if not match:
+                continue
+            path = "runtime/include/" + match.group(2) if match.group(2).startswith("tarn/") else match.group(2)
+            if (root / path).is_file() and path.rsplit("/", 1)[0] != folder:
+                seen.add(path.rsplit("/", 1)[0])
+    for seen in list(graph.values()):
+        for folder in seen:
+            graph.setdefault(folder, set())
+    return graph
+
+
+def cycle_in(graph):
+    """Folders that include each other in a ring, or None."""
+    done, path = set(), []
+
+    def visit(folder):
+        if folder in path:
+            return path[path.index(folder):] + [folder]
+        if folder in done:
+            return None
+        path.append(folder)
+        found = next(filter(None, map(visit, sorted(graph[folder]))), None)
+        path.pop()
+        done.add(folder)
+        return found
+
+    return next(filter(None, map(visit, sorted(graph))), None)
+
+
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]).resolve()
-    files = [f for top in ("core", "variants", "runtime", "kernels", "schema", "tools", "examples") for f in sorted((root / top).rglob("*"))
-             if f.suffix in SUFFIXES]
+    files = sources(root)
     errors = [error for file in files for error in check_file(root, file)]
+    cycle = cycle_in(folder_graph(root))
+    if cycle:
+        errors.append("folders include each other: " + " -> ".join(cycle))
     for error in errors:
         print(error, file=sys.stderr)
     print(f"check_includes: {len(files)} files, {len(errors)} errors")

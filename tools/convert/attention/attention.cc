@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "tools/convert/error.h"
+#include "tools/convert/json/error.h"
 
 namespace tarn::convert {
 namespace {

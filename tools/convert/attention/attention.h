@@ -14,8 +14,8 @@
 
 #include "schema/tarn_generated.h"
 #include "tools/convert/checkpoint/weights.h"
-#include "tools/convert/config/json.h"
 #include "tools/convert/graph/graph.h"
+#include "tools/convert/json/json.h"
 #include "variants/limits.h"
 #include "variants/state.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tools/convert/attention/linear_state.h"
-#include "tools/convert/error.h"
+#include "tools/convert/json/error.h"
 
 namespace tarn::convert {
 namespace {

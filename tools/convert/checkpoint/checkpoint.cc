@@ -7,9 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "tools/convert/config/config.h"
-#include "tools/convert/config/json.h"
-#include "tools/convert/error.h"
+#include "tools/convert/json/error.h"
+#include "tools/convert/json/json.h"
 
 namespace tarn::convert {
 namespace {
@@ -17,9 +16,12 @@ namespace {
 constexpr char kSingle[] = "model.safetensors";
 constexpr char kIndex[] = "model.safetensors.index.json";
 
+constexpr uint64_t kMaxConfigBytes = 16'000'000;
 constexpr uint64_t kMaxIndexBytes = 100'000'000;
 
 }  // namespace
+
+std::string ReadConfig(const std::string& path) { return ReadFile(path, kMaxConfigBytes); }
 
 Checkpoint::Checkpoint(const std::string& folder) : folder_(folder) {
   files_.push_back(folder + "/config.json");

@@ -8,11 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "tools/convert/checkpoint/mapped_file.h"
 #include "tools/convert/checkpoint/safetensors.h"
 #include "tools/convert/checkpoint/weights.h"
+#include "tools/convert/json/mapped_file.h"
 
 namespace tarn::convert {
+
+// The bytes of a config.json. Errors: as ReadFile; more than 16 MB.
+std::string ReadConfig(const std::string& path);
 
 struct CheckpointTensor {
   StoredTensor tensor;

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "tools/convert/checkpoint/checkpoint.h"
-#include "tools/convert/config/json.h"
-#include "tools/convert/error.h"
+#include "tools/convert/json/error.h"
+#include "tools/convert/json/json.h"
 
 namespace tarn::convert {
 namespace {

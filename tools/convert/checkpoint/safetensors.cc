@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "tools/convert/checkpoint/half.h"
-#include "tools/convert/config/json.h"
-#include "tools/convert/error.h"
+#include "tools/convert/json/error.h"
+#include "tools/convert/json/json.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensors are copied as they lie in the file");
 

@@ -4,16 +4,14 @@
 #include <string>
 #include <utility>
 
-#include "tools/convert/checkpoint/mapped_file.h"
-#include "tools/convert/config/json.h"
-#include "tools/convert/error.h"
+#include "tools/convert/json/error.h"
+#include "tools/convert/json/json.h"
 
 namespace tarn::convert {
 namespace {
 
 // Beyond every model, and far enough from the ends of the integers that nothing overflows.
 constexpr uint64_t kMaxLayers = 512;  // of all stacks: what a reader takes
-constexpr uint64_t kMaxBytes = 16'000'000;
 constexpr uint64_t kMaxPosition = uint64_t{1} << 62;
 
 constexpr Choice<format::Task> kTasks[] = {{"causal_lm", format::Task::CausalLm},
@@ -166,8 +164,6 @@ void ParseTask(Fields* fields, ModelConfig* config) {
 }
 
 }  // namespace
-
-std::string ReadConfig(const std::string& path) { return ReadFile(path, kMaxBytes); }
 
 ModelConfig ParseConfig(const std::string& text, const std::string& where) {
   const Json parsed = ParseJson(text, where);

@@ -46,9 +46,6 @@ struct ModelConfig {
   std::string text;  // the file as it was
 };
 
-// The bytes of a config.json. Errors: as ReadFile; more than 16 MB.
-std::string ReadConfig(const std::string& path);
-
 // `where` (the file's name) begins every message.
 // Errors: not JSON; an unknown field, or one of another task; a missing field, a wrong type, a value out of range or unknown; a
 // tokenizer or attention system that this version does not support.

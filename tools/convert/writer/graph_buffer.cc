@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "tools/convert/error.h"
+#include "tools/convert/json/error.h"
 
 namespace tarn::convert {
 namespace {

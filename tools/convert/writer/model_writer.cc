@@ -11,9 +11,9 @@
 #include <xxhash.h>
 
 #include "tools/convert/checkpoint/half.h"
-#include "tools/convert/error.h"
+#include "tools/convert/graph/quantize.h"
+#include "tools/convert/json/error.h"
 #include "tools/convert/writer/graph_buffer.h"
-#include "tools/convert/writer/quantize.h"
 
 namespace tarn::convert {
 namespace {

@@ -1,0 +1,29 @@
+// Pieces that graphs of several ops are made of.
+#ifndef TARN_TOOLS_CONVERT_BUILD_LAYERS_H_
+#define TARN_TOOLS_CONVERT_BUILD_LAYERS_H_
+
+#include <string>
+#include <vector>
+
+#include "tools/convert/attention/cache_attention.h"
+#include "tools/convert/build/graph_builder.h"
+
+namespace tarn::convert {
+
+format::Slice AddSum(GraphBuilder* builder, const std::string& name, format::Slice a, format::Slice b);
+format::Slice AddActivation(GraphBuilder* builder, const std::string& name, format::ActivationKind kind, format::Slice x);
+// `tensor`: its name, without ".weight"
+format::Slice AddNorm(GraphBuilder* builder, const std::string& name, const std::string& tensor, format::NormKind kind, float eps,
+                      format::Slice x);
+
+// Rows of a tensor [rows, width], the same for every sequence: inducing points, seeds, a pack.
+format::Slice AddRows(GraphBuilder* builder, const std::string& name, const std::string& tensor, uint32_t rows, uint32_t width);
+
+// Softmax attention of q to all keys that the policy of `cache` lets it see. `system`: the name for people.
+format::Slice AddNoncausalAttention(GraphBuilder* builder, const std::string& name, const std::string& system,
+                                    const format::Heads& heads, const CacheAttention& cache, format::Slice q, format::Slice k,
+                                    format::Slice v);
+
+}  // namespace tarn::convert
+
+#endif  // TARN_TOOLS_CONVERT_BUILD_LAYERS_H_

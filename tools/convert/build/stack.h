@@ -1,0 +1,74 @@
+// A stack of transformer layers with what stands before and behind it: what causal models, encoders and decoders have in common.
+#ifndef TARN_TOOLS_CONVERT_BUILD_STACK_H_
+#define TARN_TOOLS_CONVERT_BUILD_STACK_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/convert/build/model_ops.h"
+
+namespace tarn::convert {
+
+class Stack {
+ public:
+  // `prefix`: before the names of its ops, and after "model." in those of its tensors: "", "encoder.", "decoder.". It adds to the
+  // program that is the builder's at the time.
+  Stack(const ModelOps& ops, std::string prefix) : ops_(ops), c_(ops.config()), b_(ops.builder()), prefix_(std::move(prefix)) {}
+
+  // ids -> rows, with positions and their norm. `table`: a tensor.
+  format::Slice Embed(format::Slice tokens, uint32_t table);
+  // The parts of layer i, with their residuals and norms.
+  format::Slice SelfAttention(size_t layer, const AttentionOp& op, format::Slice x);
+  format::Slice CrossAttention(size_t layer, const AttentionOp& op, const std::vector<uint32_t>& states, format::Slice x) const;
+  format::Slice Mlp(size_t layer, format::Slice x) const;
+  // x as it is where the config has no such norm.
+  format::Slice FinalNorm(format::Slice x) const;
+
+  // What CrossAttention() reads, made of the rows of the source, for all layers: their states.
+  std::vector<std::vector<uint32_t>> WriteSource(const std::vector<AttentionOp>& cross, format::Slice rows) const;
+
+ private:
+  // Dense layers that have been made, by the name of their tensor: of one input.
+  using SharedLogits = std::map<std::string, format::Slice>;
+
+  // Projections of x for an attention op: `parts`, and behind them the op's small logits, out of one dense layer: one pass over x.
+  // `fused` names it, by a letter for each part.
+  format::Slice Project(const std::string& name, std::string fused, std::vector<DenseRows> parts, const AttentionOp& op,
+                        format::Slice x) const;
+  // What an op reads behind q, k and v: its logits of x, the small ones being `small`, and what is drawn. `shared_prefix`: before
+  // the projections that layers share.
+  std::vector<format::Slice> Logits(const std::string& name, const AttentionOp& op, format::Slice small,
+                                    const std::string& shared_prefix, format::Slice x, SharedLogits* shared) const;
+
+  // x + f(norm x), or norm(x + f x)
+  template <typename F>
+  format::Slice Residual(const std::string& name, format::Slice x, const F& f) const;
+  format::Slice Positions(format::Slice x);
+  format::Slice Attend(const std::string& name, const AttentionOp& op, format::Slice x) const;
+  format::Slice AttendPacked(const std::string& name, const ComposedAttention& attention, format::Slice x);
+  format::Slice AttendSource(const std::string& name, const AttentionOp& op, const std::vector<uint32_t>& states,
+                             format::Slice x) const;
+  format::Slice FeedForward(const std::string& name, format::Slice x) const;
+  format::Slice Output(const std::string& name, format::Slice o) const;
+
+  // "layers.0.attn" in this stack
+  std::string Name(size_t layer, const char* part) const { return prefix_ + "layers." + std::to_string(layer) + "." + part; }
+  uint32_t q_width() const { return c_.heads.heads() * c_.heads.head_dim(); }
+  uint32_t k_width() const { return c_.heads.kv_heads() * c_.heads.head_dim(); }
+  uint32_t v_width() const { return c_.heads.kv_heads() * c_.heads.value_dim(); }
+
+  const ModelOps& ops_;
+  const ModelConfig& c_;
+  GraphBuilder& b_;
+  const std::string prefix_;
+  format::Slice angles_;               // of rope
+  std::optional<format::Slice> pack_;  // as the layer before left it
+};
+
+}  // namespace tarn::convert
+
+#endif  // TARN_TOOLS_CONVERT_BUILD_STACK_H_

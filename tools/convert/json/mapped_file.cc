@@ -1,0 +1,42 @@
+#include "tools/convert/json/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "tools/convert/json/error.h"
+
+namespace tarn::convert {
+
+MappedFile::MappedFile(const std::string& path) {
+  // Not blocking: opening a FIFO would wait for a writer.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) Fail(path, ": cannot be opened: ", std::strerror(errno));
+  struct stat info;
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    close(fd);
+    Fail(path, ": not a regular file");
+  }
+  size_ = static_cast<size_t>(info.st_size);
+  void* bytes = size_ == 0 ? nullptr : mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+  const int error = errno;
+  close(fd);
+  if (bytes == MAP_FAILED) Fail(path, ": cannot be mapped: ", std::strerror(error));
+  data_ = static_cast<const uint8_t*>(bytes);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(const_cast<uint8_t*>(data_), size_);
+}
+
+std::string ReadFile(const std::string& path, uint64_t max_bytes) {
+  const MappedFile file(path);
+  if (file.size() > max_bytes) Fail(path, ": ", file.size(), " bytes, expected at most ", max_bytes);
+  return std::string(reinterpret_cast<const char*>(file.data()), file.size());
+}
+
+}  // namespace tarn::convert
