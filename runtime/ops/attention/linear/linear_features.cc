@@ -6,7 +6,7 @@ Result<LinearFeatures> LinearFeatures::Read(const PrepareContext& context, const
   LinearFeatures features;
   features.a_ = attributes;
   features.key_dim_ = heads.key_dim();
-  features.size_ = attributes.Features(heads.key_dim());
+  features.size_ = static_cast<size_t>(attributes.Features(heads.key_dim()));
   const uint64_t kv_heads = heads.kv_heads();
   uint32_t next = 0;
   if (attributes.has_projection()) {
