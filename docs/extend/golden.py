@@ -42,6 +42,7 @@ def feature_map(out):
 
 def main():
     out = pathlib.Path(sys.argv[1])
+    out.mkdir(parents=True, exist_ok=True)
     feature_map(out)
 
 

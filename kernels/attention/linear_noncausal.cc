@@ -1,4 +1,4 @@
-// A static linear memory (MATH 0.2 "Non-causal", 1.2.2): its keys are written in blocks, its queries read in blocks, as matrix
+// A noncausal linear memory (MATH 0.2 "Non-causal", 1.2.2): its keys are written in blocks, its queries read in blocks, as matrix
 // products.
 #include "kernels/targets.h"
 

@@ -1,4 +1,5 @@
-// Static slots (MATH 0.2 "Non-causal", 1.8): their tokens are written in blocks, their queries read in blocks, as matrix products.
+// Noncausal slots (MATH 0.2 "Non-causal", 1.8): their tokens are written in blocks, their queries read in blocks, as matrix
+// products.
 #include <cmath>
 
 #include "kernels/targets.h"

@@ -102,8 +102,10 @@ TEST(StateType, RefusalsHaveTheMeasuredReason) {
 
 // Half precision cannot tell these decays from 1.
 TEST(StateType, F16IsRefusedWhereNothingDecays) {
-  for (const char* object : {R"({"system": "retnet", "decay": [0.9, 0.9, 0.9, 1.0]})", R"({"system": "gla", "gate_clamp_min": 0})",
-                             R"({"system": "gla", "gate_normalizer": 1e6})"}) {
+  for (const char* object :
+       {R"({"system": "retnet", "decay": [0.9, 0.9, 0.9, 1.0]})", R"({"system": "gla", "gate_clamp_min": 0})",
+        R"({"system": "gla", "gate_normalizer": 1e6})",
+        R"({"system": "linear_attention", "feature_map": "identity", "gate": "vector", "gate_normalizer": 1e9})"}) {
     ModelConfig config = Layers({object});
     EXPECT_TRUE(FailsWith([&] { SetStateTypes(DType::F16, false, &config); }, {"nearer to 1 than half precision resolves"}))
         << object;

@@ -46,7 +46,6 @@ def main():
         for diff in diffs:
             check_size(diff)
             run("git", "apply", diff, cwd=tree)
-        golden.mkdir()
         run(sys.executable, EXAMPLES / "golden.py", golden)
         run("cmake", "-S", tree, "-B", tree / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DTARN_XNNPACK=OFF",
             "-DCMAKE_CXX_FLAGS=-O1 -g0 -DHWY_COMPILE_ONLY_STATIC", stdout=subprocess.DEVNULL)

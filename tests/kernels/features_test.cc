@@ -54,6 +54,20 @@ Result RunMap(const Kernels& table, const Case& c, Place place = Place::kEnd) {
   return {phi.values(), log_weight.values()};
 }
 
+// Model files store places in these lists: entries keep theirs.
+TEST(Variants, NumbersOfModelFiles) {
+  const auto expect = [](std::initializer_list<const char*> names, const auto& name_of) {
+    size_t number = 0;
+    for (const char* name : names) EXPECT_STREQ(name, name_of(number++));
+  };
+  expect({"gaussian", "arccos", "elu_plus_one", "positive", "relu", "dpfp", "mlp_relu", "identity"},
+         [](size_t i) { return kFeatureMaps[i].name; });
+  expect({"none", "forget", "vector", "constant"}, [](size_t i) { return kGates[i].name; });
+  expect({"sum", "delta"}, [](size_t i) { return kWriteRules[i].name; });
+  expect({"none", "outside", "inside"}, [](size_t i) { return kVectorNormNames[i]; });
+  expect({"none", "add", "clamp_min", "abs_clamp_min"}, [](size_t i) { return kDenModeNames[i]; });
+}
+
 // w_j . x in f64.
 double Project(const Case& c, size_t row, size_t j) {
   double sum = 0;

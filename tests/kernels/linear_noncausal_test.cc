@@ -1,4 +1,4 @@
-// A static linear memory: every table against the reference, blocks against the whole, the reference against the definition.
+// A noncausal linear memory: every table against the reference, blocks against the whole, the reference against the definition.
 #include <gtest/gtest.h>
 
 #include <cmath>

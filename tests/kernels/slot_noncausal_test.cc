@@ -1,4 +1,4 @@
-// Static slots: every table against the reference, blocks against the whole, the reference against the definition.
+// Noncausal slots: every table against the reference, blocks against the whole, the reference against the definition.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -27,7 +27,7 @@ class Target:
     soname: str
     page_bytes: int  # largest page of a kernel that must be able to load it
     glibc: tuple = ()  # oldest version that must do; empty: not promised
-    noncausal_programs: bool = False
+    static_programs: bool = False
 
 
 TARGETS = {
@@ -82,7 +82,7 @@ def complaints(elf, target):
         if name not in target.needed:
             yield f"needs {name}; what every system of the target has is {', '.join(sorted(target.needed))}"
     if elf.is_program:
-        if target.noncausal_programs and (elf.needed or elf.has_interpreter):
+        if target.static_programs and (elf.needed or elf.has_interpreter):
             yield "is linked dynamically; one file to copy wanted"
     else:
         if elf.soname != target.soname:

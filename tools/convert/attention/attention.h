@@ -1,6 +1,6 @@
 // Attention systems: what an attention object of config.json means as one op of the graph.
 //
-// The table of systems is in attention.cc, their parsers in attention_<system>.cc; linear_state.h, slot_memory.h and
+// The table of systems is in attention.cc, their parsers in <system>.cc; linear_state.h, slot_memory.h and
 // cache_attention.h make the op of each family. The golden tests read their attributes through the same table, so that what is
 // tested is what is converted.
 #ifndef TARN_TOOLS_CONVERT_ATTENTION_ATTENTION_H_

@@ -7,14 +7,6 @@ namespace {
 
 constexpr Choice<FeatureMap> kFeatureMaps[] = {{"dpfp", FeatureMap::kDpfp}, {"elu_plus_one", FeatureMap::kEluPlusOne}};
 
-// beta = beta_scale * sigmoid(logit). Above 2 a step could overshoot by more than what was there.
-float ParseBetaScale(Fields* fields) {
-  const float scale = fields->PositiveNumber("beta_scale", 1.0f);
-  if (scale > 2)
-    fields->FailAt("beta_scale", ValueText(*fields->Find("beta_scale")) + " is above 2: the state would grow without end");
-  return scale;
-}
-
 // feature_map, nu and how features are divided by their sum
 void ParseFeatures(Fields* fields, const format::Heads& heads, LinearAttributes* state) {
   state->feature_map = fields->OneOf<FeatureMap>("feature_map", kFeatureMaps, FeatureMap::kDpfp);

@@ -17,14 +17,19 @@ T Choose(Fields* fields, const char* key, const Info (&list)[kCount], std::optio
   return fields->OneOf<T>(key, names, fallback);
 }
 
-void ParseMap(Fields* fields, const format::Heads& heads, LinearAttributes* state) {
+void ParseMap(Fields* fields, const AttentionContext& context, LinearAttributes* state) {
   state->feature_map = Choose<FeatureMap>(fields, "feature_map", kFeatureMaps);
   const FeatureMapInfo& map = state->map();
   if (map.projection == Projection::kOptional) state->projection = fields->Bool("projection", false);
   if (state->has_projection()) state->num_features = fields->Size("num_features", std::nullopt, kMaxFeatures);
   if ((map.attributes & kReadsRatio) != 0) state->ratio = fields->PositiveNumber("ratio", 1.0f);
-  if ((map.attributes & kReadsFeatureEps) != 0) state->feature_eps = fields->Number("feature_eps", 0.0f);
-  if ((map.attributes & kReadsNu) != 0) ParseNu(fields, heads, state);
+  if ((map.attributes & kReadsFeatureEps) != 0) {
+    // Beside log weights, another one counts relative to the largest key of the whole sequence, later tokens included.
+    if (map.log_weights && context.form == AttentionForm::kCausal) fields->Fix("feature_eps", 0);
+    state->feature_eps = fields->Number("feature_eps", 0.0f);
+    if (state->feature_eps < 0) fields->FailAt("feature_eps", "must not be negative");
+  }
+  if ((map.attributes & kReadsNu) != 0) ParseNu(fields, context.heads, state);
   if ((map.attributes & kReadsNegateSecond) != 0) state->negate_second = fields->Bool("negate_second", false);
 }
 
@@ -50,37 +55,53 @@ void AddTensors(const LinearAttributes& state, const format::Heads& heads, Atten
   }
 }
 
+// Errors: attributes that cannot stand together, or not in this form; products that are out of range.
+void CheckCombination(Fields* fields, const AttentionContext& context, const LinearAttributes& state) {
+  const char* conflict = state.Conflict();
+  if (conflict != nullptr) Fail(fields->where(), ": ", conflict);
+  if (context.form != AttentionForm::kCausal && !state.has_noncausal_form()) {
+    const bool by_rule = !InfoOf(state.rule).noncausal;
+    fields->FailAt(by_rule ? "rule" : "gate",
+                   std::string(by_rule ? InfoOf(state.rule).name : InfoOf(state.gate).name) + " has only a causal form");
+  }
+  if (!IsWithin(Bounds::kPositive, state.q_scale())) {
+    Fail(fields->where(), ": input_scale * q_input_scale is ", state.q_scale(), ", ", TextOf(Bounds::kPositive), " expected");
+  }
+  const uint64_t features = uint64_t{context.heads.kv_heads()} * state.Features(context.heads.head_dim());
+  if (features > Fields::kMaxSize) fields->FailAt("feature_map", std::to_string(features) + " features in all heads are too many");
+  for (const auto& number : kLinearNumbers) {
+    if (IsWithin(number.bounds, state.*number.value)) continue;
+    Fail(fields->where(), ": ", number.name, " is ", state.*number.value, ", ", TextOf(number.bounds), " expected");
+  }
+}
+
 }  // namespace
 
 AttentionOp ParseLinearAttention(Fields* fields, const AttentionContext& context) {
   const format::Heads heads = context.heads;
   LinearAttributes state;
-  ParseMap(fields, heads, &state);
+  ParseMap(fields, context, &state);
   state.input_scale = fields->PositiveNumber("input_scale", 1.0f);
   state.q_input_scale = fields->PositiveNumber("q_input_scale", 1.0f);
   ParseQkNorm(fields, false, VectorNorm::kL2Outside, 1e-6f, &state);
   state.sum_norm = fields->Bool("sum_norm", false);
-  if (state.sum_norm) state.sum_norm_eps = fields->Number("sum_norm_eps", 1e-6f);
+  if (state.sum_norm) {
+    if (state.negate_second) fields->FailAt("sum_norm", "features of both signs have no sum to be divided by");
+    state.sum_norm_eps = fields->Number("sum_norm_eps", 1e-6f);
+  }
   state.key_norm_weight = fields->Bool("key_norm_weight", false);
   state.key_norm_sigma = fields->Bool("key_norm_sigma", false);
   state.gate = Choose<Gate>(fields, "gate", kGates, Gate::kNone);
-  if (InfoOf(state.gate).logits == Logits::kPerFeature) state.gate_normalizer = fields->PositiveNumber("gate_normalizer", 16.0f);
+  if (InfoOf(state.gate).logits == Logits::kPerFeature) ParseVectorGate(fields, &state);
   state.rule = Choose<WriteRule>(fields, "rule", kWriteRules, WriteRule::kSum);
-  if (state.has_beta_logits()) state.beta_scale = fields->PositiveNumber("beta_scale", 1.0f);
+  if (state.is_delta()) {
+    state.beta_scale = ParseBetaScale(fields);
+    state.attention_normalized = fields->Bool("attention_normalized", false);
+  }
   ParseDenominator(fields, DenMode::kNone, 1e-6f, &state);
   state.scale = fields->Number("scale", 1.0f);
 
-  const char* conflict = state.Conflict();
-  if (conflict != nullptr) fields->FailAt("system", conflict);
-  if (context.form != AttentionForm::kCausal && !state.has_noncausal_form()) {
-    fields->FailAt("gate",
-                   std::string(InfoOf(state.gate).name) + " with rule " + InfoOf(state.rule).name + " has only a causal form");
-  }
-  for (const auto& number : kLinearNumbers) {
-    if (!IsWithin(number.bounds, state.*number.value)) {
-      fields->FailAt(number.name, std::to_string(state.*number.value) + " found, " + TextOf(number.bounds) + " expected");
-    }
-  }
+  CheckCombination(fields, context, state);
   AttentionOp op = MakeLinearState(state, context, "linear_attention");
   AddTensors(state, heads, &op);
   return op;

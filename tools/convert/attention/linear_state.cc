@@ -1,5 +1,7 @@
 #include "tools/convert/attention/linear_state.h"
 
+#include <cmath>
+
 namespace tarn::convert {
 namespace {
 
@@ -25,6 +27,11 @@ Offset<format::LinearState> Write(FlatBufferBuilder* builder, const LinearAttrib
 }
 
 StateKind KindOf(const LinearAttributes& state) {
+  if (InfoOf(state.gate).logits == Logits::kPerFeature) {
+    // A gate of 0 decays by exp(-ln 2 / normalizer).
+    const bool lasting = state.gate_min > -kHalfRounding || std::log(2.0f) / state.gate_normalizer < kHalfRounding;
+    return lasting ? StateKind::kLasting : StateKind::kDecaying;
+  }
   if (state.has_gate()) return StateKind::kDecaying;
   return state.is_delta() ? StateKind::kDelta : StateKind::kSum;
 }
@@ -126,6 +133,21 @@ void ParseNu(Fields* fields, const format::Heads& heads, LinearAttributes* state
   }
   if (products * nu > kMaxFeatures) fields->FailAt("nu", std::to_string(nu) + " times 2 head_dim are too many features");
   state->nu = nu;
+}
+
+void ParseVectorGate(Fields* fields, LinearAttributes* state) {
+  state->gate_normalizer = fields->PositiveNumber("gate_normalizer", 16.0f);
+  const Json* value = fields->Find("gate_clamp_min");
+  if (value == nullptr || value->is_null()) return;  // any decay
+  state->gate_min = fields->Number("gate_clamp_min");
+  if (state->gate_min > 0) fields->FailAt("gate_clamp_min", ValueText(*value) + " is above 0: rows would grow");
+}
+
+float ParseBetaScale(Fields* fields) {
+  const float scale = fields->PositiveNumber("beta_scale", 1.0f);
+  if (scale > 2)
+    fields->FailAt("beta_scale", ValueText(*fields->Find("beta_scale")) + " is above 2: the state would grow without end");
+  return scale;
 }
 
 void FixFeatures(Fields* fields, const char* feature_map, uint32_t num_features) {

@@ -25,6 +25,10 @@ AttentionTensor Projection(const format::Heads& heads, uint32_t num_features, co
 void ParseDenominator(Fields* fields, DenMode mode, float eps, LinearAttributes* state);
 void ParseQkNorm(Fields* fields, bool normalize, VectorNorm kind, float eps, LinearAttributes* state);
 void ParseNu(Fields* fields, const format::Heads& heads, LinearAttributes* state);
+// gate_normalizer, and gate_clamp_min: of the logarithm of a decay, null or a number up to 0.
+void ParseVectorGate(Fields* fields, LinearAttributes* state);
+// beta = beta_scale * sigmoid(logit). Above 2 a step could overshoot by more than what was there.
+float ParseBetaScale(Fields* fields);
 
 // Attributes that a system has no choice about, and that may be stated all the same.
 void FixFeatures(Fields* fields, const char* feature_map, uint32_t num_features);
