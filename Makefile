@@ -41,7 +41,7 @@ check: build  ## hold trained checkpoints against their golden logits and loss: 
 systems: build  ## every attention system in a random model of the lm-small shape, 20,000 tokens each: the table in tests/systems (half an hour)
 	@tests/systems/systems_full.py --vocab 32768 --tokens 20000 --bound 16384 --jobs 1
 
-bench: build  ## measure: the README's tables into build/bench, its pictures into docs (ten minutes on two cores that have nothing else to do)
+bench: build  ## measure: the tables of docs/performance.md into build/bench, its pictures into docs (ten minutes on two cores that have nothing else to do)
 	@tools/dev/bench.py
 
 figures: build  ## measure what the papers report, beside softmax: tables into build/figures, pictures into docs (a quarter of an hour on two idle cores)
@@ -54,6 +54,13 @@ busy: build  ## measure threads beside a program that takes a core: a table (a q
 peers: build  ## compare with llama.cpp, in a Debian sid made under build/peers (needs root; PEERS="--models lm-small -r 2" for a short one)
 	@tools/dev/peers.sh build/peers $(PEERS)
 
+.PHONY: quantization-table models-page
+quantization-table: build  ## what f32, f16, int8 and int4 cost and save on the models of examples/train: the table of docs/quantization.md anew (a minute)
+	@tools/dev/quantization.py --update
+
+models-page: build  ## fields and tensors of every attention variant, from the converter: the tables of docs/models.md anew
+	@tools/dev/models_page.py
+
 test: build  ## the fast tests, the include graph and the symbol scan: under two minutes after the build
 	$(ctest) --test-dir build -L fast
 	tools/dev/check_includes.py
@@ -63,6 +70,7 @@ test: build  ## the fast tests, the include graph and the symbol scan: under two
 
 test-full: build asan tsan portable test-android test-bare faults  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
 	$(ctest) --test-dir build -L full
+	@$(MAKE) docs prose
 	@$(MAKE) test-arm test-16k budgets-arm test-dist check-android sizes
 	@$(MAKE) fuzz
 
@@ -101,7 +109,7 @@ faults: build  ## the N-th allocation, thread, open, read, ... fails, for every 
 
 fuzz: setup  ## run every fuzzer of the build in build/asan under Clang's libFuzzer for FUZZ_SECONDS (30) each
 	@tools/dev/packages.sh asan
-	$(call preset,asan,--fresh)
+	$(call preset,asan)
 	@tools/dev/fuzz.sh build/asan $(FUZZ_SECONDS)
 
 # Android needs an NDK: ANDROID_NDK_HOME, or as others call it ANDROID_NDK.
@@ -139,7 +147,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
 .PHONY: install
-install:  ## what `make` built, under PREFIX (/usr/local); packagers stage it with DESTDIR=FOLDER. Programs outside: the README, Packages
+install:  ## what `make` built, under PREFIX (/usr/local); packagers stage it with DESTDIR=FOLDER. Programs that use it: docs/packages.md
 	@test -e $(BUILD)/package/NOTICES || { echo 'make install: nothing is built in $(BUILD): run make first' >&2; exit 1; }
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)" --strip
 
@@ -165,7 +173,7 @@ check-android: $(ANDROID_TARGETS)  ## the same for both Android ABIs, linked aga
 	@for target in $(ANDROID_TARGETS); do tools/dev/check_elf.py $$target build/$$target || exit 1; done
 
 portable_folders = $(HOST_TARGET:%=build/portable) $(patsubst %,build/portable-%,$(LINUX_TARGETS) $(ANDROID_TARGETS))
-sizes: build cross  ## stripped libtarn.so of every target, with and without XNNPACK, against the README's table; UPDATE=1: the table anew
+sizes: build cross  ## stripped libtarn.so of every target, with and without XNNPACK, against the table of docs/performance.md; UPDATE=1: the table anew
 	@cmake --preset portable > /dev/null
 	@for target in $(LINUX_TARGETS) $(ANDROID_TARGETS); do \
 	  cmake --preset $$target -B build/portable-$$target -DTARN_XNNPACK=OFF > /dev/null || exit 1; \
@@ -187,7 +195,7 @@ budgets: build  ## sizes of the library and memory of the bench models against t
 	@tools/dev/budgets.py build $(if $(UPDATE),--update)
 
 .PHONY: mca budgets-arm
-mca: linux-aarch64  ## cycles of our kernels' inner loops on six ARM cores, by llvm-mca: the README's table
+mca: linux-aarch64  ## cycles of our kernels' inner loops on six ARM cores, by llvm-mca: the table of docs/performance.md
 	@tools/dev/mca.py
 
 budgets-arm: $(LINUX_TARGETS)  ## instructions of a token on emulated ARM cores against tools/dev/arm_instructions.json; UPDATE=1 records them anew
@@ -212,9 +220,38 @@ format:  ## rewrite our sources in the style of .clang-format
 	@tools/dev/packages.sh format
 	@$(sources) | xargs -r clang-format -i
 
+# MkDocs, and the Node.js that runs the prose linter
+DOCS_VENV = build/docs-venv
+$(DOCS_VENV)/installed: docs/requirements.txt
+	@tools/dev/packages.sh docs
+	@rm -rf $(DOCS_VENV) && python3 -m venv $(DOCS_VENV)
+	@$(DOCS_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement docs/requirements.txt
+	@touch $@
+
+.PHONY: docs prose
+docs: $(DOCS_VENV)/installed  ## the documentation as a static site in build/site; a link or anchor that leads nowhere is an error
+	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
+	@echo 'docs: build/site/index.html; with search: python3 -m http.server -d build/site'
+
+PROSE ?=
+prose: $(DOCS_VENV)/installed  ## check the language of every Markdown file: terms and length of sentences; PROSE="FILE...": of some
+	@tools/dev/prose.sh $(DOCS_VENV) $(PROSE)
+
 .PHONY: includes
 includes:  ## draw which folder includes which: docs/includes.svg
 	@tools/dev/include_graph.py docs/includes.svg
+
+.PHONY: drawings headline
+drawings:  ## draw the pictures of docs/concepts.md and docs/architecture.md: docs/img, docs/architecture
+	@tools/dev/drawings.py
+	@tools/dev/architecture_drawings.py
+
+.PHONY: format-tables
+format-tables:  ## the reference of docs/file-format.md anew, from schema/tarn.fbs and the lists of variants
+	@tools/dev/format_tables.py
+
+headline:  ## the README's headline numbers anew, from the tables of docs/performance.md
+	@tools/dev/headline.py
 
 lint:  ## complain about sources that `make format` would change, and about the include graph
 	@tools/dev/packages.sh format

@@ -6,7 +6,7 @@ Result<Block> Block::Allocate(const Allocator& allocator, uint64_t size_bytes, c
   Block block;
   if (size_bytes == 0) return block;
   if (allocator.allocate == nullptr) {
-    return Error(TARN_OUT_OF_MEMORY, "%s: %llu bytes wanted, and this build has no heap: set the config's allocator", what,
+    return Error(TARN_OUT_OF_MEMORY, "%s: %llu bytes expected, and this build has no heap: set the config's allocator", what,
                  static_cast<unsigned long long>(size_bytes));
   }
   void* pointer = nullptr;

@@ -89,8 +89,8 @@ struct Kernels {
   void (*linear_read)(const LinearReadArgs&);
   void (*delta_step)(const DeltaStepArgs&);
   void (*delta_chunk)(const DeltaChunkArgs&);
-  SlotControlStep slot_control_step[kSlotControlCount];
-  SlotControlChunk slot_control_chunk[kSlotControlCount];
+  SlotControlStep slot_control_step[kCausalControlCount];
+  SlotControlChunk slot_control_chunk[kCausalControlCount];
   void (*slot_step)(const SlotStepArgs&);
   void (*slot_chunk)(const SlotChunkArgs&);
   // Renormalised ABC-MLP for slot_write: carry [n] and weight [C, n], none above 1 whatever the logits are, so that K~ is the mean

@@ -7,59 +7,35 @@
 #include <cstdint>
 
 #include "kernels/stored.h"
+#include "variants/slots.h"
 
 namespace tarn {
 
-enum class SlotActivation : uint8_t { kExp = 0, kRelu = 1, kSigmoid = 2 };
-enum class SlotNormalization : uint8_t {
-  kRenorm = 0,  // running sums divided by the current sum of controls
-  kFrozen = 1,  // every write keeps the weight it was written with
-};
-
-// A control strategy says, token by token, what the n slots of one key/value head keep (decay) and take (write). Numbers are those
-// of schema/tarn.fbs. t counts tokens from 0.
-enum class SlotControl : uint8_t {
-  kAbcMlp = 0,           // activated logits, renormalised or frozen             (ABC, MATH 1.8.1)
-  kLinformer = 1,        // decay 1, write schedule[t]                           (MATH 1.8.2)
-  kAssigned = 2,         // decay 1, write 1 into slot index[t]                  (ABC-RD, MATH 1.8.3)
-  kGlobal = 3,           // decay 1, write 1 into slot i where t == positions[i] (L2G, MATH 1.8.6)
-  kCompressiveMean = 4,  // running mean in slot floor(n t / max_len)            (MATH 1.8.7 a)
-  kClusteringOnline =
-      5,     // t < n opens slot t; then running mean in the slot whose K~ is nearest to k, ties to the lower index (MATH 1.8.8)
-  kGsa = 6,  // f = logsigmoid(logits) / gate_normalizer: decay e^f, write 1 - e^f  (GSA, MATH 0.1, 2.2)
-  kLunaCausal = 7,  // p = log2(1 + 2^logits): decay t / (t+1), write p / (t+1)            (Luna, MATH 1.9.5)
-};
-constexpr size_t kSlotControlCount = 8;
-
+// What the n slots of one key/value head keep and take is the business of a control (variants/slot_controls.h). t counts tokens
+// from 0. What a control does not read may be null.
 struct SlotControlArgs {
-  size_t tokens;         // C; 1 in a step
-  size_t slots;          // n
-  uint64_t tokens_seen;  // before the first of them, since the reset
-  const float* logits;   // [C, n], rows logit_stride apart: kAbcMlp, kGsa, kLunaCausal
+  size_t tokens;              // C; 1 in a step
+  size_t slots;               // n
+  uint64_t tokens_seen;       // before the first of them, since the reset
+  SlotAttributes attributes;  // the model's
+  const float* logits;        // [C, n], rows logit_stride apart
   size_t logit_stride;
-  SlotActivation activation;        // kAbcMlp
-  SlotNormalization normalization;  // kAbcMlp
-  float clamp_min, clamp_max;       // kAbcMlp: applied to the logits first; -inf, inf: none
-  float gate_normalizer;            // kGsa
-  const float* schedule;            // kLinformer: [max_len, n]
-  uint64_t max_len;                 // kCompressiveMean
-  const int32_t* index;             // kAssigned: [C], index_stride apart; each in [0, n)
+  const float* schedule;  // [max_len, n]
+  const int32_t* index;   // [C], index_stride apart; each in [0, n)
   size_t index_stride;
-  const uint32_t* positions;  // kGlobal: [n], ascending
-  const float* k;             // kClusteringOnline: [d], the key of the token
-  const float* keys;          // kClusteringOnline: K~ [d, n]
+  const uint32_t* positions;  // [n], ascending
+  const float* k;             // of a step: [d], the key of the token
+  const float* keys;          // of a step: K~ [d, n]
   size_t key_dim;
-  bool mask_empty;  // a slot that was never written takes no part in the softmax
-  // [n] state, updated. kAbcMlp: log-sum-exp of the logits (exp) or sum of the controls; kCompressiveMean, kClusteringOnline:
-  // members of the slot; kAssigned: members, only with mask_empty (else nullptr); nullptr elsewhere. With tokens_seen 0 it is all
-  // zeros and a log-sum-exp in it is to be ignored.
+  // [n] state, updated; nullptr where the control has none. abc_mlp: log-sum-exp of the logits (exp) or sum of the controls; else
+  // members of the slot. With tokens_seen 0 it is all zeros and a log-sum-exp in it is to be ignored.
   float* mass;
 };
 
 // Step: decay a [n], write b [n], and bias [n]: 0, or -inf where a masked slot is empty (this token's own write counts).
 using SlotControlStep = void (*)(const SlotControlArgs&, float* decay, float* write, float* bias);
 // Chunk: K~_t = carry_t*K~_0 + gain_t * sum_{i<=t} weight_i x k_i for every token t of the chunk; carry, gain, weight, bias are [C,
-// n]. Returns false, and changes nothing, where there is no such form (kClusteringOnline) or where the factors would leave f32's
+// n]. Returns false, and changes nothing, where the control has no such form or where the factors would leave f32's
 // range (gain or weight above exp(80)) or where a logit is NaN, which would reach the tokens before it: take steps then.
 using SlotControlChunk = bool (*)(const SlotControlArgs&, float* carry, float* gain, float* weight, float* bias);
 

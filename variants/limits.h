@@ -10,6 +10,8 @@ constexpr uint32_t kMaxHeads = 1u << 14;  // heads, and the elements of one
 constexpr uint32_t kMaxFeatures = 1u << 20;
 constexpr uint32_t kMaxNu = 64;           // of DPFP
 constexpr uint32_t kMaxSlots = 1u << 16;  // slots, global positions, clusters
+constexpr uint32_t kMaxRows =
+    1u << 30;  // of a cache or a schedule, and tokens that one counts: sums of positions stay far from any limit
 constexpr uint32_t kMaxClusterIterations = 1000;
 constexpr uint32_t kMaxInt8Inputs = 66051;  // of a dense layer: 255 * 127 * inputs < 2^31, so that no sum of products overflows
 

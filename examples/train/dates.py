@@ -7,11 +7,11 @@ A line is source<TAB>target. Days are drawn evenly from 1900-01-01 to 2099-12-31
 one reading: years have four digits, numbers alone stand year first, or day first with dots.
 """
 
-import argparse
 import datetime
 import random
 
 import splits
+from command_line import Parser
 
 FIRST, LAST = datetime.date(1900, 1, 1), datetime.date(2099, 12, 31)
 MONTHS = "January February March April May June July August September October November December".split()
@@ -82,7 +82,7 @@ def lines(split, count, seed):
 
 
 def main():
-    splits.write(lines, splits.parse(argparse.ArgumentParser(description=__doc__.split("\n")[0])))
+    splits.write(lines, splits.parse(Parser(__doc__)))
 
 
 if __name__ == "__main__":

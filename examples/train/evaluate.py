@@ -9,13 +9,17 @@ of the token after each, greedy I32 [6, G] (up to and with the end token). Of Li
 Rows are padded with 0, which is no token of a text.
 """
 
-import argparse
 import pathlib
+import sys
 
-import torch
+try:
+    import torch
+except ModuleNotFoundError:
+    sys.exit("evaluate.py: error: PyTorch is missing: apt-get install python3-torch, or pip install torch")
 
 import model as models
 import tensors
+from command_line import Parser, checkpoint, positive, readable_file
 from tasks import TASKS, accuracy
 
 GOLDEN_LINES = 6
@@ -33,15 +37,17 @@ def write_golden(task, model, lines, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("checkpoint", type=pathlib.Path)
-    parser.add_argument("file", type=pathlib.Path)
-    parser.add_argument("--golden", type=pathlib.Path)
-    parser.add_argument("--threads", type=int, default=1)
+    parser = Parser(__doc__)
+    parser.add_argument("checkpoint", type=checkpoint, metavar="DIR", help="folder that train.py wrote, of dates or listops")
+    parser.add_argument("file", type=readable_file, metavar="FILE", help="lines of dates.py or listops.py")
+    parser.add_argument("--golden", type=pathlib.Path, metavar="OUT", help="write golden values instead")
+    parser.add_argument("--threads", type=positive, default=1, metavar="N", help="threads of PyTorch (default: 1)")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     model = models.load(args.checkpoint)
-    task = {"seq2seq": TASKS["dates"], "classification": TASKS["listops"]}[model.c["task"]]
+    task = {"seq2seq": TASKS["dates"], "classification": TASKS["listops"]}.get(model.c["task"])
+    if task is None:
+        parser.error(f"{args.checkpoint} is a {model.c['task']} model: use tarn eval")
     lines = [tuple(line.split("\t")) for line in args.file.read_text(encoding="ascii").splitlines()]
     if args.golden:
         write_golden(task, model, lines, args.golden)

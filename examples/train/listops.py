@@ -7,10 +7,10 @@ A line is label<TAB>text; the label is a digit. Every symbol is one byte of text
 symbol: X, N, D, S for [MAX, [MIN, [MED, [SM, "]" for the bracket that closes, digits for themselves. The list above is X29N47]0].
 """
 
-import argparse
 import random
 
 import splits
+from command_line import Parser
 
 MAX_DEPTH = 5  # a list may stand in three lists that stand in each other, its members are digits
 MAX_ARGS = 10  # of a list, as in the Long Range Arena; Nangia & Bowman have 5
@@ -48,7 +48,7 @@ def lines(split, count, seed):
 
 
 def main():
-    splits.write(lines, splits.parse(argparse.ArgumentParser(description=__doc__.split("\n")[0])))
+    splits.write(lines, splits.parse(Parser(__doc__)))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 import sys
 import zlib
 
+from command_line import positive
+
 SPLITS = ("train", "validation", "test")
 
 
@@ -17,10 +19,10 @@ def pick(generator, choices):
 
 
 def parse(parser):
-    parser.add_argument("--split", choices=SPLITS, required=True)
-    parser.add_argument("--count", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("-o", "--output", help="default: standard output")
+    parser.add_argument("--split", choices=SPLITS, required=True, help="which part of the examples")
+    parser.add_argument("--count", type=positive, default=5000, metavar="N", help="lines (default: 5000)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the draw (default: 1)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: standard output)")
     return parser.parse_args()
 
 

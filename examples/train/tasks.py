@@ -142,7 +142,7 @@ class Dates:
 class ListOps:
     lines = staticmethod(listops.lines)
     plan = Plan(
-        steps=dict.fromkeys(SYSTEMS, 1500), batch_symbols=2048, rate=1.5e-3, warmup=200, examples=200_000, seed=1
+        steps={"softmax": 1500, "rfa": 1500, "abc": 1500}, batch_symbols=2048, rate=1.5e-3, warmup=200, examples=200_000, seed=1
     )
     metric = "accuracy"
 
@@ -183,6 +183,7 @@ class Language:
     """The next byte of a text file: a model small enough for a microcontroller."""
 
     WINDOW = 129  # bytes of a line: each but the last is read, each but the first is to be foretold
+    MIN_BYTES = 20 * (WINDOW + 1)  # then a twentieth of the text has more than one window
     file = None  # the text; its first nine tenths train, of the rest one half validates and one tests
 
     plan = Plan(steps=dict.fromkeys(SYSTEMS, 1500), batch_symbols=2064, rate=4e-3, warmup=100, examples=25_000, seed=1)

@@ -2,21 +2,26 @@
 """Trains a small model for one of the tasks, with fixed seeds, and writes its checkpoint.
 
     train.py dates|listops softmax|rfa|abc -o DIR [--steps N] [--threads N]
-    train.py language rfa_gate --text FILE -o DIR [--steps N] [--threads N]
+    train.py language softmax|rfa|abc|rfa_gate --text FILE -o DIR [--steps N] [--threads N]
+
+DIR gets config.json, model.safetensors and training.json; tarn-convert reads it. docs/training.md is the guide.
 """
 
-import argparse
 import collections
 import json
 import math
-import pathlib
 import random
+import sys
 import time
 
-import torch
+try:
+    import torch
+except ModuleNotFoundError:
+    sys.exit("train.py: error: PyTorch is missing: apt-get install python3-torch, or pip install torch")
 
 import model as models
 import tensors
+from command_line import Parser, new_folder, positive, readable_file
 from tasks import SYSTEMS, TASKS, TEST_LINES, TEST_SEED, Language, accuracy, batches
 
 REPORT_STEPS = 250
@@ -38,7 +43,7 @@ def stream(task, plan):
 def rate_factor(plan, step):
     if step < plan.warmup:
         return (step + 1) / plan.warmup
-    return 0.5 + 0.5 * math.cos(math.pi * (step - plan.warmup) / (plan.steps - plan.warmup))
+    return 0.5 + 0.5 * math.cos(math.pi * (step - plan.warmup) / max(1, plan.steps - plan.warmup))
 
 
 def train(task, plan, model):
@@ -63,19 +68,24 @@ def train(task, plan, model):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("task", choices=TASKS)
-    parser.add_argument("system", choices=SYSTEMS)
-    parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
-    parser.add_argument("--text", type=pathlib.Path, help="what a language model learns")
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--threads", type=int, default=1)
+    parser = Parser(__doc__)
+    parser.add_argument("task", choices=TASKS, help="what the model learns")
+    parser.add_argument("system", choices=SYSTEMS, help="attention variant; rfa_gate is RFA with a forget gate")
+    parser.add_argument("-o", "--output", metavar="DIR", type=new_folder, required=True, help="folder of the checkpoint; is created")
+    parser.add_argument("--text", metavar="FILE", type=readable_file,
+                        help=f"text to learn, at least {Language.MIN_BYTES} bytes; required by the task language")
+    parser.add_argument("--steps", metavar="N", type=positive, help="optimizer steps (default: the plan in tasks.py, 1500 to 3000)")
+    parser.add_argument("--threads", metavar="N", type=positive, default=1, help="threads of PyTorch (default: 1)")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    if (args.task == "language") != (args.text is not None):
-        parser.error("--text FILE belongs to the task language, which needs it")
-    Language.file = args.text
     task = TASKS[args.task]
+    if args.system not in task.plan.steps:
+        parser.error(f"the task {args.task} has no {args.system}, expected {', '.join(task.plan.steps)}")
+    if (args.task == "language") != (args.text is not None):
+        parser.error("--text FILE is required by the task language, and no other task has it")
+    if args.text and args.text.stat().st_size < Language.MIN_BYTES:
+        parser.error(f"{args.text} has {args.text.stat().st_size} bytes, expected at least {Language.MIN_BYTES}")
+    Language.file = args.text
     plan = task.plan._replace(steps=args.steps or task.plan.steps[args.system])
 
     torch.manual_seed(plan.seed)

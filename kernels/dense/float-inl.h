@@ -14,13 +14,13 @@ namespace HWY_NAMESPACE {
 
 template <bool kWhole>
 HWY_INLINE VF LoadFloats(DF d, const float* p, size_t left) {
-  return LoadPart<kWhole>(d, p, left);
+  return LoadWholeOrPadded<kWhole>(d, p, left);
 }
 template <bool kWhole>
 HWY_INLINE VF LoadFloats(DF d, const uint16_t* p, size_t left) {
   const hn::Rebind<uint16_t, DF> du;
   const hn::Rebind<hwy::float16_t, DF> dh;
-  return hn::PromoteTo(d, hn::BitCast(dh, LoadPart<kWhole>(du, p, left)));
+  return hn::PromoteTo(d, hn::BitCast(dh, LoadWholeOrPadded<kWhole>(du, p, left)));
 }
 
 // A vector of one row of x, into the sums of that row.

@@ -109,7 +109,7 @@ HWY_INLINE void Int4Step(const Int4Args& a, size_t o, size_t i, size_t bytes, VN
                          VBlocksF& s1, VBlocksF& s2, VBlocksF& s3) {
   const DNibbles d;
   const DInt4 d4;
-  const VNibbles both = LoadPart<kWhole>(d, a.w.row[o] + i, bytes);
+  const VNibbles both = LoadWholeOrPadded<kWhole>(d, a.w.row[o] + i, bytes);
   const VInt4 even = hn::Sub(hn::BitCast(d4, hn::And(both, hn::Set(d, uint8_t{15}))), hn::Set(d4, int8_t{8}));
   const VInt4 odd = hn::Sub(hn::BitCast(d4, hn::ShiftRight<4>(both)), hn::Set(d4, int8_t{8}));
   const VBlocksF scale = LoadScales(a.scales.row[o] + i / kBlockBytes, bytes, which);

@@ -33,8 +33,8 @@ HWY_INLINE void Int8Step(const FourRows<uint8_t>& x, const FourRows<int8_t>& w, 
                          VI32& s20, VI32& s21, VI32& s22, VI32& s23, VI32& s30, VI32& s31, VI32& s32, VI32& s33) {
   const DI8 d8;
   const DX8 dx;
-  const VI8 w0 = LoadPart<kWhole>(d8, w.row[0] + i, left), w1 = LoadPart<kWhole>(d8, w.row[1] + i, left);
-  const VI8 w2 = LoadPart<kWhole>(d8, w.row[2] + i, left), w3 = LoadPart<kWhole>(d8, w.row[3] + i, left);
+  const VI8 w0 = LoadWholeOrPadded<kWhole>(d8, w.row[0] + i, left), w1 = LoadWholeOrPadded<kWhole>(d8, w.row[1] + i, left);
+  const VI8 w2 = LoadWholeOrPadded<kWhole>(d8, w.row[2] + i, left), w3 = LoadWholeOrPadded<kWhole>(d8, w.row[3] + i, left);
   if constexpr (kSumWeights) {
     z0 = AddBytes(w0, z0);
     z1 = AddBytes(w1, z1);

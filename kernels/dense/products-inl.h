@@ -30,7 +30,7 @@ constexpr int32_t kX8Moved = 0;
 template <bool kWhole, class D>
 HWY_INLINE hn::Vec<D> LoadX8(D d, const uint8_t* x, size_t left) {
   const hn::RebindToUnsigned<D> du;
-  const auto q = LoadPart<kWhole>(du, x, left);
+  const auto q = LoadWholeOrPadded<kWhole>(du, x, left);
   if constexpr (kX8Moved == 0) {
     return hn::BitCast(d, q);
   } else {

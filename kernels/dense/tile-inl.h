@@ -71,9 +71,9 @@ struct FourRows {
   const T* row[4];
 };
 
-// A vector of a row, or its last one with zeros behind its `left` elements.
+// A vector of a row: a whole one, or the last one, padded with zeros behind its `left` elements.
 template <bool kWhole, class D>
-HWY_INLINE hn::Vec<D> LoadPart(D d, const hn::TFromD<D>* p, size_t left) {
+HWY_INLINE hn::Vec<D> LoadWholeOrPadded(D d, const hn::TFromD<D>* p, size_t left) {
   if constexpr (kWhole) return hn::LoadU(d, p);
   return hn::LoadN(d, p, left);
 }

@@ -19,13 +19,8 @@ void ScaleF32(size_t n, const float* x, float scale, float* y) {
 }
 
 void ScaleF16(size_t n, const uint16_t* x, float scale, float* y) {
-  const DF d;
-  const hn::Rebind<uint16_t, DF> du;
-  const size_t lanes = hn::Lanes(d);
-  const VF s = hn::Set(d, scale);
-  size_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::Mul(FromF16(hn::LoadU(du, x + i)), s), d, y + i);
-  if (i < n) hn::StoreN(hn::Mul(FromF16(hn::LoadN(du, x + i, n - i)), s), d, y + i, n - i);
+  StoredToF32(n, x, hn::Zero(DF()), y);
+  if (scale != 1.0f) Scale(n, scale, y);
 }
 
 void ScaleI8(size_t n, const int8_t* x, float scale, float* y) { StoredToF32(n, x, hn::Set(DF(), scale), y); }

@@ -61,27 +61,9 @@ void LinearRead(const LinearReadArgs& a);
 void DeltaStep(const DeltaStepArgs& a);
 void DeltaChunk(const DeltaChunkArgs& a);
 
-// slot_abc.cc
-void AbcStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
-bool AbcChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
+// ../slot_controls/abc_mlp.cc, clustering_online.cc
 void AbcBlock(const SlotControlArgs& a, float* top, float* carry, float* weight);
-
-// slot_control.cc
-void LinformerStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
-bool LinformerChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
-void AssignedStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
-bool AssignedChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
-void GlobalStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
-bool GlobalChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
-void CompressiveMeanStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
-bool CompressiveMeanChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
-void ClusteringStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
-bool ClusteringChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
 void NearestSlot(const NearestSlotArgs& a);
-void GsaStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
-bool GsaChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
-void LunaStep(const SlotControlArgs& a, float* decay, float* write, float* bias);
-bool LunaChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias);
 
 // slot_memory.cc
 void SlotStep(const SlotStepArgs& a);

@@ -4,6 +4,7 @@
 
 #include "kernels/features/features.h"
 #include "kernels/reference/reference.h"
+#include "kernels/slot_controls/slot_controls.h"
 
 namespace tarn {
 
@@ -47,11 +48,19 @@ constexpr Kernels kReferenceTable = {
     /*delta_step=*/reference::DeltaStep,
     /*delta_chunk=*/reference::DeltaChunk,
     /*slot_control_step=*/
-    {reference::AbcStep, reference::LinformerStep, reference::AssignedStep, reference::GlobalStep, reference::CompressiveMeanStep,
-     reference::ClusteringStep, reference::GsaStep, reference::LunaStep},
+    {
+#define TARN_REFERENCE(id, ...) reference::id##Step,
+#define TARN_IGNORE(...)
+        TARN_SLOT_CONTROLS(TARN_REFERENCE, TARN_IGNORE)
+#undef TARN_REFERENCE
+    },
     /*slot_control_chunk=*/
-    {reference::AbcChunk, reference::LinformerChunk, reference::AssignedChunk, reference::GlobalChunk,
-     reference::CompressiveMeanChunk, reference::ClusteringChunk, reference::GsaChunk, reference::LunaChunk},
+    {
+#define TARN_REFERENCE(id, ...) reference::id##Chunk,
+        TARN_SLOT_CONTROLS(TARN_REFERENCE, TARN_IGNORE)
+#undef TARN_REFERENCE
+#undef TARN_IGNORE
+    },
     /*slot_step=*/reference::SlotStep,
     /*slot_chunk=*/reference::SlotChunk,
     /*abc_block=*/reference::AbcBlock,

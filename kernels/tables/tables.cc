@@ -4,6 +4,7 @@
 #include "kernels/features/features.h"
 #include "kernels/groups.h"
 #include "kernels/kernels.h"
+#include "kernels/slot_controls/slot_controls.h"
 #include "kernels/targets.h"
 
 namespace tarn {
@@ -14,10 +15,10 @@ constexpr size_t CountBits(int64_t bits) { return bits == 0 ? 0 : 1 + CountBits(
 constexpr size_t kMaxTables = CountBits(HWY_TARGETS) + 1;
 
 constexpr void (*kGroups[])(int64_t target, Kernels& table) = {
-    FillNorms,         FillActivations,  FillEmbedding,     FillPosition,        FillGate,           FillRunningMax, FillStorage,
-    FillDamping,       FillLinearStep,   FillLinearChunk,   FillLinearNoncausal, FillDeltaStep,      FillDeltaChunk, FillSlotAbc,
-    FillSlotLinformer, FillSlotAssigned, FillSlotGlobal,    FillSlotCompressive, FillSlotClustering, FillSlotGsa,    FillSlotLuna,
-    FillSlotStep,      FillSlotChunk,    FillSlotNoncausal, FillCache,           FillScores,         FillHamming,    FillDense,
+    FillNorms,       FillActivations, FillEmbedding,   FillPosition,        FillGate,      FillRunningMax, FillStorage,
+    FillDamping,     FillLinearStep,  FillLinearChunk, FillLinearNoncausal, FillDeltaStep, FillDeltaChunk, FillAbcBlock,
+    FillNearestSlot, FillSlotStep,    FillSlotChunk,   FillSlotNoncausal,   FillCache,     FillScores,     FillHamming,
+    FillDense,
 };
 
 struct Tables {
@@ -32,6 +33,13 @@ struct Tables {
 #define TARN_FILL(id, ...) table.features[static_cast<size_t>(FeatureMap::k##id)] = id##FeaturesFor(target);
       TARN_FEATURE_MAPS(TARN_FILL)
 #undef TARN_FILL
+#define TARN_FILL(id, ...)                                                        \
+  table.slot_control_step[CausalPlace(SlotControl::k##id)] = id##StepFor(target); \
+  table.slot_control_chunk[CausalPlace(SlotControl::k##id)] = id##ChunkFor(target);
+#define TARN_IGNORE(...)
+      TARN_SLOT_CONTROLS(TARN_FILL, TARN_IGNORE)
+#undef TARN_FILL
+#undef TARN_IGNORE
       Finish();
     }
     tables[count] = Reference();

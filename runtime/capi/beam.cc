@@ -17,7 +17,7 @@ Status ReadConfig(const tarn_beam_config* user, tarn_beam_config* config) {
 }
 
 BeamConfig Translate(const tarn_beam_config& config) {
-  return {config.sources,        config.beams,     config.vocab_size, config.max_tokens,
+  return {config.sources,        config.beams,     config.vocab_size, config.max_output_tokens,
           config.length_penalty, config.bos_token, config.eos_token};
 }
 

@@ -36,7 +36,7 @@ Result<tarn_source> ReadSource(const tarn_source* user) {
   tarn_source source = TARN_SOURCE_INIT;
   TARN_RETURN_IF_ERROR(ReadStruct(user, &source));
   const int given = (source.path != nullptr) + (source.use_fd != 0) + (source.buffer != nullptr);
-  if (given != 1) return Error(TARN_INVALID_ARGUMENT, "source: %d of path, fd and buffer are set, exactly one wanted", given);
+  if (given != 1) return Error(TARN_INVALID_ARGUMENT, "source: %d of path, fd and buffer are set, exactly one expected", given);
   if (source.use_fd == 0 && source.offset_bytes != 0) {
     return Error(TARN_INVALID_ARGUMENT, "source: offset_bytes is %llu, but belongs to fd",
                  static_cast<unsigned long long>(source.offset_bytes));
@@ -160,7 +160,7 @@ Status WriteInfo(const tarn_model* model, tarn_model_info* user) {
   info.vocab_size = graph.vocab_size();
   info.tokenizer = TokenizerOf(model);
   info.first_position = graph.first_position();
-  info.max_tokens = read.program(Stage::kDecode) == nullptr ? 0 : model->loaded.bound(Stage::kDecode).tokens;
+  info.max_context = read.program(Stage::kDecode) == nullptr ? 0 : model->loaded.bound(Stage::kDecode).tokens;
   for (uint32_t i = 0; i < graph.tensors()->size(); ++i) info.parameters += read.tensor(i).shape.elements;
   for (const format::Tensor* tensor : *graph.tensors()) {
     if (tensor->scales() >= 0) info.parameters -= read.tensor(static_cast<uint32_t>(tensor->scales())).shape.elements;

@@ -19,7 +19,7 @@ Result<Limits> ReadLimits(const LoadedModel& model, const tarn_session_config* u
   limits.beams = or_default(config.beams, 1);
   const uint64_t sequences = uint64_t{or_default(config.batch, 1)} * limits.beams;
   limits.batch = static_cast<uint32_t>(std::min<uint64_t>(sequences, UINT32_MAX));  // too many either way
-  limits.max_tokens = or_default(config.max_chunk, kDefaultChunk);
+  limits.max_chunk = or_default(config.max_chunk, kDefaultChunk);
   limits.max_output_rows = or_default(config.max_logits_rows, 1);
   limits.max_source = or_default(config.max_source, longest);
   limits.threads = or_default(config.threads, 1);

@@ -17,7 +17,7 @@ uint64_t SourceTokensBytes(size_t sources) { return AlignUp(sources * sizeof(uin
 Limits LimitsOf(Stage stage, Limits limits) {
   if (stage == Stage::kDecode) return limits;
   limits.batch = limits.beams = 1;
-  limits.max_tokens = limits.max_source;
+  limits.max_chunk = limits.max_source;
   return limits;
 }
 

@@ -114,7 +114,7 @@ Status Program::PlanValues() {
 }
 
 TokenWork Program::work() const {
-  const uint64_t tokens = uint64_t{limits_.batch} * limits_.max_tokens;
+  const uint64_t tokens = uint64_t{limits_.batch} * limits_.max_chunk;
   const auto share = [&](uint64_t work) { return work == UINT64_MAX ? work : work / tokens; };
   return {share(work_), share(largest_work_), largest_op_};
 }

@@ -56,7 +56,7 @@ bool Shape::Is(std::initializer_list<uint64_t> wanted) const {
 
 Result<Shape> ReadShape(const flatbuffers::Vector<uint32_t>& dims) {
   if (dims.size() < 1 || dims.size() > kMaxRank) {
-    return Error(TARN_BAD_FORMAT, "shape: %u dimensions found, 1 to %u wanted", dims.size(), kMaxRank);
+    return Error(TARN_BAD_FORMAT, "shape: %u dimensions found, 1 to %u expected", dims.size(), kMaxRank);
   }
   Shape shape;
   shape.rank = dims.size();
@@ -64,7 +64,7 @@ Result<Shape> ReadShape(const flatbuffers::Vector<uint32_t>& dims) {
   for (uint32_t i = 0; i < dims.size(); ++i) {
     shape.dims[i] = dims.Get(i);
     if (shape.dims[i] < 1 || shape.dims[i] > kMaxDimension) {
-      return Error(TARN_BAD_FORMAT, "shape: dimension %u is %u, 1 to %u wanted", i, shape.dims[i], kMaxDimension);
+      return Error(TARN_BAD_FORMAT, "shape: dimension %u is %u, 1 to %u expected", i, shape.dims[i], kMaxDimension);
     }
     if (!CheckedMul(shape.elements, shape.dims[i], &shape.elements) || shape.elements > kMaxTensorBytes) {
       return Error(TARN_BAD_FORMAT, "shape: too many elements");
@@ -94,9 +94,13 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
                  kHeaderBytes);
   }
   const uint8_t* header = bytes.data();
-  if (std::memcmp(header, kMagic, sizeof(kMagic)) != 0) {
-    return Error(TARN_BAD_FORMAT, "magic is %02x %02x %02x %02x, wanted 54 41 52 4e (\"TARN\"): not a tarn model", header[0],
+  if (std::memcmp(header, kMagic, 4) != 0) {
+    return Error(TARN_BAD_FORMAT, "magic is %02x %02x %02x %02x, expected 54 41 52 4e (\"TARN\"): not a tarn model", header[0],
                  header[1], header[2], header[3]);
+  }
+  if (std::memcmp(header, kMagic, sizeof(kMagic)) != 0) {
+    return Error(TARN_BAD_FORMAT, "magic ends in %02x %02x %02x %02x, expected 0d 0a 1a 0a: a copy changed line ends", header[4],
+                 header[5], header[6], header[7]);
   }
   const uint16_t major = Load<uint16_t>(header + 8);
   const uint16_t minor = Load<uint16_t>(header + 10);
@@ -116,7 +120,7 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
   if (weights_offset != AlignUp(graph_end, kWeightSectionAlignment) || !CheckedAdd(weights_offset, weights_bytes, &file_bytes) ||
       file_bytes != bytes.size()) {
     return Error(TARN_BAD_FORMAT,
-                 "header: weights at %llu + %llu bytes; wanted from the first multiple of %llu after the graph to the end of the "
+                 "header: weights at %llu + %llu bytes; expected from the first multiple of %llu after the graph to the end of the "
                  "file's %zu: truncated or damaged",
                  static_cast<unsigned long long>(weights_offset), static_cast<unsigned long long>(weights_bytes),
                  static_cast<unsigned long long>(kWeightSectionAlignment), bytes.size());
@@ -161,7 +165,7 @@ Status Model::CheckScales() const {
     for (uint64_t j = 0; j < view.shape.dims[0] * blocks; ++j) {
       const float scale = view.scales == nullptr ? FloatOfBf16(view.block_scales[j]) : view.scales[j];
       if (scale > 0 && std::isnormal(scale)) continue;
-      return Error(TARN_BAD_FORMAT, "tensor '%s': scale of row %llu is %g (block %llu of %llu), a normal number > 0 wanted",
+      return Error(TARN_BAD_FORMAT, "tensor '%s': scale of row %llu is %g (block %llu of %llu), a normal number > 0 expected",
                    view.name, static_cast<unsigned long long>(j / blocks), static_cast<double>(scale),
                    static_cast<unsigned long long>(j % blocks), static_cast<unsigned long long>(blocks));
     }

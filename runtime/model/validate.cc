@@ -31,7 +31,7 @@ template <typename T>
 Status CheckCount(const Vector<T>* list, uint32_t least, uint32_t most, const char* what) {
   const uint32_t count = list == nullptr ? 0 : list->size();
   if (count >= least && count <= most) return Ok();
-  return Error(TARN_BAD_FORMAT, "%s: %u found, %u to %u wanted", what, count, least, most);
+  return Error(TARN_BAD_FORMAT, "%s: %u found, %u to %u expected", what, count, least, most);
 }
 
 Status CheckFeatures(const format::Model& graph) {
@@ -54,7 +54,7 @@ Status CheckScalesOf(const format::Model& graph, const format::Tensor& tensor, c
   }
   if (!quantized) return Ok();
   if (is_i4 && (shape.rank != 2 || shape.dims[1] % kI4Block != 0)) {
-    return Error(TARN_BAD_FORMAT, "i4 of %u dimensions, the last of %u; 2 wanted, the last a multiple of %u", shape.rank,
+    return Error(TARN_BAD_FORMAT, "i4 of %u dimensions, the last of %u; 2 expected, the last a multiple of %u", shape.rank,
                  shape.dims[shape.rank - 1], kI4Block);
   }
   if (static_cast<uint32_t>(tensor.scales()) >= graph.tensors()->size()) {
@@ -65,10 +65,10 @@ Status CheckScalesOf(const format::Model& graph, const format::Tensor& tensor, c
   if (is_i4) {
     const uint32_t blocks = shape.dims[1] / kI4Block;
     if (scales.dtype() == format::DType::BF16 && found.Is({shape.dims[0], blocks})) return Ok();
-    return Error(TARN_BAD_FORMAT, "scales '%s': bf16 [%u, %u] wanted", scales.name()->c_str(), shape.dims[0], blocks);
+    return Error(TARN_BAD_FORMAT, "scales '%s': bf16 [%u, %u] expected", scales.name()->c_str(), shape.dims[0], blocks);
   }
   if (scales.dtype() == format::DType::F32 && found.Is({shape.dims[0]})) return Ok();
-  return Error(TARN_BAD_FORMAT, "scales '%s': f32 [%u] wanted", scales.name()->c_str(), shape.dims[0]);
+  return Error(TARN_BAD_FORMAT, "scales '%s': f32 [%u] expected", scales.name()->c_str(), shape.dims[0]);
 }
 
 Status CheckTensor(const format::Model& graph, const format::Tensor& tensor, uint64_t weight_bytes) {
@@ -112,15 +112,15 @@ Status CheckState(const format::State& state) {
   if (axis == -1) return Ok();
   const bool fits = state.owner() == format::Owner::Source && axis >= 0 && static_cast<uint32_t>(axis) < shape.rank;
   if (fits && shape.dims[axis] == 1) return Ok();
-  return Error(TARN_BAD_FORMAT, "source_axis %d: a dimension of 1 of a source's state wanted", axis);
+  return Error(TARN_BAD_FORMAT, "source_axis %d: a dimension of 1 of a source's state expected", axis);
 }
 
 Status CheckValue(const format::Value& value) {
   if (value.dtype() != format::DType::F32 && value.dtype() != format::DType::I32) {
-    return Error(TARN_BAD_FORMAT, "dtype %u, f32 or i32 wanted", static_cast<unsigned>(value.dtype()));
+    return Error(TARN_BAD_FORMAT, "dtype %u, f32 or i32 expected", static_cast<unsigned>(value.dtype()));
   }
   if (value.width() < 1 || value.width() > kMaxValueWidth) {
-    return Error(TARN_BAD_FORMAT, "width %u, 1 to %u wanted", value.width(), kMaxValueWidth);
+    return Error(TARN_BAD_FORMAT, "width %u, 1 to %u expected", value.width(), kMaxValueWidth);
   }
   if (value.time() > format::Time::MAX) {
     return Error(TARN_BAD_FORMAT, "unknown time %u", static_cast<unsigned>(value.time()));
@@ -128,7 +128,7 @@ Status CheckValue(const format::Value& value) {
   const uint32_t least = value.time() == format::Time::Fixed ? 1 : 0;
   const uint32_t most = value.time() == format::Time::Fixed ? kMaxFixedRows : 0;
   if (value.rows() < least || value.rows() > most) {
-    return Error(TARN_BAD_FORMAT, "rows %u, %u to %u wanted", value.rows(), least, most);
+    return Error(TARN_BAD_FORMAT, "rows %u, %u to %u expected", value.rows(), least, most);
   }
   return Ok();
 }
@@ -238,7 +238,7 @@ Status CheckPrograms(const format::Model& graph) {
     if (!HasProgram(graph.task(), stage)) continue;
     if (next_program >= graph.programs()->size() ||
         graph.programs()->Get(next_program)->name()->string_view() != StageName(stage)) {
-      return Error(TARN_BAD_FORMAT, "program %u: '%s' wanted, task %s has it", next_program, StageName(stage),
+      return Error(TARN_BAD_FORMAT, "program %u: '%s' expected, task %s has it", next_program, StageName(stage),
                    TaskName(graph.task()));
     }
     const format::Program& program = *graph.programs()->Get(next_program++);
@@ -253,7 +253,7 @@ Status CheckPrograms(const format::Model& graph) {
 }
 
 Status CheckVocabulary(const char* what, uint32_t size, const format::Tokenizer& tokenizer) {
-  if (size < 1 || size > kMaxVocabulary) return Error(TARN_BAD_FORMAT, "%s is %u, 1 to %u wanted", what, size, kMaxVocabulary);
+  if (size < 1 || size > kMaxVocabulary) return Error(TARN_BAD_FORMAT, "%s is %u, 1 to %u expected", what, size, kMaxVocabulary);
   if (tokenizer.kind() == format::TokenizerKind::Bytes && size != 256) {
     return Error(TARN_BAD_FORMAT, "a byte tokenizer needs %s 256, found %u", what, size);
   }
@@ -262,7 +262,7 @@ Status CheckVocabulary(const char* what, uint32_t size, const format::Tokenizer&
 
 Status CheckTokenId(const char* what, int32_t id, uint32_t vocab_size) {
   if (id >= -1 && id < static_cast<int64_t>(vocab_size)) return Ok();
-  return Error(TARN_BAD_FORMAT, "%s is %d, -1 to %u wanted", what, id, vocab_size - 1);
+  return Error(TARN_BAD_FORMAT, "%s is %d, -1 to %u expected", what, id, vocab_size - 1);
 }
 
 Status CheckTokens(const format::Model& graph) {

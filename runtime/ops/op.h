@@ -18,6 +18,7 @@
 #include "kernels/kernels.h"
 #include "runtime/model/model.h"
 #include "runtime/platform/thread_pool.h"
+#include "variants/shape.h"
 
 namespace tarn {
 
@@ -33,7 +34,7 @@ struct Axis {
 // Everything that sizes depend on.
 struct Limits {
   uint32_t batch;            // sequences in lockstep
-  uint32_t max_tokens;       // of a chunk, per sequence
+  uint32_t max_chunk;        // of a chunk, per sequence
   uint32_t max_output_rows;  // of logits, per sequence
   uint32_t threads;
   uint32_t beams = 1;       // sequences that decode from one source; a divisor of batch
@@ -42,7 +43,7 @@ struct Limits {
   uint32_t sources() const { return batch / beams; }
   uint64_t MaxRows(Axis axis) const {
     if (axis.time == format::Time::Fixed) return uint64_t{batch} * axis.fixed_rows;
-    return uint64_t{batch} * (axis.time == format::Time::Tokens ? max_tokens : max_output_rows);
+    return uint64_t{batch} * (axis.time == format::Time::Tokens ? max_chunk : max_output_rows);
   }
 };
 
@@ -142,6 +143,7 @@ class PrepareContext {
   bool is_embedding_table(uint32_t index) const { return model_.IsEmbeddingTable(op_.tensors()->Get(index)); }
   // An F32 tensor of that shape; its data. Here and below: a missing one is an error too.
   Result<const float*> ExpectTensor(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
+  Result<const float*> ExpectTensor(uint32_t index, const char* what, const TensorShape& shape) const;
   // The same of I32.
   Result<const int32_t*> ExpectIntegers(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
   // A state as a variant wants it. Returns what it is stored as.
@@ -178,7 +180,7 @@ class PrepareContext {
 
  private:
   const format::Value& Value(uint32_t index) const { return *program_.values()->Get(index); }
-  Result<const uint8_t*> ExpectTensorOf(DType dtype, uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const;
+  Result<const uint8_t*> ExpectTensorOf(DType dtype, uint32_t index, const char* what, Span<const uint64_t> shape) const;
   // dtypes: F32 and the bits of others.
   Result<DType> ExpectAnyState(uint32_t index, const char* what, Span<const uint64_t> shape, StoredAs stored_as,
                                format::Owner owner, int source_axis) const;

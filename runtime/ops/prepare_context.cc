@@ -13,8 +13,8 @@ uint32_t Count(const flatbuffers::Vector<T>* list) {
 
 Status ExpectCount(uint32_t found, uint32_t least, uint32_t most, const char* what) {
   if (found >= least && found <= most) return Ok();
-  if (least == most) return Error(TARN_BAD_FORMAT, "%s: %u found, %u wanted", what, found, least);
-  return Error(TARN_BAD_FORMAT, "%s: %u found, %u to %u wanted", what, found, least, most);
+  if (least == most) return Error(TARN_BAD_FORMAT, "%s: %u found, %u expected", what, found, least);
+  return Error(TARN_BAD_FORMAT, "%s: %u found, %u to %u expected", what, found, least, most);
 }
 
 Span<const uint64_t> SpanOf(std::initializer_list<uint64_t> shape) { return {shape.begin(), shape.size()}; }
@@ -39,7 +39,7 @@ Status ExpectShape(bool dtype_fits, DType dtype, const Shape& shape, const char*
   for (uint32_t i = 0; i < shape.rank; ++i) {
     used += Format(found + used, sizeof(found) - used, "%s%u", i == 0 ? "[" : ", ", shape.dims[i]);
   }
-  return Error(TARN_BAD_FORMAT, "%s '%s' is %s %s], %s %s wanted", what, name, DTypeName(dtype), found, wanted_dtype,
+  return Error(TARN_BAD_FORMAT, "%s '%s' is %s %s], %s %s expected", what, name, DTypeName(dtype), found, wanted_dtype,
                ShapeText(wanted).text);
 }
 
@@ -64,20 +64,20 @@ Status PrepareContext::ExpectOwned(uint32_t tensors_least, uint32_t tensors_most
 Status PrepareContext::ExpectInput(uint32_t index, const char* what, uint64_t width, format::DType dtype) const {
   const format::Value& value = InputValue(index);
   if (input_width(index) == width && value.dtype() == dtype) return Ok();
-  return Error(TARN_BAD_FORMAT, "%s: %s of width %u found, %s of %llu wanted", what, format::EnumNameDType(value.dtype()),
+  return Error(TARN_BAD_FORMAT, "%s: %s of width %u found, %s of %llu expected", what, format::EnumNameDType(value.dtype()),
                input_width(index), format::EnumNameDType(dtype), static_cast<unsigned long long>(width));
 }
 
 Status PrepareContext::ExpectOutput(uint32_t index, const char* what, uint64_t width, format::DType dtype) const {
   const format::Value& value = OutputValue(index);
   if (value.width() == width && value.dtype() == dtype) return Ok();
-  return Error(TARN_BAD_FORMAT, "%s: %s of width %u found, %s of %llu wanted", what, format::EnumNameDType(value.dtype()),
+  return Error(TARN_BAD_FORMAT, "%s: %s of width %u found, %s of %llu expected", what, format::EnumNameDType(value.dtype()),
                value.width(), format::EnumNameDType(dtype), static_cast<unsigned long long>(width));
 }
 
 Status PrepareContext::ExpectStage(Stage stage) const {
   if (stage_ == stage) return Ok();
-  return Error(TARN_BAD_FORMAT, "stands in program '%s', '%s' wanted", StageName(stage_), StageName(stage));
+  return Error(TARN_BAD_FORMAT, "stands in program '%s', '%s' expected", StageName(stage_), StageName(stage));
 }
 
 Status PrepareContext::ExpectOneAxis(Axis* axis) const {
@@ -96,21 +96,26 @@ Status PrepareContext::ExpectTokens() const {
 }
 
 Result<const uint8_t*> PrepareContext::ExpectTensorOf(DType dtype, uint32_t index, const char* what,
-                                                      std::initializer_list<uint64_t> shape) const {
+                                                      Span<const uint64_t> shape) const {
   if (index >= tensor_count()) return Error(TARN_BAD_FORMAT, "%s: tensor %u is missing", what, index);
   const TensorView view = tensor(index);
-  TARN_RETURN_IF_ERROR(ExpectShape(view.dtype == dtype, view.dtype, view.shape, view.name, what, DTypeName(dtype), SpanOf(shape)));
+  TARN_RETURN_IF_ERROR(ExpectShape(view.dtype == dtype, view.dtype, view.shape, view.name, what, DTypeName(dtype), shape));
   return static_cast<const uint8_t*>(view.data);
 }
 
 Result<const float*> PrepareContext::ExpectTensor(uint32_t index, const char* what, std::initializer_list<uint64_t> shape) const {
-  TARN_ASSIGN_OR_RETURN(const uint8_t* const data, ExpectTensorOf(DType::kF32, index, what, shape));
+  TARN_ASSIGN_OR_RETURN(const uint8_t* const data, ExpectTensorOf(DType::kF32, index, what, SpanOf(shape)));
+  return reinterpret_cast<const float*>(data);
+}
+
+Result<const float*> PrepareContext::ExpectTensor(uint32_t index, const char* what, const TensorShape& shape) const {
+  TARN_ASSIGN_OR_RETURN(const uint8_t* const data, ExpectTensorOf(DType::kF32, index, what, {shape.sizes, shape.rank}));
   return reinterpret_cast<const float*>(data);
 }
 
 Result<const int32_t*> PrepareContext::ExpectIntegers(uint32_t index, const char* what,
                                                       std::initializer_list<uint64_t> shape) const {
-  TARN_ASSIGN_OR_RETURN(const uint8_t* const data, ExpectTensorOf(DType::kI32, index, what, shape));
+  TARN_ASSIGN_OR_RETURN(const uint8_t* const data, ExpectTensorOf(DType::kI32, index, what, SpanOf(shape)));
   return reinterpret_cast<const int32_t*>(data);
 }
 
@@ -133,7 +138,7 @@ Result<DType> PrepareContext::ExpectAnyState(uint32_t index, const char* what, S
                     (stored_as == StoredAs::kF32OrF16OrI8 && view.dtype == DType::kI8);
   TARN_RETURN_IF_ERROR(ExpectShape(fits, view.dtype, view.shape, view.name, what, NamesOf(stored_as), shape));
   if (view.owner != owner || view.source_axis != source_axis) {
-    return Error(TARN_BAD_FORMAT, "%s '%s' belongs to %s, source axis %d; %s, %d wanted", what, view.name, OwnerText(view.owner),
+    return Error(TARN_BAD_FORMAT, "%s '%s' belongs to %s, source axis %d; %s, %d expected", what, view.name, OwnerText(view.owner),
                  view.source_axis, OwnerText(owner), source_axis);
   }
   return view.dtype;

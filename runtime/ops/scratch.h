@@ -76,12 +76,12 @@ uint64_t CountScratch(const F& lay) {
   return scratch.used();
 }
 
-// The most of lay(&scratch, tokens) for 1 to `max_tokens` tokens. A single token may have other pieces than a chunk of several,
+// The most of lay(&scratch, tokens) for 1 to `max_chunk` tokens. A single token may have other pieces than a chunk of several,
 // whose sizes grow with it.
 template <typename F>
-uint64_t CountScratch(uint64_t max_tokens, const F& lay) {
+uint64_t CountScratch(uint64_t max_chunk, const F& lay) {
   const uint64_t step = CountScratch([&](Scratch* scratch) { lay(scratch, uint64_t{1}); });
-  const uint64_t chunk = CountScratch([&](Scratch* scratch) { lay(scratch, max_tokens); });
+  const uint64_t chunk = CountScratch([&](Scratch* scratch) { lay(scratch, max_chunk); });
   return step > chunk ? step : chunk;
 }
 

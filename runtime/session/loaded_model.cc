@@ -93,7 +93,7 @@ Status CheckProgram(const Model& model, Stage stage) {
   if (program.outputs()->size() == 1 && output.dtype() == format::DType::F32 && output.time() == time && writes_logits && one_row) {
     return Ok();
   }
-  return Error(TARN_BAD_FORMAT, "program '%s': the output of task %s wanted, f32 %s", program.name()->c_str(),
+  return Error(TARN_BAD_FORMAT, "program '%s': the output of task %s expected, f32 %s", program.name()->c_str(),
                TaskName(model.task()),
                is_encoder      ? "rows of every token"
                : is_classifier ? "in one row of logits"

@@ -18,14 +18,14 @@ constexpr uint32_t kMaxThreads = 256;
 
 Status CheckLimit(const char* name, uint64_t value, uint64_t least, uint64_t most) {
   if (value >= least && value <= most) return Ok();
-  return Error(TARN_INVALID_ARGUMENT, "%s is %llu, %llu to %llu wanted", name, static_cast<unsigned long long>(value),
+  return Error(TARN_INVALID_ARGUMENT, "%s is %llu, %llu to %llu expected", name, static_cast<unsigned long long>(value),
                static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
 }
 
 Status CheckSourceLimit(const LoadedModel& model, uint32_t max_source) {
   if (model.model().program(Stage::kEncode) == nullptr) {
     if (max_source == 0) return Ok();
-    return Error(TARN_INVALID_ARGUMENT, "max_source is %u, but a model of task %s has no sources: 0 wanted", max_source,
+    return Error(TARN_INVALID_ARGUMENT, "max_source is %u, but a model of task %s has no sources: 0 expected", max_source,
                  TaskName(model.model().task()));
   }
   const TokenBound& bound = model.bound(Stage::kEncode);
@@ -40,10 +40,10 @@ Status CheckLimits(const LoadedModel& model, const Limits& limits) {
   TARN_RETURN_IF_ERROR(CheckLimit("beams", limits.beams, 1, model.model().program(Stage::kDecode) == nullptr ? 1 : kMaxBatch));
   TARN_RETURN_IF_ERROR(CheckLimit("batch * beams", limits.batch, 1, kMaxBatch));
   TARN_RETURN_IF_ERROR(CheckSourceLimit(model, limits.max_source));
-  TARN_RETURN_IF_ERROR(CheckLimit("max_chunk", limits.max_tokens, 1, kMaxChunk));
+  TARN_RETURN_IF_ERROR(CheckLimit("max_chunk", limits.max_chunk, 1, kMaxChunk));
   const bool fills = model.model().task() == format::Task::MaskedLm;
   if (fills) TARN_RETURN_IF_ERROR(CheckLimit("batch of a masked language model", limits.batch, 1, 1));
-  TARN_RETURN_IF_ERROR(CheckLimit("max_logits_rows", limits.max_output_rows, 1, fills ? limits.max_source : limits.max_tokens));
+  TARN_RETURN_IF_ERROR(CheckLimit("max_logits_rows", limits.max_output_rows, 1, fills ? limits.max_source : limits.max_chunk));
   return CheckLimit("threads", limits.threads, 1, kMaxThreads);
 }
 
@@ -53,7 +53,7 @@ uint64_t HeaderBytes(const Limits& limits) { return AlignUp(sizeof(Session)) + T
 Status CheckIds(const int32_t* tokens, size_t count, uint32_t vocab) {
   for (size_t i = 0; i < count; ++i) {
     if (tokens[i] < 0 || static_cast<uint32_t>(tokens[i]) >= vocab) {
-      return Error(TARN_INVALID_ARGUMENT, "token %zu is %d, 0 to %u wanted", i, tokens[i], vocab - 1);
+      return Error(TARN_INVALID_ARGUMENT, "token %zu is %d, 0 to %u expected", i, tokens[i], vocab - 1);
     }
   }
   return Ok();
@@ -127,7 +127,7 @@ Status Session::ExpectWhole() const {
 
 Result<const float*> Session::Prefill(const int32_t* tokens, size_t count) {
   TARN_RETURN_IF_ERROR(CheckSequences(tokens, count));
-  const size_t max_chunk = instance_->limits().max_tokens;
+  const size_t max_chunk = instance_->limits().max_chunk;
   for (size_t begin = 0; begin < count; begin += max_chunk) {
     TARN_RETURN_IF_ERROR(TakeCancellation().In("%zu of %zu tokens read", begin, count));
     const bool last = count - begin <= max_chunk;
@@ -139,9 +139,9 @@ Result<const float*> Session::Prefill(const int32_t* tokens, size_t count) {
 
 Result<const float*> Session::Score(const int32_t* tokens, size_t count) {
   const Limits& limits = instance_->limits();
-  if (count > limits.max_tokens || count > limits.max_output_rows) {
+  if (count > limits.max_chunk || count > limits.max_output_rows) {
     return Error(TARN_INVALID_ARGUMENT, "%zu tokens to score, the session was created for %u (max_chunk) and %u (max_logits_rows)",
-                 count, limits.max_tokens, limits.max_output_rows);
+                 count, limits.max_chunk, limits.max_output_rows);
   }
   TARN_RETURN_IF_ERROR(CheckSequences(tokens, count));
   TARN_RETURN_IF_ERROR(TakeCancellation());
@@ -154,7 +154,7 @@ Status Session::CheckSequences(const int32_t* tokens, size_t count) const {
   if (model.program(Stage::kDecode) == nullptr) {
     return Error(TARN_UNSUPPORTED, "a model of task %s takes no sequence token by token", TaskName(model.task()));
   }
-  if (count == 0) return Error(TARN_INVALID_ARGUMENT, "count is 0, at least one token wanted");
+  if (count == 0) return Error(TARN_INVALID_ARGUMENT, "count is 0, at least one token expected");
   TARN_RETURN_IF_ERROR(ExpectWhole());
   for (const uint32_t length : instance_->source_tokens()) {
     if (length == 0) return Error(TARN_INVALID_ARGUMENT, "there is nothing to decode from: encode the sources first");
@@ -162,7 +162,7 @@ Status Session::CheckSequences(const int32_t* tokens, size_t count) const {
   const TokenBound& bound = instance_->program(Stage::kDecode)->bound();
   const uint64_t seen = instance_->tokens_seen();
   if (bound.op != nullptr && count > bound.tokens - seen) {
-    return Error(TARN_CONTEXT_FULL, "op '%s' holds %llu tokens from a reset on: %llu are used, %zu more wanted", bound.op,
+    return Error(TARN_CONTEXT_FULL, "op '%s' holds %llu tokens from a reset on: %llu are used, %zu more expected", bound.op,
                  static_cast<unsigned long long>(bound.tokens), static_cast<unsigned long long>(seen), count);
   }
   return CheckIds(tokens, count * instance_->limits().batch, model.vocab_size(Stage::kDecode));
@@ -184,7 +184,7 @@ Status Session::Reorder(const uint32_t* parents) {
   for (uint32_t i = 0; i < limits.batch; ++i) {
     const uint32_t first = i / limits.beams * limits.beams;
     if (parents[i] < first || parents[i] >= first + limits.beams) {
-      return Error(TARN_INVALID_ARGUMENT, "parent of sequence %u is %u, %u to %u wanted: those of the same source", i, parents[i],
+      return Error(TARN_INVALID_ARGUMENT, "parent of sequence %u is %u, %u to %u expected: those of the same source", i, parents[i],
                    first, first + limits.beams - 1);
     }
   }
@@ -241,8 +241,9 @@ Status Session::CheckSources(const int32_t* tokens, size_t stride, const size_t*
 Status Session::CheckSource(size_t source, const int32_t* tokens, size_t count) const {
   const uint32_t max_source = instance_->limits().max_source;
   if (count < 1 || count > max_source) {
-    return Error(TARN_INVALID_ARGUMENT, "source %zu has %zu tokens, 1 to %u wanted: the session was created for that (max_source)",
-                 source, count, max_source);
+    return Error(TARN_INVALID_ARGUMENT,
+                 "source %zu has %zu tokens, 1 to %u expected: the session was created for that (max_source)", source, count,
+                 max_source);
   }
   return CheckIds(tokens, count, model_.model().vocab_size(Stage::kEncode)).In("source %zu", source);
 }

@@ -119,22 +119,23 @@ struct Hex {
 
 Status CheckField(const char* field, uint64_t found, uint64_t wanted, const char* words) {
   if (found == wanted) return Ok();
-  return Error(TARN_INVALID_ARGUMENT, "%s is %llu, %llu wanted: %s", field, static_cast<unsigned long long>(found),
+  return Error(TARN_INVALID_ARGUMENT, "%s is %llu, %llu expected: %s", field, static_cast<unsigned long long>(found),
                static_cast<unsigned long long>(wanted), words);
 }
 
 // That these are bytes which SaveSnapshot wrote.
 Result<Header> ReadHeader(Span<const uint8_t> memory) {
   if (memory.size() < kLeastBytes) {
-    return Error(TARN_BAD_FORMAT, "size is %zu bytes, %zu wanted at least", memory.size(), kLeastBytes);
+    return Error(TARN_BAD_FORMAT, "size is %zu bytes, %zu expected at least", memory.size(), kLeastBytes);
   }
   Header header;
   std::memcpy(&header, memory.data(), sizeof(header));
   if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0) {
-    return Error(TARN_BAD_FORMAT, "magic is %s, %s wanted: these bytes are no snapshot", Hex(header.magic).text, Hex(kMagic).text);
+    return Error(TARN_BAD_FORMAT, "magic is %s, %s expected: these bytes are no snapshot", Hex(header.magic).text,
+                 Hex(kMagic).text);
   }
   if (header.version != kVersion) {
-    return Error(TARN_UNSUPPORTED, "version is %u, %u wanted: another library wrote it", header.version, kVersion);
+    return Error(TARN_UNSUPPORTED, "version is %u, %u expected: another library wrote it", header.version, kVersion);
   }
   if (header.snapshot_bytes < kLeastBytes || header.snapshot_bytes > memory.size()) {
     return Error(TARN_BAD_FORMAT, "size is %zu bytes, its header says %llu: it is cut or damaged", memory.size(),
@@ -145,7 +146,7 @@ Result<Header> ReadHeader(Span<const uint8_t> memory) {
   std::memcpy(&wanted, memory.data() + hashed, sizeof(wanted));
   const Digest found = DigestOf(memory.subspan(0, hashed));
   if (!(found == wanted)) {
-    return Error(TARN_CHECKSUM, "XXH3-128 is %s, %s wanted: it is damaged", Hex(found.bytes).text, Hex(wanted.bytes).text);
+    return Error(TARN_CHECKSUM, "XXH3-128 is %s, %s expected: it is damaged", Hex(found.bytes).text, Hex(wanted.bytes).text);
   }
   return header;
 }
@@ -153,7 +154,7 @@ Result<Header> ReadHeader(Span<const uint8_t> memory) {
 // That it is one of this model and of a session like this one.
 Status CheckShape(const Header& found, const Header& wanted) {
   if (std::memcmp(found.fingerprint, wanted.fingerprint, kFingerprintBytes) != 0) {
-    return Error(TARN_INVALID_ARGUMENT, "fingerprint is %s, %s wanted: it is of another model", Hex(found.fingerprint).text,
+    return Error(TARN_INVALID_ARGUMENT, "fingerprint is %s, %s expected: it is of another model", Hex(found.fingerprint).text,
                  Hex(wanted.fingerprint).text);
   }
   TARN_RETURN_IF_ERROR(CheckField("sequences", found.sequences, wanted.sequences, "batch * beams of the session"));
@@ -166,7 +167,7 @@ Status CheckShape(const Header& found, const Header& wanted) {
 Status CheckMap(const Header& header, const Instance& instance, const uint8_t* snapshot) {
   const Layout least(instance, 0);
   if (header.snapshot_bytes < least.end()) {
-    return Error(TARN_BAD_FORMAT, "size is %llu bytes, %llu wanted at least for such a session",
+    return Error(TARN_BAD_FORMAT, "size is %llu bytes, %llu expected at least for such a session",
                  static_cast<unsigned long long>(header.snapshot_bytes), static_cast<unsigned long long>(least.end()));
   }
   const Layout layout(instance, CountSet(snapshot + least.map, least.blocks));
@@ -182,7 +183,7 @@ Status CheckTokens(const LoadedModel& model, const Header& header, const Instanc
   const uint64_t bound = model.bound(Stage::kDecode).tokens;
   const uint64_t most = model.model().program(Stage::kDecode) == nullptr ? 0 : bound < kMostTokens ? bound : kMostTokens;
   if (header.tokens > most) {
-    return Error(TARN_BAD_FORMAT, "tokens is %llu, 0 to %llu wanted", static_cast<unsigned long long>(header.tokens),
+    return Error(TARN_BAD_FORMAT, "tokens is %llu, 0 to %llu expected", static_cast<unsigned long long>(header.tokens),
                  static_cast<unsigned long long>(most));
   }
   const uint64_t longest = header.source_rows > 0 ? header.source_rows : model.bound(Stage::kEncode).tokens;
@@ -190,7 +191,7 @@ Status CheckTokens(const LoadedModel& model, const Header& header, const Instanc
     uint32_t tokens;
     std::memcpy(&tokens, source_tokens + i * sizeof(tokens), sizeof(tokens));
     if (tokens > longest) {
-      return Error(TARN_BAD_FORMAT, "tokens of source %zu are %u, 0 to %llu wanted", i, tokens,
+      return Error(TARN_BAD_FORMAT, "tokens of source %zu are %u, 0 to %llu expected", i, tokens,
                    static_cast<unsigned long long>(longest));
     }
   }

@@ -25,7 +25,7 @@ Status CheckToken(const char* field, int32_t token, int32_t least, uint32_t voca
 Status Validate(const BeamConfig& config) {
   TARN_RETURN_IF_ERROR(AtLeastOne("sources", config.sources));
   TARN_RETURN_IF_ERROR(AtLeastOne("beams", config.beams));
-  TARN_RETURN_IF_ERROR(AtLeastOne("max_tokens", config.max_tokens));
+  TARN_RETURN_IF_ERROR(AtLeastOne("max_output_tokens", config.max_output_tokens));
   if (uint64_t{config.sources} * config.beams > UINT32_MAX) {
     return Error(TARN_INVALID_ARGUMENT, "%u sources of %u beams: must be at most %u sequences", config.sources, config.beams,
                  UINT32_MAX);
@@ -44,9 +44,9 @@ Status Validate(const BeamConfig& config) {
 // The arrays of a search of more than about 2^58 elements cannot be had, and their size in bytes could not be told.
 Status CheckLinks(const BeamConfig& config) {
   uint64_t links = 0;
-  if (CheckedMul(uint64_t{config.sources} * config.beams, uint64_t{config.max_tokens} * 64, &links)) return Ok();
+  if (CheckedMul(uint64_t{config.sources} * config.beams, uint64_t{config.max_output_tokens} * 64, &links)) return Ok();
   return Error(TARN_OUT_OF_MEMORY, "beam search: %u sources of %u beams and %u tokens are more than memory can address",
-               config.sources, config.beams, config.max_tokens);
+               config.sources, config.beams, config.max_output_tokens);
 }
 
 // The logit that a continuation must exceed to be more probable than `least`; a little lower, so that rounding cannot turn one
@@ -95,10 +95,10 @@ void BeamSearch::TakeArrays(Bump& bump) {
   finished_ = TakeArray<Finished>(bump, sequences);
   live_ = TakeArray<uint32_t>(bump, config_.sources);
   finished_count_ = TakeArray<uint32_t>(bump, config_.sources);
-  links_ = TakeArray<Link>(bump, sequences * config_.max_tokens);
+  links_ = TakeArray<Link>(bump, sequences * config_.max_output_tokens);
   candidates_ = TakeArray<Candidate>(bump, 2 * uint64_t{config_.beams});
   endings_ = TakeArray<Candidate>(bump, config_.beams);
-  output_ = TakeArray<int32_t>(bump, config_.max_tokens);
+  output_ = TakeArray<int32_t>(bump, config_.max_output_tokens);
 }
 
 void BeamSearch::Reset() {
@@ -236,10 +236,10 @@ void BeamSearch::GoOn(uint32_t source, size_t continuations) {
     tokens_[sequence] = candidate.token;
     parents_[sequence] = candidate.parent;
     log_probs_[sequence] = candidate.log_prob;
-    if (steps_ == config_.max_tokens) Finish(source, candidate.log_prob, steps_, steps_, sequence);
+    if (steps_ == config_.max_output_tokens) Finish(source, candidate.log_prob, steps_, steps_, sequence);
   }
   StopSequences(first + live, first + config_.beams);
-  live_[source] = steps_ == config_.max_tokens ? 0 : live;
+  live_[source] = steps_ == config_.max_output_tokens ? 0 : live;
 }
 
 // Into its place among the finished ones, if it is one of the `beams` best.
@@ -260,7 +260,7 @@ bool BeamSearch::CannotImprove(uint32_t source) const {
   if (finished_count_[source] < config_.beams) return false;
   if (config_.beams == 1) return true;
   const size_t first = size_t{source} * config_.beams;
-  return finished_[first + config_.beams - 1].score >= log_probs_[first] / Penalty(config_.max_tokens);
+  return finished_[first + config_.beams - 1].score >= log_probs_[first] / Penalty(config_.max_output_tokens);
 }
 
 Result<Hypothesis> BeamSearch::Get(uint32_t source, uint32_t rank) {

@@ -9,9 +9,9 @@
 //   - One that ends is finished if it is among the `beams` most probable of all candidates, those that end included. Otherwise
 //     outputs that the search itself would never follow could win, because they are short. The `beams` best finished ones by score
 //     are kept.
-//   - Those alive after max_tokens steps are finished as they are, without an end token.
+//   - Those alive after max_output_tokens steps are finished as they are, without an end token.
 // A source is done when nothing lives, or when it has `beams` finished ones that no live one can beat: log probabilities only fall
-// and the penalty only grows, so that a live one ends at best with log p / ((5 + max_tokens) / 6)^alpha.
+// and the penalty only grows, so that a live one ends at best with log p / ((5 + max_output_tokens) / 6)^alpha.
 // One beam is greedy decoding: the largest logit of every step, done with the first end token.
 //
 // Equally probable candidates: the lower beam first, then the larger logit, then the lower id. Equal scores: the earlier one first.
@@ -35,7 +35,7 @@ struct BeamConfig {
   uint32_t sources;
   uint32_t beams;
   uint32_t vocab_size;
-  uint32_t max_tokens;
+  uint32_t max_output_tokens;
   float length_penalty;
   int32_t bos_token;
   int32_t eos_token;
@@ -133,10 +133,10 @@ class BeamSearch {
   Span<uint32_t> live_;  // its first sequences; 0: done
   Span<uint32_t> finished_count_;
 
-  Span<Link> links_;            // [max_tokens, sources * beams]: what each sequence was after every step
+  Span<Link> links_;            // [max_output_tokens, sources * beams]: what each sequence was after every step
   Span<Candidate> candidates_;  // [2 * beams]: halved when full, which costs O(1) per candidate
   Span<Candidate> endings_;     // [beams]
-  Span<int32_t> output_;        // [max_tokens]
+  Span<int32_t> output_;        // [max_output_tokens]
 };
 
 }  // namespace tarn

@@ -44,11 +44,6 @@ Status Validate(uint32_t vocab_size, const SamplerConfig& config) {
   return Ok();
 }
 
-template <typename T>
-Span<T> TakeArray(Bump* bump, uint64_t count) {
-  return {static_cast<T*>(bump->Take(count * sizeof(T))), static_cast<size_t>(count)};
-}
-
 }  // namespace
 
 Sampler::Sampler(uint32_t vocab_size, const SamplerConfig& config)
@@ -78,13 +73,14 @@ void Sampler::Destroy(Sampler* sampler) {
 
 void Sampler::TakeArrays(Bump* bump) {
   if (config_.repeat_penalty != 1 && config_.repeat_last_n > 0) {
-    penalized_ = TakeArray<float>(bump, vocab_size_);
-    window_ = TakeArray<int32_t>(bump, config_.repeat_last_n);
+    penalized_ = TakeArray<float>(*bump, vocab_size_);
+    window_ = TakeArray<int32_t>(*bump, config_.repeat_last_n);
   }
   if (config_.temperature > 0) {
     // Twice k: Collect() makes room by halving, which costs O(1) per candidate.
-    candidates_ = TakeArray<Candidate>(bump, std::min<uint64_t>(2 * uint64_t{top_k_}, vocab_size_));
-    weights_ = TakeArray<double>(bump, candidates_.size());
+    const uint64_t most = std::min<uint64_t>(2 * uint64_t{top_k_}, vocab_size_);
+    candidates_ = TakeArray<Candidate>(*bump, most);
+    weights_ = TakeArray<double>(*bump, most);
   }
 }
 

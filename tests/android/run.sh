@@ -31,6 +31,16 @@ compile() {  # release class-path folder sources...
 compile 8 "$jars" library "$example"/tarn/src/main/java/tarn/*.java
 compile 8 "$out/classes/library:$jars" app "$example"/app/src/main/java/tarn/demo/*.java
 compile 11 "$out/classes/library:$jars" tests "$here"/tarn/*.java
+# The classes that docs/android.md prints.
+rm -rf "$out/page" && mkdir -p "$out/page" "$out/classes/page"
+python3 - "$here/../../docs/android.md" "$out/page" << 'EOF'
+import pathlib, re, sys
+page = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
+for code in re.findall(r"^```java\n(package .*?)^```$", page, re.MULTILINE | re.DOTALL):
+    name = re.search(r"^public final class (\w+)", code, re.MULTILINE)[1]
+    (pathlib.Path(sys.argv[2]) / f"{name}.java").write_text(code, encoding="utf-8")
+EOF
+compile 8 "$out/classes/library:$jars" page "$out"/page/*.java
 python3 - "$example" << 'EOF'
 import pathlib, sys, xml.dom.minidom
 for file in pathlib.Path(sys.argv[1]).glob("*/src/main/**/*.xml"):

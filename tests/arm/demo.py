@@ -72,7 +72,7 @@ class Reference:
         best, second = sorted(self.rows[position - 1], reverse=True)[:2]
         where = f"from byte {position} on, where the best two logits are {best - second:.4f} apart"
         if best - second >= self.tolerance.largest:
-            raise Failure(f"another text {where}, {self.tolerance.largest:.4f} allowed: {text!r}, {self.text!r} wanted")
+            raise Failure(f"another text {where}, {self.tolerance.largest:.4f} allowed: {text!r}, {self.text!r} expected")
         return f"the same {position} bytes, another text {where}"
 
     def compare(self, tarn, folder):

@@ -33,7 +33,7 @@ class Core:
     target: str
     cpu: str  # QEMU's name and options
     board: str  # of soc.SOCS
-    everything: bool = False  # the tests of every room, not just those of its kernels and from end to end
+    everything: bool = False  # the tests of every directory, not just those of its kernels and from end to end
 
     @property
     def folder(self):
@@ -112,10 +112,10 @@ def fast_cores(core):
             soc.write(root, board)
             cpu = cpu_of(core, root)
             if cpu["fast_cores"] != board.fast_cores:
-                raise Failure(f"{name}: {cpu['fast_cores']} fast cores, {board.fast_cores} wanted")
+                raise Failure(f"{name}: {cpu['fast_cores']} fast cores, {board.fast_cores} expected")
             threads = min(board.fast_cores, len(os.sched_getaffinity(0)))  # QEMU hands this machine's down
             if cpu["default_threads"] != threads:
-                raise Failure(f"{name}: {cpu['default_threads']} threads, {threads} wanted")
+                raise Failure(f"{name}: {cpu['default_threads']} threads, {threads} expected")
             found.append(f"{name} {board.fast_cores}")
     return ", ".join(found)
 
@@ -131,7 +131,7 @@ def hidden_system(core):
         # One core of one kind stands for all that the lists name.
         threads = min(4 if name == "only_the_last" else 1, len(os.sched_getaffinity(0)))
         if (found["threads"], found["dense"]) != (threads, "portable"):
-            raise Failure(f"{name}: {found['threads']} threads, dense layers {found['dense']}; {threads} and portable wanted")
+            raise Failure(f"{name}: {found['threads']} threads, dense layers {found['dense']}; {threads} and portable expected")
     return f"{', '.join(soc.NOTHING)}: portable dense layers"
 
 

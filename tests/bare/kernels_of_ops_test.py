@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the list of tables_bare.cc, which kernels are called by which ops only, against the sources of the ops.
+"""Holds the list of kernels/op_kernels.h, which kernels are called by which ops only, against the sources of the ops.
 
 An op's sources are its file and, for every header of runtime/ops that those include, the header and the file beside it.
 """
@@ -36,18 +36,18 @@ def sources(op):
 
 def main():
     texts = {op: "\n".join(file.read_text() for file in sources(op)) for op in table_of_ops()}
-    bare = (ROOT / "kernels/tables/tables_bare.cc").read_text()
-    listed = re.findall(r'KeepFor\(table\.(\w+), \{([^}]*)\}\);', bare)
+    header = (ROOT / "kernels/op_kernels.h").read_text()
+    listed = re.findall(r'^  X\((\w+), ([^)]*)\)', header, re.MULTILINE)
     errors = []
     for kernel, names in listed:
         callers = {op for op, text in texts.items() if re.search(rf"(\bkernels(\(\))?(\.|->)|Kernels::){kernel}\b", text)}
-        wanted = set(re.findall(r'"(\w+)"', names))
-        if not callers or callers != wanted:
-            errors.append(f"tables_bare.cc: {kernel} is listed for {sorted(wanted)}, and called by {sorted(callers)}")
+        expected = set(re.findall(r'"(\w+)"', names))
+        if not callers or callers != expected:
+            errors.append(f"op_kernels.h: {kernel} is listed for {sorted(expected)}, and called by {sorted(callers)}")
     # The pattern above finds calls only where tables go by that name.
     for op, text in texts.items():
         for alias in set(re.findall(r"\bKernels[&*] (\w+)", text)) - {"kernels", "kernels_"}:
-            errors.append(f"{op}: a table of kernels is called {alias}, 'kernels' wanted")
+            errors.append(f"{op}: a table of kernels is called {alias}, 'kernels' expected")
     print("\n".join(errors) or f"{len(listed)} kernels, {len(texts)} ops")
     return 1 if errors or len(listed) < 20 else 0
 

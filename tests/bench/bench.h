@@ -1,5 +1,6 @@
-// What the micro-benchmarks share. Each file registers the benchmarks of one room of kernels, at the shapes of the bench models:
-// lm-small (8 heads of 64, width 512) and lm-big (8 heads of 128, width 1024), both with 128 features or 32 slots and chunks of 64.
+// What the micro-benchmarks share. Each file registers the benchmarks of one directory of kernels, at the shapes of the bench
+// models: lm-small (8 heads of 64, width 512) and lm-big (8 heads of 128, width 1024), both with 128 features or 32 slots and
+// chunks of 64.
 #ifndef TARN_TESTS_BENCH_BENCH_H_
 #define TARN_TESTS_BENCH_BENCH_H_
 

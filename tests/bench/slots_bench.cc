@@ -1,6 +1,5 @@
 // Slot memory and its controls.
-#include <cmath>
-#include <iterator>
+#include <string>
 
 #include "tests/bench/bench.h"
 
@@ -30,10 +29,6 @@ void SlotChunk(benchmark::State& state, const Kernels& kernels, const BenchModel
   });
 }
 
-constexpr const char* kControlNames[] = {"abc_mlp",          "linformer",         "assigned", "global",
-                                         "compressive_mean", "clustering_online", "gsa",      "luna_causal"};
-static_assert(std::size(kControlNames) == kSlotControlCount);
-
 // What any control may read.
 struct ControlInputs {
   Floats logits = Numbers(kChunk * kSlots), schedule = Numbers(kChunk * kSlots), k = Numbers(64), keys = Numbers(64 * kSlots);
@@ -48,11 +43,8 @@ struct ControlInputs {
     args.slots = kSlots;
     args.logits = logits.data();
     args.logit_stride = kSlots;
-    args.clamp_min = -HUGE_VALF;
-    args.clamp_max = HUGE_VALF;
-    args.gate_normalizer = 1.0f;
     args.schedule = schedule.data();
-    args.max_len = kChunk;
+    args.attributes.max_len = kChunk;
     args.index = index.data();
     args.index_stride = 1;
     args.positions = positions.data();
@@ -87,11 +79,13 @@ void AddSlots(const Kernels& kernels) {
     Add("slot_chunk/" + name, [&kernels, &model](benchmark::State& state) { SlotChunk(state, kernels, model); });
   }
   for (size_t control = 0; control < kSlotControlCount; ++control) {
-    Add(std::string("slot_control_step/") + kControlNames[control],
-        [&kernels, control](benchmark::State& state) { Control(state, kernels, control, 1); });
-    if (static_cast<SlotControl>(control) == SlotControl::kClusteringOnline) continue;  // has no chunk form
-    Add(std::string("slot_control_chunk/") + kControlNames[control],
-        [&kernels, control](benchmark::State& state) { Control(state, kernels, control, kChunk); });
+    if (!kSlotControls[control].causal) continue;
+    const size_t place = CausalPlace(control);
+    Add(std::string("slot_control_step/") + kSlotControls[control].name,
+        [&kernels, place](benchmark::State& state) { Control(state, kernels, place, 1); });
+    if (!kSlotControls[control].chunks) continue;
+    Add(std::string("slot_control_chunk/") + kSlotControls[control].name,
+        [&kernels, place](benchmark::State& state) { Control(state, kernels, place, kChunk); });
   }
 }
 

@@ -101,7 +101,7 @@ static void TestInspection(const tarn_model* model) {
   for (i = 0; tarn_model_op(model, i, &op, NULL) == TARN_OK; ++i) op_state_bytes += op.state_bytes;
   EXPECT(state_bytes == op_state_bytes && state_bytes == 4 * 4 * 128 * 65 * 4);
   EXPECT_OK(tarn_model_get_info(model, &info, &error));
-  EXPECT(info.vocab_size == 256 && info.tokenizer == TARN_TOKENIZER_BYTES && info.max_tokens == UINT64_MAX);
+  EXPECT(info.vocab_size == 256 && info.tokenizer == TARN_TOKENIZER_BYTES && info.max_context == UINT64_MAX);
   EXPECT(strcmp(info.precision, "int8") == 0);
 }
 
@@ -233,7 +233,7 @@ static void TestBeamSearch(void) {
   config.sources = 2;
   config.beams = 2;
   config.vocab_size = 5;
-  config.max_tokens = 3;
+  config.max_output_tokens = 3;
   config.bos_token = 0;
   config.eos_token = 1;
   EXPECT_OK(tarn_beam_requirements(&config, &size_bytes, &error));

@@ -108,7 +108,7 @@ static void TestRefusals(const tarn_model* model, const tarn_model* other_model)
   EXPECT(tarn_session_restore(foreign, snapshot, size, &error) == TARN_INVALID_ARGUMENT);
   EXPECT(strstr(error.message, "fingerprint is ") != NULL);
   EXPECT(tarn_session_restore(two, snapshot, size, &error) == TARN_INVALID_ARGUMENT);
-  EXPECT(strstr(error.message, "sequences is 1, 2 wanted") != NULL);
+  EXPECT(strstr(error.message, "sequences is 1, 2 expected") != NULL);
   EXPECT(tarn_session_restore(session, snapshot, size - 1, &error) == TARN_BAD_FORMAT);
   EXPECT(tarn_session_restore(session, snapshot, 0, &error) == TARN_BAD_FORMAT);
   snapshot[size / 2] ^= 1;

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "tests/convert/convert_testing.h"
+#include "variants/cache_policies.h"
 #include "variants/linear.h"
+#include "variants/slots.h"
 
 namespace tarn::convert {
 namespace {
@@ -98,6 +100,9 @@ TEST(Attention, EverySystemWithWhatItRequires) {
       {R"({"system": "abc_rd", "num_slots": 5, "mask_empty": true})", "slot_index[2] -> K[2,4,5] V[2,5,3] mass[2,5]"},
       {R"({"system": "l2g_global", "global_positions": [0, 7]})", "-> K[2,4,2] V[2,2,3]"},
       {R"({"system": "gsa", "num_slots": 5})", "g_proj[10] alone -> K[2,4,5] V[2,5,3]"},
+      {R"({"system": "slot_attention", "control": "gsa", "num_slots": 5})", "control_proj[10] alone -> K[2,4,5] V[2,5,3]"},
+      {R"({"system": "slot_attention", "control": "abc_mlp", "num_slots": 5})",
+       "control_proj[10] alone -> K[2,4,5] V[2,5,3] mass[2,5]"},
       {R"({"system": "luna_causal", "num_slots": 5})", "control_proj[10] alone -> K[2,4,5] V[2,5,3]"},
       {R"({"system": "clustering_online", "num_slots": 5})", "-> K[2,4,5] V[2,5,3] mass[2,5]"},
       {R"({"system": "softmax", "max_context": 9})", "-> K[2,9,4] V[2,9,3]"},
@@ -113,6 +118,11 @@ TEST(Attention, EverySystemWithWhatItRequires) {
        "conv_weight[4,4,12] conv_bias[4,4] null_k[4,4] null_v[4,4] -> K[4,3,4] V[4,3,4] waiting_K[4,2,4] waiting_V[4,2,4]",
        kEqualHeads},
       {R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 11, "null_kv": false})",
+       "conv_weight[4,4,12] conv_bias[4,4] -> K[4,3,4] V[4,3,4] waiting_K[4,2,4] waiting_V[4,2,4]", kEqualHeads},
+      {R"({"system": "cache_attention", "policy": "window", "window": 6, "dilation": 2})", "-> K[2,12,4] V[2,12,3]"},
+      {R"({"system": "cache_attention", "policy": "l2g", "window": 6, "global_positions": [3, 4]})",
+       "-> K[2,6,4] V[2,6,3] global_K[2,2,4] global_V[2,2,3]"},
+      {R"({"system": "cache_attention", "policy": "memory_compressed", "compression_factor": 3, "max_context": 11})",
        "conv_weight[4,4,12] conv_bias[4,4] -> K[4,3,4] V[4,3,4] waiting_K[4,2,4] waiting_V[4,2,4]", kEqualHeads},
   };
   for (const auto& c : cases) {
@@ -215,24 +225,24 @@ TEST(Attention, LinearDefaults) {
 TEST(Attention, SlotDefaults) {
   const auto parse = [](const char* text) { return SlotTable(Parse(text)); };
   const SlotTable linformer = parse(R"({"system": "linformer", "num_slots": 5, "max_len": 9})");
-  EXPECT_EQ(linformer->control(), format::SlotControl::Linformer);
+  EXPECT_EQ(linformer->control(), static_cast<uint8_t>(SlotControl::kLinformer));
   EXPECT_EQ(linformer->max_len(), 9u);
   EXPECT_EQ(linformer->scale(), 0.5f);
   EXPECT_FALSE(linformer->mask_empty());
   EXPECT_TRUE(parse(R"({"system": "compressive_mean", "num_slots": 5, "max_len": 9})")->mask_empty());
   const SlotTable drawn = parse(R"({"system": "abc_rd", "num_slots": 5})");
-  EXPECT_EQ(drawn->control(), format::SlotControl::Assigned);
+  EXPECT_EQ(drawn->control(), static_cast<uint8_t>(SlotControl::kAssigned));
   EXPECT_FALSE(drawn->mask_empty());
   EXPECT_EQ(drawn->scale(), 0.5f);
   const SlotTable global = parse(R"({"system": "l2g_global", "global_positions": [2, 70000]})");
-  EXPECT_EQ(global->control(), format::SlotControl::Global);
+  EXPECT_EQ(global->control(), static_cast<uint8_t>(SlotControl::kGlobal));
   EXPECT_EQ(global->positions()->Get(1), 70000u);
   EXPECT_TRUE(global->mask_empty());
   const SlotTable gsa = parse(R"({"system": "gsa", "num_slots": 5})");
-  EXPECT_EQ(gsa->control(), format::SlotControl::Gsa);
+  EXPECT_EQ(gsa->control(), static_cast<uint8_t>(SlotControl::kGsa));
   EXPECT_EQ(gsa->gate_normalizer(), 8.0f);
   EXPECT_EQ(gsa->scale(), 1.0f);
-  EXPECT_EQ(parse(R"({"system": "luna_causal", "num_slots": 5})")->control(), format::SlotControl::LunaCausal);
+  EXPECT_EQ(parse(R"({"system": "luna_causal", "num_slots": 5})")->control(), static_cast<uint8_t>(SlotControl::kLunaCausal));
   const SlotTable clustering = parse(R"({"system": "clustering_online", "num_slots": 5})");
   EXPECT_TRUE(clustering->mask_empty());
   EXPECT_EQ(clustering->system()->str(), "clustering_online");
@@ -240,29 +250,29 @@ TEST(Attention, SlotDefaults) {
 
 TEST(Attention, CacheDefaults) {
   const auto parse = [](const char* text, const AttentionContext& context = kContext) { return CacheTable(Parse(text, context)); };
-  using format::CachePolicy;
+  const auto number = [](CachePolicy policy) { return static_cast<uint8_t>(policy); };
   const CacheTable sliding = parse(R"({"system": "sliding_window", "window": 6})");
-  EXPECT_EQ(sliding->policy(), CachePolicy::Window);
+  EXPECT_EQ(sliding->policy(), number(CachePolicy::kWindow));
   EXPECT_EQ(sliding->dilation(), 1u);
   EXPECT_EQ(sliding->scale(), 0.5f);
   EXPECT_TRUE(sliding->mask_empty());
   EXPECT_FALSE(parse(R"({"system": "sliding_window", "window": 6, "mask_empty": false})")->mask_empty());
   EXPECT_EQ(parse(R"({"system": "dilated_window", "window": 6, "dilation": 2})")->dilation(), 2u);
   const CacheTable strided = parse(R"({"system": "strided_window", "window": 6, "stride": 4, "num_strided": 3})");
-  EXPECT_EQ(strided->policy(), CachePolicy::Strided);
+  EXPECT_EQ(strided->policy(), number(CachePolicy::kStrided));
   EXPECT_EQ(strided->stride(), 4u);
   EXPECT_EQ(strided->num_strided(), 3u);
   const CacheTable united = parse(R"({"system": "l2g_window", "window": 6, "global_positions": [3, 4]})");
-  EXPECT_EQ(united->policy(), CachePolicy::L2g);
+  EXPECT_EQ(united->policy(), number(CachePolicy::kL2g));
   EXPECT_EQ(united->positions()->size(), 2u);
   const CacheTable compressive =
       parse(R"({"system": "compressive_transformer", "segment_len": 6, "mem_len": 9, "cmem_len": 4, "compression_ratio": 3})");
-  EXPECT_EQ(compressive->policy(), CachePolicy::Compressive);
+  EXPECT_EQ(compressive->policy(), number(CachePolicy::kCompressive));
   EXPECT_EQ(compressive->mem_len(), 9u);
   EXPECT_EQ(compressive->compression_ratio(), 3u);
   const char* const memory = R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 11})";
   const CacheTable blocks = parse(memory, kEqualHeads);
-  EXPECT_EQ(blocks->policy(), CachePolicy::MemoryCompressed);
+  EXPECT_EQ(blocks->policy(), number(CachePolicy::kMemoryCompressed));
   EXPECT_EQ(blocks->capacity(), 11u);
   EXPECT_EQ(blocks->factor(), 3u);
   EXPECT_TRUE(blocks->null_kv());

@@ -193,7 +193,7 @@ TEST(Config, ErrorsOfTasks) {
       {Seq2SeqConfig(), {{"cross_attention", {{"system", "gla"}}}}, {"cross_attention: system", "\"gla\" has no cross form"}},
       {Seq2SeqConfig(),
        {{"decoder_attention", {{"system", "kv_clustering"}, {"num_slots", 2}}}},
-       {"decoder_attention: system", "\"kv_clustering\" has no causal form, only: whole, cross"}},
+       {"decoder_attention: system", "\"kv_clustering\" has no causal form, only: noncausal, cross"}},
       {Seq2SeqConfig(), {{"vocab_size", 256}, {"tokenizer", "bytes"}, {"source_vocab_size", 9}}, {"source_vocab_size", "256"}},
       {EncoderConfig("classification", {{"num_labels", 3}}), {}, {"\"pooling\" is missing, expected one of first, mean, max"}},
       {EncoderConfig("classification", {{"pooling", "mean"}}),

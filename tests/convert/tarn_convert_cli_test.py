@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import struct
@@ -161,13 +162,13 @@ class TarnConvert(unittest.TestCase):
         self.out.unlink()
         masked_lm = self.other_task(task="masked_lm", attention=softmax)
         done = self.run_tool(*masked_lm, "--eval", self.config)
-        self.expect_failure(done, 1, "--eval", "causal_lm")
+        self.expect_failure(done, 2, "--eval", "causal_lm")
 
     def test_systems(self):
         done = self.run_tool("--systems")
         self.assertEqual((done.returncode, done.stderr), (0, ""), done)
-        self.assertTrue(done.stdout.startswith("| system | family |"), done.stdout)
-        self.assertIn("| `gla` | linear state | causal | yes | token loop |", done.stdout)
+        self.assertTrue(done.stdout.startswith("| variant | family |"), done.stdout)
+        self.assertIn("| `gla` | linear state | causal | token loop |", done.stdout)
 
     def wide(self, **fields):
         """Arguments for a random model whose rows are multiples of 32."""
@@ -194,7 +195,7 @@ class TarnConvert(unittest.TestCase):
         self.out.unlink()
         for rule, words in (("embeddings", "PATTERN=TYPE"), ("*=int3", '"int3"')):
             self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--keep", rule), 2, words, "--keep")
-        self.expect_failure(self.run_tool(*self.wide(), "--keep", "lm_head*=f32"), 1, "--keep lm_head*=f32: matches none",
+        self.expect_failure(self.run_tool(*self.wide(), "--keep", "lm_head*=f32"), 2, "--keep lm_head*=f32: matches none",
                             "model.embeddings.weight", "and 1 more")
         done = self.run_tool(*self.wide(hidden_size=48), "--keep", "*embeddings*=int4")
         self.expect_failure(done, 1, '"model.embeddings.weight"', "rows of 48", "--keep model.embeddings.weight=int8")
@@ -232,6 +233,19 @@ class TarnConvert(unittest.TestCase):
         self.assertIn(f"({3 * 95 - 2} scored)", done.stdout)
         nats, _ = self.loss(self.out, "-f", text, "--block", 256)
         self.assertIn(f"{nats:.6f} in f16", done.stdout)
+
+    def test_eval_compares_with_f32_states(self):
+        text = self.root / "text.txt"
+        text.write_bytes(bytes(range(32, 127)) * 3)
+        attention = {"system": "rfa", "feature_map": "gaussian", "num_features": 8, "gate": "forget"}
+        wide = self.wide(attention=attention)
+        self.run_tool(*wide, "--quant", "f32")
+        f32, scored = self.loss(self.out, "-f", text, "--block", 256)
+        done = self.run_tool(*wide, "--quant", "f32", "--state", "f16", "--eval", text)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        f16, _ = self.loss(self.out, "-f", text, "--block", 256)
+        self.assertNotEqual(f32, f16)
+        self.assertIn(f"{f32:.6f} nats/byte in f32, {f16:.6f} in f32 with states in f16: {f16 - f32:+.6f} ({scored} scored)\n", done.stdout)
 
     def test_eval_refusals(self):
         text = self.root / "text.txt"
@@ -277,6 +291,48 @@ class TarnConvert(unittest.TestCase):
         self.config.write_text(json.dumps({**CONFIG, "hidden_sise": 3}))
         self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, "config.json",
                             'unknown field "hidden_sise" (did you mean hidden_size?)')
+
+    def unknown(self, *parts, **fields):
+        self.config.write_text(json.dumps({**CONFIG, **fields}))
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, *parts)
+
+    def test_unknown_fields_say_where_they_belong(self):
+        self.unknown('unknown field "num_labels"', 'it is read where "task" is "classification"', num_labels=2)
+        self.unknown('unknown field "num_slots"', 'a field of attention objects, as of "abc_mlp"', num_slots=2)
+        self.unknown('unknown field "zzz"', "tarn-convert --list-fields config", zzz=2)
+        rfa = {"system": "linear_attention", "feature_map": "identity", "zzz": 2}
+        self.unknown('attention: unknown field "zzz"', "tarn-convert --list-fields linear_attention", attention=rfa)
+        rfa = {"system": "linear_attention", "feature_map": "identity", "gate_normalizer": 2}
+        self.unknown('unknown field "gate_normalizer"', 'it is read where "gate" is "vector"', attention=rfa)
+        self.unknown('system: "rfaa" is unknown (did you mean rfa?)', attention={"system": "rfaa"})
+
+    def test_unknown_tensors_say_whose_they_are(self):
+        prefix = "model.layers.0.attn."
+        rfa = {"system": "rfa", "feature_map": "gaussian", "num_features": 8}
+        shapes = {**SHAPES, prefix + "random_matrix": [2, 8, 8], prefix + "sigma": [2, 8], prefix + "g_proj.weight": [2, 16],
+                  prefix + "control_proj.weight": [8, 16], "lm_head.bias": [256]}
+        self.config.write_text(json.dumps({**CONFIG, "attention": rfa}))
+        self.weights.write_bytes(safetensors(shapes))
+        done = self.run_tool(self.folder, "-o", self.out)
+        self.expect_failure(done, 1, "unknown: 3", lines=4)
+        found = [line.rsplit("; ", 1)[1] for line in done.stderr.splitlines()[1:]]
+        self.assertEqual(found[0], 'it is read where "lm_head_bias" is true')
+        self.assertRegex(found[1], '^a tensor of attention "abc_mlp"')
+        self.assertEqual(found[2], 'attention "rfa" has it where "gate" is "forget"')
+
+    def test_list_of_fields(self):
+        done = self.run_tool("--list-fields", "rfa")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        rows = {cells[0]: cells[1:] for cells in (re.split(r"\s{2,}", line.strip()) for line in done.stdout.splitlines())}
+        self.assertEqual(rows["num_features"][1], "required")
+        self.assertEqual(rows["den_eps"][1], '0.01; "gate" is "forget": 0.001')
+        self.assertEqual(rows["gate"][0], '"none", "forget" ("forget": causal)')
+        self.assertEqual(rows["attn.g_proj.bias"], ["[num_kv_heads]", '"gate" is "forget"'])
+        self.assertEqual(self.run_tool("--list-fields").stdout, self.run_tool("--list-fields", "config").stdout)
+        everything = self.run_tool("--list-fields", "all").stdout
+        for line in self.run_tool("--systems").stdout.splitlines()[2:]:
+            self.assertIn(f"\n{line.split('`')[1]} (", everything)
+        self.expect_failure(self.run_tool("--list-fields", "rfaa"), 2, "did you mean rfa?")
 
     def test_mistyped_options_get_a_suggestion(self):
         self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--qaunt", "int8"), 2,

@@ -61,7 +61,7 @@ class HostTest(Checks):
 
     def test_small_alignment(self):
         library = self.build(*GOOD, "-Wl,-z,max-page-size=2048", "-Wl,-z,common-page-size=2048")
-        self.assert_refused(library, "aligned to 0x800, 0x1000 wanted")
+        self.assert_refused(library, "aligned to 0x800, 0x1000 expected")
 
     def test_text_relocation(self):
         source = '__asm__(".text\\n.globl tarn_word\\ntarn_word:\\n.dc.a tarn_other\\n");\nint tarn_other;\n'
@@ -73,17 +73,17 @@ class HostTest(Checks):
         self.assert_refused(self.build(*GOOD, "-Wl,--no-as-needed", other), "needs libother.so;")
 
     def test_soname(self):
-        self.assert_refused(self.build(*GOOD, "-Wl,-soname,libtarn.so"), "has the SONAME libtarn.so, libtarn.so.0 wanted")
+        self.assert_refused(self.build(*GOOD, "-Wl,-soname,libtarn.so"), "has the SONAME libtarn.so, libtarn.so.0 expected")
 
     def test_no_soname(self):
-        self.assert_refused(self.build("-shared", "-fPIC", "-Wl,-z,noexecstack"), "has the SONAME none, libtarn.so.0 wanted")
+        self.assert_refused(self.build("-shared", "-fPIC", "-Wl,-z,noexecstack"), "has the SONAME none, libtarn.so.0 expected")
 
     def test_runpath(self):
         self.assert_refused(self.build(*GOOD, "-Wl,-rpath,/somewhere"), "has a RUNPATH")
 
     def test_other_machine(self):
         library = self.build(*GOOD, "-Wl,-soname,libtarn.so", "-Wl,-z,max-page-size=65536")
-        self.assert_refused(library, ", ARM wanted", "android-armeabi-v7a")
+        self.assert_refused(library, ", ARM expected", "android-armeabi-v7a")
 
     def test_no_library(self):
         file = self.folder / "text"
@@ -100,7 +100,7 @@ class Aarch64Test(Checks):
         self.assert_good(self.build(*GOOD))
 
     def test_pages_of_4_kib(self):
-        self.assert_refused(self.build(*GOOD, "-Wl,-z,max-page-size=4096"), "aligned to 0x1000, 0x10000 wanted")
+        self.assert_refused(self.build(*GOOD, "-Wl,-z,max-page-size=4096"), "aligned to 0x1000, 0x10000 expected")
 
     def test_new_glibc(self):
         versions, libc = self.folder / "versions", self.folder / "libc.so.6"
@@ -109,7 +109,7 @@ class Aarch64Test(Checks):
                    source="void late(void) {}\nvoid later(void) {}\n").rename(libc)
         self.assert_good(self.build(*GOOD, libc, source="void late(void);\nvoid tarn_one(void) { late(); }\n"))
         library = self.build(*GOOD, libc, source="void later(void);\nvoid tarn_one(void) { later(); }\n")
-        self.assert_refused(library, "needs glibc 2.34, 2.17 or older wanted")
+        self.assert_refused(library, "needs glibc 2.34, 2.17 or older expected")
 
     def test_dynamic_program(self):
         program = self.build("-fPIE", "-pie", "-Wl,-z,noexecstack", "-Wl,-dynamic-linker,/lib/ld-linux-aarch64.so.1",

@@ -105,7 +105,7 @@ def check_tarball(file, version, work):
         expect(names == sorted(names), f"{file.name}: names are not sorted")
         tar.extractall(work)
     package = work / f"tarn-{version}-{target}"
-    expect(sorted(work.iterdir()) == [package], f"{file.name}: one folder wanted")
+    expect(sorted(work.iterdir()) == [package], f"{file.name}: one folder expected")
     for name in ["LICENSE", "NOTICES", "README.md"]:
         expect((package / "share/doc/tarn" / name).stat().st_size > 0, f"{file.name}: {name} is empty")
     print(run(sys.executable, ROOT / "tools/dev/check_elf.py", machine.name, package).replace(f"{work}/", ""), end="")
@@ -137,7 +137,7 @@ set_target_properties(tarn::tarn PROPERTIES IMPORTED_LOCATION "{libraries}/libta
         f"-DANDROID_PLATFORM=android-{abi['api']}", f"-Dtarn_DIR={work}")
     run("cmake", "--build", work)
     needs = re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "--wide", "--dynamic", work / "hello"))
-    expect("libtarn.so" in needs, f"hello for {abi['abi']} needs {needs}, libtarn.so wanted by its name alone")
+    expect("libtarn.so" in needs, f"hello for {abi['abi']} needs {needs}, libtarn.so expected by its name alone")
 
 
 def check_aar(file, folder):

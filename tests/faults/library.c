@@ -148,7 +148,7 @@ static tarn_status CreateAll(Run* run, tarn_session_config* config) {
     tarn_beam_config beam = TARN_BEAM_CONFIG_INIT;
     beam.beams = config->beams;
     beam.vocab_size = run->info.vocab_size;
-    beam.max_tokens = 6;
+    beam.max_output_tokens = 6;
     beam.bos_token = run->info.bos_token;
     beam.eos_token = run->info.eos_token;
     status = tarn_beam_create(&beam, &run->beam, &run->error);

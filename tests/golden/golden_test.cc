@@ -63,7 +63,7 @@ void Compare(const float* got, size_t first, size_t count, const GoldenTensor& t
     if (size > tolerance.abs && error > 0) errors->max_rel = std::max(errors->max_rel, error / size);
     if (error <= tolerance.abs + (std::isfinite(size) ? tolerance.rel * size : 0) || !errors->first_failure.empty()) continue;
     char text[160];
-    std::snprintf(text, sizeof(text), "%s element %zu is %.9g, %.9g wanted (%s)", tensor.name.c_str(), first + i,
+    std::snprintf(text, sizeof(text), "%s element %zu is %.9g, %.9g expected (%s)", tensor.name.c_str(), first + i,
                   static_cast<double>(got[i]), static_cast<double>(want), mode.c_str());
     errors->first_failure = text;
   }

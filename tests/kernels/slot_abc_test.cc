@@ -24,7 +24,7 @@ struct Factors {
   Floats mass;
 };
 
-constexpr size_t kAbc = static_cast<size_t>(SlotControl::kAbcMlp);
+constexpr size_t kAbc = CausalPlace(SlotControl::kAbcMlp);
 
 SlotControlArgs Args(const Case& c, float* logits, size_t stride, float* mass) {
   SlotControlArgs args = {};
@@ -33,11 +33,11 @@ SlotControlArgs Args(const Case& c, float* logits, size_t stride, float* mass) {
   args.tokens_seen = c.first ? 0 : 100;
   args.logits = logits;
   args.logit_stride = stride;
-  args.activation = c.activation;
-  args.normalization = c.normalization;
-  args.clamp_min = -c.clamp;
-  args.clamp_max = c.clamp;
-  args.mask_empty = c.mask_empty;
+  args.attributes.activation = c.activation;
+  args.attributes.normalization = c.normalization;
+  args.attributes.logit_min = -c.clamp;
+  args.attributes.logit_max = c.clamp;
+  args.attributes.mask_empty = c.mask_empty;
   args.mass = mass;
   return args;
 }

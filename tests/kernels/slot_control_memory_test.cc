@@ -96,25 +96,24 @@ void CompareMemory(const Case& c, const Memory& expected, const Memory& actual) 
   ExpectNear("o", expected.o, actual.o, [&](size_t) { return o; });
   ExpectNear("K~", expected.keys, actual.keys, [&](size_t) { return cell * big_k; });
   ExpectNear("V~", expected.values, actual.values, [&](size_t) { return cell * big_v; });
-  const bool counts = c.control != SlotControl::kAbcMlp;
+  const bool counts = !c.attributes.has_logits();
   ExpectNear("mass", expected.mass, actual.mass, [&](size_t) { return counts ? 0.0 : 60 * (tokens + 1) * kU; });
 }
 
 TEST(SlotControlMemory, ChunkEqualsSteps) {
   ForEachTable([](const Kernels& kernels) {
     Random random(3);
-    for (size_t i = 0; i < kSlotControlCount; ++i) {
-      const SlotControl control = static_cast<SlotControl>(i);
+    for (const SlotControl control : CausalControls()) {
       for (const uint64_t seen : Seen(control)) {
         for (const size_t tokens : {2, 7, 64}) {
-          SCOPED_TRACE(::testing::Message() << "control " << i << ", " << tokens << " tokens after " << seen);
+          SCOPED_TRACE(::testing::Message() << InfoOf(control).name << ", " << tokens << " tokens after " << seen);
           Case c(random, control, tokens, 19, seen, 6.0f);
-          c.mask_empty = tokens != 7;
-          if (tokens == 7) c.activation = SlotActivation::kSigmoid;
+          c.attributes.mask_empty = tokens != 7;
+          if (tokens == 7) c.attributes.activation = SlotActivation::kSigmoid;
           const Memory steps = RunSteps(kernels, c);
           CompareMemory(c, RunSteps(Reference(), c), steps);
           const Memory chunk = RunChunk(kernels, c);
-          ASSERT_EQ(chunk.o.empty(), control == SlotControl::kClusteringOnline);
+          ASSERT_EQ(chunk.o.empty(), !InfoOf(control).chunks);
           if (!chunk.o.empty()) CompareMemory(c, steps, chunk);
         }
       }
@@ -128,7 +127,7 @@ TEST(SlotControlMemory, GsaForgetsInsideAChunk) {
     Random random(4);
     for (const uint64_t seen : {0, 9}) {
       Case c(random, SlotControl::kGsa, 20, 21, seen, 1.0f);
-      c.gate_normalizer = 1.0f;
+      c.attributes.gate_normalizer = 1.0f;
       for (size_t i = 0; i < c.logits.size(); ++i) c.logits[i] = random.Uniform(-4.0f, -3.0f);
       const Memory chunk = RunChunk(kernels, c);
       ASSERT_FALSE(chunk.o.empty());
@@ -148,7 +147,7 @@ TEST(SlotControlMemory, GsaRefusesFactorsOutsideOfF32) {
     Random random(5);
     for (const size_t slots : {1, 5, 16, 37}) {
       Case c(random, SlotControl::kGsa, 300, slots, 0, 1.0f);
-      c.gate_normalizer = 1.0f;
+      c.attributes.gate_normalizer = 1.0f;
       c.logits.assign(300 * slots, 20.0f);
       EXPECT_TRUE(Chunk(kernels, c, Place::kEnd).fits);
       c.logits[100 * slots + slots - 1] = -79.5f;

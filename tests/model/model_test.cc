@@ -86,6 +86,9 @@ TEST(Model, ForeignFilesAreNamedAsSuch) {
   std::vector<uint8_t> file(4096, 'x');
   ExpectRefused(file, TARN_BAD_FORMAT, "not a tarn model");
   ExpectRefused({}, TARN_BAD_FORMAT, "truncated");
+  std::vector<uint8_t> as_text = Good();
+  as_text.erase(as_text.begin() + 4);  // CR LF became LF
+  ExpectRefused(as_text, TARN_BAD_FORMAT, "magic ends in 0a 1a 0a 01, expected 0d 0a 1a 0a");
 }
 
 TEST(Model, AnotherMajorVersionIsRefusedANewerMinorIsRead) {

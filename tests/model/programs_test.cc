@@ -34,7 +34,7 @@ Status Opened(const char* config, const Change& change) {
 void ExpectRefused(const char* config, const Change& change, const char* words) {
   const Status status = Opened(config, change);
   EXPECT_FALSE(status.ok()) << words;
-  EXPECT_NE(std::string(status.message()).find(words), std::string::npos) << status.message() << ", wanted: " << words;
+  EXPECT_NE(std::string(status.message()).find(words), std::string::npos) << status.message() << ", expected: " << words;
 }
 
 TEST(Programs, TheUnchangedModelsOpen) {
@@ -44,11 +44,11 @@ TEST(Programs, TheUnchangedModelsOpen) {
 
 TEST(Programs, AreThoseOfTheTask) {
   ExpectRefused(
-      kSeq2Seq, [](convert::Graph* g) { std::swap(g->programs[0], g->programs[1]); }, "'encode' wanted");
+      kSeq2Seq, [](convert::Graph* g) { std::swap(g->programs[0], g->programs[1]); }, "'encode' expected");
   ExpectRefused(
-      kSeq2Seq, [](convert::Graph* g) { g->programs.pop_back(); }, "'decode' wanted");
+      kSeq2Seq, [](convert::Graph* g) { g->programs.pop_back(); }, "'decode' expected");
   ExpectRefused(
-      kSeq2Seq, [](convert::Graph* g) { g->task = format::Task::CausalLm; }, "'decode' wanted");
+      kSeq2Seq, [](convert::Graph* g) { g->task = format::Task::CausalLm; }, "'decode' expected");
   ExpectRefused(
       kSeq2Seq, [](convert::Graph* g) { g->task = format::Task::Classification; }, "2 programs found");
   ExpectRefused(

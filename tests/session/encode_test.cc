@@ -50,7 +50,7 @@ class Encoding : public ::testing::Test {
 
   static void ExpectSays(const Status& status, tarn_status code, const char* words) {
     EXPECT_EQ(status.code(), code);
-    EXPECT_NE(std::string(status.message()).find(words), std::string::npos) << status.message() << ", wanted: " << words;
+    EXPECT_NE(std::string(status.message()).find(words), std::string::npos) << status.message() << ", expected: " << words;
   }
 
   std::vector<float> Step(Session* session, const std::vector<int32_t>& tokens) {
@@ -94,7 +94,7 @@ TEST_F(Encoding, ALongerSourceIsAnErrorThatChangesNothing) {
 
   const std::vector<int32_t> wide(26, 'b');
   const size_t too_long[] = {5, 13}, empty[] = {5, 0}, longer_than_row[] = {5, 14};
-  ExpectSays(session->Encode(wide.data(), 13, too_long), TARN_INVALID_ARGUMENT, "source 1 has 13 tokens, 1 to 12 wanted");
+  ExpectSays(session->Encode(wide.data(), 13, too_long), TARN_INVALID_ARGUMENT, "source 1 has 13 tokens, 1 to 12 expected");
   ExpectSays(session->Encode(wide.data(), 13, empty), TARN_INVALID_ARGUMENT, "source 1 has 0 tokens");
   ExpectSays(session->Encode(wide.data(), 13, longer_than_row), TARN_INVALID_ARGUMENT, "in rows of 13");
   std::vector<int32_t> bad = sources_;
@@ -118,7 +118,7 @@ TEST_F(Encoding, LimitsAreHeldAgainstTheModel) {
   limits.max_source = 0;
   ExpectSays(Session::Create(model_, limits, {}).status(), TARN_INVALID_ARGUMENT, "max_source is 0");
   Load(Encoder("masked_lm"));
-  ExpectSays(Session::Create(model_, TwoSources(), {}).status(), TARN_INVALID_ARGUMENT, "beams is 3, 1 to 1 wanted");
+  ExpectSays(Session::Create(model_, TwoSources(), {}).status(), TARN_INVALID_ARGUMENT, "beams is 3, 1 to 1 expected");
 }
 
 TEST_F(Encoding, CallsFitTheTask) {
@@ -130,7 +130,7 @@ TEST_F(Encoding, CallsFitTheTask) {
   ExpectSays(session->Classify(sources_.data(), 12, lengths_).status(), TARN_UNSUPPORTED, "the model's task is seq2seq");
   ASSERT_TRUE(session->Encode(sources_.data(), 12, lengths_).ok());
   const uint32_t across[] = {0, 1, 3, 3, 4, 5};
-  ExpectSays(session->Reorder(across), TARN_INVALID_ARGUMENT, "parent of sequence 2 is 3, 0 to 2 wanted");
+  ExpectSays(session->Reorder(across), TARN_INVALID_ARGUMENT, "parent of sequence 2 is 3, 0 to 2 expected");
   session->Reset();
   ExpectSays(session->Prefill(step.data(), 1).status(), TARN_INVALID_ARGUMENT, "encode the sources first");
   Session::Destroy(session);

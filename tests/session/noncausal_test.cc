@@ -35,20 +35,20 @@ AttentionOp Parsed(const char* attention) {
 
 AttentionOp Windowed(uint32_t window) {
   convert::CacheAttention cache;
-  cache.policy = format::CachePolicy::Window;
+  cache.policy = CachePolicy::kWindow;
   cache.scale = convert::DefaultScale(kHeads);
   cache.window = window;
-  return convert::MakeCacheAttention(cache, kNoncausal, "test", {});
+  return convert::MakeCacheAttention(cache, kNoncausal, "test");
 }
 
 AttentionOp Pooled(uint32_t window, uint32_t kernel, uint32_t stride) {
   convert::CacheAttention cache;
-  cache.policy = format::CachePolicy::Pooled;
+  cache.policy = CachePolicy::kPooled;
   cache.scale = convert::DefaultScale(kHeads);
   cache.window = window;
   cache.pool_kernel = kernel;
   cache.pool_stride = stride;
-  return convert::MakeCacheAttention(cache, kNoncausal, "test", {});
+  return convert::MakeCacheAttention(cache, kNoncausal, "test");
 }
 
 // A model whose only op is this one. `queries`: how many there are always; 0: one per token.
@@ -78,7 +78,7 @@ std::vector<float> OutputOf(const AttentionOp& op, uint32_t threads = 1) {
   Environment environment{&model.value(), SelectKernels(nullptr), &PortableDense(), nullptr, allocator};
   const Result<PackedWeights> packed = PackedWeights::Create(environment);
   environment.packed = &packed.value();
-  Limits limits{/*batch=*/1, /*max_tokens=*/1, /*max_output_rows=*/1, threads};
+  Limits limits{/*batch=*/1, /*max_chunk=*/1, /*max_output_rows=*/1, threads};
   limits.max_source = kTokens;
   const Result<ProgramBytes> bytes = Instance::Measure(environment, limits);
   EXPECT_TRUE(bytes.ok()) << bytes.status().message();
@@ -105,7 +105,7 @@ std::string Refusal(const std::vector<uint8_t>& file) {
   const Result<Model> model = Model::Open(FileMap(), {file.data(), file.size()}, DefaultAllocator());
   if (!model.ok()) return model.status().message();
   const Environment environment{&model.value(), SelectKernels(nullptr), &PortableDense(), nullptr, DefaultAllocator()};
-  Limits limits{/*batch=*/1, /*max_tokens=*/1, /*max_output_rows=*/1, /*threads=*/1};
+  Limits limits{/*batch=*/1, /*max_chunk=*/1, /*max_output_rows=*/1, /*threads=*/1};
   limits.max_source = kTokens;
   return Instance::Measure(environment, limits).status().message();
 }
@@ -143,7 +143,7 @@ TEST(Noncausal, OpsStandInEncode) {
   for (const char* attention : {kSoftmax, R"({"system": "clustered", "num_clusters": 3, "max_context": 9})",
                                 R"({"system": "probsparse", "max_context": 9})"}) {
     EXPECT_EQ(Refusal(ModelOf(Parsed(attention))), "");
-    EXPECT_NE(Refusal(ModelOf(Parsed(attention), Stage::kDecode)).find("'encode' wanted"), std::string::npos) << attention;
+    EXPECT_NE(Refusal(ModelOf(Parsed(attention), Stage::kDecode)).find("'encode' expected"), std::string::npos) << attention;
   }
 }
 

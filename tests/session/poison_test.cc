@@ -173,7 +173,7 @@ TEST(Scratch, HandsOutWhatItCounted) {
     scratch->Take(3 * tokens);
     return scratch->Take<int32_t>(tokens);
   };
-  const uint64_t bytes = CountScratch(/*max_tokens=*/40, lay);
+  const uint64_t bytes = CountScratch(/*max_chunk=*/40, lay);
   EXPECT_EQ(bytes, Bump::PieceBytes(3 * 40 * sizeof(float)) + Bump::PieceBytes(40 * sizeof(int32_t)));
   Block block = std::move(Block::Allocate(DefaultAllocator(), bytes, "test").value());
   for (const uint64_t tokens : {1, 7, 40}) {

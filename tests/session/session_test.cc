@@ -22,7 +22,7 @@ using Tokens = std::vector<int32_t>;
 using Logits = std::vector<float>;
 
 struct Case {
-  const char* name;
+  std::string name;
   std::string config;
   convert::Precision precision;
 };
@@ -44,6 +44,11 @@ std::vector<Case> Cases() {
   };
   for (const test::SystemCase& system : test::kMoreSystems) {
     cases.push_back({system.name, ConfigText(system.attention, "none", system.heads), convert::Precision::kF32});
+  }
+  for (const CachePolicyInfo& policy : kCachePolicies) {
+    if ((policy.forms & kCausalForm) == 0) continue;
+    cases.push_back({std::string("policy_") + policy.name, ConfigText(test::WithPolicy(policy), "none", test::kPlainHeads),
+                     convert::Precision::kF32});
   }
   return cases;
 }
@@ -116,7 +121,7 @@ float Tolerance(const Case& c) {
 class SessionTest : public testing::TestWithParam<Case> {};
 
 INSTANTIATE_TEST_SUITE_P(Families, SessionTest, testing::ValuesIn(Cases()),
-                         [](const testing::TestParamInfo<Case>& c) { return std::string(c.param.name); });
+                         [](const testing::TestParamInfo<Case>& c) { return c.param.name; });
 
 TEST_P(SessionTest, ChunksAndStepsAgree) {
   Harness harness(GetParam());
@@ -243,7 +248,7 @@ TEST_P(SessionTest, WrongTokensAreNamedAndFeedNothing) {
   const Tokens bad = {1, 2, 256};
   const Result<const float*> refused = session->Prefill(bad.data(), bad.size());
   EXPECT_EQ(refused.status().code(), TARN_INVALID_ARGUMENT);
-  EXPECT_STREQ(refused.status().message(), "token 2 is 256, 0 to 255 wanted");
+  EXPECT_STREQ(refused.status().message(), "token 2 is 256, 0 to 255 expected");
   EXPECT_FALSE(session->Prefill(bad.data(), 0).ok());
   const Tokens negative = {-1};
   EXPECT_FALSE(session->Prefill(negative.data(), 1).ok());

@@ -207,7 +207,7 @@ TEST(Snapshot, SourcesAndBeamsGoOnBitForBit) {
       const Bytes snapshot = Save(*session);
       const Bits wanted[] = {Feed(session.get(), 0, 1), Feed(session.get(), 1, 8)};
       Limits other = kSources;
-      other.max_tokens = 20;
+      other.max_chunk = 20;
       // What keeps a constant size of a source decodes from one that it could not encode.
       if (cross != kSoftmaxCross) other.max_source = 1;
       const SessionPointer fresh = model.New(other);
@@ -238,7 +238,7 @@ void ExpectRefused(Session* session, const Bytes& snapshot, tarn_status code, co
   const Bytes before = Save(*session);
   const Status status = session->Restore({snapshot.data(), snapshot.size()});
   EXPECT_EQ(status.code(), code) << status.message();
-  EXPECT_NE(std::string(status.message()).find(words), std::string::npos) << status.message() << ", wanted: " << words;
+  EXPECT_NE(std::string(status.message()).find(words), std::string::npos) << status.message() << ", expected: " << words;
   ASSERT_EQ(Save(*session), before) << status.message();
 }
 
@@ -290,12 +290,12 @@ TEST(Snapshot, OtherModelsAndShapesAreNamed) {
   Limits limits = kSources;
   limits.batch = 4;
   limits.beams = 2;
-  ExpectRefused(session.get(), Save(*model.New(limits)), TARN_INVALID_ARGUMENT, "sequences is 4, 6 wanted");
+  ExpectRefused(session.get(), Save(*model.New(limits)), TARN_INVALID_ARGUMENT, "sequences is 4, 6 expected");
   limits.batch = 6;
-  ExpectRefused(session.get(), Save(*model.New(limits)), TARN_INVALID_ARGUMENT, "sources is 3, 2 wanted");
+  ExpectRefused(session.get(), Save(*model.New(limits)), TARN_INVALID_ARGUMENT, "sources is 3, 2 expected");
   limits = kSources;
   limits.max_source = 20;
-  ExpectRefused(session.get(), Save(*model.New(limits)), TARN_INVALID_ARGUMENT, "max_source is 20, 12 wanted");
+  ExpectRefused(session.get(), Save(*model.New(limits)), TARN_INVALID_ARGUMENT, "max_source is 20, 12 expected");
 }
 
 // A header field of a snapshot, changed by somebody who knows how to hash.
@@ -316,14 +316,14 @@ TEST(Snapshot, FieldsThatLieAreNamed) {
     ExpectRefused(session.get(), snapshot, code, words);
   };
   const std::string size = std::to_string(good.size());
-  refused(With<uint8_t>(good, 0, 'X'), TARN_BAD_FORMAT, "magic is 58534e500d0a1a0a, 54534e500d0a1a0a wanted");
-  refused(With<uint32_t>(good, 8, 2), TARN_UNSUPPORTED, "version is 2, 1 wanted");
+  refused(With<uint8_t>(good, 0, 'X'), TARN_BAD_FORMAT, "magic is 58534e500d0a1a0a, 54534e500d0a1a0a expected");
+  refused(With<uint32_t>(good, 8, 2), TARN_UNSUPPORTED, "version is 2, 1 expected");
   refused(With<uint64_t>(good, 16, good.size() + 1), TARN_BAD_FORMAT, "size is " + size + " bytes, its header says");
   refused(With<uint64_t>(good, 16, 95), TARN_BAD_FORMAT, "its header says 95");
   refused(With<uint64_t>(good, 16, UINT64_MAX), TARN_BAD_FORMAT, "its header says 18446744073709551615");
-  refused(With<uint64_t>(good, 56, 151), TARN_BAD_FORMAT, "tokens is 151, 0 to 150 wanted");
+  refused(With<uint64_t>(good, 56, 151), TARN_BAD_FORMAT, "tokens is 151, 0 to 150 expected");
   refused(With<uint64_t>(good, 72, 64), TARN_INVALID_ARGUMENT, "state is 64");
-  refused(With<uint32_t>(good, kHeaderBytes + 4, 13), TARN_BAD_FORMAT, "tokens of source 1 are 13, 0 to 12 wanted");
+  refused(With<uint32_t>(good, kHeaderBytes + 4, 13), TARN_BAD_FORMAT, "tokens of source 1 are 13, 0 to 12 expected");
   // A block more or less than there are.
   const size_t map = kHeaderBytes + 2 * sizeof(uint32_t);
   refused(With<uint8_t>(good, map, static_cast<uint8_t>(good[map] ^ 1)), TARN_BAD_FORMAT, "its map of blocks says");
@@ -332,7 +332,7 @@ TEST(Snapshot, FieldsThatLieAreNamed) {
   refused(With<uint64_t>(longer, 16, longer.size()), TARN_BAD_FORMAT, "its map of blocks says " + size);
   // A whole snapshot by all sums, but for a smaller state.
   Bytes shorter(good.begin(), good.begin() + kHeaderBytes + kDigestBytes);
-  refused(With<uint64_t>(shorter, 16, shorter.size()), TARN_BAD_FORMAT, "wanted at least for such a session");
+  refused(With<uint64_t>(shorter, 16, shorter.size()), TARN_BAD_FORMAT, "expected at least for such a session");
 }
 
 // Where a model has no bound, positions still stay within what the ops can compute with.

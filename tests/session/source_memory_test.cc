@@ -137,8 +137,8 @@ class Runner {
     const std::vector<float> q = Rows(1, width);
     std::vector<float> o;
     instance_->ForgetSources();
-    for (size_t first = 0; first < kTokens; first += limits_.max_tokens) {
-      const size_t count = std::min<size_t>(limits_.max_tokens, kTokens - first);
+    for (size_t first = 0; first < kTokens; first += limits_.max_chunk) {
+      const size_t count = std::min<size_t>(limits_.max_chunk, kTokens - first);
       float* rows = reinterpret_cast<float*>(instance_->input(Stage::kDecode, 0));
       for (size_t s = 0; s < limits_.batch; ++s) {
         std::memcpy(rows + s * count * width, &q[first * width], count * width * sizeof(float));
@@ -162,7 +162,7 @@ class Runner {
 };
 
 std::vector<float> Whole(const char* attention, size_t source, uint32_t threads) {
-  Limits limits{/*batch=*/1, /*max_tokens=*/1, /*max_output_rows=*/1, threads};
+  Limits limits{/*batch=*/1, /*max_chunk=*/1, /*max_output_rows=*/1, threads};
   limits.max_source = kTokens;
   Runner runner(WholeModel(Parsed(attention, AttentionForm::kNoncausal)), limits);
   runner.Encode(source);
@@ -246,23 +246,23 @@ TEST(SourceMemory, WhatNeedsAnOrderOfTokensIsRefused) {
   EXPECT_NE(linear(Gate::kForget, WriteRule::kSum).find("gate forget"), std::string::npos);
   EXPECT_NE(linear(Gate::kNone, WriteRule::kDelta).find("rule delta"), std::string::npos);
 
-  const auto slots = [](format::SlotControl control, format::SlotNormalization normalization) {
+  const auto slots = [](SlotControl control, SlotNormalization normalization) {
     return Refusal(R"({"system": "abc_mlp", "num_slots": 4})", format::OpAttributes::NoncausalSlots,
                    [=](flatbuffers::FlatBufferBuilder& b) {
                      format::SlotMemoryBuilder table(b);
                      table.add_heads(&kHeads);
                      table.add_num_slots(4);
-                     table.add_control(control);
-                     table.add_normalization(normalization);
+                     table.add_control(static_cast<uint8_t>(control));
+                     table.add_normalization(static_cast<uint8_t>(normalization));
                      return format::CreateNoncausalSlots(b, format::NoncausalPart::Whole, table.Finish()).Union();
                    });
   };
-  for (const format::SlotControl control :
-       {format::SlotControl::ClusteringOnline, format::SlotControl::Gsa, format::SlotControl::LunaCausal}) {
-    const std::string message = slots(control, format::SlotNormalization::Renorm);
-    EXPECT_NE(message.find(std::string("control ") + format::EnumNameSlotControl(control)), std::string::npos) << message;
+  for (size_t i = 0; i < kSlotControlCount; ++i) {
+    if (kSlotControls[i].noncausal != NoncausalForm::kNone || (kSlotControls[i].attributes & kReadsPositions) != 0) continue;
+    const std::string message = slots(static_cast<SlotControl>(i), SlotNormalization::kRenorm);
+    EXPECT_NE(message.find(std::string("control ") + kSlotControls[i].name), std::string::npos) << message;
   }
-  EXPECT_NE(slots(format::SlotControl::AbcMlp, format::SlotNormalization::Frozen).find("Frozen"), std::string::npos);
+  EXPECT_NE(slots(SlotControl::kAbcMlp, SlotNormalization::kFrozen).find("frozen"), std::string::npos);
 }
 
 }  // namespace

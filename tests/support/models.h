@@ -17,6 +17,7 @@
 #include "tools/convert/config/state_type.h"
 #include "tools/convert/writer/model_writer.h"
 #include "tools/convert/writer/output_file.h"
+#include "variants/cache_policies.h"
 
 namespace tarn::test {
 
@@ -63,6 +64,7 @@ constexpr SystemCase kMoreSystems[] = {
     {"l2g_global", R"({"system": "l2g_global", "global_positions": [0, 3, 30]})"},
     {"clustering_online", R"({"system": "clustering_online", "num_slots": 5})"},
     {"gsa", R"({"system": "gsa", "num_slots": 5})"},
+    {"slot_attention", R"({"system": "slot_attention", "control": "luna_causal", "num_slots": 5})"},
     {"luna_causal", R"({"system": "luna_causal", "num_slots": 5})"},
     {"sliding_window", R"({"system": "sliding_window", "window": 9})"},
     {"sliding_window_literal", R"({"system": "sliding_window", "window": 9, "mask_empty": false})"},
@@ -73,6 +75,22 @@ constexpr SystemCase kMoreSystems[] = {
      R"({"system": "compressive_transformer", "segment_len": 6, "mem_len": 8, "cmem_len": 3, "compression_ratio": 4})"},
     {"memory_compressed", R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 150})", kPlainHeads},
 };
+
+// An attention object with a policy of variants/cache_policies.h and small numbers, for heads as kPlainHeads.
+inline std::string WithPolicy(const CachePolicyInfo& policy) {
+  std::string text = R"({"system": "cache_attention", "policy": ")" + std::string(policy.name) + "\"";
+  const uint32_t wanted = policy.AttributesOf(kCausalForm);
+#define TARN_SIZE(name, key, fallback, least, most) \
+  if ((wanted & reads::name) != 0) text += ", \"" key "\": " + std::string(reads::name == reads::capacity ? "150" : "6");
+#define TARN_FLAG(name, fallback)
+#define TARN_LIST(name, key) \
+  if ((wanted & reads::name) != 0) text += ", \"" key "\": [1, 5, 40]";
+  TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST)
+#undef TARN_SIZE
+#undef TARN_FLAG
+#undef TARN_LIST
+  return text + "}";
+}
 
 inline std::vector<uint8_t> MakeModel(const std::string& config_text, convert::Precision precision = convert::Precision::kF32,
                                       format::DType state = format::DType::F32) {

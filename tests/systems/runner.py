@@ -45,7 +45,7 @@ class Model:
 
     def run(self, program, *arguments, code=0):
         done = subprocess.run([str(self.bin / program), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        expect(done.returncode == code, f"{program}: exit {done.returncode}, {code} wanted: {done.stderr.decode(errors='replace')}")
+        expect(done.returncode == code, f"{program}: exit {done.returncode}, {code} expected: {done.stderr.decode(errors='replace')}")
         return done
 
     def check_state(self):

@@ -53,8 +53,8 @@ struct Table {
 };
 
 // eos is token 1.
-BeamConfig Config(const Table& table, uint32_t sources, uint32_t beams, uint32_t max_tokens, float alpha) {
-  return {sources, beams, table.vocab_size, max_tokens, alpha, 0, 1};
+BeamConfig Config(const Table& table, uint32_t sources, uint32_t beams, uint32_t max_output_tokens, float alpha) {
+  return {sources, beams, table.vocab_size, max_output_tokens, alpha, 0, 1};
 }
 
 // Feeds the search as a session would: a sequence that goes on from another has all that the other had. Rows that must not be read
@@ -125,7 +125,7 @@ void Enumerate(const BeamConfig& config, const Table& table, uint32_t source, co
     longer.push_back(static_cast<int32_t>(id));
     if (longer.back() == config.eos_token) {
       all->push_back({prefix, score});
-    } else if (longer.size() == config.max_tokens) {
+    } else if (longer.size() == config.max_output_tokens) {
       all->push_back({longer, score});
     } else {
       Enumerate(config, table, source, longer, next, all);
@@ -137,10 +137,10 @@ bool BetterScore(const Output& a, const Output& b) { return a.score > b.score; }
 
 TEST(BeamSearchTest, BeamAsWideAsAllOutputsFindsThemAllInOrder) {
   for (uint32_t vocab_size = 2; vocab_size <= 6; ++vocab_size) {
-    for (uint32_t max_tokens = 1; max_tokens <= (vocab_size < 5 ? 6 : 4); ++max_tokens) {
+    for (uint32_t max_output_tokens = 1; max_output_tokens <= (vocab_size < 5 ? 6 : 4); ++max_output_tokens) {
       for (const float alpha : {0.0f, 0.6f, 1.0f, 2.5f}) {
-        const Table table{vocab_size, 100 * vocab_size + max_tokens};
-        BeamConfig config = Config(table, 2, 1, max_tokens, alpha);
+        const Table table{vocab_size, 100 * vocab_size + max_output_tokens};
+        BeamConfig config = Config(table, 2, 1, max_output_tokens, alpha);
         std::vector<Output> all[2];
         for (uint32_t source = 0; source < config.sources; ++source) {
           Enumerate(config, table, source, {}, 0, &all[source]);
@@ -150,7 +150,7 @@ TEST(BeamSearchTest, BeamAsWideAsAllOutputsFindsThemAllInOrder) {
         const auto found = Search(config, table);
         for (uint32_t source = 0; source < config.sources; ++source) {
           ExpectSame(found[source], all[source], 1e-5,
-                     "vocab " + std::to_string(vocab_size) + ", " + std::to_string(max_tokens) + " tokens");
+                     "vocab " + std::to_string(vocab_size) + ", " + std::to_string(max_output_tokens) + " tokens");
         }
       }
     }
@@ -192,11 +192,11 @@ std::vector<Continuation> Continuations(const std::vector<Beam>& live, const Tab
   return all;
 }
 
-// Runs to max_tokens, whatever is finished; only one beam ends with its first end.
+// Runs to max_output_tokens, whatever is finished; only one beam ends with its first end.
 std::vector<Output> PlainSearch(const BeamConfig& config, const Table& table, uint32_t source) {
   std::vector<Beam> live = {{{}, 0}};
   std::vector<Output> finished;
-  for (size_t length = 1; length <= config.max_tokens; ++length) {
+  for (size_t length = 1; length <= config.max_output_tokens; ++length) {
     const std::vector<Continuation> all = Continuations(live, table, source);
     std::vector<Beam> next;
     for (size_t rank = 0; rank < all.size(); ++rank) {
@@ -213,7 +213,7 @@ std::vector<Output> PlainSearch(const BeamConfig& config, const Table& table, ui
     if (config.beams == 1 && !finished.empty()) return finished;
   }
   for (const Beam& beam : live) {
-    finished.push_back({beam.tokens, Score(beam.log_prob, config.max_tokens, config.length_penalty)});
+    finished.push_back({beam.tokens, Score(beam.log_prob, config.max_output_tokens, config.length_penalty)});
   }
   std::stable_sort(finished.begin(), finished.end(), BetterScore);
   if (finished.size() > config.beams) finished.resize(config.beams);
@@ -254,7 +254,7 @@ TEST(BeamSearchTest, OneBeamIsGreedy) {
     const auto found = Search(config, table);
     for (uint32_t source = 0; source < config.sources; ++source) {
       Tokens greedy;
-      while (greedy.size() < config.max_tokens) {
+      while (greedy.size() < config.max_output_tokens) {
         const std::vector<float> logits = table.Logits(source, greedy);
         const auto token = static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
         if (token == config.eos_token) break;
@@ -359,7 +359,7 @@ TEST(BeamSearchTest, ConfigIsChecked) {
   };
   EXPECT_EQ(message({0, 1, 2, 1, 0, 0, 1}), "sources is 0, must be at least 1");
   EXPECT_EQ(message({1, 0, 2, 1, 0, 0, 1}), "beams is 0, must be at least 1");
-  EXPECT_EQ(message({1, 1, 2, 0, 0, 0, 1}), "max_tokens is 0, must be at least 1");
+  EXPECT_EQ(message({1, 1, 2, 0, 0, 0, 1}), "max_output_tokens is 0, must be at least 1");
   EXPECT_EQ(message({65536, 65536, 2, 1, 0, 0, 1}), "65536 sources of 65536 beams: must be at most 4294967295 sequences");
   EXPECT_EQ(message({1, 1, 0, 1, 0, 0, 1}), "vocab_size is 0, must be in [1, 2147483647]");
   EXPECT_EQ(message({1, 1, 2, 1, -0.5f, 0, 1}), "length_penalty is -0.5, must be finite and at least 0");

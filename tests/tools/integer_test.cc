@@ -27,8 +27,8 @@ TEST(Integer, IsTheWholeTextWithinItsRange) {
 }
 
 TEST(Integer, SaysWhatItShouldHaveBeen) {
-  EXPECT_EQ(NotInteger<int64_t>("-2", -1, 9), "is '-2', must be an integer from -1 to 9");
-  EXPECT_EQ(NotInteger<uint64_t>("", 0, UINT64_MAX), "is '', must be an integer from 0 to 18446744073709551615");
+  EXPECT_EQ(NotInteger<int64_t>("-2", -1, 9), "is '-2', expected an integer from -1 to 9");
+  EXPECT_EQ(NotInteger<uint64_t>("", 0, UINT64_MAX), "is '', expected an integer from 0 to 18446744073709551615");
 }
 
 }  // namespace

@@ -144,9 +144,9 @@ class BenchTest(CliTest):
         self.fails(2, "-p and -n are 0", "bench", "-m", MODEL, "-p", 0, "-n", 0)
         self.fails(2, "--output: is 'xml', expected md, csv, json or jsonl", "bench", "-m", MODEL, "-o", "xml")
         for value in "", "1,", ",1", "1, 2", "-1", "x", "1073741825":
-            self.fails(2, "--n-depth: is '[^']*', must be an integer from 0 to", "bench", "-m", MODEL, "-d", value)
+            self.fails(2, "--n-depth: is '[^']*', expected an integer from 0 to", "bench", "-m", MODEL, "-d", value)
         for option in "--repetitions", "--chunk":
-            self.fails(2, f"{option}: is '0', must be an integer from 1 to", "bench", "-m", MODEL, option, 0)
+            self.fails(2, f"{option}: is '0', expected an integer from 1 to", "bench", "-m", MODEL, option, 0)
         self.fails(1, "nowhere.tarn", "bench", "-m", MODEL, "-m", self.path("nowhere.tarn"))
         self.fails(1, "is an input of this command", "bench", "-m", MODEL, "--plot", MODEL)
         self.fails(1, "no/folder", "bench", "-m", MODEL, "--plot", self.path("no/folder/plot.svg"))

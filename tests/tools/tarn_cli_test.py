@@ -26,15 +26,15 @@ class UsageTest(CliTest):
     def test_integers_are_whole_and_within_their_range(self):
         huge = "9" * 23
         for value in "many", "-2", huge, "1.5", "0x10", "":
-            self.fails(2, f"--n-predict: is '{value}', must be an integer from -1 to 9223372036854775807",
+            self.fails(2, f"--n-predict: is '{value}', expected an integer from -1 to 9223372036854775807",
                        "run", "-m", MODEL, "-p", "a", "-n", value)
-        for option, largest in ("-s", 2**64 - 1), ("-t", 2**32 - 1), ("--top-k", 2**32 - 1):
+        for option, largest in ("-s", 2**64 - 1), ("-t", 256), ("--top-k", 2**32 - 1):
             for value in "-1", huge, "+1":
-                self.fails(2, rf"is '{re.escape(value)}', must be an integer from 0 to {largest}",
+                self.fails(2, rf"is '{re.escape(value)}', expected an integer from 0 to {largest}",
                            "run", "-m", MODEL, "-p", "a", option, value)
         for place, ids in (1, ""), (2, "1,,2"), (3, "1,2,"), (1, "-1,2"), (2, "1,2147483648"), (1, "1 2"):
             self.fails(2, f"--tokens: id {place} is '", "run", "-m", MODEL, "--tokens", ids)
-        self.fails(2, "--batch: is '0', must be an integer from 1", "inspect", MODEL, "--batch", 0)
+        self.fails(2, "--batch: is '0', expected an integer from 1", "inspect", MODEL, "--batch", 0)
 
     def test_version_and_help(self):
         self.assertRegex(tarn("--version")[1].decode(), r"^tarn \d+\.\d+\.\d+\n$")
@@ -142,9 +142,9 @@ class RunTest(CliTest):
         self.fails(1, "prompt is empty", "run", "-m", MODEL)
 
     def test_wrong_values_are_named(self):
-        self.fails(1, "temperature is -1", "run", "-m", MODEL, "-p", "a", "--temp", "-1")
-        self.fails(1, "top_p is 2", "run", "-m", MODEL, "-p", "a", "--top-p", "2")
-        self.fails(1, "prompt: token 0 is 300", "run", "-m", MODEL, "--tokens", "300")
+        self.fails(2, "--temp: is .-1., expected a number: at least 0", "run", "-m", MODEL, "-p", "a", "--temp", "-1")
+        self.fails(2, "--top-p: is .2., expected a number: above 0, at most 1", "run", "-m", MODEL, "-p", "a", "--top-p", "2")
+        self.fails(2, "--tokens: 300 is no token", "run", "-m", MODEL, "--tokens", "300")
 
     def test_model_without_tokenizer(self):
         ids = self.path("ids.tarn")
@@ -232,7 +232,7 @@ class InspectTest(CliTest):
         found = self.json(MODEL)
         self.assertEqual(list(found), ["model", "session", "memory", "ops", "states", "tensors"])
         self.assertRegex(found["model"]["fingerprint"], r"^[0-9a-f]{64}$")
-        self.assertEqual((found["model"]["vocab_size"], found["model"]["tokenizer"], found["model"]["max_tokens"]),
+        self.assertEqual((found["model"]["vocab_size"], found["model"]["tokenizer"], found["model"]["max_context"]),
                          (256, "bytes", None))
         self.assertEqual(list(found["memory"]), MEMORY)
         self.assertEqual(found["memory"]["mapped_bytes"], os.path.getsize(MODEL))
@@ -292,7 +292,7 @@ class InspectTest(CliTest):
         self.assertEqual(json.loads(out)["cpu"]["default_threads"], 1)
 
     def test_bound_is_shown(self):
-        self.assertEqual(self.json(self.path("bounded.tarn"))["model"]["max_tokens"], 32)
+        self.assertEqual(self.json(self.path("bounded.tarn"))["model"]["max_context"], 32)
 
     def test_isa_is_chosen(self):
         self.assertEqual(self.json(MODEL, "--isa", "reference")["model"]["isa"], "reference")

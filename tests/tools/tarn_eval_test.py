@@ -73,7 +73,7 @@ class EvalTest(CliTest):
         found = self.eval_json("-m", MODEL, "-f", text, "--begin", 10, "--tokens", 30)
         for key in "tokens", "scored", "nats_per_token":
             self.assertEqual(found[key], expected[key])
-        self.fails(1, "wanted more than 1000", "eval", "-m", MODEL, "-f", text, "--begin", 1000)
+        self.fails(1, "expected more than 1000", "eval", "-m", MODEL, "-f", text, "--begin", 1000)
 
     def test_chunks_and_threads_change_little_or_nothing(self):
         text = self.write("text.txt", self.TEXT)
@@ -84,9 +84,9 @@ class EvalTest(CliTest):
 
     def test_too_little_to_score(self):
         for value in 0, 1:
-            self.fails(2, f"--block: is '{value}', must be an integer from 2", "eval", "-m", MODEL, "-f", __file__,
+            self.fails(2, f"--block: is '{value}', expected an integer from 2", "eval", "-m", MODEL, "-f", __file__,
                        "--block", value)
-        self.fails(1, "wanted at least 2", "eval", "-m", MODEL, "-f", self.write("one.txt", b"a"))
+        self.fails(1, "expected at least 2", "eval", "-m", MODEL, "-f", self.write("one.txt", b"a"))
         self.fails(1, "empty.txt", "eval", "-m", MODEL, "-f", self.write("empty.txt", b""))
 
     def test_numbers_are_without_noise(self):
@@ -128,9 +128,9 @@ class EvalTest(CliTest):
         for words, content in (
                 ("not a .npy file", b"hello"),
                 ("version 3", npy([1, 2], version=3)),
-                ("wanted '<i4'", npy([1, 2], descr="<i8")),
-                ("wanted one dimension", npy([1, 2], shape="(1, 2)")),
-                ("wanted one dimension", npy([1, 2], shape="()")),
+                ("expected '<i4'", npy([1, 2], descr="<i8")),
+                ("expected one dimension", npy([1, 2], shape="(1, 2)")),
+                ("expected one dimension", npy([1, 2], shape="()")),
                 ("bytes of data", npy([1, 2], shape="(3,)")),
                 ("bytes of data", good + b"\0"),
                 ("header alone needs", good[:40]),

@@ -1,4 +1,5 @@
-"""The commands of README.md and of the help texts run as they stand there, with the models of the repository."""
+"""The commands of README.md, of the first pages of docs and of the help texts run as they stand there, with the models of the
+repository."""
 
 import os
 import re
@@ -16,10 +17,13 @@ SHORT = " -r 1 --memory-mib 16"
 PREPARED = re.compile(r"tarn-convert [^();]* -o \S+\.tarn")
 
 
-def commands_of(text, indent):
-    """Lines that are `indent` spaces and a command, without the remark behind it."""
-    lines = re.findall(rf"(?m)^ {{{indent}}}(\S.*)$", text)
+def commands_of(lines):
+    """Lines that are a command, without the remark behind it."""
     return [re.sub(r"  +# .*$", "", line) for line in lines if COMMAND.search(line)]
+
+
+def blocks_of(text, language):
+    return re.findall(rf"(?ms)^```{language}\n(.*?)^```$", text)
 
 
 class ExamplesTest(unittest.TestCase):
@@ -28,7 +32,7 @@ class ExamplesTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
-        for name in "examples", "README.md":
+        for name in "examples", "runtime", "README.md":
             os.symlink(os.path.join(SOURCE, name), os.path.join(self.folder, name))
         for name in os.listdir(MODELS):
             os.symlink(os.path.join(MODELS, name), os.path.join(self.folder, name))
@@ -43,17 +47,22 @@ class ExamplesTest(unittest.TestCase):
                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
                 self.assertEqual(done.returncode, 0, done.stderr.decode())
 
-    def test_readme(self):
-        with open(os.path.join(SOURCE, "README.md")) as file:
-            commands = commands_of(file.read(), 4)
-        self.assertGreater(len(commands), 10)
-        self.run_all(commands)
+    def test_pages(self):
+        for name in "README.md", "docs/getting-started.md":
+            with open(os.path.join(SOURCE, name)) as file:
+                text = file.read()
+            for program in blocks_of(text, "c"):
+                with open(os.path.join(self.folder, "first.c"), "w") as file:
+                    file.write(program)
+            lines = "".join(blocks_of(text, "bash")).splitlines()
+            self.assertGreater(len(commands_of(lines)), 9, name)
+            self.run_all(lines)
 
     def test_help(self):
         for name in "run", "classify", "fill", "eval", "bench", "inspect", "help", None:
             text = tarn("help", *([name] if name else []))[1].decode()
             preparation, examples = text[text.index("Examples"):].split("\n", 1)
-            commands = commands_of(examples, 2)
+            commands = commands_of(re.findall(r"(?m)^  (\S.*)$", examples))
             self.assertTrue(commands, name)
             self.run_all(PREPARED.findall(preparation) + commands)
 

@@ -1,4 +1,4 @@
-"""examples/hello_c, compiled and run with the commands of its README."""
+"""examples/hello_c and the C program of README.md, compiled and run with the commands of their pages."""
 
 import os
 import re
@@ -11,17 +11,35 @@ BUILD = os.environ["TARN_BUILD"]
 
 
 class HelloTest(unittest.TestCase):
-    def test_readme_commands(self):
+    def setUp(self):
         with open(os.path.join(BUILD, "lib", "libtarn.so"), "rb") as file:
             if b"__asan_init" in file.read():
                 self.skipTest("libtarn.so is built with a sanitizer: a plain C program cannot load it")
+
+    def compile(self, line, program):
+        """Runs the compile line of a page, which ends with `-o` and a name, for `program` and the library of this build."""
+        line = line.replace("$PWD/build/lib", "build/lib").replace("build/lib", os.path.join(BUILD, "lib"))
+        subprocess.run(re.sub(r"-o \w+$", "-Wall -Wextra -Wpedantic -Werror -o " + program, line), shell=True, check=True,
+                       cwd=SOURCE)
+
+    def test_front_page(self):
+        with open(os.path.join(SOURCE, "README.md")) as file:
+            text = file.read()
+        source = re.search(r"(?ms)^```c\n(.*?)^```$", text)[1]
+        compile_line, = re.findall(r"(?m)^cc .*$", text)
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "first.c"), "w") as file:
+                file.write(source)
+            first = os.path.join(folder, "first")
+            self.compile(compile_line.replace("first.c", first + ".c"), first)
+            self.assertGreaterEqual(len(subprocess.check_output([first], cwd=SOURCE)), 100)
+
+    def test_readme_commands(self):
         with open(os.path.join(SOURCE, "examples", "hello_c", "README.md")) as file:
-            compile_line, run_line = re.search(r"```\n(cc .*)\n(\./hello .*)\n```", file.read()).groups()
+            compile_line, run_line = re.search(r"```(?:bash)?\n(cc .*)\n(\./hello .*)\n```", file.read()).groups()
         with tempfile.TemporaryDirectory() as folder:
             hello = os.path.join(folder, "hello")
-            compile_line = compile_line.replace("$PWD/build/lib", "build/lib").replace("build/lib", os.path.join(BUILD, "lib"))
-            subprocess.run(compile_line.replace("-o hello", "-Wall -Wextra -Wpedantic -Werror -o " + hello), shell=True,
-                           check=True, cwd=SOURCE)
+            self.compile(compile_line, hello)
             run_line = run_line.replace("./hello", hello)
             texts = [subprocess.run(run_line, shell=True, check=True, cwd=SOURCE, stdout=subprocess.PIPE,
                                     stderr=subprocess.DEVNULL).stdout for _ in range(2)]

@@ -82,7 +82,7 @@ class RunTest(TasksTest):
         self.fails(1, "the source is empty", "run", "-m", self.translation)
         self.fails(1, "lines.txt: line 2 is empty", "run", "-m", self.translation, "-f", self.write("lines.txt", b"a\n\nb\n"))
         self.fails(1, "lines.txt: line 1: id 2 is 'x'", "run", "-m", self.short, "-f", self.write("lines.txt", b"1 x\n"))
-        self.fails(1, "length_penalty is -1", "run", "-m", self.translation, "-p", "a", "--length-penalty", -1)
+        self.fails(2, "--length-penalty: is .-1., expected a number: at least 0", "run", "-m", self.translation, "-p", "a", "--length-penalty", -1)
 
     def test_commands_of_other_tasks_are_named(self):
         for command, model, found, wanted, use in (
@@ -91,7 +91,7 @@ class RunTest(TasksTest):
                 (["classify", "-p", "a"], self.masked, "masked_lm", "classification", "fill"),
                 (["classify", "-p", "a"], MODEL, "causal_lm", "classification", "run"),
                 (["fill", "-p", "a"], self.translation, "seq2seq", "masked_lm", "run")):
-            self.fails(1, rf"the task of .*\.tarn is {found}, wanted {wanted}: use `tarn {use}`$", *command, "-m", model)
+            self.fails(1, rf"the task of .*\.tarn is {found}, expected {wanted}: use `tarn {use}`$", *command, "-m", model)
 
 
 class ClassifyTest(TasksTest):
@@ -138,8 +138,8 @@ class ClassifyTest(TasksTest):
             self.assertEqual((process.returncode, out, err), (128 + kind, b"", b"tarn: error: interrupted\n"))
 
     def test_refusals(self):
-        for words, content in (("line 2 has no tab, wanted LABEL<tab>TEXT", b"0\ta\nb\n"),
-                               ("line 1: the label is '3', must be an integer from 0 to 2", b"3\ta\n"),
+        for words, content in (("line 2 has no tab, expected LABEL<tab>TEXT", b"0\ta\nb\n"),
+                               ("line 1: the label is '3', expected an integer from 0 to 2", b"3\ta\n"),
                                ("line 1 is empty", b"0\t\n"), ("is empty, expected at least one line", b"")):
             self.fails(1, words, "eval", "-m", self.classifier, "-f", self.write("bad.tsv", content))
         self.fails(2, "classify: no text, expected one of -p, -f and --tokens", "classify", "-m", self.classifier)
@@ -205,7 +205,7 @@ class EvalTranslationTest(TasksTest):
             pairs[1] = b"4\t2 2 2 2 2 2 2 2 2\n"
             wrong = self.json("eval", "-m", self.short, "-f", self.write("pairs.tsv", b"".join(pairs)), "-n", 7, "--beam", beam)
             self.assertEqual(wrong["exact"], 2)
-        self.fails(1, "line 1 has no tab, wanted SOURCE<tab>TARGET", "eval", "-m", self.translation, "-f", sources)
+        self.fails(1, "line 1 has no tab, expected SOURCE<tab>TARGET", "eval", "-m", self.translation, "-f", sources)
 
 
 class BenchTest(TasksTest):

@@ -35,7 +35,7 @@ class NamesTest(CliTest):
         for command in "run", "classify", "fill", "eval", "bench", "inspect", "help":
             self.assertEqual(tarn("help", command), tarn(command, "--help"))
         self.assertEqual(tarn("help"), tarn("--help"))
-        self.assertIn(b"Exit status: 0 done", tarn("help")[1])
+        self.assertIn(b"Exit status: 0 success", tarn("help")[1])
         self.fails(2, "the command is 'sing', expected run, ", "help", "sing")
 
     def test_the_model_may_stand_by_itself(self):

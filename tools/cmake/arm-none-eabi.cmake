@@ -13,7 +13,7 @@ set(cpu_m33 -mfpu=fpv5-sp-d16)
 # With Helium, GNU as 2.40 takes a conditional vcvt, `vcvtne.s32.f32`, for an unknown form of vcvtn: no conditional instructions.
 set(cpu_m55 "-mfpu=auto -fno-if-conversion2")
 if(NOT DEFINED cpu_${TARN_CORTEX})
-  message(FATAL_ERROR "TARN_CORTEX is '${TARN_CORTEX}'; m4, m7, m33 or m55 wanted")
+  message(FATAL_ERROR "TARN_CORTEX is '${TARN_CORTEX}'; m4, m7, m33 or m55 expected")
 endif()
 set(flags "-mcpu=cortex-${TARN_CORTEX} -mthumb -mfloat-abi=hard ${cpu_${TARN_CORTEX}}")
 set(CMAKE_C_FLAGS_INIT "${flags}")

@@ -1,15 +1,15 @@
-# Tests by convention, so that adding one is adding a file under tests/<room>/:
+# Tests by convention, so that adding one is adding a file under tests/<directory>/:
 #
-#   <x>_test.cc        GoogleTest; all of a room's make one binary, test_<room>
-#   <x>_full_test.cc   the same for long runs: test_<room>_full
-#   other .cc          helpers of the room, in both binaries
+#   <x>_test.cc        GoogleTest; all of a directory's make one binary, test_<directory>
+#   <x>_full_test.cc   the same for long runs: test_<directory>_full
+#   other .cc          helpers of the directory, in both binaries
 #   <x>_test.sh, .py   scripts; <x>_full.sh, .py for long runs
 #   bare/              GoogleTest over the library without an operating system, with the ops of examples/bare_metal
 #   capi/<x>.c         C99 programs, linked with libtarn.a and with libtarn.so
 #   fuzz/<x>_fuzz.cc   fuzzers, linked with the other files there; their corpus/<x>/ is replayed
 #   golden/golden_test.cc   a tool as well as a test: build/bin/golden_test, run over golden/data
 #
-# Every test runs in the source folder and finds both folders in TARN_SOURCE and TARN_BUILD.
+# Every test runs in the source folder and finds both folders in TARN_SOURCE and TARN_BUILD, and flatc in TARN_FLATC.
 # Labels: `fast` for `make test`, `full` for `make test-full`.
 
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
@@ -32,7 +32,8 @@ endif()
 
 function(tarn_add_test name label)  # name label command...
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set(environment TARN_SOURCE=${PROJECT_SOURCE_DIR} TARN_BUILD=${PROJECT_BINARY_DIR} TARN_PACKED_CACHE=none)
+  set(environment TARN_SOURCE=${PROJECT_SOURCE_DIR} TARN_BUILD=${PROJECT_BINARY_DIR} TARN_FLATC=${TARN_FLATC}
+                  TARN_PACKED_CACHE=none)
   if(TARN_SANITIZE)
     # Failing allocations are tested: they must return NULL as they do without the sanitizer.
     list(APPEND environment ASAN_OPTIONS=allocator_may_return_null=1 TSAN_OPTIONS=allocator_may_return_null=1
@@ -55,36 +56,36 @@ if(TARN_XNNPACK)
   target_link_libraries(tarn_test_base INTERFACE tarn_deps::xnnpack)
 endif()
 
-# Headers that are compiled once for the tests of all rooms. An executable, as those are: libraries have other options.
+# Headers that are compiled once for the tests of all directories. An executable, as those are: libraries have other options.
 file(CONFIGURE OUTPUT ${generated}/tests_headers.cc CONTENT "int main() {}\n")
 add_executable(tests_headers EXCLUDE_FROM_ALL ${generated}/tests_headers.cc)
 target_link_libraries(tests_headers PRIVATE tarn_test_base GTest::gtest GTest::gtest_main)
 target_precompile_headers(tests_headers PRIVATE <gtest/gtest.h> <nlohmann/json.hpp> <algorithm> <functional> <random> <string>
                                                 <vector>)
 
-# --- GoogleTest, one binary per room ---------------------------------------------------------------------------
+# --- GoogleTest, one binary per directory ---------------------------------------------------------------------------
 
-function(tarn_add_room_tests room label binary sources)
+function(tarn_add_directory_tests directory label binary sources)
   if(sources)
     add_executable(${binary} ${sources} ${ARGN})
     set(library tarn_test_base)
-    if(room STREQUAL "bare")
+    if(directory STREQUAL "bare")
       set(library tarn_bare tarn_program)
     endif()
     target_link_libraries(${binary} PRIVATE ${library} GTest::gtest GTest::gtest_main)
-    if(NOT room STREQUAL "bare")  # which has other options
+    if(NOT directory STREQUAL "bare")  # which has other options
       target_precompile_headers(${binary} REUSE_FROM tests_headers)
     endif()
-    if(room STREQUAL "platform")
+    if(directory STREQUAL "platform")
       target_link_options(${binary} PRIVATE -Wl,--wrap=pthread_create)  # so that it can fail
     endif()
-    tarn_add_test(${room} ${label} ${binary})
+    tarn_add_test(${directory} ${label} ${binary})
   endif()
 endfunction()
 
-file(GLOB rooms CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE ${PROJECT_SOURCE_DIR}/tests tests/*)
-foreach(room IN LISTS rooms)
-  file(GLOB helpers CONFIGURE_DEPENDS tests/${room}/*.cc)
+file(GLOB directories CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE ${PROJECT_SOURCE_DIR}/tests tests/*)
+foreach(directory IN LISTS directories)
+  file(GLOB helpers CONFIGURE_DEPENDS tests/${directory}/*.cc)
   list(FILTER helpers EXCLUDE REGEX "/(golden_test|replay_main|[a-z0-9_]+_fuzz)\\.cc$")  # programs of their own, below
   set(fast ${helpers})
   list(FILTER helpers EXCLUDE REGEX "_test\\.cc$")
@@ -92,8 +93,8 @@ foreach(room IN LISTS rooms)
   set(full ${fast})
   list(FILTER fast EXCLUDE REGEX "_full_test\\.cc$")
   list(FILTER full INCLUDE REGEX "_full_test\\.cc$")
-  tarn_add_room_tests(${room} fast test_${room} "${fast}" ${helpers})
-  tarn_add_room_tests(${room}_full full test_${room}_full "${full}" ${helpers})
+  tarn_add_directory_tests(${directory} fast test_${directory} "${fast}" ${helpers})
+  tarn_add_directory_tests(${directory}_full full test_${directory}_full "${full}" ${helpers})
 endforeach()
 
 # --- C programs ------------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ std::vector<int32_t> EvaluationTokens(const tarn_model* model, const EvaluationR
   const tarn_model_info info = InfoOf(model);
   std::vector<int32_t> tokens = info.tokenizer != TARN_TOKENIZER_NONE ? Tokenize(model, content) : ParseNpyTokens(content, name);
   if (range.begin >= tokens.size()) {
-    throw Failure(name + ": has " + std::to_string(tokens.size()) + " tokens, wanted more than " + std::to_string(range.begin) +
+    throw Failure(name + ": has " + std::to_string(tokens.size()) + " tokens, expected more than " + std::to_string(range.begin) +
                   ", where the evaluation begins");
   }
   tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(range.begin));
@@ -57,7 +57,7 @@ std::vector<int32_t> EvaluationTokens(const tarn_model* model, const EvaluationR
                   std::to_string(info.vocab_size) + ")");
   }
   if (tokens.size() < least) {
-    throw Failure(name + ": " + std::to_string(tokens.size()) + " tokens to read, wanted at least " + std::to_string(least));
+    throw Failure(name + ": " + std::to_string(tokens.size()) + " tokens to read, expected at least " + std::to_string(least));
   }
   return tokens;
 }
@@ -69,17 +69,17 @@ Evaluation::Evaluation(const tarn_model* model, tarn_session_config config, std:
       sink_(std::move(sink)),
       config_(config),
       vocab_size_(InfoOf(model).vocab_size) {
-  CheckBlocks(InfoOf(model).max_tokens);
+  CheckBlocks(InfoOf(model).max_context);
   config_.max_logits_rows = config_.max_chunk;
   session_ = CreateSession(model, config_);
 }
 
-void Evaluation::CheckBlocks(uint64_t max_tokens) const {
+void Evaluation::CheckBlocks(uint64_t max_context) const {
   const uint64_t longest = std::min<uint64_t>(block_, tokens_.size());
-  if (Fed(longest) <= max_tokens) return;
-  const std::string most = std::to_string(sink_ ? max_tokens : max_tokens + 1);
+  if (Fed(longest) <= max_context) return;
+  const std::string most = std::to_string(sink_ ? max_context : max_context + 1);
   throw Failure("a block of " + std::to_string(longest) + " tokens, expected at most " + most + " with the model's context of " +
-                std::to_string(max_tokens) + " tokens: evaluate in blocks with --block " + most + " (tarn-convert: --eval-block " +
+                std::to_string(max_context) + " tokens: evaluate in blocks with --block " + most + " (tarn-convert: --eval-block " +
                 most + ")");
 }
 

@@ -60,7 +60,7 @@ class Evaluation {
   uint64_t tokens() const { return tokens_.size(); }
 
  private:
-  void CheckBlocks(uint64_t max_tokens) const;
+  void CheckBlocks(uint64_t max_context) const;
   // Tokens of a block of `size` that the model reads: only a sink wants the logits after the last one, and a bounded model may be
   // full by then.
   uint64_t Fed(uint64_t size) const { return sink_ ? size : size - 1; }

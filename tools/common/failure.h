@@ -21,6 +21,12 @@ class Failure : public std::runtime_error {
   std::vector<std::string> details_;
 };
 
+// A value of an option that turns out to be wrong when the files have been read: exit status 2, as of other wrong command lines.
+class UsageFailure : public Failure {
+ public:
+  using Failure::Failure;
+};
+
 }  // namespace tarn::tools
 
 #endif  // TARN_TOOLS_COMMON_FAILURE_H_

@@ -21,10 +21,10 @@ std::optional<T> ParseInteger(std::string_view text, T min, T max) {
   return value;
 }
 
-// What to say if it is none: "is '-1', must be an integer from 0 to 9".
+// What to say if it is none: "is '-1', expected an integer from 0 to 9".
 template <typename T>
 std::string NotInteger(std::string_view text, T min, T max) {
-  return "is '" + std::string(text) + "', must be an integer from " + std::to_string(min) + " to " + std::to_string(max);
+  return "is '" + std::string(text) + "', expected an integer from " + std::to_string(min) + " to " + std::to_string(max);
 }
 
 }  // namespace tarn::tools

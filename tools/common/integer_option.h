@@ -10,6 +10,20 @@
 
 namespace tarn::tools {
 
+// "Threads (default: 1)" with its range: "Threads (default: 1; 1 to 256)".
+inline std::string WithRange(std::string description, const std::string& range) {
+  if (range.empty()) return description;
+  const bool has_default = description.find("(default: ") != std::string::npos && description.back() == ')';
+  return has_default ? description.insert(description.size() - 1, "; " + range) : description + " (" + range + ")";
+}
+
+// Empty where T alone is the limit.
+template <typename T>
+std::string IntegerRange(T min, T max) {
+  if (max != std::numeric_limits<T>::max()) return std::to_string(min) + " to " + std::to_string(max);
+  return min == std::numeric_limits<T>::min() ? "" : "at least " + std::to_string(min);
+}
+
 // The parser's own conversion wraps -1 around and reads 010 as 8. `Target` is T, or what takes one (an optional).
 template <typename T, typename Target>
 CLI::Option* AddInteger(CLI::App* app, const std::string& names, Target* target, const std::string& description,
@@ -20,7 +34,7 @@ CLI::Option* AddInteger(CLI::App* app, const std::string& names, Target* target,
     if (!value) throw CLI::ValidationError(name, NotInteger(text, min, max));
     *target = *value;
   };
-  return app->add_option_function<std::string>(names, parse, description)->type_name("N");
+  return app->add_option_function<std::string>(names, parse, WithRange(description, IntegerRange(min, max)))->type_name("N");
 }
 
 }  // namespace tarn::tools

@@ -47,7 +47,7 @@ uint64_t ParseLength(const std::string& shape, const std::string& name) {
   const std::string digits = shape.size() > 3 ? shape.substr(1, shape.size() - 3) : "";
   const std::optional<uint64_t> length = ParseInteger<uint64_t>(digits, 0, UINT64_MAX);
   if (!length || shape != "(" + digits + ",)") {
-    throw Failure(name + ": the .npy array has shape " + shape + ", wanted one dimension of token ids");
+    throw Failure(name + ": the .npy array has shape " + shape + ", expected one dimension of token ids");
   }
   return *length;
 }
@@ -56,11 +56,11 @@ uint64_t ParseLength(const std::string& shape, const std::string& name) {
 
 std::vector<int32_t> ParseNpyTokens(const std::string& bytes, const std::string& name) {
   if (bytes.compare(0, kMagic.size(), kMagic) != 0 || bytes.size() < 8) {
-    throw Failure(name + ": not a .npy file, and the model has no tokenizer: wanted a .npy file of int32 token ids");
+    throw Failure(name + ": not a .npy file, and the model has no tokenizer: expected a .npy file of int32 token ids");
   }
   const int version = static_cast<unsigned char>(bytes[6]);
   if (version != 1 && version != 2) {
-    throw Failure(name + ": .npy format version " + std::to_string(version) + ", wanted 1 or 2");
+    throw Failure(name + ": .npy format version " + std::to_string(version) + ", expected 1 or 2");
   }
   const size_t length_bytes = version == 1 ? 2 : 4;
   size_t header_bytes = 0;
@@ -71,8 +71,9 @@ std::vector<int32_t> ParseNpyTokens(const std::string& bytes, const std::string&
                   std::to_string(data_offset));
   }
   auto fields = ParseHeader(bytes.substr(8 + length_bytes, header_bytes), name);
-  if (fields["descr"] != "'<i4'") throw Failure(name + ": the .npy array has type " + fields["descr"] + ", wanted '<i4' (int32)");
-  if (fields["fortran_order"] != "False") throw Failure(name + ": fortran_order is " + fields["fortran_order"] + ", wanted False");
+  if (fields["descr"] != "'<i4'") throw Failure(name + ": the .npy array has type " + fields["descr"] + ", expected '<i4' (int32)");
+  if (fields["fortran_order"] != "False")
+    throw Failure(name + ": fortran_order is " + fields["fortran_order"] + ", expected False");
 
   const uint64_t count = ParseLength(fields["shape"], name);
   if ((bytes.size() - data_offset) / sizeof(int32_t) != count || (bytes.size() - data_offset) % sizeof(int32_t) != 0) {

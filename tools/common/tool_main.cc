@@ -85,7 +85,8 @@ int RunTool(int (*run)(int argc, char** argv), int argc, char** argv) {
       throw;
     } catch (const std::exception& error) {
       PrintError(error);
-      return Interrupted() ? InterruptedExit() : kFailedExit;
+      const bool usage = dynamic_cast<const UsageFailure*>(&error) != nullptr;
+      return Interrupted() ? InterruptedExit() : usage ? kUsageExit : kFailedExit;
     }
   } catch (const std::bad_alloc&) {  // of the tool, or of its error message
     SayOutOfMemory();

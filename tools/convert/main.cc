@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -11,22 +12,27 @@
 #include <string>
 #include <vector>
 
+#include "kernels/kernels.h"
 #include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
 #include "tools/common/printable.h"
 #include "tools/common/progress.h"
 #include "tools/common/signals.h"
+#include "tools/common/suggestion.h"
 #include "tools/common/tool_main.h"
+#include "tools/convert/attention/system_table.h"
 #include "tools/convert/build/model_graph.h"
 #include "tools/convert/checkpoint/checkpoint.h"
 #include "tools/convert/checkpoint/random_weights.h"
 #include "tools/convert/config/config.h"
 #include "tools/convert/config/state_type.h"
+#include "tools/convert/field_list.h"
 #include "tools/convert/graph/precision.h"
 #include "tools/convert/json/error.h"
 #include "tools/convert/json/mapped_file.h"
 #include "tools/convert/measure.h"
 #include "tools/convert/summary.h"
+#include "tools/convert/tensor_list.h"
 #include "tools/convert/writer/model_writer.h"
 
 const char tarn::tools::kToolName[] = "tarn-convert";
@@ -44,17 +50,19 @@ constexpr char kExamples[] = R"(Examples:
   tarn-convert --random-weights 1 config.json -o random.tarn --quant f32
       A model of that shape with weights drawn from seed 1: the same on every machine.
   tarn-convert checkpoints/shakespeare -o shakespeare.tarn --state f16
-      States in half the memory, where that has been measured to do no harm.
+      States in half the memory, for the variants that lose nothing by it.
   tarn-convert --list-tensors config.json
-      The tensors that a checkpoint with that config.json has to have, with their shapes.
+      The tensors that a checkpoint with that config.json needs, with their shapes.
+  tarn-convert --list-fields rfa
+      The fields of an attention object, with values, defaults and tensors; config: those of config.json; all: everything.
   tarn-convert --systems
-      The attention systems that a config.json may name.
+      The attention variants that a config.json may name.
 )";
 
 struct Options {
-  std::string input, output, quant = "int8", name, state = "f32";
+  std::string input, output, quant = "int8", name, state = "f32", list_fields;
   std::vector<std::string> keep;
-  bool force = false, list_tensors = false;
+  bool force = false, list_tensors = false, list_systems = false;
   std::optional<uint64_t> seed;
   MeasureOptions eval{"", {0, UINT64_MAX, 256}, 0};
 };
@@ -86,15 +94,21 @@ void ListTensors(const std::string& input) {
   for (const WeightSpec& spec : builder.weights()) std::printf("%s %s\n", spec.name.c_str(), ShapeText(spec.shape).c_str());
 }
 
-// Measures what the precision of `graph` costs, against the same model in f32.
+void ListFields(const std::string& name) {
+  const std::vector<std::string> names = name == "all" ? FieldListNames() : std::vector<std::string>{name};
+  for (const std::string& one : names) std::printf("%s%s", &one == names.data() ? "" : "\n", FieldList(one).c_str());
+}
+
+// Measures what the precision of `graph` costs, against the same model with weights and states in f32: `config`.
 MeasuredLoss MeasureLoss(const Options& options, const ModelConfig& config, const Graph& graph, const WeightReader& weights) {
   GraphBuilder f32(Precision::kF32);
   BuildModel(config, &f32);
-  const tools::Score after = Measure(graph, weights, options.eval, options.output, "loss in " + options.quant);
+  const std::string precision = options.quant + (options.state == "f32" ? "" : " with states in " + options.state);
+  const tools::Score after = Measure(graph, weights, options.eval, options.output, "loss in " + precision);
   const tools::Score before = Measure(f32.graph(), weights, options.eval, options.output, "loss in f32");
   const char* unit = graph.tokenizer == format::TokenizerKind::Bytes ? "byte" : "token";
   std::printf("%s: %.6f nats/%s in f32, %.6f in %s: %+.6f (%llu scored)\n", tools::Printable(options.eval.file).c_str(),
-              before.Mean(), unit, after.Mean(), options.quant.c_str(), after.Mean() - before.Mean(),
+              before.Mean(), unit, after.Mean(), precision.c_str(), after.Mean() - before.Mean(),
               static_cast<unsigned long long>(after.scored));
   return {after.scored, before.Mean(), after.Mean()};
 }
@@ -121,14 +135,16 @@ void Convert(const Options& options) {
 
   ModelConfig config = ParseConfig(text, where);
   if (!options.eval.file.empty() && config.task != format::Task::CausalLm) {
-    Fail("--eval: the loss of the next token is measured, which only a model of task \"causal_lm\" has");
+    throw tools::UsageFailure("--eval: the loss of the next token is measured, which only a model of task \"causal_lm\" has");
   }
+  const ModelConfig f32_config = config;
   SetStateTypes(ParseStateType(options.state), options.force, &config);
   GraphBuilder builder(Rules(options));
   BuildModel(config, &builder);
   builder.graph().name = options.name.empty() ? DefaultName(options.input) : options.name;
   builder.graph().precision = options.quant;
-  if (checkpoint) checkpoint->Check(builder.weights(), builder.tied());
+  const auto hint = [&](const std::string& name) { return UnknownTensorHint(name, text); };
+  if (checkpoint) checkpoint->Check(builder.weights(), builder.tied(), hint);
   const std::string note = NarrowText(builder.matrices());
   if (!note.empty()) std::fprintf(stderr, "tarn-convert: note: %s\n", tools::ErrorLine(note).c_str());
 
@@ -138,7 +154,7 @@ void Convert(const Options& options) {
   const WeightReader& weights = checkpoint ? static_cast<const WeightReader&>(*checkpoint) : *random;
   if (!options.eval.file.empty()) inputs.push_back(options.eval.file);
   OutputFile file(options.output, inputs);
-  if (!options.eval.file.empty()) builder.graph().loss = MeasureLoss(options, config, builder.graph(), weights);
+  if (!options.eval.file.empty()) builder.graph().loss = MeasureLoss(options, f32_config, builder.graph(), weights);
   const std::string output = tools::Printable(options.output);
   ModelSizes sizes;
   {
@@ -164,44 +180,65 @@ std::string CheckKeep(const std::string& rule) {
   }
 }
 
+// An option whose value is one of `names`; `target` has the default.
+void AddName(CLI::App* app, const std::string& option, std::string* target, const std::string& description,
+             const std::vector<std::string>& names) {
+  const auto parse = [=](const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      throw CLI::ValidationError(option, tools::UnknownName(name, names));
+    }
+    *target = name;
+  };
+  app->add_option_function<std::string>(option, parse,
+                                        description + ": " + tools::Alternatives(names) + " (default: " + *target + ")")
+      ->type_name("TYPE");
+}
+
 int Run(int argc, char** argv) {
   Options options;
   CLI::App app("Converts a checkpoint folder into a .tarn model file.", "tarn-convert");
   app.footer(kExamples);
   app.set_version_flag("--version", std::string("tarn-convert ") + tarn_version() + "\n");
-  app.add_option("input", options.input, "checkpoint folder; with --random-weights or --list-tensors a config.json")->required();
-  app.add_option("-o,--output", options.output, "the file to write (always, but with --list-tensors)");
-  app.add_option("--quant", options.quant, "precision of the weights")
-      ->check(CLI::IsMember(PrecisionNames()))
-      ->capture_default_str();
-  app.add_option("--keep", options.keep, "another precision for matrices whose name matches, as PATTERN=TYPE; repeatable")
+  app.add_option("input", options.input, "Checkpoint folder; with --random-weights or --list-tensors a config.json")
+      ->type_name("PATH");
+  app.add_option("-o,--output", options.output, "Model file to write (required, but not with --list-tensors)")->type_name("FILE");
+  AddName(&app, "--quant", &options.quant, "Type of matrices", PrecisionNames());
+  app.add_option("--keep", options.keep,
+                 "Another type for matrices whose name matches, as PATTERN=TYPE; repeatable, the last match wins")
       ->check(CLI::Validator(CheckKeep, ""))
       ->type_name("RULE")
       ->allow_extra_args(false);
-  app.add_option("--name", options.name, "name of the model (default: that of the input)");
-  app.add_option("--state", options.state, "precision of the states")
-      ->check(CLI::IsMember({"f32", "f16", "int8"}))
-      ->capture_default_str();
+  app.add_option("--name", options.name, "Name of the model (default: the name of the input)")->type_name("NAME");
+  AddName(&app, "--state", &options.state, "Type of the states", {"f32", "f16", "int8"});
   CLI::Option* eval =
-      app.add_option("--eval", options.eval.file, "measure what the precision costs on this text (.npy ids without a tokenizer)")
+      app.add_option("--eval", options.eval.file,
+                     "Measure the loss on this text in f32 and as written (without tokenizer: a .npy file of int32 ids)")
           ->type_name("FILE");
-  tools::AddInteger<uint64_t>(&app, "--eval-begin", &options.eval.range.begin, "skip the first N tokens (default: 0)")->needs(eval);
-  tools::AddInteger<uint64_t>(&app, "--eval-tokens", &options.eval.range.tokens, "read at most N tokens (default: all)")
+  tools::AddInteger<uint64_t>(&app, "--eval-begin", &options.eval.range.begin, "Skip the first N tokens (default: 0)")->needs(eval);
+  tools::AddInteger<uint64_t>(&app, "--eval-tokens", &options.eval.range.tokens, "Read at most N tokens (default: all)")
       ->needs(eval);
   tools::AddInteger<uint64_t>(&app, "--eval-block", &options.eval.range.block,
-                              "reset the model before every N tokens (default: 256)", 2)
+                              "Reset the model before every N tokens (default: 256)", 2)
       ->needs(eval);
   tools::AddInteger<uint32_t>(&app, "-t,--threads", &options.eval.threads,
-                              "threads of --eval (default: the fast cores, if it may run on so many)", 1, 256)
+                              "Threads of --eval (default: one per fast core that the process may use)", 1, 256)
       ->needs(eval);
-  app.add_flag("--force", options.force, "with --state f16: also where it loses more than rounding");
-  app.add_flag("--list-tensors", options.list_tensors, "print the tensors that a checkpoint with this config.json has to have");
-  app.add_flag_callback(
-      "--systems", [] { throw CLI::CallForVersion(SystemTable(), 0); }, "list the attention systems, as Markdown, and exit");
-  tools::AddInteger<uint64_t>(&app, "--random-weights", &options.seed, "seed of random weights, instead of a checkpoint");
+  app.add_flag("--force", options.force, "Accept --state f16 where it loses more than rounding");
+  app.add_flag("--list-tensors", options.list_tensors, "Print the tensors that a checkpoint with this config.json needs");
+  app.add_option("--list-fields", options.list_fields,
+                 "Print the fields of config.json (config), of a task, of an attention variant, or of all (default: config)")
+      ->expected(0, 1)
+      ->default_str("config")
+      ->type_name("NAME");
+  app.add_flag("--systems", options.list_systems, "Print the table of attention variants, as Markdown, and exit");
+  tools::AddInteger<uint64_t>(&app, "--random-weights", &options.seed,
+                              "Write a model with random weights from seed N, without a checkpoint");
   try {
     app.parse(argc, argv);
-    if (options.output.empty() && !options.list_tensors) throw CLI::RequiredError("--output");
+    if (!options.list_systems && options.list_fields.empty()) {
+      if (options.input.empty()) throw CLI::RequiredError("input");
+      if (options.output.empty() && !options.list_tensors) throw CLI::RequiredError("--output");
+    }
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);
     return 0;
@@ -213,7 +250,15 @@ int Run(int argc, char** argv) {
     std::fprintf(stderr, "tarn-convert: error: %s (see tarn-convert --help)\n", tools::ErrorLine(text).c_str());
     return tools::kUsageExit;
   }
-  options.list_tensors ? ListTensors(options.input) : Convert(options);
+  if (options.list_systems) {
+    std::fputs(SystemTable(*SelectKernels(nullptr), Reference()).c_str(), stdout);
+  } else if (!options.list_fields.empty()) {
+    ListFields(options.list_fields);
+  } else if (options.list_tensors) {
+    ListTensors(options.input);
+  } else {
+    Convert(options);
+  }
   return 0;
 }
 

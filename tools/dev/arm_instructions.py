@@ -61,7 +61,7 @@ def count(plugin, core, model, depth):
         functions[name] += int(number)
     total = sum(functions.values())
     if not lines or lines[0] != f"total {total}" or total == 0:
-        sys.exit(f"arm_instructions: {core}: the plugin printed {lines[:1]}, a total of {total} was wanted")
+        sys.exit(f"arm_instructions: {core}: the plugin printed {lines[:1]}, a total of {total} was expected")
     return functions
 
 
@@ -73,7 +73,7 @@ def check_depth(plugin, model, shallow):
     deep = total(plugin, DEPTH_CORE, model, DEPTHS[1])
     if abs(deep - shallow) > DEPTH_TOLERANCE * shallow:
         sys.exit(f"arm_instructions: {DEPTH_CORE}, {model}: a step costs {shallow} instructions after {DEPTHS[0]} tokens and "
-                 f"{deep} after {DEPTHS[1]}: equal to 1 in {round(1 / DEPTH_TOLERANCE)} wanted")
+                 f"{deep} after {DEPTHS[1]}: equal to 1 in {round(1 / DEPTH_TOLERANCE)} expected")
 
 
 def complaints(recorded, found):
@@ -85,7 +85,7 @@ def complaints(recorded, found):
             elif number > budget * (1 + TOLERANCE):
                 grown = 100 * (number / budget - 1)
                 yield (f"{core}, {model}: {number} instructions per token, the budget {budget} ({grown:+.2f} %, "
-                       f"at most +{100 * TOLERANCE:.0f} % wanted)")
+                       f"at most +{100 * TOLERANCE:.0f} % expected)")
 
 
 def print_table(found):

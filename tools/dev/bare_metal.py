@@ -81,7 +81,7 @@ def measure(build, core, board, wanted):
         sys.exit(f"bare_metal: {core} writes\n{text_of(output)}\nbut the host\n{wanted}")
     numbers, used = numbers_of(output), flash_bytes(elf.with_name(elf.name + ".map"))
     if used["core"] > MOST_CORE_BYTES:
-        sys.exit(f"bare_metal: {core}: the core takes {used['core']} bytes of code, at most {MOST_CORE_BYTES} wanted")
+        sys.exit(f"bare_metal: {core}: the core takes {used['core']} bytes of code, at most {MOST_CORE_BYTES} expected")
     ram = {"static RAM": static_bytes(elf), "session": numbers["session"], "stack": numbers["stack"]}
     return {**{part: used[part] for part in COLUMNS[:4]}, **ram}
 

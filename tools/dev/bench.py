@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the README's measured tables and pictures again: `make bench`, about ten minutes on two cores.
+"""Makes the measured tables of docs/performance.md and pictures again: `make bench`, about ten minutes on two cores.
 
     bench.py [--precisions int8,int4] [--threads 1,2] [--out build/bench] [--docs docs]
 
 Models with random weights, from examples/configs, and the default model. OUT gets the models, what `tarn bench` printed as *.json,
-and README.md: the part of README.md between its `measured` markers. DOCS gets the pictures. The machine should have nothing else
+and performance.md: the part of docs/performance.md between its `measured` markers. DOCS gets the pictures. The machine should have nothing else
 to do.
 """
 
@@ -62,17 +62,21 @@ def tests(rows):
     return found
 
 
-def machine(row):
+def cpu():
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-    return f"{len(os.sched_getaffinity(0))} cores{' of ' + names[0] if names else ''}, {row['dense']}+{row['isa']}"
+    return f"{len(os.sched_getaffinity(0))} cores{' of ' + names[0] if names else ''}"
+
+
+def machine(row):
+    return f"{cpu()}, {row['dense']}+{row['isa']}"
 
 
 def models_table(rows):
     shallow, deep = DEPTHS[0], DEPTHS[-1]
     memory = {row["threads"]: row["memory_bandwidth_bytes_per_s"] for row in rows}
     rates = ", ".join(f"{rate / 1e9:.1f} GB/s by {threads} thread{'s'[:threads > 1]}" for threads, rate in memory.items())
-    lines = [f"On {machine(rows[0])}; 1 GiB of memory is read at {rates}. t/s: tokens per second.", "",
+    lines = [f"On {machine(rows[0])}.", f"Main memory (a buffer of 1 GiB) is read at {rates}. t/s: tokens per second.", "",
              f"| model | weights | threads | prompt of 512, t/s | decode, t/s | at depth {deep} | decode reads, GB/s | "
              "of the read bandwidth | state | anonymous |", "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
     for (model, precision, threads), row in tests(rows).items():
@@ -132,11 +136,11 @@ def main():
     deep = bench(out, "depth", drawn, "-p", 0, "-n", 32, "-d", numbers(DEPTHS), "-t", 1, "-r", 2, "--plot", picture)
     far = bench(out, "far", [DEFAULT_MODEL], "-p", 0, "-n", 512, "-d", numbers(FAR_DEPTHS), "-t", 1, "-r", 3)
 
-    relative = os.path.relpath(picture, ROOT)
+    relative = os.path.relpath(picture, ROOT / "docs")
     text = "\n".join(["<!-- measured -->", *models_table(rows), "", *depth_table(deep), "",
                       f"![Tokens per second and memory of a sequence against depth]({relative})", "", *far_table(far),
                       "<!-- /measured -->", ""])
-    (out / "README.md").write_text(text, encoding="utf-8")
+    (out / "performance.md").write_text(text, encoding="utf-8")
     print(text, end="")
 
 

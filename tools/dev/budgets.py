@@ -76,8 +76,8 @@ def compare(where, name, recorded, found, exact):
     grown = 100 * (found - recorded) / recorded if recorded else 100.0
     change = f"{where}: {name} is {found}, the budget {recorded} ({grown:+.1f} %"
     if exact:
-        return None if found == recorded else f"{change}, equal wanted)"
-    return f"{change}, at most +{100 * TOLERANCE:.0f} % wanted)" if found > recorded * (1 + TOLERANCE) else None
+        return None if found == recorded else f"{change}, equal expected)"
+    return f"{change}, at most +{100 * TOLERANCE:.0f} % expected)" if found > recorded * (1 + TOLERANCE) else None
 
 
 def complaints(recorded, found):

@@ -77,19 +77,19 @@ class Elf:
 
 def complaints(elf, target):
     if target.machine and elf.machine != target.machine:
-        yield f"is for {elf.machine}, {target.machine} wanted"
+        yield f"is for {elf.machine}, {target.machine} expected"
     for name in elf.needed:
         if name not in target.needed:
             yield f"needs {name}; what every system of the target has is {', '.join(sorted(target.needed))}"
     if elf.is_program:
         if target.static_programs and (elf.needed or elf.has_interpreter):
-            yield "is linked dynamically; one file to copy wanted"
+            yield "is linked dynamically; one file to copy expected"
     else:
         if elf.soname != target.soname:
-            yield f"has the SONAME {elf.soname or 'none'}, {target.soname} wanted"
+            yield f"has the SONAME {elf.soname or 'none'}, {target.soname} expected"
         for name in elf.exports():
             if not EXPORTS.fullmatch(name):
-                yield f"exports {name}; tarn_* and nothing else wanted"
+                yield f"exports {name}; tarn_* and nothing else expected"
     for tag in ["RPATH", "RUNPATH"]:
         if f"({tag})" in elf.text:
             yield f"has a {tag}; the folder of a build means nothing on a device"
@@ -100,12 +100,12 @@ def complaints(elf, target):
         yield "wants an executable stack (link with -z noexecstack)"
     for kind, flags, alignment in elf.segments:
         if kind == "LOAD" and int(alignment, 16) < target.page_bytes:
-            yield f"has a LOAD segment aligned to {alignment}, {target.page_bytes:#x} wanted (-z max-page-size)"
+            yield f"has a LOAD segment aligned to {alignment}, {target.page_bytes:#x} expected (-z max-page-size)"
         if kind == "LOAD" and "W" in flags and "E" in flags:
             yield "has a LOAD segment to write and to execute"
     if target.glibc and elf.newest_glibc() > target.glibc:
         found, wanted = (".".join(map(str, version)) for version in (elf.newest_glibc(), target.glibc))
-        yield f"needs glibc {found}, {wanted} or older wanted"
+        yield f"needs glibc {found}, {wanted} or older expected"
 
 
 def describe(elf):

@@ -8,7 +8,7 @@
   classification  RFA Table 3: byte-level text of 1,000 to 4,000 bytes
 
 Models have random weights (examples/configs), in int8; speed and memory are relative to softmax in the same runtime. OUT gets the
-models, what `tarn bench` printed and README.md, the part of README.md between its `figures` markers; DOCS gets the pictures.
+models, what `tarn bench` printed and performance.md, the part of docs/performance.md between its `figures` markers; DOCS gets the pictures.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import subprocess
 import sys
 
 import line_plot
+from bench import cpu
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BIN = ROOT / "build" / "bin"
@@ -95,7 +96,7 @@ def decoding(bench, docs, lengths):
     at_end = {system: points[-1][1] for system, points in rates.items()}
     return lines + ["", f"At {lengths[-1]:,}: ABC over RFA Gaussian {at_end['ABC'] / at_end['RFA Gaussian']:.2f} (paper 1.25), "
                     f"T2R over ABC {at_end['T2R'] / at_end['ABC']:.2f} (paper 1.2).", "",
-                    f"![Decoding speed and memory]({os.path.relpath(picture, ROOT)})"]
+                    f"![Decoding speed and memory]({os.path.relpath(picture, ROOT / 'docs')})"]
 
 
 def masked_lm(bench, _docs, length):
@@ -130,7 +131,7 @@ def classification(bench, docs, lengths):
         cells = [f"{rate:.0f} ({rate / base:.1f}x)" for (_, rate), (_, base) in zip(points, rates["softmax"])]
         paper = "1" if system == "softmax" else "1.1x to 5.3x"
         lines.append(f"| {system} | {' | '.join(cells)} | {memory[system][-1][1]:.1f} MiB | {paper} |")
-    return lines + ["", f"![Encoding speed and memory]({os.path.relpath(picture, ROOT)})"]
+    return lines + ["", f"![Encoding speed and memory]({os.path.relpath(picture, ROOT / 'docs')})"]
 
 
 FIGURES = {"decoding": (decoding, DECODING_LENGTHS, DECODING_LENGTHS[:2]), "masked_lm": (masked_lm, MASKED_LM_LENGTH, 64),
@@ -152,10 +153,10 @@ def main():
     for name in arguments.only.split(","):
         function, sizes, quick = FIGURES[name]
         lines += function(bench, arguments.docs, quick if arguments.quick else sizes) + [""]
-    spread = (f"{arguments.threads} threads; medians of 3 repetitions, of 2 from 1,024 tokens on; the largest standard deviation is "
-              f"{100 * bench.spread:.0f} % of its mean.")
+    spread = (f"On {cpu()}; {arguments.threads} threads; medians of 3 repetitions, of 2 from 1,024 tokens on;\n"
+              f"the largest standard deviation is {100 * bench.spread:.0f} % of its mean.")
     text = "\n".join(["<!-- figures -->", spread, "", *lines[:-1], "<!-- /figures -->", ""])
-    (arguments.out / "README.md").write_text(text, encoding="utf-8")
+    (arguments.out / "performance.md").write_text(text, encoding="utf-8")
     print(text, end="")
 
 

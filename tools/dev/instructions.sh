@@ -19,7 +19,7 @@ for model in "$@"; do
   printf '  depth %9d  %d instructions per token\n' $deep "$b"
   difference=$((b > a ? b - a : a - b))
   if [ $((difference * 10000)) -gt "$a" ]; then
-    echo "$model: the step costs $b instructions at depth $deep and $a at depth $shallow: equal to 1 in 10,000 wanted" >&2
+    echo "$model: the step costs $b instructions at depth $deep and $a at depth $shallow: equal to 1 in 10,000 expected" >&2
     exit 1
   fi
   echo "  equal (they differ by $difference)"

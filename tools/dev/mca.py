@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cycles of the inner loops of our kernels on ARM cores, by llvm-mca: the README's table.
+"""Cycles of the inner loops of our kernels on ARM cores, by llvm-mca: the table of docs/performance.md.
 
     mca.py [BUILD]                 BUILD: folder of the 64-bit ARM preset (default: build/linux-aarch64)
     mca.py [BUILD] --loops KERNEL  every innermost loop of a kernel, with what KERNELS below names it by

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a group of make targets needs, after saying which and what for.
 #
-#   packages.sh build|cross|count|dist|asan|format|android|bare|test-16k
+#   packages.sh build|cross|count|dist|docs|asan|format|android|bare|test-16k
 #
-# TARN_NO_INSTALL=1 never installs. Without root it prints the command for somebody who has it.
+# TARN_NO_INSTALL=1 never installs. Without root it prints the command for root to run.
 set -euo pipefail
 
 case ${1:-} in
@@ -24,6 +24,8 @@ case ${1:-} in
     qemu-user-static    runs ARM programs here' ;;
   dist) needed='
     pkg-config          finds an unpacked package, as its users do' ;;
+  docs) needed='
+    python3-venv        holds MkDocs and the prose linter, apart from other packages' ;;
   count) needed='
     qemu-user           QEMU that loads plugins, which the static one does not' ;;
   asan) needed='
@@ -42,7 +44,7 @@ case ${1:-} in
     qemu-system-arm               boards to run on' ;;
   test-16k) needed='
     qemu-system-arm     boots a kernel for ARM here' ;;
-  *) echo 'usage: packages.sh build|cross|count|dist|asan|format|android|bare|test-16k' >&2; exit 2 ;;
+  *) echo 'usage: packages.sh build|cross|count|dist|docs|asan|format|android|bare|test-16k' >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query > /dev/null; then

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Bytes of the stripped libtarn.so of each target, with XNNPACK and without, held against the table of the README.
+"""Bytes of the stripped libtarn.so of each target, with XNNPACK and without, held against the table of docs/performance.md.
 
     sizes.py [--update] TARGET=BUILD,PORTABLE_BUILD...     (make sizes makes them all)
 
---update writes these rows anew. Without it, exit status 1: a row of the README is more than 2 % off. The machine's own build is not
+--update writes these rows anew. Without it, exit status 1: a row of the table is more than 2 % off. The machine's own build is not
 held to that: its compiler is whichever there is (budgets.py has it).
 """
 
@@ -16,7 +16,7 @@ import tempfile
 
 from dist import cache_entry
 
-README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/performance.md"
 TABLE = re.compile(r"(?<=<!-- sizes -->\n).*?(?=\n<!-- /sizes -->)", re.DOTALL)
 TOLERANCE = 0.02
 
@@ -49,12 +49,12 @@ def main():
               for target, _, folders in (argument.partition("=") for argument in arguments.builds)}
     rows = {target: tuple(map(stripped_bytes, folders)) for target, folders in builds.items()}
     print(table(rows))
-    text = README.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     stated = rows_of(TABLE.search(text)[0])
     if arguments.update:
-        README.write_text(TABLE.sub(lambda _: table({**stated, **rows}), text), encoding="utf-8")
+        PAGE.write_text(TABLE.sub(lambda _: table({**stated, **rows}), text), encoding="utf-8")
         return 0
-    errors = [f"sizes: {target}: {row[0]} and {row[1]} bytes, the README says {stated[target][0]} and {stated[target][1]}: UPDATE=1"
+    errors = [f"sizes: {target}: {row[0]} and {row[1]} bytes, docs/performance.md says {stated[target][0]} and {stated[target][1]}: UPDATE=1"
               for target, row in rows.items() if target in stated and cache_entry(builds[target][0], "CMAKE_TOOLCHAIN_FILE")
               and any(abs(size - said) > TOLERANCE * said for size, said in zip(row, stated[target]))]
     print("\n".join(errors), file=sys.stderr, end="\n" if errors else "")

@@ -23,7 +23,6 @@ using tarn::tools::OutputFile;
 
 constexpr uint32_t kMostTokens = 1u << 20;  // of a test
 constexpr uint32_t kMostDepth = 1u << 30;
-constexpr uint32_t kMostThreads = 256;
 constexpr uint32_t kMostBatch = 4096;
 
 struct BenchCommand {
@@ -48,7 +47,9 @@ const CLI::Option* AddIntegerList(CLI::App* app, const std::string& names, std::
       begin = end + 1;
     }
   };
-  return app->add_option_function<std::string>(names, parse, description)->type_name("N,...");
+  return app
+      ->add_option_function<std::string>(names, parse, tarn::tools::WithRange(description, tarn::tools::IntegerRange(min, max)))
+      ->type_name("N,...");
 }
 
 // "512,128": a prompt, then single steps. main() has a -pg for it.
@@ -69,7 +70,7 @@ const CLI::Option* AddBoth(CLI::App* app, std::vector<BenchWork>* both) {
   };
   return app
       ->add_option_function<std::vector<std::string>>(
-          "--pg", parse, "Also a prompt of P tokens and N single steps after it, timed together; -pg P,N; may be given again")
+          "--pg", parse, "Test a prompt of P tokens and N steps after it, timed together; also -pg P,N; repeatable")
       ->type_name("P,N")
       ->allow_extra_args(false);
 }
@@ -113,41 +114,43 @@ int RunCommand(const BenchCommand& command) {
 }  // namespace
 
 void AddBench(CLI::App* app, Command* command) {
-  CLI::App* bench = app->add_subcommand("bench", "Measure tokens per second against depth, threads and the machine's memory");
+  CLI::App* bench =
+      app->add_subcommand("bench", "Measure tokens per second by depth and threads, and the share of the read bandwidth");
   const auto options = std::make_shared<BenchCommand>();
   BenchOptions& wanted = options->bench;
   bench->add_option("model,-m,--model", wanted.models, "Model files")->required()->type_name("FILE");
-  AddIntegerList(bench, "-p,--n-prompt", &wanted.prompts, "Tokens of the prompt, or of each source; 0: no such test (default: 512)",
-                 0, kMostTokens);
-  AddIntegerList(bench, "-n,--n-gen", &wanted.generated, "Single steps of the decode test; 0: no such test (default: 128)", 0,
-                 kMostTokens);
+  AddIntegerList(bench, "-p,--n-prompt", &wanted.prompts,
+                 "Tokens of the prompt, or of each source; 0: skip this test (default: 512)", 0, kMostTokens);
+  AddIntegerList(bench, "-n,--n-gen", &wanted.generated, "Steps of the decode test; 0: skip it (default: 128)", 0, kMostTokens);
   wanted.by_task.Only({TARN_TASK_CAUSAL_LM}, AddBoth(bench, &wanted.both));
-  wanted.by_task.Only({TARN_TASK_CAUSAL_LM}, AddIntegerList(bench, "-d,--n-depth", &wanted.depths,
-                                                            "Tokens in the sequence before a test (default: 0)", 0, kMostDepth));
+  wanted.by_task.Only({TARN_TASK_CAUSAL_LM},
+                      AddIntegerList(bench, "-d,--n-depth", &wanted.depths,
+                                     "Tokens that the sequence has before a test (default: 0)", 0, kMostDepth));
   wanted.by_task.Only({TARN_TASK_SEQ2SEQ, TARN_TASK_CLASSIFICATION, TARN_TASK_MASKED_LM},
-                      AddInteger<uint32_t>(bench, "--batch", &wanted.batch, "Sources at a time (default: 1)", 1, kMostBatch));
-  AddIntegerList(bench, "-t,--threads", &wanted.threads, "Threads; 0: the fast cores, if it may run on so many (default: 0)", 0,
-                 kMostThreads);
+                      AddInteger<uint32_t>(bench, "--batch", &wanted.batch, "Sources per batch (default: 1)", 1, kMostBatch));
+  AddIntegerList(bench, "-t,--threads", &wanted.threads, kThreadsHelp, 0, kMostThreads);
   AddInteger<uint32_t>(bench, "-r,--repetitions", &wanted.repetitions, "Repetitions of each test (default: 5)", 1, 1000);
-  AddInteger<uint32_t>(bench, "--chunk", &wanted.chunk, "Longest chunk of a prompt, in tokens (default: 64)", 1, 1u << 16);
+  AddInteger<uint32_t>(bench, "--chunk", &wanted.chunk, "Tokens per prefill chunk (default: 64)", 1, kMostChunk);
   const auto set_format = [=](const std::string& name) {
     static const std::vector<std::string> kNames = {"md", "csv", "json", "jsonl"};  // by BenchFormat
     const auto found = std::find(kNames.begin(), kNames.end(), name);
     if (found == kNames.end()) throw CLI::ValidationError("--output", tarn::tools::UnknownName(name, kNames));
     options->format = static_cast<BenchFormat>(found - kNames.begin());
   };
-  bench->add_option_function<std::string>("-o,--output", set_format, "Format: md, csv, json, or jsonl, a row a line (default: md)")
+  bench
+      ->add_option_function<std::string>("-o,--output", set_format,
+                                         "Format: md, csv, json or jsonl, one row per line (default: md)")
       ->type_name("FORMAT");
   wanted.by_task.Only(
       {TARN_TASK_CAUSAL_LM},
-      bench->add_option("--plot", options->plot, "Draw tokens/s and memory against depth into an SVG file")->type_name("FILE"));
-  bench->add_flag("--profile", wanted.profile, "One more repetition of each test: its time per kind of op (md, json, jsonl)");
+      bench->add_option("--plot", options->plot, "Draw tokens/s and memory by depth into an SVG file")->type_name("FILE"));
+  bench->add_flag("--profile", wanted.profile, "Repeat each test once more and report its time per kind of op (not with csv)");
   AddInteger<uint32_t>(bench, "--memory-mib", &options->memory_mib, "", 1)->group("");  // hidden: for tests, which have no time
   AddModelOptions(bench, &wanted.model);
   bench->footer(
-      "The read bandwidth that rows are compared with is measured before each of their repetitions.\n"
-      "Models that encode: enc512 encodes sources of 512 tokens, dec128 takes 128 single steps after them; tokens/s are those of\n"
-      "all sources.\n"
+      "Each repetition is compared with the read bandwidth that was measured just before it.\n"
+      "For models that encode, enc512 encodes sources of 512 tokens, dec128 takes 128 steps after them; tokens/s are\n"
+      "those of all sources.\n"
       "Examples (shakespeare-*: examples/models; dates: tarn-convert examples/train/checkpoints/dates-abc -o dates.tarn):\n"
       "  tarn bench shakespeare-rfa-gate-int8.tarn -p 128,512 -n 32,128 -d 0,4096 -t 1,2\n"
       "  tarn bench shakespeare-rfa-gate-int8.tarn -n 0 --profile\n"

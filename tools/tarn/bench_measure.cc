@@ -40,7 +40,7 @@ BenchRow ModelRow(const BenchOptions& options, const Model& model, const tarn_me
   row.parameters = info.parameters;
   row.dense = info.dense;
   row.isa = info.isa;
-  row.bounded = info.max_tokens != UINT64_MAX;
+  row.bounded = info.max_context != UINT64_MAX;
   row.state_bytes = memory.state_bytes;
   row.session_bytes = memory.session_bytes;
   return row;

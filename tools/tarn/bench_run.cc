@@ -46,7 +46,7 @@ uint64_t UsedStateBytes(const Model& model, uint64_t tokens) {
     const tarn_status status = tarn_model_state(model.get(), i, &info, &error);
     if (status == TARN_NOT_FOUND) return used;
     Check(status, error);
-    const uint64_t most = model.info().max_tokens;
+    const uint64_t most = model.info().max_context;
     const bool by_token = caches.count(OwnerOf(info.name)) != 0 && info.rank == 3 && info.shape[1] == most;
     used += by_token ? info.data_bytes / most * std::min(tokens, most) : info.data_bytes;
   }
@@ -79,7 +79,7 @@ class Bench {
   // Nothing if the model does not take so many tokens; says so.
   std::optional<BenchRow> Run(const BenchWork& work, uint64_t depth) {
     BenchRow row = Row(work, depth);
-    if (!Fits(row, depth + work.tokens(), model_.info().max_tokens)) return std::nullopt;
+    if (!Fits(row, depth + work.tokens(), model_.info().max_context)) return std::nullopt;
     if (row.bytes_per_token && !bandwidth_) bandwidth_ = std::make_unique<ReadBandwidth>(*row.bytes_per_token, config_.threads);
     // A model without a bound goes on from test to test: the depth is no part of what a token costs it.
     if (!row.bounded && depth != reached_) GoTo(depth);
@@ -116,7 +116,7 @@ class Bench {
   // To a sequence of `depth` tokens: onwards if it is shorter, else from the start.
   void GoTo(uint64_t depth) {
     uint64_t at = tarn_session_tokens(session_.get());
-    if (at > depth || model_.info().max_tokens != UINT64_MAX) {
+    if (at > depth || model_.info().max_context != UINT64_MAX) {
       tarn_session_reset(session_.get());
       at = 0;
     }

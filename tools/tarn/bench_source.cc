@@ -40,7 +40,7 @@ class SourceBench {
     row.batch = options_.batch;
     row.used_state_bytes = memory_.state_bytes;
     row.memory_bandwidth = memory_bandwidth_;
-    if (row.decode() && !Fits(row, work.generated, model_.info().max_tokens)) return std::nullopt;
+    if (row.decode() && !Fits(row, work.generated, model_.info().max_context)) return std::nullopt;
     Encode();
     Step(std::min(work.generated, kWarmUpSteps));
     peak_.Sample();

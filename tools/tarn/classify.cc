@@ -74,7 +74,7 @@ int ClassifyTexts(const ClassifyOptions& options) {
 }  // namespace
 
 void AddClassify(CLI::App* app, Command* command) {
-  CLI::App* classify = app->add_subcommand("classify", "Tell the labels of texts, with a classification model");
+  CLI::App* classify = app->add_subcommand("classify", "Classify texts, with a classification model");
   const auto options = std::make_shared<ClassifyOptions>();
   AddModelPath(classify, &options->model.path)->required();
   options->input.AddOptions(classify, "Text", "One text a line; what stands before a tab is ignored", "Text");

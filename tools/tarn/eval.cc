@@ -31,43 +31,44 @@ int Eval(const EvalOptions& options) {
 }  // namespace
 
 void AddEval(CLI::App* app, Command* command) {
-  CLI::App* eval = app->add_subcommand("eval", "Measure how well a model does what it is for");
+  CLI::App* eval = app->add_subcommand("eval", "Measure the quality of a model: loss, accuracy or exact matches");
   const auto options = std::make_shared<EvalOptions>();
   TaskOptions* by_task = &options->by_task;
   const std::initializer_list<tarn_task> reads_text = {TARN_TASK_CAUSAL_LM, TARN_TASK_MASKED_LM};
   AddModelPath(eval, &options->model.path)->required();
   eval->add_option(
           "-f,--file", options->file,
-          "Text, or lines LABEL<tab>TEXT, SOURCE<tab>TARGET; without tokenizer a .npy file of int32 ids, or ids in lines;\n"
-          "-: standard input")
+          "Text; classification: lines LABEL<tab>TEXT; seq2seq: lines SOURCE<tab>TARGET; without tokenizer a .npy file of int32 "
+          "ids, or ids in lines; -: standard input")
       ->required()
       ->type_name("FILE");
   by_task->Only(reads_text, AddInteger<uint64_t>(eval, "--begin", &options->range.begin, "Skip the first N tokens (default: 0)"));
   by_task->Only(reads_text, AddInteger<uint64_t>(eval, "--tokens", &options->range.tokens, "Read at most N tokens (default: all)"));
   // The first token of a block is not scored: blocks of one would score nothing.
   by_task->Only(reads_text, AddInteger<uint64_t>(eval, "--block", &options->range.block,
-                                                 "Reset the model before every N tokens (default: never; masked_lm: 512)", 2));
-  by_task->Only({TARN_TASK_CAUSAL_LM},
-                eval->add_option("--logits", options->logits, "Write the logits after every token: float32 [tokens, vocab], .npy")
-                    ->type_name("FILE"));
+                                                 "Reset the model before every N tokens (default: never, for masked_lm 512)", 2));
+  by_task->Only(
+      {TARN_TASK_CAUSAL_LM},
+      eval->add_option("--logits", options->logits, "Write the logits after every token to a .npy file: float32 [tokens, vocab]")
+          ->type_name("FILE"));
   by_task->Only({TARN_TASK_MASKED_LM},
-                AddInteger<uint64_t>(eval, "-s,--seed", &options->seed, "Seed of the draw of hidden tokens (default: 42)"));
-  by_task->Only({TARN_TASK_MASKED_LM},
-                AddInteger<int32_t>(eval, "--mask", &options->mask, "Id that hides a token (default: what the model says)", 0));
-  by_task->Only({TARN_TASK_SEQ2SEQ}, AddInteger<uint32_t>(eval, "-n,--n-predict", &options->translation.max_tokens,
+                AddInteger<uint64_t>(eval, "-s,--seed", &options->seed, "Seed of the choice of hidden tokens (default: 42)"));
+  by_task->Only({TARN_TASK_MASKED_LM}, AddInteger<int32_t>(eval, "--mask", &options->mask,
+                                                           "Token id that hides a token (default: the model's mask token)", 0));
+  by_task->Only({TARN_TASK_SEQ2SEQ}, AddInteger<uint32_t>(eval, "-n,--n-predict", &options->translation.max_output_tokens,
                                                           "Longest output, in tokens (default: 128)", 1));
   AddTranslationOptions(eval, &options->translation, by_task);
   by_task->Only(
       {TARN_TASK_SEQ2SEQ, TARN_TASK_CLASSIFICATION},
-      AddInteger<uint32_t>(eval, "--batch", &options->translation.batch, "Lines at a time (default: 1)", 1, kMostSequences));
+      AddInteger<uint32_t>(eval, "--batch", &options->translation.batch, "Lines per batch (default: 1)", 1, kMostSequences));
   eval->add_flag("--json", options->json, "Print one JSON object");
   AddSessionOptions(eval, &options->session);
   AddModelOptions(eval, &options->model);
   eval->footer(
-      "Causal models: nats per token; every token is scored but the first of the text, or of each block. Masked models: nats per\n"
-      "hidden token; 15 % of each block are hidden. Classification: accuracy. Seq2seq: outputs that are the target, exactly.\n"
-      "Examples (shakespeare-*: examples/models; listops, dates: tarn-convert examples/train/checkpoints/listops-abc -o "
-      "listops.tarn):\n"
+      "causal_lm: nats per token; the first token of the text, or of each block, is not scored. masked_lm: nats per\n"
+      "hidden token; 15 % of each block are hidden. classification: accuracy. seq2seq: share of outputs that equal the\n"
+      "target.\n"
+      "Examples (listops: tarn-convert examples/train/checkpoints/listops-abc -o listops.tarn; others as in tarn help run):\n"
       "  tarn eval shakespeare-abc-mlp-int8.tarn -f README.md\n"
       "  tarn eval shakespeare-abc-mlp-int8.tarn -f README.md --begin 1000 --block 256 --json\n"
       "  printf '9\\tX29N47]0]\\n' | tarn eval listops.tarn -f -\n"

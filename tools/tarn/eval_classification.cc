@@ -20,7 +20,7 @@ Labelled ReadLabelled(const Model& model, const std::string& path) {
   Labelled lines;
   for (Line line : ReadLines(path)) {
     std::string label;
-    if (!CutAtTab(&line, &label)) throw Failure(line.what + " has no tab, wanted LABEL<tab>TEXT");
+    if (!CutAtTab(&line, &label)) throw Failure(line.what + " has no tab, expected LABEL<tab>TEXT");
     const uint32_t last = model.info().num_labels - 1;
     const std::optional<uint32_t> value = tarn::tools::ParseInteger<uint32_t>(label, 0, last);
     if (!value) throw Failure(line.what + ": the label " + tarn::tools::NotInteger<uint32_t>(label, 0, last));

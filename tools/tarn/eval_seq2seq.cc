@@ -22,7 +22,7 @@ Pairs ReadPairs(const Model& model, const std::string& path) {
   Pairs pairs;
   for (Line line : ReadLines(path)) {
     std::string source;
-    if (!CutAtTab(&line, &source)) throw Failure(line.what + " has no tab, wanted SOURCE<tab>TARGET");
+    if (!CutAtTab(&line, &source)) throw Failure(line.what + " has no tab, expected SOURCE<tab>TARGET");
     pairs.sources.push_back(SourceTokens(model, source, line.what + ": the source"));
     pairs.targets.push_back(line.text.empty() ? Tokens() : TextTokens(model, line.text, line.what + ": the target"));
   }

@@ -36,12 +36,12 @@ int32_t GapToken(const FillOptions& options, const Model& model) {
   if (!has_ids) {
     const Tokens tokens = TextTokens(model, options.mask.empty() ? "_" : options.mask, "--mask");
     if (tokens.size() == 1) return tokens[0];
-    throw UsageError(Format("fill: --mask is %zu tokens of the text, wanted one", tokens.size()));
+    throw UsageError(Format("fill: --mask is %zu tokens of the text, expected one", tokens.size()));
   }
   if (!options.mask.empty()) {
     const Tokens ids = IdsOption(options.mask, "fill", "--mask");
     if (ids.size() == 1) return ids[0];
-    throw UsageError(Format("fill: --mask is %zu ids, wanted one", ids.size()));
+    throw UsageError(Format("fill: --mask is %zu ids, expected one", ids.size()));
   }
   if (model.info().mask_token >= 0) return model.info().mask_token;
   throw UsageError("fill: the model does not say which token is its mask: give it with --mask ID");
@@ -138,18 +138,19 @@ int Fill(const FillOptions& options) {
 }  // namespace
 
 void AddFill(CLI::App* app, Command* command) {
-  CLI::App* fill = app->add_subcommand("fill", "Fill the gaps of a text, with a masked language model");
+  CLI::App* fill = app->add_subcommand("fill", "Fill the gaps of a text, with a masked_lm model");
   const auto options = std::make_shared<FillOptions>();
   AddModelPath(fill, &options->model.path)->required();
   options->input.AddOptions(fill, "Text with gaps", "Read the text from a file", "Text");
-  fill->add_option("--mask", options->mask, "What a gap is: a character of the text (default: _), or an id (default: the model's)")
+  fill->add_option("--mask", options->mask,
+                   "What marks a gap: a character (default: _), or a token id (default: the model's mask token)")
       ->type_name("CHAR|ID");
-  AddInteger<uint32_t>(fill, "-k,--top-k", &options->most, "Show the N most probable fillings (default: 5)", 1);
+  AddInteger<uint32_t>(fill, "-k,--top-k", &options->most, "Show the N most probable tokens per gap (default: 5)", 1);
   fill->add_flag("--json", options->json, "Print one JSON object");
   AddSessionOptions(fill, &options->session);
   AddModelOptions(fill, &options->model);
   fill->footer(
-      "The text with the most probable fillings, then a table of others.\n"
+      "Prints the text with the most probable tokens, then a table of the alternatives.\n"
       "Examples (tarn-convert --random-weights 1 examples/configs/roberta-base-abc-64.json -o roberta.tarn):\n"
       "  tarn fill roberta.tarn --tokens 0,713,50264,2 --mask 50264\n"
       "With a tokenizer also: tarn fill MODEL -p \"To be, or n_t to be\"");

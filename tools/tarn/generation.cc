@@ -58,7 +58,8 @@ const float* FeedPrompt(const GenerationOptions& options, tarn_session* session,
 std::optional<StopReason> WhyEnd(const GenerationOptions& options, const TokenWriter& writer, const GenerationStats& stats) {
   if (tarn::tools::Interrupted()) return StopReason::kInterrupted;
   if (writer.closed()) return StopReason::kOutputClosed;
-  if (options.max_tokens >= 0 && stats.generated >= static_cast<uint64_t>(options.max_tokens)) return StopReason::kTokens;
+  if (options.max_output_tokens >= 0 && stats.generated >= static_cast<uint64_t>(options.max_output_tokens))
+    return StopReason::kTokens;
   // The token that was drawn last has no place to be fed.
   if (options.prompt.size() + stats.generated > options.max_context) return StopReason::kMaxContext;
   return std::nullopt;

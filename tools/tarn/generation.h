@@ -45,7 +45,7 @@ enum class StopReason { kTokens, kEos, kMaxContext, kInterrupted, kOutputClosed,
 struct GenerationOptions {
   std::vector<int32_t> prompt;
   uint32_t chunk = 64;                // the session's: the prompt is fed in such pieces, so that Ctrl-C is noticed between them
-  int64_t max_tokens = 128;           // -1: until something else ends it
+  int64_t max_output_tokens = 128;    // -1: until something else ends it
   uint64_t max_context = UINT64_MAX;  // tokens that the session takes
   int32_t eos_token = -1;             // ends the text, and is no part of it; -1: nothing does
   bool echo = true;                   // write the prompt

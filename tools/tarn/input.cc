@@ -9,9 +9,11 @@ namespace tarn_cli {
 
 void Input::AddOptions(CLI::App* command, const std::string& text, const std::string& file, const std::string& ids) {
   text_option_ = command->add_option("-p,--prompt", text_, text + "; -: standard input")->type_name("TEXT");
-  file_option_ = command->add_option("-f,--file", file_, file + "; -: standard input, as without -p, -f and --tokens in a pipe")
-                     ->type_name("FILE");
-  ids_option_ = command->add_option("--tokens", ids_, ids + " as token ids: 1,2,3")->type_name("IDS");
+  file_option_ =
+      command
+          ->add_option("-f,--file", file_, file + "; -: standard input, which is also read if it is a pipe and no input is given")
+          ->type_name("FILE");
+  ids_option_ = command->add_option("--tokens", ids_, ids + " as token ids, for example 1,2,3")->type_name("IDS");
 }
 
 void Input::Choose(const std::string& command) {

@@ -85,7 +85,7 @@ std::string HeaderText(const Model& model) {
   table.Add({"vocabulary", Number(info.vocab_size)});
   if (info.num_labels > 0) table.Add({"labels", Number(info.num_labels)});
   table.Add({"tokenizer", TokenizerText(info.tokenizer)});
-  if (info.max_tokens > 0) table.Add({"context", Bound(info.max_tokens)});
+  if (info.max_context > 0) table.Add({"context", Bound(info.max_context)});
   if (info.max_source_tokens > 0) table.Add({"longest source", Bound(info.max_source_tokens)});
   table.Add({"first position", Number(info.first_position)});
   table.Add({"fingerprint", FingerprintText(info)});
@@ -151,7 +151,7 @@ Json HeaderJson(const Model& model) {
   json.Add("parameters", info.parameters);
   json.Add("vocab_size", info.vocab_size);
   json.Add("tokenizer", TokenizerText(info.tokenizer));
-  json.Add("max_tokens", BoundJson(info.max_tokens));
+  json.Add("max_context", BoundJson(info.max_context));
   json.Add("max_source_tokens", BoundJson(info.max_source_tokens));
   json.Add("source_vocab_size", info.source_vocab_size);
   json.Add("num_labels", info.num_labels);
@@ -230,14 +230,14 @@ int Inspect(InspectOptions options) {
 }  // namespace
 
 void AddInspect(CLI::App* app, Command* command) {
-  CLI::App* inspect = app->add_subcommand("inspect", "Show what is in a model, or what this machine can run");
+  CLI::App* inspect = app->add_subcommand("inspect", "Show what a model contains, or what this machine can run");
   const auto options = std::make_shared<InspectOptions>();
   AddModelPath(inspect, &options->model.path);
   inspect->add_flag("--json", options->json, "Print one JSON object");
-  inspect->add_flag("--cpu", options->cpu, "Kernels, fast cores and default threads of this machine; needs no model");
-  inspect->add_flag("--ops", options->ops, "Only the ops (with the header and the memory)");
-  inspect->add_flag("--states", options->states, "Only the states");
-  inspect->add_flag("--tensors", options->tensors, "Only the tensors");
+  inspect->add_flag("--cpu", options->cpu, "Show kernels, fast cores and default threads of this machine; needs no model");
+  inspect->add_flag("--ops", options->ops, "Show the ops; without --ops, --states and --tensors, all three are shown");
+  inspect->add_flag("--states", options->states, "Show the states");
+  inspect->add_flag("--tensors", options->tensors, "Show the tensors");
   tarn::tools::AddInteger<uint32_t>(inspect, "--batch", &options->batch,
                                     "Sequences of the session whose memory is shown (default: 1)", 1);
   AddSessionOptions(inspect, &options->session);

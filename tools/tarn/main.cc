@@ -49,7 +49,7 @@ const CLI::App* FindCommand(const CLI::App& app, const std::string& name) {
 void AddHelp(CLI::App* app, Command* command) {
   CLI::App* help = app->add_subcommand("help", "Show the help of a command");
   const auto name = std::make_shared<std::string>();
-  help->add_option("command", *name, "Which command (default: all, in short)")->type_name("NAME");
+  help->add_option("command", *name, "Command to explain (default: a summary of all)")->type_name("NAME");
   help->footer(
       "Examples:\n"
       "  tarn help\n"
@@ -66,13 +66,13 @@ void AddHelp(CLI::App* app, Command* command) {
 
 // Throws UsageError as well as what the command throws.
 int ParseAndRun(int argc, char** argv) {
-  CLI::App app("Sequence models whose memory does not grow.", "tarn");
+  CLI::App app("Runs sequence models whose memory does not grow while they generate.", "tarn");
   app.set_version_flag("--version", std::string("tarn ") + tarn_version());
   app.require_subcommand(1);
   app.get_formatter()->column_width(32);
   app.footer(
-      "Exit status: 0 done (also where a text ends, a bounded model is full, or the reader of the output has gone),\n"
-      "1 failed, 2 wrong command line, 130 Ctrl-C, 143 SIGTERM; a second signal ends a command at once.\n"
+      "Exit status: 0 success (also if a bounded model is full or the reader of the output closes it), 1 failure,\n"
+      "2 wrong command line, 130 Ctrl-C, 143 SIGTERM; a second signal ends a command at once.\n"
       "Examples (in examples/models of the repository):\n"
       "  tarn run shakespeare-rfa-gate-int8.tarn -p \"To be, or not\" -n 200\n"
       "  tarn eval shakespeare-abc-mlp-int8.tarn -f README.md --block 256\n"

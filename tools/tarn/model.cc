@@ -66,33 +66,42 @@ struct ModelArguments {
 
 }  // namespace
 
+OptionGroup::OptionGroup(CLI::App* app, const std::string& name) : app_(app), before_(app->option_defaults()->get_group()) {
+  app_->option_defaults()->group(name);
+}
+
+OptionGroup::~OptionGroup() { app_->option_defaults()->group(before_); }
+
 CLI::Option* AddModelPath(CLI::App* app, std::string* path) {
   return app->add_option("model,-m,--model", *path, "Model file")->type_name("FILE");
 }
 
 void AddModelOptions(CLI::App* app, ModelOptions* options) {
+  const OptionGroup group(app, kRuntimeOptions);
   app->add_option("--isa", options->isa,
-                  "Kernels to use, in any case; `tarn inspect --cpu` lists them (default: TARN_ISA, else the best)")
+                  "Instruction set of the kernels; `tarn inspect --cpu` lists them (default: TARN_ISA, else the best)")
       ->type_name("NAME");
-  app->add_flag("--portable-dense", options->portable_dense, "Use the portable dense layers instead of XNNPACK");
-  app->add_option(
-         "--packed-cache", options->packed_cache,
-         "Folder that keeps packed weights between starts, or none (default: TARN_PACKED_CACHE, else ~/.cache/tarn/packed)")
+  app->add_flag("--portable-dense", options->portable_dense, "Run dense layers with tarn's own kernels instead of XNNPACK");
+  app->add_option("--packed-cache", options->packed_cache,
+                  "Folder that keeps packed weights between starts; none: no files (default: TARN_PACKED_CACHE, else "
+                  "tarn/packed in the user's cache folder)")
       ->type_name("DIR");
   auto* verify = app->add_flag("--verify", options->verify,
-                               "Read all weights and check their hash, also where that was done since the machine started");
-  app->add_flag("--no-verify", options->no_verify, "Take weights as they are: damage in them runs without a word")
+                               "Check the hash of the weights at every start (default: at the first start after a boot)");
+  app->add_flag("--no-verify", options->no_verify, "Never check the weights: damaged ones are used without notice")
       ->excludes(verify);
-  tarn::tools::AddInteger<uint64_t>(app, "--max-work", &options->max_work,
-                                    "Multiply-adds per token that a model may ask for (default: 2^28 + 128 per byte of the file)");
-  tarn::tools::AddInteger<uint64_t>(app, "--max-packed", &options->max_packed,
-                                    "Bytes of packed weights that it may (default: 64 MiB + 8 per byte of the file)");
+  tarn::tools::AddInteger<uint64_t>(
+      app, "--max-work", &options->max_work,
+      "Refuse a model that needs more than N multiply-adds per token (default: 2^28 + 128 per byte of the file)");
+  tarn::tools::AddInteger<uint64_t>(
+      app, "--max-packed", &options->max_packed,
+      "Refuse a model that needs more than N bytes of packed weights (default: 64 MiB + 8 per byte of the file)");
 }
 
 void AddSessionOptions(CLI::App* app, SessionOptions* options) {
-  tarn::tools::AddInteger<uint32_t>(app, "-t,--threads", &options->threads,
-                                    "Threads; 0: the fast cores, if it may run on so many (default: 0)");
-  tarn::tools::AddInteger<uint32_t>(app, "--chunk", &options->chunk, "Longest chunk of a prefill, in tokens (default: 64)");
+  const OptionGroup group(app, kRuntimeOptions);
+  tarn::tools::AddInteger<uint32_t>(app, "-t,--threads", &options->threads, kThreadsHelp, 0, kMostThreads);
+  tarn::tools::AddInteger<uint32_t>(app, "--chunk", &options->chunk, "Tokens per prefill chunk (default: 64)", 1, kMostChunk);
 }
 
 tarn_session_config SessionConfig(const SessionOptions& options) {

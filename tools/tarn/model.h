@@ -35,6 +35,25 @@ struct SessionOptions {
   uint32_t chunk = 0;    // 0: the library's default
 };
 
+// While it lives, options that are added to `app` have a heading of their own in the help.
+class OptionGroup {
+ public:
+  OptionGroup(CLI::App* app, const std::string& name);
+  ~OptionGroup();
+  OptionGroup(const OptionGroup&) = delete;
+  OptionGroup& operator=(const OptionGroup&) = delete;
+
+ private:
+  CLI::App* app_;
+  std::string before_;
+};
+
+constexpr char kRuntimeOptions[] = "Runtime";  // the heading of AddModelOptions() and AddSessionOptions()
+constexpr char kThreadsHelp[] = "Threads; 0: one per fast core that the process may use (default: 0)";
+// What the library takes.
+constexpr uint32_t kMostThreads = 256;
+constexpr uint32_t kMostChunk = 1u << 16;
+
 // The model file, as MODEL or -m MODEL.
 CLI::Option* AddModelPath(CLI::App* app, std::string* path);
 // --isa, --portable-dense, --packed-cache, --verify, --no-verify, --max-work, --max-packed.

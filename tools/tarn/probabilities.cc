@@ -12,7 +12,7 @@ namespace tarn_cli {
 std::vector<Probability> MostProbable(const float* logits, uint32_t size, size_t most) {
   std::vector<uint32_t> order(size);
   for (uint32_t id = 0; id < size; ++id) {
-    if (!std::isfinite(logits[id])) throw Failure(Format("logit %u is %g, wanted a finite number", id, double{logits[id]}));
+    if (!std::isfinite(logits[id])) throw Failure(Format("logit %u is %g, expected a finite number", id, double{logits[id]}));
     order[id] = id;
   }
   const size_t count = std::min<size_t>(size, most);

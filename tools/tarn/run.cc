@@ -8,6 +8,7 @@
 #include "tools/tarn/commands.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
+#include "tools/tarn/number_option.h"
 
 namespace tarn_cli {
 namespace {
@@ -25,15 +26,19 @@ int Run(const RunOptions& options) {
 void AddSamplerOptions(CLI::App* run, RunOptions* options) {
   tarn_sampler_config* chain = &options->sampler;
   const auto only = [=](const CLI::Option* option) { options->by_task.Only({TARN_TASK_CAUSAL_LM}, option); };
-  only(AddInteger<uint64_t>(run, "-s,--seed", &chain->seed, "Seed of the draws (default: random, and printed)"));
-  only(run->add_option("--temp", chain->temperature, "Temperature; 0: always the most probable token (default: 0.8)")
-           ->type_name("T"));
+  const OptionGroup group(run, "Sampling (causal_lm)");
+  only(AddInteger<uint64_t>(run, "-s,--seed", &chain->seed, "Seed of the random draws (default: random, shown in the statistics)"));
+  only(AddNumber(run, "--temp", "T", &chain->temperature, "Temperature; 0: always the most probable token (default: 0.8)",
+                 {0, false}));
   only(AddInteger<uint32_t>(run, "--top-k", &chain->top_k, "Keep the N most probable tokens; 0: all (default: 40)"));
-  only(run->add_option("--top-p", chain->top_p, "Keep the fewest tokens that have probability P (default: 0.95)")->type_name("P"));
-  only(run->add_option("--min-p", chain->min_p, "Drop tokens below P times the most probable one (default: 0.05)")->type_name("P"));
-  only(
-      run->add_option("--repeat-penalty", chain->repeat_penalty, "Penalty on recent tokens; 1: none (default: 1)")->type_name("R"));
-  only(AddInteger<uint32_t>(run, "--repeat-last-n", &chain->repeat_last_n, "How many tokens are recent (default: 64)"));
+  only(AddNumber(run, "--top-p", "P", &chain->top_p, "Keep the fewest tokens whose probabilities sum to P; 1: all (default: 0.95)",
+                 {0, true, 1}));
+  only(AddNumber(run, "--min-p", "P", &chain->min_p,
+                 "Drop tokens less probable than P times the most probable one; 0: none (default: 0.05)", {0, false, 1}));
+  only(AddNumber(run, "--repeat-penalty", "R", &chain->repeat_penalty,
+                 "Divide positive logits of recent tokens by R, multiply negative ones; 1: off (default: 1)", {0, true}));
+  only(AddInteger<uint32_t>(run, "--repeat-last-n", &chain->repeat_last_n,
+                            "Number of tokens that --repeat-penalty calls recent (default: 64)"));
 }
 
 }  // namespace
@@ -53,32 +58,32 @@ void StatsOutput::Write(const std::string& text) {
 }
 
 void AddRun(CLI::App* app, Command* command) {
-  CLI::App* run = app->add_subcommand("run", "Generate text after a prompt, or from sources");
+  CLI::App* run = app->add_subcommand("run", "Generate text after a prompt (causal_lm) or from sources (seq2seq)");
   const auto options = std::make_shared<RunOptions>();
   AddModelPath(run, &options->model.path)->required();
-  options->input.AddOptions(run, "Prompt; the source of a seq2seq model", "Read the prompt from a file; sources: one a line",
-                            "Prompt or source");
+  options->input.AddOptions(run, "Prompt, or the source of a seq2seq model",
+                            "Read the prompt, or sources, one per line, from a file", "Prompt or source");
   options->by_task.Only(
       {TARN_TASK_CAUSAL_LM},
-      run->add_flag("--raw", options->raw, "Keep the newline at the end of a prompt that is read (default: leave one out)"));
-  AddInteger<int64_t>(run, "-n,--n-predict", &options->max_tokens,
-                      "Tokens to generate, of a seq2seq model at most; -1: until Ctrl-C (default: 128)", -1);
+      run->add_flag("--raw", options->raw, "Keep the newline at the end of a prompt that is read (default: remove one)"));
+  AddInteger<int64_t>(run, "-n,--n-predict", &options->max_output_tokens,
+                      "Tokens to generate, for a seq2seq model at most; -1: no limit, causal_lm only (default: 128)", -1);
   AddSamplerOptions(run, options.get());
   AddTranslationOptions(run, &options->translation, &options->by_task);
   options->by_task.Only({TARN_TASK_SEQ2SEQ}, AddInteger<uint32_t>(run, "--batch", &options->translation.batch,
-                                                                  "Sources at a time (default: 1)", 1, kMostSequences));
+                                                                  "Sources per batch (default: 1)", 1, kMostSequences));
   AddSessionOptions(run, &options->session);
   AddModelOptions(run, &options->model);
-  run->add_flag("-q,--quiet", options->quiet, "No statistics and no progress: nothing on standard error but errors");
+  run->add_flag("-q,--quiet", options->quiet, "Write only errors to standard error: no statistics, no progress");
   run->add_flag_callback(
-      "--no-echo", [=] { options->echo = false; }, "Do not write the prompt");
+      "--no-echo", [=] { options->echo = false; }, "Do not repeat the prompt in the output");
   run->add_option("--json-stats", options->json_stats,
-                  "Write times, allocations, memory and why it ended to a JSON file; -: standard output, instead of the text")
+                  "Write times, memory and the reason of the end as JSON; -: to standard output, instead of the text")
       ->type_name("FILE");
   run->add_flag("--test-allocate", options->test_allocate)->group("");  // hidden: for tests of the counter
   run->footer(
       "Text goes to standard output, everything else to standard error.\n"
-      "It ends after -n tokens, at the model's end token, where a bounded model is full, or at Ctrl-C; the statistics say which.\n"
+      "The text ends after -n tokens, at the model's end token, when a bounded model is full, or at Ctrl-C.\n"
       "Examples (shakespeare-*: examples/models; dates: tarn-convert examples/train/checkpoints/dates-abc -o dates.tarn):\n"
       "  tarn run shakespeare-rfa-gate-int8.tarn -p \"To be, or not\" -n 200\n"
       "  tarn run shakespeare-rfa-gate-int8.tarn -f README.md -s 42 --temp 0       # the same text every time\n"

@@ -26,9 +26,9 @@ struct RunOptions {
   tarn_sampler_config sampler = TARN_SAMPLER_CONFIG_INIT;
   bool has_seed = false;
   Input input;
-  bool raw = false;            // keep the newline at the end of a prompt that is read
-  int64_t max_tokens = 128;    // -1: until something else ends it
-  bool test_allocate = false;  // of GenerationOptions
+  bool raw = false;                 // keep the newline at the end of a prompt that is read
+  int64_t max_output_tokens = 128;  // -1: until something else ends it
+  bool test_allocate = false;       // of GenerationOptions
   TranslationOptions translation;
   bool echo = true;        // write the prompt
   bool quiet = false;      // nothing on standard error but errors

@@ -16,6 +16,11 @@ namespace {
 
 Tokens PromptTokens(const RunOptions& options, const Model& model) {
   Tokens tokens = options.input.tokens();
+  for (const int32_t token : tokens) {
+    if (token >= 0 && static_cast<uint32_t>(token) < model.info().vocab_size) continue;
+    throw UsageError(
+        Format("run: --tokens: %d is no token of %s, expected 0 to %u", token, model.path().c_str(), model.info().vocab_size - 1));
+  }
   if (tokens.empty()) {
     if (model.info().tokenizer == TARN_TOKENIZER_NONE) {
       throw Failure(model.path() + ": the model has no tokenizer: give the prompt as ids with --tokens 1,2,3");
@@ -25,7 +30,7 @@ Tokens PromptTokens(const RunOptions& options, const Model& model) {
   if (tokens.empty()) {
     throw Failure("the prompt is empty, and the model has no begin token to start from: give one with -p, -f or --tokens");
   }
-  const uint64_t most = model.info().max_tokens;
+  const uint64_t most = model.info().max_context;
   if (tokens.size() > most) {
     throw Failure(Format(
         "the prompt has %zu tokens, expected at most %llu tokens, the context of %s: shorten it by %llu, or take a model with "
@@ -46,7 +51,7 @@ uint64_t RandomSeed() {
 int RunCausal(const RunOptions& options, const Model& model) {
   GenerationOptions generation;
   generation.prompt = PromptTokens(options, model);
-  generation.max_tokens = options.max_tokens;
+  generation.max_output_tokens = options.max_output_tokens;
   generation.test_allocate = options.test_allocate;
   tarn_sampler_config chain = options.sampler;
   if (!options.has_seed) chain.seed = RandomSeed();
@@ -54,7 +59,7 @@ int RunCausal(const RunOptions& options, const Model& model) {
   StatsOutput stats_output(options);
   const tarn_session_config config = SessionConfig(options.session);
   generation.chunk = config.max_chunk;
-  generation.max_context = model.info().max_tokens;
+  generation.max_context = model.info().max_context;
   generation.eos_token = model.info().eos_token;
   generation.echo = options.echo;
   generation.progress = !options.quiet && isatty(STDERR_FILENO) == 1;

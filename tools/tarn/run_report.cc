@@ -19,7 +19,7 @@ std::string WhyItEnded(const RunReport& report) {
     case StopReason::kEos:
       return "the end token";
     case StopReason::kMaxContext:
-      return Format("the model's context of %llu tokens is full", static_cast<unsigned long long>(report.model.info().max_tokens));
+      return Format("the model's context of %llu tokens is full", static_cast<unsigned long long>(report.model.info().max_context));
     case StopReason::kInterrupted:
       return "interrupted";
     case StopReason::kOutputClosed:

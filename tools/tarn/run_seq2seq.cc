@@ -55,7 +55,7 @@ void TranslateAll(const std::vector<Tokens>& sources, uint32_t batch_size, bool 
       const Tokens output = translator->Best(i);
       stats->generated += output.size();
       // The end token counts: an output of this length has none.
-      if (output.size() == translator->max_tokens()) stats->stop = translator->cut_by();
+      if (output.size() == translator->max_output_tokens()) stats->stop = translator->cut_by();
       if (!streams) {
         for (const int32_t token : output) writer->Write(token);
         writer->Finish();
@@ -75,15 +75,15 @@ void TranslateAll(const std::vector<Tokens>& sources, uint32_t batch_size, bool 
 }  // namespace
 
 int RunSeq2Seq(const RunOptions& options, const Model& model) {
-  if (options.max_tokens < 1 || options.max_tokens > UINT32_MAX) {
+  if (options.max_output_tokens < 1 || options.max_output_tokens > UINT32_MAX) {
     throw UsageError(Format("run: -n is %lld, must be from 1 to %u: the longest output of a seq2seq model",
-                            static_cast<long long>(options.max_tokens), UINT32_MAX));
+                            static_cast<long long>(options.max_output_tokens), UINT32_MAX));
   }
   const std::vector<Tokens> sources = Sources(options, model);
   StatsOutput stats_output(options);
   TranslationOptions wanted = options.translation;
   wanted.batch = static_cast<uint32_t>(std::min<size_t>(wanted.batch, sources.size()));
-  wanted.max_tokens = static_cast<uint32_t>(options.max_tokens);
+  wanted.max_output_tokens = static_cast<uint32_t>(options.max_output_tokens);
   Translator translator(model, SessionConfig(options.session), wanted, LongestOf(sources));
   TokenWriter writer(model, !stats_output.to_stdout());
   const bool streams = sources.size() == 1 && wanted.beams == 1;

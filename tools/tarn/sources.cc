@@ -35,7 +35,7 @@ Tokens IdsOption(const std::string& text, const std::string& command, const std:
 }
 
 Tokens TextTokens(const Model& model, const std::string& text, const std::string& what) {
-  if (text.empty()) throw Failure(what + " is empty, wanted at least one token");
+  if (text.empty()) throw Failure(what + " is empty, expected at least one token");
   if (model.info().tokenizer != TARN_TOKENIZER_NONE) return model.Tokenize(text);
   return ParseIds(text, text.find(',') == std::string::npos ? ' ' : ',', what);
 }
@@ -49,7 +49,7 @@ Tokens SourceTokens(const Model& model, const std::string& text, const std::stri
   }
   for (size_t i = 0; i < source.size(); ++i) {
     if (static_cast<uint32_t>(source[i]) < info.source_vocab_size) continue;
-    throw Failure(what + Format(": token %zu is %d, 0 to %u wanted", i + 1, source[i], info.source_vocab_size - 1));
+    throw Failure(what + Format(": token %zu is %d, 0 to %u expected", i + 1, source[i], info.source_vocab_size - 1));
   }
   return source;
 }

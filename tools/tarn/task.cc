@@ -42,8 +42,8 @@ const char* TaskName(tarn_task task) { return FactsOf(task).name; }
 void RequireTask(const Model& model, const std::string& command, std::initializer_list<tarn_task> wanted) {
   const tarn_task task = model.info().task;
   if (std::find(wanted.begin(), wanted.end(), task) != wanted.end()) return;
-  throw Failure(command + ": the task of " + model.path() + " is " + TaskName(task) + ", wanted " + Names(wanted) + ": use `tarn " +
-                FactsOf(task).command + "`");
+  throw Failure(command + ": the task of " + model.path() + " is " + TaskName(task) + ", expected " + Names(wanted) +
+                ": use `tarn " + FactsOf(task).command + "`");
 }
 
 void TaskOptions::Only(std::initializer_list<tarn_task> tasks, const CLI::Option* option) { entries_.push_back({option, tasks}); }

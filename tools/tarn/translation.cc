@@ -8,21 +8,22 @@
 #include "tools/tarn/allocation_counter.h"
 #include "tools/tarn/clock.h"
 #include "tools/tarn/error.h"
+#include "tools/tarn/number_option.h"
 
 namespace tarn_cli {
 void AddTranslationOptions(CLI::App* app, TranslationOptions* options, TaskOptions* by_task) {
   const auto only = [=](const CLI::Option* option) { by_task->Only({TARN_TASK_SEQ2SEQ}, option); };
-  only(tarn::tools::AddInteger<uint32_t>(app, "--beam", &options->beams, "Beams of a source; 1: greedy (default: 1)", 1,
+  const OptionGroup group(app, "Beam search (seq2seq)");
+  only(tarn::tools::AddInteger<uint32_t>(app, "--beam", &options->beams, "Beams per source; 1: greedy (default: 1)", 1,
                                          kMostSequences));
-  only(app->add_option("--length-penalty", options->length_penalty,
-                       "Outputs are compared by log probability / ((5 + length) / 6)^A (default: 0.6)")
-           ->type_name("A"));
+  only(AddNumber(app, "--length-penalty", "A", &options->length_penalty,
+                 "Exponent A of the score log p / ((5 + length) / 6)^A of an output (default: 0.6)", {0, false}));
 }
 
 Translator::Translator(const Model& model, tarn_session_config config, const TranslationOptions& options, uint32_t longest_source)
     : config_(config),
-      max_tokens_(static_cast<uint32_t>(std::min<uint64_t>(options.max_tokens, model.info().max_tokens))),
-      cut_by_(max_tokens_ < options.max_tokens ? StopReason::kMaxContext : StopReason::kTokens) {
+      max_output_tokens_(static_cast<uint32_t>(std::min<uint64_t>(options.max_output_tokens, model.info().max_context))),
+      cut_by_(max_output_tokens_ < options.max_output_tokens ? StopReason::kMaxContext : StopReason::kTokens) {
   const tarn_model_info& info = model.info();
   if (info.bos_token < 0) throw Failure(model.path() + ": the model does not say which token begins its outputs");
   config_.batch = options.batch;
@@ -33,7 +34,7 @@ Translator::Translator(const Model& model, tarn_session_config config, const Tra
   search.sources = options.batch;
   search.beams = options.beams;
   search.vocab_size = info.vocab_size;
-  search.max_tokens = max_tokens_;
+  search.max_output_tokens = max_output_tokens_;
   search.length_penalty = options.length_penalty;
   search.bos_token = info.bos_token;
   search.eos_token = info.eos_token;

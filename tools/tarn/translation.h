@@ -17,7 +17,7 @@ namespace tarn_cli {
 struct TranslationOptions {
   uint32_t batch = 1;
   uint32_t beams = 1;
-  uint32_t max_tokens = 128;  // of an output; a bounded model may make it fewer
+  uint32_t max_output_tokens = 128;  // of an output; a bounded model may make it fewer
   float length_penalty = 0.6f;
 };
 
@@ -40,7 +40,7 @@ class Translator {
   Tokens Best(uint32_t source);
 
   // The longest output, the end token counted, and whether -n or the model's bound says so.
-  uint32_t max_tokens() const { return max_tokens_; }
+  uint32_t max_output_tokens() const { return max_output_tokens_; }
   StopReason cut_by() const { return cut_by_; }
 
   // As it is: with the numbers of sequences and the longest source.
@@ -51,7 +51,7 @@ class Translator {
   void Stream(TokenWriter* stream);
 
   tarn_session_config config_;
-  uint32_t max_tokens_;
+  uint32_t max_output_tokens_;
   StopReason cut_by_;
   Session session_;
   std::unique_ptr<tarn_beam, void (*)(tarn_beam*)> beam_{nullptr, tarn_beam_destroy};

@@ -1,4 +1,5 @@
-/* Looking inside a model: its tensors, states and ops, and the time that each op takes, for tools. Conventions as in tarn.h. */
+/* The inside of a model, for tools: its tensors, states and ops, and the time that each op takes. Conventions as in tarn.h.
+ * Zero each struct here and set its struct_size to sizeof(it) before a call. */
 #ifndef TARN_INSPECT_H_
 #define TARN_INSPECT_H_
 
@@ -8,68 +9,84 @@
 extern "C" {
 #endif
 
+/* The most dimensions of a tensor or a state. */
 #define TARN_MAX_DIMS 4
 
-/* Zero each struct and set its struct_size to sizeof(it) before a call. */
+/* ---- Tensors, states, ops --------------------------------------------------------------------------------------- */
 
+/* A weight tensor of the file. */
 typedef struct tarn_tensor_info {
   size_t struct_size;
-  const char* name;  /* all strings here are borrowed from the model */
-  const char* dtype; /* "f32", "f16", "i8", ... */
-  uint32_t rank;
-  uint32_t shape[TARN_MAX_DIMS];
-  uint64_t data_bytes;
+  const char* name;              /* borrowed from the model */
+  const char* dtype;             /* "f32", "f16", "i8", ...; borrowed from the model */
+  uint32_t rank;                 /* the number of dimensions */
+  uint32_t shape[TARN_MAX_DIMS]; /* the first `rank` of them count */
+  uint64_t data_bytes;           /* in the file, quantization scales not counted */
 } tarn_tensor_info;
 
-/* A declared state; its shape is that of one sequence or one source. */
+/* A state that the model declares. Its shape is that of one sequence or one source. */
 typedef struct tarn_state_info {
   size_t struct_size;
-  const char* name;
-  const char* dtype;
-  uint32_t rank;
-  uint32_t shape[TARN_MAX_DIMS];
-  uint64_t data_bytes; /* of one sequence or source, before alignment; with source_axis for each token of the longest source */
+  const char* name;              /* borrowed from the model */
+  const char* dtype;             /* borrowed from the model */
+  uint32_t rank;                 /* the number of dimensions */
+  uint32_t shape[TARN_MAX_DIMS]; /* the first `rank` of them count */
+  /* Of one sequence or source, before alignment; where there is a source_axis, for each token of the longest source. */
+  uint64_t data_bytes;
   const char* owner;   /* "sequence", or "source": written by "encode", read by all sequences of that source */
   int32_t source_axis; /* the dimension, 1 in `shape`, that is as long as the longest source; -1: none */
 } tarn_state_info;
 
-/* An op of the program, in the order in which they run. */
+/* An op of a program. Ops are in the order in which they run. */
 typedef struct tarn_op_info {
   size_t struct_size;
-  const char* name;     /* "layers.0.attn" */
-  const char* kind;     /* "linear_state" */
-  char detail[192];     /* the attributes in words: "rfa: Gaussian features D 64, gate Forget, ..." */
+  const char* name;     /* as "layers.0.attn"; borrowed from the model */
+  const char* kind;     /* as "linear_state"; borrowed from the model */
+  char detail[192];     /* the attributes in words, as "rfa: Gaussian features D 64, gate Forget, ..." */
   uint64_t state_bytes; /* sum over its states of tarn_state_info.data_bytes */
-  /* For an op that remembers: the number of tokens after which a softmax KV cache of the same heads and of the dtype of its state
+  /* For an op with state: the number of tokens after which a softmax KV cache of the same heads, in the dtype of the state,
    * would be larger. 0: the op has no state or is such a cache. */
   uint64_t kv_break_even_tokens;
-  /* Values that it reads and writes, with the columns that it reads: "qkvg[0:256], qkvg[256:512]" and "o". Cut where too long. */
-  char inputs[160];
-  char outputs[96];
+  char inputs[160];    /* values that it reads, with their columns, as "qkvg[0:256], qkvg[256:512]"; cut if too long */
+  char outputs[96];    /* values that it writes, as "o"; cut if too long */
   const char* program; /* "encode" or "decode"; ops of "encode" come first */
 } tarn_op_info;
 
-/* Each returns TARN_NOT_FOUND past the last index. Thread safety: any thread. */
+/* Fills `info` with tensor `index`, from 0.
+ * Errors: TARN_NOT_FOUND past the last index, TARN_INVALID_ARGUMENT.
+ * Thread safety: any thread. */
 TARN_API tarn_status tarn_model_tensor(const tarn_model* model, size_t index, tarn_tensor_info* info, tarn_error* error);
+
+/* Fills `info` with state `index`, from 0.
+ * Errors: TARN_NOT_FOUND past the last index, TARN_INVALID_ARGUMENT.
+ * Thread safety: any thread. */
 TARN_API tarn_status tarn_model_state(const tarn_model* model, size_t index, tarn_state_info* info, tarn_error* error);
+
+/* Fills `info` with op `index`, from 0.
+ * Errors: TARN_NOT_FOUND past the last index, TARN_INVALID_ARGUMENT.
+ * Thread safety: any thread. */
 TARN_API tarn_status tarn_model_op(const tarn_model* model, size_t index, tarn_op_info* info, tarn_error* error);
 
-/* What an op of a session took while it was profiled. */
+/* ---- Profiling -------------------------------------------------------------------------------------------------- */
+
+/* The time that an op of a session took while it was profiled. */
 typedef struct tarn_op_time {
   size_t struct_size;
-  const char* name; /* "layers.0.attn"; both strings are borrowed from the model */
-  const char* kind; /* "linear_state" */
+  const char* name; /* as in tarn_op_info */
+  const char* kind; /* as in tarn_op_info */
   uint64_t runs;    /* one per step, one per chunk of a prefill; an op that only serves logits runs once per prefill */
   uint64_t ns;      /* of all runs, by a steady clock, on the calling thread */
 } tarn_op_time;
 
-/* Profiling, off in a new session: on (not 0) zeroes all counts and starts, off (0) stops and keeps them. It costs two readings of
- * the clock per op, and a branch while it is off; the counts are part of the session's block.
- * Errors: TARN_INVALID_ARGUMENT.   Thread safety: as all calls on a session. */
+/* Starts profiling and zeroes all counts (`on` not 0), or stops it and keeps them (0). It is off in a new session. It costs
+ * two readings of the clock per op, and a branch while it is off; the counts are part of the session's block.
+ * Errors: TARN_INVALID_ARGUMENT.
+ * Thread safety: as all calls on a session. */
 TARN_API tarn_status tarn_session_profile(tarn_session* session, int on, tarn_error* error);
 
-/* The counts of op `index`, in the order of tarn_model_op(). Zero `time` and set its struct_size first.
- * Errors: TARN_NOT_FOUND past the last index, TARN_INVALID_ARGUMENT.   Thread safety: as all calls on a session. */
+/* Fills `time` with the counts of op `index`, in the order of tarn_model_op().
+ * Errors: TARN_NOT_FOUND past the last index, TARN_INVALID_ARGUMENT.
+ * Thread safety: as all calls on a session. */
 TARN_API tarn_status tarn_session_op_time(const tarn_session* session, size_t index, tarn_op_time* time, tarn_error* error);
 
 #ifdef __cplusplus

@@ -4,7 +4,7 @@ namespace tarn {
 
 Status ExpectAtLeast(const char* name, uint64_t value, uint64_t least, uint64_t most) {
   if (value >= least && value <= most) return Ok();
-  return Error(TARN_BAD_FORMAT, "%s is %llu, %llu to %llu wanted", name, static_cast<unsigned long long>(value),
+  return Error(TARN_BAD_FORMAT, "%s is %llu, %llu to %llu expected", name, static_cast<unsigned long long>(value),
                static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
 }
 
@@ -13,7 +13,7 @@ Result<Heads> Heads::Of(const format::Heads& numbers) {
   if (!in_range(numbers.heads()) || !in_range(numbers.kv_heads()) || !in_range(numbers.head_dim()) ||
       !in_range(numbers.value_dim()) || numbers.heads() % numbers.kv_heads() != 0) {
     return Error(TARN_BAD_FORMAT,
-                 "heads %u, kv_heads %u, head_dim %u, value_dim %u: numbers from 1 to %u wanted, kv_heads a divisor of heads",
+                 "heads %u, kv_heads %u, head_dim %u, value_dim %u: numbers from 1 to %u expected, kv_heads a divisor of heads",
                  numbers.heads(), numbers.kv_heads(), numbers.head_dim(), numbers.value_dim(), kMaxHeads);
   }
   Heads heads;
@@ -26,11 +26,15 @@ Result<Heads> Heads::Of(const format::Heads& numbers) {
 
 Result<Heads> Heads::Read(const PrepareContext& context, const format::Heads& numbers) {
   TARN_ASSIGN_OR_RETURN(const Heads heads, Of(numbers));
+  TARN_RETURN_IF_ERROR(heads.ExpectOperands(context));
+  return heads;
+}
+
+Status Heads::ExpectOperands(const PrepareContext& context) const {
   TARN_RETURN_IF_ERROR(context.ExpectTokens());
   Axis axis;
-  TARN_RETURN_IF_ERROR(heads.ExpectQueries(context, &axis));
-  TARN_RETURN_IF_ERROR(heads.ExpectKeys(context, 1, &axis));
-  return heads;
+  TARN_RETURN_IF_ERROR(ExpectQueries(context, &axis));
+  return ExpectKeys(context, 1, &axis);
 }
 
 Status Heads::ExpectQueries(const PrepareContext& context, Axis* axis) const {

@@ -13,15 +13,17 @@
 namespace tarn {
 
 // An attribute that counts tokens or rows, or something of which there are at most `most`. Errors: TARN_BAD_FORMAT.
-constexpr uint64_t kMostRows = uint64_t{1} << 30;  // also keeps sums of positions far from any limit
-Status ExpectAtLeast(const char* name, uint64_t value, uint64_t least, uint64_t most = kMostRows);
+Status ExpectAtLeast(const char* name, uint64_t value, uint64_t least, uint64_t most = kMaxRows);
 
 class Heads {
  public:
   // Checks the numbers of heads and sizes against each other. Errors, here and below: TARN_BAD_FORMAT.
   static Result<Heads> Of(const format::Heads& heads);
-  // The same, then q, k, v (inputs 0, 1, 2) and o (output 0) against them, each with a row per token.
+  // The same, then ExpectOperands.
   static Result<Heads> Read(const PrepareContext& context, const format::Heads& heads);
+
+  // q, k, v (inputs 0, 1, 2) and o (output 0), each with a row per token.
+  Status ExpectOperands(const PrepareContext& context) const;
 
   // q (input 0) and o (output 0) alone. Sets `*axis` to theirs.
   Status ExpectQueries(const PrepareContext& context, Axis* axis) const;
@@ -33,6 +35,7 @@ class Heads {
   size_t group() const { return heads_ / kv_heads_; }
   size_t key_dim() const { return key_dim_; }
   size_t value_dim() const { return value_dim_; }
+  HeadSizes sizes() const { return {kv_heads_, key_dim_, value_dim_}; }
 
  private:
   size_t heads_ = 0;

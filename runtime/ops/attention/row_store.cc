@@ -35,7 +35,7 @@ Result<RowStates> RowStates::Read(const PrepareContext& context, const Heads& he
   TARN_ASSIGN_OR_RETURN(const DType values_dtype,
                         context.ExpectTypedState(first + 1, "values", {kv_heads, rows, heads.value_dim()}, /*or_i8=*/true));
   if (values_dtype != states.dtype || (f32_only && states.dtype != DType::kF32)) {
-    return Error(TARN_BAD_FORMAT, "states %u and %u are %s and %s, %s wanted", first, first + 1, DTypeName(states.dtype),
+    return Error(TARN_BAD_FORMAT, "states %u and %u are %s and %s, %s expected", first, first + 1, DTypeName(states.dtype),
                  DTypeName(values_dtype), f32_only ? "f32" : "one dtype");
   }
   if (states.dtype == DType::kI8) TARN_RETURN_IF_ERROR(context.ExpectState(first + 2, "scales", {kv_heads, 2, rows}));
@@ -50,7 +50,7 @@ Result<RowStates> RowStates::ReadOfSource(const PrepareContext& context, const H
   TARN_ASSIGN_OR_RETURN(const DType values_dtype,
                         context.ExpectTypedSourceState(1, "values", {kv_heads, 1, heads.value_dim()}, /*source_axis=*/1));
   if (values_dtype != states.dtype) {
-    return Error(TARN_BAD_FORMAT, "keys are %s, values %s, one dtype wanted", DTypeName(states.dtype), DTypeName(values_dtype));
+    return Error(TARN_BAD_FORMAT, "keys are %s, values %s, one dtype expected", DTypeName(states.dtype), DTypeName(values_dtype));
   }
   if (states.dtype == DType::kI8) {
     TARN_RETURN_IF_ERROR(context.ExpectSourceState(2, "scales", {kv_heads, 2, 1}, /*source_axis=*/2));

@@ -11,12 +11,12 @@ class EmbeddingOp final : public Op {
     TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/1, /*outputs=*/1, /*tensors=*/1, 1, /*states=*/0));
     TARN_RETURN_IF_ERROR(context.ExpectTokens());
     TARN_RETURN_IF_ERROR(context.ExpectInput(0, "ids", 1, format::DType::I32));
-    if (!context.is_program_input(0)) return Error(TARN_BAD_FORMAT, "ids: token ids from the caller wanted, not an op's result");
+    if (!context.is_program_input(0)) return Error(TARN_BAD_FORMAT, "ids: token ids from the caller expected, not an op's result");
     table_ = context.tensor(0);
     const bool readable =
         table_.dtype == DType::kF32 || table_.dtype == DType::kF16 || table_.dtype == DType::kI8 || table_.dtype == DType::kI4;
     if (!readable || table_.shape.rank != 2) {
-      return Error(TARN_BAD_FORMAT, "table '%s': f32, f16, i8 or i4 of 2 dimensions wanted", table_.name);
+      return Error(TARN_BAD_FORMAT, "table '%s': f32, f16, i8 or i4 of 2 dimensions expected", table_.name);
     }
     if (table_.shape.dims[0] != context.vocab_size()) {
       return Error(TARN_BAD_FORMAT, "table '%s' has %u rows, vocab_size is %u", table_.name, table_.shape.dims[0],

@@ -18,7 +18,7 @@ class FullyConnectedOp final : public Op {
     const TensorView weight = context.tensor(0);
     DenseSpec spec{};
     if (!ReadType(weight.dtype, &spec.type) || !weight.shape.Is({outputs, inputs})) {
-      return Error(TARN_BAD_FORMAT, "weight '%s': f32, f16, i8 or i4 [%u, %u] wanted", weight.name, outputs, inputs);
+      return Error(TARN_BAD_FORMAT, "weight '%s': f32, f16, i8 or i4 [%u, %u] expected", weight.name, outputs, inputs);
     }
     const bool quantized = spec.type == DenseWeights::kQC8W || spec.type == DenseWeights::kQB4W;
     if (quantized && inputs > kMaxInt8Inputs) {

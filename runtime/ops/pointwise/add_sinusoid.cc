@@ -17,7 +17,7 @@ class AddSinusoidOp final : public Op {
     TARN_RETURN_IF_ERROR(context.ExpectInput(0, "x", width_));
     TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "y", width_));
     // pairs - 1 divides
-    if (width_ < 4 || width_ % 2 != 0) return Error(TARN_BAD_FORMAT, "width is %u, an even number >= 4 wanted", width_);
+    if (width_ < 4 || width_ % 2 != 0) return Error(TARN_BAD_FORMAT, "width is %u, an even number >= 4 expected", width_);
     context.RequestConstants(pairs() * sizeof(double));
     context.RequestScratch(CountScratch([&](Scratch* scratch) { LayVector(scratch); }));
     return Ok();

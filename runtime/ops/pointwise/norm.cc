@@ -14,7 +14,7 @@ class NormOp final : public Op {
     }
     is_rms_ = attributes.kind() == format::NormKind::RmsNorm;
     eps_ = attributes.eps();
-    if (!(eps_ >= 0)) return Error(TARN_BAD_FORMAT, "eps is %g, a number >= 0 wanted", static_cast<double>(eps_));
+    if (!(eps_ >= 0)) return Error(TARN_BAD_FORMAT, "eps is %g, a number >= 0 expected", static_cast<double>(eps_));
     const uint32_t tensors = is_rms_ ? 1 : 2;
     TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/1, /*outputs=*/1, tensors, tensors, /*states=*/0));
     TARN_RETURN_IF_ERROR(context.ExpectOneAxis(&axis_));

@@ -17,7 +17,7 @@ class RopeOp final : public Op {
     if (head_dim_ % 2 != 0 || width % head_dim_ != 0) {
       return Error(TARN_BAD_FORMAT, "width %u is not a multiple of an even head size, angles are %u wide", width, head_dim_);
     }
-    if (context.input_stride(1) != head_dim_) return Error(TARN_BAD_FORMAT, "angles: a whole value wanted");
+    if (context.input_stride(1) != head_dim_) return Error(TARN_BAD_FORMAT, "angles: a whole value expected");
     heads_ = width / head_dim_;
     return Ok();
   }

@@ -13,10 +13,10 @@ class RopeAnglesOp final : public Op {
     TARN_RETURN_IF_ERROR(context.ExpectTokens());
     width_ = context.output_width(0);
     TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "angles", width_));
-    if (width_ % 2 != 0) return Error(TARN_BAD_FORMAT, "head size is %u, an even number wanted", width_);
+    if (width_ % 2 != 0) return Error(TARN_BAD_FORMAT, "head size is %u, an even number expected", width_);
     theta_ = context.op().attributes_as_RopeAngles()->theta();
     if (!(theta_ > 0) || !std::isfinite(theta_)) {
-      return Error(TARN_BAD_FORMAT, "theta is %g, a number > 0 wanted", static_cast<double>(theta_));
+      return Error(TARN_BAD_FORMAT, "theta is %g, a number > 0 expected", static_cast<double>(theta_));
     }
     context.RequestConstants(pairs() * sizeof(double));
     return Ok();

@@ -70,6 +70,6 @@ final class Desktop {
   }
 
   static GenerateOptions greedy(int count) {
-    return new GenerateOptions().temperature(0).maxTokens(count);
+    return new GenerateOptions().temperature(0).maxOutputTokens(count);
   }
 }

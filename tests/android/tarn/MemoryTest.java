@@ -82,7 +82,7 @@ public class MemoryTest {
           Session session = model.newSession()) {
         sessionBytes = model.memory(new SessionConfig()).sessionBytes;
         session.generate(
-            "A \ud83d\ude00", new GenerateOptions().maxTokens(100).seed(i), piece -> {});
+            "A \ud83d\ude00", new GenerateOptions().maxOutputTokens(100).seed(i), piece -> {});
         session.restore(session.save());
         assertThrows(TarnException.class, () -> session.restore(new byte[100]));
       }

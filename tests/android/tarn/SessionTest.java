@@ -125,7 +125,7 @@ public class SessionTest {
     int generated =
         session.generate(
             PROMPT,
-            new GenerateOptions().maxTokens(1_000_000),
+            new GenerateOptions().maxOutputTokens(1_000_000),
             piece -> {
               pieces.add(piece);
               if (pieces.size() == 5) {
@@ -145,7 +145,7 @@ public class SessionTest {
             () ->
                 session.generate(
                     PROMPT,
-                    new GenerateOptions().maxTokens(Integer.MAX_VALUE),
+                    new GenerateOptions().maxOutputTokens(Integer.MAX_VALUE),
                     piece -> writing.countDown()));
     Thread thread = new Thread(generation);
     thread.start();
@@ -217,7 +217,7 @@ public class SessionTest {
 
   @Test
   public void optionsOutOfRangeAreRefused() {
-    assertThrows(IllegalArgumentException.class, () -> new GenerateOptions().maxTokens(0));
+    assertThrows(IllegalArgumentException.class, () -> new GenerateOptions().maxOutputTokens(0));
     TarnException topP =
         assertThrows(
             TarnException.class,
@@ -270,7 +270,7 @@ public class SessionTest {
         bytes.reset();
         StringBuilder now = new StringBuilder();
         GenerateOptions options =
-            new GenerateOptions().topK(0).topP(1).minP(0).temperature(2).maxTokens(30).seed(seed);
+            new GenerateOptions().topK(0).topP(1).minP(0).temperature(2).maxOutputTokens(30).seed(seed);
         bytes.generate("A", options, piece -> now.append(whole(piece)));
         String expected =
             Desktop.tarnRun(

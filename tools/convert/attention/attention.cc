@@ -5,20 +5,24 @@
 #include <iterator>
 #include <utility>
 
+#include "tools/common/suggestion.h"
 #include "tools/convert/json/error.h"
+#include "variants/cache_policies.h"
 
 namespace tarn::convert {
 namespace {
 
-constexpr AttentionFamily kLinear = AttentionFamily::kLinearState;
-constexpr AttentionFamily kSlots = AttentionFamily::kSlotMemory;
-constexpr AttentionFamily kCache = AttentionFamily::kCache;
-constexpr AttentionFamily kNoncausal = AttentionFamily::kNoncausal;
+constexpr AttentionFamily kLinear = {"linear state", "LinearState", "NoncausalLinear"};
+constexpr AttentionFamily kSlots = {"slot memory", "SlotMemory", "NoncausalSlots"};
+constexpr AttentionFamily kCache = {"cache", "CacheAttention", "NoncausalCache"};
+constexpr AttentionFamily kComposed = {"noncausal", "", "NoncausalCache"};  // graphs of several ops
+constexpr AttentionFamily kClustered = {"noncausal", "", "ClusteredAttention"};
+constexpr AttentionFamily kProbSparse = {"noncausal", "", "ProbSparse"};
+constexpr uint32_t FormsOf(CachePolicy policy) { return InfoOf(policy).forms; }
 constexpr uint32_t kAllForms = kCausalForm | kNoncausalForm | kCrossForm;
-// MATH 0.2 has the forms; where it has none, a prompt is a loop of tokens.
-constexpr char kChunks[] = "yes";
-constexpr char kLoop[] = "token loop";
-constexpr char kNoPrefill[] = "-";  // no causal form
+// Prompts are read in chunks where MATH 0.2 has a chunked form.
+constexpr const char* kChunks = nullptr;
+constexpr char kTokenLoop[] = "";
 
 // Every system of the checkpoint format.
 constexpr AttentionSystem kSystems[] = {
@@ -29,12 +33,12 @@ constexpr AttentionSystem kSystems[] = {
     {"performer_positive", kLinear, kAllForms, ParsePerformerPositive, kChunks, ""},
     {"performer_relu", kLinear, kAllForms, ParsePerformerRelu, kChunks, ""},
     {"dpfp", kLinear, kAllForms, ParseDpfp, kChunks, ""},
-    {"delta_rule", kLinear, kCausalForm, ParseDeltaRule, "yes; token loop if attention_normalized", ""},
+    {"delta_rule", kLinear, kCausalForm, ParseDeltaRule, "attention_normalized", ""},
     {"deltanet", kLinear, kCausalForm, ParseDeltaNet, kChunks, ""},
     {"t2r", kLinear, kAllForms, ParseT2r, kChunks, ""},
-    {"gla", kLinear, kCausalForm, ParseGla, kLoop, ""},
+    {"gla", kLinear, kCausalForm, ParseGla, kTokenLoop, ""},
     {"retnet", kLinear, kCausalForm, ParseRetNet, kChunks, ""},
-    {"linear_attention", kLinear, kAllForms, ParseLinearAttention, "yes; token loop with a vector gate", ""},
+    {"linear_attention", kLinear, kAllForms, ParseLinearAttention, "a vector gate", ""},
     {"abc_mlp", kSlots, kAllForms, ParseAbcMlp, kChunks, ""},
     {"linformer", kSlots, kAllForms, ParseLinformer, kChunks, "max_len"},
     {"compressive_mean", kSlots, kAllForms, ParseCompressiveMean, kChunks, "max_len"},
@@ -42,28 +46,50 @@ constexpr AttentionSystem kSystems[] = {
     {"l2g_global", kSlots, kCausalForm, ParseL2gGlobal, kChunks, ""},
     {"gsa", kSlots, kCausalForm, ParseGsa, kChunks, ""},
     {"luna_causal", kSlots, kCausalForm, ParseLunaCausal, kChunks, ""},
-    {"clustering_online", kSlots, kCausalForm, ParseClusteringOnline, kLoop, ""},
-    {"kv_clustering", kSlots, kNoncausalForm | kCrossForm, ParseKvClustering, kNoPrefill, ""},
-    {"softmax", kCache, kAllForms, ParseSoftmax, kChunks, "max_context"},
-    {"sliding_window", kCache, kCausalForm | kNoncausalForm, ParseSlidingWindow, kChunks, ""},
+    {"clustering_online", kSlots, kCausalForm, ParseClusteringOnline, kTokenLoop, ""},
+    {"kv_clustering", kSlots, kNoncausalForm | kCrossForm, ParseKvClustering, kChunks, ""},
+    {"slot_attention", kSlots, kAllForms, ParseSlotAttention, "clustering_online", "max_len if the control reads it"},
+    {"softmax", kCache, FormsOf(CachePolicy::kFull), ParseSoftmax, kChunks, "max_context"},
+    {"sliding_window", kCache, FormsOf(CachePolicy::kWindow), ParseSlidingWindow, kChunks, ""},
     {"dilated_window", kCache, kCausalForm, ParseDilatedWindow, kChunks, ""},
-    {"strided_window", kCache, kCausalForm, ParseStridedWindow, kChunks, ""},
-    {"l2g_window", kCache, kCausalForm, ParseL2gWindow, kChunks, ""},
-    {"compressive_transformer", kCache, kCausalForm, ParseCompressiveTransformer, kChunks, ""},
-    {"memory_compressed", kCache, kCausalForm | kNoncausalForm, ParseMemoryCompressed, kChunks, "max_context"},
-    {"clustered", kNoncausal, kNoncausalForm, ParseClustered, kNoPrefill, "max_context"},
-    {"improved_clustered", kNoncausal, kNoncausalForm, ParseImprovedClustered, kNoPrefill, "max_context"},
-    {"probsparse", kNoncausal, kNoncausalForm, ParseProbSparse, kNoPrefill, "max_context"},
-    {"poolingformer", kNoncausal, kNoncausalForm, ParsePoolingformer, kNoPrefill, ""},
-    {"luna_encoder", kNoncausal, kNoncausalForm, ParseLunaEncoder, kNoPrefill, "max_context"},
+    {"strided_window", kCache, FormsOf(CachePolicy::kStrided), ParseStridedWindow, kChunks, ""},
+    {"l2g_window", kCache, FormsOf(CachePolicy::kL2g), ParseL2gWindow, kChunks, ""},
+    {"compressive_transformer", kCache, FormsOf(CachePolicy::kCompressive), ParseCompressiveTransformer, kChunks, ""},
+    {"memory_compressed", kCache, FormsOf(CachePolicy::kMemoryCompressed), ParseMemoryCompressed, kChunks, "max_context"},
+    {"cache_attention", kCache, kAllForms, ParseCacheAttention, kChunks, "max_context if the policy reads it"},
+    {"clustered", kClustered, kNoncausalForm, ParseClustered, kChunks, "max_context"},
+    {"improved_clustered", kClustered, kNoncausalForm, ParseImprovedClustered, kChunks, "max_context"},
+    {"probsparse", kProbSparse, kNoncausalForm, ParseProbSparse, kChunks, "max_context"},
+    {"poolingformer", kComposed, kNoncausalForm, ParsePoolingformer, kChunks, ""},
+    {"luna_encoder", kComposed, kNoncausalForm, ParseLunaEncoder, kChunks, "max_context"},
 };
 
 constexpr struct {
   uint32_t form;
   const char* name;
-} kForms[] = {{kCausalForm, "causal"}, {kNoncausalForm, "whole"}, {kCrossForm, "cross"}};
+} kForms[] = {{kCausalForm, "causal"}, {kNoncausalForm, "noncausal"}, {kCrossForm, "cross"}};
 
-// "causal, cross"
+}  // namespace
+
+Span<const AttentionSystem> AttentionSystems() { return {kSystems, std::size(kSystems)}; }
+
+namespace {
+
+const AttentionSystem* FindSystem(const std::string& name) {
+  const auto found =
+      std::find_if(std::begin(kSystems), std::end(kSystems), [&](const AttentionSystem& system) { return name == system.name; });
+  return found == std::end(kSystems) ? nullptr : found;
+}
+
+// What to say of a field that the parser of `name` did not ask for: which value of another field would make it.
+std::string UnknownFieldHint(const std::string& name, AttentionForm form, const std::string& key) {
+  const std::vector<FieldRun> runs = ExploreAttention(name, SampleContext(form));
+  if (IsRead(runs, key)) return ": it is read where " + WhereRead(runs, key);
+  return "; tarn-convert --list-fields " + name + " prints the fields of this system";
+}
+
+}  // namespace
+
 std::string FormsText(uint32_t forms) {
   std::string text;
   for (const auto& form : kForms) {
@@ -72,57 +98,55 @@ std::string FormsText(uint32_t forms) {
   return text;
 }
 
-const char* FamilyText(AttentionFamily family) {
-  switch (family) {
-    case AttentionFamily::kLinearState:
-      return "linear state";
-    case AttentionFamily::kSlotMemory:
-      return "slot memory";
-    case AttentionFamily::kCache:
-      return "cache";
-    case AttentionFamily::kNoncausal:
-      break;
-  }
-  return "whole sequence";
-}
-
-}  // namespace
-
 AttentionOp ParseAttention(const Json& object, const std::string& where, const AttentionContext& context) {
   if (object.is_string())
     Fail(where, ": ", ValueText(object), " is not an object, expected {\"system\": ", ValueText(object), ", ...}");
-  Fields fields(object, where);
+  Fields fields(object, where, context.log);
   const std::string name = fields.Text("system");
-  for (const AttentionSystem& system : kSystems) {
-    if (name != system.name) continue;
-    const uint32_t form = FormBit(context.form);
-    if ((system.forms & form) == 0) {
-      fields.FailAt("system", ValueText(name) + " has no " + FormsText(form) + " form, only: " + FormsText(system.forms));
-    }
-    AttentionOp op = system.parse(&fields, context);
-    op.system = name;
-    fields.Finish();
-    return op;
+  const AttentionSystem* system = FindSystem(name);
+  if (system == nullptr) {
+    fields.FailAt("system", ValueText(name) + " is unknown" + tools::DidYouMean(name, SystemNames()) +
+                                " (tarn-convert --systems prints the known ones)");
   }
-  fields.FailAt("system", ValueText(name) + " is unknown (tarn-convert --systems prints the known ones)");
+  const uint32_t form = FormBit(context.form);
+  if ((system->forms & form) == 0) {
+    fields.FailAt("system", ValueText(name) + " has no " + FormsText(form) + " form, only: " + FormsText(system->forms));
+  }
+  AttentionOp op = system->parse(&fields, context);
+  op.system = name;
+  fields.Finish([&](const std::string& key) { return UnknownFieldHint(name, context.form, key); });
+  return op;
 }
 
-bool HasForm(const std::string& system, AttentionForm form) {
-  return std::any_of(std::begin(kSystems), std::end(kSystems),
-                     [&](const AttentionSystem& line) { return system == line.name && (line.forms & FormBit(form)) != 0; });
+bool HasForm(const std::string& system, AttentionForm form) { return (FormsOf(system) & FormBit(form)) != 0; }
+
+std::vector<std::string> SystemNames() {
+  std::vector<std::string> names;
+  for (const AttentionSystem& system : kSystems) names.emplace_back(system.name);
+  return names;
 }
 
-std::string SystemTable() {
-  // What is in the table has kernels in every instruction set, golden files, and a parser for checkpoints.
-  std::string text =
-      "| system | family | forms | step | chunked prefill | SIMD | golden | from a checkpoint | sequence ends at |\n"
-      "|---|---|---|---|---|---|---|---|---|\n";
-  for (const AttentionSystem& system : kSystems) {
-    text += std::string("| `") + system.name + "` | " + FamilyText(system.family) + " | " + FormsText(system.forms) + " | " +
-            ((system.forms & kCausalForm) != 0 ? "yes" : "-") + " | " + system.chunked_prefill + " | yes | yes | yes | " +
-            (system.bound[0] == '\0' ? "no end" : "`" + std::string(system.bound) + "`") + " |\n";
-  }
-  return text;
+uint32_t FormsOf(const std::string& system) {
+  const AttentionSystem* found = FindSystem(system);
+  return found == nullptr ? 0 : found->forms;
+}
+
+std::optional<AttentionFamily> FamilyOf(const std::string& system) {
+  const AttentionSystem* found = FindSystem(system);
+  return found == nullptr ? std::nullopt : std::optional(found->family);
+}
+
+AttentionContext SampleContext(AttentionForm form) {
+  const format::Heads heads(kSampleHeads, kSampleHeads, kSampleHeadDim, kSampleHeadDim);
+  return {heads, 0, kSampleHidden, /*attention_bias=*/false, /*rope=*/false, form};
+}
+
+std::vector<FieldRun> ExploreAttention(const std::string& system, const AttentionContext& context) {
+  return ExploreFields({{"system", system}}, [&](const Json& object, FieldLog* log) {
+    AttentionContext recorded = context;
+    recorded.log = log;
+    ParseAttention(object, "", recorded);
+  });
 }
 
 void SetNoncausalOp(AttentionForm form, format::OpAttributes type, const PartWriter& part, AttentionOp* op) {

@@ -12,10 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "core/span.h"
 #include "schema/tarn_generated.h"
 #include "tools/convert/checkpoint/weights.h"
 #include "tools/convert/graph/graph.h"
 #include "tools/convert/json/json.h"
+#include "variants/form.h"
 #include "variants/limits.h"
 #include "variants/state.h"
 
@@ -33,6 +35,7 @@ struct AttentionContext {
   bool attention_bias;
   bool rope;
   AttentionForm form = AttentionForm::kCausal;
+  FieldLog* log = nullptr;  // records the fields that the object's parser reads
 };
 
 // A projection of the layer input that the op reads after q, k and v.
@@ -115,23 +118,33 @@ struct AttentionOp {
   std::optional<ComposedAttention> composed;
 };
 
-enum class AttentionFamily : uint8_t { kLinearState, kSlotMemory, kCache, kNoncausal };
+// Variants whose attention is made by the same ops: as in schema/tarn.fbs, "" where there is none of that form.
+struct AttentionFamily {
+  const char* name;
+  const char* causal_op;
+  const char* noncausal_op;  // of the cross form, too
+};
 
 // The forms that a system has, as bits.
 constexpr uint32_t FormBit(AttentionForm form) { return 1u << static_cast<uint32_t>(form); }
-constexpr uint32_t kCausalForm = FormBit(AttentionForm::kCausal);
-constexpr uint32_t kNoncausalForm = FormBit(AttentionForm::kNoncausal);
-constexpr uint32_t kCrossForm = FormBit(AttentionForm::kCross);
+static_assert(FormBit(AttentionForm::kCausal) == kCausalForm && FormBit(AttentionForm::kNoncausal) == kNoncausalForm &&
+              FormBit(AttentionForm::kCross) == kCrossForm);
 
 // One line of the table, and what people ask about the system.
 struct AttentionSystem {
   const char* name;
-  AttentionFamily family;
+  const AttentionFamily& family;
   uint32_t forms;
   AttentionOp (*parse)(Fields* fields, const AttentionContext& context);
-  const char* chunked_prefill;  // of the causal form
-  const char* bound;            // the field that says where a sequence ends; "" where none does
+  const char* token_loop;  // when a prompt is read token by token: nullptr never, "" always, else the condition
+  const char* bound;       // the field that says where a sequence ends, and when; "" where none does
 };
+
+// Every system of the checkpoint format, in the order of the documentation.
+Span<const AttentionSystem> AttentionSystems();
+
+// "causal, cross"
+std::string FormsText(uint32_t forms);
 
 // Reads {"system": NAME, ...}; `where` begins every message.
 // Errors: an unknown system, one without the form that the context wants, an unknown field, a missing one, a wrong type or value,
@@ -141,8 +154,17 @@ AttentionOp ParseAttention(const Json& object, const std::string& where, const A
 // Whether the system has that form; false for an unknown one.
 bool HasForm(const std::string& system, AttentionForm form);
 
-// The table as Markdown, one line per system.
-std::string SystemTable();
+// The names of all systems, in the order of the table; the forms of one: FormBit; 0 for an unknown one.
+std::vector<std::string> SystemNames();
+uint32_t FormsOf(const std::string& system);
+std::optional<AttentionFamily> FamilyOf(const std::string& system);
+
+// A model of no special shape, which every system takes; its sizes differ from all defaults.
+inline constexpr uint32_t kSampleHidden = 84, kSampleHeads = 6, kSampleHeadDim = 14;
+AttentionContext SampleContext(AttentionForm form);
+
+// The fields that the parser of a system reads in that context, with every value of its choices.
+std::vector<FieldRun> ExploreAttention(const std::string& system, const AttentionContext& context);
 
 // An op over whole sequences: type and attributes as the form wants them. `part` writes those of one part.
 using PartWriter = std::function<AttributeWriter(format::NoncausalPart part)>;
@@ -181,6 +203,7 @@ AttentionOp ParseGsa(Fields* fields, const AttentionContext& context);
 AttentionOp ParseLunaCausal(Fields* fields, const AttentionContext& context);
 AttentionOp ParseClusteringOnline(Fields* fields, const AttentionContext& context);
 AttentionOp ParseKvClustering(Fields* fields, const AttentionContext& context);
+AttentionOp ParseSlotAttention(Fields* fields, const AttentionContext& context);
 
 AttentionOp ParseSoftmax(Fields* fields, const AttentionContext& context);
 AttentionOp ParseSlidingWindow(Fields* fields, const AttentionContext& context);
@@ -189,6 +212,7 @@ AttentionOp ParseStridedWindow(Fields* fields, const AttentionContext& context);
 AttentionOp ParseL2gWindow(Fields* fields, const AttentionContext& context);
 AttentionOp ParseCompressiveTransformer(Fields* fields, const AttentionContext& context);
 AttentionOp ParseMemoryCompressed(Fields* fields, const AttentionContext& context);
+AttentionOp ParseCacheAttention(Fields* fields, const AttentionContext& context);
 
 AttentionOp ParseClustered(Fields* fields, const AttentionContext& context);
 AttentionOp ParseImprovedClustered(Fields* fields, const AttentionContext& context);

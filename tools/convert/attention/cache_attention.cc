@@ -1,32 +1,44 @@
 #include "tools/convert/attention/cache_attention.h"
 
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "tools/convert/json/error.h"
+
 namespace tarn::convert {
 namespace {
 
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
+HeadSizes SizesOf(const format::Heads& heads) { return {heads.kv_heads(), heads.head_dim(), heads.value_dim()}; }
+
+// Fields in the order of the schema, so that files stay what they are.
 Offset<format::CacheAttention> Attributes(FlatBufferBuilder* builder, const CacheAttention& cache, const format::Heads& heads,
                                           const std::string& system) {
   const auto name = builder->CreateString(system);
   const auto positions = cache.positions.empty() ? 0 : builder->CreateVector(cache.positions);
-  return format::CreateCacheAttention(*builder, &heads, cache.capacity, cache.scale, cache.policy, cache.window, cache.dilation,
-                                      cache.stride, cache.num_strided, positions, cache.mask_empty, cache.segment_len,
-                                      cache.mem_len, cache.cmem_len, cache.compression_ratio, cache.factor, cache.null_kv, name,
-                                      cache.pool_kernel, cache.pool_stride);
+  return format::CreateCacheAttention(*builder, &heads, cache.capacity, cache.scale, static_cast<uint8_t>(cache.policy),
+                                      cache.window, cache.dilation, cache.stride, cache.num_strided, positions, cache.mask_empty,
+                                      cache.segment_len, cache.mem_len, cache.cmem_len, cache.compression_ratio, cache.factor,
+                                      cache.null_kv, name, cache.pool_kernel, cache.pool_stride);
 }
 
-AttentionOp MakeCausal(const CacheAttention& cache, const format::Heads& heads, const std::string& system,
-                       const std::vector<CacheRows>& rows) {
+AttentionOp MakeCausal(const CacheAttention& cache, const format::Heads& heads, const std::string& system) {
   AttentionOp op;
   op.type = format::OpAttributes::CacheAttention;
   op.attributes = [=](FlatBufferBuilder& builder) { return Attributes(&builder, cache, heads, system).Union(); };
-  for (const CacheRows& pair : rows) {
-    AddWaitingRows(heads, pair, &op);
-    const auto last = static_cast<uint32_t>(op.states.size() - 1);
-    op.scales.push_back({last, {std::string(pair.prefix) + "scales", {heads.kv_heads(), 2, pair.rows}}});
+  for (const CacheRows& kept : InfoOf(cache.policy).rows) {
+    if (kept.rows == nullptr) break;
+    const auto rows = static_cast<uint32_t>(kept.rows(cache));
+    const std::string prefix = kept.prefix;
+    op.states.push_back({prefix + "K", {heads.kv_heads(), rows, heads.head_dim()}});
+    op.states.push_back({prefix + "V", {heads.kv_heads(), rows, heads.value_dim()}});
+    if (kept.f32) continue;
+    op.num_sized_states = static_cast<uint32_t>(op.states.size());
+    op.scales.push_back({op.num_sized_states - 1, {prefix + "scales", {heads.kv_heads(), 2, rows}}});
   }
-  op.num_sized_states = static_cast<uint32_t>(op.states.size());
   op.state_kind = StateKind::kRows;
   return op;
 }
@@ -50,17 +62,88 @@ AttentionOp MakeNoncausal(const CacheAttention& cache, const AttentionContext& c
   return op;
 }
 
-}  // namespace
-
-AttentionOp MakeCacheAttention(const CacheAttention& cache, const AttentionContext& context, const std::string& system,
-                               const std::vector<CacheRows>& rows) {
-  return context.form == AttentionForm::kCausal ? MakeCausal(cache, context.heads, system, rows)
-                                                : MakeNoncausal(cache, context, system);
+// Errors: what the policy would have to keep is more than a dimension may be.
+void CheckRows(const Fields& fields, const CacheAttention& cache) {
+  for (const CacheRows& kept : InfoOf(cache.policy).rows) {
+    if (kept.rows == nullptr) break;
+    const uint64_t rows = kept.rows(cache);
+    if (rows > Fields::kMaxSize) {
+      Fail(fields.where(), ": ", rows, " rows in a cache are too many, at most ", Fields::kMaxSize, " expected");
+    }
+  }
 }
 
-void AddWaitingRows(const format::Heads& heads, CacheRows rows, AttentionOp* op) {
-  op->states.push_back({std::string(rows.prefix) + "K", {heads.kv_heads(), rows.rows, heads.head_dim()}});
-  op->states.push_back({std::string(rows.prefix) + "V", {heads.kv_heads(), rows.rows, heads.value_dim()}});
+// The policy's tensors, each from one of the checkpoint with the same name and shape.
+void AddTensors(const Fields& fields, const CacheAttention& cache, const AttentionContext& context, AttentionOp* op) {
+  for (const CacheTensor& tensor : InfoOf(cache.policy).tensors) {
+    if (tensor.name == nullptr) break;
+    const TensorShape wanted = tensor.shape(cache, SizesOf(context.heads));
+    if (wanted.rank == 0) continue;
+    std::vector<uint32_t> shape;
+    for (uint32_t i = 0; i < wanted.rank; ++i) {
+      if (wanted.sizes[i] > Fields::kMaxSize) {
+        Fail(fields.where(), ": ", tensor.name, " has a dimension of ", wanted.sizes[i], ", at most ", Fields::kMaxSize,
+             " expected");
+      }
+      shape.push_back(static_cast<uint32_t>(wanted.sizes[i]));
+    }
+    op->tensors.push_back({tensor.name, shape, {{tensor.name, shape, Init::kLinear}}, nullptr});
+  }
+}
+
+}  // namespace
+
+CacheAttention ParseCachePolicy(Fields* fields, const AttentionContext& context, CachePolicy policy) {
+  const CachePolicyInfo& info = InfoOf(policy);
+  const uint32_t wanted = info.AttributesOf(FormBit(context.form));
+  CacheAttention cache;
+  cache.policy = policy;
+#define TARN_SIZE(name, key, fallback, least, most)                                                            \
+  if ((wanted & reads::name) != 0) {                                                                           \
+    const std::optional<uint64_t> absent = fallback == 0 ? std::nullopt : std::optional<uint64_t>(fallback);   \
+    cache.name = static_cast<uint32_t>(fields->Integer(key, least, std::min(most, Fields::kMaxSize), absent)); \
+  }
+#define TARN_FLAG(name, fallback) \
+  if ((wanted & reads::name) != 0) cache.name = fields->Bool(#name, fallback);
+#define TARN_LIST(name, key)                                                              \
+  if ((wanted & reads::name) != 0) {                                                      \
+    cache.name = fields->Ascending(key, std::numeric_limits<uint32_t>::max(), kMaxSlots); \
+    cache.num_##name = static_cast<uint32_t>(cache.name.size());                          \
+  }
+  TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST)
+#undef TARN_SIZE
+#undef TARN_FLAG
+#undef TARN_LIST
+  cache.scale = fields->Number("scale", DefaultScale(context.heads));
+  CheckRows(*fields, cache);
+  const char* conflict = info.conflict == nullptr ? nullptr : info.conflict(cache, SizesOf(context.heads));
+  if (conflict != nullptr) Fail(fields->where(), ": ", conflict);
+  return cache;
+}
+
+AttentionOp MakeCacheAttention(const CacheAttention& cache, const AttentionContext& context, const std::string& system) {
+  return context.form == AttentionForm::kCausal ? MakeCausal(cache, context.heads, system) : MakeNoncausal(cache, context, system);
+}
+
+void CheckPools(Fields* fields, uint32_t pool_kernel, uint32_t pool_stride) {
+  if (pool_stride <= pool_kernel) return;
+  fields->FailAt("pool_stride", std::to_string(pool_stride) + " is above pool_kernel = " + std::to_string(pool_kernel) +
+                                    ": tokens between two pools would be lost");
+}
+
+// Any policy of variants/: what a paper without a name of its own here is converted as.
+AttentionOp ParseCacheAttention(Fields* fields, const AttentionContext& context) {
+  const auto policy = fields->OneOfList<CachePolicy>("policy", kCachePolicies);
+  const uint32_t form = FormBit(context.form), forms = InfoOf(policy).forms;
+  if ((forms & form) == 0) {
+    fields->FailAt("policy", std::string(InfoOf(policy).name) + " has no " + FormsText(form) + " form, only: " + FormsText(forms));
+  }
+  const CacheAttention cache = ParseCachePolicy(fields, context, policy);
+  if (policy == CachePolicy::kCompressive) CheckMeansOfKeys(fields, context, cache, "policy");
+  if (policy == CachePolicy::kPooled) CheckPools(fields, cache.pool_kernel, cache.pool_stride);
+  AttentionOp op = MakeCacheAttention(cache, context, "cache_attention");
+  AddTensors(*fields, cache, context, &op);
+  return op;
 }
 
 }  // namespace tarn::convert

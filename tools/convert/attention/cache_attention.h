@@ -1,4 +1,4 @@
-// The CacheAttention op, whose systems differ in the rows that they keep.
+// The CacheAttention op, whose systems differ in the rows that they keep, and the attributes that its policies read.
 #ifndef TARN_TOOLS_CONVERT_ATTENTION_CACHE_ATTENTION_H_
 #define TARN_TOOLS_CONVERT_ATTENTION_CACHE_ATTENTION_H_
 
@@ -6,43 +6,27 @@
 #include <vector>
 
 #include "tools/convert/attention/attention.h"
+#include "variants/cache_policies.h"
 
 namespace tarn::convert {
 
-// The attributes of the op, as schema/tarn.fbs has them; a parser sets those that its system has.
-struct CacheAttention {
-  format::CachePolicy policy = format::CachePolicy::Full;
-  uint32_t capacity = 0;
-  float scale = 1;
-  uint32_t window = 0;
-  uint32_t dilation = 1;
-  uint32_t stride = 0;
-  uint32_t num_strided = 0;
+struct CacheAttention : CacheAttributes {
+  CachePolicy policy = CachePolicy::kFull;
   std::vector<uint32_t> positions = {};
-  bool mask_empty = true;
-  uint32_t segment_len = 0;
-  uint32_t mem_len = 0;
-  uint32_t cmem_len = 0;
-  uint32_t compression_ratio = 0;
-  uint32_t factor = 0;
-  bool null_kv = false;
-  uint32_t pool_kernel = 0;
-  uint32_t pool_stride = 0;
 };
 
-// A pair of states, keys and values: "<prefix>K" and "<prefix>V".
-struct CacheRows {
-  const char* prefix;
-  uint32_t rows;
-};
+// What the policy reads in the context's form, and the scale, within the bounds of variants/cache.h.
+// Errors: a missing field, one out of its bounds; fields that cannot stand together.
+CacheAttention ParseCachePolicy(Fields* fields, const AttentionContext& context, CachePolicy policy);
 
-// The op of the context's form, CacheAttention or NoncausalCache, without its tensors. `system`: its name for people. `rows`: of
-// the causal form, in the order of the schema; all of them may be stored in less than f32.
-AttentionOp MakeCacheAttention(const CacheAttention& cache, const AttentionContext& context, const std::string& system,
-                               const std::vector<CacheRows>& rows);
+// The op of the context's form, CacheAttention or NoncausalCache, without its tensors. `system`: its name for people. Rows that are
+// not computed with may be stored in less than f32.
+AttentionOp MakeCacheAttention(const CacheAttention& cache, const AttentionContext& context, const std::string& system);
 
-// One more pair of states of a causal op, of rows that are computed with and therefore stay f32.
-void AddWaitingRows(const format::Heads& heads, CacheRows rows, AttentionOp* op);
+// Errors: means of keys that no checkpoint's keys have. `key`: the field that names the system or policy.
+void CheckMeansOfKeys(Fields* fields, const AttentionContext& context, const CacheAttention& cache, const char* key);
+// Errors: pools between which tokens would be lost.
+void CheckPools(Fields* fields, uint32_t pool_kernel, uint32_t pool_stride);
 
 }  // namespace tarn::convert
 

@@ -5,21 +5,14 @@
 namespace tarn::convert {
 
 AttentionOp ParseClusteringOnline(Fields* fields, const AttentionContext& context) {
-  SlotMemory slots{format::SlotControl::ClusteringOnline, ParseNumSlots(fields, context.heads)};
+  const SlotMemory slots = ParseSlotMemory(fields, context, SlotControl::kClusteringOnline, DefaultScale(context.heads));
   fields->Fix("init", "first_n");
-  slots.mask_empty = fields->Bool("mask_empty", true);
-  slots.scale = fields->Number("scale", DefaultScale(context.heads));
   return MakeSlotMemory(slots, context, "clustering_online");
 }
 
 AttentionOp ParseKvClustering(Fields* fields, const AttentionContext& context) {
-  SlotMemory slots{format::SlotControl::Clustering, ParseNumSlots(fields, context.heads)};
-  slots.iterations = fields->Size("iterations", 10, kMaxClusterIterations);
+  const SlotMemory slots = ParseSlotMemory(fields, context, SlotControl::kClustering, DefaultScale(context.heads));
   fields->Fix("init", "evenly_spaced");
-  slots.mass_bias = fields->Bool("mass_bias", false);
-  fields->Fix("mask_empty", true);
-  slots.mask_empty = true;
-  slots.scale = fields->Number("scale", DefaultScale(context.heads));
   return MakeSlotMemory(slots, context, "kv_clustering");
 }
 

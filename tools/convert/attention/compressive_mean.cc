@@ -5,10 +5,7 @@
 namespace tarn::convert {
 
 AttentionOp ParseCompressiveMean(Fields* fields, const AttentionContext& context) {
-  SlotMemory slots{format::SlotControl::CompressiveMean, ParseNumSlots(fields, context.heads)};
-  slots.max_len = ParseMaxLen(fields, slots.num_slots);
-  slots.mask_empty = fields->Bool("mask_empty", true);
-  slots.scale = fields->Number("scale", DefaultScale(context.heads));
+  const SlotMemory slots = ParseSlotMemory(fields, context, SlotControl::kCompressiveMean, DefaultScale(context.heads));
   return MakeSlotMemory(slots, context, "compressive_mean");
 }
 

@@ -11,19 +11,18 @@
 namespace tarn::convert {
 
 AttentionOp ParseCompressiveTransformer(Fields* fields, const AttentionContext& context) {
-  CacheAttention cache;
-  cache.policy = format::CachePolicy::Compressive;
-  cache.segment_len = fields->Size("segment_len");
-  cache.mem_len = fields->Size("mem_len");
-  cache.cmem_len = fields->Size("cmem_len");
-  cache.compression_ratio = fields->Size("compression_ratio");
+  const CacheAttention cache = ParseCachePolicy(fields, context, CachePolicy::kCompressive);
   fields->Fix("compression", "mean");
   fields->Fix("pad", "left_zero");
   fields->Fix("mask_empty", true);
-  cache.scale = fields->Number("scale", DefaultScale(context.heads));
+  CheckMeansOfKeys(fields, context, cache, "system");
+  return MakeCacheAttention(cache, context, "compressive_transformer");
+}
+
+void CheckMeansOfKeys(Fields* fields, const AttentionContext& context, const CacheAttention& cache, const char* key) {
   if (context.rope) {
-    fields->FailAt("system",
-                   "\"compressive_transformer\" with position_embedding = \"rope\": means of keys need keys without positions");
+    fields->FailAt(
+        key, ValueText(*fields->Find(key)) + " with position_embedding = \"rope\": means of keys need keys without positions");
   }
   if (cache.compression_ratio > cache.segment_len) {
     fields->FailAt("compression_ratio", std::to_string(cache.compression_ratio) + " is above segment_len = " +
@@ -37,8 +36,6 @@ AttentionOp ParseCompressiveTransformer(Fields* fields, const AttentionContext& 
                        " with attention_bias = true must divide segment_len = " + std::to_string(cache.segment_len) +
                        " and mem_len = " + std::to_string(cache.mem_len) + ": rows of zeros would have to be projected");
   }
-  return MakeCacheAttention(cache, context, "compressive_transformer",
-                            {{"", cache.segment_len}, {"memory_", cache.mem_len}, {"compressed_", cache.cmem_len}});
 }
 
 }  // namespace tarn::convert

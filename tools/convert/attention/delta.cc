@@ -16,8 +16,7 @@ void ParseFeatures(Fields* fields, const format::Heads& heads, LinearAttributes*
   fields->Fix("dpfp_variant", "paper");  // features of both signs have no sum to be divided by
   fields->Fix("feature_norm", "sum");    // without it the state grows without end
   state->sum_norm = true;
-  state->sum_norm_eps = fields->Number("sum_norm_eps", 1e-6f);
-  if (state->sum_norm_eps < 0) fields->FailAt("sum_norm_eps", "must not be negative");
+  state->sum_norm_eps = fields->NonNegativeNumber("sum_norm_eps", 1e-6f);
 }
 
 }  // namespace
@@ -32,8 +31,7 @@ AttentionOp ParseDeltaRule(Fields* fields, const AttentionContext& context) {
   state.attention_normalized = fields->Bool("attention_normalized", false);
   if (state.attention_normalized) {
     fields->Fix("den_mode", "add");
-    state.den_eps = fields->Number("den_eps", 1e-5f);
-    if (state.den_eps < 0) fields->FailAt("den_eps", "must not be negative");
+    state.den_eps = fields->NonNegativeNumber("den_eps", 1e-5f);
   } else {
     FixUndivided(fields);
   }

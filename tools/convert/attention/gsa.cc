@@ -4,13 +4,11 @@
 namespace tarn::convert {
 
 AttentionOp ParseGsa(Fields* fields, const AttentionContext& context) {
-  SlotMemory slots{format::SlotControl::Gsa, ParseNumSlots(fields, context.heads)};
-  slots.gate_normalizer = fields->PositiveNumber("gate_normalizer", 8.0f);
-  fields->Fix("mask_empty", false);  // every token writes into every slot
-  slots.scale = fields->Number("scale", 1.0f);
-
+  const SlotMemory slots = ParseSlotMemory(fields, context, SlotControl::kGsa, /*scale=*/1.0f);
   AttentionOp op = MakeSlotMemory(slots, context, "gsa");
-  op.logits.push_back(SlotLogits(slots, context.heads, "gate_logit", "g_proj", Init::kLinear));
+  op.logits.back().name = "gate_logit";
+  op.logits.back().projection = "g_proj";
+  op.logits.back().weight_init = Init::kLinear;
   return op;
 }
 

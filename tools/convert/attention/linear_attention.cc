@@ -9,16 +9,8 @@
 namespace tarn::convert {
 namespace {
 
-// An enum by the `name` of the entries of its list.
-template <typename T, typename Info, size_t kCount>
-T Choose(Fields* fields, const char* key, const Info (&list)[kCount], std::optional<T> fallback = std::nullopt) {
-  const char* names[kCount];
-  for (size_t i = 0; i < kCount; ++i) names[i] = list[i].name;
-  return fields->OneOf<T>(key, names, fallback);
-}
-
 void ParseMap(Fields* fields, const AttentionContext& context, LinearAttributes* state) {
-  state->feature_map = Choose<FeatureMap>(fields, "feature_map", kFeatureMaps);
+  state->feature_map = fields->OneOfList<FeatureMap>("feature_map", kFeatureMaps);
   const FeatureMapInfo& map = state->map();
   if (map.projection == Projection::kOptional) state->projection = fields->Bool("projection", false);
   if (state->has_projection()) state->num_features = fields->Size("num_features", std::nullopt, kMaxFeatures);
@@ -26,8 +18,7 @@ void ParseMap(Fields* fields, const AttentionContext& context, LinearAttributes*
   if ((map.attributes & kReadsFeatureEps) != 0) {
     // Beside log weights, another one counts relative to the largest key of the whole sequence, later tokens included.
     if (map.log_weights && context.form == AttentionForm::kCausal) fields->Fix("feature_eps", 0);
-    state->feature_eps = fields->Number("feature_eps", 0.0f);
-    if (state->feature_eps < 0) fields->FailAt("feature_eps", "must not be negative");
+    state->feature_eps = fields->NonNegativeNumber("feature_eps", 0.0f);
   }
   if ((map.attributes & kReadsNu) != 0) ParseNu(fields, context.heads, state);
   if ((map.attributes & kReadsNegateSecond) != 0) state->negate_second = fields->Bool("negate_second", false);
@@ -87,13 +78,13 @@ AttentionOp ParseLinearAttention(Fields* fields, const AttentionContext& context
   state.sum_norm = fields->Bool("sum_norm", false);
   if (state.sum_norm) {
     if (state.negate_second) fields->FailAt("sum_norm", "features of both signs have no sum to be divided by");
-    state.sum_norm_eps = fields->Number("sum_norm_eps", 1e-6f);
+    state.sum_norm_eps = fields->NonNegativeNumber("sum_norm_eps", 1e-6f);
   }
   state.key_norm_weight = fields->Bool("key_norm_weight", false);
   state.key_norm_sigma = fields->Bool("key_norm_sigma", false);
-  state.gate = Choose<Gate>(fields, "gate", kGates, Gate::kNone);
+  state.gate = fields->OneOfList<Gate>("gate", kGates, Gate::kNone);
   if (InfoOf(state.gate).logits == Logits::kPerFeature) ParseVectorGate(fields, &state);
-  state.rule = Choose<WriteRule>(fields, "rule", kWriteRules, WriteRule::kSum);
+  state.rule = fields->OneOfList<WriteRule>("rule", kWriteRules, WriteRule::kSum);
   if (state.is_delta()) {
     state.beta_scale = ParseBetaScale(fields);
     state.attention_normalized = fields->Bool("attention_normalized", false);

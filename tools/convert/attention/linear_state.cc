@@ -110,18 +110,14 @@ AttentionTensor Projection(const format::Heads& heads, uint32_t num_features, co
 
 void ParseDenominator(Fields* fields, DenMode mode, float eps, LinearAttributes* state) {
   state->den_mode = fields->OneOf<DenMode>("den_mode", kDenModeNames, mode);
-  state->den_eps = fields->Number("den_eps", eps);
   const bool clamped = state->den_mode == DenMode::kClampMin || state->den_mode == DenMode::kAbsClampMin;
-  if (state->den_eps < 0 || (clamped && state->den_eps == 0)) {
-    fields->FailAt("den_eps", "must be above 0 (with \"add\": at least 0)");
-  }
+  state->den_eps = fields->Number("den_eps", eps, clamped ? NumberRange::kPositive : NumberRange::kNotNegative);
 }
 
 void ParseQkNorm(Fields* fields, bool normalize, VectorNorm kind, float eps, LinearAttributes* state) {
   const bool on = fields->Bool("normalize_qk", normalize);
   state->qk_norm = fields->OneOf<VectorNorm>("norm_eps_mode", kNormModes, kind);
-  state->qk_norm_eps = fields->Number("norm_eps", eps);
-  if (state->qk_norm_eps < 0) fields->FailAt("norm_eps", "must not be negative");
+  state->qk_norm_eps = fields->NonNegativeNumber("norm_eps", eps);
   if (!on) state->qk_norm = VectorNorm::kNone;
 }
 
@@ -137,7 +133,7 @@ void ParseNu(Fields* fields, const format::Heads& heads, LinearAttributes* state
 
 void ParseVectorGate(Fields* fields, LinearAttributes* state) {
   state->gate_normalizer = fields->PositiveNumber("gate_normalizer", 16.0f);
-  const Json* value = fields->Find("gate_clamp_min");
+  const Json* value = fields->Find("gate_clamp_min", "null or a number up to 0", "null");
   if (value == nullptr || value->is_null()) return;  // any decay
   state->gate_min = fields->Number("gate_clamp_min");
   if (state->gate_min > 0) fields->FailAt("gate_clamp_min", ValueText(*value) + " is above 0: rows would grow");

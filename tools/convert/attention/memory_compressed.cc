@@ -41,7 +41,7 @@ AttentionOp ParseMemoryCompressed(Fields* fields, const AttentionContext& contex
                                  std::to_string(heads.value_dim()) + " must be head_dim = " + std::to_string(heads.head_dim()));
   }
   CacheAttention cache;
-  cache.policy = format::CachePolicy::MemoryCompressed;
+  cache.policy = CachePolicy::kMemoryCompressed;
   cache.factor = fields->Size("compression_factor");
   cache.capacity = fields->Size("max_context");
   if (cache.factor < 2) fields->FailAt("compression_factor", "1 compresses nothing");
@@ -59,8 +59,7 @@ AttentionOp ParseMemoryCompressed(Fields* fields, const AttentionContext& contex
   const double width = model_width ? context.hidden_size : heads.head_dim();
   cache.scale = fields->Number("scale", static_cast<float>(1 / std::sqrt(width)));
 
-  AttentionOp op = MakeCacheAttention(cache, context, "memory_compressed", {{"", cache.capacity / cache.factor}});
-  if (context.form == AttentionForm::kCausal) AddWaitingRows(heads, {"waiting_", cache.factor - 1}, &op);
+  AttentionOp op = MakeCacheAttention(cache, context, "memory_compressed");
   const std::vector<uint32_t> row = {heads.kv_heads(), heads.head_dim()};
   op.tensors.push_back(ConvWeight(heads, cache.factor));
   op.tensors.push_back(Row("conv_bias", heads, {heads.kv_heads() * heads.head_dim()}, Init::kZero));

@@ -45,8 +45,7 @@ AttentionOp ParsePerformerPositive(Fields* fields, const AttentionContext& conte
   fields->Fix("gate", "none");
   // Another one counts relative to the largest key of the whole sequence, later tokens included.
   if (context.form == AttentionForm::kCausal) fields->Fix("feature_eps", 0);
-  state.feature_eps = fields->Number("feature_eps", 0.0f);
-  if (state.feature_eps < 0) fields->FailAt("feature_eps", "must not be negative");
+  state.feature_eps = fields->NonNegativeNumber("feature_eps", 0.0f);
   ParseDenominator(fields, DenMode::kAdd, 1e-6f, &state);
   state.scale = fields->Number("scale", 1.0f);
 
@@ -67,8 +66,7 @@ AttentionOp ParsePerformerRelu(Fields* fields, const AttentionContext& context) 
   }
   state.input_scale = fields->PositiveNumber("input_scale", 1.0f);
   state.ratio = fields->PositiveNumber("ratio", 1.0f);
-  state.feature_eps = fields->Number("feature_eps", 1e-3f);
-  if (state.feature_eps < 0) fields->FailAt("feature_eps", "must not be negative: features would be");
+  state.feature_eps = fields->NonNegativeNumber("feature_eps", 1e-3f);
   fields->Fix("normalize_qk", false);
   fields->Fix("gate", "none");
   ParseDenominator(fields, DenMode::kAdd, 1e-6f, &state);

@@ -11,7 +11,7 @@ namespace {
 
 std::vector<float> ParseDecay(Fields* fields, uint32_t heads) {
   std::vector<float> decay(heads);
-  const Json* list = fields->Find("decay");
+  const Json* list = fields->Find("decay", "a list of num_heads numbers above 0, at most 1", "1 - 2^(-5 - h) for head h");
   if (list == nullptr) {
     for (uint32_t h = 0; h < heads; ++h) decay[h] = static_cast<float>(1 - std::ldexp(1.0, -5 - static_cast<int>(h)));
     return decay;

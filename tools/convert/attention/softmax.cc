@@ -4,11 +4,8 @@
 namespace tarn::convert {
 
 AttentionOp ParseSoftmax(Fields* fields, const AttentionContext& context) {
-  CacheAttention cache;
-  cache.capacity = fields->Size("max_context");
   fields->Fix("mask_empty", true);
-  cache.scale = fields->Number("scale", DefaultScale(context.heads));
-  return MakeCacheAttention(cache, context, "softmax", {{"", cache.capacity}});
+  return MakeCacheAttention(ParseCachePolicy(fields, context, CachePolicy::kFull), context, "softmax");
 }
 
 }  // namespace tarn::convert

@@ -7,7 +7,7 @@ namespace {
 
 // sliding_window and dilated_window: `mask_empty` false is the recurrence as it is printed, with rows of zeros at the beginning.
 AttentionOp MakeWindow(CacheAttention cache, Fields* fields, const AttentionContext& context, const char* system) {
-  cache.policy = format::CachePolicy::Window;
+  cache.policy = CachePolicy::kWindow;
   if (context.form != AttentionForm::kCausal) fields->Fix("mask_empty", true);  // there is no recurrence to be literal about
   cache.mask_empty = fields->Bool("mask_empty", true);
   cache.scale = fields->Number("scale", DefaultScale(context.heads));
@@ -16,7 +16,7 @@ AttentionOp MakeWindow(CacheAttention cache, Fields* fields, const AttentionCont
     fields->FailAt("dilation",
                    std::to_string(cache.dilation) + " times window = " + std::to_string(cache.window) + " is too large");
   }
-  return MakeCacheAttention(cache, context, system, {{"", static_cast<uint32_t>(rows)}});
+  return MakeCacheAttention(cache, context, system);
 }
 
 }  // namespace
@@ -35,14 +35,8 @@ AttentionOp ParseDilatedWindow(Fields* fields, const AttentionContext& context) 
 }
 
 AttentionOp ParseStridedWindow(Fields* fields, const AttentionContext& context) {
-  CacheAttention cache;
-  cache.policy = format::CachePolicy::Strided;
-  cache.window = fields->Size("window");
-  cache.stride = fields->Size("stride");
-  cache.num_strided = fields->Size("num_strided");
   fields->Fix("mask_empty", true);
-  cache.scale = fields->Number("scale", DefaultScale(context.heads));
-  return MakeCacheAttention(cache, context, "strided_window", {{"", cache.window}, {"strided_", cache.num_strided}});
+  return MakeCacheAttention(ParseCachePolicy(fields, context, CachePolicy::kStrided), context, "strided_window");
 }
 
 }  // namespace tarn::convert

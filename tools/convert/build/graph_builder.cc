@@ -43,7 +43,7 @@ void GraphBuilder::Use(const std::vector<WeightSpec>& specs) {
     if (added) {
       weights_.push_back(spec);
     } else if (entry->second != spec.shape) {
-      Fail("tensor \"", spec.name, "\" is wanted as ", ShapeText(entry->second), " and as ", ShapeText(spec.shape));
+      Fail("tensor \"", spec.name, "\" is expected as ", ShapeText(entry->second), " and as ", ShapeText(spec.shape));
     }
   }
 }

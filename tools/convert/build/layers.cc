@@ -31,7 +31,7 @@ Slice AddRows(GraphBuilder* builder, const std::string& name, const std::string&
 Slice AddNoncausalAttention(GraphBuilder* builder, const std::string& name, const std::string& system, const format::Heads& heads,
                             const CacheAttention& cache, Slice q, Slice k, Slice v) {
   const AttentionContext context{heads, 0, q.width(), true, false, AttentionForm::kNoncausal};
-  return builder->AddAttention(name, "", MakeCacheAttention(cache, context, system, {}), heads, {q, k, v});
+  return builder->AddAttention(name, "", MakeCacheAttention(cache, context, system), heads, {q, k, v});
 }
 
 }  // namespace tarn::convert

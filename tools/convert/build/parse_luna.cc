@@ -9,14 +9,9 @@
 namespace tarn::convert {
 
 AttentionOp ParseLunaCausal(Fields* fields, const AttentionContext& context) {
-  SlotMemory slots{format::SlotControl::LunaCausal, ParseNumSlots(fields, context.heads)};
+  const SlotMemory slots = ParseSlotMemory(fields, context, SlotControl::kLunaCausal, DefaultScale(context.heads));
   fields->Fix("activation", "softplus2");
-  fields->Fix("mask_empty", false);  // every token writes into every slot
-  slots.scale = fields->Number("scale", DefaultScale(context.heads));
-
-  AttentionOp op = MakeSlotMemory(slots, context, "luna_causal");
-  op.logits.push_back(SlotLogits(slots, context.heads, "control_logit", "control_proj", Init::kControl));
-  return op;
+  return MakeSlotMemory(slots, context, "luna_causal");
 }
 
 AttentionOp ParseLunaEncoder(Fields* fields, const AttentionContext& context) {

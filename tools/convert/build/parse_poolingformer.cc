@@ -1,7 +1,7 @@
 // Poolingformer: a window of keys, and behind it a wider window of pooled ones.
 #include <string>
 
-#include "tools/convert/attention/attention.h"
+#include "tools/convert/attention/cache_attention.h"
 #include "tools/convert/build/poolingformer.h"
 
 namespace tarn::convert {
@@ -13,10 +13,7 @@ AttentionOp ParsePoolingformer(Fields* fields, const AttentionContext& context) 
   levels.window2 = fields->Size("window2");
   levels.pool_kernel = fields->Size("pool_kernel");
   levels.pool_stride = fields->Size("pool_stride");
-  if (levels.pool_stride > levels.pool_kernel) {
-    fields->FailAt("pool_stride", std::to_string(levels.pool_stride) + " is above pool_kernel = " +
-                                      std::to_string(levels.pool_kernel) + ": tokens between two pools would be lost");
-  }
+  CheckPools(fields, levels.pool_kernel, levels.pool_stride);
   fields->Fix("pooling", "mean");
   fields->Fix("tail", "truncate");
   levels.scale = fields->Number("scale", DefaultScale(context.heads));

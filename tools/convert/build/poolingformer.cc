@@ -11,13 +11,13 @@ Slice AddPoolingformer(GraphBuilder* builder, const std::string& prefix, const P
   constexpr char kSystem[] = "poolingformer";
   const format::Heads& heads = levels.heads;
   CacheAttention near;
-  near.policy = format::CachePolicy::Window;
+  near.policy = CachePolicy::kWindow;
   near.scale = levels.scale;
   near.window = levels.window1;
   *level1 = AddNoncausalAttention(builder, prefix + "level1", kSystem, heads, near, q, k, v);
 
   CacheAttention far = near;
-  far.policy = format::CachePolicy::Pooled;
+  far.policy = CachePolicy::kPooled;
   far.window = levels.window2;
   far.pool_kernel = levels.pool_kernel;
   far.pool_stride = levels.pool_stride;

@@ -3,6 +3,7 @@
 #define TARN_TOOLS_CONVERT_CHECKPOINT_CHECKPOINT_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,8 +35,9 @@ class Checkpoint : public WeightReader {
   const std::vector<std::string>& files() const { return files_; }
 
   // Errors, all in one: a tensor of `specs` that is missing, has another shape, or has a dtype that is no weight's; a tensor that
-  // no spec names, unless it is one of `tied` and has the same values.
-  void Check(std::vector<WeightSpec> specs, const std::vector<TiedWeight>& tied = {}) const;
+  // no spec names, unless it is one of `tied` and has the same values. `hint` says more of the first ones that no spec names.
+  using Hint = std::function<std::string(const std::string& name)>;
+  void Check(std::vector<WeightSpec> specs, const std::vector<TiedWeight>& tied = {}, const Hint& hint = nullptr) const;
 
   void Read(const WeightSpec& spec, uint64_t first, uint64_t count, float* out) const override;
 

@@ -11,6 +11,7 @@ namespace tarn::convert {
 namespace {
 
 constexpr size_t kMaxLines = 50;
+constexpr size_t kMostHints = 5;  // a file of another kind has no tensor that fits
 constexpr uint64_t kBlockElements = uint64_t{1} << 16;
 
 // Lines about tensors, in the order of their names, of which the first are kept and all are counted.
@@ -83,22 +84,23 @@ std::string MisfitOfTied(const CheckpointTensor& entry, const TiedWeight& tied, 
 
 // The same for a tensor that no spec names.
 std::string MisfitOfUnknown(const std::string& name, const CheckpointTensor& entry, const std::vector<TiedWeight>& tied,
-                            const CheckpointTensors& tensors) {
+                            const CheckpointTensors& tensors, const Checkpoint::Hint& hint) {
   for (const TiedWeight& candidate : tied) {
     if (candidate.name == name) return MisfitOfTied(entry, candidate, tensors);
   }
-  return "unknown, " + FoundText(entry.tensor, entry.file);
+  return "unknown, " + FoundText(entry.tensor, entry.file) + (hint ? hint(name) : "");
 }
 
 }  // namespace
 
-void Checkpoint::Check(std::vector<WeightSpec> specs, const std::vector<TiedWeight>& tied) const {
+void Checkpoint::Check(std::vector<WeightSpec> specs, const std::vector<TiedWeight>& tied, const Hint& hint) const {
   std::sort(specs.begin(), specs.end(), [](const WeightSpec& a, const WeightSpec& b) { return a.name < b.name; });
   Misfits misfits;
   auto found = tensors_.begin();
   const auto unknown_before = [&](const std::string* name) {
     for (; found != tensors_.end() && (name == nullptr || found->first < *name); ++found) {
-      const std::string text = MisfitOfUnknown(found->first, found->second, tied, tensors_);
+      const std::string text =
+          MisfitOfUnknown(found->first, found->second, tied, tensors_, misfits.unknown < kMostHints ? hint : nullptr);
       if (!text.empty()) misfits.Add(&misfits.unknown, found->first, text);
     }
   };

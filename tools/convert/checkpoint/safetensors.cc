@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -37,7 +38,7 @@ struct Range {
 
 // One entry of the header; `range` becomes its data_offsets.
 StoredTensor ParseEntry(Fields* fields, uint64_t data_bytes, Range* range) {
-  StoredTensor tensor{fields->OneOf("dtype", kTypes), {}, nullptr, 1};
+  StoredTensor tensor{fields->OneOf<StoredType>("dtype", kTypes, std::nullopt, " (weights: F32, F16 or BF16)"), {}, nullptr, 1};
 
   const Json* shape = fields->Find("shape");
   if (shape == nullptr || !shape->is_array()) fields->FailAt("shape", "an array of integers is missing");

@@ -55,8 +55,7 @@ void ParsePositions(Fields* fields, ModelConfig* config) {
   config->position_embedding = fields->OneOf<PositionEmbedding>("position_embedding", kPositions, PositionEmbedding::kNone);
   const bool learned = config->position_embedding == PositionEmbedding::kLearned;
   config->max_positions = fields->Size("max_positions", learned ? std::nullopt : std::optional<uint32_t>(1));
-  config->rope_theta = fields->Number("rope_theta", 10000.0f);
-  if (config->rope_theta <= 0) fields->FailAt("rope_theta", "must be above 0");
+  config->rope_theta = fields->PositiveNumber("rope_theta", 10000.0f);
   config->first_position = fields->Integer("first_position", 0, kMaxPosition, 0);
   config->scale_embeddings = fields->Bool("scale_embeddings", false);
 
@@ -87,8 +86,8 @@ format::TokenizerKind ParseTokenizer(Fields* fields, const ModelConfig& config) 
 
 // An id of a vocabulary; -1 where none is given.
 int32_t ParseTokenId(Fields* fields, const char* key, uint32_t vocab_size) {
-  if (fields->Find(key) == nullptr) return -1;
-  return static_cast<int32_t>(fields->Integer(key, 0, vocab_size - 1));
+  const std::optional<uint64_t> id = fields->OptionalInteger(key, 0, vocab_size - 1);
+  return id ? static_cast<int32_t>(*id) : -1;
 }
 
 // The attention of a stack: an object for all layers, or a list with one for each.
@@ -101,7 +100,7 @@ struct StackFields {
 std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config, const StackFields& stack) {
   const uint64_t most = config.task == format::Task::Seq2Seq ? kMaxLayers / 2 : kMaxLayers;
   const auto count = static_cast<uint32_t>(fields->Integer(stack.layers, 1, most));
-  const Json* attention = fields->Find(stack.attention);
+  const Json* attention = fields->Find(stack.attention, "an attention object, or a list with one for each layer", nullptr);
   if (attention == nullptr) Fail(fields->where(), ": the field \"", stack.attention, "\" is missing");
   const std::string where = fields->where() + ": " + stack.attention;
   if (attention->is_array() && attention->size() != count) {
@@ -163,13 +162,23 @@ void ParseTask(Fields* fields, ModelConfig* config) {
   }
 }
 
-}  // namespace
+// What to say of a field that the parser did not ask for: which task has it, or that it belongs elsewhere.
+std::string UnknownFieldHint(const std::string& key) {
+  const std::vector<FieldRun> runs = ExploreConfig();
+  if (IsRead(runs, key)) return ": it is read where " + WhereRead(runs, key);
+  for (const std::string& system : SystemNames()) {
+    for (const AttentionForm form : {AttentionForm::kCausal, AttentionForm::kNoncausal}) {
+      if (HasForm(system, form) && IsRead(ExploreAttention(system, SampleContext(form)), key)) {
+        return ": it is a field of attention objects, as of \"" + system + "\"";
+      }
+    }
+  }
+  return "; tarn-convert --list-fields config prints the known ones";
+}
 
-ModelConfig ParseConfig(const std::string& text, const std::string& where) {
-  const Json parsed = ParseJson(text, where);
-  Fields fields(parsed, where);
+ModelConfig ParseObject(const Json& object, const std::string& where, FieldLog* log) {
+  Fields fields(object, where, log);
   ModelConfig config{};
-  config.text = text;
   config.bos_token = config.eos_token = config.mask_token = -1;
   config.task = fields.OneOf<format::Task>("task", kTasks, format::Task::CausalLm);
   config.vocab_size = config.source_vocab_size = fields.Size("vocab_size");
@@ -179,8 +188,7 @@ ModelConfig ParseConfig(const std::string& text, const std::string& where) {
   config.intermediate_size = fields.Size("intermediate_size");
   config.hidden_act = fields.OneOf("hidden_act", kHiddenActs);
   config.norm = fields.OneOf("norm", kNorms);
-  config.norm_eps = fields.Number("norm_eps");
-  if (config.norm_eps < 0) fields.FailAt("norm_eps", "must not be negative");
+  config.norm_eps = fields.NonNegativeNumber("norm_eps");
   config.pre_norm = fields.OneOf<bool>("norm_position", kNormPositions, true);
   config.final_norm = fields.Bool("final_norm", true);
   config.embedding_norm = fields.Bool("embedding_norm", false);
@@ -192,8 +200,33 @@ ModelConfig ParseConfig(const std::string& text, const std::string& where) {
   ParsePositions(&fields, &config);
   config.tokenizer = ParseTokenizer(&fields, config);
   ParseTask(&fields, &config);
-  fields.Finish();
+  fields.Finish([](const std::string& key) { return UnknownFieldHint(key); });
   return config;
+}
+
+}  // namespace
+
+ModelConfig ParseConfig(const std::string& text, const std::string& where) {
+  ModelConfig config = ParseObject(ParseJson(text, where), where, nullptr);
+  config.text = text;
+  return config;
+}
+
+std::vector<std::string> TaskNames() {
+  std::vector<std::string> names;
+  for (const auto& task : kTasks) names.emplace_back(task.name);
+  return names;
+}
+
+std::vector<FieldRun> ExploreConfig(const std::string& task) {
+  // Sizes unlike all others, so that it can be seen what a shape is made of; unsigned, as the parser of JSON makes them.
+  Json object = {{"vocab_size", 1009u}, {"hidden_size", kSampleHidden}, {"num_heads", kSampleHeads}, {"tokenizer", "none"},
+                 {"num_layers", 1u},    {"encoder_layers", 1u},         {"decoder_layers", 1u}};
+  const Json attention = {{"system", "softmax"}, {"max_context", 8u}};
+  for (const char* key : {"attention", "encoder_attention", "decoder_attention", "cross_attention"}) object[key] = attention;
+  if (!task.empty()) object["task"] = task;
+  const auto parse = [](const Json& given, FieldLog* log) { ParseObject(given, "", log); };
+  return ExploreFields(object, parse, task.empty() ? "" : "task");
 }
 
 }  // namespace tarn::convert

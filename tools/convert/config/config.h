@@ -51,6 +51,12 @@ struct ModelConfig {
 // tokenizer or attention system that this version does not support.
 ModelConfig ParseConfig(const std::string& text, const std::string& where);
 
+std::vector<std::string> TaskNames();
+
+// The fields that are read of a config.json, with every task, or one, and every value of other choices; not those of attention
+// objects.
+std::vector<FieldRun> ExploreConfig(const std::string& task = "");
+
 }  // namespace tarn::convert
 
 #endif  // TARN_TOOLS_CONVERT_CONFIG_CONFIG_H_

@@ -45,7 +45,7 @@ void PrecisionRules::CheckUsed(const std::vector<std::string>& matrices) const {
     std::string names;
     for (size_t i = 0; i < std::min(matrices.size(), kShown); ++i) names += (i == 0 ? "" : ", ") + matrices[i];
     if (matrices.size() > kShown) names += " and " + std::to_string(matrices.size() - kShown) + " more";
-    Fail("--keep ", rule.text, ": matches none of the matrices, which are ", names);
+    throw tools::UsageFailure("--keep " + rule.text + ": matches none of the matrices, which are " + names);
   }
 }
 

@@ -13,10 +13,9 @@
 #include <vector>
 
 #include "tools/convert/json/error.h"
+#include "tools/convert/json/field_log.h"
 
 namespace tarn::convert {
-
-using Json = nlohmann::json;
 
 // Errors: not JSON, a key twice in one object, more than 64 levels, more than 4 million values; the message begins with `where`.
 Json ParseJson(std::string_view text, const std::string& where);
@@ -37,29 +36,51 @@ struct Choice {
   T value;
 };
 
+// The numbers that a field takes.
+enum class NumberRange : uint8_t { kAny, kPositive, kNotNegative };
+
 // Reads the fields of one object. Every getter throws a ConvertError that names the field and its value if the type or the range is
 // wrong, or if there is neither a value nor a default. Finish() throws if the object has a field that no getter asked for.
 class Fields {
  public:
-  // `where` begins every message: "config.json", "config.json: attention[2]". Errors: `object` is not an object.
-  Fields(const Json& object, std::string where);
+  // `where` begins every message: "config.json", "config.json: attention[2]". With a log, every getter records its field there, and
+  // a required field that is missing gets a sample value. Errors: `object` is not an object.
+  Fields(const Json& object, std::string where, FieldLog* log = nullptr);
 
   bool Has(const char* key) const { return object_.contains(key); }
   // The value, or nullptr; the field is known from then on.
   const Json* Find(const char* key);
+  // The same for a field that the other getters cannot read. `values`, `fallback`: what --list-fields says of it; nullptr:
+  // required.
+  const Json* Find(const char* key, const char* values, const char* fallback);
 
   uint64_t Integer(const char* key, uint64_t min, uint64_t max, std::optional<uint64_t> fallback = std::nullopt);
+  // min .. max, if it is there
+  std::optional<uint64_t> OptionalInteger(const char* key, uint64_t min, uint64_t max);
   // 1 .. max
   uint32_t Size(const char* key, std::optional<uint32_t> fallback = std::nullopt, uint32_t max = kMaxSize);
   // finite as f32
-  float Number(const char* key, std::optional<float> fallback = std::nullopt);
-  float PositiveNumber(const char* key, std::optional<float> fallback = std::nullopt);
+  float Number(const char* key, std::optional<float> fallback = std::nullopt, NumberRange range = NumberRange::kAny);
+  float PositiveNumber(const char* key, std::optional<float> fallback = std::nullopt) {
+    return Number(key, fallback, NumberRange::kPositive);
+  }
+  float NonNegativeNumber(const char* key, std::optional<float> fallback = std::nullopt) {
+    return Number(key, fallback, NumberRange::kNotNegative);
+  }
   bool Bool(const char* key, std::optional<bool> fallback = std::nullopt);
   std::string Text(const char* key, std::optional<std::string> fallback = std::nullopt);
 
   // `hint` ends the message of a name that is none of them.
   template <typename T, size_t kCount>
   T OneOf(const char* key, const Choice<T> (&choices)[kCount], std::optional<T> fallback = std::nullopt, const char* hint = "") {
+    if (log_ != nullptr) {
+      FieldRecord record{key, FieldKind::kChoice, std::nullopt};
+      for (const Choice<T>& choice : choices) {
+        record.choices.emplace_back(choice.name);
+        if (fallback && choice.value == *fallback) record.fallback = choice.name;
+      }
+      Record(record, choices[0].name);
+    }
     const Json* value = Find(key);
     if (value == nullptr && fallback) return *fallback;
     std::string names;
@@ -79,12 +100,22 @@ class Fields {
     return OneOf<T>(key, choices, fallback);
   }
 
+  // One of the entries of a list of variants, by their `name`; an enum numbers them.
+  template <typename T, typename Info, size_t kCount>
+  T OneOfList(const char* key, const Info (&list)[kCount], std::optional<T> fallback = std::nullopt) {
+    const char* names[kCount];
+    for (size_t i = 0; i < kCount; ++i) names[i] = list[i].name;
+    return OneOf<T>(key, names, fallback);
+  }
+
   // A list of integers, each within 0 .. max and above the one before it; at least one, at most `max_count`.
   std::vector<uint32_t> Ascending(const char* key, uint32_t max, size_t max_count);
   // A field without a choice: `value`, if it stands there at all.
   void Fix(const char* key, const Json& value);
 
-  void Finish() const;
+  // `hint` ends the message of an unknown field, after the known one that is near.
+  using Hint = std::function<std::string(const std::string& key)>;
+  void Finish(const Hint& hint = nullptr) const;
   [[noreturn]] void FailAt(const std::string& key, const std::string& message) const;
   const std::string& where() const { return where_; }
 
@@ -93,8 +124,10 @@ class Fields {
  private:
   // The value. Errors: there is none; `expected` says what could be there.
   const Json& Require(const char* key, const std::string& expected);
+  void Record(const FieldRecord& record, const Json& sample);
 
-  const Json& object_;
+  FieldLog* const log_;
+  const Json& object_;  // with a log, its copy, which gets the sample values
   const std::string where_;
   std::set<std::string> known_;
 };

@@ -11,9 +11,14 @@ uint64_t WidestRow(const Heads& heads) { return heads.key_dim() > heads.value_di
 
 }  // namespace
 
-Status CacheConfig::AddStore(const PrepareContext& context, uint64_t rows, bool f32_only) {
-  TARN_ASSIGN_OR_RETURN(stores[store_count], RowStates::Read(context, heads, state_count(), rows, f32_only));
-  ++store_count;
+Status CacheConfig::ReadStores(const PrepareContext& context) {
+  for (const CacheRows& rows : variant.info().rows) {
+    if (rows.rows == nullptr) break;
+    TARN_ASSIGN_OR_RETURN(stores[store_count],
+                          RowStates::Read(context, variant.heads, state_count(), rows.rows(variant.attributes), rows.f32));
+    if (!rows.f32 && stores[store_count].dtype != stores[0].dtype) return Error(TARN_BAD_FORMAT, "rows of several dtypes");
+    ++store_count;
+  }
   return Ok();
 }
 
@@ -24,7 +29,7 @@ uint32_t CacheConfig::state_count() const {
 }
 
 CacheTask::Pieces CacheTask::Lay(const CacheConfig& config, Scratch* scratch, uint64_t tokens) {
-  const Heads& heads = config.heads;
+  const Heads& heads = config.variant.heads;
   Pieces pieces{};
   pieces.blocks = scratch->Take<CacheBlock>(config.max_blocks);
   pieces.attend = scratch->Take(CacheScratch(tokens, heads.group(), heads.key_dim(), heads.value_dim()));
@@ -37,13 +42,13 @@ CacheTask::Pieces CacheTask::Lay(const CacheConfig& config, Scratch* scratch, ui
   return pieces;
 }
 
-uint64_t CacheTask::CountScratch(const CacheConfig& config, uint64_t max_tokens) {
-  return tarn::CountScratch([&](Scratch* scratch) { Lay(config, scratch, max_tokens); });
+uint64_t CacheTask::CountScratch(const CacheConfig& config, uint64_t max_chunk) {
+  return tarn::CountScratch([&](Scratch* scratch) { Lay(config, scratch, max_chunk); });
 }
 
 CacheTask::CacheTask(const CacheConfig& config, const RunContext& context, size_t sequence, size_t kv_head, Scratch scratch)
     : config_(config), context_(context), sequence_(sequence), kv_head_(kv_head), pieces_(Lay(config, &scratch, context.tokens)) {
-  const HeadSlices at(context, config.heads, sequence, kv_head);
+  const HeadSlices at(context, config.variant.heads, sequence, kv_head);
   tokens_ = {context.tokens, context.tokens_seen, at.q, at.q_stride, at.k, at.k_stride, at.v, at.v_stride, at.o, at.o_stride};
   if (RoundsOwnRows(config)) RoundOwnRows();
 }
@@ -51,7 +56,7 @@ CacheTask::CacheTask(const CacheConfig& config, const RunContext& context, size_
 // A token sees its own row, and those of its chunk, as they will be stored, so that chunks and steps agree.
 void CacheTask::RoundOwnRows() {
   const RowStore kept = store(0);
-  const size_t d = config_.heads.key_dim(), dv = config_.heads.value_dim();
+  const size_t d = heads().key_dim(), dv = heads().value_dim();
   for (size_t t = 0; t < tokens_.count; ++t) {
     kept.RoundTrip(tokens_.k + t * tokens_.k_stride, tokens_.v + t * tokens_.v_stride, pieces_.keys + t * d,
                    pieces_.values + t * dv, pieces_.row);
@@ -75,9 +80,7 @@ CacheTokens CacheTokens::Every(size_t step, size_t first, size_t new_count) cons
           o_stride * step};
 }
 
-RowStore CacheTask::store(uint32_t index) const {
-  return RowStore(context_, config_.heads, config_.stores[index], sequence_, kv_head_);
-}
+RowStore CacheTask::store(uint32_t index) const { return RowStore(context_, heads(), config_.stores[index], sequence_, kv_head_); }
 
 void CacheTask::Add(CacheBlock block, int64_t from, int64_t until, int64_t step) {
   if (block.rows == 0) return;
@@ -114,19 +117,9 @@ void CacheTask::AddOwn(const CacheTokens& tokens, size_t first, size_t count, si
 }
 
 void CacheTask::Attend(const CacheTokens& tokens) {
-  context_.kernels->cache_attend({tokens.count, config_.heads.group(), config_.heads.key_dim(), config_.heads.value_dim(), tokens.q,
-                                  tokens.q_stride, pieces_.blocks, block_count_, attributes().scale(), tokens.o, tokens.o_stride,
-                                  pieces_.attend});
+  context_.kernels->cache_attend({tokens.count, heads().group(), heads().key_dim(), heads().value_dim(), tokens.q, tokens.q_stride,
+                                  pieces_.blocks, block_count_, attributes().scale, tokens.o, tokens.o_stride, pieces_.attend});
   block_count_ = 0;
-}
-
-Status ExpectAscending(const flatbuffers::Vector<uint32_t>* positions) {
-  const uint32_t count = positions == nullptr ? 0 : positions->size();
-  if (count < 1 || count > kMaxSlots) return Error(TARN_BAD_FORMAT, "positions: %u found, 1 to %u wanted", count, kMaxSlots);
-  for (uint32_t i = 1; i < count; ++i) {
-    if (positions->Get(i) <= positions->Get(i - 1)) return Error(TARN_BAD_FORMAT, "positions are not ascending at %u", i);
-  }
-  return Ok();
 }
 
 }  // namespace tarn

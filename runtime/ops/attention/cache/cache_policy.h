@@ -1,5 +1,5 @@
-// Policies of cache attention: which rows are kept, and who sees them. One file per policy, one line in the table of
-// cache_attention.cc.
+// Policies of cache attention in their causal form: which rows are kept, and who sees them. One file per policy; what it is called,
+// reads and declares stands in variants/cache_policies.h.
 #ifndef TARN_RUNTIME_OPS_ATTENTION_CACHE_CACHE_POLICY_H_
 #define TARN_RUNTIME_OPS_ATTENTION_CACHE_CACHE_POLICY_H_
 
@@ -8,23 +8,19 @@
 
 namespace tarn {
 
-// What a policy has read and checked at preparation. Plain data of the op's.
+// What was read and checked at preparation. Plain data of the op's.
 struct CacheConfig {
-  static constexpr uint32_t kMaxStores = 3;
-
-  // Reads the states of the next store. Errors: TARN_BAD_FORMAT.
-  Status AddStore(const PrepareContext& context, uint64_t rows, bool f32_only = false);
+  // The states of the policy's rows, after the variant. Errors: TARN_BAD_FORMAT.
+  Status ReadStores(const PrepareContext& context);
   uint32_t state_count() const;
 
-  const format::CacheAttention* attributes = nullptr;
-  Heads heads;
-  RowStates stores[kMaxStores];
+  CacheVariant variant;
+  RowStates stores[kMaxCacheRows];
   uint32_t store_count = 0;
   // Set by the policy's Prepare, for one task:
-  bool adds_own_rows = true;   // AddOwn is used, with tokens that will be stored
-  uint64_t max_blocks = 0;     // that it attends to at a time: a sum of the constants below
-  uint64_t scratch_bytes = 0;  // that its Run lays out in policy_scratch()
-  uint32_t tensor_count = 0;
+  bool adds_own_rows = true;      // AddOwn is used, with tokens that will be stored
+  uint64_t max_blocks = 0;        // that it attends to at a time: a sum of the constants below
+  uint64_t scratch_bytes = 0;     // that its Run lays out in policy_scratch()
   MemoryCompression compression;  // of MemoryCompressed
 };
 
@@ -53,12 +49,13 @@ struct CacheTokens {
 // One key/value head of one sequence while it runs.
 class CacheTask {
  public:
-  // Bytes of scratch that a task of at most `max_tokens` tokens lays out.
-  static uint64_t CountScratch(const CacheConfig& config, uint64_t max_tokens);
+  // Bytes of scratch that a task of at most `max_chunk` tokens lays out.
+  static uint64_t CountScratch(const CacheConfig& config, uint64_t max_chunk);
   CacheTask(const CacheConfig& config, const RunContext& context, size_t sequence, size_t kv_head, Scratch scratch);
 
   const CacheConfig& config() const { return config_; }
-  const format::CacheAttention& attributes() const { return *config_.attributes; }
+  const CacheAttributes& attributes() const { return config_.variant.attributes; }
+  const Heads& heads() const { return config_.variant.heads; }
   const RunContext& context() const { return context_; }
   size_t kv_head() const { return kv_head_; }
   RowStore store(uint32_t index) const;
@@ -100,26 +97,21 @@ class CacheTask {
 };
 
 struct CachePolicyKind {
-  // Checks the policy's attributes, tensors and states; fills `config`. Errors: TARN_BAD_FORMAT.
-  Status (*prepare)(PrepareContext& context, CacheConfig* config);
+  // Sets what Run needs; attributes, tensors and states have been read.
+  void (*prepare)(CacheConfig* config);
   void (*run)(CacheTask& task);
 };
 
-extern const CachePolicyKind kFullCache;
-extern const CachePolicyKind kWindowCache;
-extern const CachePolicyKind kStridedCache;
-extern const CachePolicyKind kL2gCache;
-extern const CachePolicyKind kCompressiveCache;
-extern const CachePolicyKind kMemoryCompressedCache;
+// k<Policy>Cache: of the policies that have a causal form.
+#define TARN_DECLARE(id, ...) extern const CachePolicyKind k##id##Cache;
+TARN_CACHE_POLICIES(TARN_DECLARE)
+#undef TARN_DECLARE
 
 // Sliding window over `ring` (window.cc): adds the rows that stay visible for `window` tokens, old ones and the tokens' own.
 // Not `masked`: rows that were never written take part as zeros.
 void AddWindow(CacheTask& task, const RowStore& ring, const CacheTokens& tokens, bool masked);
 // Keeps the last rows.
 void StoreWindow(const RowStore& ring, const CacheTokens& tokens);
-
-// Errors: TARN_BAD_FORMAT.
-Status ExpectAscending(const flatbuffers::Vector<uint32_t>* positions);
 
 }  // namespace tarn
 

@@ -16,29 +16,17 @@ enum Store : uint32_t { kSegment = 0, kMemory = 1, kCompressed = 2 };
 // [2, d + dv]: a sum of rows and one row, each a key and its value side by side.
 float* LayRows(const Heads& heads, Scratch* scratch) { return scratch->Take(2 * (uint64_t{heads.key_dim()} + heads.value_dim())); }
 
-Status Prepare(PrepareContext& context, CacheConfig* config) {
-  const format::CacheAttention& table = *config->attributes;
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("segment_len", table.segment_len(), 1));
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("mem_len", table.mem_len(), 1));
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("cmem_len", table.cmem_len(), 1));
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("compression_ratio", table.compression_ratio(), 1));
-  TARN_RETURN_IF_ERROR(config->AddStore(context, table.segment_len()));
-  TARN_RETURN_IF_ERROR(config->AddStore(context, table.mem_len()));
-  TARN_RETURN_IF_ERROR(config->AddStore(context, table.cmem_len()));
-  if (config->stores[0].dtype != config->stores[1].dtype || config->stores[0].dtype != config->stores[2].dtype) {
-    return Error(TARN_BAD_FORMAT, "rows of several dtypes");
-  }
+void Prepare(CacheConfig* config) {
   config->max_blocks = 2 * kRingBlocks + /*segment=*/1 + kOwnBlocks;
-  config->scratch_bytes = CountScratch([&](Scratch* scratch) { LayRows(config->heads, scratch); });
-  return Ok();
+  config->scratch_bytes = CountScratch([&](Scratch* scratch) { LayRows(config->variant.heads, scratch); });
 }
 
 int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Where everything stands before segment `segment`, which begins at token segment * length.
 struct Memories {
-  Memories(const format::CacheAttention& table, int64_t segment)
-      : length(table.segment_len()), memory(table.mem_len()), ratio(table.compression_ratio()), begin(segment * length) {
+  Memories(const CacheAttributes& a, int64_t segment)
+      : length(a.segment_len), memory(a.mem_len), ratio(a.compression_ratio), begin(segment * length) {
     kept_from = begin > memory ? begin - memory : 0;
     // The first segment after which something falls out may let fewer go than a whole one.
     const int64_t first_full = memory / length;
@@ -60,10 +48,10 @@ void EndSegment(const CacheTask& task, const Memories& now, const Memories& next
   const RowStore segment = task.store(kSegment);
   const RowStore memory = task.store(kMemory);
   const RowStore compressed = task.store(kCompressed);
-  const size_t width = task.config().heads.key_dim() + task.config().heads.value_dim();
-  const size_t d = task.config().heads.key_dim();
+  const size_t width = task.heads().key_dim() + task.heads().value_dim();
+  const size_t d = task.heads().key_dim();
   Scratch scratch = task.policy_scratch();
-  float* const sum = LayRows(task.config().heads, &scratch);
+  float* const sum = LayRows(task.heads(), &scratch);
   float* const row = sum + width;
   const auto load = [&](int64_t position, float* to) {
     if (position < now.begin) {
@@ -92,13 +80,13 @@ void EndSegment(const CacheTask& task, const Memories& now, const Memories& next
 }
 
 void Run(CacheTask& task) {
-  const format::CacheAttention& table = task.attributes();
+  const CacheAttributes& a = task.attributes();
   const CacheTokens all = task.tokens();
   const RowStore segment = task.store(kSegment);
-  const int64_t kept_rows = table.cmem_len();
+  const int64_t kept_rows = a.cmem_len;
   for (size_t done = 0; done < all.count;) {
     const int64_t seen = static_cast<int64_t>(all.seen + done);
-    const Memories now(table, seen / table.segment_len());
+    const Memories now(a, seen / a.segment_len);
     const int64_t offset = seen - now.begin;
     const size_t left = static_cast<size_t>(now.length - offset);
     CacheTokens tokens = all.Every(1, done, all.count - done < left ? all.count - done : left);
@@ -113,7 +101,7 @@ void Run(CacheTask& task) {
     for (size_t t = 0; t < tokens.count; ++t) {
       segment.Store(static_cast<uint64_t>(offset) + t, tokens.k + t * tokens.k_stride, tokens.v + t * tokens.v_stride);
     }
-    if (tokens.count == left) EndSegment(task, now, Memories(table, seen / table.segment_len() + 1));
+    if (tokens.count == left) EndSegment(task, now, Memories(a, seen / a.segment_len + 1));
     done += tokens.count;
   }
 }

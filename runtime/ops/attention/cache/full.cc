@@ -1,17 +1,13 @@
 // Softmax over everything that was seen (MATH 1.1): `capacity` rows, one token more is an error.
 #include "runtime/ops/attention/cache/cache_policy.h"
+#include "runtime/ops/attention/cache/noncausal_policy.h"
 
 namespace tarn {
 namespace {
 
-Status Prepare(PrepareContext& context, CacheConfig* config) {
-  const uint32_t capacity = config->attributes->capacity();
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("capacity", capacity, 1));
-  TARN_RETURN_IF_ERROR(config->AddStore(context, capacity));
+void Prepare(CacheConfig* config) {
   config->adds_own_rows = false;  // they are stored first and read from there
   config->max_blocks = 2;         // what all tokens see, and what comes in with each
-  context.BoundTokens(capacity);
-  return Ok();
 }
 
 void Run(CacheTask& task) {
@@ -30,5 +26,6 @@ void Run(CacheTask& task) {
 }  // namespace
 
 const CachePolicyKind kFullCache = {Prepare, Run};
+const NoncausalPolicyKind kNoncausalFull = {nullptr, nullptr, nullptr};
 
 }  // namespace tarn

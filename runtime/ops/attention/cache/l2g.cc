@@ -5,23 +5,14 @@
 namespace tarn {
 namespace {
 
-Status Prepare(PrepareContext& context, CacheConfig* config) {
-  const format::CacheAttention& table = *config->attributes;
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("window", table.window(), 1));
-  TARN_RETURN_IF_ERROR(ExpectAscending(table.positions()));
-  TARN_RETURN_IF_ERROR(config->AddStore(context, table.window()));
-  TARN_RETURN_IF_ERROR(config->AddStore(context, table.positions()->size()));
-  if (config->stores[0].dtype != config->stores[1].dtype) return Error(TARN_BAD_FORMAT, "rows of two dtypes");
-  config->max_blocks = kWindowBlocks + table.positions()->size();
-  return Ok();
-}
+void Prepare(CacheConfig* config) { config->max_blocks = kWindowBlocks + config->variant.attributes.num_positions; }
 
 void Run(CacheTask& task) {
   const CacheTokens tokens = task.tokens();
   const RowStore local = task.store(0);
   const RowStore global = task.store(1);
-  const auto& positions = *task.attributes().positions();
-  const int64_t window = task.attributes().window();
+  const auto& positions = *task.config().variant.positions;
+  const int64_t window = task.attributes().window;
   const int64_t seen = static_cast<int64_t>(tokens.seen);
   const int64_t end = seen + static_cast<int64_t>(tokens.count);
 

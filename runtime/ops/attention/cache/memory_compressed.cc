@@ -23,18 +23,11 @@ Pieces Lay(const MemoryCompression& compression, Scratch* scratch) {
   return pieces;
 }
 
-Status Prepare(PrepareContext& context, CacheConfig* config) {
-  const format::CacheAttention& table = *config->attributes;
-  TARN_ASSIGN_OR_RETURN(config->compression, MemoryCompression::Read(context, table, config->heads));
-  const uint64_t factor = table.factor();
-  TARN_RETURN_IF_ERROR(config->AddStore(context, table.capacity() / factor));
-  TARN_RETURN_IF_ERROR(config->AddStore(context, factor - 1, /*f32_only=*/true));
-  config->tensor_count = config->compression.tensor_count();
+void Prepare(CacheConfig* config) {
+  config->compression = MemoryCompression::Of(config->variant);
   config->adds_own_rows = false;
   config->max_blocks = 3;  // the learned row, old blocks, and those that this chunk completes
   config->scratch_bytes = CountScratch([&](Scratch* scratch) { Lay(config->compression, scratch); });
-  context.BoundTokens(table.capacity());
-  return Ok();
 }
 
 // Makes the `factor` rows of x row `index`.
@@ -48,8 +41,8 @@ void CompleteBlock(const CacheTask& task, uint64_t index, const Pieces& pieces) 
 
 void Run(CacheTask& task) {
   const CacheTokens tokens = task.tokens();
-  const size_t factor = task.attributes().factor();
-  const size_t d = task.config().heads.key_dim();
+  const size_t factor = task.attributes().factor;
+  const size_t d = task.heads().key_dim();
   const RowStore blocks = task.store(kBlocks);
   const RowStore waiting = task.store(kWaiting);
   const uint64_t complete_before = tokens.seen / factor;

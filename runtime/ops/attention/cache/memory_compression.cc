@@ -4,24 +4,14 @@
 
 namespace tarn {
 
-Result<MemoryCompression> MemoryCompression::Read(const PrepareContext& context, const format::CacheAttention& table,
-                                                  const Heads& heads) {
+MemoryCompression MemoryCompression::Of(const CacheVariant& variant) {
   MemoryCompression compression;
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("factor", table.factor(), 2));
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("capacity", table.capacity(), table.factor()));
-  if (heads.value_dim() != heads.key_dim()) {
-    return Error(TARN_BAD_FORMAT, "value_dim %zu: keys and values share a convolution, head_dim %zu wanted", heads.value_dim(),
-                 heads.key_dim());
-  }
-  compression.factor = table.factor();
-  compression.dim = heads.key_dim();
-  const uint64_t kv_heads = heads.kv_heads(), d = heads.key_dim(), factor = table.factor();
-  TARN_ASSIGN_OR_RETURN(compression.weight, context.ExpectTensor(0, "conv_weight", {kv_heads, d, factor * d}));
-  TARN_ASSIGN_OR_RETURN(compression.bias, context.ExpectTensor(1, "conv_bias", {kv_heads, d}));
-  if (table.null_kv()) {
-    TARN_ASSIGN_OR_RETURN(compression.null_k, context.ExpectTensor(2, "null_k", {kv_heads, d}));
-    TARN_ASSIGN_OR_RETURN(compression.null_v, context.ExpectTensor(3, "null_v", {kv_heads, d}));
-  }
+  compression.factor = variant.attributes.factor;
+  compression.dim = variant.heads.key_dim();
+  compression.weight = variant.tensors[0];
+  compression.bias = variant.tensors[1];
+  compression.null_k = variant.tensors[2];
+  compression.null_v = variant.tensors[3];
   return compression;
 }
 

@@ -3,15 +3,13 @@
 #ifndef TARN_RUNTIME_OPS_ATTENTION_CACHE_MEMORY_COMPRESSION_H_
 #define TARN_RUNTIME_OPS_ATTENTION_CACHE_MEMORY_COMPRESSION_H_
 
-#include "runtime/ops/attention/attention.h"
+#include "runtime/ops/attention/cache/cache_attributes.h"
 
 namespace tarn {
 
 struct MemoryCompression {
-  // Tensors 0 to tensor_count() - 1 of the op. Errors: TARN_BAD_FORMAT.
-  static Result<MemoryCompression> Read(const PrepareContext& context, const format::CacheAttention& table, const Heads& heads);
+  static MemoryCompression Of(const CacheVariant& variant);
 
-  uint32_t tensor_count() const { return null_k == nullptr ? 2 : 4; }
   // y[r] = b + W x[r] for one key/value head; x [rows, factor*d]: the tokens of a block side by side; y [rows, d].
   void Convolve(const Kernels& kernels, size_t kv_head, size_t rows, const float* x, float* y) const;
   bool has_null_row() const { return null_k != nullptr; }

@@ -1,7 +1,6 @@
 // Softmax attention over whole sequences (MATH 1.1): every query sees all keys, or the policy's choice of them. Whole: queries and
 // keys are there together. Write and Read: the rows of a source are kept for all sequences that decode from it.
 #include <algorithm>
-#include <cmath>
 
 #include "runtime/ops/attention/cache/noncausal_policy.h"
 #include "runtime/ops/attention/row_store.h"
@@ -12,34 +11,10 @@ namespace {
 
 using format::NoncausalPart;
 
-Status PrepareFull(PrepareContext& context, NoncausalConfig* config) {
-  return BoundRows(context, config->key_axis, config->attributes->capacity());
-}
-
-Status PrepareWindow(PrepareContext&, NoncausalConfig* config) {
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("window", config->attributes->window(), 1));
-  config->spans.reach = config->attributes->window() / 2;
-  return Ok();
-}
-
-constexpr NoncausalPolicyKind kFull = {PrepareFull, nullptr, nullptr};
-constexpr NoncausalPolicyKind kWindow = {PrepareWindow, nullptr, nullptr};
-
-// nullptr: exists for causal attention alone.
-const NoncausalPolicyKind* FindPolicy(format::CachePolicy policy) {
-  switch (policy) {
-    case format::CachePolicy::Full:
-      return &kFull;
-    case format::CachePolicy::Window:
-      return &kWindow;
-    case format::CachePolicy::Pooled:
-      return &kNoncausalPooled;
-    case format::CachePolicy::MemoryCompressed:
-      return &kNoncausalMemoryCompressed;
-    default:
-      return nullptr;
-  }
-}
+// nullptr: the policy has no noncausal form.
+#define TARN_POLICY(id, ...) (InfoOf(CachePolicy::k##id).forms & kNoncausalForm) != 0 ? &kNoncausal##id : nullptr,
+constexpr const NoncausalPolicyKind* kPolicies[] = {TARN_CACHE_POLICIES(TARN_POLICY)};
+#undef TARN_POLICY
 
 // What the queries of a range look at, of `rows` that everybody would see.
 CacheBlock Seen(const RowSpans& spans, CacheBlock rows, RowRange queries) {
@@ -65,19 +40,13 @@ class NoncausalCacheOp final : public Op {
     const format::NoncausalCache& table = *context.op().attributes_as_NoncausalCache();
     part_ = table.part();
     config_ = NoncausalConfig();
-    config_.attributes = table.cache();
-    policy_ = FindPolicy(table.cache()->policy());
-    if (part_ > NoncausalPart::MAX || policy_ == nullptr || (part_ != NoncausalPart::Whole && policy_ != &kFull)) {
-      return Error(TARN_BAD_FORMAT, "part %u of policy %u does not exist", static_cast<unsigned>(part_),
-                   static_cast<unsigned>(table.cache()->policy()));
-    }
-    if (!std::isfinite(table.cache()->scale())) {
-      return Error(TARN_BAD_FORMAT, "scale is %g", static_cast<double>(table.cache()->scale()));
-    }
-    TARN_ASSIGN_OR_RETURN(config_.heads, Heads::Of(*table.cache()->heads()));
+    if (part_ > NoncausalPart::MAX) return Error(TARN_BAD_FORMAT, "unknown part %u", static_cast<unsigned>(part_));
+    TARN_ASSIGN_OR_RETURN(config_.variant,
+                          CacheVariant::Read(*table.cache(), part_ == NoncausalPart::Whole ? kNoncausalForm : kCrossForm));
+    policy_ = kPolicies[static_cast<size_t>(config_.variant.policy)];
     TARN_RETURN_IF_ERROR(context.ExpectStage(part_ == NoncausalPart::Read ? Stage::kDecode : Stage::kEncode));
     if (part_ == NoncausalPart::Whole) return PrepareWhole(context);
-    TARN_ASSIGN_OR_RETURN(states_, RowStates::ReadOfSource(context, config_.heads, context.limits().max_source));
+    TARN_ASSIGN_OR_RETURN(states_, RowStates::ReadOfSource(context, config_.variant.heads, context.limits().max_source));
     TARN_RETURN_IF_ERROR(context.ExpectOwned(0, 0, states_.count()));
     return part_ == NoncausalPart::Write ? PrepareWrite(context) : PrepareRead(context);
   }
@@ -97,7 +66,7 @@ class NoncausalCacheOp final : public Op {
   };
 
   Layout Lay(Scratch* scratch, uint64_t built_rows) const {
-    const Heads& heads = config_.heads;
+    const Heads& heads = config_.variant.heads;
     Layout layout{};
     layout.threads = scratch->TakeParts(threads_, thread_bytes_);
     if (built_rows == 0) return layout;
@@ -109,17 +78,20 @@ class NoncausalCacheOp final : public Op {
   // A thread makes rows, then it attends.
   float* LayBuild(Scratch* scratch) const { return scratch->Take(config_.build_floats); }
   float* LayAttend(Scratch* scratch, uint64_t queries) const {
-    const Heads& heads = config_.heads;
+    const Heads& heads = config_.variant.heads;
     return scratch->Take(CacheScratch(queries, heads.group(), heads.key_dim(), heads.value_dim()));
   }
 
   Status PrepareWhole(PrepareContext& context) {
-    const Heads& heads = config_.heads;
+    const Heads& heads = config_.variant.heads;
     TARN_RETURN_IF_ERROR(context.ExpectValues(/*inputs=*/3, /*outputs=*/1));
     TARN_RETURN_IF_ERROR(heads.ExpectQueries(context, &query_axis_));
     TARN_RETURN_IF_ERROR(heads.ExpectKeys(context, 1, &config_.key_axis));
-    TARN_RETURN_IF_ERROR(policy_->prepare(context, &config_));
-    TARN_RETURN_IF_ERROR(context.ExpectOwned(config_.tensor_count, config_.tensor_count, /*states=*/0));
+    TARN_RETURN_IF_ERROR(config_.variant.ReadTensors(context));
+    const uint32_t tensors = config_.variant.tensor_count;
+    TARN_RETURN_IF_ERROR(context.ExpectOwned(tensors, tensors, /*states=*/0));
+    TARN_RETURN_IF_ERROR(BoundKeys(context));
+    if (policy_->prepare != nullptr) policy_->prepare(&config_);
     if (config_.spans.reach != kAlways && !(query_axis_ == config_.key_axis)) {
       return Error(TARN_BAD_FORMAT, "queries and keys have different numbers of rows, but a distance is asked for");
     }
@@ -136,19 +108,25 @@ class NoncausalCacheOp final : public Op {
 
   Status PrepareWrite(PrepareContext& context) {
     TARN_RETURN_IF_ERROR(context.ExpectValues(/*inputs=*/2, /*outputs=*/0));
-    TARN_RETURN_IF_ERROR(config_.heads.ExpectKeys(context, 0, &config_.key_axis));
+    TARN_RETURN_IF_ERROR(config_.variant.heads.ExpectKeys(context, 0, &config_.key_axis));
     if (config_.key_axis.time != format::Time::Tokens) {
       return Error(TARN_BAD_FORMAT, "keeps a row of every token, but its values have other rows");
     }
-    return policy_->prepare(context, &config_);
+    return BoundKeys(context);
+  }
+
+  Status BoundKeys(PrepareContext& context) const {
+    const CacheVariant& variant = config_.variant;
+    if ((variant.info().attributes & reads::capacity) == 0) return Ok();
+    return BoundRows(context, config_.key_axis, variant.attributes.capacity);
   }
 
   Status PrepareRead(PrepareContext& context) {
     TARN_RETURN_IF_ERROR(context.ExpectValues(/*inputs=*/1, /*outputs=*/1));
-    TARN_RETURN_IF_ERROR(config_.heads.ExpectQueries(context, &query_axis_));
+    TARN_RETURN_IF_ERROR(config_.variant.heads.ExpectQueries(context, &query_axis_));
     const uint64_t rows = context.limits().MaxRows(query_axis_) / context.limits().sources();
-    context.AddWork({config_.heads.heads(), context.limits().MaxRows(query_axis_), context.limits().max_source,
-                     config_.heads.key_dim() + config_.heads.value_dim()});
+    context.AddWork({config_.variant.heads.heads(), context.limits().MaxRows(query_axis_), context.limits().max_source,
+                     config_.variant.heads.key_dim() + config_.variant.heads.value_dim()});
     RequestScratch(context, rows < kQueryBlock ? rows : kQueryBlock, /*built_rows=*/0);
     return Ok();
   }
@@ -161,7 +139,7 @@ class NoncausalCacheOp final : public Op {
   }
 
   void RunWhole(const RunContext& context) const {
-    const Heads& heads = config_.heads;
+    const Heads& heads = config_.variant.heads;
     const size_t tokens = context.sequence_rows(config_.key_axis), queries = context.sequence_rows(query_axis_);
     const size_t rows = policy_->rows == nullptr ? tokens : policy_->rows(config_, tokens);
     Scratch scratch(context.scratch);
@@ -181,7 +159,7 @@ class NoncausalCacheOp final : public Op {
   }
 
   void Build(const RunContext& context, size_t tokens, size_t rows, const Layout& layout) const {
-    const Heads& heads = config_.heads;
+    const Heads& heads = config_.variant.heads;
     const size_t d = heads.key_dim(), dv = heads.value_dim();
     const uint64_t cost = uint64_t{tokens} * heads.kv_heads() * (d + dv) * (config_.compression.dim + 1);
     ForEachRowBlock(context, heads.kv_heads(), rows, kBuiltRows, cost, [&](size_t head, RowRange range, size_t thread) {
@@ -195,7 +173,7 @@ class NoncausalCacheOp final : public Op {
   }
 
   void RunWrite(const RunContext& context) const {
-    const Heads& heads = config_.heads;
+    const Heads& heads = config_.variant.heads;
     const Operand &k = context.inputs[0], &v = context.inputs[1];
     const uint64_t cost = uint64_t{context.tokens} * heads.kv_heads() * (heads.key_dim() + heads.value_dim());
     ForEachRowBlock(context, heads.kv_heads(), context.tokens, kQueryBlock, cost, [&](size_t head, RowRange range, size_t) {
@@ -208,7 +186,7 @@ class NoncausalCacheOp final : public Op {
 
   // The rows of all beams of a source stand one after the other: each key is read once for a block of them.
   void RunRead(const RunContext& context) const {
-    const Heads& heads = config_.heads;
+    const Heads& heads = config_.variant.heads;
     const size_t rows = context.beams * context.sequence_rows(query_axis_);
     uint64_t cost = 0;
     for (const uint32_t tokens : context.source_tokens) cost += Cost(rows, tokens);
@@ -226,23 +204,23 @@ class NoncausalCacheOp final : public Op {
   }
 
   uint64_t Cost(uint64_t queries, uint64_t rows) const {
-    return queries * rows * config_.heads.heads() * (config_.heads.key_dim() + config_.heads.value_dim());
+    return queries * rows * config_.variant.heads.heads() * (config_.variant.heads.key_dim() + config_.variant.heads.value_dim());
   }
 
   CacheBlock TokenRows(const RunContext& context, size_t tokens, size_t head) const {
     const Operand &k = context.inputs[1], &v = context.inputs[2];
-    return FloatBlock(tokens, HeadRows(k, 0, head, config_.heads.key_dim()), k.stride,
-                      HeadRows(v, 0, head, config_.heads.value_dim()), v.stride);
+    return FloatBlock(tokens, HeadRows(k, 0, head, config_.variant.heads.key_dim()), k.stride,
+                      HeadRows(v, 0, head, config_.variant.heads.value_dim()), v.stride);
   }
 
   void Attend(const RunContext& context, size_t head, RowRange rows, const CacheBlock* blocks, size_t count,
               Scratch scratch) const {
-    const Heads& heads = config_.heads;
+    const Heads& heads = config_.variant.heads;
     const size_t d = heads.key_dim(), dv = heads.value_dim();
     const Operand &q = context.inputs[0], &o = context.outputs[0];
     context.kernels->cache_attend({rows.count, heads.group(), d, dv, HeadRows(q, rows.first, head, heads.group() * d), q.stride,
-                                   blocks, count, config_.attributes->scale(), HeadRows(o, rows.first, head, heads.group() * dv),
-                                   o.stride, LayAttend(&scratch, rows.count)});
+                                   blocks, count, config_.variant.attributes.scale,
+                                   HeadRows(o, rows.first, head, heads.group() * dv), o.stride, LayAttend(&scratch, rows.count)});
   }
 
   NoncausalPart part_;
@@ -258,8 +236,8 @@ void Describe(const format::Op& op, char* text, size_t text_bytes) {
   const format::NoncausalCache& table = *op.attributes_as_NoncausalCache();
   const format::CacheAttention& a = *table.cache();
   Format(text, text_bytes, "%s: %s, %s, heads %u/%u x %u/%u", a.system() == nullptr ? "unnamed" : a.system()->c_str(),
-         format::EnumNameNoncausalPart(table.part()), format::EnumNameCachePolicy(a.policy()), a.heads()->heads(),
-         a.heads()->kv_heads(), a.heads()->head_dim(), a.heads()->value_dim());
+         format::EnumNameNoncausalPart(table.part()), NameOfCachePolicy(a.policy()), a.heads()->heads(), a.heads()->kv_heads(),
+         a.heads()->head_dim(), a.heads()->value_dim());
 }
 
 }  // namespace

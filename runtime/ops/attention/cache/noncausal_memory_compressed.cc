@@ -9,12 +9,9 @@ namespace {
 
 size_t Rows(const NoncausalConfig& config, size_t tokens) { return tokens / config.compression.factor; }
 
-Status Prepare(PrepareContext& context, NoncausalConfig* config) {
-  TARN_ASSIGN_OR_RETURN(config->compression, MemoryCompression::Read(context, *config->attributes, config->heads));
-  TARN_RETURN_IF_ERROR(BoundRows(context, config->key_axis, config->attributes->capacity()));
-  config->tensor_count = config->compression.tensor_count();
+void Prepare(NoncausalConfig* config) {
+  config->compression = MemoryCompression::Of(config->variant);
   config->build_floats = uint64_t{kBuiltRows} * config->compression.factor * config->compression.dim;
-  return Ok();
 }
 
 // Tokens of blocks stand side by side for the convolution.

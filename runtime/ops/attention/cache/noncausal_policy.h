@@ -1,5 +1,5 @@
-// Policies of attention over whole sequences: which rows a query looks at. One file per policy that makes rows of its own, one line
-// in the table of noncausal_cache.cc.
+// Policies of cache attention in their noncausal form: which rows a query looks at. What a policy is called, reads and declares
+// stands in variants/cache_policies.h.
 #ifndef TARN_RUNTIME_OPS_ATTENTION_CACHE_NONCAUSAL_POLICY_H_
 #define TARN_RUNTIME_OPS_ATTENTION_CACHE_NONCAUSAL_POLICY_H_
 
@@ -16,15 +16,14 @@ struct RowSpans {
   int64_t reach = kAlways;  // everything is seen
 };
 
-// What a policy has read and checked at preparation. Plain data of the op's.
+// What was read and checked at preparation. Plain data of the op's.
 struct NoncausalConfig {
-  const format::CacheAttention* attributes = nullptr;
-  Heads heads;
+  CacheVariant variant;
   Axis key_axis;
+  // Set by the policy's Prepare:
   RowSpans spans;
   MemoryCompression compression;  // of MemoryCompressed
-  uint32_t tensor_count = 0;
-  uint64_t build_floats = 0;  // of the piece of scratch that a BuildTask has
+  uint64_t build_floats = 0;      // of the piece of scratch that a BuildTask has
 };
 
 // Rows of one key/value head that are to be made.
@@ -45,15 +44,17 @@ struct BuildTask {
 constexpr size_t kBuiltRows = 8;  // of a task, at most
 
 struct NoncausalPolicyKind {
-  // Checks the policy's attributes and tensors; fills `config`. Errors: TARN_BAD_FORMAT.
-  Status (*prepare)(PrepareContext& context, NoncausalConfig* config);
+  // Sets what Run needs; attributes and tensors have been read. nullptr: nothing.
+  void (*prepare)(NoncausalConfig* config);
   // How many rows it makes of so many tokens; nullptr: the tokens' own rows are looked at.
   size_t (*rows)(const NoncausalConfig& config, size_t tokens);
   void (*build)(const BuildTask& task);
 };
 
-extern const NoncausalPolicyKind kNoncausalPooled;
-extern const NoncausalPolicyKind kNoncausalMemoryCompressed;
+// kNoncausal<Policy>: of the policies that have a noncausal form.
+#define TARN_DECLARE(id, ...) extern const NoncausalPolicyKind kNoncausal##id;
+TARN_CACHE_POLICIES(TARN_DECLARE)
+#undef TARN_DECLARE
 
 }  // namespace tarn
 

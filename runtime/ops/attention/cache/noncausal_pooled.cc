@@ -8,17 +8,13 @@ namespace tarn {
 namespace {
 
 size_t Rows(const NoncausalConfig& config, size_t tokens) {
-  const size_t stride = config.attributes->pool_stride();
+  const size_t stride = config.variant.attributes.pool_stride;
   return (tokens + stride - 1) / stride;
 }
 
-Status Prepare(PrepareContext&, NoncausalConfig* config) {
-  const format::CacheAttention& table = *config->attributes;
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("window", table.window(), 1));
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("pool_kernel", table.pool_kernel(), 1));
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("pool_stride", table.pool_stride(), 1));
-  config->spans = {table.pool_stride(), table.pool_kernel(), table.window() / 2};
-  return Ok();
+void Prepare(NoncausalConfig* config) {
+  const CacheAttributes& a = config->variant.attributes;
+  config->spans = {a.pool_stride, a.pool_kernel, a.window / 2};
 }
 
 // y = the mean of `count` rows of x.
@@ -29,11 +25,11 @@ void Mean(const Kernels& kernels, size_t count, const float* x, size_t x_stride,
 }
 
 void Build(const BuildTask& task) {
-  const format::CacheAttention& table = *task.config.attributes;
-  const size_t d = task.config.heads.key_dim(), dv = task.config.heads.value_dim();
+  const CacheAttributes& a = task.config.variant.attributes;
+  const size_t d = task.config.variant.heads.key_dim(), dv = task.config.variant.heads.value_dim();
   for (size_t r = 0; r < task.rows.count; ++r) {
-    const size_t begin = (task.rows.first + r) * table.pool_stride();
-    const size_t count = task.tokens - begin < table.pool_kernel() ? task.tokens - begin : table.pool_kernel();
+    const size_t begin = (task.rows.first + r) * a.pool_stride;
+    const size_t count = task.tokens - begin < a.pool_kernel ? task.tokens - begin : a.pool_kernel;
     Mean(task.kernels, count, task.k + begin * task.k_stride, task.k_stride, d, task.keys + r * d);
     Mean(task.kernels, count, task.v + begin * task.v_stride, task.v_stride, dv, task.values + r * dv);
   }

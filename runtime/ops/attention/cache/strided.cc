@@ -6,25 +6,15 @@
 namespace tarn {
 namespace {
 
-Status Prepare(PrepareContext& context, CacheConfig* config) {
-  const format::CacheAttention& table = *config->attributes;
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("window", table.window(), 1));
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("stride", table.stride(), 1));
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("num_strided", table.num_strided(), 1));
-  TARN_RETURN_IF_ERROR(config->AddStore(context, table.window()));
-  TARN_RETURN_IF_ERROR(config->AddStore(context, table.num_strided()));
-  if (config->stores[0].dtype != config->stores[1].dtype) return Error(TARN_BAD_FORMAT, "rows of two dtypes");
-  config->max_blocks = kWindowBlocks + kRingBlocks + kOwnBlocks;
-  return Ok();
-}
+void Prepare(CacheConfig* config) { config->max_blocks = kWindowBlocks + kRingBlocks + kOwnBlocks; }
 
 void Run(CacheTask& task) {
   const CacheTokens tokens = task.tokens();
   const RowStore local = task.store(0);
   const RowStore strided = task.store(1);
-  const int64_t window = task.attributes().window();
-  const int64_t stride = task.attributes().stride();
-  const int64_t kept = task.attributes().num_strided();
+  const int64_t window = task.attributes().window;
+  const int64_t stride = task.attributes().stride;
+  const int64_t kept = task.attributes().num_strided;
   const int64_t seen = static_cast<int64_t>(tokens.seen);
   const int64_t count = static_cast<int64_t>(tokens.count);
 

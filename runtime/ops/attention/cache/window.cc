@@ -1,30 +1,26 @@
 // Sliding and dilated windows (MATH 1.8.4, 1.8.5): token t sees t, t - dilation, ... (`window` of them). A dilated window is
 // `dilation` sliding windows, each over the tokens of one residue, with a ring of its own.
 #include "runtime/ops/attention/cache/cache_policy.h"
+#include "runtime/ops/attention/cache/noncausal_policy.h"
 
 namespace tarn {
 namespace {
 
-Status Prepare(PrepareContext& context, CacheConfig* config) {
-  const format::CacheAttention& table = *config->attributes;
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("window", table.window(), 1));
-  TARN_RETURN_IF_ERROR(ExpectAtLeast("dilation", table.dilation(), 1));
-  TARN_RETURN_IF_ERROR(config->AddStore(context, uint64_t{table.window()} * table.dilation()));
-  config->max_blocks = kWindowBlocks;
-  return Ok();
-}
+void Prepare(CacheConfig* config) { config->max_blocks = kWindowBlocks; }
+
+void PrepareNoncausal(NoncausalConfig* config) { config->spans.reach = config->variant.attributes.window / 2; }
 
 void Run(CacheTask& task) {
-  const format::CacheAttention& table = task.attributes();
-  const size_t dilation = table.dilation();
+  const CacheAttributes& a = task.attributes();
+  const size_t dilation = a.dilation;
   const CacheTokens all = task.tokens();
   const RowStore rows = task.store(0);
   for (size_t first = 0; first < dilation && first < all.count; ++first) {
     // Tokens first, first + dilation, ... of the chunk, and their count in their own window so far.
     CacheTokens tokens = all.Every(dilation, first, (all.count - first + dilation - 1) / dilation);
     tokens.seen = (all.seen + first) / dilation;
-    const RowStore ring = rows.Part((all.seen + first) % dilation * table.window(), table.window());
-    AddWindow(task, ring, tokens, table.mask_empty());
+    const RowStore ring = rows.Part((all.seen + first) % dilation * a.window, a.window);
+    AddWindow(task, ring, tokens, a.mask_empty);
     task.Attend(tokens);
     StoreWindow(ring, tokens);
   }
@@ -49,5 +45,6 @@ void StoreWindow(const RowStore& ring, const CacheTokens& tokens) {
 }
 
 const CachePolicyKind kWindowCache = {Prepare, Run};
+const NoncausalPolicyKind kNoncausalWindow = {PrepareNoncausal, nullptr, nullptr};
 
 }  // namespace tarn

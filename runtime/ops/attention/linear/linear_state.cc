@@ -93,7 +93,7 @@ Status LinearStateOp::Prepare(PrepareContext& context) {
   context.AddWork(
       {context.limits().MaxRows({format::Time::Tokens, 0}), heads_.heads(), features_, heads_.key_dim() + 2 * heads_.value_dim()});
 
-  thread_bytes_ = CountScratch(context.limits().max_tokens, [&](Scratch* scratch, uint64_t tokens) { Lay(scratch, tokens); });
+  thread_bytes_ = CountScratch(context.limits().max_chunk, [&](Scratch* scratch, uint64_t tokens) { Lay(scratch, tokens); });
   context.RequestScratch(context.limits().threads * thread_bytes_);
   return Ok();
 }

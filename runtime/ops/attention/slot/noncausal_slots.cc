@@ -11,7 +11,27 @@
 namespace tarn {
 namespace {
 
-using format::SlotControl;
+// Shares come from a schedule or from ABC-MLP's logits; the slot of a member from an input, from clusters or from its place among
+// max_len tokens. A control with another noncausal form needs its code here.
+constexpr bool HasNoncausalCode(const SlotControlInfo& info) {
+  switch (info.noncausal) {
+    case NoncausalForm::kNone:
+      return true;
+    case NoncausalForm::kShares:
+      return info.tensor == ControlTensor::kSchedule || (info.attributes & kReadsActivation) != 0;
+    case NoncausalForm::kMembers:
+      return info.input == ControlInput::kIndex || (info.attributes & (kReadsClusters | kReadsMaxLen)) != 0;
+  }
+  return false;
+}
+
+constexpr bool HasNoncausalCode() {
+  for (const SlotControlInfo& info : kSlotControls) {
+    if (!HasNoncausalCode(info)) return false;
+  }
+  return true;
+}
+static_assert(HasNoncausalCode());
 
 class NoncausalSlotsOp final : public NoncausalAttentionOp {
  public:
@@ -36,9 +56,9 @@ class NoncausalSlotsOp final : public NoncausalAttentionOp {
   Members LayMembers(Scratch* scratch) const;
   Shares LayShares(Scratch* scratch) const;
   float* LayScores(Scratch* scratch, uint64_t queries) const { return scratch->Take(queries * heads().group() * n()); }
-  bool has_members() const { return a_.control != SlotControl::AbcMlp && a_.control != SlotControl::Linformer; }
-  bool has_bias() const { return a_.mask_empty || a_.control == SlotControl::Clustering; }
-  size_t n() const { return a_.slots; }
+  bool has_members() const { return a_.info().noncausal == NoncausalForm::kMembers; }
+  bool has_bias() const { return a_.has_noncausal_bias(); }
+  size_t n() const { return a_.num_slots; }
 
   void Write(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory, Scratch work) const override;
   void Read(const RunContext& context, const NoncausalQueries& queries, const StoredMemory& memory, Scratch work) const override;
@@ -61,13 +81,13 @@ class NoncausalSlotsOp final : public NoncausalAttentionOp {
 Status NoncausalSlotsOp::Prepare(PrepareContext& context) {
   const format::NoncausalSlots& op = *context.op().attributes_as_NoncausalSlots();
   const format::SlotMemory& table = *op.slots();
-  TARN_ASSIGN_OR_RETURN(a_, SlotAttributes::Read(table));
+  TARN_ASSIGN_OR_RETURN(a_, ReadSlotAttributes(table));
   TARN_RETURN_IF_ERROR(Check());
   TARN_RETURN_IF_ERROR(PrepareOperands(context, op.part(), *table.heads(), a_.control_inputs()));
   if (writes()) {
-    TARN_RETURN_IF_ERROR(a_.ExpectControlInput(context, more_input(), heads().kv_heads()));
+    TARN_RETURN_IF_ERROR(ExpectControlInput(context, a_, more_input(), heads().kv_heads()));
     TARN_RETURN_IF_ERROR(BoundKeys(context));
-    if (a_.control == SlotControl::Clustering) {
+    if (a_.reads(kReadsClusters)) {
       // Keys of a few elements take no less time than keys of kLeastDim.
       constexpr uint64_t kLeastDim = 16;
       context.AddWork({heads().kv_heads(), a_.iterations, context.limits().MaxRows(key_axis()) + 1, n(),
@@ -89,28 +109,16 @@ Status NoncausalSlotsOp::Prepare(PrepareContext& context) {
 
 // What has no form without an order of the tokens.
 Status NoncausalSlotsOp::Check() const {
-  switch (a_.control) {
-    case SlotControl::AbcMlp:
-    case SlotControl::Linformer:
-    case SlotControl::Assigned:
-    case SlotControl::CompressiveMean:
-    case SlotControl::Clustering:
-      break;
-    case SlotControl::Global:
-    case SlotControl::ClusteringOnline:
-    case SlotControl::Gsa:
-    case SlotControl::LunaCausal:
-      return Error(TARN_BAD_FORMAT, "control %s: only a causal op has it", format::EnumNameSlotControl(a_.control));
+  if (a_.info().noncausal == NoncausalForm::kNone) {
+    return Error(TARN_BAD_FORMAT, "control %s: only a causal op has it", a_.info().name);
   }
-  if (a_.control == SlotControl::AbcMlp && a_.normalization != SlotNormalization::kRenorm) {
-    return Error(TARN_BAD_FORMAT, "normalization Frozen: only a causal op has it");
-  }
+  if (!a_.has_noncausal_form()) return Error(TARN_BAD_FORMAT, "normalization frozen: only a causal op has it");
   return Ok();
 }
 
 // A schedule has a row per key, and pooling a slot per share of them.
 Status NoncausalSlotsOp::BoundKeys(PrepareContext& context) const {
-  if (a_.max_len == 0) return Ok();
+  if (!a_.reads(kReadsMaxLen)) return Ok();
   if (key_axis().time != format::Time::Fixed) {
     context.BoundTokens(a_.max_len);
   } else if (key_axis().fixed_rows > a_.max_len) {
@@ -151,9 +159,7 @@ void NoncausalSlotsOp::WriteShares(const RunContext& context, const NoncausalKey
   const Kernels& kernels = *context.kernels;
   SlotControlArgs control{};
   control.slots = n();
-  control.activation = a_.activation;
-  control.clamp_min = a_.logit_min;
-  control.clamp_max = a_.logit_max;
+  control.attributes = a_;
   control.mass = pieces.mass;
   std::fill_n(pieces.mass, n(), 0.0f);
   std::fill_n(pieces.top, n(), 0.0f);
@@ -178,7 +184,7 @@ void NoncausalSlotsOp::WriteShares(const RunContext& context, const NoncausalKey
 
 void NoncausalSlotsOp::WriteMembers(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory,
                                     const Members& members) const {
-  const bool clusters = a_.control == SlotControl::Clustering;
+  const bool clusters = a_.control == SlotControl::kClustering;
   const uint32_t rounds = clusters ? a_.iterations : 1;
   if (clusters) SeedCentroids(keys, memory);
   for (uint32_t round = 1; round <= rounds; ++round) {
@@ -202,12 +208,12 @@ void NoncausalSlotsOp::SeedCentroids(const NoncausalKeys& keys, const NoncausalM
 
 void NoncausalSlotsOp::FindSlots(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory, size_t first,
                                  size_t count, const Members& members) const {
-  if (a_.control == SlotControl::Clustering) {
+  if (a_.control == SlotControl::kClustering) {
     context.kernels->nearest_slot({count, n(), heads().key_dim(), keys.k + first * keys.k_stride, keys.k_stride, memory.matrices[0],
                                    members.index, members.work});
-  } else if (a_.control == SlotControl::Assigned) {
+  } else if (a_.has_index()) {
     const Operand& index = context.inputs[more_input()];
-    a_.ReadIndex(index.i32() + (keys.first + first) * index.stride + keys.kv_head, index.stride, count, members.index);
+    ReadSlotIndex(index.i32() + (keys.first + first) * index.stride + keys.kv_head, index.stride, count, n(), members.index);
   } else {  // compressive mean: token t joins slot floor(n t / max_len)
     for (size_t t = 0; t < count; ++t) members.index[t] = static_cast<int32_t>(uint64_t{n()} * (first + t) / a_.max_len);
   }
@@ -233,7 +239,7 @@ void NoncausalSlotsOp::Gather(const RunContext& context, const NoncausalKeys& ke
       kernels.add(1, dv, value, dv, keys.v + (first + t) * keys.v_stride, dv, value, dv);
     }
   }
-  const bool sums = a_.control == SlotControl::Assigned;  // ABC-RD divides by nothing
+  const bool sums = a_.info().content == SlotContent::kSum;  // ABC-RD divides by nothing
   for (size_t j = 0; j < n(); ++j) {
     if (members.counts[j] == 0) continue;
     const float share = sums ? 1.0f : 1.0f / static_cast<float>(members.counts[j]);

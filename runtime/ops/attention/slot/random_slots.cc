@@ -24,7 +24,7 @@ class RandomSlotsOp final : public Op {
     TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "slots", heads_, format::DType::I32));
     const format::RandomSlots& table = *context.op().attributes_as_RandomSlots();
     if (table.num_slots() < 1 || table.num_slots() > kMaxSlots) {
-      return Error(TARN_BAD_FORMAT, "num_slots is %u, 1 to %u wanted", table.num_slots(), kMaxSlots);
+      return Error(TARN_BAD_FORMAT, "num_slots is %u, 1 to %u expected", table.num_slots(), kMaxSlots);
     }
     slots_ = table.num_slots();
     layer_seed_ = table.seed() ^ (uint64_t{table.layer()} << 48);

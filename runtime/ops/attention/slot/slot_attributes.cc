@@ -1,111 +1,100 @@
 #include "runtime/ops/attention/slot/slot_attributes.h"
 
-#include <cmath>
-
-#include "runtime/ops/attention/attention.h"
+#include <iterator>
 
 namespace tarn {
 namespace {
 
-// The schema's numbers are the kernels'.
-static_assert(static_cast<int>(format::SlotActivation::Exp) == static_cast<int>(SlotActivation::kExp));
-static_assert(static_cast<int>(format::SlotActivation::Relu) == static_cast<int>(SlotActivation::kRelu));
-static_assert(static_cast<int>(format::SlotActivation::Sigmoid) == static_cast<int>(SlotActivation::kSigmoid));
-static_assert(static_cast<int>(format::SlotNormalization::Renorm) == static_cast<int>(SlotNormalization::kRenorm));
-static_assert(static_cast<int>(format::SlotNormalization::Frozen) == static_cast<int>(SlotNormalization::kFrozen));
-static_assert(static_cast<int>(format::SlotControl::AbcMlp) == static_cast<int>(SlotControl::kAbcMlp));
-static_assert(static_cast<int>(format::SlotControl::Linformer) == static_cast<int>(SlotControl::kLinformer));
-static_assert(static_cast<int>(format::SlotControl::Assigned) == static_cast<int>(SlotControl::kAssigned));
-static_assert(static_cast<int>(format::SlotControl::Global) == static_cast<int>(SlotControl::kGlobal));
-static_assert(static_cast<int>(format::SlotControl::CompressiveMean) == static_cast<int>(SlotControl::kCompressiveMean));
-static_assert(static_cast<int>(format::SlotControl::ClusteringOnline) == static_cast<int>(SlotControl::kClusteringOnline));
-static_assert(static_cast<int>(format::SlotControl::Gsa) == static_cast<int>(SlotControl::kGsa));
-static_assert(static_cast<int>(format::SlotControl::LunaCausal) == static_cast<int>(SlotControl::kLunaCausal));
-static_assert(static_cast<size_t>(format::SlotControl::Clustering) == kSlotControlCount);
+Status CheckChoice(const char* name, uint8_t value, size_t count) {
+  if (value < count) return Ok();
+  return Error(TARN_BAD_FORMAT, "%s is %u, 0 to %zu expected", name, value, count - 1);
+}
 
-Status CheckNumbers(const format::SlotMemory& table) {
-  if (table.activation() > format::SlotActivation::MAX || table.normalization() > format::SlotNormalization::MAX ||
-      table.control() > format::SlotControl::MAX) {
-    return Error(TARN_BAD_FORMAT, "unknown activation %u, normalization %u or control %u",
-                 static_cast<unsigned>(table.activation()), static_cast<unsigned>(table.normalization()),
-                 static_cast<unsigned>(table.control()));
+Status CheckSize(const char* name, uint64_t value, uint32_t most) {
+  if (value >= 1 && value <= most) return Ok();
+  return Error(TARN_BAD_FORMAT, "%s is %llu, 1 to %u expected", name, static_cast<unsigned long long>(value), most);
+}
+
+Status CheckNumbers(const SlotAttributes& a) {
+  for (const auto& number : kSlotNumbers) {
+    const float value = a.*number.value;
+    if (IsWithin(number.bounds, value)) continue;
+    return Error(TARN_BAD_FORMAT, "%s is %g, %s expected", number.name, static_cast<double>(value), TextOf(number.bounds));
   }
-  if (table.num_slots() < 1 || table.num_slots() > kMaxSlots) {
-    return Error(TARN_BAD_FORMAT, "num_slots is %u, 1 to %u wanted", table.num_slots(), kMaxSlots);
-  }
-  const bool clamps = table.logit_min() <= table.logit_max() && table.logit_min() < HUGE_VALF && table.logit_max() > -HUGE_VALF;
-  if (!clamps || !std::isfinite(table.scale()) || !(table.gate_normalizer() > 0)) {
-    return Error(TARN_BAD_FORMAT, "logit clamp [%g, %g], scale %g or gate_normalizer %g (> 0 wanted)",
-                 static_cast<double>(table.logit_min()), static_cast<double>(table.logit_max()), static_cast<double>(table.scale()),
-                 static_cast<double>(table.gate_normalizer()));
-  }
-  const bool clusters = table.control() == format::SlotControl::Clustering;
-  if (clusters && (table.iterations() < 1 || table.iterations() > kMaxClusterIterations)) {
-    return Error(TARN_BAD_FORMAT, "iterations is %u, 1 to %u wanted", table.iterations(), kMaxClusterIterations);
-  }
-  if (table.mass_bias() && !clusters) return Error(TARN_BAD_FORMAT, "mass_bias is for Clustering");
   return Ok();
 }
 
-Result<const uint32_t*> ReadPositions(const format::SlotMemory& table) {
+}  // namespace
+
+Result<SlotAttributes> ReadSlotAttributes(const format::SlotMemory& table) {
+  SlotAttributes a;
+  a.num_slots = table.num_slots();
+  TARN_RETURN_IF_ERROR(CheckSize("num_slots", a.num_slots, kMaxSlots));
+#define TARN_READ_CHOICE(type, name, list, fallback)                       \
+  TARN_RETURN_IF_ERROR(CheckChoice(#name, table.name(), std::size(list))); \
+  a.name = static_cast<type>(table.name());
+#define TARN_READ_SIZE(type, name, ...) a.name = table.name();
+#define TARN_READ(name, ...) a.name = table.name();
+#define TARN_READ_FLAG(name) a.name = table.name();
+  TARN_SLOT_ATTRIBUTES(TARN_READ_CHOICE, TARN_READ_SIZE, TARN_READ, TARN_READ_FLAG)
+#undef TARN_READ_CHOICE
+#undef TARN_READ_SIZE
+#undef TARN_READ
+#undef TARN_READ_FLAG
+#define TARN_IGNORE(...)
+#define TARN_CHECK_SIZE(type, name, most, readers) \
+  if (a.reads(readers)) TARN_RETURN_IF_ERROR(CheckSize(#name, a.name, most));
+  TARN_SLOT_ATTRIBUTES(TARN_IGNORE, TARN_CHECK_SIZE, TARN_IGNORE, TARN_IGNORE)
+#undef TARN_CHECK_SIZE
+#undef TARN_IGNORE
+  TARN_RETURN_IF_ERROR(CheckNumbers(a));
+  const char* conflict = a.Conflict();
+  if (conflict != nullptr) return Error(TARN_BAD_FORMAT, "%s", conflict);
+  return a;
+}
+
+Result<const uint32_t*> ReadSlotPositions(const format::SlotMemory& table, const SlotAttributes& a) {
+  const uint32_t* none = nullptr;
+  if (!a.reads(kReadsPositions)) return none;
   const auto* positions = table.positions();
   const uint32_t count = positions == nullptr ? 0 : positions->size();
-  if (count != table.num_slots()) return Error(TARN_BAD_FORMAT, "positions: %u found, num_slots is %u", count, table.num_slots());
+  if (count != a.num_slots) return Error(TARN_BAD_FORMAT, "positions: %u found, num_slots is %u", count, a.num_slots);
   for (uint32_t i = 1; i < count; ++i) {
     if (positions->Get(i) <= positions->Get(i - 1)) return Error(TARN_BAD_FORMAT, "positions are not ascending at %u", i);
   }
   return positions->data();
 }
 
-}  // namespace
-
-Result<SlotAttributes> SlotAttributes::Read(const format::SlotMemory& table) {
-  TARN_RETURN_IF_ERROR(CheckNumbers(table));
-  SlotAttributes a{};
-  a.control = table.control();
-  a.slots = table.num_slots();
-  a.activation = static_cast<SlotActivation>(table.activation());
-  a.normalization = static_cast<SlotNormalization>(table.normalization());
-  a.logit_min = table.logit_min();
-  a.logit_max = table.logit_max();
-  a.gate_normalizer = table.gate_normalizer();
-  a.mask_empty = table.mask_empty();
-  a.scale = table.scale();
-  a.iterations = table.iterations();
-  a.mass_bias = table.mass_bias();
-  const bool is_bounded = a.control == format::SlotControl::Linformer || a.control == format::SlotControl::CompressiveMean;
-  a.max_len = is_bounded ? table.max_len() : 0;
-  if (is_bounded && (a.max_len < 1 || a.max_len > kMaxDimension)) {
-    return Error(TARN_BAD_FORMAT, "max_len is %llu, 1 to %u wanted", static_cast<unsigned long long>(a.max_len), kMaxDimension);
-  }
-  if (a.control == format::SlotControl::Global) {
-    TARN_ASSIGN_OR_RETURN(a.positions, ReadPositions(table));
-  }
-  return a;
-}
-
-Status SlotAttributes::ExpectControlInput(const PrepareContext& context, uint32_t index, uint64_t kv_heads) const {
-  if (has_logits()) return context.ExpectInput(index, "control", kv_heads * slots);
-  if (has_index()) return context.ExpectInput(index, "slots", kv_heads, format::DType::I32);
+Status ExpectControlInput(const PrepareContext& context, const SlotAttributes& a, uint32_t index, uint64_t kv_heads) {
+  if (a.has_logits()) return context.ExpectInput(index, "control", kv_heads * a.num_slots);
+  if (a.has_index()) return context.ExpectInput(index, "slots", kv_heads, format::DType::I32);
   return Ok();
 }
 
-void SlotAttributes::ReadIndex(const int32_t* from, size_t stride, size_t tokens, int32_t* index) const {
+void ReadSlotIndex(const int32_t* from, size_t stride, size_t tokens, size_t slots, int32_t* index) {
   for (size_t t = 0; t < tokens; ++t) {
     const uint32_t slot = static_cast<uint32_t>(from[t * stride]);
     index[t] = static_cast<int32_t>(slot < slots ? slot : slots - 1);
   }
 }
 
-void DescribeSlots(const format::SlotMemory& a, char* text, size_t text_bytes) {
-  char control[96] = "";
-  if (a.control() == format::SlotControl::AbcMlp) {
-    Format(control, sizeof(control), ", %s %s, clamp [%g, %g]", format::EnumNameSlotActivation(a.activation()),
-           format::EnumNameSlotNormalization(a.normalization()), static_cast<double>(a.logit_min()),
-           static_cast<double>(a.logit_max()));
+void DescribeSlots(const format::SlotMemory& table, char* text, size_t text_bytes) {
+  const char* variant = table.system() == nullptr ? "unnamed" : table.system()->c_str();
+  const Result<SlotAttributes> read = ReadSlotAttributes(table);
+  if (!read.ok()) {
+    Format(text, text_bytes, "%s: %s", variant, read.status().message());
+    return;
   }
-  Format(text, text_bytes, "%s: %u slots%s, heads %u/%u x %u/%u", a.system() == nullptr ? "unnamed" : a.system()->c_str(),
-         a.num_slots(), control, a.heads()->heads(), a.heads()->kv_heads(), a.heads()->head_dim(), a.heads()->value_dim());
+  const SlotAttributes& a = read.value();
+  const format::Heads& heads = *table.heads();
+  char control[96] = "";
+  if (a.reads(kReadsActivation)) {
+    Format(control, sizeof(control), " %s %s, clamp [%g, %g]", kSlotActivationNames[static_cast<size_t>(a.activation)],
+           kSlotNormalizationNames[static_cast<size_t>(a.normalization)], static_cast<double>(a.logit_min),
+           static_cast<double>(a.logit_max));
+  }
+  Format(text, text_bytes, "%s: %u slots, control %s%s, heads %u/%u x %u/%u", variant, a.num_slots, a.info().name, control,
+         heads.heads(), heads.kv_heads(), heads.head_dim(), heads.value_dim());
 }
 
 }  // namespace tarn

@@ -6,7 +6,7 @@ package tarn;
  * the library checks the ranges of floating-point numbers.
  */
 public final class GenerateOptions {
-  int maxTokens = 128;
+  int maxOutputTokens = 128;
   float temperature = 0.8f;
   int topK = 40;
   float topP = 0.95f;
@@ -16,8 +16,8 @@ public final class GenerateOptions {
   long seed;
 
   /** The most tokens to generate, at least 1. */
-  public GenerateOptions maxTokens(int count) {
-    maxTokens = Check.atLeast("maxTokens", count, 1);
+  public GenerateOptions maxOutputTokens(int count) {
+    maxOutputTokens = Check.atLeast("maxOutputTokens", count, 1);
     return this;
   }
 

@@ -37,7 +37,7 @@ public final class ModelInfo {
   public final long parameters;
 
   /** How many tokens a session can take in from a reset; {@link Long#MAX_VALUE}: no end. */
-  public final long maxTokens;
+  public final long maxContext;
 
   /** Whether packed weights were found in the cache folder, rather than packed now. */
   public final boolean packedFromCache;
@@ -53,7 +53,7 @@ public final class ModelInfo {
     vocabSize = (int) numbers[1];
     hasTokenizer = numbers[2] != 0;
     parameters = numbers[3];
-    maxTokens = numbers[4];
+    maxContext = numbers[4];
     packedFromCache = numbers[5] != 0;
   }
 

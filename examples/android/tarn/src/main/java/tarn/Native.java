@@ -37,7 +37,7 @@ final class Native {
   /** name, precision, isa, dense, fingerprint. */
   static native byte[][] modelTexts(long model);
 
-  /** task, vocab_size, tokenizer, parameters, max_tokens, packed_from_cache. */
+  /** task, vocab_size, tokenizer, parameters, max_context, packed_from_cache. */
   static native long[] modelNumbers(long model);
 
   /** mapped, packed_file, packed_anonymous, model, state, arena, scratch, program, session. */

@@ -58,7 +58,7 @@ public final class Session implements AutoCloseable {
   /**
    * Takes in the prompt and writes what follows it, piece by piece, on the calling thread.
    *
-   * <p>It ends after {@link GenerateOptions#maxTokens}, or earlier when it is cancelled: by {@link
+   * <p>It ends after {@link GenerateOptions#maxOutputTokens}, or earlier when it is cancelled: by {@link
    * #cancel}, by {@link #close} or by an interrupt of the calling thread, whose interrupt status
    * stays set. It then returns within a token, or a chunk of the prompt. After a piece the text can
    * be gone on with; a session that was cancelled within a prompt has taken in a part of it: reset
@@ -88,7 +88,7 @@ public final class Session implements AutoCloseable {
       int[] unfed = unfed(prompt);
       Native.accept(sampler, unfed);
       int generated = 0;
-      while (generated < options.maxTokens) {
+      while (generated < options.maxOutputTokens) {
         long logits = feed(unfed, unfed.length);
         if (logits == 0) {
           break;

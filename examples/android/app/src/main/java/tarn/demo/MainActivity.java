@@ -54,7 +54,7 @@ public final class MainActivity extends Activity {
         Session session = model.newSession()) {
       show(PROMPT);
       session.generate(
-          PROMPT, new GenerateOptions().maxTokens(500).seed(System.nanoTime()), this::show);
+          PROMPT, new GenerateOptions().maxOutputTokens(500).seed(System.nanoTime()), this::show);
       MemoryContract contract = model.memory(new SessionConfig());
       show("\n\n" + model.info() + "\n" + contract + "\n" + ProcessMemory.now());
     } catch (IOException | TarnException e) {

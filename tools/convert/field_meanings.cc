@@ -1,0 +1,175 @@
+// What every field of config.json means: the one place where that is written by hand. Which fields there are, their values and
+// defaults come from the parsers (field_list.cc), and a test wants a line here for each.
+#include "tools/convert/attention/attention.h"
+#include "tools/convert/field_list.h"
+#include "tools/convert/json/error.h"
+
+namespace tarn::convert {
+namespace {
+
+struct Meaning {
+  const char* key;
+  const char* text;
+  const char* system = "";  // or kConfig, kLinear; "": of every attention system that has no line of its own
+};
+
+constexpr char kConfig[] = "config";
+constexpr char kLinear[] = "linear state";  // the family
+
+constexpr Meaning kMeanings[] = {
+    // config.json
+    {"task", "what the model does", kConfig},
+    {"vocab_size", "number of tokens; of seq2seq the target's", kConfig},
+    {"source_vocab_size", "number of tokens of the source", kConfig},
+    {"hidden_size", "width of the rows that go from layer to layer", kConfig},
+    {"num_heads", "query heads; a multiple of num_kv_heads", kConfig},
+    {"num_kv_heads", "key and value heads: each serves num_heads / num_kv_heads query heads", kConfig},
+    {"head_dim", "width of a head of q and k; even with rope", kConfig},
+    {"value_head_dim", "width of a head of v", kConfig},
+    {"intermediate_size", "inner width of the MLP", kConfig},
+    {"hidden_act", "the MLP: swiglu is down(silu(gate x) * up x), the others are down(f(up x)); gelu is exact (erf)", kConfig},
+    {"norm", "rmsnorm: x * rsqrt(mean(x^2) + eps) * weight; layernorm: biased variance, weight and bias", kConfig},
+    {"norm_eps", "eps of the norm, inside the root", kConfig},
+    {"norm_position", "pre: x + f(norm(x)); post: norm(x + f(x))", kConfig},
+    {"final_norm", "a norm after the last layer", kConfig},
+    {"embedding_norm", "a norm after the embeddings and positions", kConfig},
+    {"attention_bias", "q_proj, k_proj, v_proj and o_proj have a bias", kConfig},
+    {"mlp_bias", "the projections of the MLP have a bias", kConfig},
+    {"tie_word_embeddings", "lm_head.weight is the embedding table (of seq2seq the decoder's); no effect on classification",
+     kConfig},
+    {"lm_head_bias", "the head has a bias", kConfig},
+    {"position_embedding", "sinusoidal: added, sines then cosines; learned: a table, added; rope: q and k turned, halves layout",
+     kConfig},
+    {"max_positions", "rows of the learned table: a later position is an error", kConfig},
+    {"rope_theta", "base of the angles of rope", kConfig},
+    {"first_position", "position of the first token after a reset; below max_positions if positions are learned", kConfig},
+    {"scale_embeddings", "embeddings times sqrt(hidden_size), before positions are added", kConfig},
+    {"tokenizer", "bytes: a token is a byte, which needs vocab_size = 256; none: the model reads and writes token ids", kConfig},
+    {"num_layers", "number of layers", kConfig},
+    {"attention", "the attention of every layer, or of each one (a hybrid model)", kConfig},
+    {"encoder_layers", "number of layers of the encoder", kConfig},
+    {"decoder_layers", "number of layers of the decoder", kConfig},
+    {"encoder_attention", "attention of the encoder, noncausal", kConfig},
+    {"decoder_attention", "self attention of the decoder, causal", kConfig},
+    {"cross_attention", "attention of the decoder to the source, one for each layer of the decoder", kConfig},
+    {"share_embeddings", "one embedding table for source and target", kConfig},
+    {"bos_token_id", "the token that the decoder begins with", kConfig},
+    {"eos_token_id", "the token that ends a target", kConfig},
+    {"pad_token_id", "accepted and not used: nothing is padded", kConfig},
+    {"num_labels", "number of classes", kConfig},
+    {"pooling", "the row that is classified: the first, or mean or maximum over all rows", kConfig},
+    {"classifier_transform", "a dense layer and tanh before the classifier", kConfig},
+    {"lm_head_transform", "a dense layer, gelu and a norm before the head", kConfig},
+    {"mask_token_id", "the token that stands for a masked one", kConfig},
+
+    // Linear states
+    {"system", "the attention variant"},
+    {"feature_map", "the features phi of q and k"},
+    {"num_features", "rows of the projection of the feature map"},
+    {"gate",
+     "forget: S <- g S + (1 - g) phi(k) v^T, g of the token and head; vector: a decay for each feature; constant: for each head"},
+    {"rule", "delta: what a key has stored is taken away before it writes"},
+    {"normalize_qk", "q and k are divided by their l2 norm before the feature map"},
+    {"norm_eps_mode", "of normalize_qk; outside: x / (|x| + eps); inside: x / sqrt(|x|^2 + eps)"},
+    {"norm_eps", "eps of normalize_qk; the norm of layers has its own in config.json"},
+    {"den_mode",
+     "the denominator s = phi(q) . z; add: s + eps; clamp_min: max(s, eps); abs_clamp_min: max(|s|, eps); none: no division"},
+    {"den_eps", "eps of den_mode"},
+    {"den_eps", "eps of the division by phi(k) . z", "delta_rule"},
+    {"input_scale", "factor of q and k before the feature map"},
+    {"q_input_scale", "factor of q before the feature map"},
+    {"key_norm_weight", "keys weigh exp(|sigma k|^2 / 2)"},
+    {"key_norm_sigma", "sigma of key_norm_weight is a tensor; else 1"},
+    {"projection", "the features are of W x; else of x itself"},
+    {"ratio", "the features are relu(ratio * x) + feature_eps"},
+    {"feature_eps", "added to features; a causal form of positive features takes none"},
+    {"nu", "of DPFP, which has 2 * head_dim * nu features; below 2 * head_dim"},
+    {"dpfp_variant", "the rectified halves: paper: relu(x), relu(-x); fla: relu(x), -relu(-x)"},
+    {"negate_second", "of DPFP: the second half is -relu(x)"},
+    {"feature_norm", "features are divided by their sum"},
+    {"sum_norm", "features are divided by (their sum + sum_norm_eps)"},
+    {"sum_norm_eps", "added to the sum that features are divided by"},
+    {"beta_scale", "write strength beta = beta_scale * sigmoid(logit)"},
+    {"attention_normalized", "retrieval is divided by phi(k) . z"},
+    {"gate_normalizer", "the logarithm of a gate is logsigmoid(logit) / gate_normalizer"},
+    {"gate_clamp_min", "least logarithm of a gate"},
+    {"decay", "what the state of a head is multiplied by at every token"},
+    {"scale", "factor of the output", kLinear},
+    {"scale", "factor of q . k before the softmax"},
+
+    // Slot memories
+    {"num_slots", "number of slots of a key/value head"},
+    {"num_slots", "rows of the pack", "luna_encoder"},
+    {"control", "how tokens are written into slots"},
+    {"activation", "what makes a write strength of a control logit"},
+    {"normalization",
+     "a slot holds the mean of what it took, by strength; frozen: the sum, each token weighed as it was when it was written"},
+    {"logit_clamp", "control logits are clamped to this range"},
+    {"mask_empty", "what was never written takes no part; else it takes part as rows of zeros"},
+    {"control_sharing", "one control_proj for each layer, or one for the model"},
+    {"max_len", "tokens of a sequence: one more is an error; at least num_slots"},
+    {"seed", "of the draw of a slot for every token, layer and head"},
+    {"global_positions", "positions of the tokens that are kept, counted from 0 at the reset"},
+    {"init", "first_n: the first tokens open a slot each; evenly_spaced: centroids begin as keys at equal distances"},
+    {"iterations", "of k-means"},
+    {"mass_bias", "log(members) is added to the logit of a slot"},
+
+    // Caches
+    {"max_context", "tokens of a sequence: one more is an error"},
+    {"policy", "which rows the cache keeps"},
+    {"window", "number of tokens that are seen, the token's own among them; of noncausal forms on both sides together"},
+    {"window", "number of the last tokens that are seen, the token's own among them", "l2g_window"},
+    {"dilation", "every dilation-th token is seen"},
+    {"stride", "every stride-th token before the window is seen"},
+    {"num_strided", "number of those tokens"},
+    {"segment_len", "tokens of a segment"},
+    {"mem_len", "tokens before the segment that are kept whole"},
+    {"cmem_len", "compressed rows that are kept"},
+    {"compression_ratio", "tokens that one compressed row is the mean of; at most segment_len"},
+    {"compression", "how a compressed row is made"},
+    {"pad", "what fills an incomplete block"},
+    {"compression_factor", "tokens of a block, which a convolution makes one row; at least 2, at most max_context"},
+    {"null_kv", "a learned row of keys and values that is always visible"},
+    {"scale_dim", "the width whose root q . k is divided by: of the model or of a head"},
+
+    // Noncausal variants
+    {"num_clusters", "number of clusters of queries"},
+    {"bits", "number of hyperplanes of the hash"},
+    {"topk", "keys of a cluster that every query weighs itself"},
+    {"empty_cluster", "what becomes of a cluster without members"},
+    {"hash_bias", "hyperplanes have thresholds (the last column of hash_planes); else 0"},
+    {"factor", "factor * ceil(ln T) of T queries attend"},
+    {"sampling", "which keys decide what queries attend"},
+    {"masked", "queries see no later keys"},
+    {"masked_fill", "what the other queries take if masked: a running mean of V, or a running sum; without masked the mean of V"},
+    {"window1", "width of the first window"},
+    {"window2", "width of the second window, of pooled keys"},
+    {"pool_kernel", "tokens of a pool"},
+    {"pool_stride", "distance of two pools; at most pool_kernel"},
+    {"pooling", "how a pool is made"},
+    {"tail", "what becomes of tokens that do not fill a pool"},
+    {"num_pack_heads", "heads of the attention that packs; divides hidden_size"},
+    {"tie_kv", "one projection for keys and values"},
+    {"pack_scale", "factor of the logits of the attention that packs"},
+};
+
+// The line of a key for `system`, or nullptr.
+const char* Find(const std::string& system, const std::string& key) {
+  for (const Meaning& meaning : kMeanings) {
+    if (key == meaning.key && system == meaning.system) return meaning.text;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const char* MeaningOf(const std::string& system, const std::string& key) {
+  const char* text = Find(system, key);
+  const std::optional<AttentionFamily> family = FamilyOf(system);
+  if (text == nullptr && family && family->name == std::string(kLinear)) text = Find(kLinear, key);
+  if (text == nullptr && system != kConfig) text = Find("", key);
+  if (text == nullptr) Fail(system, ": nobody has written down what \"", key, "\" means: tools/convert/field_meanings.cc");
+  return text;
+}
+
+}  // namespace tarn::convert

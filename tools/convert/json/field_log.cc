@@ -1,0 +1,109 @@
+#include "tools/convert/json/field_log.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "tools/convert/json/error.h"
+
+namespace tarn::convert {
+namespace {
+
+constexpr size_t kMaxSet = 2;  // values that differ from the first run at a time
+
+FieldRun Run(const Json& object, const ParseWithLog& parse, std::vector<std::pair<std::string, Json>> set, bool descending) {
+  FieldLog log;
+  log.descending = descending;
+  log.object = object;
+  for (const auto& [key, value] : set) log.object[key] = value;
+  FieldRun run;
+  run.set = std::move(set);
+  try {
+    const Json given = log.object;
+    parse(given, &log);
+    run.accepted = true;
+  } catch (const ConvertError&) {
+  }
+  run.records = std::move(log.records);
+  run.object = std::move(log.object);
+  return run;
+}
+
+}  // namespace
+
+bool FieldRecord::operator==(const FieldRecord& other) const {
+  return std::tie(key, kind, fallback, min, max, text, choices) ==
+         std::tie(other.key, other.kind, other.fallback, other.min, other.max, other.text, other.choices);
+}
+
+const FieldRecord* FieldRun::Find(const std::string& key) const {
+  const auto found = std::find_if(records.begin(), records.end(), [&](const FieldRecord& record) { return record.key == key; });
+  return found == records.end() ? nullptr : &*found;
+}
+
+std::vector<FieldRun> ExploreFields(const Json& object, const ParseWithLog& parse, const std::string& fixed) {
+  // Sizes that must not be above an earlier one, or not below it.
+  bool descending = false;
+  std::vector<FieldRun> runs = {Run(object, parse, {}, descending)};
+  if (!runs[0].accepted) {
+    FieldRun other = Run(object, parse, {}, true);
+    descending = other.accepted;
+    if (descending) runs[0] = std::move(other);
+  }
+  std::set<std::string> explored = {fixed};
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].set.size() == kMaxSet) continue;
+    std::vector<std::string> fresh;
+    // A copy: `runs` grows.
+    for (const FieldRecord& record : std::vector<FieldRecord>(runs[i].records)) {
+      if (record.choices.empty() || explored.count(record.key) != 0) continue;
+      fresh.push_back(record.key);
+      for (const Json& choice : record.choices) {
+        if (runs[i].object.value(record.key, record.fallback.value_or(record.choices[0])) == choice) continue;
+        auto set = runs[i].set;
+        set.emplace_back(record.key, choice);
+        runs.push_back(Run(object, parse, std::move(set), descending));
+      }
+    }
+    explored.insert(fresh.begin(), fresh.end());
+  }
+  return runs;
+}
+
+bool IsRead(const std::vector<FieldRun>& runs, const std::string& key) {
+  return std::any_of(runs.begin(), runs.end(), [&](const FieldRun& run) { return run.Find(key) != nullptr; });
+}
+
+std::string WhereRead(const std::vector<FieldRun>& runs, const std::string& key) {
+  return Where(runs, [&](const FieldRun& run) { return run.Find(key) != nullptr; });
+}
+
+std::string Where(const std::vector<FieldRun>& runs, const RunHas& has) {
+  for (const FieldRecord& choice : runs[0].records) {
+    if (choice.choices.empty()) continue;
+    const Json first = runs[0].object.value(choice.key, choice.fallback.value_or(choice.choices[0]));
+    std::string values;
+    bool everywhere = true;
+    for (const Json& value : choice.choices) {
+      const auto run = std::find_if(runs.begin(), runs.end(), [&](const FieldRun& candidate) {
+        return value == first ? candidate.set.empty() : candidate.set == decltype(candidate.set){{choice.key, value}};
+      });
+      if (run == runs.end()) continue;
+      if (has(*run)) {
+        values += (values.empty() ? "" : " or ") + value.dump();
+      } else if (run->accepted) {
+        everywhere = false;
+      }
+    }
+    if (!values.empty() && !everywhere) return "\"" + choice.key + "\" is " + values;
+  }
+  for (const FieldRun& run : runs) {  // where no single value decides
+    if (!has(run)) continue;
+    std::string text;
+    for (const auto& [name, value] : run.set) text += (text.empty() ? "\"" : " and \"") + name + "\" is " + value.dump();
+    return text;
+  }
+  return "";
+}
+
+}  // namespace tarn::convert

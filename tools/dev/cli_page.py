@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Writes the generated blocks of docs/cli.md: commands and options, from the help texts of tarn and tarn-convert.
+
+    cli_page.py [--build BUILD] [--check]
+
+A block stands between two markers, <!-- NAME --> and <!-- /NAME -->: "tarn" is the list of commands, "tarn COMMAND" the options of a
+command, "runtime options" those that the commands share, "tarn-convert" those of the converter. --check writes nothing; its exit
+status is 1 if a block is not what the programs say.
+"""
+
+import argparse
+import dataclasses
+import pathlib
+import re
+import subprocess
+import sys
+import textwrap
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/cli.md"
+RUNTIME = "Runtime"  # the heading of the options that the commands share
+HEADING = re.compile(r"^([A-Z][^:]*):$")
+NOTE = re.compile(r" (Needs|Excludes): (\S+)")
+FLAG = re.compile(r"(?<![\w`-])(--?[a-zA-Z][\w-]*)")
+WIDTH = 120
+
+
+@dataclasses.dataclass
+class Option:
+    names: list  # ["-n", "--n-predict"]; of a positional ["model"]
+    value: str  # "N", or empty
+    required: bool
+    note: str  # "needs --eval", or empty
+    text: str
+
+    def row(self):
+        names = ", ".join(f"`{name}`" for name in self.names)
+        value = f"`{self.value}`".replace("|", "\\|") if self.value else ""
+        notes = ", ".join(filter(None, ["required" if self.required else "", markdown(self.note)]))
+        return f"| {names} | {value} | {markdown(self.text)}{f' ({notes})' if notes else ''} |"
+
+
+@dataclasses.dataclass
+class Help:
+    purpose: str
+    usage: str
+    sections: dict  # heading -> [Option]; of "Subcommands" the names and texts alone
+    footer: list  # lines
+
+
+def markdown(text):
+    """Plain text as Markdown of a table cell: names of options are code, and what stands between backticks stays as it is."""
+    parts = text.replace("|", "\\|").split("`")
+    for i in range(0, len(parts), 2):
+        parts[i] = FLAG.sub(r"`\1`", parts[i]).replace("<", "&lt;").replace("*", "\\*")
+        parts[i] = re.sub(r"\b\w+_\w+\b", lambda word: f"`{word[0]}`", parts[i])
+    return "`".join(parts).replace("``", "")
+
+
+def parse_option(left, text):
+    note = ", ".join(f"{kind.lower()} {name}" for kind, name in NOTE.findall(left))
+    words = NOTE.sub("", left).split()
+    required, repeated = "REQUIRED" in words, "..." in words
+    words = [word for word in words if word not in ("REQUIRED", "...")]
+    value = " ".join(words[1:])
+    return Option(words[0].split(","), value, required, note, text + ("; may be several" if repeated and "repeatable" not in text else ""))
+
+
+def parse(text):
+    """A help text as CLI11 prints it: purpose, usage, sections of options, footer."""
+    lines = text.splitlines()
+    usage = next(line for line in lines if line.startswith("Usage: "))
+    help_text = Help(" ".join(lines[: lines.index(usage)]), usage.removeprefix("Usage: "), {}, [])
+    section = None
+    for i in range(lines.index(usage) + 1, len(lines)):
+        line = lines[i]
+        heading = HEADING.match(line)
+        if heading and not line.startswith("Examples"):
+            section = help_text.sections.setdefault(heading[1], [])
+        elif re.match(r"  \S", line) and section is not None:
+            left, _, described = line.strip().partition("  ")
+            section.append(parse_option(left, described.strip()))
+        elif line.startswith("      ") and section:  # the text of an option whose name is long
+            section[-1].text = line.strip() + section[-1].text
+        elif line:
+            help_text.footer = lines[i:]
+            break
+    return help_text
+
+
+def read(program, *arguments):
+    return parse(subprocess.run([program, *arguments], capture_output=True, text=True, check=True).stdout)
+
+
+def options_of(help_text):
+    """heading -> options, without --help, a positional together with the option of its name."""
+    positionals = {option.names[0] for option in help_text.sections.get("Positionals", [])}
+    sections = {}
+    for heading, options in help_text.sections.items():
+        if heading in ("Positionals", "Subcommands"):
+            continue
+        for option in options:
+            own = option.names[-1].removeprefix("--")
+            names = [own] if own in positionals else []
+            positionals -= {own}
+            if "--help" not in option.names:
+                sections.setdefault(heading, []).append(dataclasses.replace(option, names=names + option.names))
+    alone = [option for option in help_text.sections.get("Positionals", []) if option.names[0] in positionals]
+    return {"Options": [*alone, *sections.pop("Options", [])], **sections} if alone else sections
+
+
+def table(options):
+    return ["| option | value | meaning |", "|---|---|---|", *(option.row() for option in options)]
+
+
+def footer(lines):
+    """Sentences, wrapped, and the examples as they stand there."""
+    first = next((i for i, line in enumerate(lines) if line.startswith("Examples")), len(lines))
+    prose = textwrap.wrap(re.sub(FLAG, r"`\1`", " ".join(lines[:first])), WIDTH, break_on_hyphens=False)
+    examples = [line for line in lines[first:] if line]
+    return [*prose, *([""] if prose and examples else []), *(["```text", *examples, "```"] if examples else [])]
+
+
+def command_block(help_text, shared):
+    """The options of a command; those that it shares with others by name only."""
+    lines = [f"`{help_text.usage}`", ""]
+    for heading, options in options_of(help_text).items():
+        if heading == RUNTIME and shared is not None:
+            strange = [option.names for option in options if option not in shared]
+            if strange:
+                sys.exit(f"cli_page: {help_text.usage}: {strange} differ from the {RUNTIME} options of tarn run")
+            names = ", ".join(f"`{option.names[-1]}`" for option in options)
+            lines += textwrap.wrap(f"[Runtime options](#runtime-options): {names}.", WIDTH, break_on_hyphens=False) + [""]
+            continue
+        lines += ([f"{heading}:", ""] if heading != "Options" else []) + table(options) + [""]
+    return "\n".join(lines + footer(help_text.footer)).strip()
+
+
+def blocks(build):
+    tarn = build / "bin/tarn"
+    summary = read(tarn, "help")
+    names = [option.names[0] for option in summary.sections["Subcommands"]]
+    helps = {name: read(tarn, "help", name) for name in names}
+    shared = options_of(helps["run"])[RUNTIME]
+    rows = [f"| [`tarn {name}`](#tarn-{name}) | {markdown(helps[name].purpose)} |" for name in names]
+    convert = read(build / "bin/tarn-convert", "--help")
+    return {
+        "tarn": "\n".join(["| command | what it does |", "|---|---|", *rows]),
+        "runtime options": "\n".join(table(shared)),
+        **{f"tarn {name}": command_block(helps[name], shared) for name in names},
+        "tarn-convert": command_block(convert, None),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"), help="the build folder (default: build)")
+    parser.add_argument("--check", action="store_true", help="compare instead of writing")
+    arguments = parser.parse_args()
+    text = old = PAGE.read_text(encoding="utf-8")
+    for name, block in blocks(arguments.build).items():
+        begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+        if text.count(begin) != 1 or text.count(end) != 1:
+            sys.exit(f"cli_page: {PAGE.name}: expected one {begin} and one {end}")
+        if arguments.check and text.split(begin)[1].split(end)[0].strip() != block:
+            sys.exit(f"cli_page: docs/cli.md: the block '{name}' is not what the program says: run tools/dev/cli_page.py --build BUILD")
+        text = text.split(begin)[0] + f"{begin}\n{block}\n{end}" + text.split(end)[1]
+    if not arguments.check and text != old:
+        PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
