@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a group of make targets needs, after saying which and what for.
 #
-#   packages.sh build|cross|count|dist|docs|asan|format|android|bare|test-16k
+#   packages.sh build|ci|cross|count|dist|docs|asan|format|android|bare|test-16k
 #
 # TARN_NO_INSTALL=1 never installs. Without root it prints the command for root to run.
 set -euo pipefail
@@ -17,6 +17,8 @@ case ${1:-} in
     nlohmann-json3-dev  JSON in tarn-convert and the tools
     libcli11-dev        command lines of the tools
     libbenchmark-dev    Google Benchmark, for the micro-benchmarks' ;;
+  ci) needed='
+    ccache              what several presets compile alike is compiled once' ;;
   cross) needed='
     clang-19            compiler for ARM
     lld-19              its linker
@@ -44,7 +46,7 @@ case ${1:-} in
     qemu-system-arm               boards to run on' ;;
   test-16k) needed='
     qemu-system-arm     boots a kernel for ARM here' ;;
-  *) echo 'usage: packages.sh build|cross|count|dist|docs|asan|format|android|bare|test-16k' >&2; exit 2 ;;
+  *) echo 'usage: packages.sh build|ci|cross|count|dist|docs|asan|format|android|bare|test-16k' >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query > /dev/null; then
