@@ -50,14 +50,14 @@ def table(page):
         ("RFA, 36 M parameters, int8, one thread, 8,192 tokens deep: decode", page.cell(small, "8,192") + " tokens/s",
          f"softmax with a KV cache, same runtime and size: {page.cell(softmax, '8,192')} tokens/s"),
         ("memory of that sequence", page.cell(small, used), page.cell(softmax, used)),
-        ("the default model at depth 1,000,000: time of a token", page.cell(("1,000,000",), "us per token") + " us",
-         f"at depth 1,000: {page.cell(('1,000',), 'us per token')} us"),
+        ("time of a token of `shakespeare-rfa-gate` (3.4 M parameters, int8) after 1,000,000 tokens",
+         page.cell(("1,000,000",), "us per token") + " us", f"after 1,000 tokens: {page.cell(('1,000',), 'us per token')} us"),
         ("RFA, 235 M parameters, int8, two threads, 2,048 tokens deep: decode", page.cell(TESTS, "tarn t/s") + " tokens/s",
          f"llama.cpp with a llama transformer of 238 M parameters, Q8_0: {page.cell(TESTS, 'llama.cpp t/s')} tokens/s"),
         ("size of `libtarn.so`, stripped, linux-aarch64", page.cell(("linux-aarch64",), "libtarn.so, bytes") + " bytes", ""),
     ]
-    lines = [f"Measured on {machine}; the sizes of models are those of [performance](docs/performance.md).", "",
-             "| what | tarn | beside it |", "|---|---|---|"]
+    lines = [f"Measured on {machine}. The models have random weights, except shakespeare-rfa-gate:",
+             "speed does not depend on what a model has learned.", "", "| what | tarn | compared with |", "|---|---|---|"]
     return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows]) + "\n"
 
 
