@@ -27,15 +27,11 @@ HWY_NOINLINE void PutAssigned(const SlotControlArgs& a, size_t token, float* wei
 }
 
 void AssignedStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {
-  Fill(a.slots, 1.0f, decay);
-  PutAssigned(a, 0, write, bias);
+  AdditiveStep<PutAssigned>(a, decay, write, bias);
 }
 
 bool AssignedChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias) {
-  Fill(a.tokens * a.slots, 1.0f, carry);
-  Fill(a.tokens * a.slots, 1.0f, gain);
-  for (size_t t = 0; t < a.tokens; ++t) PutAssigned(a, t, weight + t * a.slots, bias + t * a.slots);
-  return true;
+  return AdditiveChunk<PutAssigned>(a, carry, gain, weight, bias);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -8,7 +8,6 @@
 #define HWY_TARGET_INCLUDE "kernels/slot_controls/global.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/fill.h"
 #include "kernels/groups.h"
 #include "kernels/vector-inl.h"
 
@@ -34,15 +33,11 @@ HWY_NOINLINE void PutGlobal(const SlotControlArgs& a, size_t token, float* weigh
 }
 
 void GlobalStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {
-  Fill(a.slots, 1.0f, decay);
-  PutGlobal(a, 0, write, bias);
+  AdditiveStep<PutGlobal>(a, decay, write, bias);
 }
 
 bool GlobalChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias) {
-  Fill(a.tokens * a.slots, 1.0f, carry);
-  Fill(a.tokens * a.slots, 1.0f, gain);
-  for (size_t t = 0; t < a.tokens; ++t) PutGlobal(a, t, weight + t * a.slots, bias + t * a.slots);
-  return true;
+  return AdditiveChunk<PutGlobal>(a, carry, gain, weight, bias);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -17,21 +17,17 @@ namespace tarn {
 namespace HWY_NAMESPACE {
 
 // The first token writes every slot, so none is masked.
-HWY_NOINLINE void PutLinformer(const SlotControlArgs& a, size_t tokens, float* weight, float* bias) {
-  std::copy_n(a.schedule + static_cast<size_t>(a.tokens_seen) * a.slots, tokens * a.slots, weight);
-  Fill(tokens * a.slots, 0.0f, bias);
+HWY_NOINLINE void PutLinformer(const SlotControlArgs& a, size_t token, float* weight, float* bias) {
+  std::copy_n(a.schedule + static_cast<size_t>(a.tokens_seen + token) * a.slots, a.slots, weight);
+  Fill(a.slots, 0.0f, bias);
 }
 
 void LinformerStep(const SlotControlArgs& a, float* decay, float* write, float* bias) {
-  Fill(a.slots, 1.0f, decay);
-  PutLinformer(a, 1, write, bias);
+  AdditiveStep<PutLinformer>(a, decay, write, bias);
 }
 
 bool LinformerChunk(const SlotControlArgs& a, float* carry, float* gain, float* weight, float* bias) {
-  Fill(a.tokens * a.slots, 1.0f, carry);
-  Fill(a.tokens * a.slots, 1.0f, gain);
-  PutLinformer(a, a.tokens, weight, bias);
-  return true;
+  return AdditiveChunk<PutLinformer>(a, carry, gain, weight, bias);
 }
 
 }  // namespace HWY_NAMESPACE

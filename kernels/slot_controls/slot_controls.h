@@ -37,11 +37,6 @@ TARN_SLOT_CONTROLS(TARN_DECLARE, TARN_IGNORE)
   SlotControlStep id##StepFor(int64_t target) { return HWY_DISPATCH_TABLE(id##Step)[TargetIndex(target)]; } \
   SlotControlChunk id##ChunkFor(int64_t target) { return HWY_DISPATCH_TABLE(id##Chunk)[TargetIndex(target)]; }
 
-// For the references, which count in f64.
-namespace reference {
-
-inline float EmptyBias(const SlotControlArgs& a, bool empty) { return a.attributes.mask_empty && empty ? -HUGE_VALF : 0.0f; }
-
 // Controls that forget nothing: what a token writes is the weight of its chunk form, with carry = gain = 1. A row is one token:
 // weight [n] and bias [n]; `token` counts from the first of the call.
 using AdditiveRow = void (*)(const SlotControlArgs& a, size_t token, float* weight, float* bias);
@@ -59,6 +54,11 @@ bool AdditiveChunk(const SlotControlArgs& a, float* carry, float* gain, float* w
   for (size_t t = 0; t < a.tokens; ++t) kRow(a, t, weight + t * a.slots, bias + t * a.slots);
   return true;
 }
+
+// For the references, which count in f64.
+namespace reference {
+
+inline float EmptyBias(const SlotControlArgs& a, bool empty) { return a.attributes.mask_empty && empty ? -HUGE_VALF : 0.0f; }
 
 // The token becomes a member of `slot`, which keeps the mean of its members.
 inline void JoinSlot(const SlotControlArgs& a, uint64_t slot, float* decay, float* write, float* bias) {
