@@ -49,7 +49,7 @@ def table(page):
     rows = [
         ("RFA, 36 M parameters, int8, one thread, 8,192 tokens deep: decode", page.cell(small, "8,192") + " tokens/s",
          f"softmax with a KV cache, same runtime and size: {page.cell(softmax, '8,192')} tokens/s"),
-        ("memory of that sequence", page.cell(small, used), page.cell(softmax, used)),
+        ("state of that sequence, the part in use", page.cell(small, used), page.cell(softmax, used)),
         ("time of a token of `shakespeare-rfa-gate` (3.4 M parameters, int8) after 1,000,000 tokens",
          page.cell(("1,000,000",), "us per token") + " us", f"after 1,000 tokens: {page.cell(('1,000',), 'us per token')} us"),
         ("RFA, 235 M parameters, int8, two threads, 2,048 tokens deep: decode", page.cell(TESTS, "tarn t/s") + " tokens/s",
