@@ -13,6 +13,7 @@ export JAVA_HOME=${JAVA_HOME:-$(dirname "$(dirname "$(realpath "$(command -v jav
 rm -rf "$out/classes" && mkdir -p "$out/classes"/{library,app,tests}
 
 if [ ! -d "$out/jars" ]; then
+  echo "test-android: Maven fetches the framework's classes and JUnit, once (80 MB; log: $out/maven.log)"
   mvn --batch-mode --strict-checksums --file "$here/pom.xml" \
     org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies -DoutputDirectory="$out/jars.partial" > "$out/maven.log" ||
     { cat "$out/maven.log" >&2; exit 1; }

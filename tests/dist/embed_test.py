@@ -73,6 +73,11 @@ class Embed(unittest.TestCase):
         configure(ROOT, self.build)
         self.assertIn("-O3", options(self.build, LIBRARY_FILE))
 
+    def test_an_unknown_op_is_named(self):
+        code, said = cmake("-S", ROOT, "-B", self.build, "-DTARN_OPS=Embedding,linear_state")
+        self.assertNotEqual(code, 0)
+        self.assertIn("TARN_OPS names 'linear_state', expected names of these: Embedding, FullyConnected,", " ".join(said.split()))
+
     def test_missing_dependencies_name_the_command(self):
         code, said = cmake("-S", ROOT, "-B", self.build, "-DTARN_BUILD_DEPS=OFF",
                            env={**os.environ, "TARN_CACHE": str(self.build / "cache")})
