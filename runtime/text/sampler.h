@@ -1,14 +1,40 @@
-// From logits to a token: penalties, top-k, top-p, min-p, temperature, draw.
+// From logits to a token: a chain of stages in the order in which the field has them. A stage that is off costs nothing.
 //
-//   l'_i = l_i / r or l_i * r      for a token i of the window (l_i > 0, l_i <= 0), r = repeat_penalty, once per distinct token
-//   keep the k largest l'          equal ones: the lower ids
-//   keep the fewest i, largest first, with sum p_i >= top_p          p = softmax(l') over what is left
-//   keep i with p_i >= min_p * max p
-//   draw from softmax(l' / temperature) over what is left
+// What changes logits l [vocab_size], in a copy (logit_edits.h, penalties.h):
+//   logit bias     l_i += b_i                             for each entry (i, b_i): a token that is listed twice gets both
+//   banned tokens  l_i = -inf
+//   edit_logits    the caller's function
+//   repetition     l_i = l_i / r or l_i * r               l_i > 0, l_i <= 0; r = repeat_penalty       Keskar et al.,
+//   arXiv:1909.05858 frequency      l_i -= f c_i                           c_i: how often i is in the window           OpenAI's API
+//   presence       l_i -= s                               once                                        OpenAI's API
+//     These three are for tokens among the last repeat_last_n accepted ones.
+//   DRY            l_i -= m b^(n_i - a)  where n_i >= a   p-e-w, github.com/oobabooga/textgen/pull/5677
+//     n_i: the longest end of the last dry_last_n accepted tokens that stands in them earlier as well, followed by i then; with
+//     m = dry_multiplier, b = dry_base, a = dry_allowed_length. No such end has a breaker in it, and breakers are not penalised.
+//   Bias and penalties leave a finite logit finite.
 //
-// top_p and min_p therefore look at probabilities before temperature. Probabilities are computed in double; the order of every
-// sum is by descending logit, then ascending id (ascending id alone where nothing has to be ordered), never one that the standard
-// library is free to choose. A logit of -inf is a token that cannot be drawn.
+// What drops tokens (truncation.h); p = softmax(l) over what is left, and q the share that is asked for:
+//   top-n-sigma    keep l_i >= max l - n sigma            sigma: standard deviation of all l > -inf   arXiv:2411.07641
+//   top-k          keep the k largest l                   equal ones: the lower ids
+//   typical        keep the fewest i with sum p_i >= q    by ascending |-log p_i - H|, H: entropy     arXiv:2202.00666
+//   top-p          keep the fewest i with sum p_i >= q    by descending p_i                           arXiv:1904.09751
+//   min-p          keep p_i >= q max p                                                                arXiv:2407.01082
+//   XTC            with xtc_probability, drop all p_i >= xtc_threshold but the least of them          p-e-w, textgen/pull/6335
+//
+// What draws (draw.h):
+//   temperature    p = softmax(l / T); T = 0 is greedy: the largest l after the edits, the lower id of equal ones
+//   dynamic        T = low + (temperature + range - low) (H / log n)^exponent, low = max(0, temperature - range), with the entropy
+//   H
+//                  of softmax(l) over the n tokens that are left                                      arXiv:2309.02772, koboldcpp
+//   Mirostat 2     keep -log2 p_i <= mu, or the largest; draw i from what is left; mu -= eta (-log2 p_i - tau), with the p_i that
+//   was
+//                  drawn from; mu = 2 tau at first. With it top-n-sigma to XTC are off.               arXiv:2007.14966, llama.cpp
+//   draw           one number of PCG32; XTC takes one before, for every token
+//
+// Truncation therefore looks at probabilities before temperature. Probabilities are computed in double; the order of every sum is
+// by descending logit, then ascending id (ascending id alone where nothing has to be ordered, by distance for typical), never one
+// that the standard library is free to choose. Equal ones: the larger logit, then the lower id, is kept. A logit of -inf is a token
+// that cannot be drawn.
 #ifndef TARN_RUNTIME_TEXT_SAMPLER_H_
 #define TARN_RUNTIME_TEXT_SAMPLER_H_
 
@@ -18,26 +44,19 @@
 #include "core/allocator.h"
 #include "core/result.h"
 #include "core/span.h"
+#include "runtime/text/candidates.h"
+#include "runtime/text/draw.h"
+#include "runtime/text/logit_edits.h"
 #include "runtime/text/pcg32.h"
+#include "runtime/text/sampler_config.h"
 
 namespace tarn {
 
 class Bump;
 
-// Fields as in tarn_sampler_config.
-struct SamplerConfig {
-  float temperature;
-  uint32_t top_k;
-  float top_p;
-  float min_p;
-  float repeat_penalty;
-  uint32_t repeat_last_n;
-  uint64_t seed;
-};
-
 class Sampler {
  public:
-  // One allocation, which holds the sampler as well; none later.
+  // One allocation, which holds the sampler and copies of the config's lists as well; none later.
   // Errors: TARN_INVALID_ARGUMENT (names the field and its range), TARN_OUT_OF_MEMORY.
   static Result<Sampler*> Create(uint32_t vocab_size, const SamplerConfig& config, const Allocator& allocator);
   // Accepts nullptr.
@@ -47,47 +66,31 @@ class Sampler {
   // Errors: TARN_INVALID_ARGUMENT (a logit is NaN, or all are -inf); the sampler is then unchanged.
   Status Sample(const float* logits, int32_t* token);
 
-  // Puts a token into the penalty window. One that is out of range is ignored.
+  // Puts a token into the window of the penalties. One that is out of range is ignored.
   void Accept(int32_t token);
 
   // Back to the seed and an empty window.
   void Reset();
 
  private:
-  struct Candidate {
-    float logit;
-    int32_t id;
-    bool operator<(const Candidate& other) const {  // "comes first"
-      return logit > other.logit || (logit == other.logit && id < other.id);
-    }
-  };
-
   Sampler(uint32_t vocab_size, const SamplerConfig& config);
+  Sampler(const Sampler&) = delete;  // edits_ refers to config_
 
   // Lays the arrays out; only counts when `bump` has no block.
   void TakeArrays(Bump* bump);
 
-  const float* Penalize(const float* logits);
-  Status Greedy(const float* logits, int32_t* token) const;
-  Status Collect(const float* logits);
-  void KeepTopP();
-  void KeepMinP();
-  int32_t Draw();
+  Status Truncate(Span<const float> logits);
+  int32_t DrawToken();
 
   SamplerConfig config_;
   uint32_t vocab_size_;
-  uint32_t top_k_;  // config_.top_k, with 0 and what exceeds the vocabulary as vocab_size_
+  uint32_t top_k_;  // with 0 and what exceeds the vocabulary as vocab_size_
   Pcg32 random_;
+  MirostatState mirostat_;
+  LogitEdits edits_;
+  Candidates candidates_;  // without room if greedy
+  Span<double> weights_;   // of the candidates; empty if greedy
   Block block_;
-
-  Span<float> penalized_;       // [vocab_size]; empty without a penalty
-  Span<int32_t> window_;        // [repeat_last_n] ring; empty without a penalty
-  size_t window_used_ = 0;      // entries of the ring that hold a token
-  size_t window_next_ = 0;      // where the next one goes
-  Span<Candidate> candidates_;  // room for all that Collect() keeps at once; empty if greedy
-  Span<double> weights_;        // [candidates_.size()], of the kept ones; empty if greedy
-  size_t kept_ = 0;             // candidates_[0, kept_) are still in the race
-  float max_logit_ = 0;         // the largest of them
 };
 
 }  // namespace tarn

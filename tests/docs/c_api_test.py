@@ -23,6 +23,7 @@ OUTPUT = {
     "errors": r"not found: no-such-file\.tarn: ",
     "threads": r"session 1: 100 tokens",
     "batch": r"\[ROMEO:",
+    "sampling": r"(token +\d+: log p = +-?\d+\.\d+; best( \d+ \(-?\d+\.\d+\)){3}\n){20}",
 }
 
 
@@ -46,6 +47,15 @@ class Pages(unittest.TestCase):
         header = (HEADERS / "tarn.h").read_text(encoding="utf-8")
         fields = re.findall(r"uint64_t (\w+);", re.search(r"typedef struct tarn_memory \{(.*?)\} tarn_memory;", header, re.S)[1])
         self.assertEqual([name for name, _ in table_after("Memory")], fields)
+
+    def test_sampling_has_every_field(self):
+        header = (HEADERS / "sampler.h").read_text(encoding="utf-8")
+        struct = re.search(r"typedef struct tarn_sampler_config \{(.*?)\} tarn_sampler_config;", header, re.S)[1]
+        fields = set(re.findall(r"(\w+)(?:\)\([^;]*\))?;", re.sub(r"/\*.*?\*/", "", struct, flags=re.S)))
+        section = page().split("\n## Sampling\n")[1].split("\n## ")[0]
+        rows = re.findall(r"^\| [^|]+ \| ([^|]+) \|", section, re.MULTILINE)
+        found = {name for row in rows for name in re.findall(r"`(\w+)`", row)} - {"tarn_sampler_config"}
+        self.assertEqual(found, fields - {"struct_size", "allocator", "reserved"})
 
     def test_errors_have_every_status(self):
         header = (HEADERS / "status.h").read_text(encoding="utf-8")

@@ -47,28 +47,34 @@ std::string Printable(std::string_view text) {
 }
 
 std::string JsonString(std::string_view text) {
-  std::string out = "\"";
+  std::string out;
+  AppendJsonString(text, &out);
+  return out;
+}
+
+void AppendJsonString(std::string_view text, std::string* out) {
+  *out += '"';
   while (!text.empty()) {
     uint32_t code_point = 0xFFFD;
     const size_t length = tarn::DecodeUtf8(text.data(), text.size(), &code_point);
     if (code_point == '"' || code_point == '\\') {
-      out += '\\';
-      out += static_cast<char>(code_point);
+      *out += '\\';
+      *out += static_cast<char>(code_point);
     } else if (code_point == '\n') {
-      out += "\\n";
+      *out += "\\n";
     } else if (code_point == '\t') {
-      out += "\\t";
+      *out += "\\t";
     } else if (code_point >= 0x20 && code_point < 0x7F) {
-      out += static_cast<char>(code_point);
+      *out += static_cast<char>(code_point);
     } else if (code_point < 0x10000) {
-      AppendUnit(code_point, &out);
+      AppendUnit(code_point, out);
     } else {
-      AppendUnit(0xD800 + ((code_point - 0x10000) >> 10), &out);
-      AppendUnit(0xDC00 + (code_point & 0x3FF), &out);
+      AppendUnit(0xD800 + ((code_point - 0x10000) >> 10), out);
+      AppendUnit(0xDC00 + (code_point & 0x3FF), out);
     }
     text.remove_prefix(length == 0 ? 1 : length);
   }
-  return out += '"';
+  *out += '"';
 }
 
 std::string ErrorLine(std::string_view text) {

@@ -12,6 +12,7 @@ std::string Printable(std::string_view text);
 
 // `text` as a string of JSON, with its quotes: ASCII without control characters. Bytes that are no UTF-8 become U+FFFD.
 std::string JsonString(std::string_view text);
+void AppendJsonString(std::string_view text, std::string* out);
 
 // As Printable(), for an error, of bounded length: of a text above 1,000 bytes the middle is left out, and said to be.
 std::string ErrorLine(std::string_view text);

@@ -57,7 +57,8 @@ const float* FeedPrompt(const GenerationOptions& options, tarn_session* session,
 // Why no further token is drawn; nothing if one is.
 std::optional<StopReason> WhyEnd(const GenerationOptions& options, const TokenWriter& writer, const GenerationStats& stats) {
   if (tarn::tools::Interrupted()) return StopReason::kInterrupted;
-  if (writer.closed()) return StopReason::kOutputClosed;
+  const bool closed = options.log_probabilities != nullptr && options.log_probabilities->closed();
+  if (closed || writer.closed()) return StopReason::kOutputClosed;
   if (options.max_output_tokens >= 0 && stats.generated >= static_cast<uint64_t>(options.max_output_tokens))
     return StopReason::kTokens;
   // The token that was drawn last has no place to be fed.
@@ -92,6 +93,7 @@ StopReason GenerateAfter(const float* logits, const GenerationOptions& options, 
       stats->times.Add(1e6 * seconds);
       ++stats->timed_tokens;
     }
+    if (options.log_probabilities != nullptr) options.log_probabilities->Write(logits, token);
     writer->Write(token);
     if (options.test_allocate && first) AllocateOnPurpose();
     if (stats->generated == TokenTimes::kKept) *warm_pages = AnonymousPages();

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/tarn/log_probability_writer.h"
 #include "tools/tarn/token_writer.h"
 
 namespace tarn_cli {
@@ -51,6 +52,7 @@ struct GenerationOptions {
   bool echo = true;                   // write the prompt
   bool progress = false;              // show how far the prompt is
   bool test_allocate = false;         // allocate on purpose, to show that the counter counts
+  LogProbabilityWriter* log_probabilities = nullptr;  // gets every generated token
 };
 
 struct GenerationStats {

@@ -8,7 +8,6 @@
 #include "tools/tarn/commands.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
-#include "tools/tarn/number_option.h"
 
 namespace tarn_cli {
 namespace {
@@ -20,25 +19,6 @@ int Run(const RunOptions& options) {
   RequireTask(model, "run", {TARN_TASK_CAUSAL_LM, TARN_TASK_SEQ2SEQ});
   options.by_task.Check("run", model.info().task);
   return model.info().task == TARN_TASK_SEQ2SEQ ? RunSeq2Seq(options, model) : RunCausal(options, model);
-}
-
-// How tokens are drawn.
-void AddSamplerOptions(CLI::App* run, RunOptions* options) {
-  tarn_sampler_config* chain = &options->sampler;
-  const auto only = [=](const CLI::Option* option) { options->by_task.Only({TARN_TASK_CAUSAL_LM}, option); };
-  const OptionGroup group(run, "Sampling (causal_lm)");
-  only(AddInteger<uint64_t>(run, "-s,--seed", &chain->seed, "Seed of the random draws (default: random, shown in the statistics)"));
-  only(AddNumber(run, "--temp", "T", &chain->temperature, "Temperature; 0: always the most probable token (default: 0.8)",
-                 {0, false}));
-  only(AddInteger<uint32_t>(run, "--top-k", &chain->top_k, "Keep the N most probable tokens; 0: all (default: 40)"));
-  only(AddNumber(run, "--top-p", "P", &chain->top_p, "Keep the fewest tokens whose probabilities sum to P; 1: all (default: 0.95)",
-                 {0, true, 1}));
-  only(AddNumber(run, "--min-p", "P", &chain->min_p,
-                 "Drop tokens less probable than P times the most probable one; 0: none (default: 0.05)", {0, false, 1}));
-  only(AddNumber(run, "--repeat-penalty", "R", &chain->repeat_penalty,
-                 "Divide positive logits of recent tokens by R, multiply negative ones; 1: off (default: 1)", {0, true}));
-  only(AddInteger<uint32_t>(run, "--repeat-last-n", &chain->repeat_last_n,
-                            "Number of tokens that --repeat-penalty calls recent (default: 64)"));
 }
 
 }  // namespace
@@ -68,7 +48,7 @@ void AddRun(CLI::App* app, Command* command) {
       run->add_flag("--raw", options->raw, "Keep the newline at the end of a prompt that is read (default: remove one)"));
   AddInteger<int64_t>(run, "-n,--n-predict", &options->max_output_tokens,
                       "Tokens to generate, for a seq2seq model at most; -1: no limit, causal_lm only (default: 128)", -1);
-  AddSamplerOptions(run, options.get());
+  options->sampling.AddTo(run, &options->by_task);
   AddTranslationOptions(run, &options->translation, &options->by_task);
   options->by_task.Only({TARN_TASK_SEQ2SEQ}, AddInteger<uint32_t>(run, "--batch", &options->translation.batch,
                                                                   "Sources per batch (default: 1)", 1, kMostSequences));
@@ -92,7 +72,10 @@ void AddRun(CLI::App* app, Command* command) {
       "  printf '3 March 1998\\nMay 7, 2021\\n' | tarn run dates.tarn --beam 4 --batch 16");
   run->callback([=] {
     options->input.Choose("run");
-    options->has_seed = run->get_option("--seed")->count() > 0;
+    if (options->sampling.log_probabilities && options->json_stats == "-") {
+      throw UsageError("run: --logprobs and --json-stats - both write to standard output, expected a file for --json-stats");
+    }
+    options->sampling.has_seed = run->get_option("--seed")->count() > 0;
     *command = [=] { return Run(*options); };
   });
 }

@@ -14,6 +14,7 @@
 #include "tools/tarn/generation.h"
 #include "tools/tarn/input.h"
 #include "tools/tarn/model.h"
+#include "tools/tarn/sampling_options.h"
 #include "tools/tarn/sources.h"
 #include "tools/tarn/task.h"
 #include "tools/tarn/translation.h"
@@ -23,8 +24,7 @@ namespace tarn_cli {
 struct RunOptions {
   ModelOptions model;
   SessionOptions session;
-  tarn_sampler_config sampler = TARN_SAMPLER_CONFIG_INIT;
-  bool has_seed = false;
+  SamplingOptions sampling;
   Input input;
   bool raw = false;                 // keep the newline at the end of a prompt that is read
   int64_t max_output_tokens = 128;  // -1: until something else ends it

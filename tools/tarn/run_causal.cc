@@ -3,7 +3,7 @@
 
 #include <cstdio>
 #include <memory>
-#include <random>
+#include <optional>
 
 #include "tools/common/signals.h"
 #include "tools/tarn/error.h"
@@ -41,11 +41,6 @@ Tokens PromptTokens(const RunOptions& options, const Model& model) {
   return tokens;
 }
 
-uint64_t RandomSeed() {
-  std::random_device device;
-  return static_cast<uint64_t>(device()) << 32 | device();
-}
-
 }  // namespace
 
 int RunCausal(const RunOptions& options, const Model& model) {
@@ -53,8 +48,7 @@ int RunCausal(const RunOptions& options, const Model& model) {
   generation.prompt = PromptTokens(options, model);
   generation.max_output_tokens = options.max_output_tokens;
   generation.test_allocate = options.test_allocate;
-  tarn_sampler_config chain = options.sampler;
-  if (!options.has_seed) chain.seed = RandomSeed();
+  const tarn_sampler_config chain = options.sampling.Config();
 
   StatsOutput stats_output(options);
   const tarn_session_config config = SessionConfig(options.session);
@@ -68,7 +62,10 @@ int RunCausal(const RunOptions& options, const Model& model) {
   tarn_sampler* created = nullptr;
   Check(tarn_sampler_create(model.info().vocab_size, &chain, &created, &error), error);
   const std::unique_ptr<tarn_sampler, void (*)(tarn_sampler*)> sampler(created, tarn_sampler_destroy);
-  TokenWriter writer(model, !stats_output.to_stdout());
+  std::optional<LogProbabilityWriter> log_probabilities;
+  if (options.sampling.log_probabilities) log_probabilities.emplace(model, *options.sampling.log_probabilities);
+  generation.log_probabilities = log_probabilities ? &*log_probabilities : nullptr;
+  TokenWriter writer(model, !stats_output.to_stdout() && !log_probabilities);
 
   if (!options.quiet) {
     std::fprintf(stderr, "seed %llu, %s\n\n", static_cast<unsigned long long>(chain.seed), HowItRuns(model, config).c_str());

@@ -445,46 +445,6 @@ TARN_API size_t tarn_text_finish(tarn_text_decoder* decoder, char* text);
 /* The most bytes that one tarn_text_decode() or tarn_text_finish() writes. */
 TARN_API size_t tarn_max_piece_bytes(const tarn_model* model);
 
-/* ---- Sampler ---------------------------------------------------------------------------------------------------- */
-
-/* How a sampler picks a token, in this order: repetition penalty, top-k, top-p, min-p, temperature, draw. The draw is
- * PCG32: the same seed gives the same text on every machine whose logits are the same. Ties go to the lower id. */
-typedef struct tarn_sampler_config {
-  size_t struct_size;
-  float temperature; /* >= 0; 0 is greedy: the largest logit after penalties */
-  uint32_t top_k;    /* keep the k largest logits; 0: all */
-  float top_p;       /* in (0, 1]: keep the fewest tokens whose probability reaches it */
-  float min_p;       /* in [0, 1]: drop tokens less probable than min_p times the most probable one */
-  /* > 0; 1: none. The logits of recently accepted tokens are divided by it if positive, and multiplied if negative. */
-  float repeat_penalty;
-  uint32_t repeat_last_n; /* how many accepted tokens are recent */
-  uint64_t seed;
-  tarn_allocator allocator; /* used at creation and by tarn_sampler_destroy() */
-} tarn_sampler_config;
-#define TARN_SAMPLER_CONFIG_INIT                                                           \
-  {                                                                                        \
-    sizeof(tarn_sampler_config), 0.8f, 40, 0.95f, 0.05f, 1.0f, 64, 0, { NULL, NULL, NULL } \
-  }
-
-/* Creates a sampler for logits of `vocab_size` tokens. `config` may be NULL (defaults).
- * Errors: TARN_INVALID_ARGUMENT (names the field and its range), TARN_OUT_OF_MEMORY. */
-TARN_API tarn_status tarn_sampler_create(uint32_t vocab_size, const tarn_sampler_config* config, tarn_sampler** sampler,
-                                         tarn_error* error);
-
-/* Destroys a sampler. NULL is accepted. */
-TARN_API void tarn_sampler_destroy(tarn_sampler* sampler);
-
-/* Picks a token from `logits` [vocab_size] and adds it to the recently accepted ones. Allocates nothing.
- * Errors: TARN_INVALID_ARGUMENT (a logit is NaN: names the token; or all are -inf).
- * Thread safety: as all calls on a sampler, one thread at a time. */
-TARN_API tarn_status tarn_sampler_sample(tarn_sampler* sampler, const float* logits, int32_t* token, tarn_error* error);
-
-/* Adds a token that the sampler did not pick, as those of a prompt, to the recently accepted ones. */
-TARN_API void tarn_sampler_accept(tarn_sampler* sampler, int32_t token);
-
-/* Returns the sampler to its seed, with no accepted tokens. */
-TARN_API void tarn_sampler_reset(tarn_sampler* sampler);
-
 /* ---- Beam search ------------------------------------------------------------------------------------------------ */
 
 /* A beam search finds, for each source of a batch, the outputs of the highest score: log probability
@@ -561,5 +521,7 @@ TARN_API void tarn_beam_reset(tarn_beam* beam);
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
+
+#include "tarn/sampler.h"
 
 #endif /* TARN_TARN_H_ */

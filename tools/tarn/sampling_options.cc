@@ -1,0 +1,142 @@
+#include "tools/tarn/sampling_options.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <random>
+#include <string>
+
+#include "tools/common/integer_option.h"
+#include "tools/tarn/number_option.h"
+
+namespace tarn_cli {
+namespace {
+
+using tarn::tools::AddInteger;
+
+constexpr float kMostPenalty = 100;           // of either sign; the field has 2
+constexpr uint32_t kMostAlternatives = 1000;  // a line is made in memory that is taken before
+
+uint64_t RandomSeed() {
+  std::random_device device;
+  return static_cast<uint64_t>(device()) << 32 | device();
+}
+
+int32_t TokenId(const std::string& option, const std::string& text) {
+  const std::optional<int32_t> id = tarn::tools::ParseInteger<int32_t>(text, 0, INT32_MAX);
+  if (!id) throw CLI::ValidationError(option, tarn::tools::NotInteger<int32_t>(text, 0, INT32_MAX));
+  return *id;
+}
+
+// An option that may be given several times; `parse` gets the text of each.
+template <typename Parse>
+CLI::Option* AddRepeatable(CLI::App* app, const std::string& name, const std::string& type_name, const std::string& description,
+                           Parse parse) {
+  const auto all = [=](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) parse(text);
+  };
+  return app->add_option_function<std::vector<std::string>>(name, all, description)->type_name(type_name)->allow_extra_args(false);
+}
+
+CLI::Option* AddTokenIds(CLI::App* app, const std::string& name, std::vector<int32_t>* ids, const std::string& description) {
+  return AddRepeatable(app, name, "ID", description, [=](const std::string& text) { ids->push_back(TokenId(name, text)); });
+}
+
+CLI::Option* AddLogitBias(CLI::App* app, std::vector<tarn_logit_bias>* biases) {
+  const std::string name = "--logit-bias";
+  const auto parse = [=](const std::string& text) {
+    const size_t equals = text.find('=');
+    char* end = nullptr;
+    const float bias = equals == std::string::npos ? NAN : std::strtof(text.c_str() + equals + 1, &end);
+    if (equals + 1 >= text.size() || *end != '\0' || !std::isfinite(bias)) {
+      throw CLI::ValidationError(name, "is '" + text + "', expected ID=BIAS with a finite number as BIAS, for example 10=-5");
+    }
+    biases->push_back({TokenId(name, text.substr(0, equals)), bias});
+  };
+  return AddRepeatable(app, name, "ID=BIAS", "Add BIAS to the logit of token ID, for example 10=-5; repeatable", parse);
+}
+
+CLI::Option* AddMirostat(CLI::App* app, uint32_t* target) {
+  const auto parse = [=](const std::string& text) {
+    if (text != "0" && text != "2") throw CLI::ValidationError("--mirostat", "is '" + text + "', expected 0 or 2");
+    *target = text == "2" ? 2 : 0;
+  };
+  return app
+      ->add_option_function<std::string>(
+          "--mirostat", parse, "2: Mirostat 2 in place of the stages from --top-n-sigma to --xtc-probability; 0: off (default: 0)")
+      ->type_name("N");
+}
+
+}  // namespace
+
+void SamplingOptions::AddTo(CLI::App* command, TaskOptions* by_task) {
+  const OptionGroup group(command, "Sampling (causal_lm), in the order of the stages");
+  const auto only = [=](const CLI::Option* option) { by_task->Only({TARN_TASK_CAUSAL_LM}, option); };
+  const auto number = [=](const char* name, const char* type_name, float* target, const char* description, NumberRange range) {
+    only(AddNumber(command, name, type_name, target, description, range));
+  };
+  only(AddInteger<uint64_t>(command, "-s,--seed", &chain.seed,
+                            "Seed of the random draws (default: random, shown in the statistics)"));
+  only(AddLogitBias(command, &logit_bias));
+  only(AddTokenIds(command, "--ban", &banned_tokens, "Never draw token ID; repeatable"));
+  number("--repeat-penalty", "R", &chain.repeat_penalty,
+         "Divide positive logits of recent tokens by R, multiply negative ones; 1: off (default: 1)", {0, true});
+  number("--frequency-penalty", "F", &chain.frequency_penalty,
+         "Subtract F from the logit of a recent token for each time that it occurs (default: 0)",
+         {-kMostPenalty, false, kMostPenalty});
+  number("--presence-penalty", "S", &chain.presence_penalty, "Subtract S from the logit of a recent token (default: 0)",
+         {-kMostPenalty, false, kMostPenalty});
+  only(AddInteger<uint32_t>(command, "--repeat-last-n", &chain.repeat_last_n,
+                            "Number of tokens that the three penalties call recent (default: 64)"));
+  number("--dry-multiplier", "M", &chain.dry_multiplier,
+         "DRY: where a token would extend a repetition to more than N tokens, subtract M * B^(N - A) from its logit; 0: off "
+         "(default: 0)",
+         {0, false});
+  number("--dry-base", "B", &chain.dry_base, "DRY: the base B (default: 1.75)", {1, false});
+  only(AddInteger<uint32_t>(command, "--dry-allowed-length", &chain.dry_allowed_length,
+                            "DRY: the length A of the shortest repetition that is penalised (default: 2)", 1));
+  only(AddInteger<uint32_t>(command, "--dry-last-n", &chain.dry_last_n, "DRY: number of tokens that are searched (default: 1024)",
+                            1));
+  only(AddTokenIds(command, "--dry-breaker", &dry_breakers,
+                   "DRY: token ID ends a repetition, and is not penalised, as a line break; repeatable"));
+  number("--top-n-sigma", "S", &chain.top_n_sigma,
+         "Keep logits of at least the largest one minus S standard deviations; 0: all (default: 0)", {0, false});
+  only(AddInteger<uint32_t>(command, "--top-k", &chain.top_k, "Keep the N most probable tokens; 0: all (default: 40)"));
+  number("--typical-p", "P", &chain.typical_p,
+         "Keep the fewest tokens whose probabilities sum to P, those first that are as surprising as expected; 1: all (default: 1)",
+         {0, true, 1});
+  number("--top-p", "P", &chain.top_p, "Keep the fewest tokens whose probabilities sum to P; 1: all (default: 0.95)", {0, true, 1});
+  number("--min-p", "P", &chain.min_p, "Drop tokens less probable than P times the most probable one; 0: none (default: 0.05)",
+         {0, false, 1});
+  number("--xtc-probability", "P", &chain.xtc_probability,
+         "XTC: with probability P, drop all tokens above the threshold but the least probable of them; 0: never (default: 0)",
+         {0, false, 1});
+  number("--xtc-threshold", "P", &chain.xtc_threshold, "XTC: the threshold, a probability (default: 0.1)", {0, true, 1});
+  number("--temp", "T", &chain.temperature, "Temperature; 0: always the most probable token (default: 0.8)", {0, false});
+  number("--dynatemp-range", "R", &chain.dynatemp_range,
+         "Let the temperature vary by R: lower where the model is sure, higher where it is not; 0: off (default: 0)", {0, false});
+  number("--dynatemp-exponent", "E", &chain.dynatemp_exponent, "Exponent of the entropy that says where in the range (default: 1)",
+         {0, true});
+  only(AddMirostat(command, &chain.mirostat));
+  number("--mirostat-tau", "T", &chain.mirostat_tau, "Mirostat: the mean surprise that it aims at, in bits (default: 5)",
+         {0, true});
+  number("--mirostat-eta", "E", &chain.mirostat_eta, "Mirostat: how fast it learns (default: 0.1)", {0, true});
+  only(AddInteger<uint32_t>(
+      command, "--logprobs", &log_probabilities,
+      "Write a JSON object a token instead of the text: its log probability before all stages, and the N best tokens", 0,
+      kMostAlternatives));
+}
+
+tarn_sampler_config SamplingOptions::Config() const {
+  tarn_sampler_config config = chain;
+  if (!has_seed) config.seed = RandomSeed();
+  config.logit_bias = logit_bias.data();
+  config.logit_bias_count = logit_bias.size();
+  config.banned_tokens = banned_tokens.data();
+  config.banned_token_count = banned_tokens.size();
+  config.dry_breakers = dry_breakers.data();
+  config.dry_breaker_count = dry_breakers.size();
+  return config;
+}
+
+}  // namespace tarn_cli

@@ -1,0 +1,31 @@
+// How `tarn run` draws tokens, as the command line says it.
+#ifndef TARN_TOOLS_TARN_SAMPLING_OPTIONS_H_
+#define TARN_TOOLS_TARN_SAMPLING_OPTIONS_H_
+
+#include <tarn/tarn.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tools/tarn/task.h"
+
+namespace tarn_cli {
+
+struct SamplingOptions {
+  tarn_sampler_config chain = TARN_SAMPLER_CONFIG_INIT;
+  std::vector<tarn_logit_bias> logit_bias;
+  std::vector<int32_t> banned_tokens;
+  std::vector<int32_t> dry_breakers;
+  bool has_seed = false;
+  std::optional<uint32_t> log_probabilities;  // how many alternatives are written with each token
+
+  // Adds the options of `command` to it, with a heading; only models of the task causal_lm take them. This outlives `command`.
+  void AddTo(CLI::App* command, TaskOptions* by_task);
+  // All of it, with a random seed where none was given. Points into this.
+  tarn_sampler_config Config() const;
+};
+
+}  // namespace tarn_cli
+
+#endif  // TARN_TOOLS_TARN_SAMPLING_OPTIONS_H_
