@@ -42,9 +42,10 @@ class LogitEdits {
   Span<float> edited_;        // [vocab_size]; empty where nothing is edited
   Span<uint32_t> per_token_;  // [vocab_size], zero between the stages; empty without penalties and DRY
   Span<uint32_t> lengths_;    // [dry_last_n]; empty without DRY
-  Span<TokenBias> biases_;    // copies
-  Span<int32_t> banned_;      //
-  Span<int32_t> breakers_;    // in order
+  // Copies of the caller's lists.
+  Span<TokenBias> biases_;
+  Span<int32_t> banned_;
+  Span<int32_t> breakers_;  // ascending
 };
 
 }  // namespace tarn

@@ -1,40 +1,39 @@
 // From logits to a token: a chain of stages in the order in which the field has them. A stage that is off costs nothing.
 //
 // What changes logits l [vocab_size], in a copy (logit_edits.h, penalties.h):
-//   logit bias     l_i += b_i                             for each entry (i, b_i): a token that is listed twice gets both
+//   logit bias     l_i += b_i                            for each entry (i, b_i): a token that is listed twice gets both
 //   banned tokens  l_i = -inf
 //   edit_logits    the caller's function
-//   repetition     l_i = l_i / r or l_i * r               l_i > 0, l_i <= 0; r = repeat_penalty       Keskar et al.,
-//   arXiv:1909.05858 frequency      l_i -= f c_i                           c_i: how often i is in the window           OpenAI's API
-//   presence       l_i -= s                               once                                        OpenAI's API
+//   repetition     l_i = l_i / r or l_i * r              l_i > 0, l_i <= 0; r = repeat_penalty       arXiv:1909.05858
+//   frequency      l_i -= f c_i                          c_i: how often i is in the window           OpenAI's API
+//   presence       l_i -= s                              once                                        OpenAI's API
 //     These three are for tokens among the last repeat_last_n accepted ones.
-//   DRY            l_i -= m b^(n_i - a)  where n_i >= a   p-e-w, github.com/oobabooga/textgen/pull/5677
-//     n_i: the longest end of the last dry_last_n accepted tokens that stands in them earlier as well, followed by i then; with
-//     m = dry_multiplier, b = dry_base, a = dry_allowed_length. No such end has a breaker in it, and breakers are not penalised.
+//   DRY            l_i -= m b^(n_i - a)  where n_i >= a  p-e-w, github.com/oobabooga/textgen/pull/5677
+//     n_i: the length of the longest end of the last dry_last_n accepted tokens that stands in them earlier as well, followed by i;
+//     m = dry_multiplier, b = dry_base, a = dry_allowed_length. No such end has a breaker in it; breakers are not penalised.
 //   Bias and penalties leave a finite logit finite.
 //
 // What drops tokens (truncation.h); p = softmax(l) over what is left, and q the share that is asked for:
-//   top-n-sigma    keep l_i >= max l - n sigma            sigma: standard deviation of all l > -inf   arXiv:2411.07641
-//   top-k          keep the k largest l                   equal ones: the lower ids
-//   typical        keep the fewest i with sum p_i >= q    by ascending |-log p_i - H|, H: entropy     arXiv:2202.00666
-//   top-p          keep the fewest i with sum p_i >= q    by descending p_i                           arXiv:1904.09751
-//   min-p          keep p_i >= q max p                                                                arXiv:2407.01082
-//   XTC            with xtc_probability, drop all p_i >= xtc_threshold but the least of them          p-e-w, textgen/pull/6335
+//   top-n-sigma    keep l_i >= max l - n sigma           sigma: standard deviation of all l > -inf   arXiv:2411.07641
+//   top-k          keep the k largest l                  equal ones: the lower ids
+//   typical        keep the fewest i with sum p_i >= q   by ascending |-log p_i - H|, H: entropy     arXiv:2202.00666
+//   top-p          keep the fewest i with sum p_i >= q   by descending p_i                           arXiv:1904.09751
+//   min-p          keep p_i >= q max p                                                               arXiv:2407.01082
+//   XTC            at times drop all p_i >= xtc_threshold but the least of them                      p-e-w, textgen/pull/6335
+//     xtc_probability says how often. Of equal ones the highest id is the least.
 //
 // What draws (draw.h):
-//   temperature    p = softmax(l / T); T = 0 is greedy: the largest l after the edits, the lower id of equal ones
-//   dynamic        T = low + (temperature + range - low) (H / log n)^exponent, low = max(0, temperature - range), with the entropy
-//   H
-//                  of softmax(l) over the n tokens that are left                                      arXiv:2309.02772, koboldcpp
-//   Mirostat 2     keep -log2 p_i <= mu, or the largest; draw i from what is left; mu -= eta (-log2 p_i - tau), with the p_i that
-//   was
-//                  drawn from; mu = 2 tau at first. With it top-n-sigma to XTC are off.               arXiv:2007.14966, llama.cpp
+//   temperature    p = softmax(l / T). T = 0 is greedy: the largest l after the edits, the lower id of equal ones
+//   dynamic        T = low + (temperature + range - low) (H / log n)^exponent                        kalomaze, koboldcpp/pull/600
+//     low = max(0, temperature - range); H: entropy of softmax(l) over the n tokens that are left
+//   Mirostat 2     keep -log2 p_i <= mu, or the largest alone; after the draw mu -= eta (-log2 p_i - tau)  arXiv:2007.14966
+//     mu = 2 tau at first. The second p is that of the tokens that were kept, as in llama.cpp. With Mirostat, top-n-sigma to XTC
+//     are off.
 //   draw           one number of PCG32; XTC takes one before, for every token
 //
 // Truncation therefore looks at probabilities before temperature. Probabilities are computed in double; the order of every sum is
 // by descending logit, then ascending id (ascending id alone where nothing has to be ordered, by distance for typical), never one
-// that the standard library is free to choose. Equal ones: the larger logit, then the lower id, is kept. A logit of -inf is a token
-// that cannot be drawn.
+// that the standard library is free to choose. A logit of -inf is a token that cannot be drawn.
 #ifndef TARN_RUNTIME_TEXT_SAMPLER_H_
 #define TARN_RUNTIME_TEXT_SAMPLER_H_
 
