@@ -1,6 +1,7 @@
 #include "tools/tarn/sampling_options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <random>
@@ -45,10 +46,11 @@ CLI::Option* AddTokenIds(CLI::App* app, const std::string& name, std::vector<int
 CLI::Option* AddLogitBias(CLI::App* app, std::vector<tarn_logit_bias>* biases) {
   const std::string name = "--logit-bias";
   const auto parse = [=](const std::string& text) {
-    const size_t equals = text.find('=');
+    const size_t equals = std::min(text.find('='), text.size());
+    const std::string number = text.substr(std::min(equals + 1, text.size()));
     char* end = nullptr;
-    const float bias = equals == std::string::npos ? NAN : std::strtof(text.c_str() + equals + 1, &end);
-    if (equals + 1 >= text.size() || *end != '\0' || !std::isfinite(bias)) {
+    const float bias = std::strtof(number.c_str(), &end);
+    if (number.empty() || *end != '\0' || !std::isfinite(bias)) {
       throw CLI::ValidationError(name, "is '" + text + "', expected ID=BIAS with a finite number as BIAS, for example 10=-5");
     }
     biases->push_back({TokenId(name, text.substr(0, equals)), bias});
@@ -89,8 +91,7 @@ void SamplingOptions::AddTo(CLI::App* command, TaskOptions* by_task) {
   only(AddInteger<uint32_t>(command, "--repeat-last-n", &chain.repeat_last_n,
                             "Number of tokens that the three penalties call recent (default: 64)"));
   number("--dry-multiplier", "M", &chain.dry_multiplier,
-         "DRY: where a token would extend a repetition to more than N tokens, subtract M * B^(N - A) from its logit; 0: off "
-         "(default: 0)",
+         "DRY: subtract M * B^(N - A) from the logit of a token that would go on repeating N tokens; 0: off (default: 0)",
          {0, false});
   number("--dry-base", "B", &chain.dry_base, "DRY: the base B (default: 1.75)", {1, false});
   only(AddInteger<uint32_t>(command, "--dry-allowed-length", &chain.dry_allowed_length,
@@ -123,7 +124,7 @@ void SamplingOptions::AddTo(CLI::App* command, TaskOptions* by_task) {
   number("--mirostat-eta", "E", &chain.mirostat_eta, "Mirostat: how fast it learns (default: 0.1)", {0, true});
   only(AddInteger<uint32_t>(
       command, "--logprobs", &log_probabilities,
-      "Write a JSON object a token instead of the text: its log probability before all stages, and the N best tokens", 0,
+      "Write a line of JSON for each token instead of the text: its log probability before all stages, and the N best tokens", 0,
       kMostAlternatives));
 }
 
