@@ -3,9 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <utility>
 
 #include "tools/common/integer_option.h"
 #include "tools/tarn/commands.h"
+#include "tools/tarn/files.h"
+#include "tools/tarn/report.h"
 
 namespace tarn_cli {
 namespace {
@@ -29,6 +32,27 @@ int Eval(const EvalOptions& options) {
 }
 
 }  // namespace
+
+int WriteResult(const EvalOptions& options, const Model& model, std::vector<EvalNumber> numbers, const char* unit, uint64_t count,
+                double seconds) {
+  if (options.json) {
+    Json json = Json::Object();
+    json.Add("model", model.info().name);
+    for (EvalNumber& number : numbers) json.Add(number.key, std::move(number.value));
+    json.Add("seconds", seconds);
+    json.Add("isa", model.info().isa);
+    json.Add("dense", model.info().dense);
+    WriteStdout(JsonText(json));
+    return 0;
+  }
+  Table table("lr");
+  for (const EvalNumber& number : numbers) {
+    if (*number.label != '\0') table.Add({number.label, number.text});
+  }
+  table.Add({std::string(unit) + "/s", Format("%.1f", static_cast<double>(count) / seconds)});
+  WriteStdout(table.Text());
+  return 0;
+}
 
 void AddEval(CLI::App* app, Command* command) {
   CLI::App* eval = app->add_subcommand("eval", "Measure the quality of a model: loss, accuracy or exact matches");

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tools/common/evaluation.h"
+#include "tools/tarn/json.h"
 #include "tools/tarn/model.h"
 #include "tools/tarn/task.h"
 #include "tools/tarn/translation.h"
@@ -24,6 +26,19 @@ struct EvalOptions {
   int32_t mask = -1;               // -1: the model's
   TaskOptions by_task;
 };
+
+// A number of a result, with its key in JSON and its words in the table. Without words it stands in JSON alone.
+struct EvalNumber {
+  const char* key;
+  Json value;
+  const char* label = "";
+  std::string text = "";
+};
+
+// What every task reports beside its numbers: the model before them, how long `count` of `unit` ("lines") took behind them. Prints
+// JSON or a table and returns the exit status.
+int WriteResult(const EvalOptions& options, const Model& model, std::vector<EvalNumber> numbers, const char* unit, uint64_t count,
+                double seconds);
 
 // Print their result and return the exit status. Throw Failure.
 int EvalCausal(const EvalOptions& options, const Model& model);

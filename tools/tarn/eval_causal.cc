@@ -37,34 +37,20 @@ int EvalCausal(const EvalOptions& options, const Model& model) {
   if (logits_file) logits_file->Commit();
   const double seconds = SecondsSince(start);
 
-  const bool scored = score.scored > 0;
+  // null, and not in the table, if the model cannot say it. A token of the bytes tokenizer is a byte.
+  const auto number = [](bool known, const char* key, double value, const char* label, int digits) -> EvalNumber {
+    if (!known) return {key, nullptr};
+    return {key, value, label, Format("%.*f", digits, value)};
+  };
+  const bool scored = score.scored > 0, has_bytes = scored && model.info().tokenizer == TARN_TOKENIZER_BYTES;
   const double mean = score.Mean();
-  // A token of the bytes tokenizer is a byte.
-  const bool has_bytes = scored && model.info().tokenizer == TARN_TOKENIZER_BYTES;
-  if (options.json) {
-    const auto number_or_null = [](bool known, double value) { return known ? Json(value) : Json(nullptr); };
-    Json json = Json::Object();
-    json.Add("model", model.info().name);
-    json.Add("tokens", evaluation.tokens());
-    json.Add("scored", score.scored);
-    json.Add("nats_per_token", number_or_null(scored, mean));
-    json.Add("nats_per_byte", number_or_null(has_bytes, mean));
-    json.Add("perplexity", number_or_null(scored, std::exp(mean)));
-    json.Add("seconds", seconds);
-    json.Add("isa", model.info().isa);
-    json.Add("dense", model.info().dense);
-    WriteStdout(JsonText(json));
-    return 0;
-  }
-  Table table("lr");
-  table.Add({"tokens", std::to_string(evaluation.tokens())});
-  table.Add({"scored", std::to_string(score.scored)});
-  if (scored) table.Add({"nats/token", Format("%.6f", mean)});
-  if (has_bytes) table.Add({"nats/byte", Format("%.6f", mean)});
-  if (scored) table.Add({"perplexity", Format("%.4f", std::exp(mean))});
-  table.Add({"tokens/s", Format("%.1f", static_cast<double>(evaluation.tokens()) / seconds)});
-  WriteStdout(table.Text());
-  return 0;
+  return WriteResult(options, model,
+                     {{"tokens", evaluation.tokens(), "tokens", std::to_string(evaluation.tokens())},
+                      {"scored", score.scored, "scored", std::to_string(score.scored)},
+                      number(scored, "nats_per_token", mean, "nats/token", 6),
+                      number(has_bytes, "nats_per_byte", mean, "nats/byte", 6),
+                      number(scored, "perplexity", std::exp(mean), "perplexity", 4)},
+                     "tokens", evaluation.tokens(), seconds);
 }
 
 }  // namespace tarn_cli

@@ -48,25 +48,12 @@ int EvalClassification(const EvalOptions& options, const Model& model) {
   const double seconds = SecondsSince(start);
   const double accuracy = static_cast<double>(correct) / static_cast<double>(count);
   const double nats_per_label = nats / static_cast<double>(count);
-  if (options.json) {
-    WriteStdout(JsonText({{"model", model.info().name},
-                          {"lines", count},
-                          {"correct", correct},
-                          {"accuracy", accuracy},
-                          {"nats_per_label", nats_per_label},
-                          {"seconds", seconds},
-                          {"isa", model.info().isa},
-                          {"dense", model.info().dense}}));
-    return 0;
-  }
-  Table table("lr");
-  table.Add({"lines", std::to_string(count)});
-  table.Add({"correct", std::to_string(correct)});
-  table.Add({"accuracy", Format("%.4f", accuracy)});
-  table.Add({"nats/label", Format("%.6f", nats_per_label)});
-  table.Add({"lines/s", Format("%.1f", static_cast<double>(count) / seconds)});
-  WriteStdout(table.Text());
-  return 0;
+  return WriteResult(options, model,
+                     {{"lines", count, "lines", std::to_string(count)},
+                      {"correct", correct, "correct", std::to_string(correct)},
+                      {"accuracy", accuracy, "accuracy", Format("%.4f", accuracy)},
+                      {"nats_per_label", nats_per_label, "nats/label", Format("%.6f", nats_per_label)}},
+                     "lines", count, seconds);
 }
 
 }  // namespace tarn_cli

@@ -109,27 +109,15 @@ int EvalMasked(const EvalOptions& options, const Model& model) {
   const auto start = Clock::now();
   const tarn::tools::Score score = ScoreHidden(options, model, tokens, block);
   const double seconds = SecondsSince(start);
-  if (options.json) {
-    WriteStdout(JsonText({{"model", model.info().name},
-                          {"tokens", tokens.size()},
-                          {"scored", score.scored},
-                          {"nats_per_token", score.Mean()},
-                          {"perplexity", std::exp(score.Mean())},
-                          {"block", block},
-                          {"seed", options.seed},
-                          {"seconds", seconds},
-                          {"isa", model.info().isa},
-                          {"dense", model.info().dense}}));
-    return 0;
-  }
-  Table table("lr");
-  table.Add({"tokens", std::to_string(tokens.size())});
-  table.Add({"hidden", std::to_string(score.scored)});
-  table.Add({"nats/hidden token", Format("%.6f", score.Mean())});
-  table.Add({"perplexity", Format("%.4f", std::exp(score.Mean()))});
-  table.Add({"tokens/s", Format("%.1f", static_cast<double>(tokens.size()) / seconds)});
-  WriteStdout(table.Text());
-  return 0;
+  const double mean = score.Mean(), perplexity = std::exp(mean);
+  return WriteResult(options, model,
+                     {{"tokens", tokens.size(), "tokens", std::to_string(tokens.size())},
+                      {"scored", score.scored, "hidden", std::to_string(score.scored)},
+                      {"nats_per_token", mean, "nats/hidden token", Format("%.6f", mean)},
+                      {"perplexity", perplexity, "perplexity", Format("%.4f", perplexity)},
+                      {"block", block},
+                      {"seed", options.seed}},
+                     "tokens", tokens.size(), seconds);
 }
 
 }  // namespace tarn_cli

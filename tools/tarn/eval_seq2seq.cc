@@ -49,25 +49,13 @@ int EvalSeq2Seq(const EvalOptions& options, const Model& model) {
   }
   const double seconds = SecondsSince(start);
   const double share = static_cast<double>(exact) / static_cast<double>(count);
-  if (options.json) {
-    WriteStdout(JsonText({{"model", model.info().name},
-                          {"lines", count},
-                          {"exact", exact},
-                          {"exact_match", share},
-                          {"beams", wanted.beams},
-                          {"length_penalty", ShortestDouble(wanted.length_penalty)},
-                          {"seconds", seconds},
-                          {"isa", model.info().isa},
-                          {"dense", model.info().dense}}));
-    return 0;
-  }
-  Table table("lr");
-  table.Add({"lines", std::to_string(count)});
-  table.Add({"exact", std::to_string(exact)});
-  table.Add({"exact match", Format("%.4f", share)});
-  table.Add({"lines/s", Format("%.2f", static_cast<double>(count) / seconds)});
-  WriteStdout(table.Text());
-  return 0;
+  return WriteResult(options, model,
+                     {{"lines", count, "lines", std::to_string(count)},
+                      {"exact", exact, "exact", std::to_string(exact)},
+                      {"exact_match", share, "exact match", Format("%.4f", share)},
+                      {"beams", wanted.beams},
+                      {"length_penalty", ShortestDouble(wanted.length_penalty)}},
+                     "lines", count, seconds);
 }
 
 }  // namespace tarn_cli

@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <vector>
 
 #include "tools/common/integer_option.h"
+#include "tools/common/shape_text.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
@@ -26,12 +28,6 @@ struct InspectOptions {
   bool states = false;
   bool tensors = false;
 };
-
-std::string ShapeText(const uint32_t* shape, uint32_t rank) {
-  std::string text = "[";
-  for (uint32_t i = 0; i < rank; ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-  return text + "]";
-}
 
 std::string FingerprintText(const tarn_model_info& info) {
   std::string text;
@@ -107,28 +103,19 @@ std::string OpsText(const Model& model) {
          operands.Text("  ");
 }
 
-std::string StatesText(const Model& model) {
+// What is stored: states or tensors, and their sum.
+template <typename Info>
+std::string StorageText(const std::string& heading, const std::string& what, const std::vector<Info>& items) {
   Table table("lllr");
-  table.Add({"state", "type", "shape", "bytes"});
+  table.Add({what, "type", "shape", "bytes"});
   uint64_t total = 0;
-  for (const tarn_state_info& state : List(model, tarn_model_state)) {
-    table.Add({state.name, state.dtype, ShapeText(state.shape, state.rank), Number(state.data_bytes)});
-    total += state.data_bytes;
+  for (const Info& item : items) {
+    const std::vector<uint32_t> shape(item.shape, item.shape + item.rank);
+    table.Add({item.name, item.dtype, tarn::tools::ShapeText(shape), Number(item.data_bytes)});
+    total += item.data_bytes;
   }
   table.Add({"total", "", "", Number(total)});
-  return "\nstates of one sequence\n" + table.Text("  ");
-}
-
-std::string TensorsText(const Model& model) {
-  Table table("lllr");
-  table.Add({"tensor", "type", "shape", "bytes"});
-  uint64_t total = 0;
-  for (const tarn_tensor_info& tensor : List(model, tarn_model_tensor)) {
-    table.Add({tensor.name, tensor.dtype, ShapeText(tensor.shape, tensor.rank), Number(tensor.data_bytes)});
-    total += tensor.data_bytes;
-  }
-  table.Add({"total", "", "", Number(total)});
-  return "\ntensors\n" + table.Text("  ");
+  return "\n" + heading + "\n" + table.Text("  ");
 }
 
 // ---- JSON ----
@@ -219,8 +206,8 @@ int Inspect(InspectOptions options) {
                      config.max_chunk, config.threads, config.threads == 1 ? "" : "s");
       text += MemoryText(memory);
       if (all || options.ops) text += OpsText(model);
-      if (all || options.states) text += StatesText(model);
-      if (all || options.tensors) text += TensorsText(model);
+      if (all || options.states) text += StorageText("states of one sequence", "state", List(model, tarn_model_state));
+      if (all || options.tensors) text += StorageText("tensors", "tensor", List(model, tarn_model_tensor));
     }
   }
   WriteStdout(options.json ? JsonText(json) : text);

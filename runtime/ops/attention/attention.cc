@@ -2,12 +2,6 @@
 
 namespace tarn {
 
-Status ExpectAtLeast(const char* name, uint64_t value, uint64_t least, uint64_t most) {
-  if (value >= least && value <= most) return Ok();
-  return Error(TARN_BAD_FORMAT, "%s is %llu, %llu to %llu expected", name, static_cast<unsigned long long>(value),
-               static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
-}
-
 Result<Heads> Heads::Of(const format::Heads& numbers) {
   const auto in_range = [](uint32_t n) { return n >= 1 && n <= kMaxHeads; };
   if (!in_range(numbers.heads()) || !in_range(numbers.kv_heads()) || !in_range(numbers.head_dim()) ||

@@ -12,9 +12,6 @@
 
 namespace tarn {
 
-// An attribute that counts tokens or rows, or something of which there are at most `most`. Errors: TARN_BAD_FORMAT.
-Status ExpectAtLeast(const char* name, uint64_t value, uint64_t least, uint64_t most = kMaxRows);
-
 class Heads {
  public:
   // Checks the numbers of heads and sizes against each other. Errors, here and below: TARN_BAD_FORMAT.

@@ -1,5 +1,7 @@
 #include "runtime/ops/attention/row_blocks.h"
 
+#include "runtime/ops/attention/attributes.h"
+
 namespace tarn {
 
 Status BoundRows(PrepareContext& context, Axis axis, uint64_t capacity) {

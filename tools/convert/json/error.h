@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "tools/common/failure.h"
+#include "tools/common/shape_text.h"
 
 namespace tarn::convert {
 
 using ConvertError = tools::Failure;
+using tools::ShapeText;
 
 // Throws the parts, one after the other, as a ConvertError.
 template <typename... Parts>
@@ -21,16 +23,6 @@ template <typename... Parts>
   text.exceptions(std::ios::badbit);  // else a lack of memory is a message that ends early
   (text << ... << parts);
   throw ConvertError(text.str());
-}
-
-// "[4, 64, 64]"
-template <typename Shape>
-std::string ShapeText(const Shape& shape) {
-  std::ostringstream text;
-  text << '[';
-  for (size_t i = 0; i < shape.size(); ++i) text << (i == 0 ? "" : ", ") << shape[i];
-  text << ']';
-  return text.str();
 }
 
 // "[2, 17]": where element `flat` lies in a tensor of this shape.

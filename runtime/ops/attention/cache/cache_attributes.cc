@@ -1,18 +1,9 @@
 #include "runtime/ops/attention/cache/cache_attributes.h"
 
-#include <cmath>
+#include "runtime/ops/attention/attributes.h"
 
 namespace tarn {
 namespace {
-
-Status ExpectAscending(const char* name, const flatbuffers::Vector<uint32_t>* positions) {
-  const uint32_t count = positions == nullptr ? 0 : positions->size();
-  if (count < 1 || count > kMaxSlots) return Error(TARN_BAD_FORMAT, "%s: %u found, 1 to %u expected", name, count, kMaxSlots);
-  for (uint32_t i = 1; i < count; ++i) {
-    if (positions->Get(i) <= positions->Get(i - 1)) return Error(TARN_BAD_FORMAT, "%s are not ascending at %u", name, i);
-  }
-  return Ok();
-}
 
 // The attributes that are in the set `wanted`; the others keep their defaults.
 Result<CacheAttributes> ReadAttributes(const format::CacheAttention& table, uint32_t wanted) {
@@ -24,26 +15,24 @@ Result<CacheAttributes> ReadAttributes(const format::CacheAttention& table, uint
   }
 #define TARN_FLAG(name, fallback) \
   if ((wanted & reads::name) != 0) a.name = table.name();
-#define TARN_LIST(name, key)                                    \
-  if ((wanted & reads::name) != 0) {                            \
-    TARN_RETURN_IF_ERROR(ExpectAscending(#name, table.name())); \
-    a.num_##name = table.name()->size();                        \
+#define TARN_LIST(name, key)                                                  \
+  if ((wanted & reads::name) != 0) {                                          \
+    TARN_RETURN_IF_ERROR(ExpectAscending(#name, table.name(), 1, kMaxSlots)); \
+    a.num_##name = table.name()->size();                                      \
   }
   TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST)
 #undef TARN_SIZE
 #undef TARN_FLAG
 #undef TARN_LIST
   a.scale = table.scale();
-  if (!std::isfinite(a.scale)) return Error(TARN_BAD_FORMAT, "scale is %g", static_cast<double>(a.scale));
+  TARN_RETURN_IF_ERROR(ExpectNumber("scale", a.scale, Bounds::kFinite));
   return a;
 }
 
 }  // namespace
 
 Result<CacheVariant> CacheVariant::Read(const format::CacheAttention& table, uint32_t form) {
-  if (table.policy() >= kCachePolicyCount) {
-    return Error(TARN_BAD_FORMAT, "policy is %u, 0 to %zu expected", table.policy(), kCachePolicyCount - 1);
-  }
+  TARN_RETURN_IF_ERROR(ExpectChoice("policy", table.policy(), kCachePolicyCount));
   CacheVariant variant;
   variant.policy = static_cast<CachePolicy>(table.policy());
   const CachePolicyInfo& info = variant.info();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "runtime/ops/attention/attributes.h"
 #include "runtime/ops/attention/cache/query_clusters.h"
 #include "runtime/ops/attention/cache/top_indices.h"
 #include "runtime/ops/attention/row_blocks.h"
@@ -54,7 +55,7 @@ class ClusteredAttentionOp final : public Op {
     const format::ClusteredAttention& a = *attributes_;
     TARN_RETURN_IF_ERROR(context.ExpectStage(Stage::kEncode));
     TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/3, /*outputs=*/1, /*tensors=*/1, 2, /*states=*/0));
-    if (!std::isfinite(a.scale())) return Error(TARN_BAD_FORMAT, "scale is %g", static_cast<double>(a.scale()));
+    TARN_RETURN_IF_ERROR(ExpectNumber("scale", a.scale(), Bounds::kFinite));
     TARN_RETURN_IF_ERROR(ExpectAtLeast("num_clusters", a.num_clusters(), 1, kMaxSlots));
     TARN_RETURN_IF_ERROR(ExpectAtLeast("bits", a.bits(), 1, 64));
     TARN_RETURN_IF_ERROR(ExpectAtLeast("iterations", a.iterations(), 1, kMaxClusterIterations));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "runtime/ops/attention/attributes.h"
 #include "runtime/ops/attention/cache/top_indices.h"
 #include "runtime/ops/attention/row_blocks.h"
 #include "runtime/ops/registry.h"
@@ -22,7 +23,7 @@ class ProbSparseOp final : public Op {
     TARN_RETURN_IF_ERROR(context.ExpectStage(Stage::kEncode));
     TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/3, /*outputs=*/1, /*tensors=*/0, 0, /*states=*/0));
     if (a.fill() > ProbSparseFill::MAX) return Error(TARN_BAD_FORMAT, "unknown fill %u", static_cast<unsigned>(a.fill()));
-    if (!std::isfinite(a.scale())) return Error(TARN_BAD_FORMAT, "scale is %g", static_cast<double>(a.scale()));
+    TARN_RETURN_IF_ERROR(ExpectNumber("scale", a.scale(), Bounds::kFinite));
     TARN_RETURN_IF_ERROR(ExpectAtLeast("factor", a.factor(), 1));
     TARN_ASSIGN_OR_RETURN(heads_, Heads::Of(*a.heads()));
     TARN_RETURN_IF_ERROR(heads_.ExpectQueries(context, &query_axis_));

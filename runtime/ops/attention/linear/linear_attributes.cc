@@ -2,43 +2,22 @@
 
 #include <iterator>
 
-#include "variants/limits.h"
+#include "runtime/ops/attention/attributes.h"
 
 namespace tarn {
 namespace {
 
-Status CheckChoice(const char* name, uint8_t value, size_t count) {
-  if (value < count) return Ok();
-  return Error(TARN_BAD_FORMAT, "%s is %u, 0 to %zu expected", name, value, count - 1);
-}
-
 Status CheckSizes(const LinearAttributes& a) {
-  if (a.has_projection() && (a.num_features < 1 || a.num_features > kMaxFeatures)) {
-    return Error(TARN_BAD_FORMAT, "num_features is %u, 1 to %u expected", a.num_features, kMaxFeatures);
-  }
-  if ((a.map().attributes & kReadsNu) != 0 && (a.nu < 1 || a.nu > kMaxNu)) {
-    return Error(TARN_BAD_FORMAT, "nu is %u, 1 to %u expected", a.nu, kMaxNu);
-  }
-  return Ok();
-}
-
-Status CheckNumbers(const LinearAttributes& a) {
-  for (const auto& number : kLinearNumbers) {
-    const float value = a.*number.value;
-    if (IsWithin(number.bounds, value)) continue;
-    return Error(TARN_BAD_FORMAT, "%s is %g, %s expected", number.name, static_cast<double>(value), TextOf(number.bounds));
-  }
-  if (IsWithin(Bounds::kPositive, a.q_scale())) return Ok();
-  return Error(TARN_BAD_FORMAT, "input_scale * q_input_scale is %g, %s expected", static_cast<double>(a.q_scale()),
-               TextOf(Bounds::kPositive));
+  if (a.has_projection()) TARN_RETURN_IF_ERROR(ExpectAtLeast("num_features", a.num_features, 1, kMaxFeatures));
+  return (a.map().attributes & kReadsNu) != 0 ? ExpectAtLeast("nu", a.nu, 1, kMaxNu) : Ok();
 }
 
 }  // namespace
 
 Result<LinearAttributes> ReadLinearAttributes(const format::LinearState& table) {
   LinearAttributes a;
-#define TARN_READ_CHOICE(type, name, list, fallback)                       \
-  TARN_RETURN_IF_ERROR(CheckChoice(#name, table.name(), std::size(list))); \
+#define TARN_READ_CHOICE(type, name, list, fallback)                        \
+  TARN_RETURN_IF_ERROR(ExpectChoice(#name, table.name(), std::size(list))); \
   a.name = static_cast<type>(table.name());
 #define TARN_READ(name, ...) a.name = table.name();
 #define TARN_READ_FLAG(name) a.name = table.name();
@@ -46,7 +25,8 @@ Result<LinearAttributes> ReadLinearAttributes(const format::LinearState& table) 
 #undef TARN_READ_CHOICE
 #undef TARN_READ
 #undef TARN_READ_FLAG
-  TARN_RETURN_IF_ERROR(CheckNumbers(a));
+  TARN_RETURN_IF_ERROR(ExpectNumbers(a, kLinearNumbers));
+  TARN_RETURN_IF_ERROR(ExpectNumber("input_scale * q_input_scale", a.q_scale(), Bounds::kPositive));
   TARN_RETURN_IF_ERROR(CheckSizes(a));
   const char* conflict = a.Conflict();
   if (conflict != nullptr) return Error(TARN_BAD_FORMAT, "%s", conflict);

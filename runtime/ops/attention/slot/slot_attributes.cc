@@ -2,36 +2,16 @@
 
 #include <iterator>
 
+#include "runtime/ops/attention/attributes.h"
+
 namespace tarn {
-namespace {
-
-Status CheckChoice(const char* name, uint8_t value, size_t count) {
-  if (value < count) return Ok();
-  return Error(TARN_BAD_FORMAT, "%s is %u, 0 to %zu expected", name, value, count - 1);
-}
-
-Status CheckSize(const char* name, uint64_t value, uint32_t most) {
-  if (value >= 1 && value <= most) return Ok();
-  return Error(TARN_BAD_FORMAT, "%s is %llu, 1 to %u expected", name, static_cast<unsigned long long>(value), most);
-}
-
-Status CheckNumbers(const SlotAttributes& a) {
-  for (const auto& number : kSlotNumbers) {
-    const float value = a.*number.value;
-    if (IsWithin(number.bounds, value)) continue;
-    return Error(TARN_BAD_FORMAT, "%s is %g, %s expected", number.name, static_cast<double>(value), TextOf(number.bounds));
-  }
-  return Ok();
-}
-
-}  // namespace
 
 Result<SlotAttributes> ReadSlotAttributes(const format::SlotMemory& table) {
   SlotAttributes a;
   a.num_slots = table.num_slots();
-  TARN_RETURN_IF_ERROR(CheckSize("num_slots", a.num_slots, kMaxSlots));
-#define TARN_READ_CHOICE(type, name, list, fallback)                       \
-  TARN_RETURN_IF_ERROR(CheckChoice(#name, table.name(), std::size(list))); \
+  TARN_RETURN_IF_ERROR(ExpectAtLeast("num_slots", a.num_slots, 1, kMaxSlots));
+#define TARN_READ_CHOICE(type, name, list, fallback)                        \
+  TARN_RETURN_IF_ERROR(ExpectChoice(#name, table.name(), std::size(list))); \
   a.name = static_cast<type>(table.name());
 #define TARN_READ_SIZE(type, name, ...) a.name = table.name();
 #define TARN_READ(name, ...) a.name = table.name();
@@ -43,11 +23,11 @@ Result<SlotAttributes> ReadSlotAttributes(const format::SlotMemory& table) {
 #undef TARN_READ_FLAG
 #define TARN_IGNORE(...)
 #define TARN_CHECK_SIZE(type, name, most, readers) \
-  if (a.reads(readers)) TARN_RETURN_IF_ERROR(CheckSize(#name, a.name, most));
+  if (a.reads(readers)) TARN_RETURN_IF_ERROR(ExpectAtLeast(#name, a.name, 1, most));
   TARN_SLOT_ATTRIBUTES(TARN_IGNORE, TARN_CHECK_SIZE, TARN_IGNORE, TARN_IGNORE)
 #undef TARN_CHECK_SIZE
 #undef TARN_IGNORE
-  TARN_RETURN_IF_ERROR(CheckNumbers(a));
+  TARN_RETURN_IF_ERROR(ExpectNumbers(a, kSlotNumbers));
   const char* conflict = a.Conflict();
   if (conflict != nullptr) return Error(TARN_BAD_FORMAT, "%s", conflict);
   return a;
@@ -57,11 +37,7 @@ Result<const uint32_t*> ReadSlotPositions(const format::SlotMemory& table, const
   const uint32_t* none = nullptr;
   if (!a.reads(kReadsPositions)) return none;
   const auto* positions = table.positions();
-  const uint32_t count = positions == nullptr ? 0 : positions->size();
-  if (count != a.num_slots) return Error(TARN_BAD_FORMAT, "positions: %u found, num_slots is %u", count, a.num_slots);
-  for (uint32_t i = 1; i < count; ++i) {
-    if (positions->Get(i) <= positions->Get(i - 1)) return Error(TARN_BAD_FORMAT, "positions are not ascending at %u", i);
-  }
+  TARN_RETURN_IF_ERROR(ExpectAscending("positions", positions, a.num_slots, a.num_slots));
   return positions->data();
 }
 
