@@ -51,8 +51,8 @@ struct CachePolicyInfo {
   [](const CacheAttributes& a, const HeadSizes& h) -> TensorShape { return condition ? TensorShape{__VA_ARGS__} : TensorShape{}; }
 
 constexpr const char* CompressionConflict(const CacheAttributes& a, const HeadSizes& h) {
-  if (a.capacity < a.factor) return "compression_factor is above max_context: no block would ever be complete";
-  return h.value_dim != h.key_dim ? "keys and values share a convolution, but value_dim is not head_dim" : nullptr;
+  if (a.capacity < a.factor) return "a block has more tokens than the cache takes: no block would ever be complete";
+  return h.value_dim != h.key_dim ? "keys and values share a convolution: heads of the same width expected" : nullptr;
 }
 
 // X(name in code, fields of CachePolicyInfo)

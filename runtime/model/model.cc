@@ -15,6 +15,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the model file is litt
 constexpr size_t kHeaderBytes = 64;
 constexpr size_t kHashedHeaderBytes = 32;
 constexpr uint8_t kMagic[8] = {'T', 'A', 'R', 'N', '\r', '\n', 0x1A, '\n'};
+constexpr char kLfsPointer[] = "version https://git-lfs";  // what a checkout without Git LFS has in place of a model
 constexpr uint16_t kMajorVersion = 1;
 constexpr uint64_t kMaxGraphBytes = FLATBUFFERS_MAX_BUFFER_SIZE;
 constexpr uint64_t kWeightSectionAlignment = 16384;
@@ -94,6 +95,9 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
                  kHeaderBytes);
   }
   const uint8_t* header = bytes.data();
+  if (std::memcmp(header, kLfsPointer, std::strlen(kLfsPointer)) == 0) {
+    return Error(TARN_BAD_FORMAT, "a Git LFS pointer, not the file: git lfs pull");
+  }
   if (std::memcmp(header, kMagic, 4) != 0) {
     return Error(TARN_BAD_FORMAT, "magic is %02x %02x %02x %02x, expected 54 41 52 4e (\"TARN\"): not a tarn model", header[0],
                  header[1], header[2], header[3]);
@@ -113,17 +117,21 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
   const uint64_t weights_bytes = Load<uint64_t>(header + 24);
   uint64_t file_bytes = 0;
   if (graph_bytes >= kMaxGraphBytes || graph_bytes > bytes.size() - kHeaderBytes) {
-    return Error(TARN_BAD_FORMAT, "header: graph of %llu bytes does not fit into the file's %zu: truncated",
+    return Error(TARN_BAD_FORMAT, "header: graph of %llu bytes does not fit into the file's %zu: truncated; copy it again",
                  static_cast<unsigned long long>(graph_bytes), bytes.size());
   }
   const uint64_t graph_end = kHeaderBytes + graph_bytes;
-  if (weights_offset != AlignUp(graph_end, kWeightSectionAlignment) || !CheckedAdd(weights_offset, weights_bytes, &file_bytes) ||
-      file_bytes != bytes.size()) {
-    return Error(TARN_BAD_FORMAT,
-                 "header: weights at %llu + %llu bytes; expected from the first multiple of %llu after the graph to the end of the "
-                 "file's %zu: truncated or damaged",
-                 static_cast<unsigned long long>(weights_offset), static_cast<unsigned long long>(weights_bytes),
-                 static_cast<unsigned long long>(kWeightSectionAlignment), bytes.size());
+  if (weights_offset != AlignUp(graph_end, kWeightSectionAlignment) || !CheckedAdd(weights_offset, weights_bytes, &file_bytes)) {
+    return Error(
+        TARN_BAD_FORMAT,
+        "header: weights at %llu + %llu bytes, expected at the first multiple of %llu after the graph: the file is damaged; "
+        "copy or convert it again",
+        static_cast<unsigned long long>(weights_offset), static_cast<unsigned long long>(weights_bytes),
+        static_cast<unsigned long long>(kWeightSectionAlignment));
+  }
+  if (file_bytes != bytes.size()) {
+    return Error(TARN_BAD_FORMAT, "file has %zu bytes, expected %llu (header): %s; copy it again", bytes.size(),
+                 static_cast<unsigned long long>(file_bytes), bytes.size() < file_bytes ? "truncated" : "too long");
   }
   // No hash covers the padding: zeros are all that it can be.
   for (uint64_t i = graph_end; i < weights_offset; ++i) {
@@ -138,7 +146,7 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
 
   const Digest found = DigestOf({header, kHashedHeaderBytes}, graph_bytes_);
   if (std::memcmp(found.bytes, fingerprint_, sizeof(found.bytes)) != 0) {
-    return Error(TARN_CHECKSUM, "header and graph do not match their XXH3-128: the file is damaged");
+    return Error(TARN_CHECKSUM, "header and graph do not match their XXH3-128: the file is damaged; copy or convert it again");
   }
   return Ok();
 }

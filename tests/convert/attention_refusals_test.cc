@@ -68,7 +68,7 @@ TEST(AttentionRefusals, NameFieldAndValue) {
        {"no block would ever be complete"},
        kEqualHeads},
       {R"({"system": "cache_attention", "policy": "memory_compressed", "compression_factor": 3, "max_context": 9})",
-       {"value_dim is not head_dim"}},
+       {"heads of the same width expected"}},
       {R"({"system": "delta_rule", "nu": 1, "feature_norm": "none"})", {"feature_norm", "\"none\" is not \"sum\""}},
       {R"({"system": "delta_rule", "nu": 1, "dpfp_variant": "fla"})", {"dpfp_variant", "\"fla\" is not \"paper\""}},
       {R"({"system": "delta_rule", "nu": 1, "feature_map": "relu"})", {"feature_map", "\"relu\" is not one of dpfp, elu_plus_one"}},

@@ -120,8 +120,11 @@ class TarnConvert(unittest.TestCase):
         self.assertIn("tarn-convert --random-weights 1 config.json -o", done.stdout)
 
     def test_usage_errors(self):
-        self.expect_failure(self.run_tool(), 2, "required", "--help")
-        self.expect_failure(self.run_tool(self.folder), 2, "--output")
+        self.expect_failure(self.run_tool(), 2, "the input is missing, expected PATH (see tarn-convert --help)")
+        self.expect_failure(self.run_tool(self.folder), 2, "--output is missing, expected --output FILE")
+        self.expect_failure(self.run_tool(self.folder, "-o"), 2, "--output has no value, expected --output FILE")
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--eval-begin", "1"), 2,
+                            "--eval-begin is there without --eval, expected --eval FILE with it")
         self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--quant", "int3"), 2, "int3")
         self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--state", "int4"), 2, "int4")
         self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--fast"), 2, "--fast")
@@ -268,8 +271,8 @@ class TarnConvert(unittest.TestCase):
         self.assertEqual(self.run_tool(*self.wide(), "--eval", text, "--eval-block", "8").returncode, 0)
 
     def test_errors_name_the_culprit(self):
-        self.expect_failure(self.run_tool(self.root / "none", "-o", self.out), 1, "none", "no such file or folder")
-        self.expect_failure(self.run_tool(self.config, "-o", self.out), 1, "config.json", "not a folder")
+        self.expect_failure(self.run_tool(self.root / "none", "-o", self.out), 1, "none", "no such file or directory")
+        self.expect_failure(self.run_tool(self.config, "-o", self.out), 1, "config.json", "not a directory")
 
         self.weights.write_bytes(safetensors({k: v for k, v in SHAPES.items() if k != "model.norm.weight"}))
         self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, '"model.norm.weight": missing', lines=2)
@@ -298,27 +301,55 @@ class TarnConvert(unittest.TestCase):
 
     def test_unknown_fields_say_where_they_belong(self):
         self.unknown('unknown field "num_labels"', 'it is read where "task" is "classification"', num_labels=2)
-        self.unknown('unknown field "num_slots"', 'a field of attention objects, as of "abc_mlp"', num_slots=2)
+        self.unknown('unknown field "num_slots"', 'it is a field of attention objects, of "abc_mlp", "linformer", "compressive_mean" and',
+                     " more", num_slots=2)
         self.unknown('unknown field "zzz"', "tarn-convert --list-fields config", zzz=2)
         rfa = {"system": "linear_attention", "feature_map": "identity", "zzz": 2}
         self.unknown('attention: unknown field "zzz"', "tarn-convert --list-fields linear_attention", attention=rfa)
         rfa = {"system": "linear_attention", "feature_map": "identity", "gate_normalizer": 2}
         self.unknown('unknown field "gate_normalizer"', 'it is read where "gate" is "vector"', attention=rfa)
+        rfa = {"system": "rfa", "feature_map": "gaussian", "num_features": 8, "activation": "exp"}
+        self.unknown('unknown field "activation": it is a field of "abc_mlp", "luna_causal" and "slot_attention"; ', attention=rfa)
         self.unknown('system: "rfaa" is unknown (did you mean rfa?)', attention={"system": "rfaa"})
+
+    def test_a_misspelt_required_field_is_named(self):
+        for misspelt, key, where in (("num_head", "num_heads", "config.json: "), ("attntion", "attention", "config.json: ")):
+            config = {**CONFIG, misspelt: CONFIG[key]}
+            del config[key]
+            self.config.write_text(json.dumps(config))
+            self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, f'{where}the field "{key}" is missing, expected ',
+                                f'found the unknown field "{misspelt}": did you mean "{key}"?')
+        self.unknown('attention: the field "max_context" is missing', 'did you mean "max_context"?',
+                     attention={"system": "softmax", "max_contex": 8})
+        # A known field is not taken for another one, however near it is.
+        config = {**CONFIG, "num_kv_heads": 2}
+        del config["num_heads"]
+        self.config.write_text(json.dumps(config))
+        done = self.run_tool(self.folder, "-o", self.out)
+        self.expect_failure(done, 1, 'the field "num_heads" is missing')
+        self.assertNotIn("did you mean", done.stderr)
+
+    def test_a_pointer_of_git_lfs_is_named(self):
+        pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 1234567\n"
+        for path in self.weights, self.config:
+            path.write_text(pointer)
+            self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1,
+                                f"{path}: a Git LFS pointer, not the file: git lfs pull")
 
     def test_unknown_tensors_say_whose_they_are(self):
         prefix = "model.layers.0.attn."
         rfa = {"system": "rfa", "feature_map": "gaussian", "num_features": 8}
         shapes = {**SHAPES, prefix + "random_matrix": [2, 8, 8], prefix + "sigma": [2, 8], prefix + "g_proj.weight": [2, 16],
-                  prefix + "control_proj.weight": [8, 16], "lm_head.bias": [256]}
+                  prefix + "control_proj.weight": [8, 16], prefix + "q_proj.bias": [16], "lm_head.bias": [256]}
         self.config.write_text(json.dumps({**CONFIG, "attention": rfa}))
         self.weights.write_bytes(safetensors(shapes))
         done = self.run_tool(self.folder, "-o", self.out)
-        self.expect_failure(done, 1, "unknown: 3", lines=4)
+        self.expect_failure(done, 1, "unknown: 4", lines=5)
         found = [line.rsplit("; ", 1)[1] for line in done.stderr.splitlines()[1:]]
         self.assertEqual(found[0], 'it is read where "lm_head_bias" is true')
         self.assertRegex(found[1], '^a tensor of attention "abc_mlp"')
         self.assertEqual(found[2], 'attention "rfa" has it where "gate" is "forget"')
+        self.assertEqual(found[3], 'it is read where "attention_bias" is true')
 
     def test_list_of_fields(self):
         done = self.run_tool("--list-fields", "rfa")
@@ -328,6 +359,10 @@ class TarnConvert(unittest.TestCase):
         self.assertEqual(rows["den_eps"][1], '0.01; "gate" is "forget": 0.001')
         self.assertEqual(rows["gate"][0], '"none", "forget" ("forget": causal)')
         self.assertEqual(rows["attn.g_proj.bias"], ["[num_kv_heads]", '"gate" is "forget"'])
+        self.assertNotIn("vector", rows["gate"][2])
+        for line in self.run_tool("--list-fields", "abc_mlp").stdout.splitlines():
+            if "cross_control_proj" in line:
+                self.assertTrue(line.endswith('"control_sharing" is "model", cross attention of seq2seq'), line)
         self.assertEqual(self.run_tool("--list-fields").stdout, self.run_tool("--list-fields", "config").stdout)
         everything = self.run_tool("--list-fields", "all").stdout
         for line in self.run_tool("--systems").stdout.splitlines()[2:]:
@@ -454,7 +489,11 @@ class TarnConvert(unittest.TestCase):
             resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
         done = self.run_tool(self.folder, "-o", self.out, preexec_fn=limit)
-        self.expect_failure(done, 1, str(self.out), "cannot be written", "File too large")
+        self.expect_failure(done, 1, f"error: {self.out}: cannot be written: File too large")
+        text = self.root / "text.txt"  # with a scratch file before the output
+        text.write_bytes(b"to be or not")
+        done = self.run_tool(self.folder, "-o", self.out, "--eval", text, "--eval-block", "8", preexec_fn=limit)
+        self.expect_failure(done, 1, f"error: {self.out}: cannot be written: File too large")
 
 
 if __name__ == "__main__":

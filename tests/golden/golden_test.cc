@@ -305,7 +305,7 @@ int Main(int argc, char** argv) {
     if (std::filesystem::exists(path)) {
       test.RunPath(path);
     } else {
-      std::fprintf(stderr, "golden_test: %s: no such file or folder\n", path.c_str());
+      std::fprintf(stderr, "golden_test: %s: no such file or directory\n", path.c_str());
       all_exist = false;
     }
   }

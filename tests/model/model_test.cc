@@ -60,6 +60,11 @@ TEST(Model, EveryFlippedBitOfHeaderAndGraphIsNoticed) {
     }
   }
   EXPECT_TRUE(OpenStatus(file).ok());
+  file[12 + 8] ^= 1;  // of the place of the weights
+  ExpectRefused(file, TARN_BAD_FORMAT, "the file is damaged; copy or convert it again");
+  file[12 + 8] ^= 1;
+  file[kHeaderBytes + GraphBytes(file) / 2] ^= 1;
+  ExpectRefused(file, TARN_CHECKSUM, "the file is damaged; copy or convert it again");
 }
 
 TEST(Model, AFlippedWeightBitIsNoticedUnderVerify) {
@@ -79,13 +84,18 @@ TEST(Model, EveryTruncationIsNoticed) {
   }
   std::vector<uint8_t> longer = good;
   longer.push_back(0);
-  ExpectRefused(longer, TARN_BAD_FORMAT, "to the end of the file");
+  const std::string sizes = "file has " + std::to_string(longer.size()) + " bytes, expected " + std::to_string(good.size());
+  ExpectRefused(longer, TARN_BAD_FORMAT, sizes + " (header): too long; copy it again");
+  const std::vector<uint8_t> shorter(good.begin(), good.end() - 1);
+  ExpectRefused(shorter, TARN_BAD_FORMAT, "expected " + std::to_string(good.size()) + " (header): truncated; copy it again");
 }
 
 TEST(Model, ForeignFilesAreNamedAsSuch) {
   std::vector<uint8_t> file(4096, 'x');
   ExpectRefused(file, TARN_BAD_FORMAT, "not a tarn model");
   ExpectRefused({}, TARN_BAD_FORMAT, "truncated");
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + std::string(64, '0') + "\nsize 1234\n";
+  ExpectRefused({pointer.begin(), pointer.end()}, TARN_BAD_FORMAT, "a Git LFS pointer, not the file: git lfs pull");
   std::vector<uint8_t> as_text = Good();
   as_text.erase(as_text.begin() + 4);  // CR LF became LF
   ExpectRefused(as_text, TARN_BAD_FORMAT, "magic ends in 0a 1a 0a 01, expected 0d 0a 1a 0a");

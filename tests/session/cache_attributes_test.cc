@@ -98,7 +98,9 @@ TEST(CacheAttributes, RefusesWhatNoPolicyHas) {
 TEST(CacheAttributes, RefusesBlocksThatWouldNeverBeComplete) {
   const auto small = [](Table* t) { t->capacity = 5; };
   const auto policy = static_cast<size_t>(CachePolicy::kMemoryCompressed);
-  EXPECT_NE(std::string(Read(policy, kCausalForm, small).status().message()).find("complete"), std::string::npos);
+  const std::string message = Read(policy, kCausalForm, small).status().message();
+  EXPECT_NE(message.find("complete"), std::string::npos) << message;
+  for (const char* field : {"max_context", "compression_factor"}) EXPECT_EQ(message.find(field), std::string::npos) << message;
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ class BenchTest(CliTest):
         return out
 
     def test_wrong_command_lines(self):
-        self.fails(2, "--model is required", "bench")
+        self.fails(2, "the model is missing", "bench")
         self.fails(2, "-p and -n are 0", "bench", "-m", MODEL, "-p", 0, "-n", 0)
         self.fails(2, "--output: is 'xml', expected md, csv, json or jsonl", "bench", "-m", MODEL, "-o", "xml")
         for value in "", "1,", ",1", "1, 2", "-1", "x", "1073741825":

@@ -18,9 +18,9 @@ class UsageTest(CliTest):
         self.fails(2, "no command, expected run, classify, fill, eval, bench, inspect or help")
         self.fails(2, "the command is 'sing', expected run, classify, fill, eval, bench, inspect or help$", "sing")
         self.fails(2, "the command is ''", "")
-        self.fails(2, "--model is required", "run", "-p", "a")
+        self.fails(2, "the model is missing", "run", "-p", "a")
         self.fails(2, "more than one input, expected one of -p, -f and --tokens", "run", "-m", MODEL, "-p", "a", "--tokens", "1,2")
-        self.fails(2, "--file is required", "eval", "-m", MODEL)
+        self.fails(2, "--file is missing", "eval", "-m", MODEL)
         self.fails(2, "no model, expected `tarn inspect MODEL`", "inspect")
 
     def test_integers_are_whole_and_within_their_range(self):
@@ -49,7 +49,7 @@ class UsageTest(CliTest):
         self.fails(1, "nothing.txt", "eval", "-m", MODEL, "-f", self.path("nothing.txt"))
         self.fails(1, "nothing.txt", "run", "-m", MODEL, "-f", self.path("nothing.txt"))
         names = "expected .* or reference"
-        self.fails(1, "error: --isa is 'NEON9', " + names, "inspect", MODEL, "--isa", "NEON9", environment={"TARN_ISA": "x"})
+        self.fails(2, "error: --isa is 'NEON9', " + names, "inspect", MODEL, "--isa", "NEON9", environment={"TARN_ISA": "x"})
         self.fails(1, "error: TARN_ISA of the environment is 'NEON9', " + names, "inspect", MODEL,
                    environment={"TARN_ISA": "NEON9"})
         self.fails(1, "no/folder", "run", "-m", MODEL, "-p", "a", "--json-stats", self.path("no/folder/stats.json"))

@@ -25,7 +25,17 @@ class NamesTest(CliTest):
         self.fails(2, r"'evl', expected .* \(did you mean eval\?\)$", "evl", MODEL)
         self.fails(2, r"'inspct', expected .* \(did you mean inspect\?\)$", "help", "inspct")
         self.fails(2, r"--output: is 'jsonn', expected md, csv, json or jsonl \(did you mean json\?\)$", "bench", MODEL, "-o", "jsonn")
-        self.fails(1, r"--isa is 'referense', expected .*\(did you mean reference\?\)$", "inspect", MODEL, "--isa", "referense")
+        self.fails(2, r"--isa is 'referense', expected .*\(did you mean reference\?\)$", "inspect", MODEL, "--isa", "referense")
+
+    def test_every_slip_names_the_option_and_what_it_wants(self):
+        self.fails(2, r"run: --prompt has no value, expected --prompt TEXT$", "run", MODEL, "-p")
+        self.fails(2, r"run: --temp has no value, expected --temp T$", "run", MODEL, "-p", "a", "--temp")
+        self.fails(2, r"run: --seed is there more than once, expected once$", "run", MODEL, "-s", 1, "-s", 2)
+        self.fails(2, r"run: --quiet is 'maybe', expected no value$", "run", MODEL, "--quiet=maybe")
+        self.fails(2, r"run: --threads: is 'two', expected an integer from 0 to", "run", MODEL, "-t", "two")
+        self.fails(2, r"inspect: --(no-)?verify and --(no-)?verify are both there, expected one of them$", "inspect", MODEL,
+                   "--verify", "--no-verify")
+        self.fails(2, r"eval: --file is missing, expected --file FILE$", "eval", MODEL)
 
     def test_unexpected_arguments_come_in_their_order(self):
         self.fails(2, r"run: unexpected arguments 'to' 'be' 'or' \(", "run", MODEL, "to", "be", "-n", "3", "or")
@@ -50,7 +60,7 @@ class NamesTest(CliTest):
                 self.assertEqual(status, 0, err)
                 if command != "eval":  # which says how fast it was
                     self.assertEqual(out, tarn(command, "-m", model, *arguments)[1])
-        self.fails(2, "model is required", "run", "-p", "a")
+        self.fails(2, "run: the model is missing, expected FILE or --model FILE$", "run", "-p", "a")
 
     def test_isa_in_any_case(self):
         for name in "REFERENCE", "Reference":

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "tools/common/failure.h"
 
@@ -32,7 +33,8 @@ void CheckReplaceable(const std::string& path, const struct stat& existing, cons
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path, const std::vector<std::string>& inputs) : path_(path), final_(path) {
+OutputFile::OutputFile(const std::string& path, const std::vector<std::string>& inputs, std::string name)
+    : name_(std::move(name)), final_(path) {
   struct stat existing;
   if (stat(path.c_str(), &existing) == 0) {
     CheckReplaceable(path, existing, inputs);
@@ -42,7 +44,7 @@ OutputFile::OutputFile(const std::string& path, const std::vector<std::string>& 
   }
   temporary_ = final_ + ".tmp." + std::to_string(getpid());
   file_ = std::fopen(temporary_.c_str(), "wbx");
-  if (file_ == nullptr) throw Failure(temporary_ + ": cannot be created: " + std::strerror(errno));
+  if (file_ == nullptr) throw Failure(name_ + ": cannot be created: " + std::strerror(errno));
 }
 
 OutputFile::~OutputFile() {
@@ -51,7 +53,7 @@ OutputFile::~OutputFile() {
   unlink(temporary_.c_str());
 }
 
-void OutputFile::FailWriting() const { throw Failure(path_ + ": cannot be written: " + std::strerror(errno)); }
+void OutputFile::FailWriting() const { throw Failure(name_ + ": cannot be written: " + std::strerror(errno)); }
 
 void OutputFile::Write(const void* bytes, size_t count) {
   if (std::fwrite(bytes, 1, count, file_) != count) FailWriting();
@@ -73,7 +75,7 @@ void OutputFile::Commit() {
   if (std::rename(temporary_.c_str(), final_.c_str()) != 0) FailWriting();
   std::fclose(file_);  // everything is on the disk: nothing is left that could fail
   file_ = nullptr;
-  // The new name is on the disk when the folder is. A system that cannot do this has done its best.
+  // The new name is on the disk when the directory is. A system that cannot do this has done its best.
   const size_t slash = final_.rfind('/');
   const int folder = open(slash == std::string::npos ? "." : final_.substr(0, slash + 1).c_str(), O_RDONLY | O_CLOEXEC);
   if (folder >= 0) {

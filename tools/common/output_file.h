@@ -22,7 +22,9 @@ class ByteSink {
 class OutputFile : public ByteSink {
  public:
   // Errors: `path` is one of `inputs`, by whatever name, or where standard output goes, or exists and is not a regular file.
-  OutputFile(const std::string& path, const std::vector<std::string>& inputs);
+  OutputFile(const std::string& path, const std::vector<std::string>& inputs) : OutputFile(path, inputs, path) {}
+  // Errors name `name`: of a scratch file, the output that it serves.
+  OutputFile(const std::string& path, const std::vector<std::string>& inputs, std::string name);
   ~OutputFile() override;
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -36,8 +38,8 @@ class OutputFile : public ByteSink {
  private:
   [[noreturn]] void FailWriting() const;
 
-  const std::string path_;  // as errors name it
-  std::string final_;       // `path_` without links
+  const std::string name_;  // of errors
+  std::string final_;       // the path without links
   std::string temporary_;
   std::FILE* file_ = nullptr;
 };

@@ -194,7 +194,7 @@ std::string FieldList(const std::string& name) {
                               ", expected all, config, a task or a system of tarn-convert --systems");
   }
   std::vector<FormRuns> explored;
-  for (const AttentionForm form : {AttentionForm::kCausal, AttentionForm::kNoncausal, AttentionForm::kCross}) {
+  for (const AttentionForm form : kAttentionForms) {
     if (HasForm(name, form)) explored.push_back({FormsText(FormBit(form)), ExploreAttention(name, SampleContext(form))});
   }
   return name + " (" + FormsText(forms) + ")\n" + header + Rows(name, explored) + TensorText(SystemTensors(name));

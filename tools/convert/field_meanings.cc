@@ -68,6 +68,7 @@ constexpr Meaning kMeanings[] = {
     {"num_features", "rows of the projection of the feature map"},
     {"gate",
      "forget: S <- g S + (1 - g) phi(k) v^T, g of the token and head; vector: a decay for each feature; constant: for each head"},
+    {"gate", "forget: S <- g S + (1 - g) phi(k) v^T, g of the token and head; none: S <- S + phi(k) v^T", "rfa"},
     {"rule", "delta: what a key has stored is taken away before it writes"},
     {"normalize_qk", "q and k are divided by their l2 norm before the feature map"},
     {"norm_eps_mode", "of normalize_qk; outside: x / (|x| + eps); inside: x / sqrt(|x|^2 + eps)"},

@@ -1,4 +1,4 @@
-// tarn-convert: a checkpoint folder, or a seed and a config, becomes one .tarn file.
+// tarn-convert: a checkpoint directory, or a seed and a config, becomes one .tarn file.
 #include <sys/stat.h>
 #include <tarn/tarn.h>
 #include <unistd.h>
@@ -115,9 +115,9 @@ MeasuredLoss MeasureLoss(const Options& options, const ModelConfig& config, cons
 
 void Convert(const Options& options) {
   struct stat info;
-  if (stat(options.input.c_str(), &info) != 0) Fail(options.input, ": no such file or folder");
+  if (stat(options.input.c_str(), &info) != 0) Fail(options.input, ": no such file or directory");
   if (!options.seed && !S_ISDIR(info.st_mode)) {
-    Fail(options.input, ": not a folder (--random-weights SEED makes a model from a config alone)");
+    Fail(options.input, ": not a directory (--random-weights SEED makes a model from a config alone)");
   }
   std::unique_ptr<Checkpoint> checkpoint;
   std::unique_ptr<WeightReader> random;
@@ -196,10 +196,10 @@ void AddName(CLI::App* app, const std::string& option, std::string* target, cons
 
 int Run(int argc, char** argv) {
   Options options;
-  CLI::App app("Converts a checkpoint folder into a .tarn model file.", "tarn-convert");
+  CLI::App app("Converts a checkpoint directory into a .tarn model file.", "tarn-convert");
   app.footer(kExamples);
   app.set_version_flag("--version", std::string("tarn-convert ") + tarn_version() + "\n");
-  app.add_option("input", options.input, "Checkpoint folder; with --random-weights or --list-tensors a config.json")
+  app.add_option("input", options.input, "Checkpoint directory; with --random-weights or --list-tensors a config.json")
       ->type_name("PATH");
   app.add_option("-o,--output", options.output, "Model file to write (required, but not with --list-tensors)")->type_name("FILE");
   AddName(&app, "--quant", &options.quant, "Type of matrices", PrecisionNames());

@@ -16,7 +16,7 @@ namespace tarn::convert {
 
 tools::Score Measure(const Graph& graph, const WeightReader& weights, const MeasureOptions& options, const std::string& output,
                      const std::string& step) {
-  OutputFile scratch(output + ".eval", {});
+  OutputFile scratch(output + ".eval", {}, output);
   WriteModel(graph, weights, &scratch, [](uint64_t) {
     if (tools::Interrupted()) Fail("interrupted");
   });
@@ -24,7 +24,10 @@ tools::Score Measure(const Graph& graph, const WeightReader& weights, const Meas
   source.path = scratch.Flush().c_str();
   tarn_model* opened = nullptr;
   tarn_error error;
-  if (tarn_model_open(&source, nullptr, &opened, &error) != TARN_OK) Fail(error.message);
+  if (tarn_model_open(&source, nullptr, &opened, &error) != TARN_OK) {
+    const std::string message = error.message, path = source.path;
+    Fail(output, message.compare(0, path.size(), path) == 0 ? message.substr(path.size()) : ": " + message);
+  }
   const std::unique_ptr<tarn_model, void (*)(tarn_model*)> model(opened, tarn_model_close);
   tarn_session_config config = TARN_SESSION_CONFIG_INIT;
   config.threads = options.threads != 0 ? options.threads : tarn_default_threads();

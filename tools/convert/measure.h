@@ -17,8 +17,8 @@ struct MeasureOptions {
   uint32_t threads = 0;  // 0: tarn_default_threads()
 };
 
-// Writes the model to a file in the folder of `output`, which is gone afterwards, and runs it over the text. `step` names it to the
-// user. Errors: of WriteModel() and of tools::Evaluation.
+// Writes the model to a file in the directory of `output`, which is gone afterwards, and runs it over the text. `step` names it to
+// the user. Errors: of WriteModel() and of tools::Evaluation.
 tools::Score Measure(const Graph& graph, const WeightReader& weights, const MeasureOptions& options, const std::string& output,
                      const std::string& step);
 

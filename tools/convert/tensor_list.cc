@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "tools/convert/attention/attention.h"
@@ -61,6 +62,16 @@ std::string SizeText(uint64_t size, const Sizes& sizes) {
   return std::to_string(size);
 }
 
+// The name of a tensor with {i} for the number of its layer.
+std::string InAnyLayer(std::string name) {
+  constexpr std::string_view kLayers = "layers.";
+  const size_t begin = name.find(kLayers);
+  if (begin == std::string::npos) return name;
+  const size_t number = begin + kLayers.size(), end = name.find('.', number);
+  const bool digits = end != std::string::npos && end > number && name.find_first_not_of("0123456789", number) == end;
+  return digits ? name.replace(number, end - number, "{i}") : name;
+}
+
 // All tensors of a config, or nothing if it is refused.
 std::optional<Tensors> TensorsOf(const Json& config, const Sizes& sizes) {
   try {
@@ -68,11 +79,9 @@ std::optional<Tensors> TensorsOf(const Json& config, const Sizes& sizes) {
     BuildModel(ParseConfig(config.dump(), "config.json"), &builder);
     Tensors tensors;
     for (const WeightSpec& spec : builder.weights()) {
-      std::string name = spec.name, shape;
-      const size_t layer = name.find("layers.0.");
-      if (layer != std::string::npos) name.replace(layer, 8, "layers.{i}");
+      std::string shape;
       for (const uint32_t size : spec.shape) shape += (shape.empty() ? "[" : ", ") + SizeText(size, sizes);
-      tensors.emplace(name, shape + "]");
+      tensors.emplace(InAnyLayer(spec.name), shape + "]");
     }
     return tensors;
   } catch (const ConvertError&) {
@@ -148,7 +157,6 @@ std::optional<Tensors> AddedTensors(AttentionForm form, const FieldRun& run) {
 }
 
 constexpr uint32_t kSampleSourceVocab = 1013;
-constexpr AttentionForm kForms[] = {AttentionForm::kCausal, AttentionForm::kNoncausal, AttentionForm::kCross};
 
 }  // namespace
 
@@ -179,7 +187,7 @@ std::vector<TensorRow> TaskTensors(const std::vector<FieldRun>& runs) {
 
 std::vector<TensorRow> SystemTensors(const std::string& system) {
   std::vector<TensorRow> rows;
-  for (const AttentionForm form : kForms) {
+  for (const AttentionForm form : kAttentionForms) {
     if (!HasForm(system, form)) continue;
     std::vector<FieldRun> runs = ExploreAttention(system, SampleContext(form));
     std::vector<Tensors> tensors;
@@ -190,7 +198,10 @@ std::vector<TensorRow> SystemTensors(const std::string& system) {
     }
     for (TensorRow& row : Rows(runs, tensors)) {
       const auto same = [&](const TensorRow& other) { return other.name == row.name && other.shape == row.shape; };
-      if (std::none_of(rows.begin(), rows.end(), same)) rows.push_back(std::move(row));
+      if (std::any_of(rows.begin(), rows.end(), same)) continue;
+      // The last of the forms: no other has this one.
+      if (form == AttentionForm::kCross) row.where += (row.where.empty() ? "" : ", ") + std::string("cross attention of seq2seq");
+      rows.push_back(std::move(row));
     }
   }
   return rows;
@@ -207,15 +218,16 @@ std::string TensorText(const std::vector<TensorRow>& rows) {
 std::string UnknownTensorHint(const std::string& name, const std::string& config_text) {
   const Json config = Json::parse(config_text, nullptr, /*allow_exceptions=*/false);
   if (!config.is_object()) return "";
+  const std::string pattern = InAnyLayer(name);
   for (const TensorRow& row : TaskTensors(ExploreConfig(config.value("task", "causal_lm")))) {
-    if (row.name == name && !row.where.empty()) return "; it is read where " + row.where;
+    if (row.name == pattern && !row.where.empty()) return "; it is read where " + row.where;
   }
-  // Layers differ in their number, stacks in their prefix.
+  // Stacks differ in their prefix.
   size_t at = name.find(".cross_attn.");
   at = at != std::string::npos ? at + 7 : name.find(".attn.") + 1;
   if (at == 0) return "";
   const std::string key = name.substr(at);
-  std::string systems;
+  std::vector<std::string> systems;
   for (const std::string& system : SystemNames()) {
     for (const TensorRow& row : SystemTensors(system)) {
       if (row.name != key || row.shape == "none") continue;
@@ -223,11 +235,11 @@ std::string UnknownTensorHint(const std::string& name, const std::string& config
       if (config_text.find("\"" + system + "\"") != std::string::npos) {
         return "; attention \"" + system + "\" has it" + (row.where.empty() ? "" : " where " + row.where);
       }
-      systems += (systems.empty() ? "\"" : ", \"") + system + "\"";
+      systems.push_back(system);
       break;
     }
   }
-  return systems.empty() ? "" : "; a tensor of attention " + systems;
+  return systems.empty() ? "" : "; a tensor of attention " + QuotedNames(systems);
 }
 
 }  // namespace tarn::convert

@@ -26,10 +26,13 @@ const char* ChosenIsa(const std::string& option) {
     if (strcasecmp(wanted.c_str(), tarn_isa_name(i)) == 0) return tarn_isa_name(i);
     names.push_back(tarn_isa_name(i));
   }
-  throw Failure((option.empty() ? "TARN_ISA of the environment " : "--isa ") + tarn::tools::UnknownName(wanted, names));
+  const std::string unknown = tarn::tools::UnknownName(wanted, names);
+  if (option.empty()) throw Failure("TARN_ISA of the environment " + unknown);
+  throw UsageError("--isa " + unknown);
 }
 
-// The folder of packed weights that --packed-cache, or else TARN_PACKED_CACHE, or else the user's cache folder says; empty: none.
+// The directory of packed weights that --packed-cache, or else TARN_PACKED_CACHE, or else the user's cache directory says; empty:
+// none.
 std::string ChosenPackedCache(const std::string& option) {
   const auto environment = [](const char* name) { return std::string(std::getenv(name) == nullptr ? "" : std::getenv(name)); };
   const std::string wanted = !option.empty() ? option : environment("TARN_PACKED_CACHE");
@@ -38,8 +41,8 @@ std::string ChosenPackedCache(const std::string& option) {
   std::string caches = environment("XDG_CACHE_HOME");
   if (caches.empty() && !environment("HOME").empty()) caches = environment("HOME") + "/.cache";
   if (caches.empty() || caches[0] != '/') return "";
-  // The library makes the last folder.
-  std::error_code failed;  // then the library finds no folder, and does without
+  // The library makes the last directory.
+  std::error_code failed;  // then the library finds no directory, and does without
   std::filesystem::create_directories(caches + "/tarn", failed);
   return caches + "/tarn/packed";
 }
@@ -83,8 +86,8 @@ void AddModelOptions(CLI::App* app, ModelOptions* options) {
       ->type_name("NAME");
   app->add_flag("--portable-dense", options->portable_dense, "Run dense layers with tarn's own kernels instead of XNNPACK");
   app->add_option("--packed-cache", options->packed_cache,
-                  "Folder that keeps packed weights between starts; none: no files (default: TARN_PACKED_CACHE, else "
-                  "tarn/packed in the user's cache folder)")
+                  "Directory that keeps packed weights between starts; none: no files (default: TARN_PACKED_CACHE, else "
+                  "tarn/packed in the user's cache directory)")
       ->type_name("DIR");
   auto* verify = app->add_flag("--verify", options->verify,
                                "Check the hash of the weights at every start (default: at the first start after a boot)");

@@ -24,7 +24,7 @@ struct ModelOptions {
   bool portable_dense = false;
   bool verify = false;       // at every start
   bool no_verify = false;    // never
-  std::string packed_cache;  // a folder or "none"; as TARN_PACKED_CACHE says where it is empty
+  std::string packed_cache;  // a directory or "none"; as TARN_PACKED_CACHE says where it is empty
   uint64_t max_work = 0;     // multiply-adds per token; this and the next: 0: the library's default
   uint64_t max_packed = 0;   // bytes
 };

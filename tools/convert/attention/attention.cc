@@ -81,11 +81,14 @@ const AttentionSystem* FindSystem(const std::string& name) {
   return found == std::end(kSystems) ? nullptr : found;
 }
 
-// What to say of a field that the parser of `name` did not ask for: which value of another field would make it.
+// What to say of a field that the parser of `name` did not ask for: which value of another field would make it, or which systems
+// have it.
 std::string UnknownFieldHint(const std::string& name, AttentionForm form, const std::string& key) {
   const std::vector<FieldRun> runs = ExploreAttention(name, SampleContext(form));
   if (IsRead(runs, key)) return ": it is read where " + WhereRead(runs, key);
-  return "; tarn-convert --list-fields " + name + " prints the fields of this system";
+  const std::vector<std::string> others = SystemsWithField(key);
+  return (others.empty() ? "" : ": it is a field of " + QuotedNames(others)) + "; tarn-convert --list-fields " + name +
+         " prints the fields of this system";
 }
 
 }  // namespace
@@ -112,6 +115,7 @@ AttentionOp ParseAttention(const Json& object, const std::string& where, const A
   if ((system->forms & form) == 0) {
     fields.FailAt("system", ValueText(name) + " has no " + FormsText(form) + " form, only: " + FormsText(system->forms));
   }
+  fields.SetNames([&] { return FieldNames(ExploreAttention(name, SampleContext(context.form))); });
   AttentionOp op = system->parse(&fields, context);
   op.system = name;
   fields.Finish([&](const std::string& key) { return UnknownFieldHint(name, context.form, key); });
@@ -124,6 +128,29 @@ std::vector<std::string> SystemNames() {
   std::vector<std::string> names;
   for (const AttentionSystem& system : kSystems) names.emplace_back(system.name);
   return names;
+}
+
+std::vector<std::string> SystemsWithField(const std::string& key) {
+  std::vector<std::string> names;
+  for (const std::string& system : SystemNames()) {
+    for (const AttentionForm form : kAttentionForms) {
+      if (!HasForm(system, form) || !IsRead(ExploreAttention(system, SampleContext(form)), key)) continue;
+      names.push_back(system);
+      break;
+    }
+  }
+  return names;
+}
+
+std::string QuotedNames(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 6, kFirst = 3;  // all of them, or the first of many
+  const size_t shown = names.size() <= kMost ? names.size() : kFirst;
+  std::string text;
+  for (size_t i = 0; i < shown; ++i) {
+    const bool last = i + 1 == names.size() && i > 0;
+    text += (last ? " and \"" : i == 0 ? "\"" : ", \"") + names[i] + "\"";
+  }
+  return text + (shown < names.size() ? " and " + std::to_string(names.size() - shown) + " more" : "");
 }
 
 uint32_t FormsOf(const std::string& system) {

@@ -26,6 +26,7 @@ namespace tarn::convert {
 // What a query sees: the tokens up to its own; all tokens of its sequence; all tokens of a source, of which "encode" has left a
 // state.
 enum class AttentionForm : uint8_t { kCausal, kNoncausal, kCross };
+constexpr AttentionForm kAttentionForms[] = {AttentionForm::kCausal, AttentionForm::kNoncausal, AttentionForm::kCross};
 
 // The layer that an attention object stands in.
 struct AttentionContext {
@@ -156,6 +157,10 @@ bool HasForm(const std::string& system, AttentionForm form);
 
 // The names of all systems, in the order of the table; the forms of one: FormBit; 0 for an unknown one.
 std::vector<std::string> SystemNames();
+// Those whose attention objects may have that field, in any form and with any value of the others.
+std::vector<std::string> SystemsWithField(const std::string& key);
+// Names for a message: "\"gla\" and \"gsa\"", "\"rfa\", \"t2r\", \"dpfp\" and 9 more".
+std::string QuotedNames(const std::vector<std::string>& names);
 uint32_t FormsOf(const std::string& system);
 std::optional<AttentionFamily> FamilyOf(const std::string& system);
 

@@ -64,7 +64,7 @@ void Checkpoint::AddShards(const std::string& folder, const std::string& index) 
   for (const auto& [tensor, file] : map->items()) {
     if (!file.is_string()) Fail(path, ": weight_map: ", ValueText(tensor), ": ", ValueText(file), " is not a string");
     const std::string shard = file.get<std::string>();
-    // A shard lies beside its index: a name must not lead out of the folder.
+    // A shard lies beside its index: a name must not lead out of the directory.
     if (shard.empty() || shard.find('/') != std::string::npos) {
       Fail(path, ": weight_map: ", ValueText(tensor), ": ", ValueText(file), " is not the name of a file");
     }

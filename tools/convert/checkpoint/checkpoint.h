@@ -1,4 +1,4 @@
-// A checkpoint folder: config.json, and model.safetensors or shards with model.safetensors.index.json.
+// A checkpoint directory: config.json, and model.safetensors or shards with model.safetensors.index.json.
 #ifndef TARN_TOOLS_CONVERT_CHECKPOINT_CHECKPOINT_H_
 #define TARN_TOOLS_CONVERT_CHECKPOINT_CHECKPOINT_H_
 
@@ -20,7 +20,7 @@ std::string ReadConfig(const std::string& path);
 
 struct CheckpointTensor {
   StoredTensor tensor;
-  std::string file;  // without the folder
+  std::string file;  // without the directory
 };
 using CheckpointTensors = std::map<std::string, CheckpointTensor>;
 

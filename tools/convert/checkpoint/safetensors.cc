@@ -17,7 +17,8 @@ namespace tarn::convert {
 namespace {
 
 constexpr uint64_t kLengthBytes = 8;
-constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format's own library
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;      // the limit of the format's own library
+constexpr uint64_t kMaxDataBytes = uint64_t{1} << 62;  // no sum of sizes overflows
 constexpr size_t kMaxDimensions = 8;
 
 constexpr Choice<StoredType> kTypes[] = {
@@ -37,7 +38,7 @@ struct Range {
 };
 
 // One entry of the header; `range` becomes its data_offsets.
-StoredTensor ParseEntry(Fields* fields, uint64_t data_bytes, Range* range) {
+StoredTensor ParseEntry(Fields* fields, Range* range) {
   StoredTensor tensor{fields->OneOf<StoredType>("dtype", kTypes, std::nullopt, " (weights: F32, F16 or BF16)"), {}, nullptr, 1};
 
   const Json* shape = fields->Find("shape");
@@ -60,8 +61,8 @@ StoredTensor ParseEntry(Fields* fields, uint64_t data_bytes, Range* range) {
   }
   range->begin = Unsigned(*fields, "data_offsets", (*offsets)[0]);
   range->end = Unsigned(*fields, "data_offsets", (*offsets)[1]);
-  if (range->begin > range->end || range->end > data_bytes) {
-    fields->FailAt("data_offsets", ValueText(*offsets) + " is outside the " + std::to_string(data_bytes) + " bytes of data");
+  if (range->begin > range->end || range->end > kMaxDataBytes) {
+    fields->FailAt("data_offsets", ValueText(*offsets) + " is not ascending, or above " + std::to_string(kMaxDataBytes));
   }
   if (range->end - range->begin != bytes) {
     fields->FailAt("data_offsets", ValueText(*offsets) + " spans " + std::to_string(range->end - range->begin) + " bytes, " +
@@ -78,6 +79,14 @@ void ParseMetadata(const Json& object, const std::string& name, std::map<std::st
     if (!value.is_string()) Fail(name, ": __metadata__: ", key, ": ", ValueText(value), " is not a string");
     metadata->emplace(key, value.get<std::string>());
   }
+}
+
+// Errors: the ranges end behind the data: a copy or a download that was cut.
+void CheckComplete(const std::vector<Range>& ranges, uint64_t data_begin, uint64_t size, const std::string& name) {
+  uint64_t end = 0;
+  for (const Range& range : ranges) end = std::max(end, range.end);
+  if (data_begin + end <= size) return;
+  Fail(name, ": ", size, " bytes, expected ", data_begin + end, " (header): truncated; copy it again");
 }
 
 void CheckNoHoles(std::vector<Range> ranges, uint64_t data_bytes, const std::string& name) {
@@ -115,10 +124,10 @@ Safetensors ParseSafetensors(const uint8_t* data, size_t size, const std::string
     Fail(name, ": header length ", header_bytes, " is above ", kMaxHeaderBytes, ": not a safetensors file");
   }
   if (header_bytes > size - kLengthBytes) {
-    Fail(name, ": header length ", header_bytes, " is above the ", size - kLengthBytes, " bytes that the file has: truncated");
+    Fail(name, ": ", size, " bytes, expected at least ", kLengthBytes + header_bytes,
+         " (length of its header): truncated; copy it ", "again");
   }
-  const uint8_t* begin = data + kLengthBytes + header_bytes;
-  const uint64_t data_bytes = size - kLengthBytes - header_bytes;
+  const uint64_t data_begin = kLengthBytes + header_bytes;
   const std::string_view text(reinterpret_cast<const char*>(data) + kLengthBytes, header_bytes);
 
   Safetensors result;
@@ -127,12 +136,13 @@ Safetensors ParseSafetensors(const uint8_t* data, size_t size, const std::string
     if (key == "__metadata__") return ParseMetadata(value, name, &result.metadata);
     Fields fields(value, name + ": tensor " + ValueText(key));
     Range range{};
-    StoredTensor tensor = ParseEntry(&fields, data_bytes, &range);
-    tensor.data = begin + range.begin;
+    StoredTensor tensor = ParseEntry(&fields, &range);
     range.name = &result.tensors.emplace(key, std::move(tensor)).first->first;
     ranges.push_back(range);
   });
-  CheckNoHoles(std::move(ranges), data_bytes, name);
+  CheckComplete(ranges, data_begin, size, name);
+  for (const Range& range : ranges) result.tensors.at(*range.name).data = data + data_begin + range.begin;
+  CheckNoHoles(std::move(ranges), size - data_begin, name);
   return result;
 }
 

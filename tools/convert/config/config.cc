@@ -101,7 +101,7 @@ std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config, 
   const uint64_t most = config.task == format::Task::Seq2Seq ? kMaxLayers / 2 : kMaxLayers;
   const auto count = static_cast<uint32_t>(fields->Integer(stack.layers, 1, most));
   const Json* attention = fields->Find(stack.attention, "an attention object, or a list with one for each layer", nullptr);
-  if (attention == nullptr) Fail(fields->where(), ": the field \"", stack.attention, "\" is missing");
+  if (attention == nullptr) fields->FailMissing(stack.attention, "an attention object, or a list with one for each layer");
   const std::string where = fields->where() + ": " + stack.attention;
   if (attention->is_array() && attention->size() != count) {
     fields->FailAt(stack.attention,
@@ -166,18 +166,14 @@ void ParseTask(Fields* fields, ModelConfig* config) {
 std::string UnknownFieldHint(const std::string& key) {
   const std::vector<FieldRun> runs = ExploreConfig();
   if (IsRead(runs, key)) return ": it is read where " + WhereRead(runs, key);
-  for (const std::string& system : SystemNames()) {
-    for (const AttentionForm form : {AttentionForm::kCausal, AttentionForm::kNoncausal}) {
-      if (HasForm(system, form) && IsRead(ExploreAttention(system, SampleContext(form)), key)) {
-        return ": it is a field of attention objects, as of \"" + system + "\"";
-      }
-    }
-  }
+  const std::vector<std::string> systems = SystemsWithField(key);
+  if (!systems.empty()) return ": it is a field of attention objects, of " + QuotedNames(systems);
   return "; tarn-convert --list-fields config prints the known ones";
 }
 
 ModelConfig ParseObject(const Json& object, const std::string& where, FieldLog* log) {
   Fields fields(object, where, log);
+  fields.SetNames([] { return FieldNames(ExploreConfig()); });
   ModelConfig config{};
   config.bos_token = config.eos_token = config.mask_token = -1;
   config.task = fields.OneOf<format::Task>("task", kTasks, format::Task::CausalLm);

@@ -74,6 +74,14 @@ bool IsRead(const std::vector<FieldRun>& runs, const std::string& key) {
   return std::any_of(runs.begin(), runs.end(), [&](const FieldRun& run) { return run.Find(key) != nullptr; });
 }
 
+std::vector<std::string> FieldNames(const std::vector<FieldRun>& runs) {
+  std::vector<std::string> names;
+  for (const FieldRun& run : runs) {
+    for (const FieldRecord& record : run.records) names.push_back(record.key);
+  }
+  return names;
+}
+
 std::string WhereRead(const std::vector<FieldRun>& runs, const std::string& key) {
   return Where(runs, [&](const FieldRun& run) { return run.Find(key) != nullptr; });
 }

@@ -67,6 +67,8 @@ std::string Where(const std::vector<FieldRun>& runs, const RunHas& has);
 std::string WhereRead(const std::vector<FieldRun>& runs, const std::string& key);
 // Whether any run asked for it.
 bool IsRead(const std::vector<FieldRun>& runs, const std::string& key);
+// Every field that some run asked for.
+std::vector<std::string> FieldNames(const std::vector<FieldRun>& runs);
 
 }  // namespace tarn::convert
 

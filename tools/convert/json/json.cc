@@ -62,7 +62,7 @@ const Json* Fields::Find(const char* key, const char* values, const char* fallba
 
 const Json& Fields::Require(const char* key, const std::string& expected) {
   const Json* value = Find(key);
-  if (value == nullptr) Fail(where_, ": the field \"", key, "\" is missing, expected ", expected);
+  if (value == nullptr) FailMissing(key, expected);
   return *value;
 }
 
@@ -167,6 +167,20 @@ void Fields::Finish(const Hint& hint) const {
     const std::vector<std::string> known(known_.begin(), known_.end());
     Fail(where_, ": unknown field ", ValueText(field.key()), tools::DidYouMean(field.key(), known), hint ? hint(field.key()) : "");
   }
+}
+
+void Fields::FailMissing(const std::string& key, const std::string& expected) const {
+  std::set<std::string> known = known_;
+  if (names_ && log_ == nullptr) {
+    for (std::string& name : names_()) known.insert(std::move(name));
+  }
+  std::vector<std::string> unknown;
+  for (const auto& field : object_.items()) {
+    if (known.count(field.key()) == 0) unknown.push_back(field.key());
+  }
+  const std::string slip = tools::Nearest(key, unknown);
+  Fail(where_, ": the field \"", key, "\" is missing, expected ", expected,
+       slip.empty() ? "" : "; found the unknown field " + ValueText(slip) + ": did you mean \"" + key + "\"?");
 }
 
 void Fields::FailAt(const std::string& key, const std::string& message) const { Fail(where_, ": ", key, ": ", message); }

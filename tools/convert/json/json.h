@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/convert/json/error.h"
@@ -46,6 +47,11 @@ class Fields {
   // `where` begins every message: "config.json", "config.json: attention[2]". With a log, every getter records its field there, and
   // a required field that is missing gets a sample value. Errors: `object` is not an object.
   Fields(const Json& object, std::string where, FieldLog* log = nullptr);
+
+  // All fields that the object may have, for the message about a required one that is missing: another field with a name near to
+  // its own is a slip. Without them, those that were asked for. Called for that message alone.
+  using Names = std::function<std::vector<std::string>()>;
+  void SetNames(Names names) { names_ = std::move(names); }
 
   bool Has(const char* key) const { return object_.contains(key); }
   // The value, or nullptr; the field is known from then on.
@@ -117,12 +123,14 @@ class Fields {
   using Hint = std::function<std::string(const std::string& key)>;
   void Finish(const Hint& hint = nullptr) const;
   [[noreturn]] void FailAt(const std::string& key, const std::string& message) const;
+  // `expected` says what could be there.
+  [[noreturn]] void FailMissing(const std::string& key, const std::string& expected) const;
   const std::string& where() const { return where_; }
 
   static constexpr uint32_t kMaxSize = 1u << 24;  // beyond every model; no product of two overflows 64 bits
 
  private:
-  // The value. Errors: there is none; `expected` says what could be there.
+  // The value. Errors: as FailMissing, if there is none.
   const Json& Require(const char* key, const std::string& expected);
   void Record(const FieldRecord& record, const Json& sample);
 
@@ -130,6 +138,7 @@ class Fields {
   const Json& object_;  // with a log, its copy, which gets the sample values
   const std::string where_;
   std::set<std::string> known_;
+  Names names_;
 };
 
 }  // namespace tarn::convert

@@ -5,12 +5,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 #include "tools/convert/json/error.h"
 
 namespace tarn::convert {
+namespace {
+
+constexpr std::string_view kLfsPointer = "version https://git-lfs";  // what a checkout without Git LFS has in place of a file
+
+}  // namespace
 
 MappedFile::MappedFile(const std::string& path) {
   // Not blocking: opening a FIFO would wait for a writer.
@@ -27,6 +34,11 @@ MappedFile::MappedFile(const std::string& path) {
   close(fd);
   if (bytes == MAP_FAILED) Fail(path, ": cannot be mapped: ", std::strerror(error));
   data_ = static_cast<const uint8_t*>(bytes);
+  const std::string_view text(static_cast<const char*>(bytes), std::min(size_, kLfsPointer.size()));
+  if (text == kLfsPointer) {
+    munmap(bytes, size_);
+    Fail(path, ": a Git LFS pointer, not the file: git lfs pull");
+  }
 }
 
 MappedFile::~MappedFile() {

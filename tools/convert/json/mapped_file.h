@@ -10,7 +10,7 @@ namespace tarn::convert {
 
 class MappedFile {
  public:
-  // Errors: the file cannot be opened or mapped, or is not a regular file. An empty file gives size 0.
+  // Errors: the file cannot be opened or mapped, is not a regular file, or is a Git LFS pointer. An empty file gives size 0.
   explicit MappedFile(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
