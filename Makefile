@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 30
 .NOTPARALLEL:
 .PHONY: build setup demo check systems bench figures peers test test-full test-android asan portable fuzz format lint help clean
 
-# configure and build a preset, with --fresh from nothing (its folder may have had another compiler), with --target of it only a
+# configure and build a preset, with --fresh from nothing (its directory may have had another compiler), with --target of it only a
 # part; extra CMake arguments: make TARN_CMAKE_ARGS=-DX=Y
 define preset
 @cmake $(2) --preset $(1) --log-level=NOTICE $(TARN_CMAKE_ARGS) > /dev/null
@@ -29,7 +29,7 @@ demo: setup  ## let the default model write a few hundred tokens, then show what
 	$(call preset,host,,--target tarn_cli)
 	build/bin/tarn run -m examples/models/shakespeare-rfa-gate-int8.tarn -p "ROMEO:" -n 300
 
-# the folders to check, and the text whose last tenth validates them
+# the directories to check, and the text whose last tenth validates them
 CHECKPOINTS ?=
 TEXT ?=
 check: build  ## hold trained checkpoints against their golden logits and loss: make check CHECKPOINTS="DIR..." [TEXT=FILE]
@@ -238,7 +238,7 @@ prose: $(DOCS_VENV)/installed  ## check the language of every Markdown file: ter
 	@tools/dev/prose.sh $(DOCS_VENV) $(PROSE)
 
 .PHONY: includes
-includes:  ## draw which folder includes which: docs/includes.svg
+includes:  ## draw which directory includes which: docs/includes.svg
 	@tools/dev/include_graph.py docs/includes.svg
 
 .PHONY: drawings headline

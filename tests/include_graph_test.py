@@ -29,7 +29,7 @@ class IncludeGraph(unittest.TestCase):
                 (root / name).write_text(text)
             check = subprocess.run([sys.executable, DEV / "check_includes.py", root], capture_output=True, text=True, check=False)
             self.assertEqual(check.returncode, 1)
-            self.assertIn("folders include each other: kernels/attention -> kernels/dense -> kernels/pointwise -> kernels/attention",
+            self.assertIn("directories include each other: kernels/attention -> kernels/dense -> kernels/pointwise -> kernels/attention",
                           check.stderr)
 
 

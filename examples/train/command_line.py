@@ -41,5 +41,5 @@ def new_folder(text):
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise argparse.ArgumentTypeError(f"cannot make the folder {text}: {error.strerror}") from None
+        raise argparse.ArgumentTypeError(f"cannot make the directory {text}: {error.strerror}") from None
     return path

@@ -38,7 +38,7 @@ def write_golden(task, model, lines, path):
 
 def main():
     parser = Parser(__doc__)
-    parser.add_argument("checkpoint", type=checkpoint, metavar="DIR", help="folder that train.py wrote, of dates or listops")
+    parser.add_argument("checkpoint", type=checkpoint, metavar="DIR", help="directory that train.py wrote, of dates or listops")
     parser.add_argument("file", type=readable_file, metavar="FILE", help="lines of dates.py or listops.py")
     parser.add_argument("--golden", type=pathlib.Path, metavar="OUT", help="write golden values instead")
     parser.add_argument("--threads", type=positive, default=1, metavar="N", help="threads of PyTorch (default: 1)")

@@ -1,7 +1,7 @@
 """The models of a config.json as PyTorch modules: sequence to sequence, classification, language models.
 
 Names and shapes of the parameters are those of the checkpoint, so that state_dict() is the file. Only what the configs of this
-folder ask for is here: blocks with the norm first, LayerNorm, sinusoidal positions or none, tokens that are bytes.
+directory ask for is here: blocks with the norm first, LayerNorm, sinusoidal positions or none, tokens that are bytes.
 """
 
 import json

@@ -71,7 +71,8 @@ def main():
     parser = Parser(__doc__)
     parser.add_argument("task", choices=TASKS, help="what the model learns")
     parser.add_argument("system", choices=SYSTEMS, help="attention variant; rfa_gate is RFA with a forget gate")
-    parser.add_argument("-o", "--output", metavar="DIR", type=new_folder, required=True, help="folder of the checkpoint; is created")
+    parser.add_argument("-o", "--output", metavar="DIR", type=new_folder, required=True,
+                        help="directory of the checkpoint; is created")
     parser.add_argument("--text", metavar="FILE", type=readable_file,
                         help=f"text to learn, at least {Language.MIN_BYTES} bytes; required by the task language")
     parser.add_argument("--steps", metavar="N", type=positive, help="optimizer steps (default: the plan in tasks.py, 1500 to 3000)")

@@ -139,7 +139,7 @@ def check_loss(checker, text, training, system, report):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkpoint", metavar="DIR")
-    parser.add_argument("--build", default=ROOT / "build", help="build folder (default: build)")
+    parser.add_argument("--build", default=ROOT / "build", help="build directory (default: build)")
     parser.add_argument("--text", help="the text that the model was trained on")
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()

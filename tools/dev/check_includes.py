@@ -155,7 +155,7 @@ def main():
     errors = [error for file in files for error in check_file(root, file)]
     cycle = cycle_in(folder_graph(root))
     if cycle:
-        errors.append("folders include each other: " + " -> ".join(cycle))
+        errors.append("directories include each other: " + " -> ".join(cycle))
     for error in errors:
         print(error, file=sys.stderr)
     print(f"check_includes: {len(files)} files, {len(errors)} errors")

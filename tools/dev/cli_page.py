@@ -153,7 +153,7 @@ def blocks(build):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"), help="the build folder (default: build)")
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"), help="the build directory (default: build)")
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     arguments = parser.parse_args()
     text = old = PAGE.read_text(encoding="utf-8")

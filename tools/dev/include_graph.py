@@ -70,7 +70,7 @@ def main():
     graph = {folder: others for folder, others in folder_graph(ROOT).items() if not folder.startswith(("examples", "tools/cmake"))}
     cycle = cycle_in(graph)
     if cycle:
-        sys.exit("folders include each other: " + " -> ".join(cycle))
+        sys.exit("directories include each other: " + " -> ".join(cycle))
     pathlib.Path(sys.argv[1]).write_text(draw(graph), encoding="utf-8")
 
 

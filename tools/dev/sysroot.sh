@@ -25,7 +25,7 @@ recipe=$(sha256sum <<< "$suite $packages" | cut -c1-12)
 prefix=${TARN_SYSROOT:-$cache/sysroots/debian-$suite-$architecture-$recipe}
 if [ "${2:-}" = --prefix ]; then echo "$prefix"; exit; fi
 if [ -d "$prefix" ]; then echo "sysroot: ready in $prefix"; exit; fi
-[ -z "${TARN_SYSROOT:-}" ] || { echo "setup: TARN_SYSROOT: no such folder: $prefix" >&2; exit 1; }
+[ -z "${TARN_SYSROOT:-}" ] || { echo "setup: TARN_SYSROOT: no such directory: $prefix" >&2; exit 1; }
 
 mkdir -p "$cache/sysroots"
 exec 9> "$prefix.lock"

@@ -9,10 +9,10 @@ public final class MemoryContract {
   /** File-backed, per model: the model file. */
   public final long mappedBytes;
 
-  /** File-backed, per model: the weights as this CPU wants them, in the cache folder. */
+  /** File-backed, per model: the weights as this CPU wants them, in the cache directory. */
   public final long packedFileBytes;
 
-  /** Anonymous, per model: those weights, where there is no such folder. */
+  /** Anonymous, per model: those weights, where there is no such directory. */
   public final long packedAnonymousBytes;
 
   /** Anonymous, per model: the model object, and what had to be copied for alignment. */

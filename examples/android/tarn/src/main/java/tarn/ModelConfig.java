@@ -10,7 +10,7 @@ public final class ModelConfig {
 
   /**
    * Whether to read all weights at every open and compare them with the checksum of the file.
-   * Default: once while the device runs, if there is a folder of packed weights that can note it,
+   * Default: once while the device runs, if there is a directory of packed weights that can note it,
    * and else at every open.
    */
   public ModelConfig verifyWeights(boolean verify) {
@@ -25,9 +25,9 @@ public final class ModelConfig {
   }
 
   /**
-   * A folder that keeps the weights in the layout of this CPU between starts, {@code new
+   * A directory that keeps the weights in the layout of this CPU between starts, {@code new
    * File(context.getCacheDir(), "tarn")} for instance. They are then file-backed memory, which
-   * Android can drop and read again, and the next start finds them in milliseconds. The folder is
+   * Android can drop and read again, and the next start finds them in milliseconds. The directory is
    * made if its parent exists, and may be emptied at any time. Default: none, packed weights are
    * anonymous memory.
    */

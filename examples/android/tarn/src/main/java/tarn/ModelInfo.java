@@ -39,7 +39,7 @@ public final class ModelInfo {
   /** How many tokens a session can take in from a reset; {@link Long#MAX_VALUE}: no end. */
   public final long maxContext;
 
-  /** Whether packed weights were found in the cache folder, rather than packed now. */
+  /** Whether packed weights were found in the cache directory, rather than packed now. */
   public final boolean packedFromCache;
 
   /** Reads the arrays of the native library, in its order. */
