@@ -128,9 +128,9 @@ typedef struct tarn_log_probability {
   double log_probability; /* natural; at most 0 */
 } tarn_log_probability;
 
-/* The log probability of `token` under softmax(`logits`), logits as a session gives them, [vocab_size], before any stage of a
- * sampler; and the most probable tokens, best first, the lower id of equal ones: up to `capacity` of them in `best`, and how
- * many to `*count`. There are fewer where fewer tokens have a logit above -inf. `log_probability` may be NULL, and then `token`
+/* Computes the log probability of `token` under softmax(`logits`): logits as a session gives them, [vocab_size], before any
+ * stage of a sampler. Writes up to `capacity` of the most probable tokens to `best`, best first (of equal ones the lower id),
+ * and their number to `*count`. There are fewer where fewer tokens have a logit above -inf. `log_probability` may be NULL, and then `token`
  * is not looked at; `best` and `count` may be NULL if `capacity` is 0. Off by less than 1e-6. Allocates nothing.
  * Errors: TARN_INVALID_ARGUMENT (a logit is NaN or +inf: names the token; all are -inf; a token out of range).
  * Thread safety: any thread. */
