@@ -28,24 +28,25 @@ double TotalWeight(const Candidates& candidates) {
   return total;
 }
 
-// By logit, or, of candidates, by the distance of a log probability from the expected one. A single type, so that sorting is
-// compiled once.
-struct Order {
-  const Candidates* of = nullptr;
-  double expected = 0;  // relative to the most probable one, as RelativeLog()
+// The order of candidates, and that by the distance of a log probability from the expected one.
+struct ByLogit {
+  bool operator()(const Candidate& a, const Candidate& b) const { return a < b; }
+};
+struct ByDistance {
+  const Candidates* of;
+  double expected;  // relative to the most probable one, as RelativeLog()
 
   double Distance(const Candidate& candidate) const { return std::abs(expected - of->RelativeLog(candidate)); }
   bool operator()(const Candidate& a, const Candidate& b) const {
-    if (of == nullptr) return a < b;
     const double of_a = Distance(a), of_b = Distance(b);
     return of_a < of_b || (of_a == of_b && a < b);
   }
 };
-constexpr Order kByLogit;
 
 // Keeps the fewest candidates, in the order `first`, whose weights reach `wanted`; `ordered` says that they are in that order. Few
 // tokens hold most of the probability: as many are ordered as are looked at, twice as many each time that is not enough.
-void KeepFewest(double wanted, bool is_ordered, Order first, Candidates* candidates) {
+template <typename First>
+void KeepFewest(double wanted, bool is_ordered, First first, Candidates* candidates) {
   Candidate* const begin = candidates->begin();
   size_t ordered = is_ordered ? candidates->count : 0;
   size_t count = 0;
@@ -112,7 +113,7 @@ Status CollectTopK(Span<const float> logits, uint32_t top_k, double floor, Candi
   size_t nan_id = kNone;
   size_t count = 0;
   const auto halve = [&] {
-    std::nth_element(room.begin(), room.begin() + (top_k - 1), room.begin() + count, kByLogit);
+    std::nth_element(room.begin(), room.begin() + (top_k - 1), room.begin() + count, ByLogit());
     limit = room[top_k - 1].logit;
     count = top_k;
   };
@@ -130,7 +131,7 @@ Status CollectTopK(Span<const float> logits, uint32_t top_k, double floor, Candi
   if (count == 0) return NothingToDraw();
   if (cuts) {
     if (count > top_k) halve();
-    std::sort(room.begin(), room.begin() + count, kByLogit);
+    std::sort(room.begin(), room.begin() + count, ByLogit());
   }
   candidates->count = count;
   candidates->ordered = cuts;
@@ -147,14 +148,14 @@ void KeepTypical(double share, Candidates* candidates) {
     if (weight > 0) sum += weight * log;
   }
   // -log p - H = sum / total - RelativeLog: the log of the total falls out.
-  KeepFewest(share * total, false, {candidates, sum / total}, candidates);
-  std::sort(candidates->begin(), candidates->end(), kByLogit);
+  KeepFewest(share * total, false, ByDistance{candidates, sum / total}, candidates);
+  std::sort(candidates->begin(), candidates->end(), ByLogit());
   candidates->ordered = true;
   candidates->max_logit = candidates->begin()->logit;
 }
 
 void KeepTopP(double share, Candidates* candidates) {
-  KeepFewest(share * TotalWeight(*candidates), candidates->ordered, kByLogit, candidates);
+  KeepFewest(share * TotalWeight(*candidates), candidates->ordered, ByLogit(), candidates);
 }
 
 void KeepMinP(double share, Candidates* candidates) {
