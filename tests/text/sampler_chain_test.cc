@@ -355,7 +355,9 @@ TEST(SamplerChain, ConfigIsChecked) {
   const auto message = [](auto set) {
     SamplerConfig config = Plain();
     set(&config);
-    return std::string(Sampler::Create(10, config, DefaultAllocator()).status().message());
+    const Result<Sampler*> created = Sampler::Create(10, config, DefaultAllocator());
+    if (created.ok()) Sampler::Destroy(created.value());
+    return std::string(created.status().message());
   };
   struct Bad {
     float SamplerConfig::*field;
