@@ -1,0 +1,113 @@
+// Finds the matches of a compiled pattern in UTF-8 text, and splits text at them: the pre-tokenizers of tokenizer.json.
+//
+// A pattern is a regular expression that tarn-convert compiled into tables (pattern_format.h). Its matches are those of the
+// backtracking engines that tokenizers use: leftmost, then by the order of the alternatives. A byte that belongs to no UTF-8
+// character is a character of its own, and reads as U+FFFD does.
+//
+// Nothing here allocates. A text that comes in pieces is scanned in pieces: Find() and Next() say kMore where what follows could
+// change the answer.
+#ifndef TARN_RUNTIME_TEXT_PATTERN_H_
+#define TARN_RUNTIME_TEXT_PATTERN_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/result.h"
+#include "core/span.h"
+
+namespace tarn {
+
+// Tables in a model file, checked. A view: the words must outlive it.
+class Pattern {
+ public:
+  Pattern() = default;
+  // Proves that no entry of the tables can lead out of them; no later call checks anything.
+  // Errors: TARN_BAD_FORMAT (names the table, the entry and the limit), TARN_UNSUPPORTED (another version of the layout).
+  static Result<Pattern> Open(Span<const uint16_t> words);
+
+ private:
+  friend class PatternScanner;
+  const uint16_t* roots_ = nullptr;
+  const uint8_t* leaves_ = nullptr;  // the first is that of ASCII
+  const uint16_t* transitions_ = nullptr;
+  uint32_t start_ = 0;  // the first entry of the start state
+};
+
+// Bytes [begin, end) of a text.
+struct TextRange {
+  size_t begin;
+  size_t end;
+};
+
+enum class ScanStatus : uint8_t {
+  kFound,
+  kEnd,   // there are no more
+  kMore,  // depends on what follows: Continue() with more text, or with the end
+};
+
+// The matches of a pattern, from left to right. None overlap. An empty match directly behind another match is none.
+class PatternScanner {
+ public:
+  PatternScanner() = default;
+  // `is_whole`: the text ends with `text`. Else only matches are reported that no further text could change.
+  PatternScanner(const Pattern& pattern, Span<const char> text, bool is_whole = true)
+      : pattern_(pattern), text_(text), is_whole_(is_whole) {}
+
+  ScanStatus Next(TextRange* match);
+
+  // Continues in `text`, which is the former text with more behind it and without its first `dropped` bytes; `dropped` is at most
+  // needed(). Positions count from the new text.
+  void Continue(Span<const char> text, size_t dropped, bool is_whole);
+  // The first byte that is still looked at.
+  size_t needed() const { return position_; }
+
+ private:
+  ScanStatus MatchAt(size_t begin, size_t* end) const;
+
+  Pattern pattern_;
+  Span<const char> text_;
+  bool is_whole_ = true;
+  size_t position_ = 0;              // where the search goes on
+  size_t last_end_ = kNoMatch;       // of the last match
+  static constexpr size_t kNoMatch = SIZE_MAX;
+};
+
+// What becomes of a match, as in the `Split` of tokenizer.json.
+enum class SplitBehavior : uint8_t {
+  kRemoved = 0,
+  kIsolated = 1,
+  kMergedWithPrevious = 2,
+  kMergedWithNext = 3,
+  kContiguous = 4,  // neighbouring matches are one piece
+};
+
+// The pieces that `Split` makes of a text, in order, empty ones left out. With `invert`, what lies between matches is split off.
+class Splitter {
+ public:
+  Splitter() = default;
+  Splitter(const Pattern& pattern, SplitBehavior behavior, bool invert, Span<const char> text, bool is_whole = true)
+      : scanner_(pattern, text, is_whole), text_bytes_(text.size()), behavior_(behavior), invert_(invert) {}
+
+  ScanStatus Next(TextRange* piece);
+  // As PatternScanner's.
+  void Continue(Span<const char> text, size_t dropped, bool is_whole);
+  size_t needed() const;
+
+ private:
+  // A match or what lies between two.
+  struct Part {
+    TextRange range;
+    bool is_match;
+  };
+  ScanStatus NextPart(Part* part);
+  ScanStatus Merge(TextRange* piece);
+
+  PatternScanner scanner_;
+  size_t text_bytes_ = 0;
+  SplitBehavior behavior_ = SplitBehavior::kIsolated;
+  bool invert_ = false;
+};
+
+}  // namespace tarn
+
+#endif  // TARN_RUNTIME_TEXT_PATTERN_H_
