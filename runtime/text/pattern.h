@@ -1,11 +1,11 @@
-// Finds the matches of a compiled pattern in UTF-8 text, and splits text at them: the pre-tokenizers of tokenizer.json.
+// Finds the matches of a compiled pattern in UTF-8 text: the regular expressions of tokenizer.json.
 //
 // A pattern is a regular expression that tarn-convert compiled into tables (pattern_format.h). Its matches are those of the
 // backtracking engines that tokenizers use: leftmost, then by the order of the alternatives. A byte that belongs to no UTF-8
 // character is a character of its own, and reads as U+FFFD does.
 //
-// Nothing here allocates. A text that comes in pieces is scanned in pieces: Find() and Next() say kMore where what follows could
-// change the answer.
+// Nothing here allocates. A text that comes in pieces is scanned in pieces: Next() says kMore where what follows could change the
+// answer.
 #ifndef TARN_RUNTIME_TEXT_PATTERN_H_
 #define TARN_RUNTIME_TEXT_PATTERN_H_
 
@@ -67,45 +67,9 @@ class PatternScanner {
   Pattern pattern_;
   Span<const char> text_;
   bool is_whole_ = true;
-  size_t position_ = 0;              // where the search goes on
-  size_t last_end_ = kNoMatch;       // of the last match
   static constexpr size_t kNoMatch = SIZE_MAX;
-};
-
-// What becomes of a match, as in the `Split` of tokenizer.json.
-enum class SplitBehavior : uint8_t {
-  kRemoved = 0,
-  kIsolated = 1,
-  kMergedWithPrevious = 2,
-  kMergedWithNext = 3,
-  kContiguous = 4,  // neighbouring matches are one piece
-};
-
-// The pieces that `Split` makes of a text, in order, empty ones left out. With `invert`, what lies between matches is split off.
-class Splitter {
- public:
-  Splitter() = default;
-  Splitter(const Pattern& pattern, SplitBehavior behavior, bool invert, Span<const char> text, bool is_whole = true)
-      : scanner_(pattern, text, is_whole), text_bytes_(text.size()), behavior_(behavior), invert_(invert) {}
-
-  ScanStatus Next(TextRange* piece);
-  // As PatternScanner's.
-  void Continue(Span<const char> text, size_t dropped, bool is_whole);
-  size_t needed() const;
-
- private:
-  // A match or what lies between two.
-  struct Part {
-    TextRange range;
-    bool is_match;
-  };
-  ScanStatus NextPart(Part* part);
-  ScanStatus Merge(TextRange* piece);
-
-  PatternScanner scanner_;
-  size_t text_bytes_ = 0;
-  SplitBehavior behavior_ = SplitBehavior::kIsolated;
-  bool invert_ = false;
+  size_t position_ = 0;         // where the search goes on
+  size_t last_end_ = kNoMatch;  // of the last match
 };
 
 }  // namespace tarn

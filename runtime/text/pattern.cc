@@ -1,0 +1,172 @@
+#include "runtime/text/pattern.h"
+
+#include <algorithm>
+
+#include "runtime/text/pattern_format.h"
+
+namespace tarn {
+namespace {
+
+constexpr uint32_t kReplacement = 0xFFFD;
+constexpr uint32_t kMatched = 1;  // bit of an entry
+
+// What a lead byte announces: length of its character and range of the second byte. Unicode, table 3-7.
+struct Lead {
+  uint32_t length;  // 0: no character begins with this byte
+  uint8_t second_min;
+  uint8_t second_max;
+};
+
+Lead LeadOf(uint8_t byte) {
+  if (byte < 0xC2) return {0, 0, 0};
+  if (byte < 0xE0) return {2, 0x80, 0xBF};
+  if (byte < 0xF0) return {3, static_cast<uint8_t>(byte == 0xE0 ? 0xA0 : 0x80), static_cast<uint8_t>(byte == 0xED ? 0x9F : 0xBF)};
+  if (byte > 0xF4) return {0, 0, 0};
+  return {4, static_cast<uint8_t>(byte == 0xF0 ? 0x90 : 0x80), static_cast<uint8_t>(byte == 0xF4 ? 0x8F : 0xBF)};
+}
+
+struct Character {
+  uint32_t code;
+  uint32_t bytes;
+  bool is_cut;  // what there is of it is right, but the text ends in it
+};
+
+// The character at `at`, whose first byte is not ASCII.
+Character Decode(const uint8_t* at, const uint8_t* end) {
+  const Character none = {kReplacement, 1, false};
+  const Lead lead = LeadOf(at[0]);
+  if (lead.length == 0) return none;
+  const size_t there = static_cast<size_t>(end - at);
+  uint32_t code = at[0] & (0x7Fu >> lead.length);
+  for (uint32_t i = 1; i < lead.length; ++i) {
+    if (i == there) return {kReplacement, 1, true};
+    const uint8_t low = i == 1 ? lead.second_min : uint8_t{0x80}, high = i == 1 ? lead.second_max : uint8_t{0xBF};
+    if (at[i] < low || at[i] > high) return none;
+    code = code << 6 | (at[i] & 0x3Fu);
+  }
+  return {code, lead.length, false};
+}
+
+const uint8_t* Bytes(const char* text) { return reinterpret_cast<const uint8_t*>(text); }
+
+// The bytes of the character at `at`. 0: only what follows the text can tell.
+size_t CharacterBytes(Span<const char> text, size_t at, bool is_whole) {
+  const uint8_t* const begin = Bytes(text.data());
+  if (begin[at] < 0x80) return 1;
+  const Character character = Decode(begin + at, begin + text.size());
+  return character.is_cut && !is_whole ? 0 : character.bytes;
+}
+
+Status CheckTables(Span<const uint16_t> roots, Span<const uint8_t> classes, Span<const uint16_t> transitions, uint32_t leaves,
+                   uint32_t stride) {
+  for (size_t i = 0; i < roots.size(); ++i) {
+    if (roots[i] >= leaves) return Error(TARN_BAD_FORMAT, "pattern: root %zu is leaf %u of %u", i, roots[i], leaves);
+  }
+  for (size_t i = 0; i < classes.size(); ++i) {
+    if (classes[i] == 0 || classes[i] >= stride) {
+      return Error(TARN_BAD_FORMAT, "pattern: class %zu of the leaves is %u, must be in [1, %u)", i, classes[i], stride);
+    }
+  }
+  for (size_t i = 0; i < transitions.size(); ++i) {
+    const uint32_t target = transitions[i] / 2u;
+    if (target % stride != 0 || target >= transitions.size() || (i < stride && transitions[i] != 0)) {
+      return Error(TARN_BAD_FORMAT, "pattern: entry %zu of the transitions is %u, which is no state of it", i, transitions[i]);
+    }
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Result<Pattern> Pattern::Open(Span<const uint16_t> words) {
+  if (words.size() < kPatternHeaderWords) {
+    return Error(TARN_BAD_FORMAT, "pattern: it has %zu words, a header has %zu", words.size(), kPatternHeaderWords);
+  }
+  if (words[0] != kPatternVersion) {
+    return Error(TARN_UNSUPPORTED, "pattern: its layout has version %u, this library reads version %u", words[0], kPatternVersion);
+  }
+  const uint32_t stride = words[1], states = words[2], leaves = words[3];
+  const size_t leaf_words = leaves * kPatternLeaf / 2, entries = size_t{stride} * states;
+  if (stride < 2 || stride > kMaxPatternStride || states < 2 || entries > kMaxPatternEntries || leaves == 0 ||
+      leaves > kPatternRoots) {
+    return Error(TARN_BAD_FORMAT, "pattern: %u classes, %u states and %u leaves are beyond what it may have", stride, states, leaves);
+  }
+  const size_t expected = kPatternHeaderWords + kPatternRoots + leaf_words + entries;
+  if (words.size() != expected) {
+    return Error(TARN_BAD_FORMAT, "pattern: it has %zu words, its header says %zu", words.size(), expected);
+  }
+  const Span<const uint16_t> roots = words.subspan(kPatternHeaderWords, kPatternRoots);
+  const Span<const uint8_t> classes(reinterpret_cast<const uint8_t*>(roots.end()), leaf_words * 2);
+  const Span<const uint16_t> transitions(roots.end() + leaf_words, entries);
+  TARN_RETURN_IF_ERROR(CheckTables(roots, classes, transitions, leaves, stride));
+  if (roots[0] != 0) return Error(TARN_BAD_FORMAT, "pattern: root 0 is leaf %u, must be leaf 0", roots[0]);
+  Pattern pattern;
+  pattern.roots_ = roots.data();
+  pattern.leaves_ = classes.data();
+  pattern.transitions_ = transitions.data();
+  pattern.start_ = stride;
+  return pattern;
+}
+
+ScanStatus PatternScanner::MatchAt(size_t begin, size_t* match_end) const {
+  const uint8_t* const first = Bytes(text_.data());
+  const uint8_t* const end = first + text_.size();
+  const uint8_t* const leaves = pattern_.leaves_;
+  const uint16_t* const transitions = pattern_.transitions_;
+  const uint8_t* matched = nullptr;
+  uint32_t state = pattern_.start_;
+  for (const uint8_t* at = first + begin; at != end;) {
+    uint32_t of, bytes = 1;
+    if (*at < 0x80) {
+      of = leaves[*at];
+    } else {
+      const Character character = Decode(at, end);
+      if (character.is_cut && !is_whole_) return ScanStatus::kMore;
+      of = leaves[pattern_.roots_[character.code / kPatternLeaf] * kPatternLeaf + character.code % kPatternLeaf];
+      bytes = character.bytes;
+    }
+    const uint32_t entry = transitions[state + of];
+    if ((entry & kMatched) != 0) matched = at;
+    state = entry / 2;
+    if (state == 0) break;
+    at += bytes;
+  }
+  if (state != 0) {
+    if (!is_whole_) return ScanStatus::kMore;
+    if ((transitions[state] & kMatched) != 0) matched = end;
+  }
+  if (matched == nullptr) return ScanStatus::kEnd;
+  *match_end = static_cast<size_t>(matched - first);
+  return ScanStatus::kFound;
+}
+
+ScanStatus PatternScanner::Next(TextRange* match) {
+  while (position_ <= text_.size()) {
+    if (position_ == text_.size() && !is_whole_) return ScanStatus::kMore;
+    size_t end = 0;
+    const ScanStatus status = MatchAt(position_, &end);
+    if (status == ScanStatus::kMore) return status;
+    if (status == ScanStatus::kFound && !(end == position_ && end == last_end_)) {
+      *match = {position_, end};
+      position_ = last_end_ = end;
+      return ScanStatus::kFound;
+    }
+    if (position_ == text_.size()) {
+      ++position_;  // past the end: there are no more
+      break;
+    }
+    const size_t bytes = CharacterBytes(text_, position_, is_whole_);
+    if (bytes == 0) return ScanStatus::kMore;
+    position_ += bytes;
+  }
+  return ScanStatus::kEnd;
+}
+
+void PatternScanner::Continue(Span<const char> text, size_t dropped, bool is_whole) {
+  text_ = text;
+  is_whole_ = is_whole;
+  position_ -= dropped;
+  last_end_ = last_end_ != kNoMatch && last_end_ >= dropped ? last_end_ - dropped : kNoMatch;
+}
+
+}  // namespace tarn

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Writes tools/convert/tokenizer/unicode_data.cc: what the converter knows of Unicode.
+
+    unicode_tables.py [-o FILE]
+
+The data is that of the npm packages @unicode/unicode-*, at the versions below: `npm pack` fetches them, `node` reads them. Unicode 8.0,
+9.0, 16.0 and 17.0 are the versions that the parts of the `tokenizers` package use.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGES = {"8": "8.0.0@2.0.7", "9": "9.0.0@2.0.7", "16": "16.0.0@2.0.7", "17": "17.0.0@2.1.0"}
+CATEGORIES = {
+    "Cn": "Unassigned", "Cc": "Control", "Cf": "Format", "Co": "Private_Use", "Cs": "Surrogate", "Ll": "Lowercase_Letter",
+    "Lm": "Modifier_Letter", "Lo": "Other_Letter", "Lt": "Titlecase_Letter", "Lu": "Uppercase_Letter", "Mc": "Spacing_Mark",
+    "Me": "Enclosing_Mark", "Mn": "Nonspacing_Mark", "Nd": "Decimal_Number", "Nl": "Letter_Number", "No": "Other_Number",
+    "Pc": "Connector_Punctuation", "Pd": "Dash_Punctuation", "Pe": "Close_Punctuation", "Pf": "Final_Punctuation",
+    "Pi": "Initial_Punctuation", "Po": "Other_Punctuation", "Ps": "Open_Punctuation", "Sc": "Currency_Symbol",
+    "Sk": "Modifier_Symbol", "Sm": "Math_Symbol", "So": "Other_Symbol", "Zl": "Line_Separator", "Zp": "Paragraph_Separator",
+    "Zs": "Space_Separator",
+}
+POINTS = 0x110000
+# Reads sets of code points as ranges, and maps as pairs, from modules of a package.
+READ = """
+const out = {};
+for (const name of process.argv.slice(2)) {
+  const data = (await import(name)).default;
+  out[name] = data instanceof Map ? [...data] : data.map(r => [r.begin, r.end]);
+}
+console.log(JSON.stringify(out));
+"""
+HEADER = """\
+// Made by tools/dev/unicode_tables.py from the Unicode character database: do not edit. Its licence is Unicode-3.0
+// (https://www.unicode.org/license.txt), Copyright (c) 1991-2025 Unicode, Inc.
+#include "tools/convert/tokenizer/unicode_data.h"
+
+namespace tarn::convert {
+"""
+
+
+class Package:
+    """One version of the database."""
+
+    def __init__(self, folder, version):
+        number, release = PACKAGES[version].split("@")
+        name = subprocess.run(["npm", "pack", "--silent", f"@unicode/unicode-{number}@{release}"], cwd=folder, check=True, text=True,
+                              stdout=subprocess.PIPE).stdout.split()[-1]
+        self.folder = pathlib.Path(folder, version)
+        self.folder.mkdir()
+        subprocess.run(["tar", "xzf", pathlib.Path(folder, name).resolve(), "-C", self.folder], check=True)
+        (self.folder / "read.mjs").write_text(READ, encoding="utf-8")
+
+    def read(self, names):
+        paths = [f"./package/{name}.mjs" for name in names]
+        text = subprocess.run(["node", "read.mjs"] + paths, cwd=self.folder, check=True, text=True, stdout=subprocess.PIPE).stdout
+        return dict(zip(names, json.loads(text).values()))
+
+    def partition(self, names, default):
+        """The index of the set of `names` that has each code point."""
+        values = [default] * POINTS
+        for index, ranges in enumerate(self.read([name + "/ranges" for name in names]).values()):
+            for begin, end in ranges:
+                values[begin:end] = [index] * (end - begin)
+        return values
+
+    def categories(self):
+        return self.partition([f"General_Category/{name}" for name in CATEGORIES.values()], None)
+
+    def scripts(self):
+        folders = (self.folder / "package/Script").iterdir()
+        return sorted(path.name for path in folders if path.is_dir() and path.name not in ("Unknown", "Common", "Inherited"))
+
+    def mapping(self, name):
+        return self.read([name + "/code-points"])[name + "/code-points"]
+
+
+def wrapped(items, width=126):
+    """C++ initializers in lines."""
+    lines = [""]
+    for item in items:
+        if len(lines[-1]) + len(item) + 2 > width:
+            lines.append("")
+        lines[-1] += ("" if not lines[-1] else " ") + item + ","
+    return "\n    ".join(lines)
+
+
+def runs(values):
+    """(first, value) of each run of equal values."""
+    return [(i, value) for i, value in enumerate(values) if i == 0 or values[i - 1] != value]
+
+
+def table(name, kind, items):
+    return f"\nconst {kind} {name}[] = {{\n    {wrapped(items)}\n}};\n"
+
+
+def counted(name, items):
+    return f"const size_t {name} = {len(items)};\n"
+
+
+def mapped_runs(pairs):
+    """(first, count, stride, delta): code points first, first + stride, ... map to themselves plus delta."""
+    found = []
+    for point, image in sorted(pairs):
+        delta = image - point
+        if found:
+            first, count, stride, last_delta = found[-1]
+            gap = point - (first + (count - 1) * stride)
+            if delta == last_delta and gap <= 2 and (count == 1 or gap == stride):
+                found[-1] = (first, count + 1, gap, delta)
+                continue
+        found.append((point, 1, 1, delta))
+    return ["{%d, %d, %d, %d}" % run for run in found]
+
+
+def properties(packages):
+    """Ranges of code points that all versions agree on."""
+    scripts = packages["16"].scripts()
+    of = list(zip(*[packages[version].categories() for version in PACKAGES],
+                  packages["16"].partition(["Binary_Property/Alphabetic"], -1),
+                  packages["16"].partition([f"Script/{name}" for name in scripts], -1)))
+    distinct = sorted(set(of))
+    index = {value: i for i, value in enumerate(distinct)}
+    ranges = runs([index[value] for value in of])
+    rows = ["{%d, %d, %d, %d, %d, %d}" % (*value[:4], value[4] + 1, value[5] + 1) for value in distinct]
+    ends = [begin for begin, _ in ranges[1:]] + [POINTS]
+    lengths = [f"{(end - begin) * 1024 + value}" for (begin, value), end in zip(ranges, ends)]
+    assert len(distinct) <= 1024
+    names = [f'{{"{short}", "{name}"}}' for short, name in CATEGORIES.items()]
+    return (table("kCategoryNames", "CategoryName", names) + table("kPropertyRows", "PropertyRow", rows) + table("kPropertyRuns", "uint32_t", lengths) +
+            counted("kPropertyRunCount", lengths) +
+            table("kScriptNames", "char* const", [f'"{name}"' for name in scripts]) + counted("kScriptCount", scripts))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-o", "--output", type=pathlib.Path, default=ROOT / "tools/convert/tokenizer/unicode_data.cc")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        packages = {version: Package(folder, version) for version in PACKAGES}
+        folds = mapped_runs(packages["16"].mapping("Case_Folding/C"))
+        long_folds = [f"{{{a}, {{{', '.join(map(str, b))}}}}}" for a, b in packages["16"].mapping("Case_Folding/F")]
+        text = HEADER + properties(packages)
+        text += table("kFolds", "CaseRun", folds) + counted("kFoldCount", folds)
+        text += table("kLongFolds", "LongCaseFold", long_folds) + counted("kLongFoldCount", long_folds)
+    arguments.output.write_text(text + "\n}  // namespace tarn::convert\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
