@@ -24,6 +24,13 @@ const CodeSet& HexDigits() {
   return set;
 }
 
+// Outside of [...], Oniguruma's \w takes the digits and fractions of Latin-1, which are no decimal digits: superscripts 1 to 3,
+// one quarter, one half, three quarters.
+CodeSet Word(bool in_class) {
+  if (in_class) return WordSet();
+  return WordSet().Union(CodeSet(0xB2, 0xB3)).Union(CodeSet(0xB9, 0xB9)).Union(CodeSet(0xBC, 0xBE));
+}
+
 // The length of the UTF-8 character that begins `text`; 0: none does.
 size_t DecodeUtf8(std::string_view text, uint32_t* code) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
@@ -90,7 +97,7 @@ CodeSet PatternReader::TakeProperty(bool negated, size_t begin) {
   return negated ? set->Complement() : *set;
 }
 
-std::optional<CodeSet> PatternReader::TakeClassEscape() {
+std::optional<CodeSet> PatternReader::TakeClassEscape(bool in_class) {
   const size_t begin = next_ - 1;
   const uint32_t c = Take();
   switch (c) {
@@ -98,8 +105,8 @@ std::optional<CodeSet> PatternReader::TakeClassEscape() {
     case 'S': return PropertySet("space", version_)->Complement();
     case 'd': return PropertySet("digit", version_);
     case 'D': return PropertySet("digit", version_)->Complement();
-    case 'w': return PropertySet("word", version_);
-    case 'W': return PropertySet("word", version_)->Complement();
+    case 'w': return Word(in_class);
+    case 'W': return Word(in_class).Complement();
     case 'h': return HexDigits();
     case 'H': return HexDigits().Complement();
     case 'p': return TakeProperty(false, begin);
@@ -153,9 +160,9 @@ uint32_t PatternReader::TakeCharacterEscape() {
 
 CodeSet PatternReader::TakePosixBracket(size_t begin) {
   const bool negated = TakeIf("^");
-  for (const char* name : {"alpha", "alnum", "digit", "space", "word"}) {
-    if (!TakeIf(std::string(name) + ":]")) continue;
-    const CodeSet set = *PropertySet(name, version_);
+  for (const std::string name : {"alpha", "alnum", "digit", "space", "word"}) {
+    if (!TakeIf(name + ":]")) continue;
+    const CodeSet set = name == "word" ? WordSet() : *PropertySet(name, version_);
     return negated ? set.Complement() : set;
   }
   FailAt(begin, "this bracket is not supported: expected alpha, alnum, digit, space or word between [: and :]");
@@ -164,7 +171,7 @@ CodeSet PatternReader::TakePosixBracket(size_t begin) {
 // The character behind "a-".
 uint32_t PatternReader::TakeRangeEnd(size_t begin) {
   if (!TakeIf("\\")) return Take();
-  if (TakeClassEscape()) FailAt(begin, "a range ends with a class: expected a character");
+  if (TakeClassEscape(true)) FailAt(begin, "a range ends with a class: expected a character");
   return TakeCharacterEscape();
 }
 
@@ -180,7 +187,7 @@ void PatternReader::TakeClassItem(CodeSet* set, bool ignore_case) {
   }
   uint32_t first;
   if (TakeIf("\\")) {
-    if (const std::optional<CodeSet> escape = TakeClassEscape()) {
+    if (const std::optional<CodeSet> escape = TakeClassEscape(true)) {
       *set = set->Union(*escape);
       return;
     }

@@ -29,8 +29,8 @@ class PatternReader {
   // A decimal number below 100,000, if one stands here.
   std::optional<uint32_t> TakeNumber();
 
-  // What follows a backslash that was taken, if it is a class: \s, \p{L}, ...
-  std::optional<CodeSet> TakeClassEscape();
+  // What follows a backslash that was taken, if it is a class: \s, \p{L}, ...; \w is not the same inside and outside of [...].
+  std::optional<CodeSet> TakeClassEscape(bool in_class);
   // What follows a backslash that was taken, if it is a character: \n, \x{20AC}, \. and the like.
   uint32_t TakeCharacterEscape();
   // What follows a '[' that was taken, up to its ']'.

@@ -12,18 +12,6 @@ using Kind = PatternStep::Kind;
 constexpr size_t kMaxSteps = 20'000;
 constexpr size_t kMaxClasses = 256;
 
-bool MatchesEmpty(const PatternNode& node) {
-  const auto& children = node.children;
-  switch (node.kind) {
-    case PatternNode::Kind::kSet: return false;
-    case PatternNode::Kind::kAhead: return true;
-    case PatternNode::Kind::kSequence: return std::all_of(children.begin(), children.end(), MatchesEmpty);
-    case PatternNode::Kind::kAlternate: return std::any_of(children.begin(), children.end(), MatchesEmpty);
-    case PatternNode::Kind::kRepeat: return node.min == 0 || MatchesEmpty(children[0]);
-  }
-  return true;
-}
-
 // Builds from the end to the start: what follows a node is there before the node.
 class StepCompiler {
  public:
@@ -80,7 +68,7 @@ class StepCompiler {
       for (uint32_t i = node.min; i < node.max; ++i) begin = Split(Build(child, begin), next, node.greedy);
       next = begin;
     } else {
-      // x+: x, then a split back to x. x* is that split, or (x+)? where x can be empty: an empty round ends the loop.
+      // x+: x, then a split back to x. x* is that split.
       const uint32_t split = Split(0, next, node.greedy);
       const uint32_t body = Build(child, split);
       (node.greedy ? program_.steps[split].next : program_.steps[split].other) = body;
@@ -88,7 +76,7 @@ class StepCompiler {
         --copies;
         next = body;
       } else {
-        next = MatchesEmpty(child) ? Split(body, next, node.greedy) : split;
+        next = split;
       }
     }
     for (; copies > 0; --copies) next = Build(child, next);

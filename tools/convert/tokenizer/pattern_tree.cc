@@ -50,6 +50,18 @@ std::optional<Ahead> OneCharacter(const PatternNode& node) {
   return all;
 }
 
+bool MatchesEmpty(const PatternNode& node) {
+  const auto& children = node.children;
+  switch (node.kind) {
+    case Kind::kSet: return false;
+    case Kind::kAhead: return true;
+    case Kind::kSequence: return std::all_of(children.begin(), children.end(), MatchesEmpty);
+    case Kind::kAlternate: return std::any_of(children.begin(), children.end(), MatchesEmpty);
+    case Kind::kRepeat: return node.min == 0 || MatchesEmpty(children[0]);
+  }
+  return true;
+}
+
 // Recursive descent. Each function takes what its name says from the reader.
 class Parser {
  public:
@@ -107,7 +119,7 @@ class Parser {
     if (reader_.TakeIf("\\z")) return AheadNode(CodeSet(), true);
     if (reader_.TakeIf("^")) reader_.FailAt(begin, "'^' is not supported: the automaton does not look back");
     if (reader_.TakeIf("\\")) {
-      if (std::optional<CodeSet> set = reader_.TakeClassEscape()) {
+      if (std::optional<CodeSet> set = reader_.TakeClassEscape(false)) {
         letters_.clear();
         return SetNode(std::move(*set));
       }
@@ -196,10 +208,10 @@ class Parser {
         is_interval = true;
       }
       letters_.clear();
-      if (atom.kind == Kind::kAhead) reader_.FailAt(begin, "a repeated look-ahead is not supported");
       const bool lazy = reader_.TakeIf("?");
       if (lazy && is_interval && min == max) reader_.FailAt(at, "{n}? is not supported: write {n} or {0,n}");
       if (!lazy && !is_interval && reader_.TakeIf("+")) reader_.FailAt(at, "possessive repeats are not supported");
+      if (max > 1 && MatchesEmpty(atom)) reader_.FailAt(begin, "a repeat of what can be empty is not supported");
       PatternNode repeat;
       repeat.kind = Kind::kRepeat;
       repeat.min = min;

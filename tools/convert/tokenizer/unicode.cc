@@ -69,18 +69,12 @@ CodeSet Space() {
   return GroupSet('Z', UnicodeVersion::k16).Union(CodeSet(0x09, 0x0D)).Union(CodeSet(0x85, 0x85));
 }
 
-CodeSet Word() {
-  const CodeSet marks = GroupSet('M', UnicodeVersion::k16);
-  return Alphabetic().Union(marks).Union(CategorySet("Nd", UnicodeVersion::k16)).Union(CategorySet("Pc", UnicodeVersion::k16));
-}
-
 std::optional<CodeSet> NamedSet(const std::string& plain) {
   if (plain == "any") return CodeSet(0, kMaxCodePoint);
   if (plain == "alphabetic" || plain == "alpha") return Alphabetic();
   if (plain == "digit") return CategorySet("Nd", UnicodeVersion::k16);
   if (plain == "alnum") return Alphabetic().Union(CategorySet("Nd", UnicodeVersion::k16));
   if (plain == "space" || plain == "whitespace") return Space();
-  if (plain == "word") return Word();
   for (size_t i = 0; i < kScriptCount; ++i) {
     if (Plain(kScriptNames[i]) == plain) return SetOf([&](const PropertyRow& row) { return row.script == i + 1; });
   }
@@ -149,6 +143,11 @@ std::optional<CodeSet> PropertySet(std::string_view name, UnicodeVersion version
     if (Plain(category.brief) == plain || Plain(category.full) == plain) return CategorySet(category.brief, version);
   }
   return NamedSet(plain);
+}
+
+CodeSet WordSet() {
+  const CodeSet marks = GroupSet('M', UnicodeVersion::k16);
+  return Alphabetic().Union(marks).Union(CategorySet("Nd", UnicodeVersion::k16)).Union(CategorySet("Pc", UnicodeVersion::k16));
 }
 
 uint32_t FoldCase(uint32_t code) {

@@ -39,9 +39,12 @@ class CodeSet {
 };
 
 // The code points with a property, by a name as it stands in \p{...}, whose case, spaces, '-' and '_' do not matter: a general
-// category ("L", "Lu", "uppercaseletter") of `version`; "Any", "Alphabetic", "Alpha", "Alnum", "Digit", "Space", "White_Space",
-// "Word" and scripts ("Han"), of 16.0. nullopt: no such property is known.
+// category ("L", "Lu", "uppercaseletter") of `version`; "Any", "Alphabetic", "Alpha", "Alnum", "Digit", "Space", "White_Space"
+// and scripts ("Han"), of 16.0. nullopt: no such property is known.
 std::optional<CodeSet> PropertySet(std::string_view name, UnicodeVersion version);
+
+// Alphabetic, marks, decimal digits and connecting punctuation, of 16.0.
+CodeSet WordSet();
 
 // The code points that differ from one of `set` by case alone, with those of `set`: equal simple folding.
 CodeSet CaseClosure(const CodeSet& set);
