@@ -56,6 +56,9 @@ MAY_INCLUDE = {
     "tools/convert/attention": CONVERT_ATTENTION | {"core/span.h", "kernels/kernels.h", "kernels/op_kernels.h"},
     "tools/convert/config": CONVERT_CONFIG,
     "tools/convert/build": CONVERT_CONFIG | {"tools/convert/build"},
+    # The layouts of tables that the runtime reads in place.
+    "tools/convert/tokenizer": CONVERT | {"tools/convert/tokenizer", "runtime/text/pattern_format.h",
+                                          "runtime/text/normalize_format.h"},
     "tools/convert/writer": CONVERT_GRAPH | {"tools/convert/writer"},
     "tools/convert": CONVERT_CONFIG | {"tools/convert/build", "tools/convert/writer", "tools/convert/field_list.h",
                                       "tools/convert/measure.h", "tools/convert/summary.h", "tools/convert/tensor_list.h",
