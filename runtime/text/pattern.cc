@@ -1,51 +1,12 @@
 #include "runtime/text/pattern.h"
 
-#include <algorithm>
-
+#include "runtime/text/code_point.h"
 #include "runtime/text/pattern_format.h"
 
 namespace tarn {
 namespace {
 
-constexpr uint32_t kReplacement = 0xFFFD;
 constexpr uint32_t kMatched = 1;  // bit of an entry
-
-// What a lead byte announces: length of its character and range of the second byte. Unicode, table 3-7.
-struct Lead {
-  uint32_t length;  // 0: no character begins with this byte
-  uint8_t second_min;
-  uint8_t second_max;
-};
-
-Lead LeadOf(uint8_t byte) {
-  if (byte < 0xC2) return {0, 0, 0};
-  if (byte < 0xE0) return {2, 0x80, 0xBF};
-  if (byte < 0xF0) return {3, static_cast<uint8_t>(byte == 0xE0 ? 0xA0 : 0x80), static_cast<uint8_t>(byte == 0xED ? 0x9F : 0xBF)};
-  if (byte > 0xF4) return {0, 0, 0};
-  return {4, static_cast<uint8_t>(byte == 0xF0 ? 0x90 : 0x80), static_cast<uint8_t>(byte == 0xF4 ? 0x8F : 0xBF)};
-}
-
-struct Character {
-  uint32_t code;
-  uint32_t bytes;
-  bool is_cut;  // what there is of it is right, but the text ends in it
-};
-
-// The character at `at`, whose first byte is not ASCII.
-Character Decode(const uint8_t* at, const uint8_t* end) {
-  const Character none = {kReplacement, 1, false};
-  const Lead lead = LeadOf(at[0]);
-  if (lead.length == 0) return none;
-  const size_t there = static_cast<size_t>(end - at);
-  uint32_t code = at[0] & (0x7Fu >> lead.length);
-  for (uint32_t i = 1; i < lead.length; ++i) {
-    if (i == there) return {kReplacement, 1, true};
-    const uint8_t low = i == 1 ? lead.second_min : uint8_t{0x80}, high = i == 1 ? lead.second_max : uint8_t{0xBF};
-    if (at[i] < low || at[i] > high) return none;
-    code = code << 6 | (at[i] & 0x3Fu);
-  }
-  return {code, lead.length, false};
-}
 
 const uint8_t* Bytes(const char* text) { return reinterpret_cast<const uint8_t*>(text); }
 
@@ -53,7 +14,7 @@ const uint8_t* Bytes(const char* text) { return reinterpret_cast<const uint8_t*>
 size_t CharacterBytes(Span<const char> text, size_t at, bool is_whole) {
   const uint8_t* const begin = Bytes(text.data());
   if (begin[at] < 0x80) return 1;
-  const Character character = Decode(begin + at, begin + text.size());
+  const CodePoint character = DecodeCodePoint(begin + at, begin + text.size());
   return character.is_cut && !is_whole ? 0 : character.bytes;
 }
 
@@ -120,7 +81,7 @@ ScanStatus PatternScanner::MatchAt(size_t begin, size_t* match_end) const {
     if (*at < 0x80) {
       of = leaves[*at];
     } else {
-      const Character character = Decode(at, end);
+      const CodePoint character = DecodeCodePoint(at, end);
       if (character.is_cut && !is_whole_) return ScanStatus::kMore;
       of = leaves[pattern_.roots_[character.code / kPatternLeaf] * kPatternLeaf + character.code % kPatternLeaf];
       bytes = character.bytes;

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tools/convert/tokenizer/unicode_data.cc: what the converter knows of Unicode.
+"""Writes tools/convert/tokenizer/unicode_data.cc and normal_data.cc: what the converter knows of Unicode.
 
-    unicode_tables.py [-o FILE]
+    unicode_tables.py [-o FOLDER]
 
 The data is that of the npm packages @unicode/unicode-*, at the versions below: `npm pack` fetches them, `node` reads them. Unicode 8.0,
-9.0, 16.0 and 17.0 are the versions that the parts of the `tokenizers` package use.
+9.0, 16.0 and 17.0 are the versions that the parts of the `tokenizers` package use. Decompositions are those of PyPI's unicodedata2;
+what is assigned in 9.0 decomposes in 16.0 as it did, by Unicode's stability policy.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = {"8": "8.0.0@2.0.7", "9": "9.0.0@2.0.7", "16": "16.0.0@2.0.7", "17": "17.0.0@2.1.0"}
+DECOMPOSITIONS = "unicodedata2==16.0.0"
 CATEGORIES = {
     "Cn": "Unassigned", "Cc": "Control", "Cf": "Format", "Co": "Private_Use", "Cs": "Surrogate", "Ll": "Lowercase_Letter",
     "Lm": "Modifier_Letter", "Lo": "Other_Letter", "Lt": "Titlecase_Letter", "Lu": "Uppercase_Letter", "Mc": "Spacing_Mark",
@@ -137,18 +139,45 @@ def properties(packages):
             table("kScriptNames", "char* const", [f'"{name}"' for name in scripts]) + counted("kScriptCount", scripts))
 
 
+def normalization(package, folder):
+    """Combining classes, decompositions and compositions of 9.0, Hangul syllables left out."""
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, DECOMPOSITIONS], check=True)
+    sys.path.insert(0, folder)
+    import unicodedata2
+    assigned = [category != 0 for category in package.categories()]
+    classes = runs([unicodedata2.combining(chr(point)) if assigned[point] else 0 for point in range(POINTS)])
+    mappings, composed = [], []
+    for point in filter(assigned.__getitem__, range(POINTS)):
+        words = unicodedata2.decomposition(chr(point)).split()
+        if not words:
+            continue
+        is_compatibility = words[0].startswith("<")
+        parts = [int(word, 16) for word in words if not word.startswith("<")]
+        mappings += [point, len(parts) * 2 + is_compatibility] + parts
+        if len(parts) == 2 and unicodedata2.normalize("NFC", "".join(map(chr, parts))) == chr(point):
+            composed.append(point)
+    return (table("kCombiningRuns", "CombiningRun", ["{%d, %d}" % run for run in classes]) + counted("kCombiningRunCount", classes) +
+            table("kDecompositions", "uint32_t", map(str, mappings)) + counted("kDecompositionWords", mappings) +
+            table("kComposed", "uint32_t", map(str, composed)) + counted("kComposedCount", composed))
+
+
+def write(path, tables):
+    path.write_text(HEADER + tables + "\n}  // namespace tarn::convert\n", encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("-o", "--output", type=pathlib.Path, default=ROOT / "tools/convert/tokenizer/unicode_data.cc")
+    parser.add_argument("-o", "--output", type=pathlib.Path, default=ROOT / "tools/convert/tokenizer")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         packages = {version: Package(folder, version) for version in PACKAGES}
         folds = mapped_runs(packages["16"].mapping("Case_Folding/C"))
         long_folds = [f"{{{a}, {{{', '.join(map(str, b))}}}}}" for a, b in packages["16"].mapping("Case_Folding/F")]
-        text = HEADER + properties(packages)
-        text += table("kFolds", "CaseRun", folds) + counted("kFoldCount", folds)
-        text += table("kLongFolds", "LongCaseFold", long_folds) + counted("kLongFoldCount", long_folds)
-    arguments.output.write_text(text + "\n}  // namespace tarn::convert\n", encoding="utf-8")
+        lower = mapped_runs(packages["17"].mapping("Simple_Case_Mapping/Lowercase"))
+        write(arguments.output / "unicode_data.cc", properties(packages) + table("kFolds", "CaseRun", folds) +
+              counted("kFoldCount", folds) + table("kLongFolds", "LongCaseFold", long_folds) + counted("kLongFoldCount", long_folds) +
+              table("kLowercase", "CaseRun", lower) + counted("kLowercaseCount", lower))
+        write(arguments.output / "normal_data.cc", normalization(packages["9"], folder))
     return 0
 
 

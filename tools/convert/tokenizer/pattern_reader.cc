@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tools/convert/tokenizer/pattern_tree.h"
+#include "tools/convert/tokenizer/utf8_codes.h"
 
 namespace tarn::convert {
 namespace {
@@ -29,21 +30,6 @@ const CodeSet& HexDigits() {
 CodeSet Word(bool in_class) {
   if (in_class) return WordSet();
   return WordSet().Union(CodeSet(0xB2, 0xB3)).Union(CodeSet(0xB9, 0xB9)).Union(CodeSet(0xBC, 0xBE));
-}
-
-// The length of the UTF-8 character that begins `text`; 0: none does.
-size_t DecodeUtf8(std::string_view text, uint32_t* code) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  if (byte(0) < 0x80) return *code = byte(0), 1;
-  const size_t length = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : byte(0) >= 0xC2 ? 2 : 0;
-  if (length == 0 || length > text.size()) return 0;
-  *code = byte(0) & (0xFFu >> (length + 1));
-  for (size_t i = 1; i < length; ++i) {
-    if (byte(i) >> 6 != 2) return 0;
-    *code = *code << 6 | (byte(i) & 0x3F);
-  }
-  const bool overlong = *code < (length == 2 ? 0x80u : length == 3 ? 0x800u : 0x10000u);
-  return overlong || *code > kMaxCodePoint || (*code >= 0xD800 && *code < 0xE000) ? 0 : length;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The tables of unicode_data.cc, which tools/dev/unicode_tables.py writes. unicode.h is what others use.
+// The tables of unicode_data.cc and normal_data.cc, which tools/dev/unicode_tables.py writes. unicode.h is what others use.
 #ifndef TARN_TOOLS_CONVERT_TOKENIZER_UNICODE_DATA_H_
 #define TARN_TOOLS_CONVERT_TOKENIZER_UNICODE_DATA_H_
 
@@ -46,6 +46,24 @@ extern const CaseRun kFolds[];
 extern const size_t kFoldCount;
 extern const LongCaseFold kLongFolds[];
 extern const size_t kLongFoldCount;
+
+// Lowercase of 17.0, character by character; U+0130 is an exception.
+extern const CaseRun kLowercase[];
+extern const size_t kLowercaseCount;
+
+struct CombiningRun {
+  uint32_t first;  // up to the next run's
+  uint8_t of;      // Canonical_Combining_Class
+};
+
+// Of 9.0. kDecompositions: a code point, 2 * n + (1 if it is a compatibility decomposition), n code points; and so on. kComposed: the
+// code points that the two code points of their decomposition compose to.
+extern const CombiningRun kCombiningRuns[];
+extern const size_t kCombiningRunCount;
+extern const uint32_t kDecompositions[];
+extern const size_t kDecompositionWords;
+extern const uint32_t kComposed[];
+extern const size_t kComposedCount;
 
 }  // namespace tarn::convert
 

@@ -1,0 +1,161 @@
+#include "runtime/text/normal_tables.h"
+
+namespace tarn {
+namespace {
+
+constexpr uint32_t kHangulFirst = 0xAC00, kHangulCount = 11172;
+constexpr uint32_t kLFirst = 0x1100, kVFirst = 0x1161, kTFirst = 0x11A7;
+constexpr uint32_t kLCount = 19, kVCount = 21, kTCount = 28;
+
+// Takes parts of the words, one behind the other.
+class Cutter {
+ public:
+  explicit Cutter(Span<const uint16_t> words) : words_(words) {}
+  const uint16_t* Take(uint64_t count) {
+    const uint16_t* const part = words_.data() + at_;
+    at_ = count <= words_.size() - at_ ? at_ + static_cast<size_t>(count) : words_.size() + Fail();
+    return part;
+  }
+  bool is_exact() const { return !failed_ && at_ == words_.size(); }
+
+ private:
+  size_t Fail() {
+    failed_ = true;
+    return 0;
+  }
+  Span<const uint16_t> words_;
+  size_t at_ = 0;
+  bool failed_ = false;
+};
+
+Status CheckText(const NormalTables& tables, const char* what, size_t index, size_t first, size_t count, size_t max_count) {
+  if (first <= tables.text_count && count <= tables.text_count - first && count <= max_count) return Ok();
+  return Error(TARN_BAD_FORMAT, "normalizer: %s %zu has texts %zu + %zu of %zu, at most %zu of them", what, index, first, count,
+               tables.text_count, max_count);
+}
+
+Status CheckMappings(const NormalTables& tables, const NormalTables::Mappings& mappings, const char* what) {
+  for (size_t i = 0; i < mappings.count; ++i) {
+    const uint16_t* const row = mappings.words + i * kNormalMappingWords;
+    const size_t first = row[2] | static_cast<size_t>(row[3]) << 16;
+    TARN_RETURN_IF_ERROR(CheckText(tables, what, i, first, row[4], kMaxDecomposedCodes));
+    if (row[4] == 0) return Error(TARN_BAD_FORMAT, "normalizer: %s %zu is empty", what, i);
+  }
+  return Ok();
+}
+
+Status CheckSteps(const NormalTables& tables) {
+  for (size_t i = 0; i < tables.step_count; ++i) {
+    switch (tables.kind(i)) {
+      case NormalStepKind::kForm:
+      case NormalStepKind::kLowercase:
+      case NormalStepKind::kStripAccents: break;
+      case NormalStepKind::kPrepend:
+        TARN_RETURN_IF_ERROR(CheckText(tables, "step", i, tables.argument(i, 0), tables.argument(i, 1), kMaxNormalTexts));
+        break;
+      case NormalStepKind::kReplace:
+        TARN_RETURN_IF_ERROR(CheckText(tables, "step", i, tables.argument(i, 0), tables.argument(i, 1), kMaxReplacedCodes));
+        TARN_RETURN_IF_ERROR(CheckText(tables, "step", i, tables.argument(i, 2), tables.argument(i, 3), kMaxNormalTexts));
+        if (tables.argument(i, 1) == 0) return Error(TARN_BAD_FORMAT, "normalizer: step %zu looks for an empty text", i);
+        break;
+      default: return Error(TARN_BAD_FORMAT, "normalizer: step %zu has kind %u", i, tables.steps[i * kNormalStepWords]);
+    }
+  }
+  return Ok();
+}
+
+Status CheckCodes(const NormalTables& tables, size_t leaves) {
+  for (size_t i = 0; i < kNormalRoots; ++i) {
+    if (tables.roots[i] >= leaves) return Error(TARN_BAD_FORMAT, "normalizer: root %zu is leaf %u of %zu", i, tables.roots[i], leaves);
+  }
+  for (size_t i = 0; i < leaves * kNormalLeaf; ++i) {
+    if (tables.leaves[i] >= tables.class_count) {
+      return Error(TARN_BAD_FORMAT, "normalizer: class %zu of the leaves is %u of %zu", i, tables.leaves[i], tables.class_count);
+    }
+  }
+  const CodeView texts = tables.Text(0, tables.text_count);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (texts[i] > 0x10FFFF) return Error(TARN_BAD_FORMAT, "normalizer: text %zu is U+%X, no code point", i, texts[i]);
+  }
+  const CodeView composed(tables.compositions, tables.composition_count * 3);
+  for (size_t i = 0; i < composed.size(); ++i) {
+    if (composed[i] > 0x10FFFF) return Error(TARN_BAD_FORMAT, "normalizer: composition %zu has U+%X, no code point", i / 3, composed[i]);
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Result<NormalTables> NormalTables::Open(Span<const uint16_t> words) {
+  if (words.size() < kNormalHeaderWords) {
+    return Error(TARN_BAD_FORMAT, "normalizer: it has %zu words, a header has %zu", words.size(), kNormalHeaderWords);
+  }
+  if (words[0] != kNormalVersion) {
+    return Error(TARN_UNSUPPORTED, "normalizer: its layout has version %u, this library reads version %u", words[0], kNormalVersion);
+  }
+  NormalTables tables;
+  tables.step_count = words[1];
+  const size_t leaves = words[2];
+  tables.class_count = words[3];
+  tables.canonical.count = words[4];
+  tables.compatibility.count = words[5];
+  tables.lowercase.count = words[6];
+  tables.composition_count = words[7];
+  tables.text_count = words[8] | static_cast<size_t>(words[9]) << 16;
+  if (tables.step_count > kMaxNormalSteps || leaves == 0 || leaves > kNormalRoots || tables.class_count > 256 ||
+      tables.text_count > kMaxNormalTexts) {
+    return Error(TARN_BAD_FORMAT, "normalizer: %zu steps, %zu leaves, %zu classes and %zu texts are beyond what it may have",
+                 tables.step_count, leaves, tables.class_count, tables.text_count);
+  }
+  Cutter cutter(words);
+  cutter.Take(kNormalHeaderWords);
+  tables.steps = cutter.Take(tables.step_count * kNormalStepWords);
+  tables.roots = cutter.Take(kNormalRoots);
+  tables.leaves = reinterpret_cast<const uint8_t*>(cutter.Take(leaves * kNormalLeaf / 2));
+  tables.classes = cutter.Take(tables.class_count);
+  for (Mappings* mappings : {&tables.canonical, &tables.compatibility, &tables.lowercase}) {
+    mappings->words = cutter.Take(mappings->count * kNormalMappingWords);
+  }
+  tables.compositions = cutter.Take(tables.composition_count * kNormalCompositionWords);
+  tables.texts = cutter.Take(tables.text_count * 2);
+  if (!cutter.is_exact()) return Error(TARN_BAD_FORMAT, "normalizer: it has %zu words, which its header does not say", words.size());
+  TARN_RETURN_IF_ERROR(CheckSteps(tables));
+  TARN_RETURN_IF_ERROR(CheckCodes(tables, leaves));
+  TARN_RETURN_IF_ERROR(CheckMappings(tables, tables.canonical, "canonical mapping"));
+  TARN_RETURN_IF_ERROR(CheckMappings(tables, tables.compatibility, "compatibility mapping"));
+  TARN_RETURN_IF_ERROR(CheckMappings(tables, tables.lowercase, "lowercase mapping"));
+  return tables;
+}
+
+CodeView NormalTables::Map(const Mappings& mappings, uint32_t code) const {
+  size_t low = 0, high = mappings.count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    const uint16_t* const row = mappings.words + middle * kNormalMappingWords;
+    const uint32_t key = row[0] | static_cast<uint32_t>(row[1]) << 16;
+    if (key == code) return Text(row[2] | static_cast<size_t>(row[3]) << 16, row[4]);
+    (key < code ? low : high) = key < code ? middle + 1 : middle;
+  }
+  return {};
+}
+
+uint32_t NormalTables::Compose(uint32_t first, uint32_t second) const {
+  const uint32_t l = first - kLFirst, v = second - kVFirst, syllable = first - kHangulFirst, t = second - kTFirst;
+  if (l < kLCount && v < kVCount) return kHangulFirst + (l * kVCount + v) * kTCount;
+  if (syllable < kHangulCount && syllable % kTCount == 0 && t > 0 && t < kTCount) return first + t;
+  const CodeView table(compositions, composition_count * 3);
+  size_t low = 0, high = composition_count;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    const uint32_t a = table[middle * 3], b = table[middle * 3 + 1];
+    if (a == first && b == second) return table[middle * 3 + 2];
+    if (a < first || (a == first && b < second)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return 0;
+}
+
+}  // namespace tarn

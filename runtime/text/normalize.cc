@@ -1,0 +1,265 @@
+#include "runtime/text/normalize.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/text/code_point.h"
+
+namespace tarn {
+namespace {
+
+constexpr uint16_t kCombining = 0xFF;
+
+const uint8_t* Bytes(Span<const char> text) { return reinterpret_cast<const uint8_t*>(text.data()); }
+
+// Working memory of one step.
+size_t StepWords(NormalStepKind kind) {
+  if (kind == NormalStepKind::kForm) return NormalForm::kWords;
+  return kind == NormalStepKind::kReplace ? kMaxReplacedCodes * NormalQueue::kWords : 0;
+}
+
+size_t Encode(uint32_t code, char* out) {
+  if (code < kBadByte) return EncodeCodePoint(code, out);
+  out[0] = static_cast<char>(code - kBadByte);
+  return 1;
+}
+
+}  // namespace
+
+Result<Normalizer> Normalizer::Open(Span<const uint16_t> words) {
+  Normalizer normalizer;
+  TARN_ASSIGN_OR_RETURN(normalizer.tables_, NormalTables::Open(words));
+  normalizer.ascii_is_plain_ = true;
+  for (uint32_t code = 0; code < 0x80; ++code) {
+    const uint16_t of = normalizer.tables_.Class(code);
+    normalizer.ascii_is_plain_ = normalizer.ascii_is_plain_ && (of & (kNormalPlain | kCombining)) == kNormalPlain;
+  }
+  return normalizer;
+}
+
+size_t Normalizer::working_words() const {
+  size_t words = 0;
+  for (size_t i = 0; i < tables_.step_count; ++i) words += StepWords(tables_.kind(i));
+  return words;
+}
+
+bool Normalizer::prepends() const {
+  for (size_t i = 0; i < tables_.step_count; ++i) {
+    if (tables_.kind(i) == NormalStepKind::kPrepend) return true;
+  }
+  return false;
+}
+
+size_t Normalizer::UnchangedPrefix(Span<const char> text, bool is_whole) const {
+  if (tables_.step_count == 0) return text.size();
+  if (prepends()) return 0;
+  return PlainPrefix(text, is_whole);
+}
+
+size_t Normalizer::PlainPrefix(Span<const char> text, bool is_whole) const {
+  const uint8_t* const first = Bytes(text);
+  const uint8_t* const end = first + text.size();
+  const uint8_t* boundary = first;  // the last character that combines with none before it
+  uint16_t last_combining = 0;
+  for (const uint8_t* at = first; at != end;) {
+    if (ascii_is_plain_ && *at < 0x80) {
+      // Eight at once.
+      for (uint64_t eight; end - at >= 8; at += 8) {
+        std::memcpy(&eight, at, sizeof(eight));
+        if ((eight & 0x8080808080808080u) != 0) break;
+      }
+      while (at != end && *at < 0x80) ++at;
+      boundary = at - 1;
+      last_combining = 0;
+      continue;
+    }
+    const CodePoint c = DecodeCodePoint(at, end);
+    if (c.is_cut && !is_whole) break;
+    const uint16_t of = c.is_valid ? tables_.Class(c.code) : uint16_t{kNormalPlain};
+    const uint16_t combining = of & kCombining;
+    if ((of & kNormalPlain) == 0 || (combining != 0 && combining < last_combining)) {
+      return static_cast<size_t>(boundary - first);
+    }
+    if (combining == 0) boundary = at;
+    last_combining = combining;
+    at += c.bytes;
+  }
+  return is_whole ? text.size() : static_cast<size_t>(boundary - first);
+}
+
+NormalizedText::NormalizedText(const Normalizer& normalizer, Span<const char> text, Span<uint32_t> working)
+    : normalizer_(normalizer), text_(text), working_(working) {
+  in_segment_ = normalizer_.prepends();
+}
+
+// The steps are made when they are first needed: until then the text may move with its reader.
+void NormalizedText::MakeSteps() {
+  const NormalTables& tables = normalizer_.tables_;
+  size_t used = 0;
+  for (size_t i = 0; i < tables.step_count; ++i) {
+    const Span<uint32_t> words = working_.subspan(used, StepWords(tables.kind(i)));
+    used += words.size();
+    if (tables.kind(i) == NormalStepKind::kForm) {
+      steps_[i].form = NormalForm(tables.argument(i, 0) != 0, tables.argument(i, 1) != 0, words);
+    } else {
+      steps_[i].queue = NormalQueue(words);
+    }
+  }
+  has_steps_ = true;
+}
+
+bool NormalizedText::TakeFromText(NormalChar* c) {
+  if (at_ == text_.size()) return false;
+  const uint8_t* const at = Bytes(text_) + at_;
+  const CodePoint next = DecodeCodePoint(at, Bytes(text_) + text_.size());
+  const uint32_t code = next.is_valid ? next.code : kBadByte + *at;
+  const bool is_boundary = (normalizer_.tables_.Class(code) & (kNormalPlain | kCombining)) == kNormalPlain;
+  if (segment_has_text_ && is_boundary) return false;
+  *c = {code, {at_, at_ + next.bytes}};
+  at_ += next.bytes;
+  segment_has_text_ = true;
+  return true;
+}
+
+// Text that a step puts in.
+bool NormalizedText::TakePutIn(NormalStep* step, NormalChar* c) {
+  if (step->next == step->text.size()) return false;
+  *c = {step->text[step->next++], step->origin};
+  return true;
+}
+
+bool NormalizedText::TakeForm(size_t i, NormalChar* c) {
+  for (;;) {
+    switch (steps_[i].form.Take(normalizer_.tables_, c)) {
+      case NormalForm::Status::kGiven: return true;
+      case NormalForm::Status::kEnd: return false;
+      case NormalForm::Status::kInput: break;
+    }
+    NormalChar next;
+    if (Take(i, &next)) {
+      steps_[i].form.Put(normalizer_.tables_, next);
+    } else {
+      steps_[i].form.End();
+    }
+  }
+}
+
+bool NormalizedText::TakeLowercase(size_t i, NormalChar* c) {
+  NormalStep& step = steps_[i];
+  if (TakePutIn(&step, c)) return true;
+  if (!Take(i, c)) return false;
+  if ((normalizer_.tables_.Class(c->code) & kNormalLower) == 0) return true;
+  const CodeView lower = normalizer_.tables_.Map(normalizer_.tables_.lowercase, c->code);
+  if (lower.size() == 0) return true;
+  step.text = lower;
+  step.next = 0;
+  step.origin = c->origin;
+  return TakePutIn(&step, c);
+}
+
+bool NormalizedText::TakePrepended(size_t i, NormalChar* c) {
+  NormalStep& step = steps_[i];
+  if (TakePutIn(&step, c)) return true;
+  if (step.has_held) {
+    *c = step.held;
+    step.has_held = false;
+    return true;
+  }
+  if (!Take(i, c)) return false;
+  if (step.has_begun) return true;
+  step.has_begun = step.has_held = true;
+  step.held = *c;
+  step.text = normalizer_.tables_.Text(normalizer_.tables_.argument(i, 0), normalizer_.tables_.argument(i, 1));
+  step.next = 0;
+  step.origin = c->origin;
+  return TakePrepended(i, c);
+}
+
+bool NormalizedText::TakeReplaced(size_t i, NormalChar* c) {
+  const NormalTables& tables = normalizer_.tables_;
+  NormalStep& step = steps_[i];
+  const CodeView wanted = tables.Text(tables.argument(i, 0), tables.argument(i, 1));
+  for (;;) {
+    if (TakePutIn(&step, c)) return true;
+    NormalChar next;
+    while (step.queue.size() < wanted.size() && Take(i, &next)) step.queue.Push(next);
+    if (step.queue.size() == 0) return false;
+    bool is_match = step.queue.size() == wanted.size();
+    for (size_t k = 0; is_match && k < wanted.size(); ++k) is_match = step.queue.Get(k).code == wanted[k];
+    if (!is_match) {
+      *c = step.queue.Pop();
+      return true;
+    }
+    while (step.queue.size() > 0) step.origin = step.queue.Pop().origin;
+    step.text = tables.Text(tables.argument(i, 2), tables.argument(i, 3));
+    step.next = 0;
+  }
+}
+
+bool NormalizedText::Take(size_t steps, NormalChar* c) {
+  if (steps == 0) return TakeFromText(c);
+  const size_t i = steps - 1;
+  switch (normalizer_.tables_.kind(i)) {
+    case NormalStepKind::kForm: return TakeForm(i, c);
+    case NormalStepKind::kLowercase: return TakeLowercase(i, c);
+    case NormalStepKind::kPrepend: return TakePrepended(i, c);
+    case NormalStepKind::kReplace: return TakeReplaced(i, c);
+    case NormalStepKind::kStripAccents:
+      do {
+        if (!Take(i, c)) return false;
+      } while ((normalizer_.tables_.Class(c->code) & kNormalMark) != 0);
+      return true;
+  }
+  return false;
+}
+
+size_t NormalizedText::CopyUnchanged(Span<char> bytes, Span<TextRange> origins) {
+  const size_t rest = text_.size() - at_, limit = std::min(rest, bytes.size());
+  const Span<const char> part = text_.subspan(at_, limit);
+  const bool is_whole = limit == rest;
+  const size_t size = normalizer_.tables_.step_count == 0 ? limit : normalizer_.PlainPrefix(part, is_whole);
+  size_t i = 0;
+  while (i < size) {
+    const CodePoint c = DecodeCodePoint(Bytes(part) + i, Bytes(part) + size);
+    if (c.is_cut && !is_whole) break;
+    for (const TextRange origin = {at_ + i, at_ + i + c.bytes}; at_ + i < origin.end; ++i) {
+      bytes[i] = part[i];
+      origins[i] = origin;
+    }
+  }
+  at_ += i;
+  return i;
+}
+
+size_t NormalizedText::Read(Span<char> bytes, Span<TextRange> origins) {
+  size_t size = 0;
+  if (!has_steps_) MakeSteps();
+  for (;;) {
+    if (!in_segment_) {
+      const size_t room = bytes.size() - size;
+      size += CopyUnchanged(bytes.subspan(size, room), origins.subspan(size, room));
+      if (at_ == text_.size() || bytes.size() - size < 4) return size;
+      in_segment_ = true;
+      segment_has_text_ = false;
+    }
+    NormalChar c = held_;
+    if (!has_held_ && !Take(normalizer_.tables_.step_count, &c)) {
+      in_segment_ = false;
+      if (at_ == text_.size()) return size;
+      continue;
+    }
+    char encoded[4];
+    const size_t length = Encode(c.code, encoded);
+    has_held_ = length > bytes.size() - size;
+    if (has_held_) {
+      held_ = c;
+      return size;
+    }
+    for (size_t i = 0; i < length; ++i, ++size) {
+      bytes[size] = encoded[i];
+      origins[size] = c.origin;
+    }
+  }
+}
+
+}  // namespace tarn
