@@ -38,9 +38,9 @@ class NormalQueue {
   size_t capacity_ = 0, first_ = 0, size_ = 0;
 };
 
-// A normalization form as the package computes it: decompose, order marks, compose; and the ranges that come of it. A character of the
-// output that composes n characters stands for n of the input, in their order; one that a decomposition put in has the range of the
-// one before it.
+// A normalization form as the package computes it: decompose, order marks, compose; and the ranges that come of it. A character of
+// the output that composes n characters stands for n of the input, in their order; one that a decomposition put in has the range of
+// the one before it.
 class NormalForm {
  public:
   enum class Status : uint8_t {

@@ -49,7 +49,8 @@ Status CheckSteps(const NormalTables& tables) {
     switch (tables.kind(i)) {
       case NormalStepKind::kForm:
       case NormalStepKind::kLowercase:
-      case NormalStepKind::kStripAccents: break;
+      case NormalStepKind::kStripAccents:
+        break;
       case NormalStepKind::kPrepend:
         TARN_RETURN_IF_ERROR(CheckText(tables, "step", i, tables.argument(i, 0), tables.argument(i, 1), kMaxNormalTexts));
         break;
@@ -58,7 +59,8 @@ Status CheckSteps(const NormalTables& tables) {
         TARN_RETURN_IF_ERROR(CheckText(tables, "step", i, tables.argument(i, 2), tables.argument(i, 3), kMaxNormalTexts));
         if (tables.argument(i, 1) == 0) return Error(TARN_BAD_FORMAT, "normalizer: step %zu looks for an empty text", i);
         break;
-      default: return Error(TARN_BAD_FORMAT, "normalizer: step %zu has kind %u", i, tables.steps[i * kNormalStepWords]);
+      default:
+        return Error(TARN_BAD_FORMAT, "normalizer: step %zu has kind %u", i, tables.steps[i * kNormalStepWords]);
     }
   }
   return Ok();
@@ -66,7 +68,8 @@ Status CheckSteps(const NormalTables& tables) {
 
 Status CheckCodes(const NormalTables& tables, size_t leaves) {
   for (size_t i = 0; i < kNormalRoots; ++i) {
-    if (tables.roots[i] >= leaves) return Error(TARN_BAD_FORMAT, "normalizer: root %zu is leaf %u of %zu", i, tables.roots[i], leaves);
+    if (tables.roots[i] >= leaves)
+      return Error(TARN_BAD_FORMAT, "normalizer: root %zu is leaf %u of %zu", i, tables.roots[i], leaves);
   }
   for (size_t i = 0; i < leaves * kNormalLeaf; ++i) {
     if (tables.leaves[i] >= tables.class_count) {
@@ -79,7 +82,8 @@ Status CheckCodes(const NormalTables& tables, size_t leaves) {
   }
   const CodeView composed(tables.compositions, tables.composition_count * 3);
   for (size_t i = 0; i < composed.size(); ++i) {
-    if (composed[i] > 0x10FFFF) return Error(TARN_BAD_FORMAT, "normalizer: composition %zu has U+%X, no code point", i / 3, composed[i]);
+    if (composed[i] > 0x10FFFF)
+      return Error(TARN_BAD_FORMAT, "normalizer: composition %zu has U+%X, no code point", i / 3, composed[i]);
   }
   return Ok();
 }
@@ -91,7 +95,8 @@ Result<NormalTables> NormalTables::Open(Span<const uint16_t> words) {
     return Error(TARN_BAD_FORMAT, "normalizer: it has %zu words, a header has %zu", words.size(), kNormalHeaderWords);
   }
   if (words[0] != kNormalVersion) {
-    return Error(TARN_UNSUPPORTED, "normalizer: its layout has version %u, this library reads version %u", words[0], kNormalVersion);
+    return Error(TARN_UNSUPPORTED, "normalizer: its layout has version %u, this library reads version %u", words[0],
+                 kNormalVersion);
   }
   NormalTables tables;
   tables.step_count = words[1];
@@ -118,7 +123,8 @@ Result<NormalTables> NormalTables::Open(Span<const uint16_t> words) {
   }
   tables.compositions = cutter.Take(tables.composition_count * kNormalCompositionWords);
   tables.texts = cutter.Take(tables.text_count * 2);
-  if (!cutter.is_exact()) return Error(TARN_BAD_FORMAT, "normalizer: it has %zu words, which its header does not say", words.size());
+  if (!cutter.is_exact())
+    return Error(TARN_BAD_FORMAT, "normalizer: it has %zu words, which its header does not say", words.size());
   TARN_RETURN_IF_ERROR(CheckSteps(tables));
   TARN_RETURN_IF_ERROR(CheckCodes(tables, leaves));
   TARN_RETURN_IF_ERROR(CheckMappings(tables, tables.canonical, "canonical mapping"));

@@ -131,9 +131,12 @@ bool NormalizedText::TakePutIn(NormalStep* step, NormalChar* c) {
 bool NormalizedText::TakeForm(size_t i, NormalChar* c) {
   for (;;) {
     switch (steps_[i].form.Take(normalizer_.tables_, c)) {
-      case NormalForm::Status::kGiven: return true;
-      case NormalForm::Status::kEnd: return false;
-      case NormalForm::Status::kInput: break;
+      case NormalForm::Status::kGiven:
+        return true;
+      case NormalForm::Status::kEnd:
+        return false;
+      case NormalForm::Status::kInput:
+        break;
     }
     NormalChar next;
     if (Take(i, &next)) {
@@ -200,10 +203,14 @@ bool NormalizedText::Take(size_t steps, NormalChar* c) {
   if (steps == 0) return TakeFromText(c);
   const size_t i = steps - 1;
   switch (normalizer_.tables_.kind(i)) {
-    case NormalStepKind::kForm: return TakeForm(i, c);
-    case NormalStepKind::kLowercase: return TakeLowercase(i, c);
-    case NormalStepKind::kPrepend: return TakePrepended(i, c);
-    case NormalStepKind::kReplace: return TakeReplaced(i, c);
+    case NormalStepKind::kForm:
+      return TakeForm(i, c);
+    case NormalStepKind::kLowercase:
+      return TakeLowercase(i, c);
+    case NormalStepKind::kPrepend:
+      return TakePrepended(i, c);
+    case NormalStepKind::kReplace:
+      return TakeReplaced(i, c);
     case NormalStepKind::kStripAccents:
       do {
         if (!Take(i, c)) return false;

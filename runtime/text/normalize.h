@@ -1,11 +1,11 @@
 // Normalizers of tokenizer.json: Unicode normalization forms, lowercase, stripped accents, replaced and prepended text.
 //
-// A normalizer is a list of steps that tarn-convert compiled into tables (normalize_format.h), with the data that these steps need and
-// no more. Text goes through it piece by piece. Working memory is bounded and given by the caller; nothing here allocates.
+// A normalizer is a list of steps that tarn-convert compiled into tables (normalize_format.h), with the data that these steps need
+// and no more. Text goes through it piece by piece. Working memory is bounded and given by the caller; nothing here allocates.
 //
-// Every byte of the output has a range of the input that it comes from, as the `tokenizers` package says it: what a step puts in has
-// the range of its neighbour, and all bytes of a character have the same range. Bytes that belong to no UTF-8 character stay as they
-// are. Where more than kMaxFormRun combining marks follow one character, they are ordered in groups of that many.
+// Every byte of the output has a range of the input that it comes from, as the `tokenizers` package says it: what a step puts in
+// has the range of its neighbour, and all bytes of a character have the same range. Bytes that belong to no UTF-8 character stay as
+// they are. Where more than kMaxFormRun combining marks follow one character, they are ordered in groups of that many.
 #ifndef TARN_RUNTIME_TEXT_NORMALIZE_H_
 #define TARN_RUNTIME_TEXT_NORMALIZE_H_
 
@@ -30,8 +30,8 @@ class Normalizer {
 
   // The number of 4-byte words that a NormalizedText of it works in.
   size_t working_words() const;
-  // How many of the first bytes of `text` come out as they are, whatever follows; of a whole text that is normalized already, all of
-  // them if `is_whole`, and if no step puts text in. A fast scan: most texts need no more than this.
+  // How many of the first bytes of `text` come out as they are, whatever follows; of a whole text that is normalized already, all
+  // of them if `is_whole`, and if no step puts text in. A fast scan: most texts need no more than this.
   size_t UnchangedPrefix(Span<const char> text, bool is_whole = true) const;
 
  private:
@@ -69,8 +69,8 @@ class NormalizedText {
   Span<const char> text_;
   Span<uint32_t> working_;
   size_t at_ = 0;
-  // Text that steps change is cut into segments, each normalized by itself: at characters that no step changes, and that combine with
-  // none before them.
+  // Text that steps change is cut into segments, each normalized by itself: at characters that no step changes, and that combine
+  // with none before them.
   bool in_segment_ = false;
   bool segment_has_text_ = false;
   bool has_steps_ = false;

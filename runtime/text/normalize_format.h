@@ -1,5 +1,5 @@
-// The layout of a compiled normalizer: what tarn-convert writes into the model file and Normalizer::Open() checks. Little-endian 16-bit
-// words, used in place; a code point is two words, the low one first:
+// The layout of a compiled normalizer: what tarn-convert writes into the model file and Normalizer::Open() checks. Little-endian
+// 16-bit words, used in place; a code point is two words, the low one first:
 //
 //   header        [kNormalHeaderWords]: kNormalVersion, steps, leaves, classes, canonical, compatibility, lowercase (mappings),
 //                 compositions, texts low, texts high (code points)
@@ -7,7 +7,8 @@
 //   roots         [kNormalRoots]: for each block of kNormalLeaf code points the leaf that has its classes
 //   leaves        [leaves, kNormalLeaf] bytes: the class of a code point
 //   classes       [classes]: Canonical_Combining_Class + NormalFlags
-//   mappings      of the three kinds, each [mappings, kNormalMappingWords], by ascending code point: what it becomes, as a code point,
+//   mappings      of the three kinds, each [mappings, kNormalMappingWords], by ascending code point: what it becomes, as a code
+//   point,
 //                 first text low, first text high, count of texts
 //   compositions  [compositions, kNormalCompositionWords], ascending: two code points and the one that they compose to
 //   texts         code points
@@ -30,25 +31,25 @@ constexpr size_t kNormalLeaf = 128;
 constexpr size_t kNormalRoots = 0x110000 / kNormalLeaf;
 constexpr size_t kMaxNormalSteps = 8;
 constexpr size_t kMaxNormalTexts = 1u << 20;
-constexpr size_t kMaxReplacedCodes = 32;     // that a kReplace looks for
-constexpr size_t kMaxDecomposedCodes = 18;   // U+FDFA
+constexpr size_t kMaxReplacedCodes = 32;    // that a kReplace looks for
+constexpr size_t kMaxDecomposedCodes = 18;  // U+FDFA
 
 enum class NormalStepKind : uint16_t {
-  kForm,         // arguments: 1 if it is a compatibility form; 1 if it composes
-  kLowercase,    //
-  kStripAccents, // leaves marks out
-  kPrepend,      // first text, count of texts (both below 65536)
-  kReplace,      // first text, count: what is looked for; first text, count: what replaces it
+  kForm,          // arguments: 1 if it is a compatibility form; 1 if it composes
+  kLowercase,     //
+  kStripAccents,  // leaves marks out
+  kPrepend,       // first text, count of texts (both below 65536)
+  kReplace,       // first text, count: what is looked for; first text, count: what replaces it
 };
 
 // Of a class, above its combining class.
 enum NormalFlags : uint16_t {
-  kNormalPlain = 1 << 8,          // no step changes it, and it changes none before it
-  kNormalCanonical = 1 << 9,      // has a canonical mapping
-  kNormalCompatibility = 1 << 10, // has a compatibility mapping
-  kNormalLower = 1 << 11,         // has a lowercase mapping
-  kNormalMark = 1 << 12,          // is left out by kStripAccents
-  kNormalHangul = 1 << 13,        // is a Hangul syllable, which decomposes
+  kNormalPlain = 1 << 8,           // no step changes it, and it changes none before it
+  kNormalCanonical = 1 << 9,       // has a canonical mapping
+  kNormalCompatibility = 1 << 10,  // has a compatibility mapping
+  kNormalLower = 1 << 11,          // has a lowercase mapping
+  kNormalMark = 1 << 12,           // is left out by kStripAccents
+  kNormalHangul = 1 << 13,         // is a Hangul syllable, which decomposes
 };
 
 }  // namespace tarn

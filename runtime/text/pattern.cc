@@ -6,7 +6,8 @@
 namespace tarn {
 namespace {
 
-constexpr uint32_t kMatched = 1;  // bit of an entry
+constexpr uint32_t kMatched = 1;     // bit of an entry
+constexpr size_t kFutileBytes = 64;  // that may be scanned for nothing without a note
 
 const uint8_t* Bytes(const char* text) { return reinterpret_cast<const uint8_t*>(text); }
 
@@ -50,7 +51,8 @@ Result<Pattern> Pattern::Open(Span<const uint16_t> words) {
   const size_t leaf_words = leaves * kPatternLeaf / 2, entries = size_t{stride} * states;
   if (stride < 2 || stride > kMaxPatternStride || states < 2 || entries > kMaxPatternEntries || leaves == 0 ||
       leaves > kPatternRoots) {
-    return Error(TARN_BAD_FORMAT, "pattern: %u classes, %u states and %u leaves are beyond what it may have", stride, states, leaves);
+    return Error(TARN_BAD_FORMAT, "pattern: %u classes, %u states and %u leaves are beyond what it may have", stride, states,
+                 leaves);
   }
   const size_t expected = kPatternHeaderWords + kPatternRoots + leaf_words + entries;
   if (words.size() != expected) {
@@ -69,14 +71,17 @@ Result<Pattern> Pattern::Open(Span<const uint16_t> words) {
   return pattern;
 }
 
-ScanStatus PatternScanner::MatchAt(size_t begin, size_t* match_end) const {
+// With `kAvoids`, ends where it would repeat what futile_ says.
+template <bool kAvoids>
+ScanStatus PatternScanner::MatchAt(size_t begin, size_t* match_end, size_t* scanned_end) const {
   const uint8_t* const first = Bytes(text_.data());
   const uint8_t* const end = first + text_.size();
   const uint8_t* const leaves = pattern_.leaves_;
   const uint16_t* const transitions = pattern_.transitions_;
+  const uint8_t* at = first + begin;
   const uint8_t* matched = nullptr;
   uint32_t state = pattern_.start_;
-  for (const uint8_t* at = first + begin; at != end;) {
+  while (at != end) {
     uint32_t of, bytes = 1;
     if (*at < 0x80) {
       of = leaves[*at];
@@ -91,22 +96,49 @@ ScanStatus PatternScanner::MatchAt(size_t begin, size_t* match_end) const {
     state = entry / 2;
     if (state == 0) break;
     at += bytes;
+    if (kAvoids && state == futile_.state) {
+      const size_t position = static_cast<size_t>(at - first);
+      if (position >= futile_.begin && position <= futile_.end) {
+        state = 0;
+        break;
+      }
+    }
   }
   if (state != 0) {
     if (!is_whole_) return ScanStatus::kMore;
     if ((transitions[state] & kMatched) != 0) matched = end;
   }
+  *scanned_end = static_cast<size_t>(at - first);
   if (matched == nullptr) return ScanStatus::kEnd;
   *match_end = static_cast<size_t>(matched - first);
   return ScanStatus::kFound;
 }
 
+// After a search from `begin` went in vain from `useful_end` to `scanned_end`: finds in what state it was for the last part of
+// that. The same state at the same place leads to the same end.
+void PatternScanner::NoteFutile(size_t begin, size_t useful_end, size_t scanned_end) {
+  const uint8_t* const first = Bytes(text_.data());
+  uint32_t state = pattern_.start_;
+  futile_ = {};
+  for (size_t at = begin; at < scanned_end;) {
+    const CodePoint character = DecodeCodePoint(first + at, first + text_.size());
+    const size_t root = pattern_.roots_[character.code / kPatternLeaf];
+    state = pattern_.transitions_[state + pattern_.leaves_[root * kPatternLeaf + character.code % kPatternLeaf]] / 2;
+    at += character.bytes;
+    if (at <= useful_end) continue;
+    if (state != futile_.state) futile_ = {state, at, at};
+    futile_.end = at;
+  }
+}
+
 ScanStatus PatternScanner::Next(TextRange* match) {
   while (position_ <= text_.size()) {
     if (position_ == text_.size() && !is_whole_) return ScanStatus::kMore;
-    size_t end = 0;
-    const ScanStatus status = MatchAt(position_, &end);
+    size_t end = position_, scanned_end = 0;
+    const bool avoids = position_ < futile_.end;
+    const ScanStatus status = avoids ? MatchAt<true>(position_, &end, &scanned_end) : MatchAt<false>(position_, &end, &scanned_end);
     if (status == ScanStatus::kMore) return status;
+    if (scanned_end > end + kFutileBytes) NoteFutile(position_, end, scanned_end);
     if (status == ScanStatus::kFound && !(end == position_ && end == last_end_)) {
       *match = {position_, end};
       position_ = last_end_ = end;
@@ -127,6 +159,7 @@ void PatternScanner::Continue(Span<const char> text, size_t dropped, bool is_who
   text_ = text;
   is_whole_ = is_whole;
   position_ -= dropped;
+  futile_ = {};
   last_end_ = last_end_ != kNoMatch && last_end_ >= dropped ? last_end_ - dropped : kNoMatch;
 }
 

@@ -4,6 +4,8 @@
 // backtracking engines that tokenizers use: leftmost, then by the order of the alternatives. A byte that belongs to no UTF-8
 // character is a character of its own, and reads as U+FFFD does.
 //
+// Time is linear in the text, for every pattern whose loops are over one class of characters, as those of tokenizers are: what was
+// scanned in vain is not scanned again in the same state.
 // Nothing here allocates. A text that comes in pieces is scanned in pieces: Next() says kMore where what follows could change the
 // answer.
 #ifndef TARN_RUNTIME_TEXT_PATTERN_H_
@@ -62,7 +64,15 @@ class PatternScanner {
   size_t needed() const { return position_; }
 
  private:
-  ScanStatus MatchAt(size_t begin, size_t* end) const;
+  // A search that was in one state at all positions of [begin, end], and died behind them without a match.
+  struct Futile {
+    uint32_t state = 0;
+    size_t begin = 0;
+    size_t end = 0;
+  };
+  template <bool kAvoids>
+  ScanStatus MatchAt(size_t begin, size_t* match_end, size_t* scanned_end) const;
+  void NoteFutile(size_t begin, size_t useful_end, size_t scanned_end);
 
   Pattern pattern_;
   Span<const char> text_;
@@ -70,6 +80,7 @@ class PatternScanner {
   static constexpr size_t kNoMatch = SIZE_MAX;
   size_t position_ = 0;         // where the search goes on
   size_t last_end_ = kNoMatch;  // of the last match
+  Futile futile_;
 };
 
 }  // namespace tarn

@@ -25,10 +25,14 @@ ScanStatus Splitter::NextPart(Part* part) {
 // Whether the part behind current_ can belong to its piece.
 bool Splitter::MayGrow() const {
   switch (behavior_) {
-    case SplitBehavior::kMergedWithPrevious: return !current_.is_match;
-    case SplitBehavior::kMergedWithNext: return current_.is_match;
-    case SplitBehavior::kContiguous: return true;
-    default: return false;
+    case SplitBehavior::kMergedWithPrevious:
+      return !current_.is_match;
+    case SplitBehavior::kMergedWithNext:
+      return current_.is_match;
+    case SplitBehavior::kContiguous:
+      return true;
+    default:
+      return false;
   }
 }
 

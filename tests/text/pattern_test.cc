@@ -1,18 +1,18 @@
-// Compiled patterns against the `tokenizers` package (pattern_cases.json, made by tools/dev/pattern_cases.py), and against damaged
+// Compiled patterns against the `tokenizers` package (pattern_cases.json, made by tools/dev/text_cases.py), and against damaged
 // tables.
 #include "runtime/text/pattern.h"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/text/pattern_format.h"
 #include "runtime/text/pattern_split.h"
 #include "runtime/text/pcg32.h"
+#include "tests/text/text_cases.h"
 #include "tools/convert/tokenizer/pattern.h"
 
 namespace tarn {
@@ -68,10 +68,7 @@ Pieces Matches(const std::string& pattern, const std::string& text) {
 }
 
 TEST(PatternTest, SplitsAsThePackage) {
-  const char* other = std::getenv("TARN_PATTERN_CASES");
-  const char* source = std::getenv("TARN_SOURCE");
-  std::ifstream file(other != nullptr ? other : std::string(source != nullptr ? source : ".") + "/tests/text/pattern_cases.json");
-  const nlohmann::json rows = nlohmann::json::parse(file);
+  const nlohmann::json rows = TextCases("pattern_cases.json");
   size_t texts = 0;
   for (const auto& row : rows) {
     const std::string regex = row["pattern"];

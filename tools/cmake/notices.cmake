@@ -21,6 +21,8 @@ foreach(work IN LISTS notices_works)
   cmake_path(GET work FILENAME name)
   add_notice(${name} ${work})
 endforeach()
+# In tarn-convert, and in model files whose tokenizers need it.
+add_notice("Unicode character database" ${PROJECT_SOURCE_DIR}/tools/convert/tokenizer/UNICODE-LICENSE.txt)
 if(ANDROID)
   add_notice("libc++, of the NDK" $ENV{ANDROID_NDK_HOME}/NOTICE.toolchain)
 else()

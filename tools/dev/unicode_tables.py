@@ -42,6 +42,7 @@ HEADER = """\
 // (https://www.unicode.org/license.txt), Copyright (c) 1991-2025 Unicode, Inc.
 #include "tools/convert/tokenizer/unicode_data.h"
 
+// clang-format off
 namespace tarn::convert {
 """
 

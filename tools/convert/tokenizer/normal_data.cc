@@ -2,6 +2,7 @@
 // (https://www.unicode.org/license.txt), Copyright (c) 1991-2025 Unicode, Inc.
 #include "tools/convert/tokenizer/unicode_data.h"
 
+// clang-format off
 namespace tarn::convert {
 
 const CombiningRun kCombiningRuns[] = {

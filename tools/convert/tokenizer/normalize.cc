@@ -152,7 +152,7 @@ class NormalizerCompiler {
     std::vector<Leaf> leaves;
     PutClasses(&roots, &leaves, &classes);
     const auto count = [](size_t n) { return static_cast<uint16_t>(n); };
-    words_ = {kNormalVersion,           count(steps_.size()),        count(leaves.size()),        count(classes.size()),
+    words_ = {kNormalVersion,           count(steps_.size()),         count(leaves.size()),     count(classes.size()),
               count(canonical_.size()), count(compatibility_.size()), count(lowercase_.size()), count(compositions_.size())};
     words_.resize(kNormalHeaderWords);
     words_.insert(words_.end(), step_words_.begin(), step_words_.end());

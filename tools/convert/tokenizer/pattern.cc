@@ -54,7 +54,8 @@ std::vector<uint16_t> CompilePattern(std::string_view pattern, const std::string
     CharacterClasses classes = Classify(program.sets);
     const PatternAutomaton automaton = Minimize(Determine(program, classes), &classes);
     const size_t entries = automaton.states.size() * classes.count;
-    if (entries > kMaxPatternEntries) Fail("it needs a table of ", entries, " entries, at most ", kMaxPatternEntries, " are supported");
+    if (entries > kMaxPatternEntries)
+      Fail("it needs a table of ", entries, " entries, at most ", kMaxPatternEntries, " are supported");
     return Words(automaton, classes);
   } catch (const ConvertError& error) {
     FailInPattern(pattern, 0, where, std::string("the pattern is too large: ") + error.what());

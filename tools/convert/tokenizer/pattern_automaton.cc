@@ -25,7 +25,8 @@ class Determinizer {
     Number({program_.start});
     for (size_t state = 0; state < threads_.size(); ++state) {
       std::vector<Edge> edges;
-      for (uint32_t next_class = 0; next_class < classes_.count; ++next_class) edges.push_back(Advance(threads_[state], next_class));
+      for (uint32_t next_class = 0; next_class < classes_.count; ++next_class)
+        edges.push_back(Advance(threads_[state], next_class));
       automaton_.states.push_back(std::move(edges));
     }
     return std::move(automaton_);
@@ -61,7 +62,8 @@ class Determinizer {
       visited_[at] = round_;
       const PatternStep& step = program_.steps[at];
       switch (step.kind) {
-        case PatternStep::Kind::kMatch: return true;
+        case PatternStep::Kind::kMatch:
+          return true;
         case PatternStep::Kind::kSplit:
           pending.push_back(step.other);
           pending.push_back(step.next);

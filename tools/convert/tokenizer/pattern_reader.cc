@@ -87,17 +87,29 @@ std::optional<CodeSet> PatternReader::TakeClassEscape(bool in_class) {
   const size_t begin = next_ - 1;
   const uint32_t c = Take();
   switch (c) {
-    case 's': return PropertySet("space", version_);
-    case 'S': return PropertySet("space", version_)->Complement();
-    case 'd': return PropertySet("digit", version_);
-    case 'D': return PropertySet("digit", version_)->Complement();
-    case 'w': return Word(in_class);
-    case 'W': return Word(in_class).Complement();
-    case 'h': return HexDigits();
-    case 'H': return HexDigits().Complement();
-    case 'p': return TakeProperty(false, begin);
-    case 'P': return TakeProperty(true, begin);
-    default: --next_; return std::nullopt;
+    case 's':
+      return PropertySet("space", version_);
+    case 'S':
+      return PropertySet("space", version_)->Complement();
+    case 'd':
+      return PropertySet("digit", version_);
+    case 'D':
+      return PropertySet("digit", version_)->Complement();
+    case 'w':
+      return Word(in_class);
+    case 'W':
+      return Word(in_class).Complement();
+    case 'h':
+      return HexDigits();
+    case 'H':
+      return HexDigits().Complement();
+    case 'p':
+      return TakeProperty(false, begin);
+    case 'P':
+      return TakeProperty(true, begin);
+    default:
+      --next_;
+      return std::nullopt;
   }
 }
 
@@ -119,14 +131,22 @@ uint32_t PatternReader::TakeCharacterEscape() {
   if (AtEnd()) FailAt(begin, "expected a character behind '\\'");
   const uint32_t c = Take();
   switch (c) {
-    case 'n': return '\n';
-    case 'r': return '\r';
-    case 't': return '\t';
-    case 'v': return 0x0B;
-    case 'f': return '\f';
-    case 'a': return 0x07;
-    case 'e': return 0x1B;
-    case 'u': return TakeHex(4, begin);
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case 'v':
+      return 0x0B;
+    case 'f':
+      return '\f';
+    case 'a':
+      return 0x07;
+    case 'e':
+      return 0x1B;
+    case 'u':
+      return TakeHex(4, begin);
     case 'x':
       if (TakeIf("{")) {
         const uint32_t code = TakeHex(8, begin);
@@ -137,7 +157,8 @@ uint32_t PatternReader::TakeCharacterEscape() {
         if (code > 0x7F) FailAt(begin, "a byte of UTF-8 is not supported: expected \\x{...}, a character");
         return code;
       }
-    default: break;
+    default:
+      break;
   }
   const bool letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'z' && c < 0x80;
   if (letter || IsDigit(c)) FailAt(begin, std::string("\\") + static_cast<char>(c) + " is not supported");
@@ -195,7 +216,7 @@ CodeSet PatternReader::TakeClass(bool ignore_case) {
   if (++depth_ > kMaxDepth) FailAt(begin, "classes lie inside classes more than 32 levels deep");
   const bool negated = TakeIf("^");
   CodeSet set, intersection(0, kMaxCodePoint);
-  if (Peek() == ']') FailAt(begin, "a class begins with ']': write \\]");
+  if (TakeIf("]")) set = CodeSet(']', ']');  // here it ends nothing
   while (!TakeIf("]")) {
     if (AtEnd()) FailAt(begin, "expected ']' at the end of a class");
     if (TakeIf("&&")) {

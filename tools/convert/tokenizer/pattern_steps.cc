@@ -42,8 +42,10 @@ class StepCompiler {
   // The step at which `node` begins, where `next` follows it.
   uint32_t Build(const PatternNode& node, uint32_t next) {
     switch (node.kind) {
-      case PatternNode::Kind::kSet: return Add({Kind::kSet, SetIndex(node.set), next});
-      case PatternNode::Kind::kAhead: return Add({Kind::kAhead, SetIndex(node.ahead.set), next, 0, node.ahead.at_end});
+      case PatternNode::Kind::kSet:
+        return Add({Kind::kSet, SetIndex(node.set), next});
+      case PatternNode::Kind::kAhead:
+        return Add({Kind::kAhead, SetIndex(node.ahead.set), next, 0, node.ahead.at_end});
       case PatternNode::Kind::kSequence:
         for (auto child = node.children.rbegin(); child != node.children.rend(); ++child) next = Build(*child, next);
         return next;
@@ -55,7 +57,8 @@ class StepCompiler {
         }
         return begin;
       }
-      case PatternNode::Kind::kRepeat: return BuildRepeat(node, next);
+      case PatternNode::Kind::kRepeat:
+        return BuildRepeat(node, next);
     }
     return next;
   }

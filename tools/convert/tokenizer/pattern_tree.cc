@@ -53,11 +53,16 @@ std::optional<Ahead> OneCharacter(const PatternNode& node) {
 bool MatchesEmpty(const PatternNode& node) {
   const auto& children = node.children;
   switch (node.kind) {
-    case Kind::kSet: return false;
-    case Kind::kAhead: return true;
-    case Kind::kSequence: return std::all_of(children.begin(), children.end(), MatchesEmpty);
-    case Kind::kAlternate: return std::any_of(children.begin(), children.end(), MatchesEmpty);
-    case Kind::kRepeat: return node.min == 0 || MatchesEmpty(children[0]);
+    case Kind::kSet:
+      return false;
+    case Kind::kAhead:
+      return true;
+    case Kind::kSequence:
+      return std::all_of(children.begin(), children.end(), MatchesEmpty);
+    case Kind::kAlternate:
+      return std::any_of(children.begin(), children.end(), MatchesEmpty);
+    case Kind::kRepeat:
+      return node.min == 0 || MatchesEmpty(children[0]);
   }
   return true;
 }
@@ -135,8 +140,8 @@ class Parser {
     if (!options.ignore_case) return SetNode(CodeSet(c, c));
     letters_.push_back(FoldCase(c));
     for (const LongFold& fold : LongFolds()) {
-      const bool ends = letters_.size() >= fold.folded.size() &&
-                        std::equal(fold.folded.rbegin(), fold.folded.rend(), letters_.rbegin());
+      const bool ends =
+          letters_.size() >= fold.folded.size() && std::equal(fold.folded.rbegin(), fold.folded.rend(), letters_.rbegin());
       if (ends || fold.code == c) {
         reader_.FailAt(begin, "where case is ignored, letters that are one character in another case are not supported");
       }
@@ -165,10 +170,17 @@ class Parser {
     bool value = true;
     while (!reader_.AtEnd() && reader_.Peek() != ':' && reader_.Peek() != ')') {
       switch (reader_.Take()) {
-        case '-': value = false; break;
-        case 'i': options.ignore_case = value; break;
-        case 'm': options.dot_is_any = value; break;
-        default: reader_.FailAt(begin, "this kind of group is not supported: expected (?:, (?i:, (?m:, (?= or (?!");
+        case '-':
+          value = false;
+          break;
+        case 'i':
+          options.ignore_case = value;
+          break;
+        case 'm':
+          options.dot_is_any = value;
+          break;
+        default:
+          reader_.FailAt(begin, "this kind of group is not supported: expected (?:, (?i:, (?m:, (?= or (?!");
       }
     }
     if (reader_.TakeIf(":")) return Close(Alternatives(options), begin);

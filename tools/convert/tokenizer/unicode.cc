@@ -41,10 +41,9 @@ std::string Plain(std::string_view name) {
 
 // What a letter stands for that begins the names of several categories: "L", "Letter".
 const std::map<std::string, char>& Groups() {
-  static const std::map<std::string, char> groups = {{"letter", 'L'}, {"mark", 'M'},   {"number", 'N'}, {"punctuation", 'P'},
-                                                     {"symbol", 'S'}, {"separator", 'Z'}, {"other", 'C'},  {"l", 'L'},
-                                                     {"m", 'M'},      {"n", 'N'},      {"p", 'P'},      {"s", 'S'},
-                                                     {"z", 'Z'},      {"c", 'C'}};
+  static const std::map<std::string, char> groups = {
+      {"letter", 'L'}, {"mark", 'M'}, {"number", 'N'}, {"punctuation", 'P'}, {"symbol", 'S'}, {"separator", 'Z'}, {"other", 'C'},
+      {"l", 'L'},      {"m", 'M'},    {"n", 'N'},      {"p", 'P'},           {"s", 'S'},      {"z", 'Z'},         {"c", 'C'}};
   return groups;
 }
 

@@ -56,8 +56,8 @@ struct CombiningRun {
   uint8_t of;      // Canonical_Combining_Class
 };
 
-// Of 9.0. kDecompositions: a code point, 2 * n + (1 if it is a compatibility decomposition), n code points; and so on. kComposed: the
-// code points that the two code points of their decomposition compose to.
+// Of 9.0. kDecompositions: a code point, 2 * n + (1 if it is a compatibility decomposition), n code points; and so on. kComposed:
+// the code points that the two code points of their decomposition compose to.
 extern const CombiningRun kCombiningRuns[];
 extern const size_t kCombiningRunCount;
 extern const uint32_t kDecompositions[];
