@@ -108,7 +108,7 @@ std::optional<CodeSet> PatternReader::TakeClassEscape(bool in_class) {
     case 'P':
       return TakeProperty(true, begin);
     default:
-      --next_;
+      next_ = begin + 1;
       return std::nullopt;
   }
 }
