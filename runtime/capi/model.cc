@@ -18,7 +18,8 @@ static_assert(static_cast<int>(format::Task::Seq2Seq) == TARN_TASK_SEQ2SEQ);
 static_assert(static_cast<int>(format::Task::Classification) == TARN_TASK_CLASSIFICATION);
 static_assert(static_cast<int>(format::Task::MaskedLm) == TARN_TASK_MASKED_LM);
 static_assert(static_cast<int>(format::Task::MAX) == TARN_TASK_MASKED_LM, "a task that the C API lacks");
-static_assert(static_cast<int>(format::TokenizerKind::MAX) == TARN_TOKENIZER_BYTES, "a tokenizer that the C API lacks");
+static_assert(static_cast<int>(format::TokenizerKind::Bpe) == TARN_TOKENIZER_BPE);
+static_assert(static_cast<int>(format::TokenizerKind::MAX) == TARN_TOKENIZER_BPE, "a tokenizer that the C API lacks");
 
 Result<tarn_model_config> ReadConfig(const tarn_model_config* user) {
   tarn_model_config config = TARN_MODEL_CONFIG_INIT;

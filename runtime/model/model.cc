@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/arith.h"
+#include "runtime/model/tokenizer.h"
 #include "runtime/model/weight_check.h"
 
 namespace tarn {
@@ -85,6 +86,7 @@ Result<Model> Model::Open(FileMap map, Span<const uint8_t> bytes, const Allocato
   if (!format::VerifyModelBuffer(verifier)) return Error(TARN_BAD_FORMAT, "graph: not a valid FlatBuffer of a tarn model");
   model.graph_ = format::GetModel(model.graph_bytes_.data());
   TARN_RETURN_IF_ERROR(Validate(*model.graph_, model.weights_.size()));
+  TARN_ASSIGN_OR_RETURN(model.tokenizer_, ReadTokenizer(*model.graph_));
   model.FindPrograms();
   return model;
 }

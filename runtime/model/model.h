@@ -18,6 +18,7 @@
 #include "core/span.h"
 #include "runtime/model/digest.h"
 #include "runtime/platform/file_map.h"
+#include "runtime/text/tokenizer_tables.h"
 #include "schema/tarn_generated.h"
 
 namespace tarn {
@@ -76,6 +77,7 @@ class Model {
   // nullptr: the model has no such program.
   const format::Program* program(Stage stage) const { return programs_[static_cast<size_t>(stage)]; }
   format::Task task() const { return graph_->task(); }
+  const TokenizerTables& tokenizer() const { return tokenizer_; }
   // Of the ids that a program reads.
   uint32_t vocab_size(Stage stage) const;
 
@@ -116,6 +118,7 @@ class Model {
   Span<const uint8_t> weights_;
   const format::Model* graph_ = nullptr;
   const format::Program* programs_[std::size(kStages)] = {};
+  TokenizerTables tokenizer_;
   uint64_t file_bytes_ = 0;
   uint8_t fingerprint_[32] = {};
 };

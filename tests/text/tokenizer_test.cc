@@ -12,6 +12,13 @@ namespace {
 
 constexpr TokenizerKind kBytes = TokenizerKind::kBytes;
 
+TokenizerTables Bytes(uint32_t vocab_size) {
+  TokenizerTables tables;
+  tables.kind = kBytes;
+  tables.vocab_size = vocab_size;
+  return tables;
+}
+
 TEST(TokenizerTest, BytesRoundTripOfAllValues) {
   std::string text(256, '\0');
   std::iota(text.begin(), text.end(), static_cast<char>(0));
@@ -45,7 +52,7 @@ TEST(TokenizerTest, NoTokenizer) {
   Utf8State state = {};
   char text[kMaxUtf8Bytes];
   EXPECT_EQ(Tokenize(TokenizerKind::kNone, {"a", 1}, {}, &count).code(), TARN_UNSUPPORTED);
-  EXPECT_EQ(Decode(TokenizerKind::kNone, 256, &state, 65, text, &count).code(), TARN_UNSUPPORTED);
+  EXPECT_EQ(Decode(TokenizerTables(), &state, 65, text, &count).code(), TARN_UNSUPPORTED);
   EXPECT_EQ(count, 7u);
 }
 
@@ -55,7 +62,7 @@ TEST(TokenizerTest, DecodeStreamsWholeCharacters) {
   size_t size = 99;
   const std::string euro = "\xE2\x82\xAC";
   for (size_t i = 0; i < 3; ++i) {
-    ASSERT_TRUE(Decode(kBytes, 256, &state, static_cast<uint8_t>(euro[i]), text, &size).ok());
+    ASSERT_TRUE(Decode(Bytes(256), &state, static_cast<uint8_t>(euro[i]), text, &size).ok());
     EXPECT_EQ(size, i < 2 ? 0u : 3u);
   }
   EXPECT_EQ(std::string(text, size), euro);
@@ -65,30 +72,30 @@ TEST(TokenizerTest, FailedDecodeChangesNothing) {
   Utf8State state = {};
   char text[kMaxUtf8Bytes];
   size_t size = 99;
-  ASSERT_TRUE(Decode(kBytes, 256, &state, 0xE2, text, &size).ok());
+  ASSERT_TRUE(Decode(Bytes(256), &state, 0xE2, text, &size).ok());
   const Utf8State before = state;
   size = 99;
 
-  EXPECT_STREQ(Decode(kBytes, 256, &state, 256, text, &size).message(), "token is 256, must be in [0, 256)");
-  EXPECT_EQ(Decode(kBytes, 256, &state, -1, text, &size).code(), TARN_INVALID_ARGUMENT);
-  EXPECT_EQ(Decode(kBytes, 100, &state, 100, text, &size).code(), TARN_INVALID_ARGUMENT);
-  EXPECT_EQ(Decode(kBytes, 512, &state, 300, text, &size).code(), TARN_INVALID_ARGUMENT);
+  EXPECT_STREQ(Decode(Bytes(256), &state, 256, text, &size).message(), "token is 256, must be in [0, 256)");
+  EXPECT_EQ(Decode(Bytes(256), &state, -1, text, &size).code(), TARN_INVALID_ARGUMENT);
+  EXPECT_EQ(Decode(Bytes(100), &state, 100, text, &size).code(), TARN_INVALID_ARGUMENT);
+  EXPECT_EQ(Decode(Bytes(512), &state, 300, text, &size).code(), TARN_INVALID_ARGUMENT);
   // 'A' ends the pending character: U+FFFD and the letter, 4 bytes.
-  EXPECT_STREQ(Decode(kBytes, 256, &state, 'A', {text, 3}, &size).message(), "capacity is 3 bytes, the text of token 65 has 4");
+  EXPECT_STREQ(Decode(Bytes(256), &state, 'A', {text, 3}, &size).message(), "capacity is 3 bytes, the text of token 65 has 4");
   EXPECT_EQ(size, 99u);
   EXPECT_EQ(std::memcmp(&state, &before, sizeof(state)), 0);
 
   state.pending_bytes = 4;
-  EXPECT_EQ(Decode(kBytes, 256, &state, 'A', text, &size).code(), TARN_INVALID_ARGUMENT);
+  EXPECT_EQ(Decode(Bytes(256), &state, 'A', text, &size).code(), TARN_INVALID_ARGUMENT);
 }
 
 TEST(TokenizerTest, MaxPieceBytesIsEnoughAndReached) {
   Utf8State state = {};
   char text[kMaxUtf8Bytes];
   size_t size = 0;
-  ASSERT_TRUE(Decode(kBytes, 256, &state, 0xE2, text, &size).ok());
-  ASSERT_TRUE(Decode(kBytes, 256, &state, 0xFF, {text, MaxPieceBytes(kBytes)}, &size).ok());
-  EXPECT_EQ(size, MaxPieceBytes(kBytes));
+  ASSERT_TRUE(Decode(Bytes(256), &state, 0xE2, text, &size).ok());
+  ASSERT_TRUE(Decode(Bytes(256), &state, 0xFF, {text, MaxPieceBytes(Bytes(256))}, &size).ok());
+  EXPECT_EQ(size, MaxPieceBytes(Bytes(256)));
 }
 
 }  // namespace

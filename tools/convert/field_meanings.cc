@@ -44,7 +44,11 @@ constexpr Meaning kMeanings[] = {
     {"rope_theta", "base of the angles of rope", kConfig},
     {"first_position", "position of the first token after a reset; below max_positions if positions are learned", kConfig},
     {"scale_embeddings", "embeddings times sqrt(hidden_size), before positions are added", kConfig},
-    {"tokenizer", "bytes: a token is a byte, which needs vocab_size = 256; none: the model reads and writes token ids", kConfig},
+    {"tokenizer",
+     "bytes: a token is a byte, which needs vocab_size = 256; tokenizer.json: the tokenizer files beside config.json; none: the "
+     "model "
+     "reads and writes token ids",
+     kConfig},
     {"num_layers", "number of layers", kConfig},
     {"attention", "the attention of every layer, or of each one (a hybrid model)", kConfig},
     {"encoder_layers", "number of layers of the encoder", kConfig},

@@ -33,6 +33,7 @@
 #include "tools/convert/measure.h"
 #include "tools/convert/summary.h"
 #include "tools/convert/tensor_list.h"
+#include "tools/convert/tokenizer/tokenizer.h"
 #include "tools/convert/writer/model_writer.h"
 
 const char tarn::tools::kToolName[] = "tarn-convert";
@@ -99,10 +100,30 @@ void ListFields(const std::string& name) {
   for (const std::string& one : names) std::printf("%s%s", &one == names.data() ? "" : "\n", FieldList(one).c_str());
 }
 
+// The tokenizer files of `folder`, if the config asks for them. What it does not say of the begin and the end of a text, they may.
+void AddTokenizer(const std::string& folder, Graph* graph) {
+  if (graph->tokenizer == format::TokenizerKind::None || graph->tokenizer == format::TokenizerKind::Bytes) return;
+  const uint32_t sources = graph->source_vocab_size != 0 ? graph->source_vocab_size : graph->vocab_size;
+  const auto data = std::make_shared<TokenizerData>(ReadTokenizer(folder, std::min(graph->vocab_size, sources)));
+  graph->tokenizer = data->kind;
+  graph->tokenizer_writer = [data](flatbuffers::FlatBufferBuilder* builder) { return WriteTokenizer(*data, builder); };
+  if (graph->bos_token < 0) graph->bos_token = data->bos_token;
+  if (graph->eos_token < 0) graph->eos_token = data->eos_token;
+}
+
+// Where a config.json lies, or the folder itself.
+std::string FolderOf(const std::string& input, bool is_folder) {
+  if (is_folder) return input;
+  const std::string parent = std::filesystem::path(input).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
 // Measures what the precision of `graph` costs, against the same model with weights and states in f32: `config`.
 MeasuredLoss MeasureLoss(const Options& options, const ModelConfig& config, const Graph& graph, const WeightReader& weights) {
   GraphBuilder f32(Precision::kF32);
   BuildModel(config, &f32);
+  f32.graph().tokenizer = graph.tokenizer;
+  f32.graph().tokenizer_writer = graph.tokenizer_writer;
   const std::string precision = options.quant + (options.state == "f32" ? "" : " with states in " + options.state);
   const tools::Score after = Measure(graph, weights, options.eval, options.output, "loss in " + precision);
   const tools::Score before = Measure(f32.graph(), weights, options.eval, options.output, "loss in f32");
@@ -141,6 +162,7 @@ void Convert(const Options& options) {
   SetStateTypes(ParseStateType(options.state), options.force, &config);
   GraphBuilder builder(Rules(options));
   BuildModel(config, &builder);
+  AddTokenizer(FolderOf(options.input, S_ISDIR(info.st_mode)), &builder.graph());
   builder.graph().name = options.name.empty() ? DefaultName(options.input) : options.name;
   builder.graph().precision = options.quant;
   const auto hint = [&](const std::string& name) { return UnknownTensorHint(name, text); };

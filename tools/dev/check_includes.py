@@ -19,7 +19,7 @@ OPS = MODEL | {"runtime/planner", "runtime/ops", "kernels"}
 # session, and handed down to the ops.
 INTERPRETER = OPS | {"runtime/interpreter"}
 SESSION = INTERPRETER | {"runtime/session"}
-PUBLIC = {"tarn/status.h", "tarn/tarn.h", "tarn/sampler.h", "tarn/inspect.h"}
+PUBLIC = {"tarn/status.h", "tarn/tarn.h", "tarn/sampler.h", "tarn/tokenizer.h", "tarn/inspect.h"}
 
 # Layers of the converter, likewise.
 CONVERT = PUBLIC | {"tools/common", "tools/convert/json", "schema", "flatbuffers/", "nlohmann/", "xxhash.h"}
@@ -33,7 +33,7 @@ MAY_INCLUDE = {
     "runtime/include": PUBLIC,
     "core": CORE,
     "runtime/platform": PLATFORM | {"cpuinfo.h"},
-    "runtime/model": MODEL | {"flatbuffers/", "xxhash.h"},
+    "runtime/model": MODEL | {"runtime/text", "flatbuffers/", "xxhash.h"},  # the tables of the tokenizer
     "runtime/planner": CORE | {"runtime/planner"},  # a pure function: sees neither schema nor kernels
     "variants": {"variants"},  # plain data, for all that follows
     "runtime/ops": OPS | {"variants"},
@@ -56,12 +56,12 @@ MAY_INCLUDE = {
     "tools/convert/attention": CONVERT_ATTENTION | {"core/span.h", "kernels/kernels.h", "kernels/op_kernels.h"},
     "tools/convert/config": CONVERT_CONFIG,
     "tools/convert/build": CONVERT_CONFIG | {"tools/convert/build"},
-    # The layouts of tables that the runtime reads in place.
-    "tools/convert/tokenizer": CONVERT | {"tools/convert/tokenizer", "runtime/text/pattern_format.h",
-                                          "runtime/text/normalize_format.h"},
+    # The layouts of tables that the runtime reads in place, and their hashes and limits.
+    "tools/convert/tokenizer": CONVERT | {"tools/convert/tokenizer", "runtime/text", "core"},
     "tools/convert/writer": CONVERT_GRAPH | {"tools/convert/writer"},
-    "tools/convert": CONVERT_CONFIG | {"tools/convert/build", "tools/convert/writer", "tools/convert/field_list.h",
-                                      "tools/convert/measure.h", "tools/convert/summary.h", "tools/convert/tensor_list.h",
+    "tools/convert": CONVERT_CONFIG | {"tools/convert/build", "tools/convert/writer", "tools/convert/tokenizer",
+                                      "tools/convert/field_list.h", "tools/convert/measure.h", "tools/convert/summary.h",
+                                      "tools/convert/tensor_list.h",
                                       "kernels/kernels.h", "CLI/"},
     "examples": PUBLIC,
 }

@@ -28,8 +28,9 @@ constexpr Choice<PositionEmbedding> kPositions[] = {{"none", PositionEmbedding::
                                                     {"sinusoidal", PositionEmbedding::kSinusoidal},
                                                     {"learned", PositionEmbedding::kLearned},
                                                     {"rope", PositionEmbedding::kRope}};
-constexpr Choice<format::TokenizerKind> kTokenizers[] = {{"bytes", format::TokenizerKind::Bytes},
-                                                         {"none", format::TokenizerKind::None}};
+// Files may hold any kind that has tables.
+constexpr Choice<format::TokenizerKind> kTokenizers[] = {
+    {"bytes", format::TokenizerKind::Bytes}, {"tokenizer.json", format::TokenizerKind::Bpe}, {"none", format::TokenizerKind::None}};
 
 format::Heads ParseHeads(Fields* fields, uint32_t hidden_size) {
   const uint32_t heads = fields->Size("num_heads", std::nullopt, kMaxHeads);
@@ -74,7 +75,7 @@ void ParsePositions(Fields* fields, ModelConfig* config) {
 format::TokenizerKind ParseTokenizer(Fields* fields, const ModelConfig& config) {
   const format::TokenizerKind kind = fields->OneOf<format::TokenizerKind>(
       "tokenizer", kTokenizers, std::nullopt,
-      " (this version reads no tokenizer files; with \"none\" a model reads and writes token ids)");
+      " (\"tokenizer.json\": the tokenizer files beside it; with \"none\" a model reads and writes token ids)");
   if (kind != format::TokenizerKind::Bytes) return kind;
   for (const auto& [key, size] : {std::pair{"vocab_size", config.vocab_size}, {"source_vocab_size", config.source_vocab_size}}) {
     if (size != 256) {

@@ -69,6 +69,9 @@ struct MeasuredLoss {
   double nats_f32 = 0, nats = 0;
 };
 
+// Creates the table of a tokenizer in a FlatBuffer.
+using TokenizerWriter = std::function<flatbuffers::Offset<format::Tokenizer>(flatbuffers::FlatBufferBuilder*)>;
+
 struct Graph {
   format::Task task = format::Task::CausalLm;
   uint32_t vocab_size = 0;
@@ -76,6 +79,7 @@ struct Graph {
   int32_t bos_token = -1, eos_token = -1, mask_token = -1;  // -1: none
   uint64_t first_position = 0;
   format::TokenizerKind tokenizer = format::TokenizerKind::None;
+  TokenizerWriter tokenizer_writer;     // of a kind that has tables
   std::string name, precision, source;  // metadata
   MeasuredLoss loss;
 

@@ -82,6 +82,7 @@ std::vector<std::string> RequiredFeatures(const Graph& graph) {
   if (int4) features.push_back("int4");
   if (f16_weights) features.push_back("f16_weights");
   if (graph.task != format::Task::CausalLm) features.push_back("programs");
+  if (graph.tokenizer_writer) features.push_back("tokenizer");
   return features;
 }
 
@@ -108,7 +109,8 @@ flatbuffers::DetachedBuffer BuildGraphBuffer(const Graph& graph, const std::vect
   for (const GraphProgram& program : graph.programs) programs.push_back(Program(&builder, program));
   const auto metadata = format::CreateMetadataDirect(builder, graph.name.c_str(), graph.precision.c_str(), graph.source.c_str(),
                                                      graph.loss.scored, graph.loss.nats_f32, graph.loss.nats);
-  const auto tokenizer = format::CreateTokenizer(builder, graph.tokenizer);
+  const auto tokenizer =
+      graph.tokenizer_writer ? graph.tokenizer_writer(&builder) : format::CreateTokenizer(builder, graph.tokenizer);
   const auto program_list = builder.CreateVector(programs);
   const std::vector<std::string> features = RequiredFeatures(graph);
   const auto feature_list = features.empty() ? 0 : builder.CreateVectorOfStrings(features);

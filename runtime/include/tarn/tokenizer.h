@@ -1,0 +1,100 @@
+/* Text to token ids in a working memory of fixed size: ids one part after another, with the range of the text that each stands for.
+ * Conventions as in tarn.h, where tarn_tokenize() does the same in one call and tarn_text_decode() the other way.
+ *
+ *   tarn_tokenizer_create(model, NULL, &tokenizer, &error);
+ *   tarn_tokenizer_begin(tokenizer, text, text_bytes, NULL, &error);
+ *   do {
+ *     tarn_tokenizer_read(tokenizer, tokens, NULL, capacity, &count, &error);
+ *   } while (count == capacity); */
+#ifndef TARN_TOKENIZER_H_
+#define TARN_TOKENIZER_H_
+
+#include "tarn/tarn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tarn_tokenizer tarn_tokenizer; /* the memory to turn text into token ids */
+
+/* Everything that the size of a tokenizer depends on. */
+typedef struct tarn_tokenizer_config {
+  size_t struct_size;
+  /* The longest word of a text, in bytes of normalized text. A word is what the tokenizer's patterns do not cut any further: a
+   * longer one is an error. It takes 32 bytes for each, and 49 where the model has a normalizer. 0 means 4,096; at most 2^26. */
+  uint32_t max_word_bytes;
+  /* Words whose tokens are kept for when they come again, at 64 bytes each; rounded down to a power of two. 0 means 4,096; at most
+   * 2^20. */
+  uint32_t cache_words;
+  /* Optional: the tokenizer's memory, aligned to 64, the caller's again after tarn_tokenizer_destroy(). NULL: one block from
+   * `allocator`. */
+  void* block;
+  /* The size of `block`, at least what tarn_tokenizer_requirements() says. */
+  size_t block_bytes;
+  tarn_allocator allocator; /* used at creation and by tarn_tokenizer_destroy() */
+} tarn_tokenizer_config;
+#define TARN_TOKENIZER_CONFIG_INIT                                     \
+  {                                                                    \
+    sizeof(tarn_tokenizer_config), 0, 0, NULL, 0, { NULL, NULL, NULL } \
+  }
+
+/* How a text is read. */
+typedef struct tarn_tokenizer_options {
+  size_t struct_size;
+  /* 1: without the ids that the model's tokenizer puts before and after every text. 0: with them. */
+  int no_template;
+  /* 1: special tokens in the text ("<|endoftext|>") are text like any other. 0: they become their ids. */
+  int plain;
+} tarn_tokenizer_options;
+#define TARN_TOKENIZER_OPTIONS_INIT \
+  { sizeof(tarn_tokenizer_options), 0, 0 }
+
+/* A part of a text. */
+typedef struct tarn_text_range {
+  size_t begin; /* its first byte */
+  size_t end;   /* the first byte behind it */
+} tarn_text_range;
+
+/* Writes the size of the one block that tarn_tokenizer_create() takes to `*size_bytes`. `config` may be NULL (defaults).
+ * Errors: TARN_INVALID_ARGUMENT (names the field and its range), TARN_UNSUPPORTED (the model has no tokenizer).
+ * Thread safety: any thread. */
+TARN_API tarn_status tarn_tokenizer_requirements(const tarn_model* model, const tarn_tokenizer_config* config, uint64_t* size_bytes,
+                                                 tarn_error* error);
+
+/* Creates a tokenizer, which allocates nothing afterwards. The model must outlive it.
+ * Errors: as tarn_tokenizer_requirements(), TARN_BUFFER_TOO_SMALL (names both sizes), TARN_OUT_OF_MEMORY.
+ * Thread safety: any thread; a tokenizer belongs to one thread at a time. */
+TARN_API tarn_status tarn_tokenizer_create(const tarn_model* model, const tarn_tokenizer_config* config, tarn_tokenizer** tokenizer,
+                                           tarn_error* error);
+
+/* Destroys a tokenizer. NULL is accepted. The caller's block is the caller's again. */
+TARN_API void tarn_tokenizer_destroy(tarn_tokenizer* tokenizer);
+
+/* Begins a text of any length, which must stay unchanged until its last tarn_tokenizer_read(). What is left of the text before is
+ * given up. `options` may be NULL (defaults).
+ * Errors: TARN_INVALID_ARGUMENT. */
+TARN_API tarn_status tarn_tokenizer_begin(tarn_tokenizer* tokenizer, const char* text, size_t text_bytes,
+                                          const tarn_tokenizer_options* options, tarn_error* error);
+
+/* Writes the next ids of the text to `tokens`, up to `capacity`, and how many to `*count`: fewer than `capacity` are the last ones.
+ * `ranges` may be NULL; else it has room for `capacity` ranges of the text. Ids that stand for part of a character have the range
+ * of the character; ids from before and after every text have {0, 0}.
+ * Errors: TARN_BUFFER_TOO_SMALL (a word is longer than max_word_bytes; the `*count` ids before it are written, and the text is
+ * given up). */
+TARN_API tarn_status tarn_tokenizer_read(tarn_tokenizer* tokenizer, int32_t* tokens, tarn_text_range* ranges, size_t capacity,
+                                         size_t* count, tarn_error* error);
+
+/* 1 if the token stands for no text of its own, as the begin or the end of a text; else 0, also for NULL and for ids that the model
+ * does not have. tarn_text_decode() writes the name of such a token: a program that does not want it leaves the token out.
+ * Thread safety: any thread. */
+TARN_API int tarn_token_is_special(const tarn_model* model, int32_t token);
+
+/* The number of bytes of text that the token stands for. 0 for a special one, for NULL and for ids that the model does not have.
+ * Thread safety: any thread. */
+TARN_API size_t tarn_token_bytes(const tarn_model* model, int32_t token);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* TARN_TOKENIZER_H_ */

@@ -1,0 +1,81 @@
+#include "runtime/model/tokenizer.h"
+
+namespace tarn {
+namespace {
+
+static_assert(sizeof(BpeMerge) == sizeof(format::Merge) && alignof(BpeMerge) == alignof(format::Merge), "one layout");
+static_assert(static_cast<int>(TokenizerKind::kNone) == static_cast<int>(format::TokenizerKind::None), "one numbering");
+static_assert(static_cast<int>(TokenizerKind::kBytes) == static_cast<int>(format::TokenizerKind::Bytes), "one numbering");
+static_assert(static_cast<int>(TokenizerKind::kBpe) == static_cast<int>(format::TokenizerKind::Bpe), "one numbering");
+static_assert(static_cast<int>(SplitBehavior::kContiguous) == static_cast<int>(format::SplitBehavior::Contiguous), "one numbering");
+
+template <typename T>
+Span<const T> SpanOf(const flatbuffers::Vector<T>* vector) {
+  if (vector == nullptr) return {};
+  return {vector->data(), vector->size()};
+}
+
+Trie TrieOf(const format::Trie* trie) {
+  if (trie == nullptr) return {};
+  return Trie(SpanOf(trie->first_edges()), SpanOf(trie->labels()), SpanOf(trie->values()));
+}
+
+BpeTables BpeOf(const format::Bpe& bpe) {
+  BpeTables tables;
+  tables.merges = {reinterpret_cast<const BpeMerge*>(bpe.merges()->data()), bpe.merges()->size()};
+  tables.merge_slots = SpanOf(bpe.merge_slots());
+  tables.byte_ids = SpanOf(bpe.byte_ids());
+  tables.word_slots = SpanOf(bpe.word_slots());
+  tables.unk_id = bpe.unk_id();
+  tables.fuse_unk = bpe.fuse_unk();
+  return tables;
+}
+
+Status ReadSplits(const format::Tokenizer& tokenizer, TokenizerTables* tables) {
+  if (tokenizer.splits() == nullptr) return Ok();
+  if (tokenizer.splits()->size() > kMaxSplits) {
+    return Error(TARN_BAD_FORMAT, "%u splits, at most %u expected", tokenizer.splits()->size(), kMaxSplits);
+  }
+  for (const format::Split* split : *tokenizer.splits()) {
+    if (split->behavior() > format::SplitBehavior::MAX) {
+      return Error(TARN_UNSUPPORTED, "split behavior %u is not known to this version", static_cast<unsigned>(split->behavior()));
+    }
+    SplitTables& read = tables->splits[tables->split_count++];
+    read.words = SpanOf(split->pattern());
+    read.behavior = static_cast<SplitBehavior>(split->behavior());
+    read.invert = split->invert();
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Result<TokenizerTables> ReadTokenizer(const format::Model& graph) {
+  const format::Tokenizer& tokenizer = *graph.tokenizer();
+  TokenizerTables tables;
+  tables.kind = static_cast<TokenizerKind>(tokenizer.kind());
+  tables.vocab_size = graph.vocab_size();
+  if (tables.kind != TokenizerKind::kBpe) return tables;
+  if (tokenizer.bpe() == nullptr) return Error(TARN_BAD_FORMAT, "tokenizer: a table 'bpe' expected");
+  // Sources and outputs are made of the same tokens.
+  const uint32_t sources = graph.source_vocab_size();
+  if (sources != 0 && sources < tables.vocab_size) tables.vocab_size = sources;
+  tables.pieces = SpanOf(tokenizer.pieces());
+  tables.piece_ends = SpanOf(tokenizer.piece_ends());
+  tables.special = SpanOf(tokenizer.special());
+  if (const format::AddedTokens* added = tokenizer.added()) {
+    tables.added = {SpanOf(added->ids()), SpanOf(added->flags()), TrieOf(added->raw()), TrieOf(added->normalized())};
+  }
+  tables.normalizer_words = SpanOf(tokenizer.normalizer());
+  tables.prefix_space = tokenizer.prefix_space();
+  tables.bpe = BpeOf(*tokenizer.bpe());
+  tables.prefix = SpanOf(tokenizer.prefix());
+  tables.suffix = SpanOf(tokenizer.suffix());
+  tables.trim_offsets = tokenizer.trim_offsets();
+  tables.trim_keeps_first = tokenizer.trim_keeps_first();
+  TARN_RETURN_IF_ERROR(ReadSplits(tokenizer, &tables).In("tokenizer"));
+  TARN_RETURN_IF_ERROR(CheckTables(&tables).In("tokenizer"));
+  return tables;
+}
+
+}  // namespace tarn

@@ -1,0 +1,352 @@
+#include "runtime/text/encoder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "runtime/text/spaces.h"
+
+namespace tarn {
+namespace {
+
+// A window holds a word, one character of look-ahead, the character before, and an added token that may begin behind it.
+constexpr size_t kWindowSlack = kMaxAddedTokenBytes + 64;
+
+Status CheckConfig(const TokenizerTables& tables, const EncoderConfig& config) {
+  if (tables.kind == TokenizerKind::kNone) {
+    return Error(TARN_UNSUPPORTED, "the model has no tokenizer: it takes and gives token ids only");
+  }
+  if (config.max_word_bytes < 1 || config.max_word_bytes > kMostWordBytes) {
+    return Error(TARN_INVALID_ARGUMENT, "max_word_bytes is %u, must be in [1, %u]", config.max_word_bytes, kMostWordBytes);
+  }
+  if (config.cache_words < 1 || config.cache_words > kMostCacheWords) {
+    return Error(TARN_INVALID_ARGUMENT, "cache_words is %u, must be in [1, %u]", config.cache_words, kMostCacheWords);
+  }
+  return Ok();
+}
+
+uint32_t PowerOfTwoUpTo(uint32_t most) {
+  uint32_t power = 1;
+  while (power <= most / 2) power *= 2;
+  return power;
+}
+
+// Spaces at the beginning of an added token's text; the letter that stands for a space counts, too.
+size_t LeadingSpaces(Span<const char> text, size_t* bytes_of_first) {
+  *bytes_of_first = SpaceBytes(text);
+  if (*bytes_of_first == 0 && text.size() >= 2 && std::memcmp(text.data(), "\xC4\xA0", 2) == 0) *bytes_of_first = 2;
+  return *bytes_of_first;
+}
+
+size_t CountLeadingSpaces(Span<const char> text) {
+  size_t count = 0, bytes = 0;
+  for (; LeadingSpaces(text, &bytes) > 0; ++count) text = text.subspan(bytes, text.size() - bytes);
+  return count;
+}
+
+size_t CountTrailingSpaces(Span<const char> text) {
+  size_t count = 0;
+  for (; !text.empty(); ++count) {
+    const size_t begin = CharacterBegin(text, text.size() - 1);
+    size_t bytes = 0;
+    if (LeadingSpaces(text.subspan(begin, text.size() - begin), &bytes) == 0 || begin + bytes != text.size()) break;
+    text = text.subspan(0, begin);
+  }
+  return count;
+}
+
+}  // namespace
+
+Encoder::Encoder(const TokenizerTables& tables, const EncoderConfig& config)
+    : tables_(&tables),
+      config_(config),
+      raw_set_(tables.added, tables.added.raw),
+      normalized_set_(tables.added, tables.added.normalized),
+      bpe_(tables) {}
+
+void Encoder::TakeArrays(Bump* bump) {
+  if (tables_->kind != TokenizerKind::kBpe) return;
+  bpe_.TakeArrays(bump, config_.max_word_bytes);
+  cache_.TakeArrays(bump, PowerOfTwoUpTo(config_.cache_words));
+  if (tables_->prefix_space || !tables_->normalizer_words.empty()) {
+    window_.TakeArrays(bump, tables_->normalizer, config_.max_word_bytes + kWindowSlack);
+  }
+}
+
+Result<uint64_t> Encoder::Measure(const TokenizerTables& tables, const EncoderConfig& config) {
+  TARN_RETURN_IF_ERROR(CheckConfig(tables, config));
+  Bump bump;
+  bump.Take(sizeof(Encoder));
+  Encoder(tables, config).TakeArrays(&bump);
+  return bump.used();
+}
+
+Result<Encoder*> Encoder::Create(const TokenizerTables& tables, const EncoderConfig& config, Span<uint8_t> block,
+                                 const Allocator& allocator) {
+  TARN_ASSIGN_OR_RETURN(const uint64_t bytes, Measure(tables, config));
+  Block own;
+  if (block.data() == nullptr) {
+    TARN_ASSIGN_OR_RETURN(own, Block::Allocate(allocator, bytes, "tokenizer"));
+    block = own.bytes();
+  } else if (block.size() < bytes) {
+    return Error(TARN_BUFFER_TOO_SMALL, "the block has %zu bytes, the tokenizer needs %llu", block.size(),
+                 static_cast<unsigned long long>(bytes));
+  }
+  Bump bump(block);
+  Encoder* encoder = new (bump.Take(sizeof(Encoder))) Encoder(tables, config);
+  encoder->TakeArrays(&bump);
+  encoder->block_ = std::move(own);
+  return encoder;
+}
+
+void Encoder::Destroy(Encoder* encoder) {
+  if (encoder == nullptr) return;
+  const Block block = std::move(encoder->block_);  // outlives the object that lies in it
+  encoder->~Encoder();
+}
+
+void Encoder::Begin(Span<const char> text, const EncoderOptions& options) {
+  options_ = options;
+  phase_ = Phase::kPrefix;
+  text_ = text;
+  template_next_ = 0;
+  written_ = 0;
+  raw_ = AddedTokenScanner(raw_set_, options.with_special, text, /*is_whole=*/true);
+  part_begin_ = 0;
+  has_after_part_ = in_part_ = is_last_part_ = has_after_gap_ = in_gap_ = false;
+  found_ = {};
+  found_next_ = 0;
+  if (tables_->kind == TokenizerKind::kBytes) window_.BeginAsIs(text, 0);
+}
+
+Status Encoder::Read(Span<int32_t> tokens, Span<TextRange> ranges, size_t* count) {
+  *count = 0;
+  while (*count < tokens.size()) {
+    if (found_next_ < found_.size()) {
+      WriteFound(tokens, ranges, count);
+      continue;
+    }
+    if (phase_ == Phase::kEnd) break;
+    if (phase_ == Phase::kText) {
+      const Result<bool> more = Advance();
+      if (!more.ok()) phase_ = Phase::kEnd;
+      if (!more.ok()) return more.status();
+      if (!more.value()) phase_ = Phase::kSuffix;
+      continue;
+    }
+    const Span<const uint32_t> ids = phase_ == Phase::kPrefix ? tables_->prefix : tables_->suffix;
+    if (!options_.add_template || template_next_ == ids.size()) {
+      phase_ = phase_ == Phase::kPrefix ? Phase::kText : Phase::kEnd;
+      template_next_ = 0;
+      continue;
+    }
+    if (!ranges.empty()) ranges[*count] = {0, 0};
+    tokens[(*count)++] = static_cast<int32_t>(ids[template_next_++]);
+  }
+  return Ok();
+}
+
+Result<bool> Encoder::Advance() {
+  if (tables_->kind == TokenizerKind::kBytes) {
+    AdvanceBytes();
+    return !found_.empty();
+  }
+  for (;;) {
+    if (in_gap_) {
+      TextRange word = {};
+      const ScanStatus status = words_.Next(&word);
+      if (status == ScanStatus::kFound) {
+        TARN_RETURN_IF_ERROR(EncodeWord({words_begin_ + word.begin, words_begin_ + word.end}));
+        if (!found_.empty()) return true;
+      } else if (status == ScanStatus::kMore) {
+        TARN_RETURN_IF_ERROR(ReadMore());
+      } else {
+        in_gap_ = false;
+      }
+    } else if (has_after_gap_) {
+      has_after_gap_ = false;
+      gap_begin_ = after_gap_.range.end;
+      SetAdded(after_gap_, /*in_whole_text=*/false);
+      return true;
+    } else if (in_part_) {
+      TARN_RETURN_IF_ERROR(NextGap());
+    } else if (has_after_part_) {
+      has_after_part_ = false;
+      part_begin_ = after_part_.range.end;
+      SetAdded(after_part_, /*in_whole_text=*/true);
+      return true;
+    } else if (!NextPart()) {
+      return false;
+    }
+  }
+}
+
+void Encoder::AdvanceBytes() {
+  const size_t end = std::min(part_begin_ + WordCache::kMaxTokens, text_.size());
+  for (size_t at = part_begin_; at < end; ++at) few_[at - part_begin_] = {static_cast<uint8_t>(text_[at]), 1};
+  SetFound({few_, end - part_begin_}, {part_begin_, end});
+  part_begin_ = end;
+}
+
+bool Encoder::NextPart() {
+  if (is_last_part_) return false;
+  has_after_part_ = raw_.Next(&after_part_) == ScanStatus::kFound;
+  is_last_part_ = !has_after_part_;
+  const size_t end = has_after_part_ ? after_part_.range.begin : text_.size();
+  if (end <= part_begin_) return true;
+  const Span<const char> part = text_.subspan(part_begin_, end - part_begin_);
+  const bool changes = !tables_->normalizer_words.empty() && tables_->normalizer.UnchangedPrefix(part) < part.size();
+  if (changes || tables_->prefix_space) {
+    window_.BeginBuffered(tables_->normalizer, part, part_begin_);
+  } else {
+    window_.BeginAsIs(part, part_begin_);
+  }
+  normalized_ = AddedTokenScanner(normalized_set_, options_.with_special, window_.text(), window_.is_whole(), window_.begin());
+  gap_begin_ = window_.begin();
+  is_last_gap_ = false;
+  in_part_ = true;
+  return true;
+}
+
+// What the scanner said of the gap that begins at gap_begin_.
+void Encoder::SetGap(ScanStatus status, const FoundToken& token) {
+  has_after_gap_ = status == ScanStatus::kFound;
+  is_last_gap_ = status == ScanStatus::kEnd;
+  gap_is_whole_ = status != ScanStatus::kMore;
+  if (has_after_gap_) after_gap_ = token;
+  gap_end_ = has_after_gap_ ? token.range.begin : normalized_.certain();
+}
+
+Status Encoder::NextGap() {
+  if (is_last_gap_) {
+    in_part_ = false;
+    return Ok();
+  }
+  FoundToken token = {};
+  SetGap(normalized_.Next(&token), token);
+  if (gap_end_ <= gap_begin_) return gap_is_whole_ ? Ok() : ReadMore();
+  words_begin_ = gap_begin_;
+  if (tables_->prefix_space && window_.text()[gap_begin_] != ' ') window_.PutSpaceBefore(words_begin_--);
+  words_.Begin(*tables_, window_.text().subspan(words_begin_, gap_end_ - words_begin_), gap_is_whole_);
+  in_gap_ = true;
+  return Ok();
+}
+
+// Moves the window forward as far as it may, and what knows places in it.
+Status Encoder::ReadMore() {
+  const size_t needed = in_gap_ ? words_.needed() : 0;
+  const size_t first = in_gap_ ? words_begin_ + needed : std::min(gap_begin_, normalized_.certain());
+  const size_t dropped = first - std::min(first, window_.begin());
+  if (!window_.Refill(dropped)) return TooLong();
+  normalized_.Continue(window_.text(), dropped, window_.is_whole());
+  if (!in_gap_) {
+    gap_begin_ -= dropped;
+    return Ok();  // NextGap() looks again
+  }
+  words_begin_ = first - dropped;
+  FoundToken token = {};
+  SetGap(normalized_.Next(&token), token);
+  words_.Continue(window_.text().subspan(words_begin_, gap_end_ - words_begin_), needed, gap_is_whole_);
+  return Ok();
+}
+
+Status Encoder::TooLong() const {
+  return Error(TARN_BUFFER_TOO_SMALL,
+               "a word of the text is longer than the %u bytes of max_word_bytes: make a tokenizer for longer ones",
+               config_.max_word_bytes);
+}
+
+Status Encoder::EncodeWord(TextRange word) {
+  const size_t bytes = word.end - word.begin;
+  if (bytes > config_.max_word_bytes) return TooLong();
+  const Span<const uint8_t> text = {reinterpret_cast<const uint8_t*>(window_.text().data()) + word.begin, bytes};
+  if (bytes > WordCache::kMaxWordBytes) {
+    const WordTokens tokens = bpe_.Encode(text);
+    SetFound(tokens.tokens, word);
+    has_gap_ = tokens.has_gap;
+    return Ok();
+  }
+  bool is_known = false;
+  WordCache::Entry* entry = cache_.Find(text, &is_known);
+  if (is_known) {
+    SetFound({few_, WordCache::Copy(*entry, few_)}, word);
+    return Ok();
+  }
+  const WordTokens tokens = bpe_.Encode(text);
+  WordCache::Fill(entry, tokens.has_gap ? Span<const WordToken>() : tokens.tokens);
+  SetFound(tokens.tokens, word);
+  has_gap_ = tokens.has_gap;
+  return Ok();
+}
+
+void Encoder::SetFound(Span<const WordToken> tokens, TextRange word) {
+  found_ = tokens;
+  found_next_ = 0;
+  word_ = word;
+  word_at_ = word.begin;
+  alphabet_at_ = alphabet_next_ = 0;
+  has_gap_ = is_added_ = false;
+}
+
+void Encoder::SetAdded(const FoundToken& token, bool in_whole_text) {
+  few_[0] = {static_cast<int32_t>(token.id), static_cast<uint32_t>(token.range.end - token.range.begin)};
+  SetFound({few_, 1}, token.range);
+  is_added_ = true;
+  is_raw_ = in_whole_text;
+}
+
+void Encoder::WriteFound(Span<int32_t> tokens, Span<TextRange> ranges, size_t* count) {
+  for (; found_next_ < found_.size() && *count < tokens.size(); ++found_next_, ++written_) {
+    const WordToken& token = found_[found_next_];
+    if (!ranges.empty()) ranges[*count] = NextRange(token);
+    tokens[(*count)++] = token.id;
+  }
+}
+
+TextRange Encoder::NextRange(const WordToken& token) {
+  if (is_added_) {
+    const Span<const char> text = (is_raw_ ? text_ : window_.text()).subspan(word_.begin, word_.end - word_.begin);
+    const TextRange range = is_raw_ ? word_ : window_.Origin(word_.begin, word_.end);
+    return tables_->trim_offsets ? Trim(range, CountLeadingSpaces(text), CountTrailingSpaces(text)) : range;
+  }
+  TextRange range = {};
+  if (has_gap_) {
+    range = RangeWithGap(token.length);
+  } else {
+    range = window_.Origin(word_at_, word_at_ + token.length);
+    word_at_ += token.length;
+  }
+  if (!tables_->trim_offsets) return range;
+  const Span<const uint8_t> piece = tables_->Piece(static_cast<uint32_t>(token.id));
+  size_t leading = 0, trailing = 0;
+  while (leading < piece.size() && piece[leading] == ' ') ++leading;
+  while (trailing < piece.size() && piece[piece.size() - 1 - trailing] == ' ') ++trailing;
+  return Trim(range, leading, trailing);
+}
+
+// The next `length` bytes of the word as the alphabet spells it.
+TextRange Encoder::RangeWithGap(uint32_t length) {
+  const auto width = [this](size_t at) { return AlphabetWidth(static_cast<uint8_t>(window_.text()[at])); };
+  while (alphabet_at_ + width(word_at_) <= alphabet_next_) alphabet_at_ += width(word_at_++);
+  alphabet_next_ += length;
+  size_t last = word_at_;
+  for (uint32_t at = alphabet_at_; at + width(last) < alphabet_next_;) at += width(last++);
+  return window_.Origin(word_at_, last + 1);
+}
+
+TextRange Encoder::Trim(TextRange range, size_t leading, size_t trailing) const {
+  const bool is_first = written_ == 0 || range.begin == 0;
+  if (is_first && tables_->trim_keeps_first && leading == 1) leading = 0;
+  for (; leading > 0 && range.begin < range.end; --leading) {
+    range.begin = std::min(CharacterEnd(text_, range.begin), range.end);
+  }
+  size_t end = range.end;
+  for (size_t i = 0; i < trailing; ++i) {
+    if (end == 0) return range;  // it has fewer characters before it: the package leaves it alone
+    end = CharacterBegin(text_, end - 1);
+  }
+  range.end = std::max(end, range.begin);
+  return range;
+}
+
+}  // namespace tarn

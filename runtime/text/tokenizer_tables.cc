@@ -1,0 +1,119 @@
+#include "runtime/text/tokenizer_tables.h"
+
+#include <algorithm>
+
+namespace tarn {
+namespace {
+
+Status CheckPieces(TokenizerTables* tables) {
+  const Span<const uint32_t> ends = tables->piece_ends;
+  if (ends.size() > tables->vocab_size || tables->special.size() != ends.size()) {
+    return Error(TARN_BAD_FORMAT, "%zu pieces and %zu marks of special ones, expected as many of both, at most vocab_size %u",
+                 ends.size(), tables->special.size(), tables->vocab_size);
+  }
+  uint32_t begin = 0;
+  for (size_t id = 0; id < ends.size(); ++id) {
+    if (ends[id] < begin || ends[id] > tables->pieces.size() || ends[id] - begin > kMaxPieceBytes) {
+      return Error(TARN_BAD_FORMAT, "piece %zu lies at bytes %u to %u of %zu, at most %u bytes expected", id, begin, ends[id],
+                   tables->pieces.size(), kMaxPieceBytes);
+    }
+    tables->max_piece_bytes = std::max(tables->max_piece_bytes, ends[id] - begin);
+    begin = ends[id];
+  }
+  return Ok();
+}
+
+// A reader that probes must meet an empty slot, and soon: a hostile table must not make every search a walk over all of it.
+Status CheckSlots(Span<const uint32_t> slots, size_t limit, const char* what) {
+  const size_t count = slots.size();
+  if (count == 0 || (count & (count - 1)) != 0) {
+    return Error(TARN_BAD_FORMAT, "%s: %zu slots, a power of two expected", what, count);
+  }
+  size_t run = 0;  // of full slots; those at the end go on at the beginning
+  for (size_t i = 0; i < count + kMaxProbes; ++i) {
+    const uint32_t value = slots[i & (count - 1)];
+    run = value == kEmptySlot ? 0 : run + 1;
+    if (run > kMaxProbes || run > count) {
+      return Error(TARN_BAD_FORMAT, "%s: more than %u full slots in a row of %zu", what, kMaxProbes, count);
+    }
+    if (value == kEmptySlot || value < limit) continue;
+    return Error(TARN_BAD_FORMAT, "%s: slot %zu is %u, below %zu expected", what, i, value, limit);
+  }
+  return Ok();
+}
+
+Status CheckBpe(const BpeTables& bpe, uint32_t ids) {
+  for (size_t rank = 0; rank < bpe.merges.size(); ++rank) {
+    const BpeMerge& merge = bpe.merges[rank];
+    if (merge.left < ids && merge.right < ids && merge.id < ids) continue;
+    return Error(TARN_BAD_FORMAT, "merge %zu of ids %u and %u to %u, all below %u expected", rank, merge.left, merge.right,
+                 merge.id, ids);
+  }
+  TARN_RETURN_IF_ERROR(CheckSlots(bpe.merge_slots, bpe.merges.size(), "merge_slots"));
+  if (!bpe.word_slots.empty()) TARN_RETURN_IF_ERROR(CheckSlots(bpe.word_slots, ids, "word_slots"));
+  if (bpe.byte_ids.size() != kByteTokens) {
+    return Error(TARN_BAD_FORMAT, "byte_ids: %zu found, %u expected", bpe.byte_ids.size(), kByteTokens);
+  }
+  for (size_t byte = 0; byte < kByteTokens; ++byte) {
+    if (bpe.byte_ids[byte] >= -1 && bpe.byte_ids[byte] < static_cast<int64_t>(ids)) continue;
+    return Error(TARN_BAD_FORMAT, "byte_ids: the id of byte %zu is %d, -1 to %u expected", byte, bpe.byte_ids[byte], ids - 1);
+  }
+  if (bpe.unk_id >= -1 && bpe.unk_id < static_cast<int64_t>(ids)) return Ok();
+  return Error(TARN_BAD_FORMAT, "unk_id is %d, -1 to %u expected", bpe.unk_id, ids - 1);
+}
+
+Status CheckAdded(const AddedTables& added, uint32_t ids) {
+  if (added.flags.size() != added.ids.size() || added.ids.size() > ids) {
+    return Error(TARN_BAD_FORMAT, "added tokens: %zu ids and %zu flags, the same number expected, at most %u", added.ids.size(),
+                 added.flags.size(), ids);
+  }
+  for (size_t i = 0; i < added.ids.size(); ++i) {
+    if (added.ids[i] < ids) continue;
+    return Error(TARN_BAD_FORMAT, "added token %zu has id %u, below %u expected", i, added.ids[i], ids);
+  }
+  for (const Trie* trie : {&added.raw, &added.normalized}) {
+    TARN_RETURN_IF_ERROR(trie->Check(static_cast<uint32_t>(added.ids.size())).In("added tokens"));
+    if (trie->MaxDepth() > kMaxAddedTokenBytes) {
+      return Error(TARN_BAD_FORMAT, "added tokens: one has %zu bytes, at most %u expected", trie->MaxDepth(), kMaxAddedTokenBytes);
+    }
+  }
+  return Ok();
+}
+
+Status OpenPatterns(TokenizerTables* tables) {
+  for (uint32_t i = 0; i < tables->split_count; ++i) {
+    Result<Pattern> pattern = Pattern::Open(tables->splits[i].words);
+    if (!pattern.ok()) return pattern.status().In("split %u", i);
+    tables->splits[i].pattern = pattern.value();
+  }
+  if (tables->normalizer_words.empty()) return Ok();
+  Result<Normalizer> normalizer = Normalizer::Open(tables->normalizer_words);
+  if (!normalizer.ok()) return normalizer.status().In("normalizer");
+  tables->normalizer = normalizer.value();
+  return Ok();
+}
+
+Status CheckTemplate(Span<const uint32_t> tokens, uint32_t ids, const char* what) {
+  if (tokens.size() > kMaxTemplateTokens) {
+    return Error(TARN_BAD_FORMAT, "%s: %zu ids, at most %u expected", what, tokens.size(), kMaxTemplateTokens);
+  }
+  for (const uint32_t id : tokens) {
+    if (id >= ids) return Error(TARN_BAD_FORMAT, "%s: id %u, below %u expected", what, id, ids);
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Status CheckTables(TokenizerTables* tables) {
+  if (tables->kind != TokenizerKind::kBpe) return Ok();
+  TARN_RETURN_IF_ERROR(CheckPieces(tables));
+  const auto ids = static_cast<uint32_t>(tables->piece_ends.size());
+  TARN_RETURN_IF_ERROR(CheckBpe(tables->bpe, ids));
+  TARN_RETURN_IF_ERROR(CheckAdded(tables->added, ids));
+  TARN_RETURN_IF_ERROR(CheckTemplate(tables->prefix, ids, "prefix"));
+  TARN_RETURN_IF_ERROR(CheckTemplate(tables->suffix, ids, "suffix"));
+  return OpenPatterns(tables);
+}
+
+}  // namespace tarn

@@ -1,0 +1,104 @@
+// What a model file says about its tokenizer: views of arrays that are used where they lie (schema/tarn.fbs, Tokenizer).
+#ifndef TARN_RUNTIME_TEXT_TOKENIZER_TABLES_H_
+#define TARN_RUNTIME_TEXT_TOKENIZER_TABLES_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/span.h"
+#include "core/status.h"
+#include "runtime/text/normalize.h"
+#include "runtime/text/pattern.h"
+#include "runtime/text/pattern_split.h"
+#include "runtime/text/trie.h"
+
+namespace tarn {
+
+// Numbers are those of tarn_tokenizer_kind.
+enum class TokenizerKind : uint8_t {
+  kNone = 0,   // ids only
+  kBytes = 1,  // id = byte value
+  kBpe = 2,    // byte-level BPE
+};
+
+constexpr uint32_t kByteTokens = 256;
+constexpr uint32_t kEmptySlot = UINT32_MAX;
+constexpr uint32_t kMaxProbes = 1024;  // full slots in a row of a hash table
+constexpr uint32_t kMaxSplits = 8;
+constexpr uint32_t kMaxPieceBytes = 1u << 12;       // of what an id decodes to
+constexpr uint32_t kMaxAddedTokenBytes = 1u << 10;  // of what is found in a text
+constexpr uint32_t kMaxTemplateTokens = 16;         // before a text, and after it
+
+struct BpeMerge {
+  uint32_t left, right, id;
+};
+
+struct BpeTables {
+  Span<const BpeMerge> merges;       // in the order of their ranks
+  Span<const uint32_t> merge_slots;  // ranks
+  Span<const int32_t> byte_ids;      // [256]: -1: unknown
+  Span<const uint32_t> word_slots;   // ids; may be empty
+  int32_t unk_id = -1;
+  bool fuse_unk = false;
+};
+
+enum AddedFlag : uint8_t { kTakesSpacesBefore = 1, kTakesSpacesAfter = 2, kIsSpecial = 4 };
+
+struct AddedTables {
+  Span<const uint32_t> ids;
+  Span<const uint8_t> flags;
+  Trie raw, normalized;  // values are places in `ids`
+};
+
+struct SplitTables {
+  Span<const uint16_t> words;
+  Pattern pattern;  // of `words`
+  SplitBehavior behavior = SplitBehavior::kIsolated;
+  bool invert = false;
+};
+
+struct TokenizerTables {
+  TokenizerKind kind = TokenizerKind::kNone;
+  uint32_t vocab_size = 0;
+  Span<const uint8_t> pieces;
+  Span<const uint32_t> piece_ends;
+  Span<const uint8_t> special;
+  AddedTables added;
+  Span<const uint16_t> normalizer_words;
+  Normalizer normalizer;  // of `normalizer_words`
+  bool prefix_space = false;
+  SplitTables splits[kMaxSplits];
+  uint32_t split_count = 0;
+  BpeTables bpe;
+  Span<const uint32_t> prefix, suffix;
+  bool trim_offsets = false;
+  bool trim_keeps_first = false;
+  uint32_t max_piece_bytes = 0;  // the longest piece
+
+  // What an id of this kind of tokenizer decodes to; empty for one without a piece.
+  Span<const uint8_t> Piece(uint32_t id) const {
+    if (id >= piece_ends.size()) return {};
+    const uint32_t begin = id == 0 ? 0 : piece_ends[id - 1];
+    return pieces.subspan(begin, piece_ends[id] - begin);
+  }
+};
+
+// Checks every index once, in linear time, opens patterns and normalizer, and sets `max_piece_bytes`. After that nothing in the
+// tables can lead out of them. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED.
+Status CheckTables(TokenizerTables* tables);
+
+// The hashes of the slots (schema/tarn.fbs, Bpe).
+inline uint32_t HashPair(uint32_t left, uint32_t right) {
+  const uint32_t x = left * 0x9E3779B1u + right * 0x85EBCA77u;
+  const uint32_t y = (x ^ x >> 15) * 0x2C1B3C6Du;
+  return y ^ y >> 13;
+}
+inline uint32_t HashWord(Span<const uint8_t> word) {
+  uint32_t hash = 2166136261u;
+  for (const uint8_t byte : word) hash = (hash ^ byte) * 16777619u;
+  return hash;
+}
+
+}  // namespace tarn
+
+#endif  // TARN_RUNTIME_TEXT_TOKENIZER_TABLES_H_

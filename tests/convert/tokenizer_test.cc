@@ -1,0 +1,159 @@
+#include "tools/convert/tokenizer/tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/convert/convert_testing.h"
+#include "tests/support/tokenizers.h"
+
+namespace tarn::convert {
+namespace {
+
+using nlohmann::json;
+
+json Fixture(const std::string& name) { return json::parse(std::ifstream("tests/data/tokenizers/" + name + "/tokenizer.json")); }
+
+// A folder of its own, which goes away.
+class Folder {
+ public:
+  Folder() : path_(testing::TempDir() + "tokenizer_test") { std::filesystem::create_directories(path_); }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  const std::string& path() const { return path_; }
+  void Write(const std::string& name, const std::string& text) const { std::ofstream(path_ + "/" + name) << text; }
+
+ private:
+  std::string path_;
+};
+
+// What ReadTokenizer says of a tokenizer.json; "" if it takes it.
+std::string Refusal(const json& file, uint32_t vocab_size = 1000) {
+  const Folder folder;
+  folder.Write("tokenizer.json", file.dump());
+  try {
+    ReadTokenizer(folder.path(), vocab_size);
+    return "";
+  } catch (const ConvertError& error) {
+    return error.what();
+  }
+}
+
+TEST(TokenizerFiles, WhatIsNotSupportedIsRefusedByName) {
+  struct Case {
+    const char* place;
+    const char* value;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"/model/type", R"("Unigram")", "model.type: \"Unigram\" is not supported"},
+      {"/model/dropout", "0.1", "dropout"},
+      {"/model/byte_fallback", "true", "byte_fallback"},
+      {"/model/continuing_subword_prefix", R"("##")", "continuing_subword_prefix"},
+      {"/model/end_of_word_suffix", R"("</w>")", "end_of_word_suffix"},
+      {"/model/unk_token", R"("<nobody>")", "\"<nobody>\" is not in the vocabulary"},
+      {"/model/merges/0", R"("a b c")", "merges[0]: \"a b c\", two tokens"},
+      {"/model/merges/0", R"(["zzzz", "a"])", "merge 0: \"zzzz\" is not in the vocabulary"},
+      {"/model/vocab/a", "-1", "\"a\" has id -1"},
+      {"/model/vocab/a", "1", "have the same id 1"},
+      {"/model/more", "1", "more"},
+      {"/pre_tokenizer", "null", "pre_tokenizer"},
+      {"/pre_tokenizer/type", R"("Metaspace")", "pre_tokenizer.type: \"Metaspace\" is not supported"},
+      {"/pre_tokenizer", R"({"type": "Digits"})", "ByteLevel is supported as the last one"},
+      {"/pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": "(a"},
+        "behavior": "Isolated"}, {"type": "ByteLevel", "add_prefix_space": false}]})",
+       "pre_tokenizer.pretokenizers[0].pattern"},
+      {"/pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [{"type": "Digits"}, {"type": "ByteLevel"}]})",
+       "pretokenizers[1].add_prefix_space: true is not supported after a split"},
+      {"/normalizer", R"({"type": "Precompiled"})", "normalizer"},
+      {"/decoder", "null", "decoder"},
+      {"/decoder/type", R"("WordPiece")", "decoder.type: \"WordPiece\" is not supported"},
+      {"/post_processor/type", R"("Python")", "post_processor.type: \"Python\" is not supported"},
+      {"/post_processor", R"({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x"}}], "special_tokens": {}})",
+       "special_tokens: \"x\""},
+      {"/added_tokens/0/id", "77", "id"},
+      {"/added_tokens/0/single_word", "true", "single_word is not supported"},
+  };
+  EXPECT_EQ(Refusal(Fixture("gpt2")), "");
+  for (const Case& one : cases) {
+    json file = Fixture("gpt2");
+    file[json::json_pointer(one.place)] = json::parse(one.value);
+    const std::string message = Refusal(file);
+    EXPECT_NE(message.find(one.message), std::string::npos) << one.place << ": " << message;
+    EXPECT_NE(message.find("tokenizer.json"), std::string::npos) << one.place << ": " << message;
+  }
+}
+
+TEST(TokenizerFiles, TheVocabularyOfTheConfigHoldsEveryId) {
+  const json file = Fixture("gpt2");
+  const size_t ids = file["model"]["vocab"].size() + 7 - 2;  // added tokens, two of which are in the vocabulary
+  EXPECT_EQ(Refusal(file, 1000), "");
+  const std::string message = Refusal(file, static_cast<uint32_t>(ids) - 100);
+  EXPECT_NE(message.find("vocab_size"), std::string::npos) << message;
+}
+
+TEST(TokenizerFiles, VocabAndMergesAreReadWhereThereIsNoTokenizerJson) {
+  const json model = Fixture("gpt2")["model"];
+  std::string merges = "#version: 0.2\n";
+  for (const json& merge : model["merges"]) {
+    merges += merge.is_string() ? merge.get<std::string>() : merge[0].get<std::string>() + " " + merge[1].get<std::string>();
+    merges += "\n";
+  }
+  const Folder folder;
+  folder.Write("vocab.json", model["vocab"].dump());
+  folder.Write("merges.txt", merges);
+  folder.Write("tokenizer_config.json", R"({"bos_token": "<s>", "eos_token": {"content": "</s>"}})");
+  const TokenizerData data = ReadTokenizer(folder.path(), 1000);
+  EXPECT_EQ(data.merges.size(), model["merges"].size());
+  EXPECT_EQ(data.piece_ends.size(), model["vocab"].size());
+  EXPECT_EQ(data.bos_token, model["vocab"]["<s>"].get<int32_t>());
+  EXPECT_EQ(data.eos_token, model["vocab"]["</s>"].get<int32_t>());
+  EXPECT_EQ(data.special[static_cast<size_t>(data.eos_token)], 1);
+  EXPECT_EQ(data.splits.size(), 1u);
+  EXPECT_FALSE(data.trim_offsets);
+}
+
+// Damage that the FlatBuffer's verifier cannot see.
+TEST(TokenizerTablesTest, DamageIsRefused) {
+  const TokenizerData good = ReadTokenizer("tests/data/tokenizers/llama3", 1000);
+  EXPECT_TRUE(test::TokenizerGraph(good).Read().ok());
+  using Damage = void (*)(TokenizerData*);
+  const Damage damages[] = {
+      [](TokenizerData* data) { data->piece_ends[5] = 1u << 30; },
+      [](TokenizerData* data) { data->piece_ends.resize(2000, data->piece_ends.back()); },
+      [](TokenizerData* data) { data->special.pop_back(); },
+      [](TokenizerData* data) { data->merges[3] = format::Merge(0, 1000, 0); },
+      [](TokenizerData* data) { data->merge_slots.push_back(0); },
+      [](TokenizerData* data) { data->merge_slots.assign(data->merge_slots.size(), 0); },
+      [](TokenizerData* data) { data->merge_slots[0] = static_cast<uint32_t>(data->merges.size()); },
+      [](TokenizerData* data) { data->word_slots[0] = 5000; },
+      [](TokenizerData* data) { data->byte_ids[0] = -2; },
+      [](TokenizerData* data) { data->byte_ids.pop_back(); },
+      [](TokenizerData* data) { data->unk_id = 5000; },
+      [](TokenizerData* data) { data->added_ids[0] = 5000; },
+      [](TokenizerData* data) { data->added_flags.pop_back(); },
+      [](TokenizerData* data) { data->raw.values[1] = 5000; },
+      [](TokenizerData* data) { data->prefix.assign(17, 0); },
+      [](TokenizerData* data) { data->suffix = {5000}; },
+      [](TokenizerData* data) { data->splits.resize(9, data->splits[0]); },
+      [](TokenizerData* data) { data->splits[0].pattern[2] += 1; },
+      [](TokenizerData* data) {
+        data->normalizer = {0, 0};
+      },
+  };
+  for (size_t i = 0; i < std::size(damages); ++i) {
+    TokenizerData bad = good;
+    damages[i](&bad);
+    const Status status = test::TokenizerGraph(bad).Read().status();
+    EXPECT_FALSE(status.ok()) << "damage " << i;
+    EXPECT_EQ(std::string(status.message()).rfind("tokenizer: ", 0), 0u) << status.message();
+  }
+}
+
+}  // namespace
+}  // namespace tarn::convert

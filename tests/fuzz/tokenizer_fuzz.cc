@@ -1,0 +1,141 @@
+// A tokenizer with anything in its tables: they are refused with words, or every text gives ids and ranges that exist.
+//
+// The input says how good tables are spoiled, so that corpus files keep their sense whatever the tables look like:
+//
+//   [ fixture | options | max_word_bytes | number of changes, mod 8 | { array: u8, where: u16, value: u32 } ... | text ]
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "runtime/text/encoder.h"
+#include "runtime/text/tokenizer.h"
+#include "tests/support/tokenizers.h"
+
+namespace {
+
+using tarn::convert::TokenizerData;
+
+// Not the numbers of corpus files: at the end.
+constexpr const char* kFixtures[] = {"gpt2_trimmed", "roberta", "llama3", "deepseek", "few_bytes", "unknown", "no_split"};
+
+[[noreturn]] void Fail(const char* what) {
+  std::fprintf(stderr, "%s\n", what);
+  std::abort();
+}
+
+class Input {
+ public:
+  Input(const uint8_t* data, size_t size) : data_(data), size_(size) {}
+  uint32_t Take(size_t bytes) {
+    uint32_t value = 0;
+    bytes = std::min(bytes, size_);
+    std::memcpy(&value, data_, bytes);
+    data_ += bytes;
+    size_ -= bytes;
+    return value;
+  }
+  tarn::Span<const char> rest() const { return {reinterpret_cast<const char*>(data_), size_}; }
+
+ private:
+  const uint8_t* data_;
+  size_t size_;
+};
+
+template <typename T>
+void Put(std::vector<T>* array, uint32_t where, uint32_t value) {
+  if (array->empty()) return;
+  if (where == 0xFFFF) {
+    array->resize(value % (array->size() + 1));
+  } else {
+    (*array)[where % array->size()] = static_cast<T>(value);
+  }
+}
+
+void Change(uint32_t array, uint32_t where, uint32_t value, TokenizerData* data) {
+  tarn::convert::TrieTables& trie = array / 16 % 2 == 0 ? data->raw : data->normalized;
+  auto* pattern = data->splits.empty() ? nullptr : &data->splits[value % data->splits.size()];
+  switch (array % 16) {
+    case 0:
+      return Put(&data->piece_ends, where, value);
+    case 1:
+      return Put(&data->special, where, value);
+    case 2:
+      return Put(&data->merge_slots, where, value);
+    case 3:
+      return Put(&data->word_slots, where, value);
+    case 4:
+      return Put(&data->byte_ids, where, value);
+    case 5:
+      return Put(&data->added_ids, where, value);
+    case 6:
+      return Put(&data->added_flags, where, value);
+    case 7:
+      return Put(&trie.first_edges, where, value);
+    case 8:
+      return Put(&trie.labels, where, value);
+    case 9:
+      return Put(&trie.values, where, value);
+    case 10:
+      return pattern == nullptr ? void() : Put(&pattern->pattern, where, value >> 8);
+    case 11:
+      return Put(&data->prefix, where, value);
+    case 12:
+      data->unk_id = static_cast<int32_t>(value);
+      return;
+    case 13:
+      data->prefix_space = value % 2 != 0;
+      return;
+    case 14:
+      return pattern == nullptr ? void() : void(pattern->behavior = static_cast<tarn::format::SplitBehavior>(where % 6));
+    default:
+      data->merges[where % data->merges.size()] = tarn::format::Merge(value & 1023, value >> 10 & 1023, value >> 20 & 1023);
+  }
+}
+
+void Encode(const tarn::TokenizerTables& tables, uint32_t options, uint32_t max_word_bytes, tarn::Span<const char> text) {
+  const tarn::Result<tarn::Encoder*> created = tarn::Encoder::Create(tables, {max_word_bytes, 4}, {}, tarn::DefaultAllocator());
+  if (!created.ok()) Fail(created.status().message());
+  const std::unique_ptr<tarn::Encoder, void (*)(tarn::Encoder*)> encoder(created.value(), tarn::Encoder::Destroy);
+  encoder->Begin(text, {(options & 1) != 0, (options & 2) != 0});
+  int32_t ids[5];
+  tarn::TextRange ranges[5];
+  tarn::Utf8State state = {};
+  std::vector<char> piece(tarn::MaxPieceBytes(tables));
+  for (size_t count = 5; count == 5;) {
+    const tarn::Status status = encoder->Read(ids, ranges, &count);
+    for (size_t i = 0; i < count; ++i) {
+      if (ids[i] < 0 || static_cast<size_t>(ids[i]) >= tables.piece_ends.size()) Fail("an id that there is none of");
+      if (ranges[i].begin > ranges[i].end || ranges[i].end > text.size()) Fail("a range outside of the text");
+      size_t bytes = 0;
+      if (!tarn::Decode(tables, &state, ids[i], {piece.data(), piece.size()}, &bytes).ok()) Fail("an id that does not decode");
+    }
+    if (!status.ok()) return;
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  static const std::vector<TokenizerData>* const fixtures = [] {
+    auto* made = new std::vector<TokenizerData>;
+    for (const char* name : kFixtures) {
+      made->push_back(
+          tarn::convert::ReadTokenizer(std::string("tests/data/tokenizers/") + name, tarn::test::TokenizerGraph::kVocabulary));
+    }
+    return made;
+  }();
+  Input input(bytes, size);
+  TokenizerData data = (*fixtures)[input.Take(1) % fixtures->size()];
+  const uint32_t options = input.Take(1), max_word_bytes = 1 + input.Take(1);
+  for (uint32_t changes = input.Take(1) % 8; changes > 0; --changes) {
+    const uint32_t array = input.Take(1), where = input.Take(2);
+    Change(array, where, input.Take(4), &data);
+  }
+  const tarn::test::TokenizerGraph graph(data);
+  const tarn::Result<tarn::TokenizerTables> tables = graph.Read();
+  if (tables.ok()) Encode(tables.value(), options, max_word_bytes, input.rest());
+  return 0;
+}

@@ -1,0 +1,235 @@
+#include "runtime/text/encoder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "runtime/text/tokenizer.h"
+#include "tests/support/tokenizers.h"
+#include "tests/text/allocation_count.h"
+#include "tests/text/counting_allocator.h"
+
+namespace tarn {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kFolder[] = "tests/data/tokenizers/";
+
+struct Encoding {
+  std::vector<int32_t> ids;
+  std::vector<std::pair<size_t, size_t>> ranges;
+  bool operator==(const Encoding& other) const { return ids == other.ids && ranges == other.ranges; }
+};
+
+// A tokenizer of a fixture, and an encoder for it.
+class Fixture {
+ public:
+  explicit Fixture(const std::string& name, EncoderConfig config = {4096, 64}) : graph_(kFolder + name) {
+    const Result<TokenizerTables> read = graph_.Read();
+    EXPECT_TRUE(read.ok()) << read.status().message();
+    tables_ = read.value();
+    const Result<Encoder*> created = Encoder::Create(tables_, config, {}, DefaultAllocator());
+    EXPECT_TRUE(created.ok()) << created.status().message();
+    encoder_ = created.value();
+  }
+  ~Fixture() { Encoder::Destroy(encoder_); }
+  Fixture(const Fixture&) = delete;
+  Fixture& operator=(const Fixture&) = delete;
+
+  const TokenizerTables& tables() const { return tables_; }
+  Encoder& encoder() { return *encoder_; }
+
+  // In parts of at most `room` ids.
+  Encoding Encode(const std::string& text, EncoderOptions options = {}, size_t room = 7) {
+    encoder_->Begin({text.data(), text.size()}, options);
+    Encoding all;
+    std::vector<int32_t> ids(room);
+    std::vector<TextRange> ranges(room);
+    for (size_t count = room; count == room;) {
+      const Status status = encoder_->Read({ids.data(), room}, {ranges.data(), room}, &count);
+      EXPECT_TRUE(status.ok()) << status.message();
+      if (!status.ok()) break;
+      all.ids.insert(all.ids.end(), ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count));
+      for (size_t i = 0; i < count; ++i) all.ranges.emplace_back(ranges[i].begin, ranges[i].end);
+    }
+    return all;
+  }
+
+  std::string DecodeAll(const std::vector<int32_t>& ids, bool keep_special) const {
+    Utf8State state = {};
+    std::vector<char> piece(MaxPieceBytes(tables_));
+    std::string text;
+    for (const int32_t id : ids) {
+      if (!keep_special && IsSpecial(tables_, id)) continue;
+      size_t size = 0;
+      EXPECT_TRUE(Decode(tables_, &state, id, {piece.data(), piece.size()}, &size).ok());
+      text.append(piece.data(), size);
+    }
+    return text.append(piece.data(), Utf8Finish(&state, piece.data()));
+  }
+
+ private:
+  test::TokenizerGraph graph_;
+  TokenizerTables tables_;
+  Encoder* encoder_ = nullptr;
+};
+
+std::vector<std::string> FixtureNames() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<json> Answers(const std::string& name) {
+  std::ifstream file(kFolder + name + "/answers.jsonl");
+  std::vector<json> answers;
+  for (std::string line; std::getline(file, line);) answers.push_back(json::parse(line));
+  EXPECT_FALSE(answers.empty()) << name;
+  return answers;
+}
+
+class EncoderFixtures : public testing::TestWithParam<std::string> {};
+
+// tools/dev/oracle/tokenizer_fixtures.py asked the package.
+TEST_P(EncoderFixtures, IdsRangesAndTextsAreThoseOfThePackage) {
+  Fixture fixture(GetParam());
+  size_t room = 0;
+  for (const json& answer : Answers(GetParam())) {
+    if (answer.contains("keep")) {
+      EXPECT_EQ(fixture.DecodeAll(answer["ids"], answer["keep"]), answer["text"].get<std::string>()) << answer;
+      continue;
+    }
+    const EncoderOptions options = {answer["template"], !answer["plain"].get<bool>()};
+    const Encoding found = fixture.Encode(answer["text"], options, ++room % 9 + 1);
+    EXPECT_EQ(found.ids, answer["ids"].get<std::vector<int32_t>>()) << answer;
+    EXPECT_EQ(found.ranges, (answer["offsets"].get<std::vector<std::pair<size_t, size_t>>>())) << answer;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EncoderFixtures, testing::ValuesIn(FixtureNames()), [](const auto& fixture) { return fixture.param; });
+
+TEST(Encoder, NothingIsAllocatedAfterCreation) {
+  Fixture fixture("roberta");
+  const std::string text = "The <mask> of naïve cafés,  and 1234 more <|sep|>";
+  int32_t ids[8];
+  TextRange ranges[8];
+  const uint64_t before = AllocationCount();
+  fixture.encoder().Begin({text.data(), text.size()}, {});
+  size_t total = 0;
+  for (size_t count = 8; count == 8; total += count) ASSERT_TRUE(fixture.encoder().Read(ids, ranges, &count).ok());
+  EXPECT_EQ(AllocationCount(), before);
+  EXPECT_GT(total, 20u);
+}
+
+TEST(Encoder, LivesInOneBlockOfTheMeasuredSize) {
+  const test::TokenizerGraph graph("tests/data/tokenizers/roberta");
+  const TokenizerTables tables = graph.Read().value();
+  const EncoderConfig config = {100, 16};
+  const uint64_t bytes = Encoder::Measure(tables, config).value();
+  CountingAllocator allocator{1};
+  Result<Encoder*> encoder = Encoder::Create(tables, config, {}, allocator.get());
+  ASSERT_TRUE(encoder.ok());
+  EXPECT_EQ(allocator.calls, 1);
+  EXPECT_EQ(allocator.size_bytes, bytes);
+  Encoder::Destroy(encoder.value());
+  EXPECT_EQ(allocator.live, 0);
+
+  Result<Block> block = Block::Allocate(DefaultAllocator(), bytes, "test");
+  ASSERT_TRUE(block.ok());
+  const Span<uint8_t> memory = block.value().bytes();
+  const Status status = Encoder::Create(tables, config, memory.subspan(0, memory.size() - 1), allocator.get()).status();
+  EXPECT_EQ(status.code(), TARN_BUFFER_TOO_SMALL);
+  encoder = Encoder::Create(tables, config, memory, allocator.get());
+  ASSERT_TRUE(encoder.ok());
+  EXPECT_EQ(allocator.calls, 1);
+  Encoder::Destroy(encoder.value());
+}
+
+TEST(Encoder, AWordOfTheBoundIsTakenAndALongerOneIsRefused) {
+  for (const char* name : {"gpt2", "roberta", "no_split"}) {
+    Fixture large(name), small(name, {16, 1});
+    const std::string fits = "<|sep|>" + std::string(std::string(name) == "roberta" ? 15 : 16, 'a');  // and a space before it
+    EXPECT_EQ(small.Encode(fits), large.Encode(fits)) << name;
+    const std::string text = fits + "a";
+    small.encoder().Begin({text.data(), text.size()}, {});
+    int32_t ids[32];
+    size_t count = 99;
+    const Status status = small.encoder().Read(ids, {}, &count);
+    EXPECT_EQ(status.code(), TARN_BUFFER_TOO_SMALL) << name;
+    EXPECT_NE(std::string(status.message()).find("16 bytes"), std::string::npos) << status.message();
+    EXPECT_EQ(count, std::string(name) == "roberta" ? 2u : 1u);  // what was before the word
+    EXPECT_TRUE(small.encoder().Read(ids, {}, &count).ok());
+    EXPECT_EQ(count, 0u);
+  }
+}
+
+// The window of a text that is changed on its way is much shorter than this one.
+TEST(Encoder, ALongTextIsTheSameInAnyMemory) {
+  std::string text = "x";
+  for (int i = 0; i < 2000; ++i)
+    text += " word" + std::to_string(i * 7919 % 1000) + (i % 9 == 0 ? " both  " : i % 7 == 0 ? "<mask>\n" : ",");
+  for (const char* name : {"gpt2_trimmed", "roberta", "deepseek"}) {
+    Fixture large(name, {1u << 16, 1u << 12}), small(name, {32, 1});
+    EXPECT_EQ(small.Encode(text), large.Encode(text)) << name;
+  }
+}
+
+// Of a pair that repeats the left one merges first.
+TEST(Encoder, AMillionLettersAreOneWord) {
+  Fixture fixture("gpt2", {1u << 20, 16});
+  const Encoding found = fixture.Encode(std::string(1u << 20, 'e'), {}, 4096);
+  const Encoding pair = fixture.Encode("ee");
+  ASSERT_EQ(pair.ids.size(), 1u);
+  size_t at = 0;
+  for (size_t i = 0; i < found.ids.size(); ++i) {
+    EXPECT_EQ(found.ranges[i].first, at);
+    at = found.ranges[i].second;
+  }
+  EXPECT_EQ(at, size_t{1} << 20);
+  EXPECT_LE(found.ids.size(), size_t{1} << 19);
+}
+
+TEST(Encoder, BytesThatAreNoUtf8AreTokensToo) {
+  for (const std::string& name : FixtureNames()) {
+    if (name == "few_bytes" || name == "unknown") continue;
+    Fixture fixture(name);
+    const std::string text = "a\xFF\x80 \xC3(\xE2\x82 \xF0\x9F\x98\x80\xED\xA0\x80";
+    std::string decoded;
+    for (const int32_t id : fixture.Encode(text, {false, true}).ids) {
+      const Span<const uint8_t> piece = fixture.tables().Piece(static_cast<uint32_t>(id));
+      decoded.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    }
+    EXPECT_EQ(decoded, name == "roberta" ? " " + text : text) << name;
+  }
+}
+
+TEST(Encoder, BytesWithoutTables) {
+  TokenizerTables tables;
+  tables.kind = TokenizerKind::kBytes;
+  tables.vocab_size = 256;
+  const Result<Encoder*> encoder = Encoder::Create(tables, {1, 1}, {}, DefaultAllocator());
+  ASSERT_TRUE(encoder.ok());
+  const std::string text = "0123456789";
+  encoder.value()->Begin({text.data(), text.size()}, {});
+  int32_t ids[16];
+  TextRange ranges[16];
+  size_t count = 0;
+  ASSERT_TRUE(encoder.value()->Read(ids, ranges, &count).ok());
+  EXPECT_EQ(count, 10u);
+  EXPECT_EQ(ids[9], '9');
+  EXPECT_EQ(ranges[9].begin, 9u);
+  EXPECT_EQ(ranges[9].end, 10u);
+  Encoder::Destroy(encoder.value());
+  tables.kind = TokenizerKind::kNone;
+  EXPECT_EQ(Encoder::Measure(tables, {1, 1}).status().code(), TARN_UNSUPPORTED);
+}
+
+}  // namespace
+}  // namespace tarn

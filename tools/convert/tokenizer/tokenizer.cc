@@ -1,0 +1,305 @@
+#include "tools/convert/tokenizer/tokenizer.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "runtime/text/tokenizer_tables.h"
+#include "tools/convert/json/error.h"
+#include "tools/convert/json/mapped_file.h"
+#include "tools/convert/tokenizer/normalize.h"
+#include "tools/convert/tokenizer/pattern.h"
+#include "tools/convert/tokenizer/vocabulary.h"
+
+namespace tarn::convert {
+namespace {
+
+constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
+constexpr char kGpt2Pattern[] = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
+bool IsFile(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+Json ReadJson(const std::string& path) { return ParseJson(ReadFile(path, kMaxFileBytes), path); }
+
+// An object with a "type". Errors: it is none of `types`.
+std::string TypeOf(const Json& object, const std::string& where, const std::string& types) {
+  if (!object.is_object() || !object.contains("type") || !object["type"].is_string())
+    Fail(where, ": an object with a \"type\" expected");
+  std::string type = object["type"];
+  if ((", " + types + ",").find(", " + type + ",") != std::string::npos) return type;
+  Fail(where, ".type: \"", type, "\" is not supported, one of ", types, " expected");
+}
+
+// The object itself, or those in the list `key` of a Sequence, with their places.
+std::vector<std::pair<const Json*, std::string>> Parts(const Json& object, const std::string& where, const char* key) {
+  if (!object.is_object() || object.value("type", Json()) != "Sequence") return {{&object, where}};
+  if (!object.contains(key) || !object[key].is_array()) Fail(where, ".", key, ": a list expected");
+  std::vector<std::pair<const Json*, std::string>> parts;
+  for (const Json& part : object[key]) {
+    const auto nested = Parts(part, where + "." + key + "[" + std::to_string(parts.size()) + "]", key);
+    parts.insert(parts.end(), nested.begin(), nested.end());
+  }
+  return parts;
+}
+
+constexpr Choice<format::SplitBehavior> kBehaviors[] = {
+    {"Removed", format::SplitBehavior::Removed},
+    {"Isolated", format::SplitBehavior::Isolated},
+    {"MergedWithPrevious", format::SplitBehavior::MergedWithPrevious},
+    {"MergedWithNext", format::SplitBehavior::MergedWithNext},
+    {"Contiguous", format::SplitBehavior::Contiguous},
+};
+
+SplitStep ReadSplit(const Json& object, const std::string& where) {
+  Fields fields(object, where);
+  fields.Find("type");
+  const Json* pattern = fields.Find("pattern");
+  if (pattern == nullptr) fields.FailAt("pattern", "expected");
+  SplitStep split;
+  Fields kind(*pattern, where + ".pattern");
+  if (kind.Has("Regex")) {
+    split.pattern = CompilePattern(kind.Text("Regex"), where + ".pattern");
+  } else {
+    split.pattern = CompilePattern(EscapePattern(kind.Text("String")), where + ".pattern");
+  }
+  kind.Finish();
+  split.behavior = fields.OneOf("behavior", kBehaviors);
+  split.invert = fields.Bool("invert", false);
+  fields.Finish();
+  return split;
+}
+
+SplitStep ReadDigits(const Json& object, const std::string& where) {
+  Fields fields(object, where);
+  fields.Find("type");
+  const bool individual = fields.Bool("individual_digits", false);
+  fields.Finish();
+  return {CompilePattern(R"(\p{N})", where, UnicodeVersion::k17),
+          individual ? format::SplitBehavior::Isolated : format::SplitBehavior::Contiguous, false};
+}
+
+constexpr Choice<NormalizerStep::Kind> kNormalizers[] = {
+    {"NFC", NormalizerStep::Kind::kNfc},
+    {"NFD", NormalizerStep::Kind::kNfd},
+    {"NFKC", NormalizerStep::Kind::kNfkc},
+    {"NFKD", NormalizerStep::Kind::kNfkd},
+    {"Lowercase", NormalizerStep::Kind::kLowercase},
+    {"StripAccents", NormalizerStep::Kind::kStripAccents},
+    {"Prepend", NormalizerStep::Kind::kPrepend},
+    {"Replace", NormalizerStep::Kind::kReplace},
+};
+
+void ReadNormalizer(const Json& object, const std::string& where, TokenizerData* data) {
+  if (object.is_null()) return;
+  std::vector<NormalizerStep> steps;
+  for (const auto& [part, place] : Parts(object, where, "normalizers")) {
+    Fields fields(*part, place);
+    NormalizerStep step{fields.OneOf("type", kNormalizers)};
+    if (step.kind == NormalizerStep::Kind::kPrepend) step.text = fields.Text("prepend");
+    if (step.kind == NormalizerStep::Kind::kReplace) {
+      const Json* pattern = fields.Find("pattern");
+      if (pattern == nullptr) fields.FailAt("pattern", "expected");
+      Fields kind(*pattern, place + ".pattern");
+      step.text = kind.Text("String");
+      kind.Finish();
+      step.content = fields.Text("content");
+    }
+    fields.Finish();
+    steps.push_back(step);
+  }
+  if (!steps.empty()) data->normalizer = CompileNormalizer(steps, where);
+}
+
+struct ByteLevel {
+  bool add_prefix_space, trim_offsets, use_regex;
+};
+
+ByteLevel ReadByteLevel(const Json& object, const std::string& where) {
+  Fields fields(object, where);
+  fields.Find("type");
+  const ByteLevel read = {fields.Bool("add_prefix_space", true), fields.Bool("trim_offsets", true), fields.Bool("use_regex", true)};
+  fields.Finish();
+  return read;
+}
+
+void ReadPreTokenizer(const Json& object, const std::string& where, TokenizerData* data) {
+  const auto parts = Parts(object, where, "pretokenizers");
+  for (const auto& [part, place] : parts) {
+    const std::string type = TypeOf(*part, place, "Split, Digits, ByteLevel");
+    const bool is_last = part == parts.back().first;
+    if ((type == "ByteLevel") != is_last)
+      Fail(place, ".type: \"", type, "\" is not supported here: ByteLevel is supported as the last one, and is needed");
+    if (type == "Split") data->splits.push_back(ReadSplit(*part, place));
+    if (type == "Digits") data->splits.push_back(ReadDigits(*part, place));
+    if (type != "ByteLevel") continue;
+    const ByteLevel level = ReadByteLevel(*part, place);
+    if (level.add_prefix_space && !data->splits.empty()) Fail(place, ".add_prefix_space: true is not supported after a split");
+    data->prefix_space = level.add_prefix_space;
+    if (level.use_regex) data->splits.push_back({CompilePattern(kGpt2Pattern, place)});
+  }
+  if (data->splits.size() > kMaxSplits) Fail(where, ": ", data->splits.size(), " splits, at most ", kMaxSplits, " expected");
+}
+
+// Ids of the special token `name` of a template.
+std::vector<uint32_t> TemplateIds(const Json& specials, const std::string& name, const std::string& where) {
+  if (!specials.contains(name) || !specials[name].contains("ids") || !specials[name]["ids"].is_array()) {
+    Fail(where, ".special_tokens: \"", name, "\" with its ids expected");
+  }
+  std::vector<uint32_t> ids;
+  for (const Json& id : specials[name]["ids"]) {
+    if (!id.is_number_unsigned()) Fail(where, ".special_tokens: \"", name, "\" has id ", ValueText(id));
+    ids.push_back(id.get<uint32_t>());
+  }
+  return ids;
+}
+
+void ReadTemplate(const Json& object, const std::string& where, TokenizerData* data) {
+  if (!object.contains("single") || !object["single"].is_array() || !object.contains("special_tokens")) {
+    Fail(where, ": \"single\", a list, and \"special_tokens\" expected");
+  }
+  bool text_seen = false;
+  for (const Json& piece : object["single"]) {
+    if (piece.contains("Sequence")) {
+      if (text_seen) Fail(where, ".single: the text is there twice, which is not supported");
+      text_seen = true;
+      continue;
+    }
+    if (!piece.contains("SpecialToken") || !piece["SpecialToken"].contains("id"))
+      Fail(where, ".single: ", ValueText(piece), " is not supported");
+    for (const uint32_t id : TemplateIds(object["special_tokens"], piece["SpecialToken"]["id"], where)) {
+      (text_seen ? data->suffix : data->prefix).push_back(id);
+    }
+  }
+  if (!text_seen) Fail(where, ".single: the text is missing");
+}
+
+// RobertaProcessing and BertProcessing: "cls" text "sep", each a token and its id.
+void ReadClsSep(const Json& object, const std::string& where, TokenizerData* data) {
+  for (const char* key : {"cls", "sep"}) {
+    if (!object.contains(key) || !object[key].is_array() || object[key].size() != 2 || !object[key][1].is_number_unsigned()) {
+      Fail(where, ".", key, ": a token and its id expected");
+    }
+  }
+  data->prefix.push_back(object["cls"][1].get<uint32_t>());
+  data->suffix.push_back(object["sep"][1].get<uint32_t>());
+}
+
+void ReadPostProcessor(const Json& object, const std::string& where, TokenizerData* data) {
+  if (object.is_null()) return;
+  for (const auto& [part, place] : Parts(object, where, "processors")) {
+    const std::string type = TypeOf(*part, place, "ByteLevel, TemplateProcessing, RobertaProcessing, BertProcessing");
+    const bool has_template = !data->prefix.empty() || !data->suffix.empty();
+    if (has_template) Fail(place, ".type: \"", type, "\" is not supported behind a template");
+    if (type == "TemplateProcessing") ReadTemplate(*part, place, data);
+    if (type == "RobertaProcessing" || type == "BertProcessing") ReadClsSep(*part, place, data);
+    if (type != "ByteLevel" && type != "RobertaProcessing") continue;
+    if (data->trim_offsets) Fail(place, ".trim_offsets: offsets are trimmed twice, which is not supported");
+    data->trim_offsets = part->value("trim_offsets", true);
+    data->trim_keeps_first = data->trim_offsets && part->value("add_prefix_space", true);
+  }
+}
+
+void ReadDecoder(const Json& object, const std::string& where) {
+  const auto parts = Parts(object, where, "decoders");
+  if (parts.size() != 1) Fail(where, ": ", parts.size(), " decoders are not supported, one is");
+  TypeOf(*parts[0].first, parts[0].second, "ByteLevel");
+}
+
+const Json& Member(const Json& object, const char* key) {
+  static const Json kNull;
+  return object.contains(key) ? object[key] : kNull;
+}
+
+TokenizerData ReadTokenizerJson(const std::string& path, Vocabulary* vocabulary) {
+  const Json file = ReadJson(path);
+  if (!file.is_object()) Fail(path, ": an object expected");
+  TokenizerData data;
+  if (!file.contains("model")) Fail(path, ": the field \"model\" is missing");
+  ReadBpe(file["model"], path + ": model", vocabulary);
+  if (file.contains("added_tokens")) ReadAddedTokens(file["added_tokens"], path + ": added_tokens", vocabulary);
+  ReadNormalizer(Member(file, "normalizer"), path + ": normalizer", &data);
+  ReadPreTokenizer(Member(file, "pre_tokenizer"), path + ": pre_tokenizer", &data);
+  ReadPostProcessor(Member(file, "post_processor"), path + ": post_processor", &data);
+  ReadDecoder(Member(file, "decoder"), path + ": decoder");
+  return data;
+}
+
+// The names of special tokens in tokenizer_config.json and special_tokens_map.json: a string, or an object with "content".
+std::string SpecialToken(const std::string& folder, const char* key) {
+  for (const char* name : {"/tokenizer_config.json", "/special_tokens_map.json"}) {
+    if (!IsFile(folder + name)) continue;
+    const Json file = ReadJson(folder + name);
+    const Json& token = Member(file, key);
+    if (token.is_string()) return token;
+    if (token.is_object() && token.value("content", Json()).is_string()) return token["content"];
+  }
+  return "";
+}
+
+// vocab.json and merges.txt, as GPT-2 has them.
+TokenizerData ReadVocabAndMerges(const std::string& folder, Vocabulary* vocabulary) {
+  const std::string merges_path = folder + "/merges.txt";
+  const std::string text = ReadFile(merges_path, kMaxFileBytes);
+  Json merges = Json::array();
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (!line.empty() && line.rfind("#version", 0) != 0) merges.push_back(line);
+    begin = end + 1;
+  }
+  ReadBpe({{"type", "BPE"}, {"vocab", ReadJson(folder + "/vocab.json")}, {"merges", merges}}, folder + "/vocab.json", vocabulary);
+  TokenizerData data;
+  data.splits.push_back({CompilePattern(kGpt2Pattern, folder)});
+  for (const char* key : {"bos_token", "eos_token", "unk_token", "pad_token"}) {
+    std::string name = SpecialToken(folder, key);
+    if (name.empty()) name = "<|endoftext|>";  // what GPT-2's has where nothing is said
+    const auto found = vocabulary->ids.find(name);
+    const bool is_new = found != vocabulary->ids.end() && std::none_of(vocabulary->added.begin(), vocabulary->added.end(),
+                                                                       [&](const AddedToken& one) { return one.content == name; });
+    if (is_new) AddToken({name, found->second, false, false, false, true, true}, folder, vocabulary);
+  }
+  return data;
+}
+
+void CheckIds(const TokenizerData& data, const std::string& where, uint32_t vocab_size) {
+  if (data.piece_ends.size() > vocab_size) {
+    Fail("config.json: vocab_size ", vocab_size, " is too small for ", where, ", whose largest id is ", data.piece_ends.size() - 1);
+  }
+  for (const auto* ids : {&data.prefix, &data.suffix}) {
+    if (ids->size() > kMaxTemplateTokens)
+      Fail(where, ": post_processor: more than ", kMaxTemplateTokens, " ids before or after a text");
+    for (const uint32_t id : *ids) {
+      if (id >= data.piece_ends.size()) Fail(where, ": post_processor: id ", id, " is no token");
+    }
+  }
+}
+
+}  // namespace
+
+TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size) {
+  Vocabulary vocabulary;
+  TokenizerData data;
+  std::string where = folder + "/tokenizer.json";
+  if (IsFile(where)) {
+    data = ReadTokenizerJson(where, &vocabulary);
+  } else if (IsFile(folder + "/vocab.json") && IsFile(folder + "/merges.txt")) {
+    where = folder + "/vocab.json";
+    data = ReadVocabAndMerges(folder, &vocabulary);
+  } else {
+    Fail(folder, ": neither tokenizer.json nor vocab.json and merges.txt, which \"tokenizer\" of config.json asks for");
+  }
+  CompileVocabulary(vocabulary, where, &data);
+  CheckIds(data, where, vocab_size);
+  for (const auto& [key, id] : {std::pair{"bos_token", &data.bos_token}, {"eos_token", &data.eos_token}}) {
+    const std::optional<uint32_t> found = vocabulary.Find(SpecialToken(folder, key));
+    if (found) *id = static_cast<int32_t>(*found);
+  }
+  return data;
+}
+
+}  // namespace tarn::convert

@@ -1,0 +1,61 @@
+// The tokenizer files of a checkpoint, compiled into the tables of the model file (schema/tarn.fbs, Tokenizer).
+#ifndef TARN_TOOLS_CONVERT_TOKENIZER_TOKENIZER_H_
+#define TARN_TOOLS_CONVERT_TOKENIZER_TOKENIZER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schema/tarn_generated.h"
+
+namespace tarn::convert {
+
+struct TrieTables {
+  std::vector<uint32_t> first_edges;
+  std::vector<uint8_t> labels;
+  std::vector<int32_t> values;
+};
+
+struct SplitStep {
+  std::vector<uint16_t> pattern;
+  format::SplitBehavior behavior = format::SplitBehavior::Isolated;
+  bool invert = false;
+};
+
+// What the tables say, in their order.
+struct TokenizerData {
+  format::TokenizerKind kind = format::TokenizerKind::None;
+  std::vector<uint8_t> pieces;
+  std::vector<uint32_t> piece_ends;
+  std::vector<uint8_t> special;
+
+  std::vector<uint32_t> added_ids;
+  std::vector<uint8_t> added_flags;
+  TrieTables raw, normalized;
+
+  std::vector<uint16_t> normalizer;
+  bool prefix_space = false;
+  std::vector<SplitStep> splits;
+
+  std::vector<format::Merge> merges;
+  std::vector<uint32_t> merge_slots, word_slots;
+  std::vector<int32_t> byte_ids;
+  int32_t unk_id = -1;
+  bool fuse_unk = false;
+
+  std::vector<uint32_t> prefix, suffix;
+  bool trim_offsets = false, trim_keeps_first = false;
+
+  // Of tokenizer_config.json; -1: it names none.
+  int32_t bos_token = -1, eos_token = -1;
+};
+
+// Reads tokenizer.json of a folder, or vocab.json and merges.txt, and what tokenizer_config.json adds.
+// Errors: no such files; a component that is not supported, with the file and the field; ids that do not fit `vocab_size`.
+TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size);
+
+flatbuffers::Offset<format::Tokenizer> WriteTokenizer(const TokenizerData& data, flatbuffers::FlatBufferBuilder* builder);
+
+}  // namespace tarn::convert
+
+#endif  // TARN_TOOLS_CONVERT_TOKENIZER_TOKENIZER_H_

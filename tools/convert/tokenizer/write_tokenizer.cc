@@ -1,0 +1,39 @@
+#include "tools/convert/tokenizer/tokenizer.h"
+
+namespace tarn::convert {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+Offset<format::Trie> Write(const TrieTables& trie, FlatBufferBuilder* builder) {
+  if (trie.values.empty()) return 0;
+  return format::CreateTrieDirect(*builder, &trie.first_edges, &trie.labels, &trie.values);
+}
+
+Offset<format::Bpe> WriteBpe(const TokenizerData& data, FlatBufferBuilder* builder) {
+  return format::CreateBpeDirect(*builder, &data.merges, &data.merge_slots, &data.byte_ids, data.unk_id, data.fuse_unk,
+                                 data.word_slots.empty() ? nullptr : &data.word_slots);
+}
+
+}  // namespace
+
+Offset<format::Tokenizer> WriteTokenizer(const TokenizerData& data, FlatBufferBuilder* builder) {
+  Offset<format::AddedTokens> added;
+  if (!data.added_ids.empty()) {
+    const auto raw = Write(data.raw, builder), normalized = Write(data.normalized, builder);
+    added = format::CreateAddedTokensDirect(*builder, &data.added_ids, &data.added_flags, raw, normalized);
+  }
+  std::vector<Offset<format::Split>> splits;
+  for (const SplitStep& split : data.splits) {
+    splits.push_back(format::CreateSplitDirect(*builder, &split.pattern, split.behavior, split.invert));
+  }
+  const auto bpe = WriteBpe(data, builder);
+  const auto optional = [](const std::vector<uint32_t>& ids) { return ids.empty() ? nullptr : &ids; };
+  return format::CreateTokenizerDirect(*builder, data.kind, &data.pieces, &data.piece_ends, &data.special, added,
+                                       data.normalizer.empty() ? nullptr : &data.normalizer, data.prefix_space,
+                                       splits.empty() ? nullptr : &splits, bpe, optional(data.prefix), optional(data.suffix),
+                                       data.trim_offsets, data.trim_keeps_first);
+}
+
+}  // namespace tarn::convert
