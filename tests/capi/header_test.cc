@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tarn/inspect.h"
+#include "tarn/tokenizer.h"
 #include "tarn/tarn.h"
 
 TEST(Header, InitialisersSetTheSize) {

@@ -51,7 +51,7 @@ TEST(TokenizerFiles, WhatIsNotSupportedIsRefusedByName) {
     const char* message;
   };
   const Case cases[] = {
-      {"/model/type", R"("Unigram")", "model.type: \"Unigram\" is not supported"},
+      {"/model/type", R"("Unigram")", "model: type: \"Unigram\" is not supported"},
       {"/model/dropout", "0.1", "dropout"},
       {"/model/byte_fallback", "true", "byte_fallback"},
       {"/model/continuing_subword_prefix", R"("##")", "continuing_subword_prefix"},

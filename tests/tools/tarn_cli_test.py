@@ -15,8 +15,8 @@ from tarn_testing import BIN, MEMORY, MODEL, CliTest, start, tarn
 
 class UsageTest(CliTest):
     def test_wrong_command_lines(self):
-        self.fails(2, "no command, expected run, classify, fill, eval, bench, inspect or help")
-        self.fails(2, "the command is 'sing', expected run, classify, fill, eval, bench, inspect or help$", "sing")
+        self.fails(2, "no command, expected run, classify, fill, eval, bench, tokenize, inspect or help")
+        self.fails(2, "the command is 'sing', expected run, classify, fill, eval, bench, tokenize, inspect or help$", "sing")
         self.fails(2, "the command is ''", "")
         self.fails(2, "the model is missing", "run", "-p", "a")
         self.fails(2, "more than one input, expected one of -p, -f and --tokens", "run", "-m", MODEL, "-p", "a", "--tokens", "1,2")

@@ -1,5 +1,6 @@
 #include "tools/common/evaluation.h"
 
+#include <tarn/tokenizer.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 namespace tarn::tools {
 namespace {
 
+constexpr size_t kMoreTokens = 32;  // what tokenizers put before and after a text
+
 tarn_model_info InfoOf(const tarn_model* model) {
   tarn_model_info info = TARN_MODEL_INFO_INIT;
   tarn_error error;
@@ -26,10 +29,14 @@ tarn_model_info InfoOf(const tarn_model* model) {
 std::vector<int32_t> Tokenize(const tarn_model* model, const std::string& text) {
   tarn_error error;
   size_t count = 0;
-  const tarn_status status = tarn_tokenize(model, text.data(), text.size(), nullptr, 0, &count, &error);
-  if (status != TARN_BUFFER_TOO_SMALL) Check(status, error);
-  std::vector<int32_t> tokens(count);
-  Check(tarn_tokenize(model, text.data(), text.size(), tokens.data(), count, &count, &error), error);
+  std::vector<int32_t> tokens(text.size() + kMoreTokens);
+  tarn_status status = tarn_tokenize(model, text.data(), text.size(), tokens.data(), tokens.size(), &count, &error);
+  if (status == TARN_BUFFER_TOO_SMALL && count > tokens.size()) {
+    tokens.resize(count);
+    status = tarn_tokenize(model, text.data(), text.size(), tokens.data(), count, &count, &error);
+  }
+  Check(status, error);
+  tokens.resize(count);
   return tokens;
 }
 
@@ -43,7 +50,8 @@ double Loss(const float* logits, uint32_t size, uint32_t target) {
 std::vector<int32_t> EvaluationTokens(const tarn_model* model, const EvaluationRange& range, const std::string& content,
                                       const std::string& name, size_t least) {
   const tarn_model_info info = InfoOf(model);
-  std::vector<int32_t> tokens = info.tokenizer != TARN_TOKENIZER_NONE ? Tokenize(model, content) : ParseNpyTokens(content, name);
+  const bool is_ids = info.tokenizer == TARN_TOKENIZER_NONE || content.rfind("\x93NUMPY", 0) == 0;  // which is no UTF-8
+  std::vector<int32_t> tokens = is_ids ? ParseNpyTokens(content, name) : Tokenize(model, content);
   if (range.begin >= tokens.size()) {
     throw Failure(name + ": has " + std::to_string(tokens.size()) + " tokens, expected more than " + std::to_string(range.begin) +
                   ", where the evaluation begins");
@@ -64,7 +72,8 @@ std::vector<int32_t> EvaluationTokens(const tarn_model* model, const EvaluationR
 
 Evaluation::Evaluation(const tarn_model* model, tarn_session_config config, std::vector<int32_t> tokens, uint64_t block,
                        LogitsSink sink)
-    : tokens_(std::move(tokens)),
+    : model_(model),
+      tokens_(std::move(tokens)),
       block_(block != 0 ? block : tokens_.size()),
       sink_(std::move(sink)),
       config_(config),
@@ -121,6 +130,7 @@ void Evaluation::Add(const float* logits, uint64_t target) {
   }
   score_.nats += loss;
   ++score_.scored;
+  score_.bytes += tarn_token_bytes(model_, tokens_[target]);
 }
 
 }  // namespace tarn::tools

@@ -29,7 +29,7 @@ struct EvaluationRange {
   uint64_t block = 0;            // 0: all in one
 };
 
-// The tokens of a range of a file's `content`: a text, or for a model without tokenizer a .npy file of int32 ids.
+// The tokens of a range of a file's `content`: a text, or a .npy file of int32 ids.
 // Throws Failure, which begins with `name`: fewer tokens than `least` in the range, ids that the model does not have, another
 // format.
 std::vector<int32_t> EvaluationTokens(const tarn_model* model, const EvaluationRange& range, const std::string& content,
@@ -37,7 +37,8 @@ std::vector<int32_t> EvaluationTokens(const tarn_model* model, const EvaluationR
 
 struct Score {
   uint64_t scored = 0;
-  double nats = 0;  // sum over the scored tokens
+  double nats = 0;     // sum over the scored tokens
+  uint64_t bytes = 0;  // of text that they stand for; 0 where the model has no tokenizer
 
   double Mean() const { return scored > 0 ? nats / static_cast<double>(scored) : 0; }
 };
@@ -67,6 +68,7 @@ class Evaluation {
   void RunBlock(uint64_t begin, uint64_t size, Progress* progress);
   void Add(const float* logits, uint64_t target);
 
+  const tarn_model* model_;
   const std::vector<int32_t> tokens_;
   const uint64_t block_;
   const LogitsSink sink_;

@@ -18,6 +18,7 @@ void AddClassify(CLI::App* app, Command* command);
 void AddFill(CLI::App* app, Command* command);
 void AddEval(CLI::App* app, Command* command);
 void AddBench(CLI::App* app, Command* command);
+void AddTokenize(CLI::App* app, Command* command);
 void AddInspect(CLI::App* app, Command* command);
 
 }  // namespace tarn_cli

@@ -37,18 +37,19 @@ int EvalCausal(const EvalOptions& options, const Model& model) {
   if (logits_file) logits_file->Commit();
   const double seconds = SecondsSince(start);
 
-  // null, and not in the table, if the model cannot say it. A token of the bytes tokenizer is a byte.
+  // null, and not in the table, if the model cannot say it.
   const auto number = [](bool known, const char* key, double value, const char* label, int digits) -> EvalNumber {
     if (!known) return {key, nullptr};
     return {key, value, label, Format("%.*f", digits, value)};
   };
-  const bool scored = score.scored > 0, has_bytes = scored && model.info().tokenizer == TARN_TOKENIZER_BYTES;
+  const bool scored = score.scored > 0, has_bytes = score.bytes > 0;
   const double mean = score.Mean();
+  const double per_byte = has_bytes ? score.nats / static_cast<double>(score.bytes) : 0;
   return WriteResult(options, model,
                      {{"tokens", evaluation.tokens(), "tokens", std::to_string(evaluation.tokens())},
                       {"scored", score.scored, "scored", std::to_string(score.scored)},
                       number(scored, "nats_per_token", mean, "nats/token", 6),
-                      number(has_bytes, "nats_per_byte", mean, "nats/byte", 6),
+                      number(has_bytes, "nats_per_byte", per_byte, "nats/byte", 6),
                       number(scored, "perplexity", std::exp(mean), "perplexity", 4)},
                      "tokens", evaluation.tokens(), seconds);
 }

@@ -41,6 +41,8 @@ const char* TokenizerText(tarn_tokenizer_kind kind) {
       return "none";
     case TARN_TOKENIZER_BYTES:
       return "bytes";
+    case TARN_TOKENIZER_BPE:
+      return "bpe";
   }
   return "unknown";
 }

@@ -84,6 +84,7 @@ int ParseAndRun(int argc, char** argv) {
   AddFill(&app, &command);
   AddEval(&app, &command);
   AddBench(&app, &command);
+  AddTokenize(&app, &command);
   AddInspect(&app, &command);
   AddHelp(&app, &command);
   const std::string name = argc > 1 ? argv[1] : "";

@@ -37,6 +37,10 @@ Tokens IdsOption(const std::string& text, const std::string& command, const std:
 Tokens TextTokens(const Model& model, const std::string& text, const std::string& what) {
   if (text.empty()) throw Failure(what + " is empty, expected at least one token");
   if (model.info().tokenizer != TARN_TOKENIZER_NONE) return model.Tokenize(text);
+  return ParseIds(text, what);
+}
+
+Tokens ParseIds(const std::string& text, const std::string& what) {
   return ParseIds(text, text.find(',') == std::string::npos ? ' ' : ',', what);
 }
 

@@ -16,6 +16,9 @@ using Tokens = std::vector<int32_t>;
 // "1,2,3" of an option of `command`. Throws UsageError.
 Tokens IdsOption(const std::string& text, const std::string& command, const std::string& option);
 
+// "1,2,3" or "1 2 3"; `what` is for messages. Throws Failure.
+Tokens ParseIds(const std::string& text, const std::string& what);
+
 // The ids of a text; for a model without tokenizer the text is ids, between spaces or commas. `what` is for messages: "-p",
 // "FILE: line 3". Throws Failure, also if there are none.
 Tokens TextTokens(const Model& model, const std::string& text, const std::string& what);

@@ -16,6 +16,7 @@ TokenWriter::TokenWriter(const Model& model, bool wanted)
 void TokenWriter::Write(int32_t token) {
   if (closed_ || !wanted_) return;
   if (has_text_) {
+    if (tarn_token_is_special(model_, token) != 0) return;
     tarn_error error;
     size_t size = 0;
     Check(tarn_text_decode(model_, &decoder_, token, piece_.data(), piece_.size(), &size, &error), error);

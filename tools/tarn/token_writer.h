@@ -2,7 +2,7 @@
 #ifndef TARN_TOOLS_TARN_TOKEN_WRITER_H_
 #define TARN_TOOLS_TARN_TOKEN_WRITER_H_
 
-#include <tarn/tarn.h>
+#include <tarn/tokenizer.h>
 
 #include <cstdint>
 #include <vector>
@@ -16,7 +16,7 @@ class TokenWriter {
   // Where it is not wanted nothing is written.
   explicit TokenWriter(const Model& model, bool wanted = true);
 
-  // What `token` completes, at once. Allocates nothing. Throws Failure if that cannot be written.
+  // What `token` completes, at once; of a special token nothing. Allocates nothing. Throws Failure if that cannot be written.
   void Write(int32_t token);
   // A character that will not be completed any more, and the end of the line; another may follow.
   void Finish();

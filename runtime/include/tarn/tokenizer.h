@@ -1,11 +1,8 @@
 /* Text to token ids in a working memory of fixed size: ids one part after another, with the range of the text that each stands for.
  * Conventions as in tarn.h, where tarn_tokenize() does the same in one call and tarn_text_decode() the other way.
  *
- *   tarn_tokenizer_create(model, NULL, &tokenizer, &error);
- *   tarn_tokenizer_begin(tokenizer, text, text_bytes, NULL, &error);
- *   do {
- *     tarn_tokenizer_read(tokenizer, tokens, NULL, capacity, &count, &error);
- *   } while (count == capacity); */
+ * Create a tokenizer, begin a text with tarn_tokenizer_begin(), and call tarn_tokenizer_read() until it gives fewer ids than there
+ * is room for. */
 #ifndef TARN_TOKENIZER_H_
 #define TARN_TOKENIZER_H_
 

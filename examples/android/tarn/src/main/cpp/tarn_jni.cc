@@ -178,14 +178,16 @@ jintArray Tokenize(JNIEnv* env, jclass, jlong model, jbyteArray text) {
   const Borrowed<jbyteArray> bytes(env, text);
   if (bytes.data() == nullptr) return nullptr;
   const auto size = static_cast<size_t>(env->GetArrayLength(text));
-  const std::unique_ptr<jint[]> tokens(new (std::nothrow) jint[size + 1]);  // a text never has more tokens than bytes
-  tarn_error error = {TARN_OUT_OF_MEMORY, "no memory for the tokens of the text"};
+  tarn_error error;
+  size_t count = 0;
+  tarn_status status = tarn_tokenize(Pointer<tarn_model>(model), bytes.text(), size, nullptr, 0, &count, &error);
+  if (status != TARN_BUFFER_TOO_SMALL && Failed(env, status, error)) return nullptr;
+  const std::unique_ptr<jint[]> tokens(new (std::nothrow) jint[count + 1]);
   if (tokens == nullptr) {
-    Throw(env, error);
+    Throw(env, {TARN_OUT_OF_MEMORY, "no memory for the tokens of the text"});
     return nullptr;
   }
-  size_t count = 0;
-  const tarn_status status = tarn_tokenize(Pointer<tarn_model>(model), bytes.text(), size, tokens.get(), size, &count, &error);
+  status = tarn_tokenize(Pointer<tarn_model>(model), bytes.text(), size, tokens.get(), count, &count, &error);
   if (Failed(env, status, error)) return nullptr;
   const jintArray array = env->NewIntArray(static_cast<jsize>(count));
   if (array != nullptr) env->SetIntArrayRegion(array, 0, static_cast<jsize>(count), tokens.get());

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""`tarn tokenize`, and text in and out of `run` and `eval`, with the tokenizers of tests/data."""
+
+import json
+import os
+import shutil
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from tarn_testing import MODEL, TINY, CliTest, tarn
+
+FIXTURES = os.path.join(os.environ["TARN_SOURCE"], "tests", "data", "tokenizers")
+
+
+def answers(name):
+    with open(os.path.join(FIXTURES, name, "answers.jsonl"), encoding="ascii") as file:
+        return [json.loads(line) for line in file]
+
+
+class TokenizeTest(CliTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for name in ("llama3", "gpt2"):
+            os.makedirs(cls.path(name), exist_ok=True)
+            shutil.copy(os.path.join(FIXTURES, name, "tokenizer.json"), cls.path(name))
+            cls.make(os.path.join(name, "config"), {**TINY, "vocab_size": 700, "tokenizer": "tokenizer.json"})
+
+    def model(self, name):
+        return self.path(os.path.join(name, "config.tarn"))
+
+    def lines(self, model, lines, *options):
+        path = self.write("lines.jsonl", "".join(json.dumps(line) + "\n" for line in lines).encode())
+        status, out, err = tarn("tokenize", "-m", model, "-f", path, "--jsonl", *options)
+        self.assertEqual((status, err), (0, ""))
+        return [json.loads(line) for line in out.decode().splitlines()]
+
+    def test_lines_are_those_of_the_package(self):
+        for name in ("llama3", "gpt2"):
+            texts = [answer for answer in answers(name) if "offsets" in answer and not answer["plain"]]
+            for template in (True, False):
+                wanted = [{"ids": one["ids"], "offsets": one["offsets"]} for one in texts if one["template"] == template]
+                given = [{"text": one["text"]} for one in texts if one["template"] == template]
+                self.assertEqual(self.lines(self.model(name), given, *([] if template else ["--no-special"])), wanted)
+            for keep in (True, False):
+                lists = [answer for answer in answers(name) if answer.get("keep") == keep]
+                found = self.lines(self.model(name), [{"ids": one["ids"]} for one in lists], "--detokenize",
+                                   *(["--keep-special"] if keep else []))
+                self.assertEqual(found, [{"text": one["text"]} for one in lists])
+
+    def test_ids_beyond_the_vocabulary_are_left_out(self):
+        self.assertEqual(self.lines(self.model("gpt2"), [{"ids": [699, 12345, 0]}], "--detokenize"), [{"text": ""}])
+
+    def test_a_long_word(self):
+        word = "e" * 200000
+        found = self.lines(self.model("gpt2"), [{"text": word}])[0]
+        self.assertEqual(found["offsets"][-1][1], len(word))
+        self.assertEqual(self.lines(self.model("gpt2"), [{"ids": found["ids"]}], "--detokenize"), [{"text": word}])
+
+    def test_forms_of_the_output(self):
+        ids = self.lines(self.model("gpt2"), [{"text": "To be"}])[0]["ids"]
+        status, out, _ = tarn("tokenize", self.model("gpt2"), "-p", "To be", "--ids")
+        self.assertEqual((status, out.decode()), (0, " ".join(map(str, ids)) + "\n"))
+        status, out, _ = tarn("tokenize", self.model("gpt2"), "-p", "To be", "--json")
+        self.assertEqual(json.loads(out)["ids"], ids)
+        status, out, _ = tarn("tokenize", MODEL, "-p", "T\n", "--offsets")
+        self.assertEqual((status, out.decode()), (0, '84\t0\t1\t"T"\n10\t1\t2\t"\\n"\n'))
+        status, out, _ = tarn("tokenize", MODEL, "--detokenize", "--tokens", "84,111")
+        self.assertEqual((status, out.decode()), (0, "To\n"))
+
+    def test_refusals(self):
+        ids = self.path("ids.tarn")
+        self.fails(1, "no tokenizer", "tokenize", "-m", ids, "-p", "a")
+        self.fails(2, "--jsonl reads lines of a file", "tokenize", "-m", MODEL, "-p", "a", "--jsonl")
+        self.fails(2, "--tokens is for --detokenize", "tokenize", "-m", MODEL, "--tokens", "1")
+        for line, words in ((b"{", "line 1: no JSON"), (b"[]", 'line 1: expected an object with "text"'),
+                            (b'{"text": 1}', 'line 1: "text" is no string')):
+            self.fails(1, words, "tokenize", "-m", MODEL, "-f", self.write("bad.jsonl", line), "--jsonl")
+        self.fails(1, "id -1 is no token id", "tokenize", "-m", MODEL, "--detokenize", "--jsonl", "-f",
+                   self.write("bad.jsonl", b'{"ids": [-1]}'))
+
+    def test_run_and_eval_take_text(self):
+        text = "To be, or not to be, that is the question. " * 3
+        status, out, err = tarn("run", self.model("llama3"), "-p", "To b\u00e9", "-n", "3", "-q", "-s", "1")
+        self.assertEqual(status, 0, err)
+        self.assertTrue(out.decode().startswith("To b\u00e9"), out)
+        path = self.write("text.txt", text.encode())
+        status, out, err = tarn("eval", self.model("gpt2"), "-f", path, "--block", "16", "--json")
+        self.assertEqual(status, 0, err)
+        found = json.loads(out)
+        encoding = self.lines(self.model("gpt2"), [{"text": text}])[0]
+        self.assertEqual(found["tokens"], len(encoding["ids"]))
+        scored = [i for i in range(len(encoding["ids"])) if i % 16]
+        self.assertEqual(found["scored"], len(scored))
+        scored_bytes = sum(encoding["offsets"][i][1] - encoding["offsets"][i][0] for i in scored)
+        self.assertAlmostEqual(found["nats_per_byte"] * scored_bytes, found["nats_per_token"] * len(scored), places=6)
+        self.assertLess(scored_bytes, len(text))
+
+
+if __name__ == "__main__":
+    unittest.main()
