@@ -130,7 +130,7 @@ def properties(packages):
     distinct = sorted(set(of))
     index = {value: i for i, value in enumerate(distinct)}
     ranges = runs([index[value] for value in of])
-    rows = ["{%d, %d, %d, %d, %d, %d}" % (*value[:4], value[4] + 1, value[5] + 1) for value in distinct]
+    rows = ["{{%d, %d, %d, %d}, %d, %d}" % (*value[:4], value[4] + 1, value[5] + 1) for value in distinct]
     ends = [begin for begin, _ in ranges[1:]] + [POINTS]
     lengths = [f"{(end - begin) * 1024 + value}" for (begin, value), end in zip(ranges, ends)]
     assert len(distinct) <= 1024
