@@ -59,7 +59,7 @@ Status Decode(const TokenizerTables& tables, Utf8State* state, int32_t token, Sp
 
 // Of every byte that is no UTF-8 comes U+FFFD, and one more of what was pending.
 size_t MaxPieceBytes(const TokenizerTables& tables) {
-  return (size_t{std::max(tables.max_piece_bytes, 1u)} + 1) * (kMaxUtf8Bytes / 2);
+  return (size_t{std::max<uint32_t>(tables.max_piece_bytes, 1)} + 1) * (kMaxUtf8Bytes / 2);
 }
 
 bool IsSpecial(const TokenizerTables& tables, int32_t token) {
