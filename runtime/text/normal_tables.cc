@@ -78,12 +78,12 @@ Status CheckCodes(const NormalTables& tables, size_t leaves) {
   }
   const CodeView texts = tables.Text(0, tables.text_count);
   for (size_t i = 0; i < texts.size(); ++i) {
-    if (texts[i] > 0x10FFFF) return Error(TARN_BAD_FORMAT, "normalizer: text %zu is U+%X, no code point", i, texts[i]);
+    if (texts[i] > 0x10FFFF) return Error(TARN_BAD_FORMAT, "normalizer: text %zu is U+%x, no code point", i, texts[i]);
   }
   const CodeView composed(tables.compositions, tables.composition_count * 3);
   for (size_t i = 0; i < composed.size(); ++i) {
     if (composed[i] > 0x10FFFF)
-      return Error(TARN_BAD_FORMAT, "normalizer: composition %zu has U+%X, no code point", i / 3, composed[i]);
+      return Error(TARN_BAD_FORMAT, "normalizer: composition %zu has U+%x, no code point", i / 3, composed[i]);
   }
   return Ok();
 }
