@@ -116,7 +116,7 @@ Status WriteRequirements(const LoadedModel& loaded, PackedIn packed_in, uint64_t
   sizes.mapped_bytes = loaded.model().file_bytes();
   sizes.packed_file_bytes = packed_in == PackedIn::kMemory ? 0 : loaded.packed_file_bytes();
   sizes.packed_anonymous_bytes = loaded.anonymous_bytes(packed_in);
-  sizes.model_bytes = sizeof(tarn_model) + loaded.model().copied_bytes() + packed.table;
+  sizes.model_bytes = sizeof(tarn_model) + loaded.model().allocated_bytes() + packed.table;
   sizes.state_bytes = session.state;
   sizes.arena_bytes = session.arena;
   sizes.scratch_bytes = session.scratch;

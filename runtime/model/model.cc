@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <new>
+#include <type_traits>
 
 #include "core/arith.h"
 #include "runtime/model/tokenizer.h"
@@ -86,9 +88,15 @@ Result<Model> Model::Open(FileMap map, Span<const uint8_t> bytes, const Allocato
   if (!format::VerifyModelBuffer(verifier)) return Error(TARN_BAD_FORMAT, "graph: not a valid FlatBuffer of a tarn model");
   model.graph_ = format::GetModel(model.graph_bytes_.data());
   TARN_RETURN_IF_ERROR(Validate(*model.graph_, model.weights_.size()));
-  TARN_ASSIGN_OR_RETURN(model.tokenizer_, ReadTokenizer(*model.graph_));
+  TARN_RETURN_IF_ERROR(model.OpenTokenizer(allocator));
   model.FindPrograms();
   return model;
+}
+
+Status Model::OpenTokenizer(const Allocator& allocator) {
+  static_assert(std::is_trivially_destructible_v<TokenizerTables>, "the block goes without its destructor");
+  TARN_ASSIGN_OR_RETURN(tokenizer_, Block::Allocate(allocator, sizeof(TokenizerTables), "tables of the tokenizer"));
+  return ReadTokenizer(*graph_, new (tokenizer_.bytes().data()) TokenizerTables());
 }
 
 Status Model::ReadHeader(Span<const uint8_t> bytes) {

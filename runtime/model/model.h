@@ -69,15 +69,15 @@ class Model {
   Model(Model&&) = default;
   Model& operator=(Model&&) = default;
 
-  // From a mapping, which the model keeps, or from the caller's bytes, which outlive it. `allocator` serves copies where a
-  // FlatBuffer or weights are not aligned. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_CHECKSUM, TARN_OUT_OF_MEMORY.
+  // From a mapping, which the model keeps, or from the caller's bytes, which outlive it. `allocator` serves the tokenizer's tables, and copies
+  // where a FlatBuffer or weights are not aligned. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_CHECKSUM, TARN_OUT_OF_MEMORY.
   static Result<Model> Open(FileMap map, Span<const uint8_t> bytes, const Allocator& allocator);
 
   const format::Model& graph() const { return *graph_; }
   // nullptr: the model has no such program.
   const format::Program* program(Stage stage) const { return programs_[static_cast<size_t>(stage)]; }
   format::Task task() const { return graph_->task(); }
-  const TokenizerTables& tokenizer() const { return tokenizer_; }
+  const TokenizerTables& tokenizer() const { return *reinterpret_cast<const TokenizerTables*>(tokenizer_.bytes().data()); }
   // Of the ids that a program reads.
   uint32_t vocab_size(Stage stage) const;
 
@@ -91,6 +91,8 @@ class Model {
 
   uint64_t file_bytes() const { return file_bytes_; }
   uint64_t copied_bytes() const { return graph_copy_.bytes().size() + weights_copy_.bytes().size(); }
+  // Of the allocator: copies, and the tables of the tokenizer.
+  uint64_t allocated_bytes() const { return copied_bytes() + tokenizer_.bytes().size(); }
   const uint8_t (&fingerprint() const)[32] { return fingerprint_; }
   Span<const uint8_t> weights() const { return weights_; }
   // What the header says that the weights hash to: the second half of the fingerprint.
@@ -109,16 +111,17 @@ class Model {
  private:
   Status ReadHeader(Span<const uint8_t> bytes);
   Status Align(const Allocator& allocator);
+  Status OpenTokenizer(const Allocator& allocator);
   void FindPrograms();
 
   FileMap map_;
   Block graph_copy_;
   Block weights_copy_;
+  Block tokenizer_;  // a TokenizerTables: too large for the stack of a board, on which models are moved
   Span<const uint8_t> graph_bytes_;
   Span<const uint8_t> weights_;
   const format::Model* graph_ = nullptr;
   const format::Program* programs_[std::size(kStages)] = {};
-  TokenizerTables tokenizer_;
   uint64_t file_bytes_ = 0;
   uint8_t fingerprint_[32] = {};
 };

@@ -50,32 +50,30 @@ Status ReadSplits(const format::Tokenizer& tokenizer, TokenizerTables* tables) {
 
 }  // namespace
 
-Result<TokenizerTables> ReadTokenizer(const format::Model& graph) {
+Status ReadTokenizer(const format::Model& graph, TokenizerTables* tables) {
   const format::Tokenizer& tokenizer = *graph.tokenizer();
-  TokenizerTables tables;
-  tables.kind = static_cast<TokenizerKind>(tokenizer.kind());
-  tables.vocab_size = graph.vocab_size();
-  if (tables.kind != TokenizerKind::kBpe) return tables;
+  tables->kind = static_cast<TokenizerKind>(tokenizer.kind());
+  tables->vocab_size = graph.vocab_size();
+  if (tables->kind != TokenizerKind::kBpe) return Ok();
   if (tokenizer.bpe() == nullptr) return Error(TARN_BAD_FORMAT, "tokenizer: a table 'bpe' expected");
   // Sources and outputs are made of the same tokens.
   const uint32_t sources = graph.source_vocab_size();
-  if (sources != 0 && sources < tables.vocab_size) tables.vocab_size = sources;
-  tables.pieces = SpanOf(tokenizer.pieces());
-  tables.piece_ends = SpanOf(tokenizer.piece_ends());
-  tables.special = SpanOf(tokenizer.special());
+  if (sources != 0 && sources < tables->vocab_size) tables->vocab_size = sources;
+  tables->pieces = SpanOf(tokenizer.pieces());
+  tables->piece_ends = SpanOf(tokenizer.piece_ends());
+  tables->special = SpanOf(tokenizer.special());
   if (const format::AddedTokens* added = tokenizer.added()) {
-    tables.added = {SpanOf(added->ids()), SpanOf(added->flags()), TrieOf(added->raw()), TrieOf(added->normalized())};
+    tables->added = {SpanOf(added->ids()), SpanOf(added->flags()), TrieOf(added->raw()), TrieOf(added->normalized())};
   }
-  tables.normalizer_words = SpanOf(tokenizer.normalizer());
-  tables.prefix_space = tokenizer.prefix_space();
-  tables.bpe = BpeOf(*tokenizer.bpe());
-  tables.prefix = SpanOf(tokenizer.prefix());
-  tables.suffix = SpanOf(tokenizer.suffix());
-  tables.trim_offsets = tokenizer.trim_offsets();
-  tables.trim_keeps_first = tokenizer.trim_keeps_first();
-  TARN_RETURN_IF_ERROR(ReadSplits(tokenizer, &tables).In("tokenizer"));
-  TARN_RETURN_IF_ERROR(CheckTables(&tables).In("tokenizer"));
-  return tables;
+  tables->normalizer_words = SpanOf(tokenizer.normalizer());
+  tables->prefix_space = tokenizer.prefix_space();
+  tables->bpe = BpeOf(*tokenizer.bpe());
+  tables->prefix = SpanOf(tokenizer.prefix());
+  tables->suffix = SpanOf(tokenizer.suffix());
+  tables->trim_offsets = tokenizer.trim_offsets();
+  tables->trim_keeps_first = tokenizer.trim_keeps_first();
+  TARN_RETURN_IF_ERROR(ReadSplits(tokenizer, tables).In("tokenizer"));
+  return CheckTables(tables).In("tokenizer");
 }
 
 }  // namespace tarn

@@ -87,7 +87,7 @@ class LoadedModel {
   Status MakeFile(const PackedCache& cache);
   Status PackInMemory(const PackedCache* cache);
   // What stays, without packed weights.
-  uint64_t KeptBytes() const { return ahead_bytes_ + model_.copied_bytes() + packed_.bytes().table; }
+  uint64_t KeptBytes() const { return ahead_bytes_ + model_.allocated_bytes() + packed_.bytes().table; }
   // Whether weights can be used that a cache file has packed; false: they must be packed anew.
   // Errors: TARN_CHECKSUM, damage in the model.
   Result<bool> Verifies(const PackedCache& cache, const CacheFile& file);

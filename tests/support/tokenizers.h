@@ -23,7 +23,11 @@ class TokenizerGraph {
   }
   explicit TokenizerGraph(const std::string& folder) : TokenizerGraph(convert::ReadTokenizer(folder, kVocabulary)) {}
 
-  Result<TokenizerTables> Read() const { return ReadTokenizer(*format::GetModel(builder_.GetBufferPointer())); }
+  Result<TokenizerTables> Read() const {
+    TokenizerTables tables;
+    TARN_RETURN_IF_ERROR(ReadTokenizer(*format::GetModel(builder_.GetBufferPointer()), &tables));
+    return tables;
+  }
 
   static constexpr uint32_t kVocabulary = 1000;
 
