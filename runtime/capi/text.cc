@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "runtime/capi/handles.h"
+#include "runtime/text/encode_text.h"
 #include "runtime/text/encoder.h"
 #include "runtime/text/tokenizer.h"
 #include "tarn/tarn.h"
@@ -20,8 +21,6 @@ static_assert(sizeof(TextRange) == sizeof(tarn_text_range) && offsetof(TextRange
               "one layout");
 
 constexpr uint32_t kDefaultWordBytes = 4096;
-constexpr uint32_t kDefaultCacheWords = 4096;
-constexpr uint32_t kMostWordBytesOfCall = 1u << 20;  // of tarn_tokenize()
 
 Utf8State* StateOf(tarn_text_decoder* decoder) { return reinterpret_cast<Utf8State*>(decoder); }
 
@@ -30,38 +29,14 @@ const TokenizerTables& TablesOf(const tarn_model* model) { return ModelOf(model)
 // A tarn_tokenizer is an Encoder by another name.
 Encoder* Of(tarn_tokenizer* tokenizer) { return reinterpret_cast<Encoder*>(tokenizer); }
 
-// Counts what there is no room for.
-Status ReadAll(Encoder* encoder, Span<int32_t> tokens, size_t* count) {
-  TARN_RETURN_IF_ERROR(encoder->Read(tokens, {}, count));
-  int32_t rest[64];
-  size_t more = *count < tokens.size() ? 0 : std::size(rest);
-  while (more == std::size(rest)) {
-    TARN_RETURN_IF_ERROR(encoder->Read(rest, {}, &more));
-    *count += more;
-  }
-  return Ok();
-}
-
-Status TokenizeWithTables(const tarn_model* model, Span<const char> text, Span<int32_t> tokens, size_t* count) {
-  const auto word_bytes = static_cast<uint32_t>(std::clamp<size_t>(text.size(), 1, kMostWordBytesOfCall));
-  TARN_ASSIGN_OR_RETURN(Encoder * encoder,
-                        Encoder::Create(TablesOf(model), {word_bytes, kDefaultCacheWords}, {}, model->loaded.allocator()));
-  encoder->Begin(text, {});
-  size_t found = 0;
-  const Status read = ReadAll(encoder, tokens, &found);
-  Encoder::Destroy(encoder);
-  TARN_RETURN_IF_ERROR(read);
-  *count = found;
-  return CheckCapacity(found, tokens.size());
-}
-
 Status TokenizeText(const tarn_model* model, Span<const char> text, Span<int32_t> tokens, size_t* count) {
   if (model == nullptr) return NullArgument("model");
   if (text.data() == nullptr && !text.empty()) return NullArgument("text");
   if (tokens.data() == nullptr && !tokens.empty()) return NullArgument("tokens");
   if (count == nullptr) return NullArgument("count");
-  if (TablesOf(model).kind == TokenizerKind::kBpe) return TokenizeWithTables(model, text, tokens, count);
-  return Tokenize(TablesOf(model).kind, text, tokens, count);
+  const TokenizerTables& tables = TablesOf(model);
+  if (tables.kind == TokenizerKind::kBpe) return EncodeText(tables, text, model->loaded.allocator(), tokens, count);
+  return Tokenize(tables.kind, text, tokens, count);
 }
 
 Status DecodeToken(const tarn_model* model, tarn_text_decoder* decoder, int32_t token, Span<char> text, size_t* text_bytes) {

@@ -1,0 +1,14 @@
+// Without an operating system: bytes and ids. The other tokenizers would add 20 KB of code to every program.
+#include "runtime/model/tokenizer.h"
+
+namespace tarn {
+
+Status ReadTokenizer(const format::Model& graph, TokenizerTables* tables) {
+  tables->kind = static_cast<TokenizerKind>(graph.tokenizer()->kind());
+  tables->vocab_size = graph.vocab_size();
+  if (tables->kind != TokenizerKind::kBpe) return Ok();
+  return Error(TARN_UNSUPPORTED, "the model has a vocabulary of text pieces, and this build leaves out tokenizers but that of bytes: "
+               "convert it with \"tokenizer\": \"none\", and pass token ids");
+}
+
+}  // namespace tarn
