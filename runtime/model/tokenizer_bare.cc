@@ -7,8 +7,9 @@ Status ReadTokenizer(const format::Model& graph, TokenizerTables* tables) {
   tables->kind = static_cast<TokenizerKind>(graph.tokenizer()->kind());
   tables->vocab_size = graph.vocab_size();
   if (tables->kind != TokenizerKind::kBpe) return Ok();
-  return Error(TARN_UNSUPPORTED, "the model has a vocabulary of text pieces, and this build leaves out tokenizers but that of bytes: "
-               "convert it with \"tokenizer\": \"none\", and pass token ids");
+  return Error(TARN_UNSUPPORTED,
+               "this build has no tokenizer but that of bytes, and the model has another: convert it with \"tokenizer\": \"none\", and "
+               "pass token ids");
 }
 
 }  // namespace tarn

@@ -4,7 +4,7 @@
 namespace tarn {
 
 Status EncodeText(const TokenizerTables&, Span<const char>, const Allocator&, Span<int32_t>, size_t*) {
-  return Error(TARN_UNSUPPORTED, "this build leaves out tokenizers but that of bytes");
+  return Error(TARN_UNSUPPORTED, "this build has no tokenizer but that of bytes");
 }
 
 }  // namespace tarn
