@@ -8,8 +8,8 @@ Status ReadTokenizer(const format::Model& graph, TokenizerTables* tables) {
   tables->vocab_size = graph.vocab_size();
   if (tables->kind != TokenizerKind::kBpe) return Ok();
   return Error(TARN_UNSUPPORTED,
-               "this build has no tokenizer but that of bytes, and the model has another: convert it with \"tokenizer\": \"none\", and "
-               "pass token ids");
+               "this build has no tokenizer but that of bytes, and the model has another: convert it with \"tokenizer\": "
+               "\"none\", and pass token ids");
 }
 
 }  // namespace tarn

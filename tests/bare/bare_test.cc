@@ -52,8 +52,8 @@ constexpr char kModel[] = "examples/bare_metal/shakespeare-tiny-int8.tarn";
 TEST_F(Bare, HasTheTokenizerOfBytesAlone) {
   ASSERT_EQ(Open("tests/data/v1.3.tarn"), TARN_UNSUPPORTED);
   EXPECT_STREQ(error_.message,
-               "this build has no tokenizer but that of bytes, and the model has another: convert it with \"tokenizer\": \"none\", and "
-               "pass token ids");
+               "this build has no tokenizer but that of bytes, and the model has another: convert it with \"tokenizer\": "
+               "\"none\", and pass token ids");
 }
 
 TEST_F(Bare, HasOneTableOfKernels) {
