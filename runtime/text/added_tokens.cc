@@ -50,7 +50,7 @@ ScanStatus AddedTokenScanner::Match(TextRange* match, int32_t* value) {
 }
 
 size_t AddedTokenScanner::SpacesEnd(size_t begin) {
-  if (begin >= spaces_.begin && begin <= spaces_.end && spaces_.end < text_.size()) return spaces_.end;
+  if (begin >= spaces_.begin && begin <= spaces_.end && (is_whole_ || spaces_.end < text_.size())) return spaces_.end;
   size_t end = begin;
   while (const size_t bytes = SpaceBytes(text_.subspan(end, text_.size() - end))) end += bytes;
   spaces_ = {begin, end};

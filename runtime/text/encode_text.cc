@@ -9,7 +9,14 @@
 namespace tarn {
 namespace {
 
-constexpr uint32_t kMostWordBytesOfCall = 1u << 20;
+constexpr size_t kMostWordBytesOfCall = 1u << 20;
+
+// Words are bounded in normalized text, which may be longer: NFKC makes 11 times as much of U+FDFA, other steps add to short texts.
+size_t WordBytes(const TokenizerTables& tables, size_t text_bytes) {
+  const bool is_as_it_is = !tables.prefix_space && tables.normalizer_words.empty();
+  if (text_bytes >= kMostWordBytesOfCall) return kMostWordBytesOfCall;
+  return std::clamp<size_t>(is_as_it_is ? text_bytes : 16 * text_bytes + 4096, 1, kMostWordBytesOfCall);
+}
 
 // Counts what there is no room for.
 Status ReadAll(Encoder* encoder, Span<int32_t> tokens, size_t* count) {
@@ -27,7 +34,8 @@ Status ReadAll(Encoder* encoder, Span<int32_t> tokens, size_t* count) {
 
 Status EncodeText(const TokenizerTables& tables, Span<const char> text, const Allocator& allocator, Span<int32_t> tokens,
                   size_t* count) {
-  const auto word_bytes = static_cast<uint32_t>(std::clamp<size_t>(text.size(), 1, kMostWordBytesOfCall));
+  *count = 0;
+  const auto word_bytes = static_cast<uint32_t>(WordBytes(tables, text.size()));
   TARN_ASSIGN_OR_RETURN(Encoder * encoder, Encoder::Create(tables, {word_bytes, kDefaultCacheWords}, {}, allocator));
   encoder->Begin(text, {});
   size_t found = 0;

@@ -13,7 +13,7 @@
 namespace tarn {
 
 // Writes the first `tokens.size()` ids of the text, and sets `*count` to the number of all. Takes an Encoder of `allocator` for the
-// call. Errors: TARN_BUFFER_TOO_SMALL (`*count` is set; or a word is longer than 1 MiB), TARN_OUT_OF_MEMORY, TARN_UNSUPPORTED (a
+// call. Errors: TARN_BUFFER_TOO_SMALL (`*count` is set; 0: a word is longer than 1 MiB), TARN_OUT_OF_MEMORY, TARN_UNSUPPORTED (a
 // build without an operating system).
 Status EncodeText(const TokenizerTables& tables, Span<const char> text, const Allocator& allocator, Span<int32_t> tokens,
                   size_t* count);

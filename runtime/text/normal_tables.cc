@@ -1,5 +1,8 @@
 #include "runtime/text/normal_tables.h"
 
+#include <algorithm>
+#include <initializer_list>
+
 namespace tarn {
 namespace {
 
@@ -40,6 +43,45 @@ Status CheckMappings(const NormalTables& tables, const NormalTables::Mappings& m
     const size_t first = row[2] | static_cast<size_t>(row[3]) << 16;
     TARN_RETURN_IF_ERROR(CheckText(tables, what, i, first, row[4], kMaxDecomposedCodes));
     if (row[4] == 0) return Error(TARN_BAD_FORMAT, "normalizer: %s %zu is empty", what, i);
+  }
+  return Ok();
+}
+
+// The most code points that a mapping makes of one; a Hangul syllable has up to three parts.
+uint64_t LongestMapping(std::initializer_list<const NormalTables::Mappings*> kinds) {
+  uint64_t longest = 3;
+  for (const NormalTables::Mappings* mappings : kinds) {
+    for (size_t i = 0; i < mappings->count; ++i) {
+      longest = std::max<uint64_t>(longest, mappings->words[i * kNormalMappingWords + 4]);
+    }
+  }
+  return longest;
+}
+
+// Each step makes more of what the one before it gives, so the product bounds what a text can become.
+Status CheckGrowth(const NormalTables& tables) {
+  uint64_t growth = 1;
+  for (size_t i = 0; i < tables.step_count; ++i) {
+    switch (tables.kind(i)) {
+      case NormalStepKind::kForm:
+        growth *= LongestMapping({&tables.canonical, &tables.compatibility});
+        break;
+      case NormalStepKind::kLowercase:
+        growth *= LongestMapping({&tables.lowercase});
+        break;
+      case NormalStepKind::kStripAccents:
+        break;
+      case NormalStepKind::kPrepend:
+        growth *= uint64_t{1} + tables.argument(i, 1);
+        break;
+      case NormalStepKind::kReplace:
+        growth *= std::max<uint64_t>(tables.argument(i, 3), 1);
+        break;
+    }
+    if (growth > kMaxNormalGrowth) {
+      return Error(TARN_BAD_FORMAT, "normalizer: up to step %zu it may make a text %llu times as long, at most %llu expected", i,
+                   static_cast<unsigned long long>(growth), static_cast<unsigned long long>(kMaxNormalGrowth));
+    }
   }
   return Ok();
 }
@@ -130,6 +172,7 @@ Result<NormalTables> NormalTables::Open(Span<const uint16_t> words) {
   TARN_RETURN_IF_ERROR(CheckMappings(tables, tables.canonical, "canonical mapping"));
   TARN_RETURN_IF_ERROR(CheckMappings(tables, tables.compatibility, "compatibility mapping"));
   TARN_RETURN_IF_ERROR(CheckMappings(tables, tables.lowercase, "lowercase mapping"));
+  TARN_RETURN_IF_ERROR(CheckGrowth(tables));
   return tables;
 }
 

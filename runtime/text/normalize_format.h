@@ -33,6 +33,7 @@ constexpr size_t kMaxNormalSteps = 8;
 constexpr size_t kMaxNormalTexts = 1u << 20;
 constexpr size_t kMaxReplacedCodes = 32;    // that a kReplace looks for
 constexpr size_t kMaxDecomposedCodes = 18;  // U+FDFA
+constexpr uint64_t kMaxNormalGrowth = 4096;  // how many code points all steps together may make of one
 
 enum class NormalStepKind : uint16_t {
   kForm,          // arguments: 1 if it is a compatibility form; 1 if it composes

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/text/encode_text.h"
 #include "runtime/text/tokenizer.h"
 #include "tests/support/tokenizers.h"
 #include "tests/text/allocation_count.h"
@@ -208,6 +209,32 @@ TEST(Encoder, BytesThatAreNoUtf8AreTokensToo) {
     }
     EXPECT_EQ(decoded, name == "roberta" ? " " + text : text) << name;
   }
+}
+
+// In one call, texts that are shorter than what the tokenizer makes of them.
+TEST(Encoder, EncodeTextHasRoomForWhatTheTokenizerAdds) {
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
+    Fixture fixture(entry.path().filename().string());
+    for (const std::string text : {"a", "\xC3\xA9", "\xEF\xB7\xBA", "hello", ""}) {
+      const Encoding expected = fixture.Encode(text);
+      std::vector<int32_t> ids(64);
+      size_t count = 77;
+      const Status status =
+          EncodeText(fixture.tables(), {text.data(), text.size()}, DefaultAllocator(), {ids.data(), ids.size()}, &count);
+      ASSERT_TRUE(status.ok()) << entry.path() << ": " << status.message();
+      ids.resize(count);
+      EXPECT_EQ(ids, expected.ids) << entry.path() << ": " << text;
+    }
+  }
+}
+
+TEST(Encoder, EncodeTextSetsTheCountOfAWordThatIsTooLong) {
+  Fixture fixture("no_split");
+  const std::string text((1u << 20) + 1, 'a');
+  size_t count = 77;
+  const Status status = EncodeText(fixture.tables(), {text.data(), text.size()}, DefaultAllocator(), {}, &count);
+  EXPECT_EQ(status.code(), TARN_BUFFER_TOO_SMALL);
+  EXPECT_EQ(count, 0u);
 }
 
 TEST(Encoder, BytesWithoutTables) {

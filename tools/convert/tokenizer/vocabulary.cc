@@ -53,6 +53,7 @@ std::vector<uint32_t> MakeSlots(const std::vector<uint32_t>& entries, const Hash
       longest = std::max(longest, probes);
     }
     if (longest < kMaxProbes / 4) return slots;
+    if (count > 64 * entries.size() + 1024) Fail("tokenizer: too many of its ", entries.size(), " tokens or merges have one hash");
   }
 }
 
