@@ -9,6 +9,9 @@
 //
 // max_abs and max_rel are the largest errors found; relative errors are those of elements above the absolute tolerance. A failed
 // file says more on stderr. Exit status 0: at least one passed, none failed, and every path exists.
+
+#include <strings.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -63,7 +66,7 @@ void Compare(const float* got, size_t first, size_t count, const GoldenTensor& t
     if (size > tolerance.abs && error > 0) errors->max_rel = std::max(errors->max_rel, error / size);
     if (error <= tolerance.abs + (std::isfinite(size) ? tolerance.rel * size : 0) || !errors->first_failure.empty()) continue;
     char text[160];
-    std::snprintf(text, sizeof(text), "%s element %zu is %.9g, %.9g expected (%s)", tensor.name.c_str(), first + i,
+    std::snprintf(text, sizeof(text), "%s element %zu is %.9g, expected %.9g (%s)", tensor.name.c_str(), first + i,
                   static_cast<double>(got[i]), static_cast<double>(want), mode.c_str());
     errors->first_failure = text;
   }
@@ -213,11 +216,11 @@ class GoldenTest {
       golden = LoadGoldenCase(path);
     } catch (const std::exception& error) {
       Report("FAIL", std::filesystem::path(path).stem().string(), {}, "");
-      std::fprintf(stderr, "  %s\n", error.what());
+      std::fprintf(stderr, "  %s: %s\n", path.c_str(), error.what());
       ++failed_;
       return;
     }
-    for (const Kernels* kernels : targets_) RunTarget(golden, *kernels);
+    for (const Kernels* kernels : targets_) RunTarget(path, golden, *kernels);
   }
 
   // A file, or every golden file of a folder and its folders, in the order of their names.
@@ -237,7 +240,7 @@ class GoldenTest {
   }
 
  private:
-  void RunTarget(const GoldenCase& golden, const Kernels& kernels) {
+  void RunTarget(const std::string& path, const GoldenCase& golden, const Kernels& kernels) {
     Errors errors;
     try {
       errors = RunCase(golden, kernels);
@@ -246,7 +249,7 @@ class GoldenTest {
     }
     const bool pass = errors.first_failure.empty();
     Report(pass ? "PASS" : "FAIL", golden.name, errors, targets_.size() > 1 ? kernels.name : "");
-    if (!pass) std::fprintf(stderr, "  %s\n", errors.first_failure.c_str());
+    if (!pass) std::fprintf(stderr, "  %s: %s\n", path.c_str(), errors.first_failure.c_str());
     ++(pass ? passed_ : failed_);
   }
 
@@ -262,16 +265,14 @@ class GoldenTest {
 
 constexpr int kUsage = 2;
 
-// An empty list: no such target.
+// The targets of a name in any case: the best one for no name; an empty list if this machine has none of that name.
 std::vector<const Kernels*> ChooseTargets(const std::string& name) {
-  if (name == "all") {
-    std::vector<const Kernels*> targets;
-    for (const char* target : KernelNames()) targets.push_back(SelectKernels(target));
-    return targets;
+  if (name.empty()) return {SelectKernels(nullptr)};
+  std::vector<const Kernels*> targets;
+  for (const char* target : KernelNames()) {
+    if (name == "all" || strcasecmp(name.c_str(), target) == 0) targets.push_back(SelectKernels(target));
   }
-  const Kernels* kernels = SelectKernels(name.empty() ? nullptr : name.c_str());
-  if (kernels == nullptr) return {};
-  return {kernels};
+  return targets;
 }
 
 int Main(int argc, char** argv) {
