@@ -70,56 +70,97 @@ std::vector<int32_t> EvaluationTokens(const tarn_model* model, const EvaluationR
   return tokens;
 }
 
-Evaluation::Evaluation(const tarn_model* model, tarn_session_config config, std::vector<int32_t> tokens, uint64_t block,
-                       LogitsSink sink)
+Evaluation::Evaluation(const tarn_model* model, const tarn_session_config& config, std::vector<int32_t> tokens, EvaluationPlan plan)
     : model_(model),
       tokens_(std::move(tokens)),
-      block_(block != 0 ? block : tokens_.size()),
-      sink_(std::move(sink)),
+      plan_(std::move(plan)),
+      block_(std::min<uint64_t>(plan_.block != 0 ? plan_.block : UINT64_MAX, tokens_.size())),
+      stride_(plan_.stride != 0 && plan_.stride < block_ ? plan_.stride : block_),
       config_(config),
       vocab_size_(InfoOf(model).vocab_size) {
-  CheckBlocks(InfoOf(model).max_context);
   config_.max_logits_rows = config_.max_chunk;
-  session_ = CreateSession(model, config_);
+  AddReader(model);
+  if (plan_.against != nullptr) AddReader(plan_.against);
 }
 
-void Evaluation::CheckBlocks(uint64_t max_context) const {
-  const uint64_t longest = std::min<uint64_t>(block_, tokens_.size());
-  if (Fed(longest) <= max_context) return;
-  const std::string most = std::to_string(sink_ ? max_context : max_context + 1);
-  throw Failure("a block of " + std::to_string(longest) + " tokens, expected at most " + most + " with the model's context of " +
-                std::to_string(max_context) + " tokens: evaluate in blocks with --block " + most + " (tarn-convert: --eval-block " +
-                most + ")");
+void Evaluation::AddReader(const tarn_model* model) {
+  const uint64_t max_context = InfoOf(model).max_context;
+  if (block_ - (plan_.every_row ? 0 : 1) > max_context) {
+    const std::string most = std::to_string(plan_.every_row ? max_context : max_context + 1);
+    throw Failure("a block of " + std::to_string(block_) + " tokens, expected at most " + most + " with the model's context of " +
+                  std::to_string(max_context) + " tokens: evaluate in blocks with --block " + most +
+                  " (tarn-convert: --eval-block " + most + ")");
+  }
+  readers_.push_back(CreateSession(model, config_));
 }
 
 Score Evaluation::Run(const std::string& step) {
   Progress progress(stderr, isatty(STDERR_FILENO) == 1, step, tokens_.size(), "tokens");
-  for (uint64_t begin = 0; begin < tokens_.size(); begin += block_) {
-    RunBlock(begin, std::min<uint64_t>(block_, tokens_.size() - begin), &progress);
+  uint64_t rows = 0;  // of tokens before, which other blocks gave
+  for (uint64_t begin = 0, end = 0; end < tokens_.size(); begin += stride_) {
+    end = std::min<uint64_t>(begin + block_, tokens_.size());
+    // The row of the last token is wanted where the next block does not give it, and nothing is scored by it then.
+    const bool next_gives_it = end < tokens_.size() && stride_ < block_;
+    const uint64_t last = next_gives_it || !plan_.every_row ? end - 1 : end;
+    RunBlock({begin, end, rows, last}, &progress);
+    const uint64_t done = next_gives_it ? end - 1 : end;
+    progress.Advance(done - std::max(last, rows));
+    rows = done;
   }
   return score_;
 }
 
-void Evaluation::RunBlock(uint64_t begin, uint64_t size, Progress* progress) {
-  tarn_session_reset(session_.get());
-  const uint64_t fed = Fed(size);
-  for (uint64_t at = 0; at < fed; at += config_.max_chunk) {
-    if (Interrupted()) throw Failure("interrupted");  // the reset may have withdrawn what the signal asked for
-    const uint64_t count = std::min<uint64_t>(config_.max_chunk, fed - at);
-    const float* logits = nullptr;
-    tarn_error error;
-    const tarn_status status = tarn_session_score(session_.get(), &tokens_[begin + at], count, &logits, &error);
-    if (status != TARN_OK && status != TARN_CANCELLED) {
-      throw Failure("at token " + std::to_string(begin + at) + ": " + error.message);
+void Evaluation::RunBlock(const Block& block, Progress* progress) {
+  for (const Session& reader : readers_) tarn_session_reset(reader.get());
+  const uint64_t chunk = config_.max_chunk;
+  // Chunks that are context alone need no logits. The others begin where they would without them: another cut rounds otherwise.
+  const uint64_t skipped = (block.first - block.begin) / chunk * chunk;
+  if (skipped > 0 && block.first < block.last) Skip(block.begin, skipped);
+  for (uint64_t at = block.begin + skipped; at < block.last && block.first < block.last; at += chunk) {
+    const uint64_t count = std::min<uint64_t>(chunk, block.last - at);
+    const std::vector<const float*> logits = Read(at, count);
+    const uint64_t wanted = std::max(block.first, at);
+    for (uint64_t row = wanted; row < at + count; ++row) {
+      const size_t offset = (row - at) * vocab_size_;
+      EvaluationRow found{logits[0] + offset, logits.size() > 1 ? logits[1] + offset : nullptr, std::nullopt};
+      if (row + 1 < block.end) {
+        found.next = static_cast<uint32_t>(tokens_[row + 1]);
+        Add(found.logits, row + 1);
+      }
+      if (plan_.sink) plan_.sink(found);
     }
-    Check(status, error);
-    if (sink_) sink_(logits, count);
-    for (uint64_t i = 0; i < count && at + i + 1 < size; ++i) Add(logits + i * vocab_size_, begin + at + i + 1);
     char note[32];
     std::snprintf(note, sizeof(note), "%.4f nats/token", score_.Mean());
-    progress->Advance(count, note);
+    progress->Advance(at + count > wanted ? at + count - wanted : 0, note);
   }
-  progress->Advance(size - fed);
+}
+
+void Evaluation::Skip(uint64_t begin, uint64_t count) {
+  for (const Session& reader : readers_) {
+    const float* logits = nullptr;
+    tarn_error error;
+    if (Interrupted()) throw Failure("interrupted");  // the reset may have withdrawn what the signal asked for
+    Check(tarn_session_prefill(reader.get(), &tokens_[begin], count, &logits, &error), begin, error);
+  }
+}
+
+std::vector<const float*> Evaluation::Read(uint64_t begin, uint64_t count) {
+  std::vector<const float*> rows;
+  for (const Session& reader : readers_) {
+    const float* logits = nullptr;
+    tarn_error error;
+    if (Interrupted()) throw Failure("interrupted");
+    Check(tarn_session_score(reader.get(), &tokens_[begin], count, &logits, &error), begin, error);
+    rows.push_back(logits);
+  }
+  return rows;
+}
+
+void Evaluation::Check(tarn_status status, uint64_t token, const tarn_error& error) const {
+  if (status != TARN_OK && status != TARN_CANCELLED) {
+    throw Failure("at token " + std::to_string(token) + ": " + error.message);
+  }
+  tools::Check(status, error);
 }
 
 void Evaluation::Add(const float* logits, uint64_t target) {

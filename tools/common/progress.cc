@@ -59,11 +59,11 @@ void Progress::Show(std::string_view note) {
   Append("] %3d %%", static_cast<int>(100 * done_ / total_));
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   if (done_ > 0) AppendTimeLeft(seconds * static_cast<double>(total_ - done_) / static_cast<double>(done_));
+  if (!note.empty()) Append("  %.*s", static_cast<int>(note.size()), note.data());
   if (!unit_.empty()) {
     Append("  %llu/%llu %s, %.*f/s", static_cast<unsigned long long>(done_), static_cast<unsigned long long>(total_), unit_.c_str(),
            static_cast<double>(done_) < 10 * seconds ? 1 : 0, static_cast<double>(done_) / seconds);
   }
-  if (!note.empty()) Append("  %.*s", static_cast<int>(note.size()), note.data());
   const size_t shown = BytesOf({line_, size_}, Columns(out_) - 1);
   std::fprintf(out_, "\r%.*s\033[K", static_cast<int>(shown), line_);
   std::fflush(out_);

@@ -20,7 +20,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // `note` is shown after the numbers. Allocates nothing.
+  // `note` is shown before the numbers, which a narrow terminal cuts. Allocates nothing.
   void Advance(uint64_t count, std::string_view note = {});
 
  private:

@@ -33,7 +33,9 @@ tools::Score Measure(const Graph& graph, const WeightReader& weights, const Meas
   config.threads = options.threads != 0 ? options.threads : tarn_default_threads();
   config.max_chunk = 64;
   std::vector<int32_t> tokens = tools::EvaluationTokens(model.get(), options.range, ReadFile(options.file), options.file);
-  return tools::Evaluation(model.get(), config, std::move(tokens), options.range.block).Run(step);
+  tools::EvaluationPlan plan;
+  plan.block = options.range.block;
+  return tools::Evaluation(model.get(), config, std::move(tokens), std::move(plan)).Run(step);
 }
 
 }  // namespace tarn::convert

@@ -17,9 +17,11 @@ namespace tarn_cli {
 struct EvalOptions {
   ModelOptions model;
   SessionOptions session;
-  std::string file;
+  std::vector<std::string> files;  // of `choices` too
+  bool choices = false;            // the files have questions
   tarn::tools::EvaluationRange range;
   std::string logits;
+  std::string against;  // a model file
   bool json = false;
   TranslationOptions translation;  // batch also of classification
   uint64_t seed = 42;              // of the hidden positions
@@ -35,13 +37,46 @@ struct EvalNumber {
   std::string text = "";
 };
 
-// What every task reports beside its numbers: the model before them, how long `count` of `unit` ("lines") took behind them. Prints
-// JSON or a table and returns the exit status.
-int WriteResult(const EvalOptions& options, const Model& model, std::vector<EvalNumber> numbers, const char* unit, uint64_t count,
-                double seconds);
+// What a file gave, or all of them did.
+struct EvalRow {
+  std::string name;
+  std::vector<EvalNumber> numbers;
+  uint64_t count = 0;  // of the unit of a task ("lines")
+  double seconds = 0;  // that they took
+};
+
+// What every task reports beside its numbers: the model before them, `unit`s per second behind them. The last row is that of all
+// files; where there are several, rows of each come before. Prints JSON or a table and returns the exit status.
+int WriteResult(const EvalOptions& options, const Model& model, const std::vector<EvalRow>& rows, const char* unit);
+
+// "eval", or "eval 2/3" where there are several files: the name of a step.
+std::string EvalStep(const EvalOptions& options, const std::string& file);
+
+// What a file gave. `Sums` are zero at first, and have count() of the unit and Add().
+template <typename Sums>
+struct Measured {
+  Sums sums;
+  double seconds = 0;
+};
+
+// Measures every file, adds the sums up, and writes what `numbers` makes of them. `measure` times the model alone.
+template <typename Sums, typename Measure, typename Numbers>
+int EvalFiles(const EvalOptions& options, const Model& model, const char* unit, const Measure& measure, const Numbers& numbers) {
+  std::vector<EvalRow> rows;
+  Measured<Sums> total;
+  for (const std::string& file : options.files) {
+    const Measured<Sums> found = measure(file);
+    total.sums.Add(found.sums);
+    total.seconds += found.seconds;
+    if (options.files.size() > 1) rows.push_back({file, numbers(found.sums), found.sums.count(), found.seconds});
+  }
+  rows.push_back({"total", numbers(total.sums), total.sums.count(), total.seconds});
+  return WriteResult(options, model, rows, unit);
+}
 
 // Print their result and return the exit status. Throw Failure.
 int EvalCausal(const EvalOptions& options, const Model& model);
+int EvalChoices(const EvalOptions& options, const Model& model);
 int EvalSeq2Seq(const EvalOptions& options, const Model& model);
 int EvalClassification(const EvalOptions& options, const Model& model);
 int EvalMasked(const EvalOptions& options, const Model& model);

@@ -16,6 +16,19 @@ struct Labelled {
   std::vector<uint32_t> labels;
 };
 
+struct LabelSums {
+  uint64_t lines = 0;
+  uint64_t correct = 0;
+  double nats = 0;
+
+  uint64_t count() const { return lines; }
+  void Add(const LabelSums& other) {
+    lines += other.lines;
+    correct += other.correct;
+    nats += other.nats;
+  }
+};
+
 Labelled ReadLabelled(const Model& model, const std::string& path) {
   Labelled lines;
   for (Line line : ReadLines(path)) {
@@ -30,30 +43,36 @@ Labelled ReadLabelled(const Model& model, const std::string& path) {
   return lines;
 }
 
+Measured<LabelSums> MeasureLabels(const EvalOptions& options, const Model& model, const std::string& file) {
+  const Labelled lines = ReadLabelled(model, file);
+  Measured<LabelSums> found;
+  found.sums.lines = lines.texts.size();
+  const auto start = Clock::now();
+  Classify(model, SessionConfig(options.session), options.translation.batch, lines.texts, EvalStep(options, file),
+           [&](size_t index, const float* logits) {
+             const uint32_t label = lines.labels[index];
+             found.sums.correct += MostProbable(logits, model.info().num_labels, 1)[0].id == label;
+             found.sums.nats += tarn::tools::Loss(logits, model.info().num_labels, label);
+             return true;
+           });
+  found.seconds = SecondsSince(start);
+  return found;
+}
+
+std::vector<EvalNumber> Numbers(const LabelSums& sums) {
+  const double accuracy = static_cast<double>(sums.correct) / static_cast<double>(sums.lines);
+  const double nats_per_label = sums.nats / static_cast<double>(sums.lines);
+  return {{"lines", sums.lines, "lines", std::to_string(sums.lines)},
+          {"correct", sums.correct, "correct", std::to_string(sums.correct)},
+          {"accuracy", accuracy, "accuracy", Format("%.4f", accuracy)},
+          {"nats_per_label", nats_per_label, "nats/label", Format("%.6f", nats_per_label)}};
+}
+
 }  // namespace
 
 int EvalClassification(const EvalOptions& options, const Model& model) {
-  const Labelled lines = ReadLabelled(model, options.file);
-  const size_t count = lines.texts.size();
-  size_t correct = 0;
-  double nats = 0;
-  const auto start = Clock::now();
-  Classify(model, SessionConfig(options.session), options.translation.batch, lines.texts, "eval",
-           [&](size_t index, const float* logits) {
-             const uint32_t label = lines.labels[index];
-             correct += MostProbable(logits, model.info().num_labels, 1)[0].id == label;
-             nats += tarn::tools::Loss(logits, model.info().num_labels, label);
-             return true;
-           });
-  const double seconds = SecondsSince(start);
-  const double accuracy = static_cast<double>(correct) / static_cast<double>(count);
-  const double nats_per_label = nats / static_cast<double>(count);
-  return WriteResult(options, model,
-                     {{"lines", count, "lines", std::to_string(count)},
-                      {"correct", correct, "correct", std::to_string(correct)},
-                      {"accuracy", accuracy, "accuracy", Format("%.4f", accuracy)},
-                      {"nats_per_label", nats_per_label, "nats/label", Format("%.6f", nats_per_label)}},
-                     "lines", count, seconds);
+  return EvalFiles<LabelSums>(
+      options, model, "lines", [&](const std::string& file) { return MeasureLabels(options, model, file); }, Numbers);
 }
 
 }  // namespace tarn_cli

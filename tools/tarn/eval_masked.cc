@@ -68,8 +68,22 @@ int32_t MaskToken(const EvalOptions& options, const Model& model) {
   throw Failure(model.path() + ": the model does not say which token is its mask: give it with --mask ID");
 }
 
+struct HiddenSums {
+  uint64_t tokens = 0;
+  tarn::tools::Score score;
+  uint32_t block = 0;  // the longest one
+
+  uint64_t count() const { return tokens; }
+  void Add(const HiddenSums& other) {
+    tokens += other.tokens;
+    score.Add(other.score);
+    block = std::max(block, other.block);
+  }
+};
+
 // The sum over all hidden tokens.
-tarn::tools::Score ScoreHidden(const EvalOptions& options, const Model& model, const Tokens& tokens, uint32_t block) {
+tarn::tools::Score ScoreHidden(const EvalOptions& options, const Model& model, const Tokens& tokens, uint32_t block,
+                               const std::string& step) {
   const int32_t mask = MaskToken(options, model);
   const uint32_t vocab_size = model.info().vocab_size;
   tarn_session_config config = SessionConfig(options.session);
@@ -78,7 +92,7 @@ tarn::tools::Score ScoreHidden(const EvalOptions& options, const Model& model, c
   const Session session = CreateSession(model, config);
   HiddenPositions hidden(block, options.seed);
   tarn::tools::Score score;
-  tarn::tools::Progress progress(stderr, isatty(STDERR_FILENO) == 1, "eval", tokens.size(), "tokens");
+  tarn::tools::Progress progress(stderr, isatty(STDERR_FILENO) == 1, step, tokens.size(), "tokens");
   for (size_t begin = 0; begin < tokens.size(); begin += block) {
     StopIfInterrupted();
     const size_t size = std::min<size_t>(block, tokens.size() - begin);
@@ -99,25 +113,32 @@ tarn::tools::Score ScoreHidden(const EvalOptions& options, const Model& model, c
   return score;
 }
 
+Measured<HiddenSums> MeasureHidden(const EvalOptions& options, const Model& model, const std::string& file) {
+  const Tokens tokens = tarn::tools::EvaluationTokens(model.get(), options.range, ReadFile(file), FileName(file), 1);
+  const uint64_t wanted = options.range.block != 0 ? options.range.block : std::min(kDefaultBlock, model.info().max_source_tokens);
+  Measured<HiddenSums> found;
+  found.sums.tokens = tokens.size();
+  found.sums.block = static_cast<uint32_t>(std::min<uint64_t>({wanted, tokens.size(), UINT32_MAX}));
+  const auto start = Clock::now();
+  found.sums.score = ScoreHidden(options, model, tokens, found.sums.block, EvalStep(options, file));
+  found.seconds = SecondsSince(start);
+  return found;
+}
+
 }  // namespace
 
 int EvalMasked(const EvalOptions& options, const Model& model) {
-  const Tokens tokens =
-      tarn::tools::EvaluationTokens(model.get(), options.range, ReadFile(options.file), FileName(options.file), 1);
-  const uint64_t wanted = options.range.block != 0 ? options.range.block : std::min(kDefaultBlock, model.info().max_source_tokens);
-  const auto block = static_cast<uint32_t>(std::min<uint64_t>({wanted, tokens.size(), UINT32_MAX}));
-  const auto start = Clock::now();
-  const tarn::tools::Score score = ScoreHidden(options, model, tokens, block);
-  const double seconds = SecondsSince(start);
-  const double mean = score.Mean(), perplexity = std::exp(mean);
-  return WriteResult(options, model,
-                     {{"tokens", tokens.size(), "tokens", std::to_string(tokens.size())},
-                      {"scored", score.scored, "hidden", std::to_string(score.scored)},
-                      {"nats_per_token", mean, "nats/hidden token", Format("%.6f", mean)},
-                      {"perplexity", perplexity, "perplexity", Format("%.4f", perplexity)},
-                      {"block", block},
-                      {"seed", options.seed}},
-                     "tokens", tokens.size(), seconds);
+  return EvalFiles<HiddenSums>(
+      options, model, "tokens", [&](const std::string& file) { return MeasureHidden(options, model, file); },
+      [&](const HiddenSums& sums) -> std::vector<EvalNumber> {
+        const double mean = sums.score.Mean(), perplexity = std::exp(mean);
+        return {{"tokens", sums.tokens, "tokens", std::to_string(sums.tokens)},
+                {"scored", sums.score.scored, "hidden", std::to_string(sums.score.scored)},
+                {"nats_per_token", mean, "nats/hidden token", Format("%.6f", mean)},
+                {"perplexity", perplexity, "perplexity", Format("%.4f", perplexity)},
+                {"block", sums.block},
+                {"seed", options.seed}};
+      });
 }
 
 }  // namespace tarn_cli
