@@ -67,6 +67,17 @@ TEST_F(CheckpointTest, MissingTensor) {
                                                 R"("model.norms.weight": unknown, found F32 [8] in model.safetensors)"}));
 }
 
+TEST_F(CheckpointTest, ANameWithAnotherPrefixNamesTheExpectedOne) {
+  Find("model.norm.weight").name = "norm.weight";
+  Find("model.embeddings.weight").name = "module.model.embeddings.weight";
+  Save();
+  const std::vector<std::string> lines = Report();
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[1].rfind("\"model.norm.weight\": missing", 0), 0u) << lines[1];
+  EXPECT_NE(lines[2].find("in model.safetensors; the expected name is \"model.embeddings.weight\""), std::string::npos) << lines[2];
+  EXPECT_NE(lines[3].find("in model.safetensors; the expected name is \"model.norm.weight\""), std::string::npos) << lines[3];
+}
+
 TEST_F(CheckpointTest, MisshapedTensor) {
   Find("model.layers.1.attn.sigma").shape = {4};
   Save();

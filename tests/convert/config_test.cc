@@ -39,6 +39,14 @@ TEST(Config, Defaults) {
   EXPECT_EQ(config.decoder.size(), 3u);
 }
 
+TEST(Config, EndTokensOfALanguageModel) {
+  Json config = SmallConfig();
+  config.update({{"bos_token_id", 1}, {"eos_token_id", 2}, {"pad_token_id", 0}});
+  EXPECT_EQ(Parse(config).bos_token, 1);
+  EXPECT_EQ(Parse(config).eos_token, 2);
+  EXPECT_EQ(Parse(SmallConfig()).eos_token, -1);
+}
+
 TEST(Config, EveryFieldIsRead) {
   const ModelConfig config = Parse(Json::parse(R"({
     "task": "causal_lm", "vocab_size": 300, "hidden_size": 10, "num_layers": 1, "num_heads": 4, "num_kv_heads": 2, "head_dim": 6,

@@ -18,6 +18,11 @@ TEST(ParseJson, ReadsEveryKindOfValue) {
   }
 }
 
+TEST(ParseJson, SaysThatATextIsUtf16) {
+  const std::string_view text("\xFF\xFE{\0}\0", 6);
+  EXPECT_TRUE(FailsWith([&] { ParseJson(text, "config.json"); }, {"config.json: UTF-16 text, expected UTF-8: save it as UTF-8"}));
+}
+
 TEST(ParseJson, SaysWhereAndWhatIsExpected) {
   const struct {
     const char* text;

@@ -71,7 +71,7 @@ TEST(Safetensors, EveryTruncationFails) {
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_TRUE(FailsWith([&] { Parse(bytes.substr(0, size)); }, {"m.safetensors"})) << size;
   }
-  EXPECT_TRUE(FailsWith([&] { Parse(bytes + "x"); }, {"bytes 12 .. 13 of the data belong to no tensor"}));
+  EXPECT_TRUE(FailsWith([&] { Parse(bytes + "x"); }, {"bytes 12 .. 13 of the data belong to no tensor: the file was changed; copy it again"}));
 }
 
 TEST(Safetensors, HeaderErrors) {
@@ -79,6 +79,8 @@ TEST(Safetensors, HeaderErrors) {
   EXPECT_TRUE(FailsWith([] { Parse(std::string(8, '\xFF') + "{}"); }, {"18446744073709551615", "not a safetensors file"}));
   EXPECT_TRUE(
       FailsWith([] { Parse(std::string("\x64\0\0\0\0\0\0\0{}", 10)); }, {"10 bytes, expected at least 108 (", "truncated"}));
+  EXPECT_TRUE(FailsWith([] { Parse(std::string("PK\3\4\0\0\0\0\3\0", 10)); },
+                        {"byte 8 is 0x03, expected '{', which begins a header: not a safetensors file"}));
   EXPECT_TRUE(FailsWith([] { Parse(SafetensorsBytes("{\"a\": ", "")); }, {"not valid JSON"}));
   EXPECT_TRUE(FailsWith([] { Parse(SafetensorsBytes("[]", "")); }, {"not an object"}));
   EXPECT_TRUE(FailsWith([] { Parse(SafetensorsBytes("{\"a\xFF\": 1}", "")); }, {"not valid JSON"}));

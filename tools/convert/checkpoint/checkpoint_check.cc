@@ -82,6 +82,19 @@ std::string MisfitOfTied(const CheckpointTensor& entry, const TiedWeight& tied, 
   return "";
 }
 
+bool EndsInName(const std::string& path, const std::string& name) {
+  return path.size() > name.size() && path[path.size() - name.size() - 1] == '.' &&
+         path.compare(path.size() - name.size(), name.size(), name) == 0;
+}
+
+// The expected name that differs from this one by a prefix ("model.", "module."), or nothing.
+std::string OtherPrefix(const std::string& name, const std::vector<WeightSpec>& specs) {
+  for (const WeightSpec& spec : specs) {
+    if (EndsInName(spec.name, name) || EndsInName(name, spec.name)) return "; the expected name is " + ValueText(spec.name);
+  }
+  return "";
+}
+
 // The same for a tensor that no spec names.
 std::string MisfitOfUnknown(const std::string& name, const CheckpointTensor& entry, const std::vector<TiedWeight>& tied,
                             const CheckpointTensors& tensors, const Checkpoint::Hint& hint) {
@@ -96,11 +109,15 @@ std::string MisfitOfUnknown(const std::string& name, const CheckpointTensor& ent
 void Checkpoint::Check(std::vector<WeightSpec> specs, const std::vector<TiedWeight>& tied, const Hint& hint) const {
   std::sort(specs.begin(), specs.end(), [](const WeightSpec& a, const WeightSpec& b) { return a.name < b.name; });
   Misfits misfits;
+  const Hint with_names = [&](const std::string& name) {
+    const std::string other = OtherPrefix(name, specs);
+    return other.empty() && hint ? hint(name) : other;
+  };
   auto found = tensors_.begin();
   const auto unknown_before = [&](const std::string* name) {
     for (; found != tensors_.end() && (name == nullptr || found->first < *name); ++found) {
       const std::string text =
-          MisfitOfUnknown(found->first, found->second, tied, tensors_, misfits.unknown < kMostHints ? hint : nullptr);
+          MisfitOfUnknown(found->first, found->second, tied, tensors_, misfits.unknown < kMostHints ? with_names : nullptr);
       if (!text.empty()) misfits.Add(&misfits.unknown, found->first, text);
     }
   };

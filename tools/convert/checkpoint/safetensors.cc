@@ -104,7 +104,16 @@ void CheckNoHoles(std::vector<Range> ranges, uint64_t data_bytes, const std::str
     end = range.end;
     previous = range.name;
   }
-  if (end != data_bytes) Fail(name, ": bytes ", end, " .. ", data_bytes, " of the data belong to no tensor");
+  if (end != data_bytes) {
+    Fail(name, ": bytes ", end, " .. ", data_bytes, " of the data belong to no tensor: the file was changed; copy it again");
+  }
+}
+
+// 'a', or 0x03.
+std::string ByteText(uint8_t byte) {
+  if (byte > 0x20 && byte < 0x7F) return {'\'', static_cast<char>(byte), '\''};
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  return {'0', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
 }
 
 }  // namespace
@@ -124,8 +133,11 @@ Safetensors ParseSafetensors(const uint8_t* data, size_t size, const std::string
     Fail(name, ": header length ", header_bytes, " is above ", kMaxHeaderBytes, ": not a safetensors file");
   }
   if (header_bytes > size - kLengthBytes) {
+    if (size > kLengthBytes && data[kLengthBytes] != '{') {
+      Fail(name, ": byte 8 is ", ByteText(data[kLengthBytes]), ", expected '{', which begins a header: not a safetensors file");
+    }
     Fail(name, ": ", size, " bytes, expected at least ", kLengthBytes + header_bytes,
-         " (length of its header): truncated; copy it ", "again");
+         " (length of its header): truncated; copy it again");
   }
   const uint64_t data_begin = kLengthBytes + header_bytes;
   const std::string_view text(reinterpret_cast<const char*>(data) + kLengthBytes, header_bytes);

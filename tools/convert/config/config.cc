@@ -91,6 +91,13 @@ int32_t ParseTokenId(Fields* fields, const char* key, uint32_t vocab_size) {
   return id ? static_cast<int32_t>(*id) : -1;
 }
 
+// Of a task that generates.
+void ParseEndTokens(Fields* fields, ModelConfig* config) {
+  config->bos_token = ParseTokenId(fields, "bos_token_id", config->vocab_size);
+  config->eos_token = ParseTokenId(fields, "eos_token_id", config->vocab_size);
+  ParseTokenId(fields, "pad_token_id", config->vocab_size);  // nothing is padded
+}
+
 // The attention of a stack: an object for all layers, or a list with one for each.
 struct StackFields {
   const char* attention;
@@ -128,9 +135,7 @@ void ParseSeq2Seq(Fields* fields, ModelConfig* config) {
     fields->FailAt("share_embeddings", "source_vocab_size = " + std::to_string(config->source_vocab_size) +
                                            " is not vocab_size = " + std::to_string(config->vocab_size));
   }
-  config->bos_token = ParseTokenId(fields, "bos_token_id", config->vocab_size);
-  config->eos_token = ParseTokenId(fields, "eos_token_id", config->vocab_size);
-  ParseTokenId(fields, "pad_token_id", config->vocab_size);  // nothing is padded
+  ParseEndTokens(fields, config);
 }
 
 void ParseClassification(Fields* fields, ModelConfig* config) {
@@ -150,6 +155,7 @@ void ParseTask(Fields* fields, ModelConfig* config) {
   switch (config->task) {
     case format::Task::CausalLm:
       config->decoder = ParseLayers(fields, *config, {"attention", "num_layers", AttentionForm::kCausal});
+      ParseEndTokens(fields, config);
       break;
     case format::Task::Seq2Seq:
       ParseSeq2Seq(fields, config);

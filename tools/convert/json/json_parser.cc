@@ -51,6 +51,8 @@ class Builder : public nlohmann::json_sax<Json> {
 
   bool parse_error(std::size_t read, const std::string& /*token*/, const nlohmann::detail::exception& error) override {
     const size_t at = read - 1;  // the character that does not fit; at the end one behind the last
+    const std::string_view mark = text_.substr(0, 2);
+    if (mark == "\xFF\xFE" || mark == "\xFE\xFF") Fail(where_, ": UTF-16 text, expected UTF-8: save it as UTF-8");
     const std::string_view before = text_.substr(0, at);
     const auto line = std::count(before.begin(), before.end(), '\n');
     const size_t begin = before.rfind('\n') + 1;  // of the line: npos + 1 is 0
