@@ -139,8 +139,8 @@ void AddBench(CLI::App* app, Command* command) {
   };
   bench
       ->add_option_function<std::string>("-o,--output", set_format,
-                                         "Format: md, csv, json or jsonl, one row per line (default: md)")
-      ->type_name("FORMAT");
+                                         "Format of the rows; jsonl: one JSON object per line (default: md)")
+      ->type_name("md|csv|json|jsonl");
   wanted.by_task.Only(
       {TARN_TASK_CAUSAL_LM},
       bench->add_option("--plot", options->plot, "Draw tokens/s and memory by depth into an SVG file")->type_name("FILE"));

@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "tools/common/integer_option.h"
+#include "tools/common/output_file.h"
 #include "tools/common/shape_text.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
+#include "tools/tarn/graph_drawing.h"
 #include "tools/tarn/model.h"
+#include "tools/tarn/program_graph.h"
 #include "tools/tarn/report.h"
 #include "tools/tarn/task.h"
 
@@ -27,6 +30,7 @@ struct InspectOptions {
   bool ops = false;
   bool states = false;
   bool tensors = false;
+  std::string graph;
 };
 
 std::string FingerprintText(const tarn_model_info& info) {
@@ -181,17 +185,34 @@ Json ArraysJson(const std::vector<Info>& list) {
   return json;
 }
 
+// ---- Picture ----
+
+void WriteGraph(const InspectOptions& options, const Model& model) {
+  const tarn_model_info& info = model.info();
+  uint64_t tensors = 0, states = 0;
+  for (const tarn_tensor_info& tensor : List(model, tarn_model_tensor)) tensors += tensor.data_bytes;
+  for (const tarn_state_info& state : List(model, tarn_model_state)) states += state.data_bytes;
+  const std::string about =
+      Format("%s, %s, %llu parameters; tensors %s, states of one sequence %s", TaskName(info.task), info.precision,
+             static_cast<unsigned long long>(info.parameters), FormatBytes(tensors).c_str(), FormatBytes(states).c_str());
+  const std::string svg = DrawGraph(info.name, about, BuildGraph(model));
+  tarn::tools::OutputFile file(options.graph, {options.model.path});
+  file.Write(svg.data(), svg.size());
+  file.Commit();
+}
+
 // ---- Command ----
 
 int Inspect(InspectOptions options) {
-  if (options.model.path.empty() && !options.cpu)
+  if (options.model.path.empty() && (!options.cpu || !options.graph.empty()))
     throw UsageError("inspect: no model, expected `tarn inspect MODEL` or `tarn inspect --cpu`");
   std::string text = options.cpu ? CpuText() : "";
   Json json = Json::Object();
   if (options.cpu) json.Add("cpu", CpuJson());
   if (!options.model.path.empty()) {
-    const bool all = !options.ops && !options.states && !options.tensors;
+    const bool all = !options.ops && !options.states && !options.tensors && options.graph.empty();
     const Model model(options.model);
+    if (!options.graph.empty()) WriteGraph(options, model);
     tarn_session_config config = SessionConfig(options.session);
     config.batch = options.batch;
     const tarn_memory memory = model.Requirements(config);
@@ -224,9 +245,13 @@ void AddInspect(CLI::App* app, Command* command) {
   AddModelPath(inspect, &options->model.path);
   inspect->add_flag("--json", options->json, "Print one JSON object");
   inspect->add_flag("--cpu", options->cpu, "Show kernels, fast cores and default threads of this machine; needs no model");
-  inspect->add_flag("--ops", options->ops, "Show the ops; without --ops, --states and --tensors, all three are shown");
+  inspect->add_flag("--ops", options->ops, "Show the ops; without --ops, --states, --tensors and --graph all three are shown");
   inspect->add_flag("--states", options->states, "Show the states");
   inspect->add_flag("--tensors", options->tensors, "Show the tensors");
+  inspect
+      ->add_option("--graph", options->graph,
+                   "Draw the programs into an SVG file: ops, states, tensors; layers that are alike are drawn once")
+      ->type_name("FILE");
   tarn::tools::AddInteger<uint32_t>(inspect, "--batch", &options->batch,
                                     "Sequences of the session whose memory is shown (default: 1)", 1);
   AddSessionOptions(inspect, &options->session);
@@ -235,6 +260,7 @@ void AddInspect(CLI::App* app, Command* command) {
       "Examples:\n"
       "  tarn inspect shakespeare-rfa-gate-int8.tarn\n"
       "  tarn inspect shakespeare-rfa-gate-int8.tarn --states --batch 4\n"
+      "  tarn inspect shakespeare-rfa-gate-int8.tarn --graph program.svg\n"
       "  tarn inspect --cpu");
   inspect->callback([=] { *command = [=] { return Inspect(*options); }; });
 }

@@ -5,8 +5,8 @@
 #include <optional>
 #include <set>
 
-#include "tools/common/printable.h"
 #include "tools/tarn/report.h"
+#include "tools/tarn/svg.h"
 
 namespace tarn_cli {
 namespace {
@@ -39,57 +39,6 @@ constexpr char kStyle[] = R"(<style>
   }
 </style>
 )";
-
-// Bytes of the UTF-8 character that begins at `at` and may stand in XML; 0: there is none. Names come from files.
-size_t CharacterBytes(const std::string& text, size_t at) {
-  const auto byte = [&](size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u; };
-  const size_t count = byte(0) < 0x80 ? 1 : byte(0) < 0xC2 ? 0 : byte(0) < 0xE0 ? 2 : byte(0) < 0xF0 ? 3 : byte(0) < 0xF5 ? 4 : 0;
-  uint32_t code = count < 2 ? byte(0) : byte(0) & (0x7Fu >> count);
-  for (size_t i = 1; i < count; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-    code = code << 6 | (byte(i) & 0x3F);
-  }
-  constexpr uint32_t kLeast[] = {0, 0x20, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xD800 && code < 0xE000;
-  return code < kLeast[count] || surrogate || code == 0xFFFE || code == 0xFFFF || code > 0x10FFFF ? 0 : count;
-}
-
-std::string Escape(const std::string& name) {
-  const std::string text = tarn::tools::Printable(name);
-  std::string escaped;
-  for (size_t at = 0; at < text.size();) {
-    const size_t bytes = CharacterBytes(text, at);
-    if (bytes != 1) {
-      escaped += bytes == 0 ? "\xEF\xBF\xBD" : text.substr(at, bytes);  // U+FFFD
-      at += bytes == 0 ? 1 : bytes;
-      continue;
-    }
-    const char c = text[at++];
-    switch (c) {
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '&':
-        escaped += "&amp;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
-
-std::string Text(double x, double y, const char* anchor, const std::string& text, const char* style = "") {
-  return Format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" class=\"%s\">%s</text>\n", x, y, anchor, style,
-                Escape(text).c_str());
-}
-
-std::string Segment(double x1, double y1, double x2, double y2, const char* style) {
-  return Format("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"%s\"/>\n", x1, y1, x2, y2, style);
-}
 
 // 8192 -> "8192", 1500000 -> "1.5M".
 std::string Short(double value) {
@@ -207,20 +156,20 @@ std::string DrawPanel(const PlotPanel& panel, const DepthAxis& depths, double at
   const double top = at_y + kAbove, bottom = at_y + kPanelHeight - kBelow;
   const Axis x = depths.ToPixels(left, right);
   const Axis y = ValueAxis(panel, bottom, top);
-  std::string svg = Text(left, at_y + 16, "start", panel.title, "panel");
+  std::string svg = SvgText(left, at_y + 16, "start", panel.title, "panel");
   for (const Tick& tick : y.ticks) {
-    svg += Segment(left, y.Pixel(tick.at), right, y.Pixel(tick.at), "grid");
-    svg += Text(left - 8, y.Pixel(tick.at) + 4, "end", tick.label);
+    svg += SvgLine(left, y.Pixel(tick.at), right, y.Pixel(tick.at), "grid");
+    svg += SvgText(left - 8, y.Pixel(tick.at) + 4, "end", tick.label);
   }
   double last_label = -1e300;
   for (const Tick& tick : x.ticks) {
-    svg += Segment(x.Pixel(tick.at), bottom, x.Pixel(tick.at), bottom + 5, "axis");
+    svg += SvgLine(x.Pixel(tick.at), bottom, x.Pixel(tick.at), bottom + 5, "axis");
     if (x.Pixel(tick.at) - last_label < 36) continue;
     last_label = x.Pixel(tick.at);
-    svg += Text(last_label, bottom + 20, "middle", tick.label);
+    svg += SvgText(last_label, bottom + 20, "middle", tick.label);
   }
-  svg += Segment(left, bottom, right, bottom, "axis");
-  svg += Text((left + right) / 2, bottom + 40, "middle", "depth, tokens");
+  svg += SvgLine(left, bottom, right, bottom, "axis");
+  svg += SvgText((left + right) / 2, bottom + 40, "middle", "depth, tokens");
   for (size_t i = 0; i < panel.lines.size(); ++i) svg += DrawLine(panel.lines[i], i % kColors, panel.scale, depths, x, y);
   return svg;
 }
@@ -232,18 +181,17 @@ std::string DrawPlot(const std::string& title, const std::vector<PlotPanel>& pan
   const double width = 2 * kMargin + kPanelWidth * static_cast<double>(panels.size());
   const double legend = kMargin + kTitleHeight + kPanelHeight;
   const double height = legend + kLegendLine * static_cast<double>(lines.size()) + kMargin;
-  std::string svg = Format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
-                           width, height, width, height);
+  std::string svg = SvgHead(width, height);
   svg += kStyle;
-  svg += Text(kMargin + kLeft, kMargin + 14, "start", title, "title");
+  svg += SvgText(kMargin + kLeft, kMargin + 14, "start", title, "title");
   const DepthAxis depths(panels);
   for (size_t i = 0; i < panels.size(); ++i) {
     svg += DrawPanel(panels[i], depths, kMargin + kPanelWidth * static_cast<double>(i), kMargin + kTitleHeight);
   }
   for (size_t i = 0; i < lines.size(); ++i) {
     const double y = legend + kLegendLine * (static_cast<double>(i) + 0.5), x = kMargin + kLeft;
-    svg += Segment(x, y, x + 36, y, Format("line c%zu%s", i % kColors, lines[i].grows ? " grows" : "").c_str());
-    svg += Text(x + 46, y + 4, "start", lines[i].name + (lines[i].grows ? " (grows: memory is that of the rows in use)" : ""));
+    svg += SvgLine(x, y, x + 36, y, Format("line c%zu%s", i % kColors, lines[i].grows ? " grows" : "").c_str());
+    svg += SvgText(x + 46, y + 4, "start", lines[i].name + (lines[i].grows ? " (grows: memory is that of the rows in use)" : ""));
   }
   return svg + "</svg>\n";
 }

@@ -1,0 +1,232 @@
+#include "tools/tarn/program_graph.h"
+
+#include <tarn/inspect.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "tools/common/shape_text.h"
+#include "tools/tarn/report.h"
+
+namespace tarn_cli {
+namespace {
+
+constexpr size_t kLongestPeriod = 8;  // layers that alternate
+
+// An op of the model, before layers are folded.
+struct RawOp {
+  std::string name, kind, detail, program;
+  std::string layers;  // "decoder.layers"; empty outside of layers
+  std::string layer;   // "3"
+  std::vector<std::string> inputs, outputs;
+  std::vector<GraphArray> states, tensors;
+};
+
+// A range of raw ops: a layer, or ops outside of layers.
+struct Range {
+  size_t begin, end;
+};
+
+// "a[0:4], b" -> "a", "b". The list fills `room` where it was cut: its last name is not to be trusted then.
+std::vector<std::string> Values(const std::string& list, size_t room) {
+  std::vector<std::string> values;
+  for (size_t begin = 0; begin < list.size();) {
+    const size_t end = std::min(list.find(", ", begin), list.size());
+    if (end == list.size() && list.size() + 1 >= room) break;
+    const std::string value = list.substr(begin, std::min(list.find('[', begin), end) - begin);
+    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+    begin = end + 2;
+  }
+  return values;
+}
+
+// Cuts "decoder.layers.3.attn" into "decoder.layers" and "3".
+void FindLayer(RawOp* op) {
+  constexpr char kLayers[] = "layers.";
+  constexpr size_t kSize = sizeof(kLayers) - 1;
+  for (size_t at = op->name.find(kLayers); at != std::string::npos; at = op->name.find(kLayers, at + 1)) {
+    const size_t end = op->name.find_first_not_of("0123456789", at + kSize);
+    if ((at > 0 && op->name[at - 1] != '.') || end == at + kSize || end == std::string::npos || op->name[end] != '.') continue;
+    op->layers = op->name.substr(0, at + kSize - 1);
+    op->layer = op->name.substr(at + kSize, end - at - kSize);
+    return;
+  }
+}
+
+std::string InLayer(const RawOp& op) {
+  return op.layers.empty() ? op.name : op.name.substr(op.layers.size() + op.layer.size() + 2);
+}
+
+using OpsByName = std::map<std::string, std::vector<RawOp*>>;
+
+// The ops whose name begins `name`, longest first; `name` is then what follows it.
+const std::vector<RawOp*>* Owners(const OpsByName& ops, std::string* name) {
+  const size_t skipped = name->compare(0, 6, "model.") == 0 ? 6 : 0;
+  for (size_t end = name->size(); end != std::string::npos && end > skipped; end = name->rfind('.', end - 1)) {
+    const auto found = ops.find(name->substr(skipped, end - skipped));
+    if (found == ops.end()) continue;
+    *name = end == name->size() ? name->substr(skipped) : name->substr(end + 1);
+    return &found->second;
+  }
+  return nullptr;
+}
+
+template <typename Info>
+GraphArray ArrayOf(const Info& info) {
+  const std::vector<uint32_t> shape(info.shape, info.shape + info.rank);
+  return {info.name, std::string(info.dtype) + " " + tarn::tools::ShapeText(shape), info.data_bytes};
+}
+
+template <typename Info>
+void Attach(const std::vector<Info>& infos, const OpsByName& ops, std::vector<GraphArray> RawOp::*list,
+            std::vector<GraphArray>* shared) {
+  for (const Info& info : infos) {
+    GraphArray array = ArrayOf(info);
+    const std::vector<RawOp*>* owners = Owners(ops, &array.name);
+    if (owners == nullptr) {
+      shared->push_back(std::move(array));
+      continue;
+    }
+    for (RawOp* owner : *owners) (owner->*list).push_back(array);
+  }
+}
+
+std::vector<RawOp> RawOps(const Model& model, std::vector<GraphArray>* shared) {
+  std::vector<RawOp> ops;
+  for (const tarn_op_info& info : List(model, tarn_model_op)) {
+    RawOp op;
+    op.name = info.name;
+    op.kind = info.kind;
+    op.detail = info.detail;
+    op.program = info.program;
+    op.inputs = Values(info.inputs, sizeof(info.inputs));
+    op.outputs = Values(info.outputs, sizeof(info.outputs));
+    FindLayer(&op);
+    ops.push_back(std::move(op));
+  }
+  OpsByName by_name;
+  for (RawOp& op : ops) by_name[op.name].push_back(&op);
+  Attach(List(model, tarn_model_state), by_name, &RawOp::states, shared);
+  Attach(List(model, tarn_model_tensor), by_name, &RawOp::tensors, shared);
+  return ops;
+}
+
+bool SameLayer(const RawOp& a, const RawOp& b) { return a.layers == b.layers && a.layer == b.layer; }
+
+// Layers, and runs of ops outside of them.
+std::vector<Range> Ranges(const std::vector<RawOp>& ops) {
+  std::vector<Range> ranges;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (i == 0 || !SameLayer(ops[i - 1], ops[i])) ranges.push_back({i, i});
+    ranges.back().end = i + 1;
+  }
+  return ranges;
+}
+
+// What has to be equal of layers that are drawn once. Values of the layer are named without its number, the last one before it "^".
+std::string Signature(const std::vector<RawOp>& ops, const Range& range) {
+  const RawOp& first = ops[range.begin];
+  if (first.layers.empty()) return "";
+  const std::string own = first.layers + "." + first.layer + ".";
+  std::string text = first.layers;
+  const auto add = [&text](const std::string& part) { text += '\n' + part; };
+  for (size_t i = range.begin; i < range.end; ++i) {
+    for (const std::string& part : {InLayer(ops[i]), ops[i].kind, ops[i].detail}) add(part);
+    for (const std::string& value : ops[i].inputs) {
+      const std::vector<std::string> before = range.begin > 0 ? ops[range.begin - 1].outputs : std::vector<std::string>();
+      const bool from_before = std::find(before.begin(), before.end(), value) != before.end();
+      add(from_before ? "^" : value.compare(0, own.size(), own) == 0 ? "." + value.substr(own.size()) : value);
+    }
+    for (const auto* arrays : {&ops[i].states, &ops[i].tensors}) {
+      for (const GraphArray& array : *arrays) add(array.name + " " + array.type);
+    }
+  }
+  return text;
+}
+
+// How often the `period` ranges from `first` on follow each other.
+size_t Repeats(const std::vector<std::string>& signatures, size_t first, size_t period) {
+  size_t repeats = 1;
+  for (size_t next = first + period; next + period <= signatures.size(); next += period, ++repeats) {
+    for (size_t i = 0; i < period; ++i) {
+      if (signatures[first + i].empty() || signatures[first + i] != signatures[next + i]) return repeats;
+    }
+  }
+  return repeats;
+}
+
+std::string Title(const RawOp& first, const RawOp& last) {
+  if (first.layers.empty()) return "";
+  if (SameLayer(first, last)) return first.layers.substr(0, first.layers.size() - 1) + " " + first.layer;
+  return first.layers + " " + first.layer + " to " + last.layer;
+}
+
+// Draws a program: `ops` are its own.
+class Folder {
+ public:
+  explicit Folder(const std::vector<RawOp>& ops) : ops_(ops) { graph_.name = ops.front().program; }
+
+  ProgramGraph Fold() {
+    const std::vector<Range> ranges = Ranges(ops_);
+    std::vector<std::string> signatures;
+    for (const Range& range : ranges) signatures.push_back(Signature(ops_, range));
+    for (size_t first = 0; first < ranges.size();) {
+      size_t period = 1, repeats = 1;
+      for (size_t candidate = 1; candidate <= kLongestPeriod && first + 2 * candidate <= ranges.size(); ++candidate) {
+        const size_t found = Repeats(signatures, first, candidate);
+        if (found > 1 && found * candidate > repeats * period) std::tie(period, repeats) = std::pair(candidate, found);
+      }
+      Add(ranges, first, period, repeats);
+      first += period * repeats;
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  void Add(const std::vector<Range>& ranges, size_t first, size_t period, size_t repeats) {
+    const Range drawn = {ranges[first].begin, ranges[first + period - 1].end};
+    const size_t size = drawn.end - drawn.begin, end = ranges[first + period * repeats - 1].end;
+    GraphBlock block{Title(ops_[drawn.begin], ops_[end - 1]), repeats, graph_.ops.size(), 0};
+    for (size_t i = drawn.begin; i < end; ++i) {
+      // Layers that are not drawn stand where the drawn ones do.
+      if (i < drawn.end) Draw(ops_[i], period > 1);
+      for (const std::string& value : ops_[i].outputs) writers_[value] = block.begin + (i - drawn.begin) % size;
+    }
+    block.end = graph_.ops.size();
+    graph_.blocks.push_back(std::move(block));
+  }
+
+  void Draw(const RawOp& op, bool with_layer) {
+    GraphOp drawn{with_layer ? op.layer + ": " + InLayer(op) : InLayer(op), op.kind, op.detail, op.states, op.tensors, {}, {}};
+    for (const std::string& value : op.inputs) {
+      const auto writer = writers_.find(value);
+      if (writer == writers_.end()) {
+        drawn.outside.push_back(value);
+      } else {
+        drawn.reads.push_back(writer->second);
+      }
+    }
+    graph_.ops.push_back(std::move(drawn));
+  }
+
+  const std::vector<RawOp>& ops_;
+  std::map<std::string, size_t> writers_;  // of values, in the graph
+  ProgramGraph graph_;
+};
+
+}  // namespace
+
+ModelGraph BuildGraph(const Model& model) {
+  ModelGraph graph;
+  const std::vector<RawOp> ops = RawOps(model, &graph.shared);
+  for (size_t begin = 0, end = 0; begin < ops.size(); begin = end) {
+    while (end < ops.size() && ops[end].program == ops[begin].program) ++end;
+    const std::vector<RawOp> own(ops.begin() + static_cast<std::ptrdiff_t>(begin), ops.begin() + static_cast<std::ptrdiff_t>(end));
+    graph.programs.push_back(Folder(own).Fold());
+  }
+  return graph;
+}
+
+}  // namespace tarn_cli
