@@ -56,7 +56,8 @@ class Install(unittest.TestCase):
             self.assertTrue(found == packed[name], f"{name} differs")
         for name in ("bin/tarn", "bin/tarn-convert", "include/tarn/tarn.h", "lib/libtarn.so", "lib/libtarn.a",
                      "lib/pkgconfig/tarn.pc", "lib/cmake/tarn/tarn-config.cmake", "share/doc/tarn/README.md",
-                     "share/doc/tarn/LICENSE", "share/doc/tarn/NOTICES"):
+                     "share/doc/tarn/LICENSE", "share/doc/tarn/NOTICES", "share/bash-completion/completions/tarn-convert",
+                     "share/zsh/site-functions/_tarn", "share/fish/vendor_completions.d/tarn.fish", "share/man/man1/tarn-run.1"):
             self.assertIn(name, installed)
 
     def test_notices_name_what_is_inside(self):
@@ -68,6 +69,17 @@ class Install(unittest.TestCase):
         clean = {"PATH": "/nowhere"}
         self.assertIn("tarn ", run(self.prefix / "bin/tarn", "--version", env=clean))
         self.assertIn("tarn-convert ", run(self.prefix / "bin/tarn-convert", "--version", env=clean))
+
+    def test_completions_load_from_there(self):
+        file = self.prefix / "share/bash-completion/completions/tarn"
+        script = f'source {file}; COMP_WORDS=(tarn inspect --gr) COMP_CWORD=2; _tarn; echo "$COMPREPLY"'
+        self.assertEqual(run("bash", "--norc", "-c", script), "--graph\n")
+
+    @unittest.skipUnless(shutil.which("man"), "no man")
+    def test_man_finds_the_pages(self):
+        for page in ("tarn", "tarn-eval", "tarn-convert"):
+            self.assertEqual(run("man", "--path", page, env={**os.environ, "MANPATH": str(self.prefix / "share/man")}).strip(),
+                             str(self.prefix / f"share/man/man1/{page}.1"))
 
     @unittest.skipUnless(shutil.which("pkg-config"), "no pkg-config")
     def test_hello_by_pkg_config(self):

@@ -108,6 +108,9 @@ def check_tarball(file, version, work):
     expect(sorted(work.iterdir()) == [package], f"{file.name}: one folder expected")
     for name in ["LICENSE", "NOTICES", "README.md"]:
         expect((package / "share/doc/tarn" / name).stat().st_size > 0, f"{file.name}: {name} is empty")
+    for name in ["man/man1/tarn-run.1", "man/man1/tarn-convert.1", "bash-completion/completions/tarn", "zsh/site-functions/_tarn-convert",
+                 "fish/vendor_completions.d/tarn.fish"]:
+        expect((package / "share" / name).exists(), f"{file.name}: share/{name} is missing")
     print(run(sys.executable, ROOT / "tools/dev/check_elf.py", machine.name, package).replace(f"{work}/", ""), end="")
     check_static_library(package / "lib/libtarn.a")
     check_paths(package)

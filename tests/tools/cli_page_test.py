@@ -1,4 +1,4 @@
-"""docs/cli.md lists the commands and options that the programs have."""
+"""docs/cli.md, the completions and the manual pages have the commands and options of the programs."""
 
 import os
 import subprocess

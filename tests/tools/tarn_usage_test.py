@@ -35,7 +35,7 @@ class NamesTest(CliTest):
         self.fails(2, r"run: --threads: is 'two', expected an integer from 0 to", "run", MODEL, "-t", "two")
         self.fails(2, r"inspect: --(no-)?verify and --(no-)?verify are both there, expected one of them$", "inspect", MODEL,
                    "--verify", "--no-verify")
-        self.fails(2, r"eval: --file is missing, expected --file FILE$", "eval", MODEL)
+        self.fails(2, r"eval: --file is missing, expected --file FILE or --choices FILE$", "eval", MODEL)
 
     def test_unexpected_arguments_come_in_their_order(self):
         self.fails(2, r"run: unexpected arguments 'to' 'be' 'or' \(", "run", MODEL, "to", "be", "-n", "3", "or")

@@ -1,5 +1,5 @@
 # What `cmake --install` and `make install` put under a prefix, and `make dist` into tarballs, file for file: headers, both libraries,
-# tools, the files by which CMake and pkg-config find them, README and licences. All of it is found relative to itself: the folder may
+# tools with completions and manual pages, the files by which CMake and pkg-config find them, README and licences. All of it is found relative to itself: the folder may
 # be moved. The tools need no libtarn.so, so that none of them needs a path to one.
 
 include(CMakePackageConfigHelpers)
@@ -9,6 +9,14 @@ install(DIRECTORY runtime/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES
 install(TARGETS tarn_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARN_BUILD_TOOLS)
   install(TARGETS tarn_cli tarn_convert_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # What shells and man know of them, where each looks for it.
+  set(shell ${PROJECT_SOURCE_DIR}/tools/shell)
+  foreach(program IN ITEMS tarn tarn-convert)
+    install(FILES ${shell}/${program}.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program})
+    install(FILES ${shell}/${program}.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _${program})
+    install(FILES ${shell}/${program}.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  endforeach()
+  install(DIRECTORY ${shell}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN *.1)
 endif()
 
 # --- libtarn.a -------------------------------------------------------------------------------------------------

@@ -211,9 +211,9 @@ void AddName(CLI::App* app, const std::string& option, std::string* target, cons
     }
     *target = name;
   };
-  app->add_option_function<std::string>(option, parse,
-                                        description + ": " + tools::Alternatives(names) + " (default: " + *target + ")")
-      ->type_name("TYPE");
+  std::string values;
+  for (const std::string& name : names) values += (values.empty() ? "" : "|") + name;
+  app->add_option_function<std::string>(option, parse, description + " (default: " + *target + ")")->type_name(values);
 }
 
 int Run(int argc, char** argv) {

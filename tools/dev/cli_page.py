@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the generated blocks of docs/cli.md: commands and options, from the help texts of tarn and tarn-convert.
+"""Writes what follows from the help texts of tarn and tarn-convert: the generated blocks of docs/cli.md, and in tools/shell the
+completions for bash, zsh and fish (cli_shell.py) and the manual pages (cli_man.py).
 
     cli_page.py [--build BUILD] [--check]
 
 A block stands between two markers, <!-- NAME --> and <!-- /NAME -->: "tarn" is the list of commands, "tarn COMMAND" the options of a
 command, "runtime options" those that the commands share, "tarn-convert" those of the converter. --check writes nothing; its exit
-status is 1 if a block is not what the programs say.
+status is 1 if a block or a file is not what the programs say.
 """
 
 import argparse
@@ -16,7 +17,13 @@ import subprocess
 import sys
 import textwrap
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/cli.md"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import cli_man
+import cli_shell
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/cli.md"
+SHELL = ROOT / "tools/shell"
 RUNTIME = "Runtime"  # the heading of the options that the commands share
 HEADING = re.compile(r"^([A-Z][^:]*):$")
 NOTE = re.compile(r" (Needs|Excludes): (\S+)")
@@ -70,6 +77,7 @@ def parse(text):
     lines = text.splitlines()
     usage = next(line for line in lines if line.startswith("Usage: "))
     help_text = Help(" ".join(lines[: lines.index(usage)]), usage.removeprefix("Usage: "), {}, [])
+    column = next((line.index("Print this help") for line in lines if line.startswith("  -h,--help")), 0)
     section = None
     for i in range(lines.index(usage) + 1, len(lines)):
         line = lines[i]
@@ -77,9 +85,11 @@ def parse(text):
         if heading and not line.startswith("Examples"):
             section = help_text.sections.setdefault(heading[1], [])
         elif re.match(r"  \S", line) and section is not None:
-            left, _, described = line.strip().partition("  ")
+            # The text of an option whose name does not fit stands in the next line.
+            end = len(line) if lines[i + 1:] and lines[i + 1].startswith("      ") else column
+            left, described = line[:end].strip(), line[end:]
             section.append(parse_option(left, described.strip()))
-        elif line.startswith("      ") and section:  # the text of an option whose name is long
+        elif line.startswith("      ") and section:
             section[-1].text = line.strip() + section[-1].text
         elif line:
             help_text.footer = lines[i:]
@@ -135,20 +145,43 @@ def command_block(help_text, shared):
     return "\n".join(lines + footer(help_text.footer)).strip()
 
 
-def blocks(build):
+@dataclasses.dataclass
+class Programs:
+    summary: Help  # of tarn
+    helps: dict  # of its commands: name -> Help
+    convert: Help
+    version: str
+
+
+def read_programs(build):
     tarn = build / "bin/tarn"
     summary = read(tarn, "help")
     names = [option.names[0] for option in summary.sections["Subcommands"]]
-    helps = {name: read(tarn, "help", name) for name in names}
+    version = subprocess.run([tarn, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+    return Programs(summary, {name: read(tarn, "help", name) for name in names}, read(build / "bin/tarn-convert", "--help"), version)
+
+
+def blocks(programs):
+    helps, names = programs.helps, list(programs.helps)
     shared = options_of(helps["run"])[RUNTIME]
     rows = [f"| [`tarn {name}`](#tarn-{name}) | {markdown(helps[name].purpose)} |" for name in names]
-    convert = read(build / "bin/tarn-convert", "--help")
     return {
         "tarn": "\n".join(["| command | what it does |", "|---|---|", *rows]),
         "runtime options": "\n".join(table(shared)),
         **{f"tarn {name}": command_block(helps[name], shared) for name in names},
-        "tarn-convert": command_block(convert, None),
+        "tarn-convert": command_block(programs.convert, None),
     }
+
+
+def shell_files(programs, page):
+    """Name -> text of the files in tools/shell."""
+    files = {}
+    for program, summary, helps in (("tarn", programs.summary, programs.helps), ("tarn-convert", programs.convert, {"": programs.convert})):
+        files[f"{program}.bash"] = cli_shell.bash(program, helps)
+        files[f"{program}.zsh"] = cli_shell.zsh(program, helps)
+        files[f"{program}.fish"] = cli_shell.fish(program, helps)
+        files.update(cli_man.pages(program, summary, helps, programs.version, page))
+    return files
 
 
 def main():
@@ -156,16 +189,27 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"), help="the build directory (default: build)")
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     arguments = parser.parse_args()
-    text = old = PAGE.read_text(encoding="utf-8")
-    for name, block in blocks(arguments.build).items():
+    programs = read_programs(arguments.build)
+    page = PAGE.read_text(encoding="utf-8")
+    for name, block in blocks(programs).items():
         begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
-        if text.count(begin) != 1 or text.count(end) != 1:
+        if page.count(begin) != 1 or page.count(end) != 1:
             sys.exit(f"cli_page: {PAGE.name}: expected one {begin} and one {end}")
-        if arguments.check and text.split(begin)[1].split(end)[0].strip() != block:
+        if arguments.check and page.split(begin)[1].split(end)[0].strip() != block:
             sys.exit(f"cli_page: docs/cli.md: the block '{name}' is not what the program says: run tools/dev/cli_page.py --build BUILD")
-        text = text.split(begin)[0] + f"{begin}\n{block}\n{end}" + text.split(end)[1]
-    if not arguments.check and text != old:
-        PAGE.write_text(text, encoding="utf-8")
+        page = page.split(begin)[0] + f"{begin}\n{block}\n{end}" + page.split(end)[1]
+    files = {SHELL / name: text for name, text in shell_files(programs, page).items()}
+    strange = [path for path in SHELL.iterdir() if path.suffix != ".md" and path not in files]
+    for path, text in {PAGE: page, **files}.items():
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        if arguments.check:
+            sys.exit(f"cli_page: {path.relative_to(ROOT)} is not what the programs say: run tools/dev/cli_page.py --build BUILD")
+        path.write_text(text, encoding="utf-8")
+    for path in strange:
+        if arguments.check:
+            sys.exit(f"cli_page: {path.relative_to(ROOT)}: no program or command has this name; delete it")
+        path.unlink()
     return 0
 
 

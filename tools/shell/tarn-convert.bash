@@ -1,0 +1,31 @@
+# bash completion for tarn-convert. tools/dev/cli_page.py makes it from the help texts.
+
+_tarn_convert() {
+  local current=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} kind=none words= names= value=1
+  # bash cuts --option=value into three words.
+  if [[ $current == = ]]; then
+    current=
+  elif [[ $option == = ]]; then
+    option=${COMP_WORDS[COMP_CWORD - 2]}
+  fi
+  COMPREPLY=()
+  names='--help --version --output --quant --keep --name --state --eval --eval-begin --eval-tokens --eval-block --threads --force --list-tensors --list-fields --systems --random-weights'
+  case $option in
+    -o | --output | --eval) kind=files ;;
+    --quant) kind=words words='f32 f16 int8 int4' ;;
+    --keep | --name | --eval-begin | --eval-tokens | --eval-block | -t | --threads | --list-fields | --random-weights) kind=none ;;
+    --state) kind=words words='f32 f16 int8' ;;
+    *) kind=files value= ;;
+  esac
+  # What begins with a dash and is no value is an option.
+  [[ -n $value || $current != -* ]] || kind=words words=$names
+  case $kind in
+    words) mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current") ;;
+    models) mapfile -t COMPREPLY < <(compgen -f -X '!*.tarn' -- "$current"; compgen -d -- "$current") ;;
+    files) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+    directories) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+  esac
+  [[ $kind == words ]] || compopt -o filenames 2>/dev/null
+}
+
+complete -F _tarn_convert tarn-convert

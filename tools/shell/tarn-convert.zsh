@@ -1,0 +1,31 @@
+#compdef tarn-convert
+# zsh completion for tarn-convert. tools/dev/cli_page.py makes it from the help texts.
+
+(( $+functions[_tarn_kernels] )) || _tarn_kernels() {
+  local -a kernels=(${=$(tarn inspect --cpu 2>/dev/null | sed -n 's/^kernels *//p')})
+  compadd -a kernels
+}
+
+_tarn-convert() {
+  _arguments -s -S \
+        '(-h --help)'{-h,--help}'[Print this help message and exit]' \
+        ''--version'[Display program version information and exit]' \
+        '(-o --output)'{-o+,--output=}'[Model file to write (required, but not with --list-tensors)]:FILE:_files' \
+        ''--quant='[Type of matrices]:value:(f32 f16 int8 int4)' \
+        '*'--keep='[Another type for matrices whose name matches, as PATTERN=TYPE]:RULE: ' \
+        ''--name='[Name of the model]:NAME: ' \
+        ''--state='[Type of the states]:value:(f32 f16 int8)' \
+        ''--eval='[Measure the loss on this text in f32 and as written (without tokenizer]:FILE:_files' \
+        ''--eval-begin='[Skip the first N tokens]:N: ' \
+        ''--eval-tokens='[Read at most N tokens]:N: ' \
+        ''--eval-block='[Reset the model before every N tokens]:N: ' \
+        '(-t --threads)'{-t+,--threads=}'[Threads of --eval]:N: ' \
+        ''--force'[Accept --state f16 where it loses more than rounding]' \
+        ''--list-tensors'[Print the tensors that a checkpoint with this config.json needs]' \
+        ''--list-fields='[Print the fields of config.json (config), of a task, of an attention variant, or of all]:NAME=config: ' \
+        ''--systems'[Print the table of attention variants, as Markdown, and exit]' \
+        ''--random-weights='[Write a model with random weights from seed N, without a checkpoint]:N: ' \
+        '1:PATH:_files'
+}
+
+_tarn-convert "$@"
