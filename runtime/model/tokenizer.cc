@@ -44,6 +44,7 @@ Status ReadSplits(const format::Tokenizer& tokenizer, TokenizerTables* tables) {
     read.words = SpanOf(split->pattern());
     read.behavior = static_cast<SplitBehavior>(split->behavior());
     read.invert = split->invert();
+    read.by_bytes = split->by_bytes();
   }
   return Ok();
 }
@@ -63,10 +64,17 @@ Status ReadTokenizer(const format::Model& graph, TokenizerTables* tables) {
   tables->piece_ends = SpanOf(tokenizer.piece_ends());
   tables->special = SpanOf(tokenizer.special());
   if (const format::AddedTokens* added = tokenizer.added()) {
-    tables->added = {SpanOf(added->ids()), SpanOf(added->flags()), TrieOf(added->raw()), TrieOf(added->normalized())};
+    tables->added.ids = SpanOf(added->ids());
+    tables->added.flags = SpanOf(added->flags());
+    tables->added.raw = TrieOf(added->raw());
+    tables->added.normalized = TrieOf(added->normalized());
+    tables->added.word_words = SpanOf(added->word());
   }
   tables->normalizer_words = SpanOf(tokenizer.normalizer());
   tables->prefix_space = tokenizer.prefix_space();
+  tables->prefix_level = tokenizer.prefix_level();
+  tables->prefix_first = tokenizer.prefix_first();
+  if (tokenizer.space() != nullptr) tables->space = {tokenizer.space()->c_str(), tokenizer.space()->size()};
   tables->bpe = BpeOf(*tokenizer.bpe());
   tables->prefix = SpanOf(tokenizer.prefix());
   tables->suffix = SpanOf(tokenizer.suffix());

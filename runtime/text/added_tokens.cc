@@ -11,11 +11,26 @@ AddedTokenSet::AddedTokenSet(const AddedTables& added, const Trie& trie) : added
   for (uint32_t byte = 0; byte < 256; ++byte) {
     if (trie.Child(Trie::kRoot, static_cast<uint8_t>(byte)) != Trie::kNone) first_bytes_[byte / 32] |= 1u << byte % 32;
   }
-  for (const uint8_t flags : added.flags) takes_spaces_before_ = takes_spaces_before_ || (flags & kTakesSpacesBefore) != 0;
+  for (const uint8_t flags : added.flags) {
+    takes_spaces_before_ = takes_spaces_before_ || (flags & kTakesSpacesBefore) != 0;
+    has_single_words_ = has_single_words_ || (flags & kIsSingleWord) != 0;
+  }
+}
+
+bool AddedTokenScanner::IsWordAt(size_t at) const {
+  TextRange match;
+  return PatternScanner(set_->added_->word, text_.subspan(at, CharacterEnd(text_, at) - at)).Next(&match) == ScanStatus::kFound &&
+         match.begin == 0;
+}
+
+bool AddedTokenScanner::IsWordBefore(size_t at) const {
+  return at == known_before_ ? is_word_before_ : IsWordAt(CharacterBegin(text_, at - 1));
 }
 
 ScanStatus AddedTokenScanner::Unsure(size_t at) {
   certain_ = at;
+  if (set_->has_single_words_) is_word_before_ = IsWordBefore(at);
+  known_before_ = at;
   // The next token may take the spaces before it.
   while (set_->takes_spaces_before_ && certain_ > last_end_) {
     const size_t bytes = SpaceBytesAtEnd(text_.subspan(0, certain_));
@@ -69,6 +84,14 @@ ScanStatus AddedTokenScanner::Next(FoundToken* token) {
       search_ = match_end;
       continue;
     }
+    if ((flags & kIsSingleWord) != 0) {
+      const bool is_cut = text_.size() - match_end < kMaxCharacterBytes;  // it may be
+      if (is_cut && !is_whole_) return Unsure(range.begin);
+      if (IsWordBefore(range.begin) || (match_end < text_.size() && IsWordAt(match_end))) {
+        search_ = match_end;
+        continue;
+      }
+    }
     if ((flags & kTakesSpacesAfter) != 0) {
       range.end = SpacesEnd(match_end);
       // A space has up to three bytes, the first of which may be all that is there.
@@ -93,6 +116,7 @@ void AddedTokenScanner::Continue(Span<const char> text, size_t dropped, bool is_
   last_end_ -= std::min(last_end_, dropped);
   spaces_ = {0, 0};
   certain_ -= dropped;
+  known_before_ -= dropped;
 }
 
 }  // namespace tarn

@@ -25,6 +25,7 @@ class AddedTokenSet {
   const Trie* trie_ = nullptr;
   uint32_t first_bytes_[8] = {};
   bool takes_spaces_before_ = false;  // some token does
+  bool has_single_words_ = false;
 };
 
 struct FoundToken {
@@ -37,7 +38,13 @@ class AddedTokenScanner {
   AddedTokenScanner() = default;
   // From byte `begin` of the text. `with_special` false: special tokens are text like any other. `set` and text outlive it.
   AddedTokenScanner(const AddedTokenSet& set, bool with_special, Span<const char> text, bool is_whole, size_t begin = 0)
-      : set_(&set), with_special_(with_special), text_(text), is_whole_(is_whole), search_(begin), last_end_(begin) {}
+      : set_(&set),
+        with_special_(with_special),
+        text_(text),
+        is_whole_(is_whole),
+        search_(begin),
+        last_end_(begin),
+        known_before_(begin) {}
 
   ScanStatus Next(FoundToken* token);
 
@@ -50,6 +57,9 @@ class AddedTokenScanner {
   // The next match of the trie at or after `search_`; its value, or -1. kMore where a longer one may follow.
   ScanStatus Match(TextRange* match, int32_t* value);
   ScanStatus Unsure(size_t at);
+  // Whether the character before, or at, a place is one of a word.
+  bool IsWordBefore(size_t at) const;
+  bool IsWordAt(size_t at) const;
   // The end of the spaces from `begin`.
   size_t SpacesEnd(size_t begin);
 
@@ -61,6 +71,9 @@ class AddedTokenScanner {
   size_t last_end_ = 0;        // of the token before
   TextRange spaces_ = {0, 0};  // a run of spaces that was walked over
   size_t certain_ = 0;
+  // What lies before known_before_ may be gone: whether it is a character of a word.
+  size_t known_before_ = 0;
+  bool is_word_before_ = false;
 };
 
 }  // namespace tarn

@@ -13,7 +13,7 @@ constexpr size_t kMostWordBytesOfCall = 1u << 20;
 
 // Words are bounded in normalized text, which may be longer: NFKC makes 11 times as much of U+FDFA, other steps add to short texts.
 size_t WordBytes(const TokenizerTables& tables, size_t text_bytes) {
-  const bool is_as_it_is = !tables.prefix_space && tables.normalizer_words.empty();
+  const bool is_as_it_is = !tables.prefix_space && tables.space.empty() && tables.normalizer_words.empty();
   if (text_bytes >= kMostWordBytesOfCall) return kMostWordBytesOfCall;
   return std::clamp<size_t>(is_as_it_is ? text_bytes : 16 * text_bytes + 4096, 1, kMostWordBytesOfCall);
 }

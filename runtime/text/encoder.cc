@@ -68,6 +68,7 @@ void Encoder::TakeArrays(Bump* bump) {
   if (tables_->kind != TokenizerKind::kBpe) return;
   bpe_.TakeArrays(bump, config_.max_word_bytes);
   cache_.TakeArrays(bump, PowerOfTwoUpTo(config_.cache_words));
+  if (!tables_->space.empty()) spelled_ = TakeArray<uint8_t>(*bump, config_.max_word_bytes);
   if (tables_->prefix_space || !tables_->normalizer_words.empty()) {
     window_.TakeArrays(bump, tables_->normalizer, config_.max_word_bytes + kWindowSlack);
   }
@@ -156,7 +157,7 @@ Result<bool> Encoder::Advance() {
       TextRange word = {};
       const ScanStatus status = words_.Next(&word);
       if (status == ScanStatus::kFound) {
-        TARN_RETURN_IF_ERROR(EncodeWord({words_begin_ + word.begin, words_begin_ + word.end}));
+        TARN_RETURN_IF_ERROR(EncodeWord(word));
         if (!found_.empty()) return true;
       } else if (status == ScanStatus::kMore) {
         TARN_RETURN_IF_ERROR(ReadMore());
@@ -195,8 +196,8 @@ bool Encoder::NextPart() {
   const size_t end = has_after_part_ ? after_part_.range.begin : text_.size();
   if (end <= part_begin_) return true;
   const Span<const char> part = text_.subspan(part_begin_, end - part_begin_);
-  const bool changes = !tables_->normalizer_words.empty() && tables_->normalizer.UnchangedPrefix(part) < part.size();
-  if (changes || tables_->prefix_space) {
+  const bool may_get_space = tables_->prefix_space && (!tables_->prefix_first || part_begin_ == 0);
+  if (may_get_space || (!tables_->normalizer_words.empty() && tables_->normalizer.UnchangedPrefix(part) < part.size())) {
     window_.BeginBuffered(tables_->normalizer, part, part_begin_);
   } else {
     window_.BeginAsIs(part, part_begin_);
@@ -225,17 +226,14 @@ Status Encoder::NextGap() {
   FoundToken token = {};
   SetGap(normalized_.Next(&token), token);
   if (gap_end_ <= gap_begin_) return gap_is_whole_ ? Ok() : ReadMore();
-  words_begin_ = gap_begin_;
-  if (tables_->prefix_space && window_.text()[gap_begin_] != ' ') window_.PutSpaceBefore(words_begin_--);
-  words_.Begin(*tables_, window_.text().subspan(words_begin_, gap_end_ - words_begin_), gap_is_whole_);
+  words_.Begin(*tables_, &window_, {gap_begin_, gap_end_}, gap_is_whole_);
   in_gap_ = true;
   return Ok();
 }
 
 // Moves the window forward as far as it may, and what knows places in it.
 Status Encoder::ReadMore() {
-  const size_t needed = in_gap_ ? words_.needed() : 0;
-  const size_t first = in_gap_ ? words_begin_ + needed : std::min(gap_begin_, normalized_.certain());
+  const size_t first = in_gap_ ? words_.needed() : std::min(gap_begin_, normalized_.certain());
   const size_t dropped = first - std::min(first, window_.begin());
   if (!window_.Refill(dropped)) return TooLong();
   normalized_.Continue(window_.text(), dropped, window_.is_whole());
@@ -243,10 +241,9 @@ Status Encoder::ReadMore() {
     gap_begin_ -= dropped;
     return Ok();  // NextGap() looks again
   }
-  words_begin_ = first - dropped;
   FoundToken token = {};
   SetGap(normalized_.Next(&token), token);
-  words_.Continue(window_.text().subspan(words_begin_, gap_end_ - words_begin_), needed, gap_is_whole_);
+  words_.Continue({first - dropped, gap_end_}, gap_is_whole_);
   return Ok();
 }
 
@@ -256,11 +253,25 @@ Status Encoder::TooLong() const {
                config_.max_word_bytes);
 }
 
-Status Encoder::EncodeWord(TextRange word) {
+Span<const uint8_t> Encoder::Spell(TextRange word) {
   const size_t bytes = word.end - word.begin;
-  if (bytes > config_.max_word_bytes) return TooLong();
   const Span<const uint8_t> text = {reinterpret_cast<const uint8_t*>(window_.text().data()) + word.begin, bytes};
-  if (bytes > WordCache::kMaxWordBytes) {
+  if (bytes > config_.max_word_bytes) return {};
+  if (tables_->space.empty()) return text;
+  size_t size = 0;
+  for (const uint8_t byte : text) {
+    const size_t width = byte == ' ' ? tables_->space.size() : 1;
+    if (width > spelled_.size() - size) return {};
+    std::memcpy(&spelled_[size], byte == ' ' ? tables_->space.data() : reinterpret_cast<const char*>(&byte), width);
+    size += width;
+  }
+  return spelled_.subspan(0, size);
+}
+
+Status Encoder::EncodeWord(TextRange word) {
+  const Span<const uint8_t> text = Spell(word);
+  if (text.empty()) return TooLong();
+  if (text.size() > WordCache::kMaxWordBytes) {
     const WordTokens tokens = bpe_.Encode(text);
     SetFound(tokens.tokens, word);
     has_gap_ = tokens.has_gap;
@@ -284,7 +295,7 @@ void Encoder::SetFound(Span<const WordToken> tokens, TextRange word) {
   found_next_ = 0;
   word_ = word;
   word_at_ = word.begin;
-  alphabet_at_ = alphabet_next_ = 0;
+  spelled_at_ = spelled_next_ = 0;
   has_gap_ = is_added_ = false;
 }
 
@@ -310,8 +321,8 @@ TextRange Encoder::NextRange(const WordToken& token) {
     return tables_->trim_offsets ? Trim(range, CountLeadingSpaces(text), CountTrailingSpaces(text)) : range;
   }
   TextRange range = {};
-  if (has_gap_) {
-    range = RangeWithGap(token.length);
+  if (has_gap_ || !tables_->space.empty()) {
+    range = RangeAsSpelled(token.length);
   } else {
     range = window_.Origin(word_at_, word_at_ + token.length);
     word_at_ += token.length;
@@ -324,13 +335,22 @@ TextRange Encoder::NextRange(const WordToken& token) {
   return Trim(range, leading, trailing);
 }
 
-// The next `length` bytes of the word as the alphabet spells it.
-TextRange Encoder::RangeWithGap(uint32_t length) {
-  const auto width = [this](size_t at) { return AlphabetWidth(static_cast<uint8_t>(window_.text()[at])); };
-  while (alphabet_at_ + width(word_at_) <= alphabet_next_) alphabet_at_ += width(word_at_++);
-  alphabet_next_ += length;
+// Bytes of what byte `at` of the window's text became.
+uint32_t Encoder::SpelledBytes(size_t at) const {
+  const auto width = [this](char c) { return has_gap_ ? AlphabetWidth(static_cast<uint8_t>(c)) : 1; };
+  const char byte = window_.text()[at];
+  if (byte != ' ' || tables_->space.empty()) return width(byte);
+  uint32_t bytes = 0;
+  for (const char c : tables_->space) bytes += width(c);
+  return bytes;
+}
+
+// The next `length` bytes of the word as it is spelled.
+TextRange Encoder::RangeAsSpelled(uint32_t length) {
+  while (spelled_at_ + SpelledBytes(word_at_) <= spelled_next_) spelled_at_ += SpelledBytes(word_at_++);
+  spelled_next_ += length;
   size_t last = word_at_;
-  for (uint32_t at = alphabet_at_; at + width(last) < alphabet_next_;) at += width(last++);
+  for (uint32_t at = spelled_at_; at + SpelledBytes(last) < spelled_next_;) at += SpelledBytes(last++);
   return window_.Origin(word_at_, last + 1);
 }
 

@@ -68,11 +68,14 @@ class Encoder {
   void SetGap(ScanStatus status, const FoundToken& token);
   Status ReadMore();
   Status EncodeWord(TextRange word);
+  // The word as the model sees it: another character may stand for spaces. Empty: it is too long.
+  Span<const uint8_t> Spell(TextRange word);
   void SetAdded(const FoundToken& token, bool in_whole_text);
   void SetFound(Span<const WordToken> tokens, TextRange word);
   void WriteFound(Span<int32_t> tokens, Span<TextRange> ranges, size_t* count);
   TextRange NextRange(const WordToken& token);
-  TextRange RangeWithGap(uint32_t length);
+  TextRange RangeAsSpelled(uint32_t length);
+  uint32_t SpelledBytes(size_t at) const;
   TextRange Trim(TextRange range, size_t leading, size_t trailing) const;
   Status TooLong() const;
 
@@ -83,6 +86,7 @@ class Encoder {
   Bpe bpe_;
   WordCache cache_;
   TextWindow window_;
+  Span<uint8_t> spelled_;  // [max_word_bytes], where a character stands for spaces
 
   EncoderOptions options_;
   Phase phase_ = Phase::kEnd;
@@ -103,15 +107,15 @@ class Encoder {
   bool gap_is_whole_ = true;  // else it goes on behind gap_end_
   bool has_after_gap_ = false, in_gap_ = false, is_last_gap_ = false;
   WordSplitter words_;
-  size_t words_begin_ = 0;  // of its text in that of `window_`
 
   // What was found and is not written yet: the tokens of a word, or an added one.
   Span<const WordToken> found_;
   size_t found_next_ = 0;
   TextRange word_ = {};  // in the text of `window_`, or in the whole text: `is_raw_`
   size_t word_at_ = 0;   // where the next token begins
-  // With a gap (WordTokens): where the byte at word_at_ and the next token begin in the word as the byte-level alphabet spells it.
-  uint32_t alphabet_at_ = 0, alphabet_next_ = 0;
+  // Where the word is spelled otherwise: where what byte word_at_ became and the next token begin in it. With a gap (WordTokens), as
+  // the byte-level alphabet spells it.
+  uint32_t spelled_at_ = 0, spelled_next_ = 0;
   bool has_gap_ = false, is_added_ = false, is_raw_ = false;
   WordToken few_[WordCache::kMaxTokens] = {};
 };

@@ -1,6 +1,5 @@
 #include "runtime/text/pattern.h"
 
-#include "runtime/text/code_point.h"
 #include "runtime/text/pattern_format.h"
 
 namespace tarn {
@@ -10,14 +9,6 @@ constexpr uint32_t kMatched = 1;     // bit of an entry
 constexpr size_t kFutileBytes = 64;  // that may be scanned for nothing without a note
 
 const uint8_t* Bytes(const char* text) { return reinterpret_cast<const uint8_t*>(text); }
-
-// The bytes of the character at `at`. 0: only what follows the text can tell.
-size_t CharacterBytes(Span<const char> text, size_t at, bool is_whole) {
-  const uint8_t* const begin = Bytes(text.data());
-  if (begin[at] < 0x80) return 1;
-  const CodePoint character = DecodeCodePoint(begin + at, begin + text.size());
-  return character.is_cut && !is_whole ? 0 : character.bytes;
-}
 
 Status CheckTables(Span<const uint16_t> roots, Span<const uint8_t> classes, Span<const uint16_t> transitions, uint32_t leaves,
                    uint32_t stride) {
@@ -71,6 +62,10 @@ Result<Pattern> Pattern::Open(Span<const uint16_t> words) {
   return pattern;
 }
 
+CodePoint PatternScanner::Decode(const uint8_t* at, const uint8_t* end) const {
+  return by_bytes_ ? CodePoint{*at, 1, true, false} : DecodeCodePoint(at, end);
+}
+
 // With `kAvoids`, ends where it would repeat what futile_ says.
 template <bool kAvoids>
 ScanStatus PatternScanner::MatchAt(size_t begin, size_t* match_end, size_t* scanned_end) const {
@@ -86,7 +81,7 @@ ScanStatus PatternScanner::MatchAt(size_t begin, size_t* match_end, size_t* scan
     if (*at < 0x80) {
       of = leaves[*at];
     } else {
-      const CodePoint character = DecodeCodePoint(at, end);
+      const CodePoint character = Decode(at, end);
       if (character.is_cut && !is_whole_) return ScanStatus::kMore;
       of = leaves[pattern_.roots_[character.code / kPatternLeaf] * kPatternLeaf + character.code % kPatternLeaf];
       bytes = character.bytes;
@@ -121,7 +116,7 @@ void PatternScanner::NoteFutile(size_t begin, size_t useful_end, size_t scanned_
   uint32_t state = pattern_.start_;
   futile_ = {};
   for (size_t at = begin; at < scanned_end;) {
-    const CodePoint character = DecodeCodePoint(first + at, first + text_.size());
+    const CodePoint character = Decode(first + at, first + text_.size());
     const size_t root = pattern_.roots_[character.code / kPatternLeaf];
     state = pattern_.transitions_[state + pattern_.leaves_[root * kPatternLeaf + character.code % kPatternLeaf]] / 2;
     at += character.bytes;
@@ -148,9 +143,10 @@ ScanStatus PatternScanner::Next(TextRange* match) {
       ++position_;  // past the end: there are no more
       break;
     }
-    const size_t bytes = CharacterBytes(text_, position_, is_whole_);
-    if (bytes == 0) return ScanStatus::kMore;
-    position_ += bytes;
+    const uint8_t* const first = Bytes(text_.data());
+    const CodePoint character = Decode(first + position_, first + text_.size());
+    if (character.is_cut && !is_whole_) return ScanStatus::kMore;
+    position_ += character.bytes;
   }
   return ScanStatus::kEnd;
 }

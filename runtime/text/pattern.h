@@ -16,6 +16,7 @@
 
 #include "core/result.h"
 #include "core/span.h"
+#include "runtime/text/code_point.h"
 
 namespace tarn {
 
@@ -51,9 +52,10 @@ enum class ScanStatus : uint8_t {
 class PatternScanner {
  public:
   PatternScanner() = default;
-  // `is_whole`: the text ends with `text`. Else only matches are reported that no further text could change.
-  PatternScanner(const Pattern& pattern, Span<const char> text, bool is_whole = true)
-      : pattern_(pattern), text_(text), is_whole_(is_whole) {}
+  // `is_whole`: the text ends with `text`. Else only matches are reported that no further text could change. `by_bytes`: each byte
+  // is a character, whose code point is its value.
+  PatternScanner(const Pattern& pattern, Span<const char> text, bool is_whole = true, bool by_bytes = false)
+      : pattern_(pattern), text_(text), is_whole_(is_whole), by_bytes_(by_bytes) {}
 
   ScanStatus Next(TextRange* match);
 
@@ -73,10 +75,13 @@ class PatternScanner {
   template <bool kAvoids>
   ScanStatus MatchAt(size_t begin, size_t* match_end, size_t* scanned_end) const;
   void NoteFutile(size_t begin, size_t useful_end, size_t scanned_end);
+  // The character at `at`, of a text that ends at `end`.
+  CodePoint Decode(const uint8_t* at, const uint8_t* end) const;
 
   Pattern pattern_;
   Span<const char> text_;
   bool is_whole_ = true;
+  bool by_bytes_ = false;
   static constexpr size_t kNoMatch = SIZE_MAX;
   size_t position_ = 0;         // where the search goes on
   size_t last_end_ = kNoMatch;  // of the last match

@@ -23,8 +23,9 @@ enum class SplitBehavior : uint8_t {
 class Splitter {
  public:
   Splitter() = default;
-  Splitter(const Pattern& pattern, SplitBehavior behavior, bool invert, Span<const char> text, bool is_whole = true)
-      : scanner_(pattern, text, is_whole), text_bytes_(text.size()), behavior_(behavior), invert_(invert) {}
+  Splitter(const Pattern& pattern, SplitBehavior behavior, bool invert, Span<const char> text, bool is_whole = true,
+           bool by_bytes = false)
+      : scanner_(pattern, text, is_whole, by_bytes), text_bytes_(text.size()), behavior_(behavior), invert_(invert) {}
 
   ScanStatus Next(TextRange* piece);
   // As PatternScanner's.

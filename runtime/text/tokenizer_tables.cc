@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/text/spaces.h"
+
 namespace tarn {
 namespace {
 
@@ -68,8 +70,10 @@ Status CheckAdded(const AddedTables& added, uint32_t ids) {
                  added.flags.size(), ids);
   }
   for (size_t i = 0; i < added.ids.size(); ++i) {
-    if (added.ids[i] < ids) continue;
-    return Error(TARN_BAD_FORMAT, "added token %zu has id %u, below %u expected", i, added.ids[i], ids);
+    if (added.ids[i] >= ids) return Error(TARN_BAD_FORMAT, "added token %zu has id %u, below %u expected", i, added.ids[i], ids);
+    if ((added.flags[i] & kIsSingleWord) != 0 && added.word_words.empty()) {
+      return Error(TARN_BAD_FORMAT, "added token %zu is a single word, a table 'word' expected", i);
+    }
   }
   for (const Trie* trie : {&added.raw, &added.normalized}) {
     TARN_RETURN_IF_ERROR(trie->Check(static_cast<uint32_t>(added.ids.size())).In("added tokens"));
@@ -86,11 +90,24 @@ Status OpenPatterns(TokenizerTables* tables) {
     if (!pattern.ok()) return pattern.status().In("split %u", i);
     tables->splits[i].pattern = pattern.value();
   }
+  if (!tables->added.word_words.empty()) {
+    Result<Pattern> word = Pattern::Open(tables->added.word_words);
+    if (!word.ok()) return word.status().In("added tokens: word");
+    tables->added.word = word.value();
+  }
   if (tables->normalizer_words.empty()) return Ok();
   Result<Normalizer> normalizer = Normalizer::Open(tables->normalizer_words);
   if (!normalizer.ok()) return normalizer.status().In("normalizer");
   tables->normalizer = normalizer.value();
   return Ok();
+}
+
+Status CheckSpace(const TokenizerTables& tables) {
+  if (tables.prefix_level > tables.split_count) {
+    return Error(TARN_BAD_FORMAT, "prefix_level is %u, at most %u splits expected", tables.prefix_level, tables.split_count);
+  }
+  if (tables.space.size() <= kMaxCharacterBytes) return Ok();
+  return Error(TARN_BAD_FORMAT, "space has %zu bytes, one character expected", tables.space.size());
 }
 
 Status CheckTemplate(Span<const uint32_t> tokens, uint32_t ids, const char* what) {
@@ -113,6 +130,7 @@ Status CheckTables(TokenizerTables* tables) {
   TARN_RETURN_IF_ERROR(CheckAdded(tables->added, ids));
   TARN_RETURN_IF_ERROR(CheckTemplate(tables->prefix, ids, "prefix"));
   TARN_RETURN_IF_ERROR(CheckTemplate(tables->suffix, ids, "suffix"));
+  TARN_RETURN_IF_ERROR(CheckSpace(*tables));
   return OpenPatterns(tables);
 }
 

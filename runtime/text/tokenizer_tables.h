@@ -42,12 +42,14 @@ struct BpeTables {
   bool fuse_unk = false;
 };
 
-enum AddedFlag : uint8_t { kTakesSpacesBefore = 1, kTakesSpacesAfter = 2, kIsSpecial = 4 };
+enum AddedFlag : uint8_t { kTakesSpacesBefore = 1, kTakesSpacesAfter = 2, kIsSpecial = 4, kIsSingleWord = 8 };
 
 struct AddedTables {
   Span<const uint32_t> ids;
   Span<const uint8_t> flags;
   Trie raw, normalized;  // values are places in `ids`
+  Span<const uint16_t> word_words;
+  Pattern word;  // of `word_words`: a character of a word
 };
 
 struct SplitTables {
@@ -55,6 +57,7 @@ struct SplitTables {
   Pattern pattern;  // of `words`
   SplitBehavior behavior = SplitBehavior::kIsolated;
   bool invert = false;
+  bool by_bytes = false;
 };
 
 struct TokenizerTables {
@@ -67,6 +70,9 @@ struct TokenizerTables {
   Span<const uint16_t> normalizer_words;
   Normalizer normalizer;  // of `normalizer_words`
   bool prefix_space = false;
+  uint32_t prefix_level = 0;  // splits before it
+  bool prefix_first = false;  // only where the text begins
+  Span<const char> space;     // stands for a space in the words; empty: the space
   SplitTables splits[kMaxSplits];
   uint32_t split_count = 0;
   BpeTables bpe;

@@ -1,29 +1,47 @@
 #include "runtime/text/word_splitter.h"
 
+#include <cstring>
+
 namespace tarn {
+namespace {
+
+bool BeginsWith(Span<const char> text, Span<const char> what) {
+  return text.size() >= what.size() && std::memcmp(text.data(), what.data(), what.size()) == 0;
+}
+
+}  // namespace
+
+TextRange WordSplitter::WithPrefix(uint32_t level, TextRange piece) {
+  if (!tables_->prefix_space || level != tables_->prefix_level) return piece;
+  const Span<const char> text = View(piece);
+  const bool has_space = text[0] == ' ' || (!tables_->space.empty() && BeginsWith(text, tables_->space));
+  if (has_space || (tables_->prefix_first && window_->Origin(piece.begin, piece.begin + 1).begin != 0)) return piece;
+  window_->PutSpaceBefore(piece.begin);
+  return {piece.begin - 1, piece.end};
+}
 
 void WordSplitter::Open(uint32_t level, TextRange range, bool is_whole) {
   const SplitTables& split = tables_->splits[level];
-  levels_[level].splitter =
-      Splitter(split.pattern, split.behavior, split.invert, text_.subspan(range.begin, range.end - range.begin), is_whole);
+  levels_[level].splitter = Splitter(split.pattern, split.behavior, split.invert, View(range), is_whole, split.by_bytes);
   levels_[level].begin = range.begin;
   open_ = level + 1;
 }
 
-void WordSplitter::Begin(const TokenizerTables& tables, Span<const char> text, bool is_whole) {
+void WordSplitter::Begin(const TokenizerTables& tables, TextWindow* window, TextRange text, bool is_whole) {
   tables_ = &tables;
-  text_ = text;
+  window_ = window;
+  text_ = WithPrefix(0, text);
   is_whole_ = is_whole;
   open_ = 0;
-  if (tables.split_count > 0) Open(0, {0, text.size()}, is_whole);
+  if (tables.split_count > 0) Open(0, text_, is_whole);
 }
 
 ScanStatus WordSplitter::Next(TextRange* word) {
   if (tables_->split_count == 0) {
     if (!is_whole_) return ScanStatus::kMore;
-    *word = {0, text_.size()};
-    text_ = {};
-    return word->end == 0 ? ScanStatus::kEnd : ScanStatus::kFound;
+    *word = text_;
+    text_.begin = text_.end;
+    return word->begin == word->end ? ScanStatus::kEnd : ScanStatus::kFound;
   }
   while (open_ > 0) {
     Level& level = levels_[open_ - 1];
@@ -34,7 +52,7 @@ ScanStatus WordSplitter::Next(TextRange* word) {
       --open_;
       continue;
     }
-    const TextRange found = {level.begin + piece.begin, level.begin + piece.end};
+    const TextRange found = WithPrefix(open_, {level.begin + piece.begin, level.begin + piece.end});
     if (open_ < tables_->split_count) {
       Open(open_, found, true);
       continue;
@@ -45,10 +63,13 @@ ScanStatus WordSplitter::Next(TextRange* word) {
   return ScanStatus::kEnd;
 }
 
-void WordSplitter::Continue(Span<const char> text, size_t dropped, bool is_whole) {
+void WordSplitter::Continue(TextRange text, bool is_whole) {
+  if (tables_->split_count > 0) {
+    levels_[0].splitter.Continue(View(text), levels_[0].splitter.needed(), is_whole);
+    levels_[0].begin = text.begin;
+  }
   text_ = text;
   is_whole_ = is_whole;
-  if (tables_->split_count > 0) levels_[0].splitter.Continue(text, dropped, is_whole);
 }
 
 }  // namespace tarn

@@ -1,36 +1,41 @@
-// Cuts a text into words: a list of splits, each of which cuts the pieces of the one before it.
+// Cuts a text into words: a list of splits, each of which cuts the pieces of the one before it. Between two of them, pieces that do
+// not begin with a space may get one.
 #ifndef TARN_RUNTIME_TEXT_WORD_SPLITTER_H_
 #define TARN_RUNTIME_TEXT_WORD_SPLITTER_H_
 
 #include <cstddef>
 #include <cstdint>
 
-#include "core/span.h"
 #include "runtime/text/pattern.h"
 #include "runtime/text/pattern_split.h"
+#include "runtime/text/text_window.h"
 #include "runtime/text/tokenizer_tables.h"
 
 namespace tarn {
 
 class WordSplitter {
  public:
-  // `tables` and the text outlive its use.
-  void Begin(const TokenizerTables& tables, Span<const char> text, bool is_whole);
+  // Cuts `text`, a range of the window's, not an empty one. `tables` and the window outlive its use. Where a piece gets a space, it
+  // takes the byte before it in the window, which belongs to a piece that is done with.
+  void Begin(const TokenizerTables& tables, TextWindow* window, TextRange text, bool is_whole);
   // The next word, never an empty one. Without splits the text is a word.
   ScanStatus Next(TextRange* word);
-  // After kMore, as PatternScanner's.
-  void Continue(Span<const char> text, size_t dropped, bool is_whole);
-  size_t needed() const { return tables_->split_count == 0 ? 0 : levels_[0].splitter.needed(); }
+  // After kMore: the window has more, and what was at needed() is now at the begin of `text`.
+  void Continue(TextRange text, bool is_whole);
+  size_t needed() const { return text_.begin + (tables_->split_count == 0 ? 0 : levels_[0].splitter.needed()); }
 
  private:
   struct Level {
     Splitter splitter;
     size_t begin;  // of its text
   };
+  Span<const char> View(TextRange range) const { return window_->text().subspan(range.begin, range.end - range.begin); }
   void Open(uint32_t level, TextRange range, bool is_whole);
+  TextRange WithPrefix(uint32_t level, TextRange piece);
 
   const TokenizerTables* tables_ = nullptr;
-  Span<const char> text_;
+  TextWindow* window_ = nullptr;
+  TextRange text_ = {0, 0};
   bool is_whole_ = true;
   Level levels_[kMaxSplits] = {};
   uint32_t open_ = 0;  // levels that have more to give

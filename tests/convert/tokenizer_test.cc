@@ -63,13 +63,21 @@ TEST(TokenizerFiles, WhatIsNotSupportedIsRefusedByName) {
       {"/model/vocab/a", "1", "have the same id 1"},
       {"/model/more", "1", "more"},
       {"/pre_tokenizer", "null", "pre_tokenizer"},
-      {"/pre_tokenizer/type", R"("Metaspace")", "pre_tokenizer.type: \"Metaspace\" is not supported"},
-      {"/pre_tokenizer", R"({"type": "Digits"})", "ByteLevel is supported as the last one"},
+      {"/pre_tokenizer", R"({"type": "UnicodeScripts"})", "pre_tokenizer.type: \"UnicodeScripts\" is not one of Split, ByteLevel"},
+      {"/pre_tokenizer", R"({"type": "Digits"})", "BPE without ByteLevel is not supported"},
       {"/pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": "(a"},
         "behavior": "Isolated"}, {"type": "ByteLevel", "add_prefix_space": false}]})",
        "pre_tokenizer.pretokenizers[0].pattern"},
-      {"/pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [{"type": "Digits"}, {"type": "ByteLevel"}]})",
-       "pretokenizers[1].add_prefix_space: true is not supported after a split"},
+      {"/pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [{"type": "Metaspace", "replacement": "_"}, {"type": "ByteLevel"}]})",
+       "pretokenizers[1].add_prefix_space: a second step that puts a space before texts"},
+      {"/pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}, {"type": "ByteLevel"}]})",
+       "pretokenizers[1]: ByteLevel twice"},
+      {"/pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}, {"type": "Metaspace", "replacement": "_"}]})",
+       "pretokenizers[1]: Metaspace is not supported behind ByteLevel"},
+      {"/pre_tokenizer", R"({"type": "Metaspace", "replacement": "ab"})", "replacement: \"ab\" found, one character"},
+      {"/pre_tokenizer", R"({"type": "Metaspace", "replacement": "_", "add_prefix_space": false, "prepend_scheme": "first"})",
+       "add_prefix_space: false contradicts prepend_scheme"},
+      {"/pre_tokenizer", R"({"type": "FixedLength", "length": 0})", "length"},
       {"/normalizer", R"({"type": "Precompiled"})", "normalizer"},
       {"/decoder", "null", "decoder"},
       {"/decoder/type", R"("WordPiece")", "decoder.type: \"WordPiece\" is not supported"},
@@ -77,7 +85,6 @@ TEST(TokenizerFiles, WhatIsNotSupportedIsRefusedByName) {
       {"/post_processor", R"({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x"}}], "special_tokens": {}})",
        "special_tokens: \"x\""},
       {"/added_tokens/0/id", "77", "id"},
-      {"/added_tokens/0/single_word", "true", "single_word is not supported"},
   };
   EXPECT_EQ(Refusal(Fixture("gpt2")), "");
   for (const Case& one : cases) {
@@ -118,6 +125,26 @@ TEST(TokenizerFiles, VocabAndMergesAreReadWhereThereIsNoTokenizerJson) {
   EXPECT_FALSE(data.trim_offsets);
 }
 
+// As files of older versions of the package have it.
+TEST(TokenizerFiles, MetaspaceOfOlderFiles) {
+  const auto read = [](const std::string& metaspace) {
+    json file = Fixture("gpt2");
+    file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", json::array()}};
+    file["pre_tokenizer"]["pretokenizers"] = {json::parse(metaspace), {{"type", "ByteLevel"}, {"add_prefix_space", false}}};
+    const Folder folder;
+    folder.Write("tokenizer.json", file.dump());
+    return ReadTokenizer(folder.path(), 1000);
+  };
+  const TokenizerData with = read(R"({"type": "Metaspace", "replacement": "_", "str_rep": "_", "add_prefix_space": true})");
+  EXPECT_TRUE(with.prefix_space);
+  EXPECT_FALSE(with.prefix_first);
+  EXPECT_EQ(with.space, "_");
+  EXPECT_EQ(with.splits.size(), 2u);
+  EXPECT_FALSE(read(R"({"type": "Metaspace", "replacement": "_", "str_rep": "_", "add_prefix_space": false})").prefix_space);
+  EXPECT_TRUE(read(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "first"})").prefix_first);
+  EXPECT_EQ(read(R"({"type": "Metaspace", "replacement": "_", "split": false})").splits.size(), 1u);
+}
+
 // Damage that the FlatBuffer's verifier cannot see.
 TEST(TokenizerTablesTest, DamageIsRefused) {
   const TokenizerData good = ReadTokenizer("tests/data/tokenizers/llama3", 1000);
@@ -141,6 +168,12 @@ TEST(TokenizerTablesTest, DamageIsRefused) {
       [](TokenizerData* data) { data->prefix.assign(17, 0); },
       [](TokenizerData* data) { data->suffix = {5000}; },
       [](TokenizerData* data) { data->splits.resize(9, data->splits[0]); },
+      [](TokenizerData* data) { data->prefix_level = static_cast<uint8_t>(data->splits.size() + 1); },
+      [](TokenizerData* data) { data->space = "12345"; },
+      [](TokenizerData* data) { data->added_flags[0] |= 8; },
+      [](TokenizerData* data) {
+        data->word = {1, 2};
+      },
       [](TokenizerData* data) { data->splits[0].pattern[2] += 1; },
       [](TokenizerData* data) {
         data->normalizer = {0, 0};

@@ -19,7 +19,8 @@ namespace {
 using tarn::convert::TokenizerData;
 
 // Not the numbers of corpus files: at the end.
-constexpr const char* kFixtures[] = {"gpt2_trimmed", "roberta", "llama3", "deepseek", "few_bytes", "unknown", "no_split"};
+constexpr const char* kFixtures[] = {"gpt2_trimmed", "roberta",  "llama3",    "deepseek",        "few_bytes",
+                                     "unknown",      "no_split", "metaspace", "metaspace_first", "falcon"};
 
 [[noreturn]] void Fail(const char* what) {
   std::fprintf(stderr, "%s\n", what);
@@ -79,6 +80,7 @@ void Change(uint32_t array, uint32_t where, uint32_t value, TokenizerData* data)
     case 9:
       return Put(&trie.values, where, value);
     case 10:
+      if (array / 32 % 2 != 0) return Put(&data->word, where, value >> 8);
       return pattern == nullptr ? void() : Put(&pattern->pattern, where, value >> 8);
     case 11:
       return Put(&data->prefix, where, value);
@@ -87,9 +89,15 @@ void Change(uint32_t array, uint32_t where, uint32_t value, TokenizerData* data)
       return;
     case 13:
       data->prefix_space = value % 2 != 0;
+      data->prefix_first = value / 2 % 2 != 0;
+      data->prefix_level = static_cast<uint8_t>(value / 4 % 8);
+      data->space.assign(where % 6, static_cast<char>(value >> 8 | 1));
       return;
     case 14:
-      return pattern == nullptr ? void() : void(pattern->behavior = static_cast<tarn::format::SplitBehavior>(where % 6));
+      if (pattern == nullptr) return;
+      pattern->behavior = static_cast<tarn::format::SplitBehavior>(where % 6);
+      pattern->by_bytes = where / 6 % 2 != 0;
+      return;
     default:
       data->merges[where % data->merges.size()] = tarn::format::Merge(value & 1023, value >> 10 & 1023, value >> 20 & 1023);
   }

@@ -1,10 +1,12 @@
 #include "tools/convert/tokenizer/pattern.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 
 #include "runtime/text/pattern_format.h"
 #include "tools/convert/json/error.h"
+#include "tools/convert/tokenizer/byte_alphabet.h"
 #include "tools/convert/tokenizer/pattern_automaton.h"
 #include "tools/convert/tokenizer/pattern_tree.h"
 
@@ -13,18 +15,30 @@ namespace {
 
 using Leaf = std::array<uint8_t, kPatternLeaf>;
 
-std::vector<uint16_t> Words(const PatternAutomaton& automaton, const CharacterClasses& classes) {
+// The class of each code point, as the pattern sees it.
+std::vector<uint8_t> ClassesOf(const CharacterClasses& classes, const PatternView& view) {
+  std::vector<uint8_t> of(kMaxCodePoint + 1);
+  for (size_t run = 0; run < classes.runs.size(); ++run) {
+    const uint32_t end = run + 1 < classes.runs.size() ? classes.runs[run + 1].first : kMaxCodePoint + 1;
+    std::fill(of.begin() + classes.runs[run].first, of.begin() + end, static_cast<uint8_t>(classes.runs[run].of));
+  }
+  if (!view.by_bytes) {
+    of[' '] = of[view.space];
+    return of;
+  }
+  std::vector<uint8_t> of_bytes(of.size(), 1);
+  for (uint32_t byte = 0; byte < 256; ++byte) of_bytes[byte] = of[ByteAlphabet()[byte]];
+  return of_bytes;
+}
+
+std::vector<uint16_t> Words(const PatternAutomaton& automaton, const CharacterClasses& classes, const PatternView& view) {
   std::vector<uint16_t> roots;
   std::vector<Leaf> leaves;
   std::map<Leaf, uint16_t> numbers;
-  size_t run = 0;
-  for (uint32_t code = 0; code <= kMaxCodePoint;) {
+  const std::vector<uint8_t> of = ClassesOf(classes, view);
+  for (size_t code = 0; code <= kMaxCodePoint; code += kPatternLeaf) {
     Leaf leaf;
-    for (uint8_t& of : leaf) {
-      if (run + 1 < classes.runs.size() && classes.runs[run + 1].first == code) ++run;
-      of = static_cast<uint8_t>(classes.runs[run].of);
-      ++code;
-    }
+    std::copy_n(of.begin() + static_cast<std::ptrdiff_t>(code), kPatternLeaf, leaf.begin());
     const auto [found, is_new] = numbers.emplace(leaf, static_cast<uint16_t>(leaves.size()));
     if (is_new) leaves.push_back(leaf);
     roots.push_back(found->second);
@@ -47,8 +61,8 @@ std::vector<uint16_t> Words(const PatternAutomaton& automaton, const CharacterCl
 
 }  // namespace
 
-std::vector<uint16_t> CompilePattern(std::string_view pattern, const std::string& where, UnicodeVersion version) {
-  const PatternNode tree = ParsePattern(pattern, where, version);
+std::vector<uint16_t> CompilePattern(std::string_view pattern, const std::string& where, const PatternView& view) {
+  const PatternNode tree = ParsePattern(pattern, where, view.version);
   try {
     const PatternProgram program = CompileSteps(tree);
     CharacterClasses classes = Classify(program.sets);
@@ -56,7 +70,7 @@ std::vector<uint16_t> CompilePattern(std::string_view pattern, const std::string
     const size_t entries = automaton.states.size() * classes.count;
     if (entries > kMaxPatternEntries)
       Fail("it needs a table of ", entries, " entries, at most ", kMaxPatternEntries, " are supported");
-    return Words(automaton, classes);
+    return Words(automaton, classes, view);
   } catch (const ConvertError& error) {
     FailInPattern(pattern, 0, where, std::string("the pattern is too large: ") + error.what());
   }

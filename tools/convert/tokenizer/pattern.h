@@ -16,10 +16,17 @@
 
 namespace tarn::convert {
 
+// How a pattern sees a text.
+struct PatternView {
+  UnicodeVersion version = UnicodeVersion::k16;
+  uint32_t space = ' ';   // a space is this character
+  bool by_bytes = false;  // each byte is its letter of the byte-level alphabet (byte_alphabet.h); `space` does not count
+};
+
 // The words of runtime/text/pattern_format.h.
 // Errors: what is outside the language, too large, or not UTF-8; the line begins with `where`, shows the pattern and the position.
 std::vector<uint16_t> CompilePattern(std::string_view pattern, const std::string& where,
-                                     UnicodeVersion version = UnicodeVersion::k16);
+                                     const PatternView& view = {});
 
 // A pattern that matches `text` itself (`{"String": ...}` of a Split).
 std::string EscapePattern(std::string_view text);

@@ -8,15 +8,15 @@
 #include "runtime/text/tokenizer_tables.h"
 #include "tools/convert/json/error.h"
 #include "tools/convert/json/mapped_file.h"
-#include "tools/convert/tokenizer/normalize.h"
-#include "tools/convert/tokenizer/pattern.h"
+#include "tools/convert/tokenizer/component.h"
+#include "tools/convert/tokenizer/normalizer.h"
+#include "tools/convert/tokenizer/pre_tokenizer.h"
 #include "tools/convert/tokenizer/vocabulary.h"
 
 namespace tarn::convert {
 namespace {
 
 constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
-constexpr char kGpt2Pattern[] = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 bool IsFile(const std::string& path) {
   struct stat info;
@@ -24,125 +24,6 @@ bool IsFile(const std::string& path) {
 }
 
 Json ReadJson(const std::string& path) { return ParseJson(ReadFile(path, kMaxFileBytes), path); }
-
-// An object with a "type". Errors: it is none of `types`.
-std::string TypeOf(const Json& object, const std::string& where, const std::string& types) {
-  if (!object.is_object() || !object.contains("type") || !object["type"].is_string())
-    Fail(where, ": an object with a \"type\" expected");
-  std::string type = object["type"];
-  if ((", " + types + ",").find(", " + type + ",") != std::string::npos) return type;
-  Fail(where, ".type: \"", type, "\" is not supported, one of ", types, " expected");
-}
-
-// The object itself, or those in the list `key` of a Sequence, with their places.
-std::vector<std::pair<const Json*, std::string>> Parts(const Json& object, const std::string& where, const char* key) {
-  if (!object.is_object() || object.value("type", Json()) != "Sequence") return {{&object, where}};
-  if (!object.contains(key) || !object[key].is_array()) Fail(where, ".", key, ": a list expected");
-  std::vector<std::pair<const Json*, std::string>> parts;
-  for (const Json& part : object[key]) {
-    const auto nested = Parts(part, where + "." + key + "[" + std::to_string(parts.size()) + "]", key);
-    parts.insert(parts.end(), nested.begin(), nested.end());
-  }
-  return parts;
-}
-
-constexpr Choice<format::SplitBehavior> kBehaviors[] = {
-    {"Removed", format::SplitBehavior::Removed},
-    {"Isolated", format::SplitBehavior::Isolated},
-    {"MergedWithPrevious", format::SplitBehavior::MergedWithPrevious},
-    {"MergedWithNext", format::SplitBehavior::MergedWithNext},
-    {"Contiguous", format::SplitBehavior::Contiguous},
-};
-
-SplitStep ReadSplit(const Json& object, const std::string& where) {
-  Fields fields(object, where);
-  fields.Find("type");
-  const Json* pattern = fields.Find("pattern");
-  if (pattern == nullptr) fields.FailAt("pattern", "expected");
-  SplitStep split;
-  Fields kind(*pattern, where + ".pattern");
-  if (kind.Has("Regex")) {
-    split.pattern = CompilePattern(kind.Text("Regex"), where + ".pattern");
-  } else {
-    split.pattern = CompilePattern(EscapePattern(kind.Text("String")), where + ".pattern");
-  }
-  kind.Finish();
-  split.behavior = fields.OneOf("behavior", kBehaviors);
-  split.invert = fields.Bool("invert", false);
-  fields.Finish();
-  return split;
-}
-
-SplitStep ReadDigits(const Json& object, const std::string& where) {
-  Fields fields(object, where);
-  fields.Find("type");
-  const bool individual = fields.Bool("individual_digits", false);
-  fields.Finish();
-  return {CompilePattern(R"(\p{N})", where, UnicodeVersion::k17),
-          individual ? format::SplitBehavior::Isolated : format::SplitBehavior::Contiguous, false};
-}
-
-constexpr Choice<NormalizerStep::Kind> kNormalizers[] = {
-    {"NFC", NormalizerStep::Kind::kNfc},
-    {"NFD", NormalizerStep::Kind::kNfd},
-    {"NFKC", NormalizerStep::Kind::kNfkc},
-    {"NFKD", NormalizerStep::Kind::kNfkd},
-    {"Lowercase", NormalizerStep::Kind::kLowercase},
-    {"StripAccents", NormalizerStep::Kind::kStripAccents},
-    {"Prepend", NormalizerStep::Kind::kPrepend},
-    {"Replace", NormalizerStep::Kind::kReplace},
-};
-
-void ReadNormalizer(const Json& object, const std::string& where, TokenizerData* data) {
-  if (object.is_null()) return;
-  std::vector<NormalizerStep> steps;
-  for (const auto& [part, place] : Parts(object, where, "normalizers")) {
-    Fields fields(*part, place);
-    NormalizerStep step{fields.OneOf("type", kNormalizers)};
-    if (step.kind == NormalizerStep::Kind::kPrepend) step.text = fields.Text("prepend");
-    if (step.kind == NormalizerStep::Kind::kReplace) {
-      const Json* pattern = fields.Find("pattern");
-      if (pattern == nullptr) fields.FailAt("pattern", "expected");
-      Fields kind(*pattern, place + ".pattern");
-      step.text = kind.Text("String");
-      kind.Finish();
-      step.content = fields.Text("content");
-    }
-    fields.Finish();
-    steps.push_back(step);
-  }
-  if (!steps.empty()) data->normalizer = CompileNormalizer(steps, where);
-}
-
-struct ByteLevel {
-  bool add_prefix_space, trim_offsets, use_regex;
-};
-
-ByteLevel ReadByteLevel(const Json& object, const std::string& where) {
-  Fields fields(object, where);
-  fields.Find("type");
-  const ByteLevel read = {fields.Bool("add_prefix_space", true), fields.Bool("trim_offsets", true), fields.Bool("use_regex", true)};
-  fields.Finish();
-  return read;
-}
-
-void ReadPreTokenizer(const Json& object, const std::string& where, TokenizerData* data) {
-  const auto parts = Parts(object, where, "pretokenizers");
-  for (const auto& [part, place] : parts) {
-    const std::string type = TypeOf(*part, place, "Split, Digits, ByteLevel");
-    const bool is_last = part == parts.back().first;
-    if ((type == "ByteLevel") != is_last)
-      Fail(place, ".type: \"", type, "\" is not supported here: ByteLevel is supported as the last one, and is needed");
-    if (type == "Split") data->splits.push_back(ReadSplit(*part, place));
-    if (type == "Digits") data->splits.push_back(ReadDigits(*part, place));
-    if (type != "ByteLevel") continue;
-    const ByteLevel level = ReadByteLevel(*part, place);
-    if (level.add_prefix_space && !data->splits.empty()) Fail(place, ".add_prefix_space: true is not supported after a split");
-    data->prefix_space = level.add_prefix_space;
-    if (level.use_regex) data->splits.push_back({CompilePattern(kGpt2Pattern, place)});
-  }
-  if (data->splits.size() > kMaxSplits) Fail(where, ": ", data->splits.size(), " splits, at most ", kMaxSplits, " expected");
-}
 
 // Ids of the special token `name` of a template.
 std::vector<uint32_t> TemplateIds(const Json& specials, const std::string& name, const std::string& where) {
@@ -223,6 +104,7 @@ TokenizerData ReadTokenizerJson(const std::string& path, Vocabulary* vocabulary)
   if (file.contains("added_tokens")) ReadAddedTokens(file["added_tokens"], path + ": added_tokens", vocabulary);
   ReadNormalizer(Member(file, "normalizer"), path + ": normalizer", &data);
   ReadPreTokenizer(Member(file, "pre_tokenizer"), path + ": pre_tokenizer", &data);
+  if (!data.byte_level) Fail(path, ": pre_tokenizer: BPE without ByteLevel is not supported");
   ReadPostProcessor(Member(file, "post_processor"), path + ": post_processor", &data);
   ReadDecoder(Member(file, "decoder"), path + ": decoder");
   return data;
@@ -254,7 +136,8 @@ TokenizerData ReadVocabAndMerges(const std::string& folder, Vocabulary* vocabula
   }
   ReadBpe({{"type", "BPE"}, {"vocab", ReadJson(folder + "/vocab.json")}, {"merges", merges}}, folder + "/vocab.json", vocabulary);
   TokenizerData data;
-  data.splits.push_back({CompilePattern(kGpt2Pattern, folder)});
+  data.splits.push_back(Gpt2Split(folder));
+  data.byte_level = true;
   for (const char* key : {"bos_token", "eos_token", "unk_token", "pad_token"}) {
     std::string name = SpecialToken(folder, key);
     if (name.empty()) name = "<|endoftext|>";  // what GPT-2's has where nothing is said

@@ -20,6 +20,7 @@ struct SplitStep {
   std::vector<uint16_t> pattern;
   format::SplitBehavior behavior = format::SplitBehavior::Isolated;
   bool invert = false;
+  bool by_bytes = false;
 };
 
 // What the tables say, in their order.
@@ -32,9 +33,13 @@ struct TokenizerData {
   std::vector<uint32_t> added_ids;
   std::vector<uint8_t> added_flags;
   TrieTables raw, normalized;
+  std::vector<uint16_t> word;  // where a token is a single word
 
   std::vector<uint16_t> normalizer;
-  bool prefix_space = false;
+  bool prefix_space = false, prefix_first = false;
+  uint8_t prefix_level = 0;
+  std::string space;        // stands for spaces in words
+  bool byte_level = false;  // words are spelled in the byte-level alphabet
   std::vector<SplitStep> splits;
 
   std::vector<format::Merge> merges;

@@ -1,26 +1,18 @@
 #include "tools/convert/tokenizer/vocabulary.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "runtime/text/tokenizer_tables.h"
 #include "tools/convert/json/error.h"
+#include "tools/convert/tokenizer/byte_alphabet.h"
+#include "tools/convert/tokenizer/pattern.h"
 #include "tools/convert/tokenizer/trie.h"
 
 namespace tarn::convert {
 namespace {
 
-// The code point that stands for a byte: itself where it is printed, else one of those from U+0100.
-std::array<uint32_t, 256> Alphabet() {
-  std::array<uint32_t, 256> letters{};
-  uint32_t next = 0x100;
-  for (uint32_t byte = 0; byte < 256; ++byte) {
-    const bool printed = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
-    letters[byte] = printed ? byte : next++;
-  }
-  return letters;
-}
+constexpr char kWordCharacter[] = R"([\w\x{200C}\x{200D}])";
 
 std::string Utf8(uint32_t code_point) {
   if (code_point < 0x80) return std::string(1, static_cast<char>(code_point));
@@ -31,8 +23,7 @@ std::string Utf8(uint32_t code_point) {
 const std::map<std::string, uint8_t>& Letters() {
   static const std::map<std::string, uint8_t> letters = [] {
     std::map<std::string, uint8_t> made;
-    const std::array<uint32_t, 256> alphabet = Alphabet();
-    for (uint32_t byte = 0; byte < 256; ++byte) made[Utf8(alphabet[byte])] = static_cast<uint8_t>(byte);
+    for (uint32_t byte = 0; byte < 256; ++byte) made[Utf8(ByteAlphabet()[byte])] = static_cast<uint8_t>(byte);
     return made;
   }();
   return letters;
@@ -75,7 +66,7 @@ void CompileBpe(const Vocabulary& vocabulary, const std::string& where, Tokenize
   for (const auto& [pair, rank] : ranks) entries.push_back(rank);
   data->merge_slots =
       MakeSlots(entries, [&](uint32_t rank) { return HashPair(data->merges[rank].left(), data->merges[rank].right()); });
-  for (const uint32_t letter : Alphabet()) {
+  for (const uint32_t letter : ByteAlphabet()) {
     const auto found = vocabulary.ids.find(Utf8(letter));
     data->byte_ids.push_back(found == vocabulary.ids.end() ? -1 : static_cast<int32_t>(found->second));
   }
@@ -116,14 +107,15 @@ void CompileAdded(const Vocabulary& vocabulary, const std::string& where, Tokeni
   std::map<std::string, int32_t> raw, normalized;
   for (const AddedToken& token : vocabulary.added) {
     const std::string what = where + ": added token \"" + token.content + "\"";
-    if (token.single_word) Fail(what, ": single_word is not supported");
     if (token.content.size() > kMaxAddedTokenBytes) Fail(what, ": longer than ", kMaxAddedTokenBytes, " bytes");
     const std::string sought = token.normalized ? Normalized(data->normalizer, token.content) : token.content;
     if (sought.empty()) Fail(what, ": the normalizer leaves nothing of it");
     (token.normalized ? normalized : raw)[sought] = static_cast<int32_t>(data->added_ids.size());
     data->added_ids.push_back(token.id);
-    data->added_flags.push_back(static_cast<uint8_t>((token.lstrip ? kTakesSpacesBefore : 0) |
-                                                     (token.rstrip ? kTakesSpacesAfter : 0) | (token.special ? kIsSpecial : 0)));
+    data->added_flags.push_back(
+        static_cast<uint8_t>((token.lstrip ? kTakesSpacesBefore : 0) | (token.rstrip ? kTakesSpacesAfter : 0) |
+                             (token.special ? kIsSpecial : 0) | (token.single_word ? kIsSingleWord : 0)));
+    if (token.single_word && data->word.empty()) data->word = CompilePattern(kWordCharacter, what);
   }
   data->raw = MakeTrie(raw);
   data->normalized = MakeTrie(normalized);

@@ -22,18 +22,20 @@ Offset<format::Tokenizer> WriteTokenizer(const TokenizerData& data, FlatBufferBu
   Offset<format::AddedTokens> added;
   if (!data.added_ids.empty()) {
     const auto raw = Write(data.raw, builder), normalized = Write(data.normalized, builder);
-    added = format::CreateAddedTokensDirect(*builder, &data.added_ids, &data.added_flags, raw, normalized);
+    added = format::CreateAddedTokensDirect(*builder, &data.added_ids, &data.added_flags, raw, normalized,
+                                            data.word.empty() ? nullptr : &data.word);
   }
   std::vector<Offset<format::Split>> splits;
   for (const SplitStep& split : data.splits) {
-    splits.push_back(format::CreateSplitDirect(*builder, &split.pattern, split.behavior, split.invert));
+    splits.push_back(format::CreateSplitDirect(*builder, &split.pattern, split.behavior, split.invert, split.by_bytes));
   }
   const auto bpe = WriteBpe(data, builder);
   const auto optional = [](const std::vector<uint32_t>& ids) { return ids.empty() ? nullptr : &ids; };
   return format::CreateTokenizerDirect(*builder, data.kind, &data.pieces, &data.piece_ends, &data.special, added,
                                        data.normalizer.empty() ? nullptr : &data.normalizer, data.prefix_space,
                                        splits.empty() ? nullptr : &splits, bpe, optional(data.prefix), optional(data.suffix),
-                                       data.trim_offsets, data.trim_keeps_first);
+                                       data.trim_offsets, data.trim_keeps_first, data.prefix_level, data.prefix_first,
+                                       data.space.empty() ? nullptr : data.space.c_str());
 }
 
 }  // namespace tarn::convert

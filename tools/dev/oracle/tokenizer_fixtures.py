@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains small tokenizers with the `tokenizers` package and writes them with its answers: tests/data/tokenizers.
 
-    tokenizer_fixtures.py TEXT [FOLDER]
+    tokenizer_fixtures.py TEXT [FOLDER [NAME...]]
 
 TEXT is what they are trained on. Every folder gets tokenizer.json, and answers.jsonl with lines {"text", "plain", "template", "ids",
 "offsets"} (UTF-8 bytes) and {"ids", "keep", "text"}. Needs requirements.txt beside this script.
@@ -31,6 +31,8 @@ ADDED = [AddedToken("<|sep|>", special=True, normalized=False),
          AddedToken("   ", special=False, normalized=True),
          AddedToken("caf\u00e9", special=False, normalized=True),
          AddedToken("caf", special=False, normalized=False)]
+SINGLE_WORDS = [AddedToken("you", single_word=True, normalized=False), AddedToken("the", single_word=True, lstrip=True),
+                AddedToken("'s", single_word=True, rstrip=True)]
 MORE_TEXT = ("na\u00efve caf\u00e9 co\u00f6perate \u5317\u4eac\u5927\u5b66\u751f \u306b\u307b\u3093\u3054 "
              "\u30ab\u30bf\u30ab\u30ca \ud55c\uad6d\uc5b4 \u041f\u0440\u0438\u0432\u0435\u0442 123456 3.14 1,000,000 don't I'LL "
              "we've\r\n\r\n  x = y + z;\n\treturn (a[0] != b);")
@@ -45,8 +47,14 @@ def splits(*patterns):
                                    [byte_level(use_regex=False)])
 
 
+def sequence(*parts):
+    return pre_tokenizers.Sequence([*parts, byte_level(use_regex=False)])
+
+
+FALCON = pre_tokenizers.Sequence([pre_tokenizers.Punctuation("contiguous"), byte_level(), pre_tokenizers.Digits(False),
+                                  pre_tokenizers.Split(Regex("[0-9][0-9][0-9]"), "isolated")])
 # Name -> pre-tokenizer, post-processor, options: "words": words that no merges make are tokens, "few": bytes that were not seen have no
-# token, "unknown": they have one.
+# token, "unknown": they have one, "single": some added tokens are single words.
 CASES = {
     "gpt2": (byte_level(), processors.ByteLevel(trim_offsets=False), ""),
     "gpt2_trimmed": (byte_level(), processors.ByteLevel(trim_offsets=True), ""),
@@ -59,6 +67,12 @@ CASES = {
     "few_bytes": (byte_level(), processors.ByteLevel(trim_offsets=True), "few"),
     "unknown": (byte_level(add_prefix_space=True), processors.ByteLevel(trim_offsets=True), "few unknown"),
     "no_split": (byte_level(use_regex=False), None, ""),
+    "metaspace": (sequence(pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()), processors.ByteLevel(trim_offsets=True), ""),
+    "metaspace_first": (sequence(pre_tokenizers.Metaspace(prepend_scheme="first"), pre_tokenizers.Punctuation("merged_with_previous")),
+                        None, "single few"),
+    "falcon": (FALCON, processors.ByteLevel(trim_offsets=False), ""),
+    "whitespace": (sequence(pre_tokenizers.Whitespace(), pre_tokenizers.FixedLength(4)), None, "single"),
+    "bert_words": (sequence(pre_tokenizers.BertPreTokenizer()), "template", ""),
 }
 
 
@@ -84,7 +98,7 @@ def train(name, paragraphs):
     trainer = trainers.BpeTrainer(vocab_size=600, show_progress=False, initial_alphabet=[] if few else sorted(byte_level().alphabet()),
                                   special_tokens=["<unk>"] * unknown + ["<s>", "</s>"])
     tokenizer.train_from_iterator(paragraphs[:500] if few else paragraphs + [MORE_TEXT] * 20, trainer)
-    tokenizer.add_tokens(ADDED)
+    tokenizer.add_tokens(ADDED + SINGLE_WORDS * ("single" in options))
     if post is not None:
         tokenizer.post_processor = post_processor(post, tokenizer)
     text = tokenizer.to_str()
@@ -110,7 +124,7 @@ def answers(tokenizer, generator, count):
 def main():
     folder = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "tests/data/tokenizers")
     paragraphs = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")[:200000].split("\n\n")
-    for name in CASES:
+    for name in sys.argv[3:] or CASES:
         target = folder / name
         target.mkdir(parents=True, exist_ok=True)
         text = train(name, paragraphs)
