@@ -113,8 +113,8 @@ class Encoder {
   size_t found_next_ = 0;
   TextRange word_ = {};  // in the text of `window_`, or in the whole text: `is_raw_`
   size_t word_at_ = 0;   // where the next token begins
-  // Where the word is spelled otherwise: where what byte word_at_ became and the next token begin in it. With a gap (WordTokens), as
-  // the byte-level alphabet spells it.
+  // Where the word is spelled otherwise: where what byte word_at_ became and the next token begin in it. With a gap (WordTokens),
+  // as the byte-level alphabet spells it.
   uint32_t spelled_at_ = 0, spelled_next_ = 0;
   bool has_gap_ = false, is_added_ = false, is_raw_ = false;
   WordToken few_[WordCache::kMaxTokens] = {};

@@ -114,7 +114,8 @@ TEST_P(EncoderFixtures, IdsRangesAndTextsAreThoseOfThePackage) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EncoderFixtures, testing::ValuesIn(FixtureNames()), [](const auto& fixture) { return fixture.param; });
+INSTANTIATE_TEST_SUITE_P(All, EncoderFixtures, testing::ValuesIn(FixtureNames()),
+                         [](const auto& fixture) { return fixture.param; });
 
 TEST(Encoder, NothingIsAllocatedAfterCreation) {
   Fixture fixture("roberta");

@@ -25,8 +25,7 @@ struct PatternView {
 
 // The words of runtime/text/pattern_format.h.
 // Errors: what is outside the language, too large, or not UTF-8; the line begins with `where`, shows the pattern and the position.
-std::vector<uint16_t> CompilePattern(std::string_view pattern, const std::string& where,
-                                     const PatternView& view = {});
+std::vector<uint16_t> CompilePattern(std::string_view pattern, const std::string& where, const PatternView& view = {});
 
 // A pattern that matches `text` itself (`{"String": ...}` of a Split).
 std::string EscapePattern(std::string_view text);

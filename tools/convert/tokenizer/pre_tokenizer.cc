@@ -152,6 +152,8 @@ void ReadPreTokenizer(const Json& object, const std::string& where, TokenizerDat
   if (data->splits.size() > kMaxSplits) Fail(where, ": ", data->splits.size(), " splits, at most ", kMaxSplits, " expected");
 }
 
-SplitStep Gpt2Split(const std::string& where) { return {CompilePattern(kGpt2Pattern, where), SplitBehavior::Isolated, false, false}; }
+SplitStep Gpt2Split(const std::string& where) {
+  return {CompilePattern(kGpt2Pattern, where), SplitBehavior::Isolated, false, false};
+}
 
 }  // namespace tarn::convert

@@ -112,9 +112,9 @@ void CompileAdded(const Vocabulary& vocabulary, const std::string& where, Tokeni
     if (sought.empty()) Fail(what, ": the normalizer leaves nothing of it");
     (token.normalized ? normalized : raw)[sought] = static_cast<int32_t>(data->added_ids.size());
     data->added_ids.push_back(token.id);
-    data->added_flags.push_back(
-        static_cast<uint8_t>((token.lstrip ? kTakesSpacesBefore : 0) | (token.rstrip ? kTakesSpacesAfter : 0) |
-                             (token.special ? kIsSpecial : 0) | (token.single_word ? kIsSingleWord : 0)));
+    data->added_flags.push_back(static_cast<uint8_t>((token.lstrip ? kTakesSpacesBefore : 0) |
+                                                     (token.rstrip ? kTakesSpacesAfter : 0) | (token.special ? kIsSpecial : 0) |
+                                                     (token.single_word ? kIsSingleWord : 0)));
     if (token.single_word && data->word.empty()) data->word = CompilePattern(kWordCharacter, what);
   }
   data->raw = MakeTrie(raw);
