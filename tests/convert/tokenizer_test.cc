@@ -63,7 +63,7 @@ TEST(TokenizerFiles, WhatIsNotSupportedIsRefusedByName) {
       {"/model/vocab/a", "1", "have the same id 1"},
       {"/model/more", "1", "more"},
       {"/pre_tokenizer", "null", "pre_tokenizer"},
-      {"/pre_tokenizer", R"({"type": "UnicodeScripts"})", "pre_tokenizer.type: \"UnicodeScripts\" is not one of Split, ByteLevel"},
+      {"/pre_tokenizer", R"({"type": "UnicodeScripts"})", "pre_tokenizer: type: \"UnicodeScripts\" is not one of Split, ByteLevel"},
       {"/pre_tokenizer", R"({"type": "Digits"})", "BPE without ByteLevel is not supported"},
       {"/pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": "(a"},
         "behavior": "Isolated"}, {"type": "ByteLevel", "add_prefix_space": false}]})",
