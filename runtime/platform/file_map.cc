@@ -49,6 +49,7 @@ Result<FileMap> FileMap::FromDescriptor(int fd, uint64_t offset_bytes, uint64_t 
   if (fstat(fd, &info) != 0) {
     return Error(TARN_IO, "file descriptor %d: %s", fd, Reason(errno, reason, sizeof(reason)));
   }
+  if (S_ISDIR(info.st_mode)) return Error(TARN_IO, "a directory, not a model file; tarn-convert makes one of a checkpoint");
   if (!S_ISREG(info.st_mode)) return Error(TARN_IO, "not a regular file");
   const uint64_t file_bytes = static_cast<uint64_t>(info.st_size);
   if (file_bytes == 0) return Error(TARN_BAD_FORMAT, "file is empty");

@@ -66,7 +66,7 @@ Status CheckCount(const char* field, size_t count, uint32_t vocab_size) {
 
 Status CheckToken(const char* field, size_t i, int32_t token, uint32_t vocab_size) {
   if (token >= 0 && static_cast<uint32_t>(token) < vocab_size) return Ok();
-  return Error(TARN_INVALID_ARGUMENT, "%s: token %zu is %d, must be in [0, %u]", field, i, token, vocab_size - 1);
+  return Error(TARN_INVALID_ARGUMENT, "%s[%zu] is token %d, expected 0 to %u", field, i, token, vocab_size - 1);
 }
 
 Status CheckTokens(const char* field, Span<const int32_t> tokens, uint32_t vocab_size) {

@@ -109,6 +109,12 @@ class Programs(unittest.TestCase):
         for took, said in found:
             self.assertEqual(took, said, output)
 
+    def test_tokenize(self):
+        output = self.run_program("tokenize", MODEL, "to be, or not to be")  # more than the program reads at once
+        self.assertEqual(re.findall(r"(\d+): bytes (\d+) to (\d+)\n", output),
+                         [(str(byte), str(i), str(i + 1)) for i, byte in enumerate(b"to be, or not to be")])
+        self.assertRegex(output, r"\nin \d+ bytes of memory\n$")
+
     def test_snapshot(self):
         self.assertRegex(self.run_program("snapshot", MODEL, self.work / "saved"), r"\nequal\n")
 
@@ -126,7 +132,7 @@ class Programs(unittest.TestCase):
             self.assertIn(b"\ncancelled after ", rest)
 
     def test_every_program_is_run(self):
-        covered = {*OUTPUT, "snapshot", "beam", "classify", "cancel"}
+        covered = {*OUTPUT, "tokenize", "snapshot", "beam", "classify", "cancel"}
         self.assertEqual({program.stem for program in EXAMPLES.glob("*.c")}, covered)
         readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
         self.assertEqual(set(re.findall(r"^\| `(\w+)\.c` \|", readme, re.MULTILINE)), covered)

@@ -385,8 +385,8 @@ TEST(SamplerChain, ConfigIsChecked) {
   static const TokenBias kInfinite[] = {{4, kInfinity}}, kOutside[] = {{1, 1}, {10, 1}};
   static const int32_t kNegative[] = {0, -1}, kMany[11] = {};
   EXPECT_EQ(message([](SamplerConfig* c) { c->logit_bias = kInfinite; }), "logit_bias: the bias of token 4 is inf, must be finite");
-  EXPECT_EQ(message([](SamplerConfig* c) { c->logit_bias = kOutside; }), "logit_bias: token 1 is 10, must be in [0, 9]");
-  EXPECT_EQ(message([](SamplerConfig* c) { c->banned_tokens = kNegative; }), "banned_tokens: token 1 is -1, must be in [0, 9]");
+  EXPECT_EQ(message([](SamplerConfig* c) { c->logit_bias = kOutside; }), "logit_bias[1] is token 10, expected 0 to 9");
+  EXPECT_EQ(message([](SamplerConfig* c) { c->banned_tokens = kNegative; }), "banned_tokens[1] is token -1, expected 0 to 9");
   EXPECT_EQ(message([](SamplerConfig* c) { c->dry_breakers = kMany; }),
             "dry_breakers has 11 tokens, must have at most 10, the size of the vocabulary");
   EXPECT_EQ(message([](SamplerConfig*) {}), "");

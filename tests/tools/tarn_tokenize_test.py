@@ -68,6 +68,9 @@ class TokenizeTest(CliTest):
         self.assertEqual((status, out.decode()), (0, '84\t0\t1\t"T"\n10\t1\t2\t"\\n"\n'))
         status, out, _ = tarn("tokenize", MODEL, "--detokenize", "--tokens", "84,111")
         self.assertEqual((status, out.decode()), (0, "To\n"))
+        status, _, err = tarn("tokenize", MODEL, "--detokenize", "--tokens", "84,256")
+        self.assertEqual(status, 1)
+        self.assertRegex(err, r"256 is no token of .*, expected 0 to 255\n$")
 
     def test_refusals(self):
         ids = self.path("ids.tarn")

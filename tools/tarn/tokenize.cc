@@ -62,10 +62,14 @@ int TokenizeLines(const TokenizeOptions& options, const Model& model, Tokenizer*
   return 0;
 }
 
-// Ids between spaces or commas.
-Tokens ReadIds(const Input& input) {
-  if (!input.tokens().empty()) return input.tokens();
-  return ParseIds(input.Text(), "the ids");
+// Ids between spaces or commas. Throws Failure where one is no id of the model.
+Tokens ReadIds(const Input& input, const Model& model) {
+  const Tokens tokens = !input.tokens().empty() ? input.tokens() : ParseIds(input.Text(), "the ids");
+  for (const int32_t token : tokens) {
+    if (token >= 0 && static_cast<uint32_t>(token) < model.info().vocab_size) continue;
+    throw Failure(Format("%d is no token of %s, expected 0 to %u", token, model.path().c_str(), model.info().vocab_size - 1));
+  }
+  return tokens;
 }
 
 int RunTokenize(const TokenizeOptions& options) {
@@ -76,7 +80,7 @@ int RunTokenize(const TokenizeOptions& options) {
   Tokenizer tokenizer(model.get());
   if (options.jsonl) return TokenizeLines(options, model, &tokenizer);
   if (options.detokenize) {
-    const std::string text = Detokenize(model.get(), ReadIds(options.input), options.keep_special);
+    const std::string text = Detokenize(model.get(), ReadIds(options.input, model), options.keep_special);
     WriteStdout(options.json ? JsonText(Json{{"text", text}}) : text + "\n");
     return 0;
   }
