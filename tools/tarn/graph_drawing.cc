@@ -1,6 +1,10 @@
 #include "tools/tarn/graph_drawing.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <tuple>
+#include <utility>
 
 #include "tools/tarn/report.h"
 #include "tools/tarn/svg.h"
@@ -13,7 +17,7 @@ constexpr double kMargin = 16, kHead = 84, kLine = 16, kPad = 7, kGap = 16, kFra
 constexpr double kOpWidth = 290, kBeside = 26, kArraysWidth = 410, kTypeAt = 150, kLane = 14, kBetween = 36;
 // In characters, of which the font has some 7 pixels each.
 constexpr size_t kOpCharacters = 40, kDetailLines = 4, kNameCharacters = 20, kTypeCharacters = 24, kTitleCharacters = 100;
-constexpr size_t kMostShared = 40;
+constexpr size_t kMostShared = 40, kMostLanes = 24;
 
 constexpr char kStyle[] = R"(<style>
   text { font: 12px -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; fill: #3c4450; }
@@ -91,6 +95,22 @@ uint64_t Bytes(const std::vector<GraphArray>& arrays) {
   return bytes;
 }
 
+// Where edges run beside the ops, those that do not meet.
+class Lane {
+ public:
+  // Whether the way between two ops was free; it is not any longer.
+  bool Take(size_t from, size_t to) {
+    const auto next = taken_.lower_bound(from);
+    if (next != taken_.end() && next->first < to) return false;
+    if (next != taken_.begin() && std::prev(next)->second > from) return false;
+    taken_[from] = to;
+    return true;
+  }
+
+ private:
+  std::map<size_t, size_t> taken_;
+};
+
 // One program, from its top left corner on.
 class ProgramDrawing {
  public:
@@ -125,21 +145,18 @@ class ProgramDrawing {
       for (size_t read = 0; read < graph.ops[i].reads.size(); ++read) edges.push_back({i - graph.ops[i].reads[read], i, read});
     }
     // Short ones are nearest to the ops.
-    std::stable_sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.length < b.length; });
-    std::vector<std::vector<bool>> taken;  // of each lane, between which ops
+    std::sort(edges.begin(), edges.end(),
+              [](const Edge& a, const Edge& b) { return std::tie(a.length, a.to, a.read) < std::tie(b.length, b.to, b.read); });
+    std::vector<Lane> taken;
     for (const Edge& edge : edges) {
       if (edge.length < 2) continue;
-      const size_t from = edge.to - edge.length;
-      const auto free = [&](const std::vector<bool>& lane) {
-        return std::find(lane.begin() + static_cast<std::ptrdiff_t>(from), lane.begin() + static_cast<std::ptrdiff_t>(edge.to),
-                         true) == lane.begin() + static_cast<std::ptrdiff_t>(edge.to);
-      };
       size_t lane = 0;
-      while (lane < taken.size() && !free(taken[lane])) ++lane;
-      if (lane == taken.size()) taken.emplace_back(graph.ops.size());
-      std::fill(taken[lane].begin() + static_cast<std::ptrdiff_t>(from), taken[lane].begin() + static_cast<std::ptrdiff_t>(edge.to),
-                true);
-      lanes.of[edge.to][edge.read] = lane + 1;
+      while (lane < taken.size() && !taken[lane].Take(edge.to - edge.length, edge.to)) ++lane;
+      if (lane == taken.size() && lane < kMostLanes) {
+        taken.emplace_back();
+        taken.back().Take(edge.to - edge.length, edge.to);
+      }
+      lanes.of[edge.to][edge.read] = std::min(lane + 1, kMostLanes);  // more share the last one
     }
     lanes.count = taken.size();
     return lanes;
