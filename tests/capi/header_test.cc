@@ -2,8 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "tarn/inspect.h"
-#include "tarn/tokenizer.h"
 #include "tarn/tarn.h"
+#include "tarn/text_stream.h"
+#include "tarn/tokenizer.h"
 
 TEST(Header, InitialisersSetTheSize) {
   const tarn_source source = TARN_SOURCE_INIT;
@@ -13,6 +14,8 @@ TEST(Header, InitialisersSetTheSize) {
   const tarn_model_info info = TARN_MODEL_INFO_INIT;
   const tarn_sampler_config sampler = TARN_SAMPLER_CONFIG_INIT;
   const tarn_beam_config beam = TARN_BEAM_CONFIG_INIT;
+  const tarn_tokenizer_config tokenizer = TARN_TOKENIZER_CONFIG_INIT;
+  const tarn_text_stream_config text_stream = TARN_TEXT_STREAM_CONFIG_INIT;
   EXPECT_EQ(source.struct_size, sizeof(source));
   EXPECT_EQ(model.struct_size, sizeof(model));
   EXPECT_EQ(session.struct_size, sizeof(session));
@@ -20,4 +23,6 @@ TEST(Header, InitialisersSetTheSize) {
   EXPECT_EQ(info.struct_size, sizeof(info));
   EXPECT_EQ(sampler.struct_size, sizeof(sampler));
   EXPECT_EQ(beam.struct_size, sizeof(beam));
+  EXPECT_EQ(tokenizer.struct_size, sizeof(tokenizer));
+  EXPECT_EQ(text_stream.struct_size, sizeof(text_stream));
 }

@@ -1,0 +1,238 @@
+// C API: streams of text. It stands on tarn_text_decode(), whatever the tokenizer is; stop strings are runtime/text.
+#include "tarn/text_stream.h"
+
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "core/bump.h"
+#include "runtime/capi/handles.h"
+#include "runtime/text/stop_strings.h"
+#include "tarn/tokenizer.h"
+
+struct tarn_text_stream {
+  const tarn_model* model = nullptr;
+  void (*write)(void* context, const char* text, size_t text_bytes) = nullptr;
+  void* write_context = nullptr;
+  bool keep_special = false;
+  bool has_ended = false;
+  tarn_text_decoder decoder = {};
+  tarn::StopFinder finder;
+  tarn::Span<char> piece;  // [tarn_max_piece_bytes()]: the text of a token
+  tarn::Span<char> text;   // [max_bytes()] with a `write` function: what it gets
+  tarn::Block own_block;
+
+  // What one call gives out at most: the text of a token, and what was held back before it.
+  size_t max_bytes() const { return tarn_max_piece_bytes(model) + finder.max_bytes() - 1; }
+};
+
+namespace tarn {
+namespace {
+
+static_assert(sizeof(StopString) == sizeof(tarn_stop_string) && offsetof(StopString, text) == offsetof(tarn_stop_string, text) &&
+                  offsetof(StopString, text_bytes) == offsetof(tarn_stop_string, text_bytes),
+              "one layout");
+
+Span<const StopString> StopStringsOf(const tarn_text_stream_config& config) {
+  return {reinterpret_cast<const StopString*>(config.stop_strings), config.stop_string_count};
+}
+
+Result<tarn_text_stream_config> ReadConfig(const tarn_model* model, const tarn_text_stream_config* user) {
+  if (model == nullptr) return NullArgument("model");
+  tarn_text_stream_config config = TARN_TEXT_STREAM_CONFIG_INIT;
+  if (user != nullptr) TARN_RETURN_IF_ERROR(ReadStruct(user, &config));
+  TARN_RETURN_IF_ERROR(CheckAllocator(config.allocator));
+  if (TokenizerOf(model) == TARN_TOKENIZER_NONE) {
+    return Error(TARN_UNSUPPORTED, "the model has no tokenizer: it takes and gives token ids only");
+  }
+  if (config.block != nullptr && reinterpret_cast<uintptr_t>(config.block) % kAlignment != 0) {
+    return Error(TARN_INVALID_ARGUMENT, "block is not aligned to %zu", kAlignment);
+  }
+  if (config.stop_strings == nullptr && config.stop_string_count != 0) return NullArgument("stop_strings");
+  TARN_RETURN_IF_ERROR(CheckStopStrings(StopStringsOf(config)));
+  return config;
+}
+
+// Only counts when `bump` has no block.
+void TakeArrays(const tarn_text_stream_config& config, Bump* bump, tarn_text_stream* stream) {
+  stream->finder.TakeArrays(bump, StopStringsOf(config), config.keep_stop_string != 0);
+  stream->piece = TakeArray<char>(*bump, tarn_max_piece_bytes(stream->model));
+  if (config.write != nullptr) stream->text = TakeArray<char>(*bump, stream->max_bytes());
+}
+
+uint64_t Measure(const tarn_model* model, const tarn_text_stream_config& config) {
+  Bump bump;
+  bump.Take(sizeof(tarn_text_stream));
+  tarn_text_stream stream;
+  stream.model = model;
+  TakeArrays(config, &bump, &stream);
+  return bump.used();
+}
+
+Status MeasureStream(const tarn_model* model, const tarn_text_stream_config* user, uint64_t* size_bytes) {
+  TARN_ASSIGN_OR_RETURN(const tarn_text_stream_config config, ReadConfig(model, user));
+  if (size_bytes == nullptr) return NullArgument("size_bytes");
+  *size_bytes = Measure(model, config);
+  return Ok();
+}
+
+Status CreateStream(const tarn_model* model, const tarn_text_stream_config* user, tarn_text_stream** stream) {
+  TARN_ASSIGN_OR_RETURN(const tarn_text_stream_config config, ReadConfig(model, user));
+  if (stream == nullptr) return NullArgument("stream");
+  const uint64_t size_bytes = Measure(model, config);
+  Span<uint8_t> block = {static_cast<uint8_t*>(config.block), config.block_bytes};
+  Block own;
+  if (block.data() == nullptr) {
+    TARN_ASSIGN_OR_RETURN(own, Block::Allocate(AllocatorFrom(config.allocator), size_bytes, "text stream"));
+    block = own.bytes();
+  } else if (block.size() < size_bytes) {
+    return Error(TARN_BUFFER_TOO_SMALL, "the block has %zu bytes, the text stream needs %llu", block.size(),
+                 static_cast<unsigned long long>(size_bytes));
+  }
+  Bump bump(block);
+  auto* created = new (bump.Take(sizeof(tarn_text_stream))) tarn_text_stream();
+  created->model = model;
+  created->write = config.write;
+  created->write_context = config.write_context;
+  created->keep_special = config.keep_special != 0;
+  TakeArrays(config, &bump, created);
+  created->own_block = std::move(own);
+  *stream = created;
+  return Ok();
+}
+
+// Where the text of one call goes.
+class Output {
+ public:
+  Output(tarn_text_stream* stream, Span<char> user, size_t* user_bytes)
+      : stream_(stream), text_(stream->write != nullptr ? stream->text : user), user_bytes_(user_bytes) {}
+
+  Status Check() const {
+    if (stream_->write != nullptr) return Ok();
+    if (text_.data() == nullptr) return NullArgument("text");
+    if (user_bytes_ == nullptr) return NullArgument("text_bytes");
+    if (text_.size() >= stream_->max_bytes()) return Ok();
+    return Error(TARN_BUFFER_TOO_SMALL, "capacity is %zu bytes, a call may give out %zu: tarn_text_stream_max_bytes()",
+                 text_.size(), stream_->max_bytes());
+  }
+
+  // The place for more text, and how much was written there.
+  char* end() { return text_.data() + size_; }
+  void Add(size_t size) { size_ += size; }
+  void Add(Span<const char> text) {
+    if (!text.empty()) std::memcpy(end(), text.data(), text.size());
+    Add(text.size());
+  }
+
+  void GiveOut() {
+    if (stream_->write == nullptr) {
+      *user_bytes_ = size_;
+    } else if (size_ > 0) {
+      stream_->write(stream_->write_context, text_.data(), size_);
+    }
+  }
+
+ private:
+  tarn_text_stream* stream_;
+  Span<char> text_;
+  size_t* user_bytes_;
+  size_t size_ = 0;
+};
+
+// The text that `token` completes, in `stream->piece`.
+Result<Span<const char>> TextOf(tarn_text_stream* stream, int32_t token) {
+  if (!stream->keep_special && tarn_token_is_special(stream->model, token) != 0) return Span<const char>();
+  size_t size = 0;
+  tarn_error error;
+  if (tarn_text_decode(stream->model, &stream->decoder, token, stream->piece.data(), stream->piece.size(), &size, &error) !=
+      TARN_OK) {
+    return Error(error.status, "%s", error.message);
+  }
+  return Span<const char>(stream->piece.data(), size);
+}
+
+void Search(tarn_text_stream* stream, Span<const char> piece, Output* output) {
+  for (const char byte : piece) output->Add(stream->finder.Feed(byte, output->end()));
+  if (stream->finder.found() >= 0) stream->has_ended = true;
+}
+
+Status PromptToken(tarn_text_stream* stream, int32_t token, Output output) {
+  TARN_RETURN_IF_ERROR(output.Check());
+  if (!stream->has_ended) {
+    TARN_ASSIGN_OR_RETURN(const Span<const char> piece, TextOf(stream, token));
+    output.Add(stream->finder.Finish(output.end()));
+    output.Add(piece);
+  }
+  output.GiveOut();
+  return Ok();
+}
+
+Status FeedToken(tarn_text_stream* stream, int32_t token, Output output) {
+  TARN_RETURN_IF_ERROR(output.Check());
+  if (!stream->has_ended) {
+    TARN_ASSIGN_OR_RETURN(const Span<const char> piece, TextOf(stream, token));
+    Search(stream, piece, &output);
+  }
+  output.GiveOut();
+  return Ok();
+}
+
+Status FinishText(tarn_text_stream* stream, Output output) {
+  TARN_RETURN_IF_ERROR(output.Check());
+  if (!stream->has_ended) {
+    const size_t size = tarn_text_finish(&stream->decoder, stream->piece.data());
+    Search(stream, {stream->piece.data(), size}, &output);
+    output.Add(stream->finder.Finish(output.end()));
+    stream->has_ended = true;
+  }
+  output.GiveOut();
+  return Ok();
+}
+
+}  // namespace
+}  // namespace tarn
+
+tarn_status tarn_text_stream_requirements(const tarn_model* model, const tarn_text_stream_config* config, uint64_t* size_bytes,
+                                          tarn_error* error) {
+  return tarn::Report(tarn::MeasureStream(model, config, size_bytes), error);
+}
+
+tarn_status tarn_text_stream_create(const tarn_model* model, const tarn_text_stream_config* config, tarn_text_stream** stream,
+                                    tarn_error* error) {
+  return tarn::Report(tarn::CreateStream(model, config, stream), error);
+}
+
+void tarn_text_stream_destroy(tarn_text_stream* stream) {
+  if (stream == nullptr) return;
+  const tarn::Block block = std::move(stream->own_block);  // outlives the object that lies in it
+  stream->~tarn_text_stream();
+}
+
+size_t tarn_text_stream_max_bytes(const tarn_text_stream* stream) { return stream == nullptr ? 0 : stream->max_bytes(); }
+
+tarn_status tarn_text_stream_prompt(tarn_text_stream* stream, int32_t token, char* text, size_t capacity, size_t* text_bytes,
+                                    tarn_error* error) {
+  if (stream == nullptr) return tarn::Report(tarn::NullArgument("stream"), error);
+  return tarn::Report(tarn::PromptToken(stream, token, tarn::Output(stream, {text, capacity}, text_bytes)), error);
+}
+
+tarn_status tarn_text_stream_feed(tarn_text_stream* stream, int32_t token, char* text, size_t capacity, size_t* text_bytes,
+                                  tarn_error* error) {
+  if (stream == nullptr) return tarn::Report(tarn::NullArgument("stream"), error);
+  return tarn::Report(tarn::FeedToken(stream, token, tarn::Output(stream, {text, capacity}, text_bytes)), error);
+}
+
+tarn_status tarn_text_stream_finish(tarn_text_stream* stream, char* text, size_t capacity, size_t* text_bytes, tarn_error* error) {
+  if (stream == nullptr) return tarn::Report(tarn::NullArgument("stream"), error);
+  return tarn::Report(tarn::FinishText(stream, tarn::Output(stream, {text, capacity}, text_bytes)), error);
+}
+
+int32_t tarn_text_stream_stop(const tarn_text_stream* stream) { return stream == nullptr ? -1 : stream->finder.found(); }
+
+void tarn_text_stream_reset(tarn_text_stream* stream) {
+  if (stream == nullptr) return;
+  stream->has_ended = false;
+  stream->decoder = {};
+  stream->finder.Reset();
+}
