@@ -29,7 +29,8 @@ OPENING = """# C API reference
 Every declaration of the public headers, with its comment. `tools/dev/api_page.py` writes this page from
 [`tarn.h`](../runtime/include/tarn/tarn.h), [`sampler.h`](../runtime/include/tarn/sampler.h),
 [`tokenizer.h`](../runtime/include/tarn/tokenizer.h), [`text_stream.h`](../runtime/include/tarn/text_stream.h),
-[`inspect.h`](../runtime/include/tarn/inspect.h) and [`status.h`](../runtime/include/tarn/status.h). [The walk through the API](c-api.md) says in which order to use them.
+[`inspect.h`](../runtime/include/tarn/inspect.h) and [`status.h`](../runtime/include/tarn/status.h). [The walk
+through the API](c-api.md) says in which order to use them.
 """
 
 
