@@ -64,7 +64,7 @@ class CompareTest(CliTest):
 
     def test_stride_is_that_of_its_windows(self):
         text = self.write("text.txt", TEXT)
-        for block, stride in (40, 10), (40, 39), (30, 7), (30, 30), (7, 1), (200, 3), (99, 50), (100, 64):
+        for block, stride in (40, 10), (40, 39), (30, 7), (30, 30), (9, 4), (200, 3), (99, 50), (100, 64):
             options = ["--block", block, "--stride", stride]
             # A chunk that ends elsewhere sums in another order: this one holds all of a window.
             found = self.eval_json("-m", self.float, "-f", text, *options)
@@ -211,6 +211,8 @@ class CompareTest(CliTest):
     # ---- choices ----
 
     def encode(self, model, text):
+        if model == self.float:  # its tokens are bytes
+            return list(text.encode())
         status, out, err = tarn("tokenize", "-m", model, "-p", text, "--ids", "--no-special")
         self.assertEqual((status, err), (0, ""))
         return [int(one) for one in out.split()]
@@ -259,10 +261,10 @@ class CompareTest(CliTest):
         model = self.path("llama3/config.tarn")
         status, out, _ = tarn("tokenize", "-m", model, "-p", "a", "--ids")
         begin = [int(one) for one in out.split()][:-len(self.encode(model, "a"))]
-        self.check_choices(model, list(self.questions(12)), begin)
+        self.check_choices(model, list(self.questions(6)), begin)
 
     def test_a_choice_that_begins_with_a_space_has_it_once(self):
-        questions = [{**one, "context": one["context"].rstrip()} for one in self.questions(24)]
+        questions = [{**one, "context": one["context"].rstrip()} for one in self.questions(8)]
         self.check_choices(self.float, questions, [])
         # Their text is the same, their length is not.
         spaced = [{**one, "choices": [" " + choice for choice in one["choices"]]} for one in questions]
