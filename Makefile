@@ -96,6 +96,7 @@ test-android: build  ## examples/android in a JVM of this machine, over the host
 
 .PHONY: test-bare
 test-bare: build  ## examples/bare_metal on emulated Cortex-M4, M7, M33 and M55: the host's tokens, bytes of code and RAM; UPDATE=1: its README's table anew
+	@test -x build/tests/bare_metal || { echo 'test-bare: build/tests/bare_metal is missing: make TARN_CMAKE_ARGS=-DTARN_BUILD_TESTS=ON' >&2; exit 1; }
 	@tools/dev/packages.sh bare
 	@for preset in cortex-m4 cortex-m7 cortex-m33 cortex-m55; do \
 	  cmake --preset $$preset --log-level=NOTICE $(TARN_CMAKE_ARGS) > /dev/null && cmake --build --preset $$preset -j $(JOBS) || exit 1; \
