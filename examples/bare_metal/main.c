@@ -72,7 +72,7 @@ int main(void) {
   tarn_sampler_config greedy = TARN_SAMPLER_CONFIG_INIT;
   tarn_memory memory = TARN_MEMORY_INIT;
   tarn_model_info info = TARN_MODEL_INFO_INIT;
-  tarn_text_decoder decoder = {{0}, 0};
+  tarn_text_decoder decoder = {{0}, 0, 0};
   tarn_model* model = NULL;
   tarn_session* session = NULL;
   tarn_sampler* sampler = NULL;

@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   check(tarn_session_prefill(session, tokens, count, &logits, &error));
   printf("%s", argv[2]);
 
-  tarn_text_decoder decoder = {{0}, 0}; /* bytes wait here until they are a whole character */
+  tarn_text_decoder decoder = {{0}, 0, 0}; /* bytes wait here until they are a whole character */
   for (int i = 0; i < TOKENS; ++i) {
     int32_t token = 0;
     size_t text_bytes = 0;

@@ -19,7 +19,10 @@ static_assert(static_cast<int>(format::Task::Classification) == TARN_TASK_CLASSI
 static_assert(static_cast<int>(format::Task::MaskedLm) == TARN_TASK_MASKED_LM);
 static_assert(static_cast<int>(format::Task::MAX) == TARN_TASK_MASKED_LM, "a task that the C API lacks");
 static_assert(static_cast<int>(format::TokenizerKind::Bpe) == TARN_TOKENIZER_BPE);
-static_assert(static_cast<int>(format::TokenizerKind::MAX) == TARN_TOKENIZER_BPE, "a tokenizer that the C API lacks");
+static_assert(static_cast<int>(format::TokenizerKind::Unigram) == TARN_TOKENIZER_UNIGRAM);
+static_assert(static_cast<int>(format::TokenizerKind::WordPiece) == TARN_TOKENIZER_WORDPIECE);
+static_assert(static_cast<int>(format::TokenizerKind::WordLevel) == TARN_TOKENIZER_WORDLEVEL);
+static_assert(static_cast<int>(format::TokenizerKind::MAX) == TARN_TOKENIZER_LONGEST, "a tokenizer that the C API lacks");
 
 Result<tarn_model_config> ReadConfig(const tarn_model_config* user) {
   tarn_model_config config = TARN_MODEL_CONFIG_INIT;

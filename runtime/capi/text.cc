@@ -5,6 +5,7 @@
 #include "runtime/capi/handles.h"
 #include "runtime/text/encode_text.h"
 #include "runtime/text/encoder.h"
+#include "runtime/text/piece_decoder.h"
 #include "runtime/text/tokenizer.h"
 #include "tarn/tarn.h"
 #include "tarn/tokenizer.h"
@@ -14,7 +15,8 @@ namespace {
 
 static_assert(sizeof(Utf8State) == sizeof(tarn_text_decoder) &&
                   offsetof(Utf8State, pending) == offsetof(tarn_text_decoder, pending) &&
-                  offsetof(Utf8State, pending_bytes) == offsetof(tarn_text_decoder, pending_bytes),
+                  offsetof(Utf8State, pending_bytes) == offsetof(tarn_text_decoder, pending_bytes) &&
+                  offsetof(Utf8State, flags) == offsetof(tarn_text_decoder, flags),
               "one layout");
 static_assert(sizeof(TextRange) == sizeof(tarn_text_range) && offsetof(TextRange, begin) == offsetof(tarn_text_range, begin) &&
                   offsetof(TextRange, end) == offsetof(tarn_text_range, end),
@@ -35,7 +37,7 @@ Status TokenizeText(const tarn_model* model, Span<const char> text, Span<int32_t
   if (tokens.data() == nullptr && !tokens.empty()) return NullArgument("tokens");
   if (count == nullptr) return NullArgument("count");
   const TokenizerTables& tables = TablesOf(model);
-  if (tables.kind == TokenizerKind::kBpe) return EncodeText(tables, text, model->loaded.allocator(), tokens, count);
+  if (HasTables(tables.kind)) return EncodeText(tables, text, model->loaded.allocator(), tokens, count);
   return Tokenize(tables.kind, text, tokens, count);
 }
 
@@ -108,7 +110,7 @@ tarn_status tarn_text_decode(const tarn_model* model, tarn_text_decoder* decoder
 }
 
 size_t tarn_text_finish(tarn_text_decoder* decoder, char* text) {
-  return decoder == nullptr || text == nullptr ? 0 : tarn::Utf8Finish(tarn::StateOf(decoder), text);
+  return decoder == nullptr || text == nullptr ? 0 : tarn::FinishPieces(tarn::StateOf(decoder), text);
 }
 
 size_t tarn_max_piece_bytes(const tarn_model* model) {

@@ -5,6 +5,8 @@
 #include <functional>
 #include <new>
 
+#include "runtime/text/code_point.h"
+
 namespace tarn {
 
 void Bpe::TakeArrays(Bump* bump, uint32_t max_word_bytes) {
@@ -14,6 +16,7 @@ void Bpe::TakeArrays(Bump* bump, uint32_t max_word_bytes) {
 }
 
 int32_t Bpe::FindWord(Span<const uint8_t> word) const {
+  if (!is_over_bytes()) return tables_->vocabulary.whole_words ? tables_->vocabulary.strings.Find(word) : -1;
   const Span<const uint32_t> slots = tables_->bpe.word_slots;
   if (slots.empty()) return -1;
   for (size_t slot = HashWord(word) & (slots.size() - 1);; slot = (slot + 1) & (slots.size() - 1)) {
@@ -39,26 +42,41 @@ void Bpe::Add(uint32_t id, uint32_t length) {
   symbols_[place] = {id, length, place - 1, place + 1};  // of the first one, 0 - 1 is kNoSymbol
 }
 
+WordToken Bpe::FirstLetter(Span<const uint8_t> word) const {
+  if (is_over_bytes()) return {tables_->bpe.byte_ids[word[0]], 1};
+  const uint32_t bytes = DecodeCodePoint(word.begin(), word.end()).bytes;
+  return {tables_->vocabulary.strings.Find(word.subspan(0, bytes)), bytes};
+}
+
+bool Bpe::AddBytes(Span<const uint8_t> character) {
+  const Span<const int32_t> ids = tables_->bpe.byte_ids;
+  if (is_over_bytes() || std::any_of(character.begin(), character.end(), [&](uint8_t byte) { return ids[byte] < 0; })) return false;
+  for (const uint8_t byte : character) Add(static_cast<uint32_t>(ids[byte]), 1);
+  return true;
+}
+
 bool Bpe::Begin(Span<const uint8_t> word) {
   const BpeTables& bpe = tables_->bpe;
   symbol_count_ = 0;
   queued_ = 0;
   bool is_whole = true;
   uint32_t unknown = 0;  // bytes of the unknown token that is not added yet
-  for (const uint8_t byte : word) {
-    const int32_t id = bpe.byte_ids[byte];
-    if (id < 0 && bpe.unk_id < 0) {
+  WordToken letter = {};
+  for (; !word.empty(); word = word.subspan(letter.length, word.size() - letter.length)) {
+    letter = FirstLetter(word);
+    if (letter.id < 0 && AddBytes(word.subspan(0, letter.length))) continue;
+    if (letter.id < 0 && bpe.unk_id < 0) {
       is_whole = false;
       continue;
     }
-    if (unknown > 0 && (id >= 0 || !bpe.fuse_unk)) {
+    if (unknown > 0 && (letter.id >= 0 || !bpe.fuse_unk)) {
       Add(static_cast<uint32_t>(bpe.unk_id), unknown);
       unknown = 0;
     }
-    if (id >= 0) {
-      Add(static_cast<uint32_t>(id), 1);
+    if (letter.id >= 0) {
+      Add(static_cast<uint32_t>(letter.id), letter.length);
     } else {
-      ++unknown;
+      unknown += letter.length;
     }
   }
   if (unknown > 0) Add(static_cast<uint32_t>(bpe.unk_id), unknown);
@@ -107,10 +125,10 @@ WordTokens Bpe::Encode(Span<const uint8_t> word) {
     return {{tokens, 1}, false};
   }
   const bool is_whole = Begin(word);
-  if (!is_whole) {
+  if (!is_whole && is_over_bytes()) {
     size_t place = 0;
     for (const uint8_t byte : word) {
-      if (tables_->bpe.byte_ids[byte] >= 0) symbols_[place++].length = AlphabetWidth(byte);
+      if (tables_->bpe.byte_ids[byte] >= 0) symbols_[place++].length = AlphabetWidth(*tables_, byte);
     }
   }
   MergeAll();

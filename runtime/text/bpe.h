@@ -1,8 +1,8 @@
 // Byte-pair encoding of a word, exactly as the `tokenizers` package does it.
 //
-// A word begins as one symbol for each byte. A queue holds the pairs that may be merged, by (rank, place); the first one merges, if
-// its two symbols still make the same token, and the pairs with its neighbours join the queue. A word of n bytes takes
-// O(n log n) time and 32 n bytes.
+// A word begins as one symbol for each byte, or for each character. A queue holds the pairs that may be merged, by (rank, place);
+// the first one merges, if its two symbols still make the same token, and the pairs with its neighbours join the queue. A word of n
+// bytes takes O(n log n) time and 32 n bytes.
 #ifndef TARN_RUNTIME_TEXT_BPE_H_
 #define TARN_RUNTIME_TEXT_BPE_H_
 
@@ -12,28 +12,17 @@
 #include "core/bump.h"
 #include "core/span.h"
 #include "runtime/text/tokenizer_tables.h"
+#include "runtime/text/word_token.h"
 
 namespace tarn {
 
-// A token of a word and how long it is.
-struct WordToken {
-  int32_t id;
-  uint32_t length;
-};
-
-struct WordTokens {
-  Span<const WordToken> tokens;
-  // A byte that no id stands for was left out. Lengths then count bytes of the word as the byte-level alphabet spells it
-  // (AlphabetWidth), from its beginning and without the gap: ranges after the gap are too far left. So they are in the package.
-  bool has_gap;
-};
-
-// Bytes of the character that stands for a byte in the byte-level alphabet of GPT-2.
-inline uint32_t AlphabetWidth(uint8_t byte) { return byte > 0x20 && byte < 0x7F ? 1 : 2; }
+// Bytes of what stands for a byte: in the byte-level alphabet of GPT-2 a character, over characters the byte itself.
+inline uint32_t AlphabetWidth(const TokenizerTables& tables, uint8_t byte) {
+  return !tables.vocabulary.strings.empty() || (byte > 0x20 && byte < 0x7F) ? 1 : 2;
+}
 
 class Bpe {
  public:
-  Bpe() = default;
   // `tables` outlive it.
   explicit Bpe(const TokenizerTables& tables) : tables_(&tables) {}
   // Room for words of up to `max_word_bytes`; only counts when `bump` has no block.
@@ -53,8 +42,13 @@ class Bpe {
   // The id of a word that is a token whatever the merges say; -1: it is not one.
   int32_t FindWord(Span<const uint8_t> word) const;
   uint32_t FindMerge(uint32_t left, uint32_t right) const;
-  // False: a byte was left out.
+  // The byte or the character that `word` begins with; id -1: unknown.
+  WordToken FirstLetter(Span<const uint8_t> word) const;
+  // One symbol for each byte of an unknown character. False: not all of them have ids.
+  bool AddBytes(Span<const uint8_t> character);
+  // False: something was left out.
   bool Begin(Span<const uint8_t> word);
+  bool is_over_bytes() const { return tables_->vocabulary.strings.empty(); }
   void Add(uint32_t id, uint32_t length);
   void Queue(uint32_t left);
   void MergeAll();

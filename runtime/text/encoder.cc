@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/text/longest.h"
 #include "runtime/text/spaces.h"
 
 namespace tarn {
@@ -24,6 +25,8 @@ Status CheckConfig(const TokenizerTables& tables, const EncoderConfig& config) {
   }
   return Ok();
 }
+
+bool IsWithoutWords(TokenizerKind kind) { return kind == TokenizerKind::kBytes || kind == TokenizerKind::kLongest; }
 
 uint32_t PowerOfTwoUpTo(uint32_t most) {
   uint32_t power = 1;
@@ -62,11 +65,11 @@ Encoder::Encoder(const TokenizerTables& tables, const EncoderConfig& config)
       config_(config),
       raw_set_(tables.added, tables.added.raw),
       normalized_set_(tables.added, tables.added.normalized),
-      bpe_(tables) {}
+      model_(tables) {}
 
 void Encoder::TakeArrays(Bump* bump) {
-  if (tables_->kind != TokenizerKind::kBpe) return;
-  bpe_.TakeArrays(bump, config_.max_word_bytes);
+  if (IsWithoutWords(tables_->kind)) return;
+  model_.TakeArrays(bump, config_.max_word_bytes);
   cache_.TakeArrays(bump, PowerOfTwoUpTo(config_.cache_words));
   if (!tables_->space.empty()) spelled_ = TakeArray<uint8_t>(*bump, config_.max_word_bytes);
   if (tables_->prefix_space || !tables_->normalizer_words.empty()) {
@@ -117,7 +120,7 @@ void Encoder::Begin(Span<const char> text, const EncoderOptions& options) {
   has_after_part_ = in_part_ = is_last_part_ = has_after_gap_ = in_gap_ = false;
   found_ = {};
   found_next_ = 0;
-  if (tables_->kind == TokenizerKind::kBytes) window_.BeginAsIs(text, 0);
+  if (IsWithoutWords(tables_->kind)) window_.BeginAsIs(text, 0);
 }
 
 Status Encoder::Read(Span<int32_t> tokens, Span<TextRange> ranges, size_t* count) {
@@ -148,8 +151,8 @@ Status Encoder::Read(Span<int32_t> tokens, Span<TextRange> ranges, size_t* count
 }
 
 Result<bool> Encoder::Advance() {
-  if (tables_->kind == TokenizerKind::kBytes) {
-    AdvanceBytes();
+  if (IsWithoutWords(tables_->kind)) {
+    tables_->kind == TokenizerKind::kBytes ? AdvanceBytes() : AdvanceLongest();
     return !found_.empty();
   }
   for (;;) {
@@ -187,6 +190,23 @@ void Encoder::AdvanceBytes() {
   for (size_t at = part_begin_; at < end; ++at) few_[at - part_begin_] = {static_cast<uint8_t>(text_[at]), 1};
   SetFound({few_, end - part_begin_}, {part_begin_, end});
   part_begin_ = end;
+}
+
+// A character that is unknown, without an id for such ones, makes no token.
+void Encoder::AdvanceLongest() {
+  size_t count = 0, begin = part_begin_;
+  while (count < WordCache::kMaxTokens && part_begin_ < text_.size()) {
+    const auto* rest = reinterpret_cast<const uint8_t*>(text_.data()) + part_begin_;
+    const WordToken token = LongestToken(tables_->vocabulary, {rest, text_.size() - part_begin_});
+    if (token.id < 0 && count > 0) break;
+    part_begin_ += token.length;
+    if (token.id < 0) {
+      begin = part_begin_;
+    } else {
+      few_[count++] = token;
+    }
+  }
+  SetFound({few_, count}, {begin, part_begin_});
 }
 
 bool Encoder::NextPart() {
@@ -271,8 +291,8 @@ Span<const uint8_t> Encoder::Spell(TextRange word) {
 Status Encoder::EncodeWord(TextRange word) {
   const Span<const uint8_t> text = Spell(word);
   if (text.empty()) return TooLong();
-  if (text.size() > WordCache::kMaxWordBytes) {
-    const WordTokens tokens = bpe_.Encode(text);
+  if (text.size() > WordCache::kMaxWordBytes || !model_.IsAlwaysTheSame(words_.continues())) {
+    const WordTokens tokens = model_.Encode(text, words_.continues());
     SetFound(tokens.tokens, word);
     has_gap_ = tokens.has_gap;
     return Ok();
@@ -283,7 +303,7 @@ Status Encoder::EncodeWord(TextRange word) {
     SetFound({few_, WordCache::Copy(*entry, few_)}, word);
     return Ok();
   }
-  const WordTokens tokens = bpe_.Encode(text);
+  const WordTokens tokens = model_.Encode(text, false);
   WordCache::Fill(entry, tokens.has_gap ? Span<const WordToken>() : tokens.tokens);
   SetFound(tokens.tokens, word);
   has_gap_ = tokens.has_gap;
@@ -322,10 +342,11 @@ TextRange Encoder::NextRange(const WordToken& token) {
   }
   TextRange range = {};
   if (has_gap_ || !tables_->space.empty()) {
-    range = RangeAsSpelled(token.length);
+    range = RangeAsSpelled(token);
   } else {
-    range = window_.Origin(word_at_, word_at_ + token.length);
-    word_at_ += token.length;
+    const uint32_t length = token.length & ~kStays;
+    range = window_.Origin(word_at_, word_at_ + length);
+    if (length == token.length) word_at_ += length;
   }
   if (!tables_->trim_offsets) return range;
   const Span<const uint8_t> piece = tables_->Piece(static_cast<uint32_t>(token.id));
@@ -337,7 +358,7 @@ TextRange Encoder::NextRange(const WordToken& token) {
 
 // Bytes of what byte `at` of the window's text became.
 uint32_t Encoder::SpelledBytes(size_t at) const {
-  const auto width = [this](char c) { return has_gap_ ? AlphabetWidth(static_cast<uint8_t>(c)) : 1; };
+  const auto width = [this](char c) { return has_gap_ ? AlphabetWidth(*tables_, static_cast<uint8_t>(c)) : 1; };
   const char byte = window_.text()[at];
   if (byte != ' ' || tables_->space.empty()) return width(byte);
   uint32_t bytes = 0;
@@ -345,12 +366,13 @@ uint32_t Encoder::SpelledBytes(size_t at) const {
   return bytes;
 }
 
-// The next `length` bytes of the word as it is spelled.
-TextRange Encoder::RangeAsSpelled(uint32_t length) {
+// The next token's part of the word as it is spelled.
+TextRange Encoder::RangeAsSpelled(const WordToken& token) {
   while (spelled_at_ + SpelledBytes(word_at_) <= spelled_next_) spelled_at_ += SpelledBytes(word_at_++);
-  spelled_next_ += length;
+  const uint32_t length = token.length & ~kStays, end = spelled_next_ + length;
+  if (length == token.length) spelled_next_ = end;
   size_t last = word_at_;
-  for (uint32_t at = spelled_at_; at + SpelledBytes(last) < spelled_next_;) at += SpelledBytes(last++);
+  for (uint32_t at = spelled_at_; at + SpelledBytes(last) < end;) at += SpelledBytes(last++);
   return window_.Origin(word_at_, last + 1);
 }
 

@@ -14,10 +14,10 @@
 #include "core/result.h"
 #include "core/span.h"
 #include "runtime/text/added_tokens.h"
-#include "runtime/text/bpe.h"
 #include "runtime/text/text_window.h"
 #include "runtime/text/tokenizer_tables.h"
 #include "runtime/text/word_cache.h"
+#include "runtime/text/word_model.h"
 #include "runtime/text/word_splitter.h"
 
 namespace tarn {
@@ -61,7 +61,9 @@ class Encoder {
 
   // Finds the next tokens of the text and puts them into `found_`. False: there are none.
   Result<bool> Advance();
+  // Without words: the next bytes, or the next of the longest tokens.
   void AdvanceBytes();
+  void AdvanceLongest();
   // From a part to the next one, from a gap to the next one. False: there are no more.
   bool NextPart();
   Status NextGap();
@@ -74,7 +76,7 @@ class Encoder {
   void SetFound(Span<const WordToken> tokens, TextRange word);
   void WriteFound(Span<int32_t> tokens, Span<TextRange> ranges, size_t* count);
   TextRange NextRange(const WordToken& token);
-  TextRange RangeAsSpelled(uint32_t length);
+  TextRange RangeAsSpelled(const WordToken& token);
   uint32_t SpelledBytes(size_t at) const;
   TextRange Trim(TextRange range, size_t leading, size_t trailing) const;
   Status TooLong() const;
@@ -83,7 +85,7 @@ class Encoder {
   EncoderConfig config_;
   AddedTokenSet raw_set_, normalized_set_;
   Block block_;
-  Bpe bpe_;
+  WordModel model_;
   WordCache cache_;
   TextWindow window_;
   Span<uint8_t> spelled_;  // [max_word_bytes], where a character stands for spaces

@@ -7,22 +7,39 @@
 namespace tarn {
 namespace {
 
+// `ends` divide `bytes` bytes into pieces.
+Status CheckEnds(Span<const uint32_t> ends, size_t bytes, uint32_t* max_piece_bytes) {
+  uint32_t begin = 0;
+  for (size_t i = 0; i < ends.size(); ++i) {
+    if (ends[i] < begin || ends[i] > bytes || ends[i] - begin > kMaxPieceBytes) {
+      return Error(TARN_BAD_FORMAT, "piece %zu lies at bytes %u to %u of %zu, at most %u bytes expected", i, begin, ends[i], bytes,
+                   kMaxPieceBytes);
+    }
+    *max_piece_bytes = std::max(*max_piece_bytes, ends[i] - begin);
+    begin = ends[i];
+  }
+  return Ok();
+}
+
 Status CheckPieces(TokenizerTables* tables) {
   const Span<const uint32_t> ends = tables->piece_ends;
   if (ends.size() > tables->vocab_size || tables->special.size() != ends.size()) {
     return Error(TARN_BAD_FORMAT, "%zu pieces and %zu marks of special ones, expected as many of both, at most vocab_size %u",
                  ends.size(), tables->special.size(), tables->vocab_size);
   }
-  uint32_t begin = 0;
-  for (size_t id = 0; id < ends.size(); ++id) {
-    if (ends[id] < begin || ends[id] > tables->pieces.size() || ends[id] - begin > kMaxPieceBytes) {
-      return Error(TARN_BAD_FORMAT, "piece %zu lies at bytes %u to %u of %zu, at most %u bytes expected", id, begin, ends[id],
-                   tables->pieces.size(), kMaxPieceBytes);
-    }
-    tables->max_piece_bytes = std::max(tables->max_piece_bytes, ends[id] - begin);
-    begin = ends[id];
+  return CheckEnds(ends, tables->pieces.size(), &tables->max_piece_bytes);
+}
+
+Status CheckFirstPieces(TokenizerTables* tables) {
+  const FirstPieceTables& first = tables->first;
+  if (first.ids.size() != first.piece_ends.size()) {
+    return Error(TARN_BAD_FORMAT, "%zu ids and %zu pieces, the same number expected", first.ids.size(), first.piece_ends.size());
   }
-  return Ok();
+  for (size_t i = 1; i < first.ids.size(); ++i) {
+    if (first.ids[i - 1] >= first.ids[i])
+      return Error(TARN_BAD_FORMAT, "id %zu is %u, above %u expected", i, first.ids[i], first.ids[i - 1]);
+  }
+  return CheckEnds(first.piece_ends, first.pieces.size(), &tables->max_piece_bytes);
 }
 
 // A reader that probes must meet an empty slot, and soon: a hostile table must not make every search a walk over all of it.
@@ -44,6 +61,21 @@ Status CheckSlots(Span<const uint32_t> slots, size_t limit, const char* what) {
   return Ok();
 }
 
+Status CheckByteIds(Span<const int32_t> byte_ids, uint32_t ids) {
+  if (byte_ids.size() != kByteTokens)
+    return Error(TARN_BAD_FORMAT, "byte_ids: %zu found, %u expected", byte_ids.size(), kByteTokens);
+  for (size_t byte = 0; byte < kByteTokens; ++byte) {
+    if (byte_ids[byte] >= -1 && byte_ids[byte] < static_cast<int64_t>(ids)) continue;
+    return Error(TARN_BAD_FORMAT, "byte_ids: the id of byte %zu is %d, -1 to %u expected", byte, byte_ids[byte], ids - 1);
+  }
+  return Ok();
+}
+
+Status CheckUnknown(int32_t id, int32_t least, uint32_t ids) {
+  if (id >= least && id < static_cast<int64_t>(ids)) return Ok();
+  return Error(TARN_BAD_FORMAT, "unk_id is %d, %d to %u expected", id, least, ids - 1);
+}
+
 Status CheckBpe(const BpeTables& bpe, uint32_t ids) {
   for (size_t rank = 0; rank < bpe.merges.size(); ++rank) {
     const BpeMerge& merge = bpe.merges[rank];
@@ -53,15 +85,30 @@ Status CheckBpe(const BpeTables& bpe, uint32_t ids) {
   }
   TARN_RETURN_IF_ERROR(CheckSlots(bpe.merge_slots, bpe.merges.size(), "merge_slots"));
   if (!bpe.word_slots.empty()) TARN_RETURN_IF_ERROR(CheckSlots(bpe.word_slots, ids, "word_slots"));
-  if (bpe.byte_ids.size() != kByteTokens) {
-    return Error(TARN_BAD_FORMAT, "byte_ids: %zu found, %u expected", bpe.byte_ids.size(), kByteTokens);
+  TARN_RETURN_IF_ERROR(CheckByteIds(bpe.byte_ids, ids));
+  return CheckUnknown(bpe.unk_id, -1, ids);
+}
+
+Status CheckVocabulary(const VocabularyTables& vocabulary, TokenizerKind kind, uint32_t ids) {
+  TARN_RETURN_IF_ERROR(vocabulary.strings.Check(ids).In("strings"));
+  if (vocabulary.strings.MaxDepth() > kMaxPieceBytes) {
+    return Error(TARN_BAD_FORMAT, "strings: one has %zu bytes, at most %u expected", vocabulary.strings.MaxDepth(), kMaxPieceBytes);
   }
-  for (size_t byte = 0; byte < kByteTokens; ++byte) {
-    if (bpe.byte_ids[byte] >= -1 && bpe.byte_ids[byte] < static_cast<int64_t>(ids)) continue;
-    return Error(TARN_BAD_FORMAT, "byte_ids: the id of byte %zu is %d, -1 to %u expected", byte, bpe.byte_ids[byte], ids - 1);
+  if (!vocabulary.byte_ids.empty()) TARN_RETURN_IF_ERROR(CheckByteIds(vocabulary.byte_ids, ids));
+  if (kind == TokenizerKind::kUnigram && (vocabulary.strings.empty() || vocabulary.scores.size() != ids)) {
+    return Error(TARN_BAD_FORMAT, "%zu scores, %u expected, and strings", vocabulary.scores.size(), ids);
   }
-  if (bpe.unk_id >= -1 && bpe.unk_id < static_cast<int64_t>(ids)) return Ok();
-  return Error(TARN_BAD_FORMAT, "unk_id is %d, -1 to %u expected", bpe.unk_id, ids - 1);
+  const bool may_lack = kind == TokenizerKind::kBpe || kind == TokenizerKind::kLongest;
+  return CheckUnknown(vocabulary.unk_id, may_lack ? -1 : 0, ids);
+}
+
+Status CheckJoints(TokenizerTables* tables) {
+  const size_t words = tables->joint_words.size();
+  if ((words & (words - 1)) != 0 || words > kMaxJointWords) {
+    return Error(TARN_BAD_FORMAT, "joints: %zu words, a power of two expected, at most %zu", words, kMaxJointWords);
+  }
+  tables->joints = Joints(tables->joint_words);
+  return Ok();
 }
 
 Status CheckAdded(const AddedTables& added, uint32_t ids) {
@@ -123,10 +170,13 @@ Status CheckTemplate(Span<const uint32_t> tokens, uint32_t ids, const char* what
 }  // namespace
 
 Status CheckTables(TokenizerTables* tables) {
-  if (tables->kind != TokenizerKind::kBpe) return Ok();
+  if (!HasTables(tables->kind)) return Ok();
   TARN_RETURN_IF_ERROR(CheckPieces(tables));
   const auto ids = static_cast<uint32_t>(tables->piece_ends.size());
-  TARN_RETURN_IF_ERROR(CheckBpe(tables->bpe, ids));
+  TARN_RETURN_IF_ERROR(CheckFirstPieces(tables).In("first_pieces"));
+  if (tables->kind == TokenizerKind::kBpe) TARN_RETURN_IF_ERROR(CheckBpe(tables->bpe, ids));
+  TARN_RETURN_IF_ERROR(CheckVocabulary(tables->vocabulary, tables->kind, ids).In("vocabulary"));
+  TARN_RETURN_IF_ERROR(CheckJoints(tables));
   TARN_RETURN_IF_ERROR(CheckAdded(tables->added, ids));
   TARN_RETURN_IF_ERROR(CheckTemplate(tables->prefix, ids, "prefix"));
   TARN_RETURN_IF_ERROR(CheckTemplate(tables->suffix, ids, "suffix"));

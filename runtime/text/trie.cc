@@ -44,6 +44,17 @@ uint32_t Trie::Child(uint32_t node, uint8_t label) const {
   return kNone;
 }
 
+uint32_t Trie::Walk(uint32_t node, Span<const uint8_t> string) const {
+  for (size_t i = 0; i < string.size() && node != kNone; ++i) node = Child(node, string[i]);
+  return node;
+}
+
+int32_t Trie::Find(Span<const uint8_t> string) const {
+  if (empty()) return -1;
+  const uint32_t node = Walk(kRoot, string);
+  return node == kNone ? -1 : value(node);
+}
+
 size_t Trie::MaxDepth() const {
   size_t depth = 0;
   // A level is a range of nodes; its edges lead to the next one.

@@ -63,7 +63,7 @@ size_t Utf8Feed(Utf8State* state, uint8_t byte, char* out) {
   if (state->pending_bytes >= LeadOf(state->pending[0]).length) {
     const size_t length = state->pending_bytes;
     std::memcpy(out, state->pending, length);
-    *state = {};
+    state->pending_bytes = 0;
     return length;
   }
   return 0;
@@ -71,7 +71,7 @@ size_t Utf8Feed(Utf8State* state, uint8_t byte, char* out) {
 
 size_t Utf8Finish(Utf8State* state, char* out) {
   const bool incomplete = state->pending_bytes != 0;
-  *state = {};
+  state->pending_bytes = 0;
   return incomplete ? WriteReplacement(out) : 0;
 }
 

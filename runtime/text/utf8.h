@@ -10,10 +10,12 @@
 
 namespace tarn {
 
-// A character that has begun. All-zero is the start of a text. Same layout as tarn_text_decoder.
+// A character that has begun, and what else a decoder of tokens keeps (piece_decoder.h). All-zero is the start of a text. Same
+// layout as tarn_text_decoder.
 struct Utf8State {
-  uint8_t pending[4];
-  uint32_t pending_bytes;  // [0, kMaxUtf8Pending]
+  uint8_t pending[24];
+  uint32_t pending_bytes;  // [0, kMaxUtf8Pending] of a character
+  uint32_t flags;          // of piece_decoder.cc
 };
 
 constexpr uint32_t kMaxUtf8Pending = 3;
@@ -24,7 +26,8 @@ constexpr size_t kMaxUtf8Bytes = 6;
 // Takes one byte and writes the text that it completes to `out`. Returns the number of bytes written.
 size_t Utf8Feed(Utf8State* state, uint8_t byte, char* out);
 
-// Ends a text: writes U+FFFD if a character is incomplete and zeroes the state. Returns the number of bytes written.
+// Ends a run of bytes: writes U+FFFD if a character is incomplete, and nothing is pending then. Returns the number of bytes
+// written.
 size_t Utf8Finish(Utf8State* state, char* out);
 
 }  // namespace tarn

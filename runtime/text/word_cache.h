@@ -8,7 +8,7 @@
 
 #include "core/bump.h"
 #include "core/span.h"
-#include "runtime/text/bpe.h"
+#include "runtime/text/word_token.h"
 
 namespace tarn {
 
@@ -19,7 +19,7 @@ class WordCache {
 
   struct Entry {
     uint64_t key[3];              // bytes of the word, zeros, and in the last byte how many
-    uint8_t lengths[kMaxTokens];  // of its tokens; 0 behind the last one
+    uint8_t lengths[kMaxTokens];  // of its tokens, with kStaysHere; 0 behind the last one
     int32_t ids[kMaxTokens];
   };
 
@@ -40,7 +40,10 @@ class WordCache {
   // The tokens of an entry; returns how many.
   static size_t Copy(const Entry& entry, WordToken (&tokens)[kMaxTokens]) {
     size_t count = 0;
-    for (; count < kMaxTokens && entry.lengths[count] != 0; ++count) tokens[count] = {entry.ids[count], entry.lengths[count]};
+    for (; count < kMaxTokens && entry.lengths[count] != 0; ++count) {
+      const uint32_t length = entry.lengths[count];
+      tokens[count] = {entry.ids[count], (length & ~uint32_t{kStaysHere}) | ((length & kStaysHere) != 0 ? kStays : 0)};
+    }
     return count;
   }
 
@@ -51,12 +54,16 @@ class WordCache {
       return;
     }
     for (size_t i = 0; i < kMaxTokens; ++i) {
-      entry->lengths[i] = i < tokens.size() ? static_cast<uint8_t>(tokens[i].length) : 0;
+      const uint32_t length = i < tokens.size() ? tokens[i].length : 0;
+      entry->lengths[i] = static_cast<uint8_t>(length | ((length & kStays) != 0 ? kStaysHere : 0));
       entry->ids[i] = i < tokens.size() ? tokens[i].id : 0;
     }
   }
 
  private:
+  static constexpr uint8_t kStaysHere = 1u << 7;  // kStays
+  static_assert(kMaxWordBytes < kStaysHere);
+
   Span<Entry> entries_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "runtime/text/word_cutter.h"
+
 namespace tarn {
 namespace {
 
@@ -33,16 +35,27 @@ void WordSplitter::Begin(const TokenizerTables& tables, TextWindow* window, Text
   text_ = WithPrefix(0, text);
   is_whole_ = is_whole;
   open_ = 0;
+  rest_ = tables.split_count > 0 ? TextRange{0, 0} : text_;
+  is_cut_ = false;
   if (tables.split_count > 0) Open(0, text_, is_whole);
 }
 
 ScanStatus WordSplitter::Next(TextRange* word) {
-  if (tables_->split_count == 0) {
-    if (!is_whole_) return ScanStatus::kMore;
-    *word = text_;
-    text_.begin = text_.end;
-    return word->begin == word->end ? ScanStatus::kEnd : ScanStatus::kFound;
+  const bool is_whole = is_whole_ || tables_->split_count > 0;
+  if (rest_.begin == rest_.end) {
+    const ScanStatus status = tables_->split_count > 0 ? NextSplit(&rest_) : is_whole ? ScanStatus::kEnd : ScanStatus::kMore;
+    if (status != ScanStatus::kFound) return status;
   }
+  const size_t bytes = FirstPart(*tables_, View(rest_), is_whole);
+  if (bytes == 0) return ScanStatus::kMore;
+  *word = {rest_.begin, rest_.begin + bytes};
+  rest_.begin = word->end;
+  continues_ = is_cut_;
+  is_cut_ = rest_.begin < rest_.end;
+  return ScanStatus::kFound;
+}
+
+ScanStatus WordSplitter::NextSplit(TextRange* word) {
   while (open_ > 0) {
     Level& level = levels_[open_ - 1];
     TextRange piece = {};
@@ -70,6 +83,7 @@ void WordSplitter::Continue(TextRange text, bool is_whole) {
   }
   text_ = text;
   is_whole_ = is_whole;
+  if (tables_->split_count == 0) rest_ = text;
 }
 
 }  // namespace tarn

@@ -51,7 +51,7 @@ TEST(TokenizerFiles, WhatIsNotSupportedIsRefusedByName) {
     const char* message;
   };
   const Case cases[] = {
-      {"/model/type", R"("Unigram")", "model: type: \"Unigram\" is not supported"},
+      {"/model/type", R"("Unigrams")", "type: \"Unigrams\" is not one of BPE, Unigram, WordPiece, WordLevel"},
       {"/model/dropout", "0.1", "dropout"},
       {"/model/byte_fallback", "true", "byte_fallback"},
       {"/model/continuing_subword_prefix", R"("##")", "continuing_subword_prefix"},
@@ -62,9 +62,7 @@ TEST(TokenizerFiles, WhatIsNotSupportedIsRefusedByName) {
       {"/model/vocab/a", "-1", "\"a\" has id -1"},
       {"/model/vocab/a", "1", "have the same id 1"},
       {"/model/more", "1", "more"},
-      {"/pre_tokenizer", "null", "pre_tokenizer"},
       {"/pre_tokenizer", R"({"type": "UnicodeScripts"})", "pre_tokenizer: type: \"UnicodeScripts\" is not one of Split, ByteLevel"},
-      {"/pre_tokenizer", R"({"type": "Digits"})", "BPE without ByteLevel is not supported"},
       {"/pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": "(a"},
         "behavior": "Isolated"}, {"type": "ByteLevel", "add_prefix_space": false}]})",
        "pre_tokenizer.pretokenizers[0].pattern"},
@@ -81,8 +79,16 @@ TEST(TokenizerFiles, WhatIsNotSupportedIsRefusedByName) {
        "add_prefix_space: false contradicts prepend_scheme"},
       {"/pre_tokenizer", R"({"type": "FixedLength", "length": 0})", "length"},
       {"/normalizer", R"({"type": "Precompiled"})", "normalizer"},
-      {"/decoder", "null", "decoder"},
-      {"/decoder/type", R"("WordPiece")", "decoder.type: \"WordPiece\" is not supported"},
+      {"/model", R"({"type": "WordLevel", "vocab": {"<unk>": 0}, "unk_token": "<unk>"})", "is not supported with ByteLevel"},
+      {"/decoder", "null", "decoder: ByteLevel, as the pre-tokenizer"},
+      {"/decoder", R"({"type": "CTC"})", "decoder: type: \"CTC\" is not one of ByteLevel, ByteFallback"},
+      {"/decoder", R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Metaspace"}]})",
+       "decoder.decoders[1]: Metaspace is not supported here, Fuse is"},
+      {"/decoder",
+       R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 2, "stop": 0}]})",
+       "decoder.decoders[1]: Strip is not supported here"},
+      {"/decoder", R"({"type": "BPEDecoder", "suffix": "e"})", "of BPEDecoder, is not supported there"},
+      {"/decoder", R"({"type": "Replace", "pattern": {"Regex": "a"}, "content": "b"})", "decoder.pattern"},
       {"/post_processor/type", R"("Python")", "post_processor.type: \"Python\" is not supported"},
       {"/post_processor", R"({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x"}}], "special_tokens": {}})",
        "special_tokens: \"x\""},
@@ -96,6 +102,78 @@ TEST(TokenizerFiles, WhatIsNotSupportedIsRefusedByName) {
     EXPECT_NE(message.find(one.message), std::string::npos) << one.place << ": " << message;
     EXPECT_NE(message.find("tokenizer.json"), std::string::npos) << one.place << ": " << message;
   }
+}
+
+TEST(TokenizerFiles, WhatOtherModelsLackIsRefusedByName) {
+  struct Case {
+    const char* fixture;
+    const char* place;
+    const char* value;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"unigram", "/model/unk_id", "null", "unk_id: null is not supported"},
+      {"unigram", "/model/unk_id", "1000", "unk_id"},
+      {"unigram", "/model/vocab/5", R"(["a"])", "model.vocab[5]: [\"a\"], a token and its score expected"},
+      {"unigram", "/model/byte_fallback", "true", "byte_fallback: \"<0x00>\" is not in the vocabulary"},
+      {"llama2", "/model/vocab/<0x41>", "null", "has id null"},
+      {"llama2", "/post_processor", R"({"type": "ByteLevel", "trim_offsets": true})",
+       "trim_offsets is not supported without ByteLevel"},
+      {"wordpiece", "/model/unk_token", R"("[NO]")", "\"[NO]\" is not in the vocabulary"},
+      {"wordlevel", "/model/continuing_subword_prefix", R"("##")", "continuing_subword_prefix"},
+  };
+  for (const Case& one : cases) {
+    json file = Fixture(one.fixture);
+    EXPECT_EQ(Refusal(file), "");
+    file[json::json_pointer(one.place)] = json::parse(one.value);
+    const std::string message = Refusal(file);
+    EXPECT_NE(message.find(one.message), std::string::npos) << one.fixture << one.place << ": " << message;
+  }
+}
+
+// What the files leave out says which model it is.
+TEST(TokenizerFiles, ModelsWithoutAType) {
+  const std::pair<const char*, format::TokenizerKind> cases[] = {{"llama2", format::TokenizerKind::Bpe},
+                                                                 {"unigram", format::TokenizerKind::Unigram},
+                                                                 {"wordpiece", format::TokenizerKind::WordPiece},
+                                                                 {"wordlevel", format::TokenizerKind::WordLevel}};
+  for (const auto& [name, kind] : cases) {
+    json file = Fixture(name);
+    file["model"].erase("type");
+    const Folder folder;
+    folder.Write("tokenizer.json", file.dump());
+    EXPECT_EQ(ReadTokenizer(folder.path(), 1000).kind, kind) << name;
+  }
+}
+
+std::string RefusalOfLines(const std::string& text, TokenizerFiles files) {
+  const Folder folder;
+  folder.Write(files == TokenizerFiles::kRwkv ? "rwkv_vocab.txt" : "characters.json", text);
+  try {
+    ReadTokenizer(folder.path(), 1000, files);
+    return "";
+  } catch (const ConvertError& error) {
+    return error.what();
+  }
+}
+
+TEST(TokenizerFiles, RwkvVocabulary) {
+  const auto refusal = [](const std::string& text) { return RefusalOfLines(text, TokenizerFiles::kRwkv); };
+  EXPECT_EQ(refusal("1 '\\x00' 1\n2 b'\\xff\\xfe' 2\n3 \"it's\" 4\n4 '\\u00e9\\n\\\\' 4\r\n"), "");
+  for (const char* line : {"1 'ab' 3", "1 'ab 2", "x 'a' 1", "1 a 1", "1 '\\q' 2", "1 '' 0", "1 '\\ud800' 3", "1 'a' 1 "}) {
+    EXPECT_NE(refusal(std::string("7 'z' 1\n") + line).find("rwkv_vocab.txt: line 2: "), std::string::npos) << line;
+  }
+  EXPECT_NE(refusal("0 'a' 1").find("id 0"), std::string::npos);
+  EXPECT_NE(refusal("1 'a' 1\n2 'a' 1").find("twice"), std::string::npos);
+  EXPECT_NE(refusal("").find("no tokens"), std::string::npos);
+}
+
+TEST(TokenizerFiles, Characters) {
+  const auto refusal = [](const std::string& text) { return RefusalOfLines(text, TokenizerFiles::kCharacters); };
+  EXPECT_EQ(refusal(R"(["\n", "a", "<unk>", "\u00e9"])"), "");
+  EXPECT_NE(refusal(R"(["a", "bc"])").find("[1]: \"bc\", one character expected"), std::string::npos);
+  EXPECT_NE(refusal(R"(["a", "b", "a"])").find("[2]: \"a\" is there twice"), std::string::npos);
+  EXPECT_NE(refusal(R"({"a": 1})").find("a list of characters"), std::string::npos);
 }
 
 TEST(TokenizerFiles, TheVocabularyOfTheConfigHoldsEveryId) {
@@ -186,6 +264,36 @@ TEST(TokenizerTablesTest, DamageIsRefused) {
     damages[i](&bad);
     const Status status = test::TokenizerGraph(bad).Read().status();
     EXPECT_FALSE(status.ok()) << "damage " << i;
+    EXPECT_EQ(std::string(status.message()).rfind("tokenizer: ", 0), 0u) << status.message();
+  }
+}
+
+TEST(TokenizerTablesTest, DamageOfOtherModelsIsRefused) {
+  using Damage = void (*)(TokenizerData*);
+  const std::pair<const char*, Damage> damages[] = {
+      {"unigram", [](TokenizerData* data) { data->vocabulary.scores.pop_back(); }},
+      {"unigram", [](TokenizerData* data) { data->vocabulary.unk_id = -1; }},
+      {"unigram", [](TokenizerData* data) { data->vocabulary.strings = {}; }},
+      {"unigram",
+       [](TokenizerData* data) {
+         data->vocabulary.strings = {{0, 0}, {}, {0}};
+       }},
+      {"unigram", [](TokenizerData* data) { data->joints.resize(3); }},
+      {"unigram_bytes", [](TokenizerData* data) { data->vocabulary.byte_ids[7] = 5000; }},
+      {"unigram_bytes", [](TokenizerData* data) { data->vocabulary.byte_ids.pop_back(); }},
+      {"llama2", [](TokenizerData* data) { data->vocabulary.strings.values[1] = 5000; }},
+      {"llama2", [](TokenizerData* data) { data->vocabulary.strings.first_edges[1] = 0; }},
+      {"wordpiece", [](TokenizerData* data) { data->vocabulary.unk_id = 5000; }},
+      {"wordpiece", [](TokenizerData* data) { data->first_ids[1] = data->first_ids[0]; }},
+      {"wordpiece", [](TokenizerData* data) { data->first_piece_ends.pop_back(); }},
+      {"wordpiece", [](TokenizerData* data) { data->first_piece_ends[0] = 1u << 20; }},
+  };
+  for (const auto& [name, damage] : damages) {
+    TokenizerData bad = ReadTokenizer(std::string("tests/data/tokenizers/") + name, 1000);
+    EXPECT_TRUE(test::TokenizerGraph(bad).Read().ok()) << name;
+    damage(&bad);
+    const Status status = test::TokenizerGraph(bad).Read().status();
+    EXPECT_FALSE(status.ok()) << name;
     EXPECT_EQ(std::string(status.message()).rfind("tokenizer: ", 0), 0u) << status.message();
   }
 }

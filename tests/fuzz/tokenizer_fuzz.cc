@@ -19,8 +19,9 @@ namespace {
 using tarn::convert::TokenizerData;
 
 // Not the numbers of corpus files: at the end.
-constexpr const char* kFixtures[] = {"gpt2_trimmed", "roberta",  "llama3",    "deepseek",        "few_bytes",
-                                     "unknown",      "no_split", "metaspace", "metaspace_first", "falcon"};
+constexpr const char* kFixtures[] = {"gpt2_trimmed", "roberta",       "llama3",          "deepseek",  "few_bytes", "unknown",
+                                     "no_split",     "metaspace",     "metaspace_first", "falcon",    "llama2",    "bpe_gaps",
+                                     "unigram",      "unigram_bytes", "wordpiece",       "wordlevel", "word_ends", "rwkv"};
 
 [[noreturn]] void Fail(const char* what) {
   std::fprintf(stderr, "%s\n", what);
@@ -55,7 +56,57 @@ void Put(std::vector<T>* array, uint32_t where, uint32_t value) {
   }
 }
 
+// What models other than byte-level BPE, and decoders, have.
+void ChangeVocabulary(uint32_t array, uint32_t where, uint32_t value, TokenizerData* data) {
+  tarn::convert::VocabularyData& vocabulary = data->vocabulary;
+  switch (array % 16) {
+    case 0:
+      return Put(&vocabulary.strings.first_edges, where, value);
+    case 1:
+      return Put(&vocabulary.strings.labels, where, value);
+    case 2:
+      return Put(&vocabulary.strings.values, where, value);
+    case 3:
+      return Put(&vocabulary.byte_ids, where, value);
+    case 4: {
+      double score = 0;
+      const uint64_t bits = uint64_t{value} << 32;
+      std::memcpy(&score, &bits, sizeof(score));
+      vocabulary.unk_score = value % 2 == 0 ? vocabulary.unk_score : score;
+      if (!vocabulary.scores.empty()) vocabulary.scores[where % vocabulary.scores.size()] = score;
+      return;
+    }
+    case 5:
+      return Put(&vocabulary.scores, 0xFFFF, value);
+    case 6:
+      return Put(&vocabulary.continuation, where, value);
+    case 7:
+      vocabulary.max_word_chars = value;
+      return;
+    case 8:
+      vocabulary.unk_id = static_cast<int32_t>(value);
+      return;
+    case 9:
+      return Put(&data->joints, where, value);
+    case 10:
+      return Put(&data->first_ids, where, value);
+    case 11:
+      return Put(&data->first_piece_ends, where, value);
+    case 12:
+      data->first_token_drops_space = value % 2 != 0;
+      data->text_drops_space = value / 2 % 2 != 0;
+      data->last_token_drops_space = value / 4 % 2 != 0;
+      return;
+    case 13:
+      data->kind = static_cast<tarn::format::TokenizerKind>(2 + where % 5);
+      return;
+    default:
+      vocabulary.whole_words = value % 2 != 0;
+  }
+}
+
 void Change(uint32_t array, uint32_t where, uint32_t value, TokenizerData* data) {
+  if (array >= 128) return ChangeVocabulary(array, where, value, data);
   tarn::convert::TrieTables& trie = array / 16 % 2 == 0 ? data->raw : data->normalized;
   auto* pattern = data->splits.empty() ? nullptr : &data->splits[value % data->splits.size()];
   switch (array % 16) {
@@ -99,7 +150,8 @@ void Change(uint32_t array, uint32_t where, uint32_t value, TokenizerData* data)
       pattern->by_bytes = where / 6 % 2 != 0;
       return;
     default:
-      data->merges[where % data->merges.size()] = tarn::format::Merge(value & 1023, value >> 10 & 1023, value >> 20 & 1023);
+      if (!data->merges.empty())
+        data->merges[where % data->merges.size()] = tarn::format::Merge(value & 1023, value >> 10 & 1023, value >> 20 & 1023);
   }
 }
 
@@ -130,8 +182,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   static const std::vector<TokenizerData>* const fixtures = [] {
     auto* made = new std::vector<TokenizerData>;
     for (const char* name : kFixtures) {
-      made->push_back(
-          tarn::convert::ReadTokenizer(std::string("tests/data/tokenizers/") + name, tarn::test::TokenizerGraph::kVocabulary));
+      made->push_back(tarn::test::TokenizerGraph::ReadFolder(std::string("tests/data/tokenizers/") + name));
     }
     return made;
   }();

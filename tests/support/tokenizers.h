@@ -3,6 +3,7 @@
 #define TARN_TESTS_SUPPORT_TOKENIZERS_H_
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,18 @@ class TokenizerGraph {
     const auto programs = builder_.CreateVector(std::vector<flatbuffers::Offset<format::Program>>());
     format::FinishModelBuffer(builder_, format::CreateModel(builder_, 0, vocab_size, 0, tokenizer, 0, tensors, states, programs));
   }
-  explicit TokenizerGraph(const std::string& folder) : TokenizerGraph(convert::ReadTokenizer(folder, kVocabulary)) {}
+  explicit TokenizerGraph(const std::string& folder) : TokenizerGraph(ReadFolder(folder)) {}
+
+  // By the files that there are.
+  static convert::TokenizerData ReadFolder(const std::string& folder) {
+    using convert::TokenizerFiles;
+    const bool is_rwkv = std::filesystem::exists(folder + "/rwkv_vocab.txt");
+    const bool has_characters = std::filesystem::exists(folder + "/characters.json");
+    return convert::ReadTokenizer(folder, kVocabulary,
+                                  is_rwkv          ? TokenizerFiles::kRwkv
+                                  : has_characters ? TokenizerFiles::kCharacters
+                                                   : TokenizerFiles::kJson);
+  }
 
   Result<TokenizerTables> Read() const {
     TokenizerTables tables;

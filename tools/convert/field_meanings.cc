@@ -45,9 +45,8 @@ constexpr Meaning kMeanings[] = {
     {"first_position", "position of the first token after a reset; below max_positions if positions are learned", kConfig},
     {"scale_embeddings", "embeddings times sqrt(hidden_size), before positions are added", kConfig},
     {"tokenizer",
-     "bytes: a token is a byte, which needs vocab_size = 256; tokenizer.json: the tokenizer files beside config.json; none: the "
-     "model "
-     "reads and writes token ids",
+     "bytes: a token is a byte, which needs vocab_size = 256; tokenizer.json: the tokenizer files beside config.json; rwkv: "
+     "rwkv_vocab.txt beside it; characters: characters.json beside it; none: the model reads and writes token ids",
      kConfig},
     {"num_layers", "number of layers", kConfig},
     {"attention", "the attention of every layer, or of each one (a hybrid model)", kConfig},

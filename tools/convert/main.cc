@@ -101,10 +101,10 @@ void ListFields(const std::string& name) {
 }
 
 // The tokenizer files of `folder`, if the config asks for them. What it does not say of the begin and the end of a text, they may.
-void AddTokenizer(const std::string& folder, Graph* graph) {
-  if (graph->tokenizer == format::TokenizerKind::None || graph->tokenizer == format::TokenizerKind::Bytes) return;
+void AddTokenizer(const std::string& folder, TokenizerFiles files, Graph* graph) {
+  if (files == TokenizerFiles::kNone || files == TokenizerFiles::kBytes) return;
   const uint32_t sources = graph->source_vocab_size != 0 ? graph->source_vocab_size : graph->vocab_size;
-  const auto data = std::make_shared<TokenizerData>(ReadTokenizer(folder, std::min(graph->vocab_size, sources)));
+  const auto data = std::make_shared<TokenizerData>(ReadTokenizer(folder, std::min(graph->vocab_size, sources), files));
   graph->tokenizer = data->kind;
   graph->tokenizer_writer = [data](flatbuffers::FlatBufferBuilder* builder) { return WriteTokenizer(*data, builder); };
   if (graph->bos_token < 0) graph->bos_token = data->bos_token;
@@ -162,7 +162,7 @@ void Convert(const Options& options) {
   SetStateTypes(ParseStateType(options.state), options.force, &config);
   GraphBuilder builder(Rules(options));
   BuildModel(config, &builder);
-  AddTokenizer(FolderOf(options.input, S_ISDIR(info.st_mode)), &builder.graph());
+  AddTokenizer(FolderOf(options.input, S_ISDIR(info.st_mode)), config.tokenizer, &builder.graph());
   builder.graph().name = options.name.empty() ? DefaultName(options.input) : options.name;
   builder.graph().precision = options.quant;
   const auto hint = [&](const std::string& name) { return UnknownTensorHint(name, text); };

@@ -47,6 +47,14 @@ const char* TokenizerText(tarn_tokenizer_kind kind) {
       return "bytes";
     case TARN_TOKENIZER_BPE:
       return "bpe";
+    case TARN_TOKENIZER_UNIGRAM:
+      return "unigram";
+    case TARN_TOKENIZER_WORDPIECE:
+      return "wordpiece";
+    case TARN_TOKENIZER_WORDLEVEL:
+      return "wordlevel";
+    case TARN_TOKENIZER_LONGEST:
+      return "longest";
   }
   return "unknown";
 }

@@ -231,7 +231,12 @@ TARN_API tarn_status tarn_model_requirements(const tarn_model* model, const tarn
 typedef enum tarn_tokenizer_kind {
   TARN_TOKENIZER_NONE = 0,  /* no tokenizer: token ids only */
   TARN_TOKENIZER_BYTES = 1, /* token = byte value; no begin or end token */
-  TARN_TOKENIZER_BPE = 2    /* byte-level BPE, with the tables of the model file */
+  /* With the tables of the model file: */
+  TARN_TOKENIZER_BPE = 2,       /* BPE over bytes or over characters */
+  TARN_TOKENIZER_UNIGRAM = 3,   /* the pieces of the best score */
+  TARN_TOKENIZER_WORDPIECE = 4, /* the longest pieces of a word, from its beginning on */
+  TARN_TOKENIZER_WORDLEVEL = 5, /* token = word */
+  TARN_TOKENIZER_LONGEST = 6    /* the longest strings of the text, from its beginning on: RWKV's, characters */
 } tarn_tokenizer_kind;
 
 /* What a model does, and so which calls run it. */
@@ -428,16 +433,19 @@ TARN_API tarn_status tarn_tokenize(const tarn_model* model, const char* text, si
                                    size_t* count, tarn_error* error);
 
 /* The state of a stream from token ids to text, in the caller's memory: zero it to begin a text. Bytes come out as soon as
- * they are whole UTF-8 characters. Bytes that can never become valid UTF-8 come out as U+FFFD. */
+ * they are whole UTF-8 characters. Bytes that can never become valid UTF-8 come out as U+FFFD. Tokens that stand for single bytes
+ * among tokens that stand for text (byte fallback) come out together, at most 24: a byte among them that is wrong makes U+FFFD of
+ * all of them. */
 typedef struct tarn_text_decoder {
-  uint8_t pending[4];     /* bytes of a character that is not complete yet */
-  uint32_t pending_bytes; /* how many, 0 to 3 */
+  uint8_t pending[24];    /* bytes that wait for others */
+  uint32_t pending_bytes; /* how many: 0 to 3 of a character, 0 to 23 of tokens for single bytes */
+  uint32_t flags;         /* what was before */
 } tarn_text_decoder;
 
 /* Writes the text that `token` completes to `text`, which has room for `capacity` bytes, and its length to `*text_bytes`: 0
  * if a character is still incomplete. tarn_max_piece_bytes() is always enough room.
- * Errors: TARN_UNSUPPORTED (the model has no tokenizer), TARN_INVALID_ARGUMENT (token out of range, or pending_bytes above
- * 3), TARN_BUFFER_TOO_SMALL; the decoder is unchanged.
+ * Errors: TARN_UNSUPPORTED (the model has no tokenizer), TARN_INVALID_ARGUMENT (token or pending_bytes out of range),
+ * TARN_BUFFER_TOO_SMALL; the decoder is unchanged.
  * Thread safety: one thread at a time per decoder. */
 TARN_API tarn_status tarn_text_decode(const tarn_model* model, tarn_text_decoder* decoder, int32_t token, char* text,
                                       size_t capacity, size_t* text_bytes, tarn_error* error);

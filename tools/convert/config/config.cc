@@ -29,8 +29,11 @@ constexpr Choice<PositionEmbedding> kPositions[] = {{"none", PositionEmbedding::
                                                     {"learned", PositionEmbedding::kLearned},
                                                     {"rope", PositionEmbedding::kRope}};
 // Files may hold any kind that has tables.
-constexpr Choice<format::TokenizerKind> kTokenizers[] = {
-    {"bytes", format::TokenizerKind::Bytes}, {"tokenizer.json", format::TokenizerKind::Bpe}, {"none", format::TokenizerKind::None}};
+constexpr Choice<TokenizerFiles> kTokenizers[] = {{"bytes", TokenizerFiles::kBytes},
+                                                  {"tokenizer.json", TokenizerFiles::kJson},
+                                                  {"rwkv", TokenizerFiles::kRwkv},
+                                                  {"characters", TokenizerFiles::kCharacters},
+                                                  {"none", TokenizerFiles::kNone}};
 
 format::Heads ParseHeads(Fields* fields, uint32_t hidden_size) {
   const uint32_t heads = fields->Size("num_heads", std::nullopt, kMaxHeads);
@@ -72,17 +75,17 @@ void ParsePositions(Fields* fields, ModelConfig* config) {
   }
 }
 
-format::TokenizerKind ParseTokenizer(Fields* fields, const ModelConfig& config) {
-  const format::TokenizerKind kind = fields->OneOf<format::TokenizerKind>(
+TokenizerFiles ParseTokenizer(Fields* fields, const ModelConfig& config) {
+  const TokenizerFiles files = fields->OneOf<TokenizerFiles>(
       "tokenizer", kTokenizers, std::nullopt,
       " (\"tokenizer.json\": the tokenizer files beside it; with \"none\" a model reads and writes token ids)");
-  if (kind != format::TokenizerKind::Bytes) return kind;
+  if (files != TokenizerFiles::kBytes) return files;
   for (const auto& [key, size] : {std::pair{"vocab_size", config.vocab_size}, {"source_vocab_size", config.source_vocab_size}}) {
     if (size != 256) {
       fields->FailAt(key, std::to_string(size) + " is not the 256 of tokenizer \"bytes\" (\"none\": token ids of any vocabulary)");
     }
   }
-  return kind;
+  return files;
 }
 
 // An id of a vocabulary; -1 where none is given.

@@ -8,6 +8,7 @@
 
 #include "schema/tarn_generated.h"
 #include "tools/convert/attention/attention.h"
+#include "tools/convert/tokenizer/files.h"
 
 namespace tarn::convert {
 
@@ -30,7 +31,7 @@ struct ModelConfig {
   float rope_theta;
   uint64_t first_position;
   bool scale_embeddings, tie_word_embeddings;
-  format::TokenizerKind tokenizer;
+  TokenizerFiles tokenizer;
   int32_t bos_token, eos_token, mask_token;  // -1: none
 
   // Seq2seq.

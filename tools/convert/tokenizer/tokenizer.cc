@@ -9,6 +9,9 @@
 #include "tools/convert/json/error.h"
 #include "tools/convert/json/mapped_file.h"
 #include "tools/convert/tokenizer/component.h"
+#include "tools/convert/tokenizer/decoder.h"
+#include "tools/convert/tokenizer/longest.h"
+#include "tools/convert/tokenizer/model.h"
 #include "tools/convert/tokenizer/normalizer.h"
 #include "tools/convert/tokenizer/pre_tokenizer.h"
 #include "tools/convert/tokenizer/vocabulary.h"
@@ -84,12 +87,6 @@ void ReadPostProcessor(const Json& object, const std::string& where, TokenizerDa
   }
 }
 
-void ReadDecoder(const Json& object, const std::string& where) {
-  const auto parts = Parts(object, where, "decoders");
-  if (parts.size() != 1) Fail(where, ": ", parts.size(), " decoders are not supported, one is");
-  TypeOf(*parts[0].first, parts[0].second, "ByteLevel");
-}
-
 const Json& Member(const Json& object, const char* key) {
   static const Json kNull;
   return object.contains(key) ? object[key] : kNull;
@@ -100,13 +97,12 @@ TokenizerData ReadTokenizerJson(const std::string& path, Vocabulary* vocabulary)
   if (!file.is_object()) Fail(path, ": an object expected");
   TokenizerData data;
   if (!file.contains("model")) Fail(path, ": the field \"model\" is missing");
-  ReadBpe(file["model"], path + ": model", vocabulary);
+  ReadModel(file["model"], path + ": model", vocabulary);
   if (file.contains("added_tokens")) ReadAddedTokens(file["added_tokens"], path + ": added_tokens", vocabulary);
   ReadNormalizer(Member(file, "normalizer"), path + ": normalizer", &data);
   ReadPreTokenizer(Member(file, "pre_tokenizer"), path + ": pre_tokenizer", &data);
-  if (!data.byte_level) Fail(path, ": pre_tokenizer: BPE without ByteLevel is not supported");
   ReadPostProcessor(Member(file, "post_processor"), path + ": post_processor", &data);
-  ReadDecoder(Member(file, "decoder"), path + ": decoder");
+  vocabulary->decoder = ReadDecoder(Member(file, "decoder"), path + ": decoder");
   return data;
 }
 
@@ -134,10 +130,11 @@ TokenizerData ReadVocabAndMerges(const std::string& folder, Vocabulary* vocabula
     if (!line.empty() && line.rfind("#version", 0) != 0) merges.push_back(line);
     begin = end + 1;
   }
-  ReadBpe({{"type", "BPE"}, {"vocab", ReadJson(folder + "/vocab.json")}, {"merges", merges}}, folder + "/vocab.json", vocabulary);
+  ReadModel({{"type", "BPE"}, {"vocab", ReadJson(folder + "/vocab.json")}, {"merges", merges}}, folder + "/vocab.json", vocabulary);
   TokenizerData data;
   data.splits.push_back(Gpt2Split(folder));
   data.byte_level = true;
+  vocabulary->decoder = ReadDecoder({{"type", "ByteLevel"}}, folder);
   for (const char* key : {"bos_token", "eos_token", "unk_token", "pad_token"}) {
     std::string name = SpecialToken(folder, key);
     if (name.empty()) name = "<|endoftext|>";  // what GPT-2's has where nothing is said
@@ -164,11 +161,15 @@ void CheckIds(const TokenizerData& data, const std::string& where, uint32_t voca
 
 }  // namespace
 
-TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size) {
+TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size, TokenizerFiles files) {
   Vocabulary vocabulary;
   TokenizerData data;
   std::string where = folder + "/tokenizer.json";
-  if (IsFile(where)) {
+  if (files == TokenizerFiles::kRwkv) {
+    vocabulary = ReadRwkv(where = folder + "/rwkv_vocab.txt");
+  } else if (files == TokenizerFiles::kCharacters) {
+    vocabulary = ReadCharacters(where = folder + "/characters.json");
+  } else if (IsFile(where)) {
     data = ReadTokenizerJson(where, &vocabulary);
   } else if (IsFile(folder + "/vocab.json") && IsFile(folder + "/merges.txt")) {
     where = folder + "/vocab.json";

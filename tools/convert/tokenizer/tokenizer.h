@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "schema/tarn_generated.h"
+#include "tools/convert/tokenizer/files.h"
 
 namespace tarn::convert {
 
@@ -14,6 +15,17 @@ struct TrieTables {
   std::vector<uint32_t> first_edges;
   std::vector<uint8_t> labels;
   std::vector<int32_t> values;
+};
+
+struct VocabularyData {
+  TrieTables strings;
+  bool whole_words = false;
+  int32_t unk_id = -1;
+  std::vector<int32_t> byte_ids;
+  std::vector<double> scores;
+  double unk_score = 0;
+  std::vector<uint8_t> continuation;
+  uint32_t max_word_chars = 0;
 };
 
 struct SplitStep {
@@ -48,6 +60,13 @@ struct TokenizerData {
   int32_t unk_id = -1;
   bool fuse_unk = false;
 
+  VocabularyData vocabulary;
+  std::vector<uint64_t> joints;
+
+  std::vector<uint32_t> first_ids, first_piece_ends;
+  std::vector<uint8_t> first_pieces;
+  bool first_token_drops_space = false, text_drops_space = false, last_token_drops_space = false;
+
   std::vector<uint32_t> prefix, suffix;
   bool trim_offsets = false, trim_keeps_first = false;
 
@@ -55,9 +74,9 @@ struct TokenizerData {
   int32_t bos_token = -1, eos_token = -1;
 };
 
-// Reads tokenizer.json of a folder, or vocab.json and merges.txt, and what tokenizer_config.json adds.
+// Reads the files of a folder, and what tokenizer_config.json adds.
 // Errors: no such files; a component that is not supported, with the file and the field; ids that do not fit `vocab_size`.
-TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size);
+TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size, TokenizerFiles files = TokenizerFiles::kJson);
 
 flatbuffers::Offset<format::Tokenizer> WriteTokenizer(const TokenizerData& data, flatbuffers::FlatBufferBuilder* builder);
 

@@ -7,6 +7,7 @@
 #include "tools/convert/json/error.h"
 #include "tools/convert/tokenizer/byte_alphabet.h"
 #include "tools/convert/tokenizer/pattern.h"
+#include "tools/convert/tokenizer/strings.h"
 #include "tools/convert/tokenizer/trie.h"
 
 namespace tarn::convert {
@@ -48,12 +49,6 @@ std::vector<uint32_t> MakeSlots(const std::vector<uint32_t>& entries, const Hash
   }
 }
 
-uint32_t IdOf(const Vocabulary& vocabulary, const std::string& token, const std::string& where) {
-  const auto found = vocabulary.ids.find(token);
-  if (found == vocabulary.ids.end()) Fail(where, ": \"", token, "\" is not in the vocabulary");
-  return found->second;
-}
-
 void CompileBpe(const Vocabulary& vocabulary, const std::string& where, TokenizerData* data) {
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> ranks;
   for (const auto& [left, right] : vocabulary.merges) {
@@ -66,13 +61,13 @@ void CompileBpe(const Vocabulary& vocabulary, const std::string& where, Tokenize
   for (const auto& [pair, rank] : ranks) entries.push_back(rank);
   data->merge_slots =
       MakeSlots(entries, [&](uint32_t rank) { return HashPair(data->merges[rank].left(), data->merges[rank].right()); });
+  if (data->byte_level && vocabulary.byte_fallback) Fail(where, ": byte_fallback: true is not supported with bytes as letters");
   for (const uint32_t letter : ByteAlphabet()) {
-    const auto found = vocabulary.ids.find(Utf8(letter));
+    const auto found = data->byte_level ? vocabulary.ids.find(Utf8(letter)) : vocabulary.ids.end();
     data->byte_ids.push_back(found == vocabulary.ids.end() ? -1 : static_cast<int32_t>(found->second));
   }
-  if (!vocabulary.unk_token.empty()) {
-    data->unk_id = static_cast<int32_t>(IdOf(vocabulary, vocabulary.unk_token, where + ": unk_token"));
-  }
+  if (!data->byte_level && vocabulary.byte_fallback) data->byte_ids = FallbackIds(vocabulary, where);
+  if (vocabulary.unk_token) data->unk_id = static_cast<int32_t>(IdOf(vocabulary, *vocabulary.unk_token, where + ": unk_token"));
   data->fuse_unk = vocabulary.fuse_unk;
 }
 
@@ -121,27 +116,47 @@ void CompileAdded(const Vocabulary& vocabulary, const std::string& where, Tokeni
   data->normalized = MakeTrie(normalized);
 }
 
-// What ids decode to. Added tokens are read by the alphabet, too, as the package does.
+template <typename T>
+void Append(const std::string& piece, std::vector<uint8_t>* pieces, std::vector<T>* ends) {
+  pieces->insert(pieces->end(), piece.begin(), piece.end());
+  ends->push_back(static_cast<T>(pieces->size()));
+}
+
+void CompilePiece(uint32_t id, const Piece& piece, bool is_special, TokenizerData* data) {
+  data->piece_ends.resize(id, static_cast<uint32_t>(data->pieces.size()));  // ids without a token
+  data->special.resize(id, kNoPiece);
+  Append(piece.later, &data->pieces, &data->piece_ends);
+  data->special.push_back(static_cast<uint8_t>((is_special ? kSpecialPiece : 0) | (piece.is_byte ? kBytePiece : 0)));
+  const bool has_space = data->first_token_drops_space && !piece.later.empty() && piece.later[0] == ' ';
+  if (piece.first == (has_space ? piece.later.substr(1) : piece.later)) return;
+  data->first_ids.push_back(id);
+  Append(piece.first, &data->first_pieces, &data->first_piece_ends);
+}
+
+// What ids decode to. Added tokens are decoded as others are, as the package does.
 void CompilePieces(const Vocabulary& vocabulary, const std::string& where, TokenizerData* data) {
   std::map<uint32_t, std::pair<std::string, bool>> tokens;
+  for (uint32_t id = 0; id < vocabulary.listed.size(); ++id) tokens[id] = {vocabulary.listed[id], false};
   for (const auto& [token, id] : vocabulary.ids) {
-    if (!tokens.insert({id, {token, false}}).second) {
-      Fail(where, ": \"", token, "\" and \"", tokens[id].first, "\" have the same id ", id);
+    const auto [found, is_new] = tokens.insert({id, {token, false}});
+    if (!is_new && found->second.first != token) {
+      Fail(where, ": \"", token, "\" and \"", found->second.first, "\" have the same id ", id);
     }
   }
   for (const AddedToken& token : vocabulary.added) {
     tokens[token.id] = {token.normalized ? Normalized(data->normalizer, token.content) : token.content, token.special};
   }
+  std::map<uint32_t, Piece> pieces;
   for (const auto& [id, token] : tokens) {
-    const std::string bytes = BytesOf(token.first).value_or(token.first);
-    if (bytes.size() > kMaxPieceBytes)
-      Fail(where, ": token ", id, " has ", bytes.size(), " bytes, at most ", kMaxPieceBytes, " expected");
-    data->piece_ends.resize(id, static_cast<uint32_t>(data->pieces.size()));  // ids without a token
-    data->special.resize(id, 0);
-    data->pieces.insert(data->pieces.end(), bytes.begin(), bytes.end());
-    data->piece_ends.push_back(static_cast<uint32_t>(data->pieces.size()));
-    data->special.push_back(token.second ? 1 : 0);
+    Piece piece = Decode(vocabulary.decoder, token.first, where);
+    const size_t bytes = std::max(piece.first.size(), piece.later.size());
+    if (bytes > kMaxPieceBytes) Fail(where, ": token ", id, " has ", bytes, " bytes, at most ", kMaxPieceBytes, " expected");
+    data->first_token_drops_space |= piece.first != piece.later;
+    pieces[id] = std::move(piece);
   }
+  for (const auto& [id, piece] : pieces) CompilePiece(id, piece, tokens[id].second, data);
+  data->text_drops_space = vocabulary.decoder.text_drops_space;
+  data->last_token_drops_space = LastTokenDropsSpace(vocabulary.decoder);
 }
 
 }  // namespace
@@ -152,6 +167,12 @@ std::optional<uint32_t> Vocabulary::Find(const std::string& token) const {
   }
   const auto found = ids.find(token);
   return found == ids.end() ? std::nullopt : std::optional<uint32_t>(found->second);
+}
+
+uint32_t IdOf(const Vocabulary& vocabulary, const std::string& token, const std::string& where) {
+  const auto found = vocabulary.ids.find(token);
+  if (found == vocabulary.ids.end()) Fail(where, ": \"", token, "\" is not in the vocabulary");
+  return found->second;
 }
 
 std::optional<std::string> BytesOf(const std::string& text) {
@@ -166,48 +187,6 @@ std::optional<std::string> BytesOf(const std::string& text) {
   return bytes;
 }
 
-std::pair<std::string, std::string> SplitMerge(const std::string& line, const std::string& where) {
-  const size_t space = line.find(' ');
-  if (space == std::string::npos || line.find(' ', space + 1) != std::string::npos) {
-    Fail(where, ": \"", line, "\", two tokens with a space between them expected");
-  }
-  return {line.substr(0, space), line.substr(space + 1)};
-}
-
-void ReadBpe(const Json& model, const std::string& where, Vocabulary* vocabulary) {
-  Fields fields(model, where);
-  const std::string type = fields.Text("type", model.contains("merges") ? "BPE" : "unknown");
-  if (type != "BPE") fields.FailAt("type", "\"" + type + "\" is not supported, \"BPE\" on bytes is");
-  for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
-    const Json* value = fields.Find(key);
-    if (value != nullptr && !value->is_null() && *value != "") fields.FailAt(key, ValueText(*value) + " is not supported, null is");
-  }
-  const Json* dropout = fields.Find("dropout");
-  if (dropout != nullptr && !dropout->is_null() && *dropout != 0.0) fields.FailAt("dropout", "is not supported, null is");
-  if (fields.Bool("byte_fallback", false)) fields.FailAt("byte_fallback", "true is not supported with bytes as letters");
-  const Json* unknown = fields.Find("unk_token");
-  if (unknown != nullptr && !unknown->is_null()) vocabulary->unk_token = fields.Text("unk_token");
-  vocabulary->fuse_unk = fields.Bool("fuse_unk", false);
-  vocabulary->ignore_merges = fields.Bool("ignore_merges", false);
-  const Json* vocab = fields.Find("vocab");
-  if (vocab == nullptr || !vocab->is_object()) fields.FailAt("vocab", "an object of tokens and ids expected");
-  for (const auto& [token, id] : vocab->items()) {
-    if (!id.is_number_unsigned() || id.get<uint64_t>() >= Fields::kMaxSize)
-      Fail(where, ".vocab: \"", token, "\" has id ", ValueText(id));
-    vocabulary->ids[token] = id.get<uint32_t>();
-  }
-  const Json* merges = fields.Find("merges");
-  if (merges == nullptr || !merges->is_array()) fields.FailAt("merges", "a list expected");
-  for (const Json& merge : *merges) {
-    const std::string place = where + ".merges[" + std::to_string(vocabulary->merges.size()) + "]";
-    const bool is_pair = merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string();
-    if (!is_pair && !merge.is_string()) Fail(place, ": ", ValueText(merge), ", a pair of tokens expected");
-    vocabulary->merges.push_back(is_pair ? std::pair(merge[0].get<std::string>(), merge[1].get<std::string>())
-                                         : SplitMerge(merge.get<std::string>(), place));
-  }
-  fields.Finish();
-}
-
 void AddToken(AddedToken token, const std::string& where, Vocabulary* vocabulary) {
   if (token.content.empty()) return;
   for (const AddedToken& other : vocabulary->added) {
@@ -218,8 +197,7 @@ void AddToken(AddedToken token, const std::string& where, Vocabulary* vocabulary
 
 void ReadAddedTokens(const Json& list, const std::string& where, Vocabulary* vocabulary) {
   if (!list.is_array()) Fail(where, ": a list expected");
-  const auto size = static_cast<uint32_t>(vocabulary->ids.size());
-  uint32_t next = size;
+  auto next = static_cast<uint32_t>(std::max(vocabulary->ids.size(), vocabulary->listed.size()));
   for (size_t i = 0; i < list.size(); ++i) {
     Fields fields(list[i], where + "[" + std::to_string(i) + "]");
     AddedToken token;
@@ -242,10 +220,15 @@ void ReadAddedTokens(const Json& list, const std::string& where, Vocabulary* voc
 }
 
 void CompileVocabulary(const Vocabulary& vocabulary, const std::string& where, TokenizerData* data) {
-  data->kind = format::TokenizerKind::Bpe;
+  const bool is_bpe = vocabulary.kind == format::TokenizerKind::Bpe;
+  if (data->byte_level && !is_bpe) Fail(where, ": the model is not supported with ByteLevel, \"BPE\" is");
+  if (data->byte_level && !vocabulary.decoder.is_byte_level) Fail(where, ": decoder: ByteLevel, as the pre-tokenizer, expected");
+  if (!data->byte_level && data->trim_offsets) Fail(where, ": post_processor: trim_offsets is not supported without ByteLevel");
+  data->kind = vocabulary.kind;
   CompilePieces(vocabulary, where, data);
-  CompileBpe(vocabulary, where, data);
-  if (vocabulary.ignore_merges) CompileWords(vocabulary, data);
+  if (is_bpe) CompileBpe(vocabulary, where, data);
+  if (!data->byte_level) CompileStrings(vocabulary, where, data);
+  if (data->byte_level && vocabulary.ignore_merges) CompileWords(vocabulary, data);
   CompileAdded(vocabulary, where, data);
 }
 

@@ -1,4 +1,4 @@
-// The vocabulary of a byte-level BPE tokenizer: its tokens, merges and added tokens.
+// The vocabulary of a tokenizer: its tokens, merges or scores, and added tokens.
 #ifndef TARN_TOOLS_CONVERT_TOKENIZER_VOCABULARY_H_
 #define TARN_TOOLS_CONVERT_TOKENIZER_VOCABULARY_H_
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/convert/json/json.h"
+#include "tools/convert/tokenizer/decoder.h"
 #include "tools/convert/tokenizer/tokenizer.h"
 
 namespace tarn::convert {
@@ -22,12 +23,19 @@ struct AddedToken {
 
 // Tokens as the files spell them: byte-level ones by the alphabet of GPT-2.
 struct Vocabulary {
-  std::unordered_map<std::string, uint32_t> ids;            // of the model
+  format::TokenizerKind kind = format::TokenizerKind::Bpe;
+  std::unordered_map<std::string, uint32_t> ids;  // of the model
+  std::vector<std::string> listed;                // Unigram: tokens in the order of their ids; of equal ones `ids` has the last
+  std::vector<double> scores;                     // Unigram: of `listed`
   std::vector<std::pair<std::string, std::string>> merges;  // in the order of their ranks
   std::vector<AddedToken> added;
-  std::string unk_token;  // "": none
+  std::optional<std::string> unk_token;
   bool fuse_unk = false;
+  bool byte_fallback = false;  // unknown characters are tokens for their bytes
   bool ignore_merges = false;  // a word that is a token is that token
+  std::string continuation;    // WordPiece
+  uint32_t max_word_chars = 0;
+  Decoder decoder;
 
   std::optional<uint32_t> Find(const std::string& token) const;  // added ones first
 };
@@ -35,15 +43,14 @@ struct Vocabulary {
 // What the byte-level alphabet spells as `text`; nothing where a character is none of its letters.
 std::optional<std::string> BytesOf(const std::string& text);
 
-// The object "model" of tokenizer.json. Errors: another kind of model, an option that byte-level BPE does not have.
-void ReadBpe(const Json& model, const std::string& where, Vocabulary* vocabulary);
-// "a b" -> the two tokens.
-std::pair<std::string, std::string> SplitMerge(const std::string& line, const std::string& where);
+// Errors: it has none.
+uint32_t IdOf(const Vocabulary& vocabulary, const std::string& token, const std::string& where);
+
 // The list "added_tokens". Ids are given as the package gives them. Errors: one that the file numbers otherwise.
 void ReadAddedTokens(const Json& list, const std::string& where, Vocabulary* vocabulary);
 void AddToken(AddedToken token, const std::string& where, Vocabulary* vocabulary);
 
-// pieces, special, added tokens and BPE tables of `data`, whose normalizer is that of the tokenizer. Errors: names `where` and the
+// Pieces, added tokens and the tables of the model of `data`, which has all else of the tokenizer. Errors: names `where` and the
 // token.
 void CompileVocabulary(const Vocabulary& vocabulary, const std::string& where, TokenizerData* data);
 

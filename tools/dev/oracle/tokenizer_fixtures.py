@@ -3,7 +3,7 @@
 
     tokenizer_fixtures.py TEXT [FOLDER [NAME...]]
 
-TEXT is what they are trained on. Every folder gets tokenizer.json, and answers.jsonl with lines {"text", "plain", "template", "ids",
+TEXT is what they are trained on; NAME: only these. Every folder gets tokenizer.json, and answers.jsonl with lines {"text", "plain", "template", "ids",
 "offsets"} (UTF-8 bytes) and {"ids", "keep", "text"}. Needs requirements.txt beside this script.
 """
 
@@ -14,6 +14,7 @@ import sys
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
+import tokenizer_kinds
 import tokenizer_texts
 
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
@@ -109,9 +110,9 @@ def train(name, paragraphs):
     return text
 
 
-def answers(tokenizer, generator, count):
+def answers(tokenizer, generator, count, marks=()):
     for _ in range(count):
-        text = tokenizer_texts.random_text(generator)
+        text = tokenizer_texts.random_text(generator, marks)
         plain, template = generator.random() < 0.2, generator.random() < 0.7
         tokenizer.encode_special_tokens = plain
         encoding = tokenizer.encode(text, add_special_tokens=template)
@@ -124,12 +125,13 @@ def answers(tokenizer, generator, count):
 def main():
     folder = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "tests/data/tokenizers")
     paragraphs = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")[:200000].split("\n\n")
-    for name in sys.argv[3:] or CASES:
+    for name in sys.argv[3:] or [*CASES, *tokenizer_kinds.KINDS]:
         target = folder / name
         target.mkdir(parents=True, exist_ok=True)
-        text = train(name, paragraphs)
+        is_byte_level = name in CASES
+        text = train(name, paragraphs) if is_byte_level else tokenizer_kinds.KINDS[name](paragraphs[:300] + [MORE_TEXT])
         (target / "tokenizer.json").write_text(text, encoding="utf-8")
-        lines = answers(Tokenizer.from_str(text), random.Random(name), 60)
+        lines = answers(Tokenizer.from_str(text), random.Random(name), 60, () if is_byte_level else tokenizer_kinds.MARKS)
         (target / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="ascii")
 
 

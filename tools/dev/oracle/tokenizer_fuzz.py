@@ -16,6 +16,7 @@ import tempfile
 
 from tokenizers import Tokenizer
 
+import tokenizer_kinds
 import tokenizer_texts
 
 CONFIG = {"hidden_size": 8, "num_layers": 1, "num_heads": 1, "intermediate_size": 8, "hidden_act": "relu", "norm": "rmsnorm",
@@ -74,7 +75,7 @@ def compare_ids(tokenizer, model, lists):
 def main():
     folder, count, generator = pathlib.Path(sys.argv[1]), int(sys.argv[2]), random.Random(int(sys.argv[3]))
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    texts = [tokenizer_texts.random_text(generator) for _ in range(count)]
+    texts = [tokenizer_texts.random_text(generator, tokenizer_kinds.MARKS) for _ in range(count)]
     for file in sys.argv[4:]:
         text = pathlib.Path(file).read_text(encoding="utf-8")
         texts += [text] + text.split("\n")

@@ -11,8 +11,9 @@ CHARACTERS = (
 RANGES = [(0x20, 0x250), (0x250, 0xD800), (0xE000, 0x110000), (0x300, 0x370), (0x2000, 0x2070)]
 
 
-def random_text(generator):
-    parts = []
+def random_text(generator, marks=()):
+    """With some of `marks` in it."""
+    parts = [generator.choice(marks)] * (generator.random() < 0.1) if marks else []
     for _ in range(int(generator.expovariate(1 / 12)) + generator.randint(0, 3)):
         kind = generator.random()
         if kind < 0.75:
@@ -21,6 +22,8 @@ def random_text(generator):
             parts.append(chr(generator.randrange(*generator.choice(RANGES))))
         else:
             parts.append(generator.choice(CHARACTERS) * generator.randint(1, 6))
+        if marks and generator.random() < 0.05:
+            parts.append(generator.choice(marks))
     return "".join(parts)
 
 

@@ -11,7 +11,7 @@
 
 namespace {
 
-static_assert(sizeof(tarn_text_decoder) == 8, "Native.DECODER_BYTES");
+static_assert(sizeof(tarn_text_decoder) == 32, "Native.DECODER_BYTES");
 static_assert(sizeof(jint) == sizeof(int32_t), "tokens are jints");
 
 template <typename T>

@@ -11,10 +11,9 @@ final class Native {
   }
 
   /**
-   * Bytes of a tarn_text_decoder: four of an incomplete character, then their number,
-   * little-endian.
+   * Bytes of a tarn_text_decoder.
    */
-  static final int DECODER_BYTES = 8;
+  static final int DECODER_BYTES = 32;
 
   private Native() {}
 
