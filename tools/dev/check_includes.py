@@ -54,7 +54,7 @@ MAY_INCLUDE = {
     "tools/convert/graph": CONVERT_GRAPH,
     # system_table.cc compares the tables of kernels.
     "tools/convert/attention": CONVERT_ATTENTION | {"core/span.h", "kernels/kernels.h", "kernels/op_kernels.h"},
-    "tools/convert/config": CONVERT_CONFIG,
+    "tools/convert/config": CONVERT_CONFIG | {"tools/convert/tokenizer/files.h"},
     "tools/convert/build": CONVERT_CONFIG | {"tools/convert/build"},
     # The layouts of tables that the runtime reads in place, and their hashes and limits.
     "tools/convert/tokenizer": CONVERT | {"tools/convert/tokenizer", "runtime/text", "core"},
