@@ -79,7 +79,6 @@ TEST(TokenizerFiles, WhatIsNotSupportedIsRefusedByName) {
        "add_prefix_space: false contradicts prepend_scheme"},
       {"/pre_tokenizer", R"({"type": "FixedLength", "length": 0})", "length"},
       {"/normalizer", R"({"type": "Precompiled"})", "normalizer"},
-      {"/model", R"({"type": "WordLevel", "vocab": {"<unk>": 0}, "unk_token": "<unk>"})", "is not supported with ByteLevel"},
       {"/decoder", "null", "decoder: ByteLevel, as the pre-tokenizer"},
       {"/decoder", R"({"type": "CTC"})", "decoder: type: \"CTC\" is not one of ByteLevel, ByteFallback"},
       {"/decoder", R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Metaspace"}]})",
@@ -87,7 +86,6 @@ TEST(TokenizerFiles, WhatIsNotSupportedIsRefusedByName) {
       {"/decoder",
        R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 2, "stop": 0}]})",
        "decoder.decoders[1]: Strip is not supported here"},
-      {"/decoder", R"({"type": "BPEDecoder", "suffix": "e"})", "of BPEDecoder, is not supported there"},
       {"/decoder", R"({"type": "Replace", "pattern": {"Regex": "a"}, "content": "b"})", "decoder.pattern"},
       {"/post_processor/type", R"("Python")", "post_processor.type: \"Python\" is not supported"},
       {"/post_processor", R"({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x"}}], "special_tokens": {}})",
@@ -120,6 +118,8 @@ TEST(TokenizerFiles, WhatOtherModelsLackIsRefusedByName) {
       {"llama2", "/post_processor", R"({"type": "ByteLevel", "trim_offsets": true})",
        "trim_offsets is not supported without ByteLevel"},
       {"wordpiece", "/model/unk_token", R"("[NO]")", "\"[NO]\" is not in the vocabulary"},
+      {"wordlevel", "/pre_tokenizer", R"({"type": "ByteLevel", "add_prefix_space": false})", "is not supported with ByteLevel"},
+      {"wordlevel", "/decoder", R"({"type": "BPEDecoder", "suffix": "e"})", "of BPEDecoder, is not supported there"},
       {"wordlevel", "/model/continuing_subword_prefix", R"("##")", "continuing_subword_prefix"},
   };
   for (const Case& one : cases) {
