@@ -9,6 +9,8 @@ import tempfile
 import time
 import unittest
 
+for default in "TARN_MODEL", "TARN_THREADS", "NO_COLOR":  # of whoever runs the tests
+    os.environ.pop(default, None)
 BIN = os.path.join(os.environ["TARN_BUILD"], "bin")
 MODELS = os.path.join(os.environ["TARN_SOURCE"], "examples", "models")
 MODEL = os.path.join(MODELS, "shakespeare-rfa-gate-int8.tarn")

@@ -32,6 +32,8 @@ void AppendUnit(uint32_t unit, std::string* out) {
 
 }  // namespace
 
+size_t VisibleCharacter(std::string_view text) { return VisibleBytes(text.data(), text.size()); }
+
 std::string Printable(std::string_view text) {
   std::string out;
   while (!text.empty()) {

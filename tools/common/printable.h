@@ -2,6 +2,7 @@
 #ifndef TARN_TOOLS_COMMON_PRINTABLE_H_
 #define TARN_TOOLS_COMMON_PRINTABLE_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,9 @@ namespace tarn::tools {
 
 // `text` on one line that cannot steer a terminal: bytes of hidden characters, and those that are no UTF-8, are shown as "\x1b".
 std::string Printable(std::string_view text);
+
+// The bytes of the character that `text` begins with, where Printable() shows it as it is; 0: it does not.
+size_t VisibleCharacter(std::string_view text);
 
 // `text` as a string of JSON, with its quotes: ASCII without control characters. Bytes that are no UTF-8 become U+FFFD.
 std::string JsonString(std::string_view text);

@@ -9,14 +9,16 @@
 namespace tarn::tools {
 namespace {
 
-std::atomic<int> caught = 0;                     // the first signal
+std::atomic<int> caught = 0;  // the first signal
+std::atomic<bool> asks_at_ctrl_c = false;
 std::atomic<tarn_session*> to_cancel = nullptr;  // at it
 std::atomic<int> handlers = 0;                   // that run now, and may have read `to_cancel`
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<tarn_session*>::is_always_lock_free, "for signal handlers");
 
 // Waits for nobody: the second signal has its default effect as soon as this returns.
 void OnSignal(int signal) {
-  int none = 0;
+  int none = 0, ctrl_c = SIGINT;
+  if (asks_at_ctrl_c && caught.compare_exchange_strong(ctrl_c, signal)) return;
   if (caught.compare_exchange_strong(none, signal)) {
     ++handlers;
     tarn_session_cancel(to_cancel);
@@ -40,6 +42,15 @@ void CatchInterrupts() {
 }
 
 bool Interrupted() { return caught != 0; }
+
+void AskAtCtrlC() { asks_at_ctrl_c = true; }
+
+void ForgetCtrlC() {
+  int ctrl_c = SIGINT;
+  caught.compare_exchange_strong(ctrl_c, 0);
+}
+
+bool InterruptedByCtrlC() { return caught == SIGINT; }
 
 int InterruptedExit() { return 128 + caught; }
 

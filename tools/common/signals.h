@@ -11,6 +11,14 @@ namespace tarn::tools {
 // ignored.
 void CatchInterrupts();
 bool Interrupted();
+
+// From here on Ctrl-C is a question of the user's and ends nothing, however often it comes: Interrupted() says that it came, until
+// ForgetCtrlC(). Another signal after it takes its place.
+void AskAtCtrlC();
+void ForgetCtrlC();
+// Whether Ctrl-C is what interrupted.
+bool InterruptedByCtrlC();
+
 // 128 + the signal, as a shell reports it: 130 after Ctrl-C. Only if Interrupted().
 int InterruptedExit();
 

@@ -35,9 +35,13 @@ _tarn() {
         ''--tokens='[Prompt or source as token ids, for example 1,2,3]:IDS: ' \
         ''--raw'[Keep the newline at the end of a prompt that is read]' \
         '(-n --n-predict)'{-n+,--n-predict=}'[Tokens to generate, for a seq2seq model at most]:N: ' \
+        '(-i --interactive)'{-i,--interactive}'[Read turns from the terminal or from lines of standard input, and answer each]' \
+        '*'--stop='[End the text before TEXT, also where several tokens make it]:TEXT: ' \
+        '(-e --escape)'{-e,--escape}'[Read escape sequences, such as \\n and \\u00e9, in -p and --stop]' \
         ''--batch='[Sources per batch]:N: ' \
         '(-q --quiet)'{-q,--quiet}'[Write only errors to standard error]' \
         ''--no-echo'[Do not repeat the prompt in the output]' \
+        ''--jsonl'[Write a line of JSON for each event instead of the text]' \
         ''--json-stats='[Write times, memory and the reason of the end as JSON]:FILE:_files' \
         '(-s --seed)'{-s+,--seed=}'[Seed of the random draws]:N: ' \
         '*'--logit-bias='[Add BIAS to the logit of token ID, for example 10=-5]:ID=BIAS: ' \

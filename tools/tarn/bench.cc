@@ -11,6 +11,7 @@
 #include "tools/common/suggestion.h"
 #include "tools/tarn/bench_report.h"
 #include "tools/tarn/commands.h"
+#include "tools/tarn/environment.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
 #include "tools/tarn/report.h"
@@ -118,7 +119,9 @@ void AddBench(CLI::App* app, Command* command) {
       app->add_subcommand("bench", "Measure tokens per second by depth and threads, and the share of the read bandwidth");
   const auto options = std::make_shared<BenchCommand>();
   BenchOptions& wanted = options->bench;
-  bench->add_option("model,-m,--model", wanted.models, "Model files")->required()->type_name("FILE");
+  CLI::Option* models =
+      bench->add_option("model,-m,--model", wanted.models, "Model files (default: TARN_MODEL)")->type_name("FILE");
+  if (Environment("TARN_MODEL").empty()) models->required();
   AddIntegerList(bench, "-p,--n-prompt", &wanted.prompts,
                  "Tokens of the prompt, or of each source; 0: skip this test (default: 512)", 0, kMostTokens);
   AddIntegerList(bench, "-n,--n-gen", &wanted.generated, "Steps of the decode test; 0: skip it (default: 128)", 0, kMostTokens);
@@ -159,6 +162,7 @@ void AddBench(CLI::App* app, Command* command) {
       "  tarn bench dates.tarn -p 32 -n 32 --batch 16");
   bench->callback([=] {
     BenchOptions& parsed = options->bench;
+    if (parsed.models.empty()) parsed.models = {Environment("TARN_MODEL")};
     const auto some = [](const std::vector<uint32_t>& list) {
       return std::any_of(list.begin(), list.end(), [](uint32_t n) { return n > 0; });
     };
@@ -168,7 +172,7 @@ void AddBench(CLI::App* app, Command* command) {
     if (parsed.profile && options->format == BenchFormat::kCsv) {
       throw UsageError("bench: --profile does not fit -o csv, expected md, json or jsonl");
     }
-    if (parsed.threads.empty()) parsed.threads = {0};
+    if (parsed.threads.empty()) parsed.threads = {ChosenThreads(std::nullopt)};
     std::replace(parsed.threads.begin(), parsed.threads.end(), 0u, tarn_default_threads());
     *command = [=] { return RunCommand(*options); };
   });

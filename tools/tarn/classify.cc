@@ -76,7 +76,7 @@ int ClassifyTexts(const ClassifyOptions& options) {
 void AddClassify(CLI::App* app, Command* command) {
   CLI::App* classify = app->add_subcommand("classify", "Classify texts, with a classification model");
   const auto options = std::make_shared<ClassifyOptions>();
-  AddModelPath(classify, &options->model.path)->required();
+  RequireModelPath(classify, &options->model.path);
   options->input.AddOptions(classify, "Text", "One text a line; what stands before a tab is ignored", "Text");
   AddInteger<uint32_t>(classify, "-k,--top-k", &options->most, "Show the N most probable labels (default: 5)", 1);
   AddInteger<uint32_t>(classify, "--batch", &options->batch, "Texts at a time (default: 1)", 1, kMostSequences);

@@ -159,7 +159,7 @@ void AddEval(CLI::App* app, Command* command) {
   const auto options = std::make_shared<EvalOptions>();
   const auto questions = std::make_shared<std::vector<std::string>>();
   TaskOptions* by_task = &options->by_task;
-  AddModelPath(eval, &options->model.path)->required();
+  RequireModelPath(eval, &options->model.path);
   eval->add_option(
           "-f,--file", options->files,
           "Text; classification: lines LABEL<tab>TEXT; seq2seq: lines SOURCE<tab>TARGET; without tokenizer a .npy file of int32 "

@@ -140,7 +140,7 @@ int Fill(const FillOptions& options) {
 void AddFill(CLI::App* app, Command* command) {
   CLI::App* fill = app->add_subcommand("fill", "Fill the gaps of a text, with a masked_lm model");
   const auto options = std::make_shared<FillOptions>();
-  AddModelPath(fill, &options->model.path)->required();
+  RequireModelPath(fill, &options->model.path);
   options->input.AddOptions(fill, "Text with gaps", "Read the text from a file", "Text");
   fill->add_option("--mask", options->mask,
                    "What marks a gap: a character (default: _), or a token id (default: the model's mask token)")

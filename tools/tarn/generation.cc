@@ -36,6 +36,10 @@ const float* FeedPrompt(const GenerationOptions& options, tarn_session* session,
     tarn::tools::Progress progress(stderr, options.progress, "prompt", options.prompt.size(), "tokens");
     const auto start = Clock::now();
     while (stats->prompt_read < options.prompt.size()) {
+      if (tarn::tools::Interrupted()) {
+        stats->stop = StopReason::kInterrupted;
+        return nullptr;
+      }
       const size_t count = std::min<size_t>(options.chunk, options.prompt.size() - stats->prompt_read);
       tarn_error error;
       const tarn_status status = tarn_session_prefill(session, &options.prompt[stats->prompt_read], count, &logits, &error);
@@ -49,13 +53,17 @@ const float* FeedPrompt(const GenerationOptions& options, tarn_session* session,
       if (options.progress) progress.Advance(count);
     }
   }
-  for (const int32_t token : options.prompt) tarn_sampler_accept(sampler, token);
-  for (size_t i = 0; options.echo && i < options.prompt.size(); ++i) writer->Write(options.prompt[i]);
+  for (const int32_t token : options.prompt) {
+    tarn_sampler_accept(sampler, token);
+    if (options.history != nullptr) options.history->Add(token);
+  }
+  writer->WritePrompt(options.prompt, options.echo);
   return logits;
 }
 
 // Why no further token is drawn; nothing if one is.
 std::optional<StopReason> WhyEnd(const GenerationOptions& options, const TokenWriter& writer, const GenerationStats& stats) {
+  if (writer.stopped()) return StopReason::kStop;
   if (tarn::tools::Interrupted()) return StopReason::kInterrupted;
   const bool closed = options.log_probabilities != nullptr && options.log_probabilities->closed();
   if (closed || writer.closed()) return StopReason::kOutputClosed;
@@ -81,9 +89,12 @@ StopReason GenerateAfter(const float* logits, const GenerationOptions& options, 
         return StopReason::kInterrupted;
       }
       if (status != TARN_OK) return StopReason::kError;
+      stats->unfed_token.reset();
     }
     if (tarn_sampler_sample(sampler, logits, &token, &stats->error) != TARN_OK) return StopReason::kError;
     const double seconds = SecondsSince(start);
+    stats->unfed_token = token;
+    if (options.history != nullptr) options.history->Add(token);
     if (options.eos_token >= 0 && token == options.eos_token) return StopReason::kEos;
     ++stats->generated;
     if (first) {

@@ -41,7 +41,27 @@ class TokenTimes {
 };
 
 // Why the generation ended.
-enum class StopReason { kTokens, kEos, kMaxContext, kInterrupted, kOutputClosed, kError };
+enum class StopReason { kTokens, kEos, kStop, kMaxContext, kInterrupted, kOutputClosed, kError };
+
+// The last tokens of a text, as many as fit into a room that is taken beforehand.
+class TokenRing {
+ public:
+  explicit TokenRing(size_t capacity) : tokens_(capacity) {}
+
+  void Add(int32_t token) {
+    if (!tokens_.empty()) tokens_[count_++ % tokens_.size()] = token;
+  }
+  template <typename Function>
+  void Visit(Function visit) const {  // from the oldest to the newest
+    const uint64_t size = tokens_.size();
+    for (uint64_t i = count_ > size ? count_ - size : 0; i < count_; ++i) visit(tokens_[i % size]);
+  }
+  void Clear() { count_ = 0; }
+
+ private:
+  std::vector<int32_t> tokens_;
+  uint64_t count_ = 0;
+};
 
 struct GenerationOptions {
   std::vector<int32_t> prompt;
@@ -53,6 +73,7 @@ struct GenerationOptions {
   bool progress = false;              // show how far the prompt is
   bool test_allocate = false;         // allocate on purpose, to show that the counter counts
   LogProbabilityWriter* log_probabilities = nullptr;  // gets every generated token
+  TokenRing* history = nullptr;                       // gets the tokens of the prompt, and every token that is drawn
 };
 
 struct GenerationStats {
@@ -68,6 +89,7 @@ struct GenerationStats {
   TokenTimes times;
   std::optional<uint64_t> allocations;             // in the whole process, from before the prompt to the last token
   std::optional<uint64_t> anonymous_growth_pages;  // from the 1,000th token (or the last, if fewer) to the last
+  std::optional<int32_t> unfed_token;              // which was drawn last: the state does not have it
   // Of StopReason::kError the call that failed.
   tarn_error error = {TARN_OK, ""};
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "tools/tarn/error.h"
+#include "tools/tarn/escapes.h"
 #include "tools/tarn/files.h"
 
 namespace tarn_cli {
@@ -16,7 +17,7 @@ void Input::AddOptions(CLI::App* command, const std::string& text, const std::st
   ids_option_ = command->add_option("--tokens", ids_, ids + " as token ids, for example 1,2,3")->type_name("IDS");
 }
 
-void Input::Choose(const std::string& command) {
+void Input::Choose(const std::string& command, bool taken) {
   if (!text_option_->empty() + !file_option_->empty() + !ids_option_->empty() > 1) {
     throw UsageError(command + ": more than one input, expected one of -p, -f and --tokens");
   }
@@ -26,11 +27,16 @@ void Input::Choose(const std::string& command) {
     chosen_ = Chosen::kIds;
     tokens_ = IdsOption(ids_, command, "--tokens");
   }
-  if (chosen_ == Chosen::kNothing && InputIsFed()) {
+  if (taken && ((chosen_ == Chosen::kText && text_ == "-") || (chosen_ == Chosen::kFile && file_ == "-"))) {
+    throw UsageError(command + ": -i reads the turns from standard input, expected -p TEXT or -f FILE for the first one");
+  }
+  if (chosen_ == Chosen::kNothing && !taken && InputIsFed()) {
     chosen_ = Chosen::kFile;
     file_ = "-";
   }
 }
+
+void Input::UnescapeText() { text_ = Unescape(text_, "--prompt"); }
 
 std::string Input::Text(bool keep_newline) const {
   if (!is_file() && text_ != "-") return text_;

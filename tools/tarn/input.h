@@ -18,9 +18,12 @@ class Input {
   // -p, -f and --tokens; the texts say what they are to this command.
   void AddOptions(CLI::App* command, const std::string& text, const std::string& file, const std::string& ids);
 
+  // Of the text of -p: escape sequences are what they stand for. Throws UsageError.
+  void UnescapeText();
+
   // After the command line was read: what was chosen. Where nothing was, and somebody feeds standard input, that is the file.
-  // Throws UsageError: two inputs, ids that are none.
-  void Choose(const std::string& command);
+  // Throws UsageError: two inputs, ids that are none; standard input, where it is `taken` by something else.
+  void Choose(const std::string& command, bool taken = false);
 
   // At most one of these. With neither there is no input, or a text: Text().
   const Tokens& tokens() const { return tokens_; }

@@ -9,6 +9,7 @@
 #include "tools/common/output_file.h"
 #include "tools/common/shape_text.h"
 #include "tools/tarn/commands.h"
+#include "tools/tarn/environment.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
 #include "tools/tarn/graph_drawing.h"
@@ -212,7 +213,9 @@ void WriteGraph(const InspectOptions& options, const Model& model) {
 // ---- Command ----
 
 int Inspect(InspectOptions options) {
-  if (options.model.path.empty() && (!options.cpu || !options.graph.empty()))
+  const bool needs_model = !options.cpu || !options.graph.empty();
+  if (options.model.path.empty() && needs_model) options.model.path = Environment("TARN_MODEL");
+  if (options.model.path.empty() && needs_model)
     throw UsageError("inspect: no model, expected `tarn inspect MODEL` or `tarn inspect --cpu`");
   std::string text = options.cpu ? CpuText() : "";
   Json json = Json::Object();

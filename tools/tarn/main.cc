@@ -18,6 +18,7 @@
 #include "tools/tarn/commands.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
+#include "tools/tarn/habits.h"
 
 const char tarn::tools::kToolName[] = "tarn";
 
@@ -104,7 +105,8 @@ int ParseAndRun(int argc, char** argv) {
     WriteStdout(text.str());
     return 0;
   } catch (const CLI::ParseError& error) {
-    throw UsageError(tarn::tools::ParseErrorText(app, error));
+    const std::string habit = HabitAnswer({argv + 1, argv + argc});
+    throw UsageError(habit.empty() ? tarn::tools::ParseErrorText(app, error) : habit);
   }
   tarn::tools::CatchInterrupts();
   return command();

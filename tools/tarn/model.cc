@@ -3,13 +3,13 @@
 #include <strings.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
 #include "tools/common/evaluation.h"
 #include "tools/common/integer_option.h"
 #include "tools/common/suggestion.h"
+#include "tools/tarn/environment.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/report.h"
 
@@ -18,8 +18,7 @@ namespace {
 
 // The kernels that --isa or else TARN_ISA asks for, in any case; nullptr if nobody does.
 const char* ChosenIsa(const std::string& option) {
-  const char* environment = std::getenv("TARN_ISA");
-  const std::string wanted = !option.empty() ? option : environment != nullptr ? environment : "";
+  const std::string wanted = !option.empty() ? option : Environment("TARN_ISA");
   if (wanted.empty()) return nullptr;
   std::vector<std::string> names;
   for (size_t i = 0; tarn_isa_name(i) != nullptr; ++i) {
@@ -34,12 +33,11 @@ const char* ChosenIsa(const std::string& option) {
 // The directory of packed weights that --packed-cache, or else TARN_PACKED_CACHE, or else the user's cache directory says; empty:
 // none.
 std::string ChosenPackedCache(const std::string& option) {
-  const auto environment = [](const char* name) { return std::string(std::getenv(name) == nullptr ? "" : std::getenv(name)); };
-  const std::string wanted = !option.empty() ? option : environment("TARN_PACKED_CACHE");
+  const std::string wanted = !option.empty() ? option : Environment("TARN_PACKED_CACHE");
   if (wanted == "none") return "";
   if (!wanted.empty()) return wanted;
-  std::string caches = environment("XDG_CACHE_HOME");
-  if (caches.empty() && !environment("HOME").empty()) caches = environment("HOME") + "/.cache";
+  std::string caches = Environment("XDG_CACHE_HOME");
+  if (caches.empty() && !Environment("HOME").empty()) caches = Environment("HOME") + "/.cache";
   if (caches.empty() || caches[0] != '/') return "";
   // The library makes the last directory.
   std::error_code failed;  // then the library finds no directory, and does without
@@ -75,8 +73,20 @@ OptionGroup::OptionGroup(CLI::App* app, const std::string& name) : app_(app), be
 
 OptionGroup::~OptionGroup() { app_->option_defaults()->group(before_); }
 
-CLI::Option* AddModelPath(CLI::App* app, std::string* path) {
-  return app->add_option("model,-m,--model", *path, "Model file")->type_name("FILE");
+namespace {
+
+CLI::Option* AddModel(CLI::App* app, std::string* path) {
+  return app->add_option("model,-m,--model", *path, "Model file (default: TARN_MODEL)")->type_name("FILE");
+}
+
+}  // namespace
+
+void AddModelPath(CLI::App* app, std::string* path) { AddModel(app, path); }
+
+void RequireModelPath(CLI::App* app, std::string* path) {
+  CLI::Option* option = AddModel(app, path);
+  *path = Environment("TARN_MODEL");
+  if (path->empty()) option->required();
 }
 
 void AddModelOptions(CLI::App* app, ModelOptions* options) {
@@ -107,9 +117,14 @@ void AddSessionOptions(CLI::App* app, SessionOptions* options) {
   tarn::tools::AddInteger<uint32_t>(app, "--chunk", &options->chunk, "Tokens per prefill chunk (default: 64)", 1, kMostChunk);
 }
 
+uint32_t ChosenThreads(std::optional<uint32_t> option) {
+  const uint32_t threads = option ? *option : EnvironmentInteger("TARN_THREADS", 0, kMostThreads).value_or(0);
+  return threads != 0 ? threads : tarn_default_threads();
+}
+
 tarn_session_config SessionConfig(const SessionOptions& options) {
   tarn_session_config config = TARN_SESSION_CONFIG_INIT;
-  config.threads = options.threads != 0 ? options.threads : tarn_default_threads();
+  config.threads = ChosenThreads(options.threads);
   config.max_chunk = options.chunk != 0 ? options.chunk : 64;
   return config;
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,8 @@ struct ModelOptions {
 
 // Numbers of a session that the command line sets.
 struct SessionOptions {
-  uint32_t threads = 0;  // 0: tarn_default_threads()
-  uint32_t chunk = 0;    // 0: the library's default
+  std::optional<uint32_t> threads;  // of ChosenThreads()
+  uint32_t chunk = 0;               // 0: the library's default
 };
 
 // While it lives, options that are added to `app` have a heading of their own in the help.
@@ -49,17 +50,22 @@ class OptionGroup {
 };
 
 constexpr char kRuntimeOptions[] = "Runtime";  // the heading of AddModelOptions() and AddSessionOptions()
-constexpr char kThreadsHelp[] = "Threads; 0: one per fast core that the process may use (default: 0)";
+constexpr char kThreadsHelp[] = "Threads; 0: one per fast core that the process may use (default: TARN_THREADS, else 0)";
 // What the library takes.
 constexpr uint32_t kMostThreads = 256;
 constexpr uint32_t kMostChunk = 1u << 16;
 
-// The model file, as MODEL or -m MODEL.
-CLI::Option* AddModelPath(CLI::App* app, std::string* path);
+// The model file, as MODEL or -m MODEL; where neither is given `*path` stays empty.
+void AddModelPath(CLI::App* app, std::string* path);
+// The same of a command that needs one.
+void RequireModelPath(CLI::App* app, std::string* path);
 // --isa, --portable-dense, --packed-cache, --verify, --no-verify, --max-work, --max-packed.
 void AddModelOptions(CLI::App* app, ModelOptions* options);
 // -t, --chunk.
 void AddSessionOptions(CLI::App* app, SessionOptions* options);
+
+// The number of threads that -t, or else TARN_THREADS, asks for; 0 and nothing: tarn_default_threads(). Throws Failure.
+uint32_t ChosenThreads(std::optional<uint32_t> option);
 
 tarn_session_config SessionConfig(const SessionOptions& options);
 

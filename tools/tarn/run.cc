@@ -7,6 +7,7 @@
 #include "tools/common/integer_option.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/error.h"
+#include "tools/tarn/escapes.h"
 #include "tools/tarn/files.h"
 
 namespace tarn_cli {
@@ -18,7 +19,24 @@ int Run(const RunOptions& options) {
   const Model model(options.model);
   RequireTask(model, "run", {TARN_TASK_CAUSAL_LM, TARN_TASK_SEQ2SEQ});
   options.by_task.Check("run", model.info().task);
+  if (options.interactive) return RunInteractive(options, model);
   return model.info().task == TARN_TASK_SEQ2SEQ ? RunSeq2Seq(options, model) : RunCausal(options, model);
+}
+
+// One kind of output has standard output for itself.
+void CheckOutputs(const RunOptions& options) {
+  const bool stats = options.json_stats == "-";
+  if (options.sampling.log_probabilities && stats) {
+    throw UsageError("run: --logprobs and --json-stats - both write to standard output, expected a file for --json-stats");
+  }
+  if (options.interactive && (!options.json_stats.empty() || options.sampling.log_probabilities)) {
+    throw UsageError(std::string("run: -i and ") + (stats || !options.json_stats.empty() ? "--json-stats" : "--logprobs") +
+                     " do not go together, expected one of them (-i has --jsonl and /stats)");
+  }
+  if (options.jsonl && (stats || options.sampling.log_probabilities)) {
+    throw UsageError(std::string("run: --jsonl and ") + (stats ? "--json-stats -" : "--logprobs") +
+                     " both write to standard output, expected one of them");
+  }
 }
 
 }  // namespace
@@ -40,7 +58,7 @@ void StatsOutput::Write(const std::string& text) {
 void AddRun(CLI::App* app, Command* command) {
   CLI::App* run = app->add_subcommand("run", "Generate text after a prompt (causal_lm) or from sources (seq2seq)");
   const auto options = std::make_shared<RunOptions>();
-  AddModelPath(run, &options->model.path)->required();
+  RequireModelPath(run, &options->model.path);
   options->input.AddOptions(run, "Prompt, or the source of a seq2seq model",
                             "Read the prompt, or sources, one per line, from a file", "Prompt or source");
   options->by_task.Only(
@@ -48,6 +66,15 @@ void AddRun(CLI::App* app, Command* command) {
       run->add_flag("--raw", options->raw, "Keep the newline at the end of a prompt that is read (default: remove one)"));
   AddInteger<int64_t>(run, "-n,--n-predict", &options->max_output_tokens,
                       "Tokens to generate, for a seq2seq model at most; -1: no limit, causal_lm only (default: 128)", -1);
+  options->by_task.Only({TARN_TASK_CAUSAL_LM}, run->add_flag("-i,--interactive", options->interactive,
+                                                             "Read turns from the terminal or from lines of standard input, and "
+                                                             "answer each; /help lists what else there is"));
+  options->by_task.Only(
+      {TARN_TASK_CAUSAL_LM},
+      run->add_option("--stop", options->stop_strings, "End the text before TEXT, also where several tokens make it; repeatable")
+          ->type_name("TEXT")
+          ->allow_extra_args(false));
+  run->add_flag("-e,--escape", options->escapes, "Read escape sequences, such as \\n and \\u00e9, in -p and --stop");
   options->sampling.AddTo(run, &options->by_task);
   AddTranslationOptions(run, &options->translation, &options->by_task);
   options->by_task.Only({TARN_TASK_SEQ2SEQ}, AddInteger<uint32_t>(run, "--batch", &options->translation.batch,
@@ -57,23 +84,29 @@ void AddRun(CLI::App* app, Command* command) {
   run->add_flag("-q,--quiet", options->quiet, "Write only errors to standard error: no statistics, no progress");
   run->add_flag_callback(
       "--no-echo", [=] { options->echo = false; }, "Do not repeat the prompt in the output");
+  options->by_task.Only({TARN_TASK_CAUSAL_LM},
+                        run->add_flag("--jsonl", options->jsonl, "Write a line of JSON for each event instead of the text"));
   run->add_option("--json-stats", options->json_stats,
                   "Write times, memory and the reason of the end as JSON; -: to standard output, instead of the text")
       ->type_name("FILE");
   run->add_flag("--test-allocate", options->test_allocate)->group("");  // hidden: for tests of the counter
   run->footer(
       "Text goes to standard output, everything else to standard error.\n"
-      "The text ends after -n tokens, at the model's end token, when a bounded model is full, or at Ctrl-C.\n"
+      "The text ends after -n tokens, at the model's end token, at a stop string, when a bounded model is full, or at Ctrl-C.\n"
       "Examples (shakespeare-*: examples/models; dates: tarn-convert examples/train/checkpoints/dates-abc -o dates.tarn):\n"
       "  tarn run shakespeare-rfa-gate-int8.tarn -p \"To be, or not\" -n 200\n"
       "  tarn run shakespeare-rfa-gate-int8.tarn -f README.md -s 42 --temp 0       # the same text every time\n"
       "  head -c 500 README.md | tarn run shakespeare-abc-mlp-int8.tarn -q --no-echo\n"
       "  tarn run shakespeare-abc-mlp-int8.tarn -p A -n 2000 --json-stats stats.json > text.txt\n"
+      "  tarn run shakespeare-rfa-gate-int8.tarn -i --stop \"\\n\\n\" -e -n 200                  # answers each line that is "
+      "typed\n"
       "  printf '3 March 1998\\nMay 7, 2021\\n' | tarn run dates.tarn --beam 4 --batch 16");
   run->callback([=] {
-    options->input.Choose("run");
-    if (options->sampling.log_probabilities && options->json_stats == "-") {
-      throw UsageError("run: --logprobs and --json-stats - both write to standard output, expected a file for --json-stats");
+    options->input.Choose("run", options->interactive);
+    CheckOutputs(*options);
+    if (options->escapes) {
+      options->input.UnescapeText();
+      for (std::string& stop : options->stop_strings) stop = Unescape(stop, "--stop");
     }
     options->sampling.has_seed = run->get_option("--seed")->count() > 0;
     *command = [=] { return Run(*options); };

@@ -30,15 +30,23 @@ struct RunOptions {
   int64_t max_output_tokens = 128;  // -1: until something else ends it
   bool test_allocate = false;       // of GenerationOptions
   TranslationOptions translation;
-  bool echo = true;        // write the prompt
-  bool quiet = false;      // nothing on standard error but errors
+  std::vector<std::string> stop_strings;
+  bool escapes = false;  // in texts of the command line
+  bool echo = true;      // write the prompt
+  bool quiet = false;    // nothing on standard error but errors
+  bool jsonl = false;    // a line of JSON for each event, instead of the text
+  bool interactive = false;
   std::string json_stats;  // "-": standard output, instead of the text
   TaskOptions by_task;
 };
 
 // Return the exit status. Throw Failure.
+int RunInteractive(const RunOptions& options, const Model& model);
 int RunCausal(const RunOptions& options, const Model& model);
 int RunSeq2Seq(const RunOptions& options, const Model& model);
+
+// The prompt of a causal model. Throws UsageError or Failure: none, or one that the model does not take.
+Tokens PromptTokens(const RunOptions& options, const Model& model);
 
 // Where --json-stats goes.
 class StatsOutput {
@@ -65,8 +73,12 @@ struct RunReport {
   const GenerationStats& stats;
 };
 
-// A table on standard error, unless quiet, and the JSON.
-void WriteReport(const RunReport& report, bool quiet, StatsOutput* output);
+// The table, and the event that ends a text of --jsonl.
+std::string ReportText(const RunReport& report);
+void WriteEndEvent(const RunReport& report);
+
+// A table on standard error, unless quiet, the event of --jsonl, and the JSON.
+void WriteReport(const RunReport& report, const RunOptions& options, StatsOutput* output);
 
 }  // namespace tarn_cli
 

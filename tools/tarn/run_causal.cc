@@ -12,7 +12,6 @@
 #include "tools/tarn/run.h"
 
 namespace tarn_cli {
-namespace {
 
 Tokens PromptTokens(const RunOptions& options, const Model& model) {
   Tokens tokens = options.input.tokens();
@@ -41,8 +40,6 @@ Tokens PromptTokens(const RunOptions& options, const Model& model) {
   return tokens;
 }
 
-}  // namespace
-
 int RunCausal(const RunOptions& options, const Model& model) {
   GenerationOptions generation;
   generation.prompt = PromptTokens(options, model);
@@ -65,14 +62,17 @@ int RunCausal(const RunOptions& options, const Model& model) {
   std::optional<LogProbabilityWriter> log_probabilities;
   if (options.sampling.log_probabilities) log_probabilities.emplace(model, *options.sampling.log_probabilities);
   generation.log_probabilities = log_probabilities ? &*log_probabilities : nullptr;
-  TokenWriter writer(model, !stats_output.to_stdout() && !log_probabilities);
+  const OutputFormat format = stats_output.to_stdout() || log_probabilities ? OutputFormat::kNothing
+                              : options.jsonl                               ? OutputFormat::kEvents
+                                                                            : OutputFormat::kText;
+  TokenWriter writer(model, format, options.stop_strings);
 
   if (!options.quiet) {
     std::fprintf(stderr, "seed %llu, %s\n\n", static_cast<unsigned long long>(chain.seed), HowItRuns(model, config).c_str());
   }
   const GenerationStats stats = Generate(generation, session.get(), sampler.get(), &writer);
   if (stats.prompt_read == generation.prompt.size()) writer.Finish();
-  WriteReport({model, config, stats.prompt_read, generation.prompt.size(), chain.seed, std::nullopt, stats}, options.quiet,
+  WriteReport({model, config, stats.prompt_read, generation.prompt.size(), chain.seed, std::nullopt, stats}, options,
               &stats_output);
   if (stats.error.status != TARN_OK) {
     throw Failure(Format("after %llu generated tokens: %s", static_cast<unsigned long long>(stats.generated), stats.error.message));

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "tools/tarn/allocation_counter.h"
+#include "tools/tarn/files.h"
 #include "tools/tarn/report.h"
 #include "tools/tarn/run.h"
 
@@ -9,7 +10,7 @@ namespace tarn_cli {
 namespace {
 
 const char* NameOf(StopReason reason) {
-  static constexpr const char* kNames[] = {"n", "eos", "max_context", "interrupted", "output_closed", "error"};
+  static constexpr const char* kNames[] = {"n", "eos", "stop", "max_context", "interrupted", "output_closed", "error"};
   return kNames[static_cast<size_t>(reason)];
 }
 
@@ -18,6 +19,8 @@ std::string WhyItEnded(const RunReport& report) {
   switch (report.stats.stop) {
     case StopReason::kEos:
       return "the end token";
+    case StopReason::kStop:
+      return "a stop string";
     case StopReason::kMaxContext:
       return Format("the model's context of %llu tokens is full", static_cast<unsigned long long>(report.model.info().max_context));
     case StopReason::kInterrupted:
@@ -31,10 +34,10 @@ std::string WhyItEnded(const RunReport& report) {
   return "";
 }
 
-Json StatsJson(const RunReport& report) {
+// Adds the fields to `json`.
+Json StatsJson(const RunReport& report, Json json) {
   const tarn_model_info& info = report.model.info();
   const GenerationStats& stats = report.stats;
-  Json json = Json::Object();
   json.Add("model", info.name);
   json.Add("isa", info.isa);
   json.Add("dense", info.dense);
@@ -61,7 +64,9 @@ Json StatsJson(const RunReport& report) {
   return json;
 }
 
-void PrintTable(const RunReport& report) {
+}  // namespace
+
+std::string ReportText(const RunReport& report) {
   const GenerationStats& stats = report.stats;
   Table table("lrlrl");
   const std::string of = report.prompt_tokens == report.prompt_length
@@ -73,15 +78,16 @@ void PrintTable(const RunReport& report) {
   table.Add({"generation", std::to_string(stats.generated), "tokens", rate ? Format("%.1f", *rate) : "-", "tokens/s"});
   if (stats.generated > 0) table.Add({"first token", Format("%.2f", 1000 * stats.first_token_seconds), "ms"});
   const std::string why = WhyItEnded(report);
-  std::fprintf(stderr, "\n%s%smemory\n%s", table.Text().c_str(), why.empty() ? "" : ("ended: " + why + "\n").c_str(),
-               MemoryText(report.model.Requirements(report.config)).c_str());
+  return table.Text() + (why.empty() ? "" : "ended: " + why + "\n") + "memory\n" +
+         MemoryText(report.model.Requirements(report.config));
 }
 
-}  // namespace
+void WriteEndEvent(const RunReport& report) { WriteStdout(JsonLine(StatsJson(report, {{"event", "end"}}))); }
 
-void WriteReport(const RunReport& report, bool quiet, StatsOutput* output) {
-  if (!quiet) PrintTable(report);
-  if (output->wanted()) output->Write(JsonText(StatsJson(report)));
+void WriteReport(const RunReport& report, const RunOptions& options, StatsOutput* output) {
+  if (options.jsonl) WriteEndEvent(report);
+  if (!options.quiet) std::fprintf(stderr, "\n%s", ReportText(report).c_str());
+  if (output->wanted()) output->Write(JsonText(StatsJson(report, Json::Object())));
 }
 
 }  // namespace tarn_cli

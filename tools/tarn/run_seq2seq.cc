@@ -85,7 +85,7 @@ int RunSeq2Seq(const RunOptions& options, const Model& model) {
   wanted.batch = static_cast<uint32_t>(std::min<size_t>(wanted.batch, sources.size()));
   wanted.max_output_tokens = static_cast<uint32_t>(options.max_output_tokens);
   Translator translator(model, SessionConfig(options.session), wanted, LongestOf(sources));
-  TokenWriter writer(model, !stats_output.to_stdout());
+  TokenWriter writer(model, stats_output.to_stdout() ? OutputFormat::kNothing : OutputFormat::kText);
   const bool streams = sources.size() == 1 && wanted.beams == 1;
   if (!options.quiet) {
     std::fprintf(stderr, "%u beam%s, %s\n\n", wanted.beams, wanted.beams == 1 ? "" : "s",
@@ -96,8 +96,8 @@ int RunSeq2Seq(const RunOptions& options, const Model& model) {
   TranslateAll(sources, wanted.batch, streams, &translator, &writer, options.quiet, &stats);
   uint64_t source_tokens = 0;
   for (const Tokens& source : sources) source_tokens += source.size();
-  WriteReport({model, translator.config(), stats.prompt_read, source_tokens, std::nullopt, stats.prompt_seconds, stats},
-              options.quiet, &stats_output);
+  WriteReport({model, translator.config(), stats.prompt_read, source_tokens, std::nullopt, stats.prompt_seconds, stats}, options,
+              &stats_output);
   return tarn::tools::Interrupted() ? tarn::tools::InterruptedExit() : 0;
 }
 

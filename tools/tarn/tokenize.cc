@@ -94,7 +94,7 @@ int RunTokenize(const TokenizeOptions& options) {
 void AddTokenize(CLI::App* app, Command* command) {
   CLI::App* tokenize = app->add_subcommand("tokenize", "Turn text into token ids, or ids into text");
   const auto options = std::make_shared<TokenizeOptions>();
-  AddModelPath(tokenize, &options->model.path)->required();
+  RequireModelPath(tokenize, &options->model.path);
   options->input.AddOptions(tokenize, "Text", "Read the text, or ids, from a file", "Ids for --detokenize");
   CLI::Option* ids = tokenize->add_flag("--ids", options->ids, "Print the ids alone, in one line");
   tokenize->add_flag("--offsets", options->offsets, "Print where in the text each token lies, in bytes")->excludes(ids);

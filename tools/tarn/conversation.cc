@@ -1,0 +1,196 @@
+#include "tools/tarn/conversation.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "tools/common/output_file.h"
+#include "tools/common/signals.h"
+#include "tools/tarn/error.h"
+#include "tools/tarn/files.h"
+#include "tools/tarn/report.h"
+
+namespace tarn_cli {
+namespace {
+
+// As many as fit into both, and always one.
+constexpr size_t kMostCheckpoints = 32;
+constexpr uint64_t kMostCheckpointBytes = uint64_t{256} << 20;
+
+constexpr uint32_t kDefaultDryLastN = 1024;  // as the library has it
+
+// The tokens that the stages of a sampler look back on.
+size_t LookBack(const tarn_sampler_config& chain) {
+  constexpr size_t kMost = size_t{1} << 20;
+  return std::min<size_t>(std::max(chain.repeat_last_n, chain.dry_last_n != 0 ? chain.dry_last_n : kDefaultDryLastN), kMost);
+}
+
+bool EndsLine(const Model& model, int32_t token) {
+  std::vector<char> text(tarn_max_piece_bytes(model.get()));
+  tarn_text_decoder decoder = {};
+  tarn_error error;
+  size_t size = 0;
+  Check(tarn_text_decode(model.get(), &decoder, token, text.data(), text.size(), &size, &error), error);
+  return size > 0 && text[size - 1] == '\n';
+}
+
+}  // namespace
+
+Conversation::Conversation(const RunOptions& options, const Model& model, TokenWriter* writer)
+    : options_(options),
+      model_(model),
+      writer_(writer),
+      config_(SessionConfig(options.session)),
+      chain_(options.sampling.Config()),
+      session_(CreateSession(model, config_)),
+      seed_(chain_.seed),
+      next_seed_(chain_.seed),
+      history_(LookBack(chain_)) {
+  tarn::tools::DoNotCancel(session_.get());
+  MakeSampler();  // what is wrong with its options shows now
+}
+
+Conversation::Sampler Conversation::MakeSampler() const {
+  tarn_sampler_config chain = chain_;
+  chain.seed = seed_;
+  tarn_error error;
+  tarn_sampler* created = nullptr;
+  Check(tarn_sampler_create(model_.info().vocab_size, &chain, &created, &error), error);
+  return Sampler(created, tarn_sampler_destroy);
+}
+
+GenerationStats Conversation::Say(const Tokens& turn, bool echo) {
+  const uint64_t room = model_.info().max_context - tokens();
+  if (turn.size() > room) {
+    throw Failure(Format("the turn has %zu tokens, the context has room for %llu of its %llu: /undo or /reset", turn.size(),
+                         static_cast<unsigned long long>(room), static_cast<unsigned long long>(model_.info().max_context)));
+  }
+  Keep(turn);
+  return Answer(turn, echo);
+}
+
+GenerationStats Conversation::Regenerate(std::optional<uint64_t> seed) {
+  if (checkpoints_.empty() || !checkpoints_.back().turn) throw Failure("there is no answer to take back");
+  GoBackTo(checkpoints_.back());
+  if (seed) next_seed_ = *seed;
+  return Answer(Tokens(*checkpoints_.back().turn), /*echo=*/false);
+}
+
+GenerationStats Conversation::Answer(const Tokens& turn, bool echo) {
+  seed_ = next_seed_++;
+  turn_tokens_ = turn.size();
+  const Sampler sampler = MakeSampler();
+  history_.Visit([&](int32_t token) { tarn_sampler_accept(sampler.get(), token); });
+
+  GenerationOptions generation;
+  generation.prompt = turn;
+  generation.chunk = config_.max_chunk;
+  generation.max_output_tokens = options_.max_output_tokens;
+  generation.max_context = model_.info().max_context - tokens();
+  generation.eos_token = model_.info().eos_token;
+  generation.echo = echo;
+  generation.progress = !options_.quiet && isatty(STDERR_FILENO) == 1;
+  generation.history = &history_;
+  try {
+    GenerationStats stats = Generate(generation, session_.get(), sampler.get(), writer_);
+    if (stats.stop == StopReason::kError || stats.prompt_read < turn.size()) {
+      TakeBack();
+    } else {
+      FeedLast(stats);
+    }
+    return stats;
+  } catch (const Failure&) {
+    TakeBack();
+    throw;
+  }
+}
+
+// The token that was drawn last is part of the text, and not of the state yet.
+void Conversation::FeedLast(const GenerationStats& stats) {
+  place_ = TurnPlace::kInLine;
+  if (!stats.unfed_token) return;
+  if (EndsLine(model_, *stats.unfed_token)) place_ = TurnPlace::kAfterLineBreak;
+  if (tokens() == model_.info().max_context) return;  // it has no place: no turn has one any more
+  tarn_error error;
+  Check(tarn_session_step(session_.get(), &*stats.unfed_token, nullptr, &error), error);
+}
+
+void Conversation::Undo() {
+  if (checkpoints_.empty()) throw Failure("there is nothing to take back");
+  TakeBack();
+}
+
+void Conversation::TakeBack() {
+  GoBackTo(checkpoints_.back());
+  checkpoints_.pop_back();
+}
+
+void Conversation::Reset() {
+  Keep(std::nullopt);
+  tarn_session_reset(session_.get());
+  history_.Clear();
+  place_ = TurnPlace::kBegin;
+}
+
+void Conversation::Save(const std::string& path) const {
+  const std::vector<uint8_t> snapshot = Snapshot();
+  tarn::tools::OutputFile file(path, {model_.path()});
+  file.Write(snapshot.data(), snapshot.size());
+  file.Commit();
+}
+
+void Conversation::Load(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0) {
+    const uint64_t most = model_.Requirements(config_).state_bytes / 512 * 513 + 1024;
+    if (!S_ISREG(info.st_mode)) throw Failure(path + ": is no regular file, expected one that /save wrote");
+    if (static_cast<uint64_t>(info.st_size) > most) {
+      throw Failure(Format("%s: has %llu bytes, expected at most %llu: a snapshot of this model", path.c_str(),
+                           static_cast<unsigned long long>(info.st_size), static_cast<unsigned long long>(most)));
+    }
+  }
+  const std::string content = ReadFile(path);
+  Keep(std::nullopt);
+  tarn_error error;
+  if (tarn_session_restore(session_.get(), content.data(), content.size(), &error) != TARN_OK) {
+    checkpoints_.pop_back();
+    throw Failure(path + ": " + error.message);
+  }
+  history_.Clear();
+  place_ = tokens() == 0 ? TurnPlace::kBegin : TurnPlace::kInLine;
+}
+
+uint64_t Conversation::kept_bytes() const {
+  uint64_t bytes = 0;
+  for (const Checkpoint& checkpoint : checkpoints_) bytes += checkpoint.snapshot.size();
+  return bytes;
+}
+
+void Conversation::Keep(std::optional<Tokens> turn) {
+  checkpoints_.push_back({Snapshot(), history_, place_, std::move(turn)});
+  while (checkpoints_.size() > kMostCheckpoints || (checkpoints_.size() > 1 && kept_bytes() > kMostCheckpointBytes)) {
+    checkpoints_.pop_front();
+  }
+}
+
+void Conversation::GoBackTo(const Checkpoint& checkpoint) {
+  Restore(checkpoint.snapshot);
+  history_ = checkpoint.history;
+  place_ = checkpoint.place;
+}
+
+std::vector<uint8_t> Conversation::Snapshot() const {
+  std::vector<uint8_t> snapshot(tarn_session_snapshot_bytes(session_.get()));
+  tarn_error error;
+  Check(tarn_session_save(session_.get(), snapshot.data(), snapshot.size(), &error), error);
+  return snapshot;
+}
+
+void Conversation::Restore(const std::vector<uint8_t>& snapshot) {
+  tarn_error error;
+  Check(tarn_session_restore(session_.get(), snapshot.data(), snapshot.size(), &error), error);
+}
+
+}  // namespace tarn_cli
