@@ -100,14 +100,16 @@ class NormalForm {
 // One step of one text.
 struct NormalStep {
   NormalForm form;    // kForm
-  NormalQueue queue;  // kReplace: characters that may belong to a match
+  NormalQueue queue;  // kReplace, kReplaceMatches, kSurroundMatches: characters that may belong to a match
   // Text that the step puts in: [next, count) of `text`, from `origin`.
   CodeView text;
   size_t next = 0;
   TextRange origin = {0, 0};
-  bool has_begun = false;  // kPrepend: the first character was seen
-  bool has_held = false;   // kPrepend: it comes behind the text
+  bool has_begun = false;  // kPrepend: the first character was seen; kStrip: the first that stays
+  bool has_held = false;   // kPrepend, kSurroundMatches: a character that comes behind the text
   NormalChar held = {0, {0, 0}};
+  // kStrip at the end: of what it takes from the last segment (NormalizedText), the first `kept` characters stay.
+  size_t taken = 0, kept = SIZE_MAX;
 };
 
 }  // namespace tarn

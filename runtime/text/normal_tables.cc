@@ -14,11 +14,13 @@ constexpr uint32_t kLCount = 19, kVCount = 21, kTCount = 28;
 class Cutter {
  public:
   explicit Cutter(Span<const uint16_t> words) : words_(words) {}
+  size_t rest() const { return words_.size() - at_; }
   const uint16_t* Take(uint64_t count) {
     const uint16_t* const part = words_.data() + at_;
     at_ = count <= words_.size() - at_ ? at_ + static_cast<size_t>(count) : words_.size() + Fail();
     return part;
   }
+  bool failed() const { return failed_; }
   bool is_exact() const { return !failed_ && at_ == words_.size(); }
 
  private:
@@ -30,6 +32,22 @@ class Cutter {
   size_t at_ = 0;
   bool failed_ = false;
 };
+
+bool HasPattern(NormalStepKind kind) { return kind == NormalStepKind::kReplaceMatches || kind == NormalStepKind::kSurroundMatches; }
+
+Status OpenPatterns(NormalTables* tables, Cutter* cutter) {
+  for (size_t i = 0; i < tables->step_count; ++i) {
+    if (!HasPattern(tables->kind(i))) continue;
+    const size_t size = tables->argument(i, 2) | static_cast<size_t>(tables->argument(i, 3)) << 16;
+    if (size > cutter->rest()) {
+      return Error(TARN_BAD_FORMAT, "normalizer: step %zu has a pattern of %zu words, %zu are left", i, size, cutter->rest());
+    }
+    Result<Pattern> pattern = Pattern::Open({cutter->Take(size), size});
+    if (!pattern.ok()) return pattern.status().In("normalizer: step %zu", i);
+    tables->patterns[i] = pattern.value();
+  }
+  return Ok();
+}
 
 Status CheckText(const NormalTables& tables, const char* what, size_t index, size_t first, size_t count, size_t max_count) {
   if (first <= tables.text_count && count <= tables.text_count - first && count <= max_count) return Ok();
@@ -70,6 +88,13 @@ Status CheckGrowth(const NormalTables& tables) {
         growth *= LongestMapping({&tables.lowercase});
         break;
       case NormalStepKind::kStripAccents:
+      case NormalStepKind::kStrip:
+        break;
+      case NormalStepKind::kReplaceMatches:
+        growth *= std::max<uint64_t>(tables.argument(i, 1), 1);
+        break;
+      case NormalStepKind::kSurroundMatches:
+        growth *= uint64_t{1} + 2 * uint64_t{tables.argument(i, 1)};
         break;
       case NormalStepKind::kPrepend:
         growth *= uint64_t{1} + tables.argument(i, 1);
@@ -92,7 +117,10 @@ Status CheckSteps(const NormalTables& tables) {
       case NormalStepKind::kForm:
       case NormalStepKind::kLowercase:
       case NormalStepKind::kStripAccents:
+      case NormalStepKind::kStrip:
         break;
+      case NormalStepKind::kReplaceMatches:
+      case NormalStepKind::kSurroundMatches:
       case NormalStepKind::kPrepend:
         TARN_RETURN_IF_ERROR(CheckText(tables, "step", i, tables.argument(i, 0), tables.argument(i, 1), kMaxNormalTexts));
         break;
@@ -165,6 +193,7 @@ Result<NormalTables> NormalTables::Open(Span<const uint16_t> words) {
   }
   tables.compositions = cutter.Take(tables.composition_count * kNormalCompositionWords);
   tables.texts = cutter.Take(tables.text_count * 2);
+  if (!cutter.failed()) TARN_RETURN_IF_ERROR(OpenPatterns(&tables, &cutter));
   if (!cutter.is_exact())
     return Error(TARN_BAD_FORMAT, "normalizer: it has %zu words, which its header does not say", words.size());
   TARN_RETURN_IF_ERROR(CheckSteps(tables));

@@ -8,6 +8,7 @@
 #include "core/result.h"
 #include "core/span.h"
 #include "runtime/text/normalize_format.h"
+#include "runtime/text/pattern.h"
 
 namespace tarn {
 
@@ -54,6 +55,7 @@ struct NormalTables {
   Mappings canonical, compatibility, lowercase;
   const uint16_t* compositions = nullptr;
   const uint16_t* texts = nullptr;
+  Pattern patterns[kMaxNormalSteps];  // of the steps that have one
 };
 
 }  // namespace tarn

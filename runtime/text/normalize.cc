@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/text/code_point.h"
+#include "runtime/text/spaces.h"
 
 namespace tarn {
 namespace {
@@ -15,7 +16,9 @@ const uint8_t* Bytes(Span<const char> text) { return reinterpret_cast<const uint
 // Working memory of one step.
 size_t StepWords(NormalStepKind kind) {
   if (kind == NormalStepKind::kForm) return NormalForm::kWords;
-  return kind == NormalStepKind::kReplace ? kMaxReplacedCodes * NormalQueue::kWords : 0;
+  const bool waits =
+      kind == NormalStepKind::kReplace || kind == NormalStepKind::kReplaceMatches || kind == NormalStepKind::kSurroundMatches;
+  return waits ? kMaxReplacedCodes * NormalQueue::kWords : 0;
 }
 
 size_t Encode(uint32_t code, char* out) {
@@ -43,16 +46,24 @@ size_t Normalizer::working_words() const {
   return words;
 }
 
-bool Normalizer::prepends() const {
+bool Normalizer::Has(NormalStepKind kind) const {
   for (size_t i = 0; i < tables_.step_count; ++i) {
-    if (tables_.kind(i) == NormalStepKind::kPrepend) return true;
+    if (tables_.kind(i) == kind) return true;
+  }
+  return false;
+}
+
+// At the begin (0) or at the end (1) of a text.
+bool Normalizer::HasStrip(size_t side) const {
+  for (size_t i = 0; i < tables_.step_count; ++i) {
+    if (tables_.kind(i) == NormalStepKind::kStrip && tables_.argument(i, side) != 0) return true;
   }
   return false;
 }
 
 size_t Normalizer::UnchangedPrefix(Span<const char> text, bool is_whole) const {
   if (tables_.step_count == 0) return text.size();
-  if (prepends()) return 0;
+  if (Has(NormalStepKind::kPrepend)) return 0;
   return PlainPrefix(text, is_whole);
 }
 
@@ -88,8 +99,48 @@ size_t Normalizer::PlainPrefix(Span<const char> text, bool is_whole) const {
 }
 
 NormalizedText::NormalizedText(const Normalizer& normalizer, Span<const char> text, Span<uint32_t> working)
-    : normalizer_(normalizer), text_(text), working_(working) {
-  in_segment_ = normalizer_.prepends();
+    : normalizer_(normalizer), text_(text), working_(working), has_begun_(!normalizer.has_begin()) {}
+
+// The last character that no step changes, and that combines with none before it: spaces that a step strips are behind it.
+size_t NormalizedText::LastSegment() const {
+  if (!normalizer_.HasStrip(1)) return SIZE_MAX;
+  if (normalizer_.has_begin()) return 0;  // segments do not end before the first character has come out
+  size_t at = text_.size();
+  while (at > 0) {
+    at = CharacterBegin(text_, at - 1);
+    const CodePoint c = DecodeCodePoint(Bytes(text_) + at, Bytes(text_) + text_.size());
+    const uint16_t of = normalizer_.tables_.Class(c.is_valid ? c.code : kBadByte);
+    if ((of & (kNormalPlain | kCombining)) == kNormalPlain) break;
+  }
+  return at;
+}
+
+void NormalizedText::BeginSegment() {
+  in_segment_ = true;
+  segment_has_text_ = false;
+  if (at_ == last_segment_) CountKept();
+}
+
+// Goes through the last segment for each step that strips its end, before it is read.
+void NormalizedText::CountKept() {
+  const NormalTables& tables = normalizer_.tables_;
+  bool has_begun[kMaxNormalSteps];
+  for (size_t i = 0; i < tables.step_count; ++i) has_begun[i] = steps_[i].has_begun;
+  for (size_t i = 0; i < tables.step_count; ++i) {
+    if (tables.kind(i) != NormalStepKind::kStrip || tables.argument(i, 1) == 0) continue;
+    size_t taken = 0, kept = 0;
+    for (NormalChar c; Take(i, &c);) {
+      ++taken;
+      if ((tables.Class(c.code) & kNormalSpace) == 0) kept = taken;
+    }
+    for (size_t k = 0; k < tables.step_count; ++k) {
+      steps_[k].has_begun = has_begun[k];
+      steps_[k].taken = 0;
+    }
+    steps_[i].kept = kept;
+    at_ = last_segment_;
+    segment_has_text_ = false;
+  }
 }
 
 // The steps are made when they are first needed: until then the text may move with its reader.
@@ -106,6 +157,8 @@ void NormalizedText::MakeSteps() {
     }
   }
   has_steps_ = true;
+  last_segment_ = LastSegment();
+  if (!has_begun_) BeginSegment();
 }
 
 bool NormalizedText::TakeFromText(NormalChar* c) {
@@ -114,7 +167,7 @@ bool NormalizedText::TakeFromText(NormalChar* c) {
   const CodePoint next = DecodeCodePoint(at, Bytes(text_) + text_.size());
   const uint32_t code = next.is_valid ? next.code : kBadByte + *at;
   const bool is_boundary = (normalizer_.tables_.Class(code) & (kNormalPlain | kCombining)) == kNormalPlain;
-  if (segment_has_text_ && is_boundary) return false;
+  if (segment_has_text_ && is_boundary && has_begun_ && at_ <= last_segment_) return false;
   *c = {code, {at_, at_ + next.bytes}};
   at_ += next.bytes;
   segment_has_text_ = true;
@@ -199,6 +252,66 @@ bool NormalizedText::TakeReplaced(size_t i, NormalChar* c) {
   }
 }
 
+// What the pattern matches first in what comes out of the steps before: of the match, the last character; the others are gone.
+// False: there is none that begins with the first character that waits.
+bool NormalizedText::FindMatch(size_t i, NormalChar* last) {
+  NormalStep& step = steps_[i];
+  const Pattern& pattern = normalizer_.tables_.patterns[i];
+  bool found = false;
+  uint32_t state = pattern.start();
+  for (size_t read = 0; state != 0;) {
+    NormalChar next;
+    const bool is_full = step.queue.is_full() && read == step.queue.size();
+    if (!is_full && read == step.queue.size() && Take(i, &next)) step.queue.Push(next);
+    const bool has_next = read < step.queue.size();
+    const Pattern::Move move = has_next ? pattern.Over(state, step.queue.Get(read).code) : pattern.OverEnd(state);
+    if (move.matched && read > 0) {
+      for (; read > 0; --read) *last = step.queue.Pop();
+      found = true;
+    }
+    state = has_next ? move.state : 0;
+    ++read;
+  }
+  return found;
+}
+
+bool NormalizedText::TakeReplacedMatches(size_t i, NormalChar* c) {
+  const NormalTables& tables = normalizer_.tables_;
+  NormalStep& step = steps_[i];
+  for (;;) {
+    if (TakePutIn(&step, c)) return true;
+    if (step.has_held) {
+      *c = step.held;
+      step.has_held = false;
+      step.next = 0;  // the text once more
+      return true;
+    }
+    NormalChar last;
+    if (FindMatch(i, &last)) {
+      step.text = tables.Text(tables.argument(i, 0), tables.argument(i, 1));
+      step.next = 0;
+      step.origin = last.origin;
+      step.held = last;
+      step.has_held = tables.kind(i) == NormalStepKind::kSurroundMatches;
+      continue;
+    }
+    if (step.queue.size() == 0) return false;
+    *c = step.queue.Pop();
+    return true;
+  }
+}
+
+bool NormalizedText::TakeStripped(size_t i, NormalChar* c) {
+  NormalStep& step = steps_[i];
+  while (Take(i, c)) {
+    const bool is_space = (normalizer_.tables_.Class(c->code) & kNormalSpace) != 0;
+    if (++step.taken > step.kept || (is_space && !step.has_begun && normalizer_.tables_.argument(i, 0) != 0)) continue;
+    step.has_begun = true;
+    return true;
+  }
+  return false;
+}
+
 bool NormalizedText::Take(size_t steps, NormalChar* c) {
   if (steps == 0) return TakeFromText(c);
   const size_t i = steps - 1;
@@ -211,6 +324,11 @@ bool NormalizedText::Take(size_t steps, NormalChar* c) {
       return TakePrepended(i, c);
     case NormalStepKind::kReplace:
       return TakeReplaced(i, c);
+    case NormalStepKind::kReplaceMatches:
+    case NormalStepKind::kSurroundMatches:
+      return TakeReplacedMatches(i, c);
+    case NormalStepKind::kStrip:
+      return TakeStripped(i, c);
     case NormalStepKind::kStripAccents:
       do {
         if (!Take(i, c)) return false;
@@ -221,7 +339,8 @@ bool NormalizedText::Take(size_t steps, NormalChar* c) {
 }
 
 size_t NormalizedText::CopyUnchanged(Span<char> bytes, Span<TextRange> origins) {
-  const size_t rest = text_.size() - at_, limit = std::min(rest, bytes.size());
+  const size_t end = std::max(std::min(text_.size(), last_segment_), at_);
+  const size_t rest = end - at_, limit = std::min(rest, bytes.size());
   const Span<const char> part = text_.subspan(at_, limit);
   const bool is_whole = limit == rest;
   const size_t size = normalizer_.tables_.step_count == 0 ? limit : normalizer_.PlainPrefix(part, is_whole);
@@ -246,8 +365,7 @@ size_t NormalizedText::Read(Span<char> bytes, Span<TextRange> origins) {
       const size_t room = bytes.size() - size;
       size += CopyUnchanged(bytes.subspan(size, room), origins.subspan(size, room));
       if (at_ == text_.size() || bytes.size() - size < 4) return size;
-      in_segment_ = true;
-      segment_has_text_ = false;
+      BeginSegment();
     }
     NormalChar c = held_;
     if (!has_held_ && !Take(normalizer_.tables_.step_count, &c)) {
@@ -256,6 +374,7 @@ size_t NormalizedText::Read(Span<char> bytes, Span<TextRange> origins) {
       continue;
     }
     char encoded[4];
+    has_begun_ = true;
     const size_t length = Encode(c.code, encoded);
     has_held_ = length > bytes.size() - size;
     if (has_held_) {

@@ -36,7 +36,10 @@ class Normalizer {
 
  private:
   friend class NormalizedText;
-  bool prepends() const;
+  bool Has(NormalStepKind kind) const;
+  bool HasStrip(size_t side) const;
+  // Some step treats the first character of a text as none else.
+  bool has_begin() const { return Has(NormalStepKind::kPrepend) || HasStrip(0); }
   size_t PlainPrefix(Span<const char> text, bool is_whole) const;
 
   NormalTables tables_;
@@ -63,6 +66,12 @@ class NormalizedText {
   bool TakeLowercase(size_t step, NormalChar* c);
   bool TakePrepended(size_t step, NormalChar* c);
   bool TakeReplaced(size_t step, NormalChar* c);
+  bool TakeReplacedMatches(size_t step, NormalChar* c);
+  bool FindMatch(size_t step, NormalChar* last);
+  bool TakeStripped(size_t step, NormalChar* c);
+  size_t LastSegment() const;
+  void CountKept();
+  void BeginSegment();
   size_t CopyUnchanged(Span<char> bytes, Span<TextRange> origins);
 
   Normalizer normalizer_;
@@ -70,9 +79,12 @@ class NormalizedText {
   Span<uint32_t> working_;
   size_t at_ = 0;
   // Text that steps change is cut into segments, each normalized by itself: at characters that no step changes, and that combine
-  // with none before them.
+  // with none before them. The first one goes on until a character has come out, where a step waits for the first one; the last one
+  // begins at last_segment_, where a step strips the end of a text.
   bool in_segment_ = false;
   bool segment_has_text_ = false;
+  bool has_begun_ = false;
+  size_t last_segment_ = SIZE_MAX;
   bool has_steps_ = false;
   bool has_held_ = false;  // held_ did not fit the caller's buffer
   NormalChar held_ = {0, {0, 0}};

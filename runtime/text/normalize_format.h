@@ -12,6 +12,7 @@
 //                 first text low, first text high, count of texts
 //   compositions  [compositions, kNormalCompositionWords], ascending: two code points and the one that they compose to
 //   texts         code points
+//   patterns      of the steps that have one, in their order: pattern_format.h
 //
 // Hangul syllables are in no table: they decompose and compose by arithmetic.
 #ifndef TARN_RUNTIME_TEXT_NORMALIZE_FORMAT_H_
@@ -29,18 +30,21 @@ constexpr size_t kNormalMappingWords = 5;
 constexpr size_t kNormalCompositionWords = 6;
 constexpr size_t kNormalLeaf = 128;
 constexpr size_t kNormalRoots = 0x110000 / kNormalLeaf;
-constexpr size_t kMaxNormalSteps = 8;
+constexpr size_t kMaxNormalSteps = 16;
 constexpr size_t kMaxNormalTexts = 1u << 20;
-constexpr size_t kMaxReplacedCodes = 32;    // that a kReplace looks for
-constexpr size_t kMaxDecomposedCodes = 18;  // U+FDFA
+constexpr size_t kMaxReplacedCodes = 32;     // that a kReplace looks for, or that wait for a kReplaceMatches to decide
+constexpr size_t kMaxDecomposedCodes = 18;   // U+FDFA
 constexpr uint64_t kMaxNormalGrowth = 4096;  // how many code points all steps together may make of one
 
 enum class NormalStepKind : uint16_t {
-  kForm,          // arguments: 1 if it is a compatibility form; 1 if it composes
-  kLowercase,     //
-  kStripAccents,  // leaves marks out
-  kPrepend,       // first text, count of texts (both below 65536)
-  kReplace,       // first text, count: what is looked for; first text, count: what replaces it
+  kForm,             // arguments: 1 if it is a compatibility form; 1 if it composes
+  kLowercase,        //
+  kStripAccents,     // leaves marks out
+  kPrepend,          // first text, count of texts (both below 65536)
+  kReplace,          // first text, count: what is looked for; first text, count: what replaces it
+  kReplaceMatches,   // first text, count: what replaces a match of the pattern; its words low, high
+  kSurroundMatches,  // as kReplaceMatches, of patterns of one character: what is put before it and behind it
+  kStrip,            // 1: spaces at the begin; 1: spaces at the end
 };
 
 // Of a class, above its combining class.
@@ -51,6 +55,7 @@ enum NormalFlags : uint16_t {
   kNormalLower = 1 << 11,          // has a lowercase mapping
   kNormalMark = 1 << 12,           // is left out by kStripAccents
   kNormalHangul = 1 << 13,         // is a Hangul syllable, which decomposes
+  kNormalSpace = 1 << 14,          // is left out by kStrip
 };
 
 }  // namespace tarn

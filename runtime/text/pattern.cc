@@ -62,6 +62,12 @@ Result<Pattern> Pattern::Open(Span<const uint16_t> words) {
   return pattern;
 }
 
+Pattern::Move Pattern::Over(uint32_t state, uint32_t code) const {
+  const uint32_t read = code / kPatternLeaf < kPatternRoots ? code : kReplacementCode;
+  const uint16_t entry = transitions_[state + leaves_[roots_[read / kPatternLeaf] * kPatternLeaf + read % kPatternLeaf]];
+  return {entry / 2u, (entry & kMatched) != 0};
+}
+
 CodePoint PatternScanner::Decode(const uint8_t* at, const uint8_t* end) const {
   return by_bytes_ ? CodePoint{*at, 1, true, false} : DecodeCodePoint(at, end);
 }

@@ -28,6 +28,16 @@ class Pattern {
   // Errors: TARN_BAD_FORMAT (names the table, the entry and the limit), TARN_UNSUPPORTED (another version of the layout).
   static Result<Pattern> Open(Span<const uint16_t> words);
 
+  // The automaton itself: from a state, the first one being start(), over a character or the end of the text. State 0 is dead. What
+  // is no code point reads as U+FFFD.
+  struct Move {
+    uint32_t state;
+    bool matched;  // a match ends before the character
+  };
+  uint32_t start() const { return start_; }
+  Move Over(uint32_t state, uint32_t code) const;
+  Move OverEnd(uint32_t state) const { return {0, (transitions_[state] & 1) != 0}; }
+
  private:
   friend class PatternScanner;
   const uint16_t* roots_ = nullptr;

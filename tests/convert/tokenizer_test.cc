@@ -78,7 +78,7 @@ TEST(TokenizerFiles, WhatIsNotSupportedIsRefusedByName) {
       {"/pre_tokenizer", R"({"type": "Metaspace", "replacement": "_", "add_prefix_space": false, "prepend_scheme": "first"})",
        "add_prefix_space: false contradicts prepend_scheme"},
       {"/pre_tokenizer", R"({"type": "FixedLength", "length": 0})", "length"},
-      {"/normalizer", R"({"type": "Precompiled"})", "normalizer"},
+      {"/normalizer", R"({"type": "Precompiled"})", "normalizer: type: \"Precompiled\" is not one of NFC"},
       {"/decoder", "null", "decoder: ByteLevel, as the pre-tokenizer"},
       {"/decoder", R"({"type": "CTC"})", "decoder: type: \"CTC\" is not one of ByteLevel, ByteFallback"},
       {"/decoder", R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Metaspace"}]})",

@@ -10,7 +10,9 @@
 
 #include "runtime/text/pcg32.h"
 #include "tests/text/text_cases.h"
+#include "tools/convert/json/error.h"
 #include "tools/convert/tokenizer/normalize.h"
+#include "tools/convert/tokenizer/normalizer.h"
 
 namespace tarn {
 namespace {
@@ -53,6 +55,12 @@ Normalized Normalize(const Steps& steps, const std::string& text) {
   return Normalize(normalizer.value(), text, 64);
 }
 
+convert::NormalizerStep AllSpaces() {
+  convert::NormalizerStep step{Kind::kStrip};
+  step.left = step.right = true;
+  return step;
+}
+
 Steps StepsOf(const nlohmann::json& names) {
   static const std::map<std::string, Kind> kinds = {{"NFC", Kind::kNfc},
                                                     {"NFD", Kind::kNfd},
@@ -89,20 +97,22 @@ Normalized Expected(const nlohmann::json& item) {
 TEST(NormalizeTest, AsThePackage) {
   size_t texts = 0;
   for (const auto& row : TextCases("normalize_cases.json")) {
-    const Words words = convert::CompileNormalizer(StepsOf(row["steps"]), "test");
+    convert::TokenizerData data;
+    if (row.contains("normalizer")) convert::ReadNormalizer(row["normalizer"], "test", &data);
+    const Words words = row.contains("steps") ? convert::CompileNormalizer(StepsOf(row["steps"]), "test") : data.normalizer;
     const Normalizer normalizer = Normalizer::Open(View(words)).value();
     for (const auto& item : row["cases"]) {
       const std::string text = item[0];
       const Normalized expected = Expected(item);
       for (const size_t buffer_bytes : {4u, 7u, 1000u}) {
-        ASSERT_TRUE(Normalize(normalizer, text, buffer_bytes) == expected) << row["steps"] << " " << item;
+        ASSERT_TRUE(Normalize(normalizer, text, buffer_bytes) == expected) << row.begin().value() << " " << item;
       }
       const size_t unchanged = normalizer.UnchangedPrefix(View(text));
-      ASSERT_EQ(text.substr(0, unchanged), expected.text.substr(0, unchanged)) << row["steps"] << " " << item;
+      ASSERT_EQ(text.substr(0, unchanged), expected.text.substr(0, unchanged)) << row.begin().value() << " " << item;
       ++texts;
     }
   }
-  EXPECT_GE(texts, 400u);
+  EXPECT_GE(texts, 800u);
 }
 
 TEST(NormalizeTest, NormalizedTextIsSeenAtOnce) {
@@ -157,12 +167,13 @@ TEST(NormalizeTest, OpenRefusesDamagedTables) {
     const char* message;
   } cases[] = {
       {0, 7, "version 7"},
-      {1, 9, "9 steps"},
+      {1, 17, "17 steps"},
       {2, 0, "0 leaves"},
       {3, 257, "257 classes"},
       {4, static_cast<uint16_t>(good[4] + 1), "header does not say"},
       {9, 0xFFFF, "beyond"},
-      {kNormalHeaderWords, 5, "step 0 has kind 5"},
+      {kNormalHeaderWords, 77, "step 0 has kind 77"},
+      {kNormalHeaderWords, static_cast<uint16_t>(NormalStepKind::kReplaceMatches), "step 0: pattern: it has 0 words"},
       {kNormalHeaderWords + kNormalStepWords + 1, 0xFFFF, "step 1 has texts"},
       {kNormalHeaderWords + kNormalStepWords + 2, 0, "looks for an empty text"},
       {roots + 9, good[2], "root 9"},
@@ -187,8 +198,17 @@ TEST(NormalizeTest, StepsThatMultiplyATextAreRefused) {
   const std::string many(32, 'a');
   const Words two = convert::CompileNormalizer({{Kind::kReplace, "a", many}, {Kind::kReplace, "a", many}}, "test");
   EXPECT_TRUE(Normalizer::Open({two.data(), two.size()}).ok());
-  const Words three =
-      convert::CompileNormalizer({{Kind::kReplace, "a", many}, {Kind::kReplace, "a", many}, {Kind::kReplace, "a", many}}, "test");
+  try {
+    convert::CompileNormalizer({{Kind::kReplace, "a", many}, {Kind::kReplace, "a", many}, {Kind::kReplace, "a", many}}, "test");
+    ADD_FAILURE() << "three are taken";
+  } catch (const convert::ConvertError& error) {
+    EXPECT_NE(std::string(error.what()).find("test: normalizer: up to step 2 it may make a text"), std::string::npos)
+        << error.what();
+  }
+  Words three = convert::CompileNormalizer({{Kind::kReplace, "a", many}, {Kind::kReplace, "a", many}, {Kind::kLowercase}}, "test");
+  const size_t step = kNormalHeaderWords + 2 * kNormalStepWords;
+  three[step] = static_cast<uint16_t>(NormalStepKind::kPrepend);
+  three[step + 2] = 32;  // characters
   const auto opened = Normalizer::Open({three.data(), three.size()});
   ASSERT_FALSE(opened.ok());
   EXPECT_NE(std::string(opened.status().message()).find("up to step 2 it may make a text"), std::string::npos);
@@ -196,16 +216,15 @@ TEST(NormalizeTest, StepsThatMultiplyATextAreRefused) {
   EXPECT_TRUE(Normalizer::Open({usual.data(), usual.size()}).ok());
 }
 
-TEST(NormalizeTest, ForeignTablesStayInBounds) {
-  const Words good = convert::CompileNormalizer({{Kind::kNfkc}, {Kind::kLowercase}, {Kind::kReplace, "ab", "c\xCC\x81"}}, "test");
+void RunForeignTables(const Words& good) {
   const std::string text =
-      "Qe\xCC\x81\xCC\xA3 \xEF\xB7\xBA\xEF\xB7\xBA\xEA\xB0\x81\xE1\x84\x80\xE1\x85\xA1 \xC4\xB0"
-      "abABab\xFF\xC2\xBD";
+      "  Qe\xCC\x81\xCC\xA3 \xEF\xB7\xBA\xEF\xB7\xBA\xEA\xB0\x81\xE1\x84\x80\xE1\x85\xA1 \xC4\xB0   "
+      "abABab\xFF\xC2\xBD  ";
   Pcg32 random(3);
   size_t run = 0;
   for (int round = 0; round < 2000; ++round) {
     Words words = good;
-    const size_t classes = kNormalHeaderWords + 3 * kNormalStepWords + kNormalRoots + good[2] * kNormalLeaf / 2;
+    const size_t classes = kNormalHeaderWords + good[1] * kNormalStepWords + kNormalRoots + good[2] * kNormalLeaf / 2;
     for (uint32_t count = 1 + random.Next() % 8; count > 0; --count) {
       const size_t begin = random.Next() % 2 == 0 ? kNormalHeaderWords : classes,
                    end = random.Next() % 2 == 0 ? words.size() : classes + good[3];
@@ -218,6 +237,38 @@ TEST(NormalizeTest, ForeignTablesStayInBounds) {
     for (const size_t range : Normalize(normalizer.value(), text, 16).ranges) ASSERT_LE(range, text.size());
   }
   EXPECT_GT(run, 100u);
+}
+
+TEST(NormalizeTest, ForeignTablesStayInBounds) {
+  RunForeignTables(convert::CompileNormalizer({{Kind::kNfkc}, {Kind::kLowercase}, {Kind::kReplace, "ab", "c\xCC\x81"}}, "test"));
+  RunForeignTables(convert::CompileNormalizer(
+      {{Kind::kReplaceMatches, " {2,}|ab", "-"}, {Kind::kSurroundMatches, "[a-c]", " "}, {Kind::kNfc}, AllSpaces()}, "test"));
+}
+
+TEST(NormalizeTest, PatternsThatLookFarAheadAreRefused) {
+  struct Case {
+    const char* pattern;
+    const char* message;
+  };
+  for (const Case& one : {Case{"a*", "matches the empty text"}, Case{"a*b|a", "more than 32 characters ahead"},
+                          Case{"a{40}", "more than 32 characters ahead"}, Case{"a(?=b)|\\s+(?!\\S)", ""}}) {
+    std::string message;
+    try {
+      convert::CompileNormalizer({{Kind::kReplaceMatches, one.pattern, "x"}}, "test");
+    } catch (const convert::ConvertError& error) {
+      message = error.what();
+    }
+    EXPECT_EQ(message.empty(), *one.message == 0) << one.pattern << ": " << message;
+    EXPECT_NE(message.find(one.message), std::string::npos) << one.pattern << ": " << message;
+  }
+}
+
+// However long the runs are, what waits is bounded.
+TEST(NormalizeTest, LongRunsOfSpaces) {
+  const std::string run(100000, ' ');
+  EXPECT_EQ(Normalize({{Kind::kReplaceMatches, " {2,}", "_"}}, run + "a" + run).text, "_a_");
+  EXPECT_EQ(Normalize({AllSpaces()}, run + "a" + run + "b" + run).text, "a" + run + "b");
+  EXPECT_EQ(Normalize({AllSpaces()}, run).text, "");
 }
 
 }  // namespace

@@ -47,6 +47,23 @@ NORMALIZERS = [
     [["Replace", "``", '"'], "NFKD", "StripAccents", "Lowercase"], [["Prepend", "\u2581"], ["Replace", " ", "\u2581"]],
     ["NFD", "StripAccents", "NFC"], ["Lowercase", "NFC"], [["Replace", "e", "\u00e9"], "NFC"], ["NFC", ["Prepend", "\u00e9"], "NFD"],
 ]
+SPACES_AND_CONTROLS = list("    \t\n\r\x0b\x1c\x85\u00a0\u2003\u3000\u200b\ufeff\x00\x07\u2028\u2581\u0301\u1680\ufffd\u4e00\U0002b81e")
+
+
+def more_normalizers():
+    """Those that are read from tokenizer.json as they stand there."""
+    from tokenizers import Regex, normalizers as n
+    runs = n.Replace(Regex(" {2,}"), "\u2581")
+    return [n.BertNormalizer(), n.BertNormalizer(lowercase=False), n.BertNormalizer(strip_accents=False), n.Nmt(), n.Strip(), runs,
+            n.BertNormalizer(clean_text=False, handle_chinese_chars=False, strip_accents=True, lowercase=False),
+            n.Strip(left=False), n.Strip(right=False), n.Sequence([n.Strip(left=False), runs]),
+            n.Replace(Regex(r"[^\p{L} ](?=a|b)|\s"), "-x"), n.Replace(Regex(r"\s+(?!\S)"), "_"), n.Replace(Regex("[^a-zA-Z]"), ""),
+            n.Replace(Regex("ab|a[bz]?B|s$"), "e\u0301"), n.Sequence([n.Nmt(), n.Strip(), n.NFKC()]),
+            n.Sequence([n.Strip(), n.Replace("a", ""), n.Strip(), n.Replace("b", " "), n.Strip(left=False)]),
+            n.Sequence([n.StripAccents(), n.Strip(right=False), n.Prepend("\u2581"), n.Replace(" ", "\u2581")]),
+            n.Sequence([n.NFD(), n.Replace(Regex(r"\p{M}"), ""), n.Lowercase(), n.NFC(), n.Strip()])]
+
+
 # Marks of many combining classes, characters that compose and decompose in unusual ways, those that came after Unicode 9.0.
 MARKED = list("aeiouAEIOUsSKÅÅéèÉİıΣςßﬁﬃ①½Ⅷ²ǅ豈ﷺﷲ가각힣ㄱ々｡ﾞｶﾞ") + [chr(point) for point in (
     0x300, 0x301, 0x302, 0x303, 0x307, 0x308, 0x315, 0x31B, 0x323, 0x327, 0x328, 0x334, 0x338, 0x340, 0x341, 0x343, 0x344, 0x345, 0x591,
@@ -63,6 +80,12 @@ def marked_text(generator):
         return random_text(generator)
     pool = generator.sample(MARKED, 4) + ["a"] if generator.random() < 0.3 else MARKED + list("ab B.`\n") * 8
     return "".join(generator.choice(pool) for _ in range(length))
+
+
+def spaced_text(generator):
+    """With spaces at the ends and in runs."""
+    spaces = lambda: "".join(generator.choice(SPACES_AND_CONTROLS) for _ in range(generator.choice([0, 0, 1, 2, 5])))
+    return spaces() + "".join(marked_text(generator) + spaces() for _ in range(generator.choice([0, 1, 1, 2, 3])))
 
 
 def random_text(generator):
@@ -85,23 +108,28 @@ def byte_starts(text):
     return starts
 
 
+def normalized(parts, text):
+    """What normalizers make of a text, with the range of each character."""
+    from tokenizers import PreTokenizedString, Regex
+    starts = byte_starts(text)
+    pieces = PreTokenizedString(text)
+    for part in parts:
+        pieces.normalize(part.normalize)
+    pieces.split(lambda _, piece: piece.split(Regex("(?m:.)"), "isolated"))
+    splits = pieces.get_splits(offset_referential="original", offset_type="char")
+    characters = "".join(piece for piece, _, _ in splits)
+    assert len(characters) == len([piece for piece, _, _ in splits if piece])
+    return [text, characters, [starts[at] for piece, ends, _ in splits if piece for at in ends]]
+
+
 def normalizer_cases(texts, generator):
-    from tokenizers import PreTokenizedString, Regex, normalizers
+    from tokenizers import normalizers
     for steps in NORMALIZERS:
         parts = [getattr(normalizers, step[0])(*step[1:]) if isinstance(step, list) else getattr(normalizers, step)() for step in steps]
-        found = []
-        for _ in range(texts):
-            text = marked_text(generator)
-            starts = byte_starts(text)
-            pieces = PreTokenizedString(text)
-            for part in parts:
-                pieces.normalize(part.normalize)
-            pieces.split(lambda _, piece: piece.split(Regex("(?m:.)"), "isolated"))
-            splits = pieces.get_splits(offset_referential="original", offset_type="char")
-            characters = "".join(piece for piece, _, _ in splits)
-            assert len(characters) == len(splits)
-            found.append([text, characters, [starts[at] for _, ends, _ in splits for at in ends]])
-        yield {"steps": steps, "cases": found}
+        yield {"steps": steps, "cases": [normalized(parts, marked_text(generator)) for _ in range(texts)]}
+    for normalizer in more_normalizers():
+        found = [normalized([normalizer], spaced_text(generator)) for _ in range(texts)]
+        yield {"normalizer": json.loads(normalizer.__getstate__()), "cases": found}
 
 
 def pattern_cases(texts, generator):

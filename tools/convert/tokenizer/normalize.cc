@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
+#include "runtime/text/normalize.h"
 #include "runtime/text/normalize_format.h"
 #include "tools/convert/json/error.h"
+#include "tools/convert/tokenizer/match_bounds.h"
 #include "tools/convert/tokenizer/normal_forms.h"
+#include "tools/convert/tokenizer/pattern.h"
 #include "tools/convert/tokenizer/unicode.h"
 #include "tools/convert/tokenizer/utf8_codes.h"
 
@@ -38,6 +42,26 @@ class NormalizerCompiler {
  private:
   void Change(uint32_t code, uint16_t flags) { flags_[code] = static_cast<uint16_t>((flags_[code] & ~kNormalPlain) | flags); }
 
+  void ChangeAll(const CodeSet& set, uint16_t flags) {
+    for (const CodeSet::Range& range : set.ranges()) {
+      for (uint32_t code = range.first; code <= range.second; ++code) Change(code, flags);
+    }
+  }
+
+  void AddPattern(const std::vector<uint16_t>& words) {
+    const MatchBounds bounds(words);
+    if (bounds.MatchesEmptyText()) Fail(where_, ": a pattern that matches the empty text is not supported");
+    const std::optional<size_t> waiting = bounds.MostWaiting();
+    if (!waiting || *waiting > kMaxReplacedCodes) {
+      Fail(where_, ": a pattern that has to look more than ", kMaxReplacedCodes, " characters ahead is not supported");
+    }
+    for (uint32_t code = 0; code <= kMaxCodePoint; ++code) {
+      if (!bounds.IsInert(code)) Change(code, 0);
+    }
+    PutCode(&step_words_, static_cast<uint32_t>(words.size()));
+    pattern_words_.insert(pattern_words_.end(), words.begin(), words.end());
+  }
+
   void AddStep(const NormalizerStep& step) {
     const auto kind = [&](NormalStepKind of) { step_words_.push_back(static_cast<uint16_t>(of)); };
     switch (step.kind) {
@@ -60,14 +84,10 @@ class NormalizerCompiler {
         lowercase_ = LowercaseMappings();
         for (const auto& item : lowercase_) Change(item.first, kNormalLower);
         break;
-      case Kind::kStripAccents: {
+      case Kind::kStripAccents:
         kind(NormalStepKind::kStripAccents);
-        const CodeSet marks = *PropertySet("M", UnicodeVersion::k9);
-        for (const CodeSet::Range& range : marks.ranges()) {
-          for (uint32_t code = range.first; code <= range.second; ++code) Change(code, kNormalMark);
-        }
+        ChangeAll(*PropertySet("M", UnicodeVersion::k9), kNormalMark);
         break;
-      }
       case Kind::kPrepend:
         kind(NormalStepKind::kPrepend);
         AddText(step.text, kMaxReplacedCodes);
@@ -77,6 +97,18 @@ class NormalizerCompiler {
         for (const uint32_t code : AddText(step.text, kMaxReplacedCodes)) Change(code, 0);
         AddText(step.content, kMaxReplacedCodes);
         if (step.text.empty()) Fail(where_, ": a Replace looks for an empty text");
+        break;
+      case Kind::kReplaceMatches:
+      case Kind::kSurroundMatches:
+        kind(step.kind == Kind::kReplaceMatches ? NormalStepKind::kReplaceMatches : NormalStepKind::kSurroundMatches);
+        AddText(step.content, kMaxReplacedCodes);
+        AddPattern(CompilePattern(step.text, where_, {step.version}));
+        break;
+      case Kind::kStrip:
+        kind(NormalStepKind::kStrip);
+        step_words_.push_back(step.left);
+        step_words_.push_back(step.right);
+        ChangeAll(*PropertySet("space", UnicodeVersion::k16), kNormalSpace);
         break;
     }
     step_words_.resize((step_words_.size() + kNormalStepWords - 1) / kNormalStepWords * kNormalStepWords);
@@ -168,6 +200,7 @@ class NormalizerCompiler {
       for (const uint32_t code : composition) PutCode(&words_, code);
     }
     for (const uint32_t code : texts_) PutCode(&words_, code);
+    words_.insert(words_.end(), pattern_words_.begin(), pattern_words_.end());
     words_[8] = static_cast<uint16_t>(texts_.size() & 0xFFFF);
     words_[9] = static_cast<uint16_t>(texts_.size() >> 16);
     return std::move(words_);
@@ -180,14 +213,17 @@ class NormalizerCompiler {
   std::vector<uint8_t> combining_;
   CodeMapping canonical_, compatibility_, lowercase_;
   std::vector<std::array<uint32_t, 3>> compositions_;
-  std::vector<uint16_t> step_words_, words_;
+  std::vector<uint16_t> step_words_, pattern_words_, words_;
   std::vector<uint32_t> texts_;
 };
 
 }  // namespace
 
 std::vector<uint16_t> CompileNormalizer(const std::vector<NormalizerStep>& steps, const std::string& where) {
-  return NormalizerCompiler(steps, where).Compile();
+  std::vector<uint16_t> words = NormalizerCompiler(steps, where).Compile();
+  const Result<Normalizer> opened = Normalizer::Open({words.data(), words.size()});  // as every reader will
+  if (!opened.ok()) Fail(where, ": ", opened.status().message());
+  return words;
 }
 
 }  // namespace tarn::convert

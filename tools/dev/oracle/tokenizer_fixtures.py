@@ -135,4 +135,5 @@ def main():
         (target / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="ascii")
 
 
-main()
+if __name__ == "__main__":
+    main()

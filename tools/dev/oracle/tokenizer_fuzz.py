@@ -28,7 +28,7 @@ def make_model(folder, vocab_size, into):
     (into / "config.json").write_text(json.dumps({**CONFIG, "vocab_size": vocab_size}), encoding="ascii")
     (into / "tokenizer.json").write_bytes((folder / "tokenizer.json").read_bytes())
     subprocess.run(["build/bin/tarn-convert", "--random-weights", "1", into / "config.json", "-o", into / "model.tarn"], check=True,
-                   stdout=subprocess.DEVNULL)
+                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     return into / "model.tarn"
 
 
@@ -86,4 +86,5 @@ def main():
     sys.exit(1 if failed else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
