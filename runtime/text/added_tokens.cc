@@ -97,10 +97,10 @@ ScanStatus AddedTokenScanner::Next(FoundToken* token) {
       // A space has up to three bytes, the first of which may be all that is there.
       if (!is_whole_ && range.end + kMaxSpaceBytes > text_.size()) return Unsure(range.begin);
     }
-    while ((flags & kTakesSpacesBefore) != 0 && range.begin > last_end_) {
-      const size_t bytes = SpaceBytesAtEnd(text_.subspan(0, range.begin));
-      if (bytes == 0) break;
-      range.begin = std::max(range.begin - bytes, last_end_);
+    if ((flags & kTakesSpacesBefore) != 0) {
+      while (const size_t bytes = range.begin > last_end_ ? SpaceBytesAtEnd(text_.subspan(0, range.begin)) : 0)
+        range.begin -= bytes;
+      range.begin = std::clamp(range.begin, std::min(last_end_, range.end), range.end);
     }
     search_ = match_end;
     last_end_ = range.end;
