@@ -10,6 +10,7 @@ be. Needs requirements.txt beside this script, and build/bin. To add a kind: a l
 POST_PROCESSORS.
 """
 
+import functools
 import pathlib
 import random
 import subprocess
@@ -40,6 +41,9 @@ MODELS = {
     "bpe": (lambda: models.BPE(), trainers.BpeTrainer, lambda: byte_level(use_regex=False), decoders.ByteLevel),
     "bpe_words": (lambda: models.BPE(unk_token="<unk>", fuse_unk=True), trainers.BpeTrainer, lambda: byte_level(use_regex=False),
                   decoders.ByteLevel),
+    "characters": (lambda: models.BPE(unk_token="<unk>", fuse_unk=True), trainers.BpeTrainer, None, decoders.Metaspace),
+    "unigram": (lambda: models.Unigram(), functools.partial(trainers.UnigramTrainer, unk_token="<unk>"), None, decoders.Metaspace),
+    "wordpiece": (lambda: models.WordPiece(unk_token="<unk>"), trainers.WordPieceTrainer, None, decoders.WordPiece),
 }
 NORMALIZERS = {
     "none": [],
