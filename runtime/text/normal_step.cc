@@ -3,8 +3,6 @@
 namespace tarn {
 namespace {
 
-constexpr uint32_t kHangulFirst = 0xAC00, kHangulCount = 11172, kVCount = 21, kTCount = 28;
-
 uint32_t Low(size_t value) { return static_cast<uint32_t>(value); }
 uint32_t High(size_t value) { return static_cast<uint32_t>(uint64_t{value} >> 32); }
 size_t Joined(uint32_t low, uint32_t high) { return static_cast<size_t>(uint64_t{high} << 32 | low); }
@@ -58,9 +56,9 @@ void NormalForm::Put(const NormalTables& tables, const NormalChar& c) {
   const uint16_t of = tables.Class(c.code);
   const uint32_t syllable = c.code - kHangulFirst;
   if ((of & kNormalHangul) != 0 && syllable < kHangulCount) {
-    Append(tables, 0x1100 + syllable / (kVCount * kTCount), true);
-    Append(tables, 0x1161 + syllable / kTCount % kVCount, false);
-    if (syllable % kTCount != 0) Append(tables, 0x11A7 + syllable % kTCount, false);
+    Append(tables, kLFirst + syllable / (kVCount * kTCount), true);
+    Append(tables, kVFirst + syllable / kTCount % kVCount, false);
+    if (syllable % kTCount != 0) Append(tables, kTFirst + syllable % kTCount, false);
     return;
   }
   CodeView mapped;

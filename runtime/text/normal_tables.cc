@@ -6,10 +6,6 @@
 namespace tarn {
 namespace {
 
-constexpr uint32_t kHangulFirst = 0xAC00, kHangulCount = 11172;
-constexpr uint32_t kLFirst = 0x1100, kVFirst = 0x1161, kTFirst = 0x11A7;
-constexpr uint32_t kLCount = 19, kVCount = 21, kTCount = 28;
-
 // Takes parts of the words, one behind the other.
 class Cutter {
  public:

@@ -12,6 +12,11 @@
 
 namespace tarn {
 
+// Hangul syllables and the letters they are made of: The Unicode Standard, 3.12.
+constexpr uint32_t kHangulFirst = 0xAC00, kHangulCount = 11172;
+constexpr uint32_t kLFirst = 0x1100, kVFirst = 0x1161, kTFirst = 0x11A7;
+constexpr uint32_t kLCount = 19, kVCount = 21, kTCount = 28;
+
 // Code points in the tables: two words each.
 class CodeView {
  public:

@@ -20,7 +20,7 @@ namespace {
 using Kind = NormalizerStep::Kind;
 using Leaf = std::array<uint8_t, kNormalLeaf>;
 
-constexpr uint32_t kHangulFirst = 0xAC00, kHangulEnd = 0xD7A4;
+constexpr uint32_t kHangulEnd = kHangulFirst + kHangulCount;
 
 void PutCode(std::vector<uint16_t>* words, uint32_t code) {
   words->push_back(static_cast<uint16_t>(code & 0xFFFF));

@@ -14,8 +14,8 @@ using Steps = std::vector<NormalizerStep>;
 // What BertNormalizer takes for control characters, for spaces, and for Chinese.
 constexpr char kBertControls[] = R"([\x{0}\x{FFFD}\p{Cc}\p{Cf}\p{Co}&&[^\t\n\r]])";
 constexpr char kBertSpaces[] = R"([\t\n\r\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}])";
-constexpr char kBertChinese[] =
-    R"([\x{3400}-\x{4DBF}\x{4E00}-\x{9FFF}\x{F900}-\x{FAFF}\x{20000}-\x{2A6DF}\x{2A700}-\x{2B81F}\x{2B920}-\x{2CEAF}\x{2F800}-\x{2FA1F}])";
+constexpr char kBertChinese[] = R"([\x{3400}-\x{4DBF}\x{4E00}-\x{9FFF}\x{F900}-\x{FAFF})"
+                                R"(\x{20000}-\x{2A6DF}\x{2A700}-\x{2B81F}\x{2B920}-\x{2CEAF}\x{2F800}-\x{2FA1F}])";
 // SentencePiece's "nmt" rules: controls that go, and what becomes a space.
 constexpr char kNmtControls[] = R"([\x{1}-\x{8}\x{B}\x{E}-\x{1F}\x{7F}\x{8F}\x{9F}])";
 constexpr char kNmtSpaces[] = R"([\t\n\x{C}\r\x{1680}\x{200B}-\x{200F}\x{2028}\x{2029}\x{2581}\x{FEFF}\x{FFFD}])";
