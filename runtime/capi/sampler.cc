@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "runtime/capi/handles.h"
+#include "runtime/grammar/grammar.h"
 #include "runtime/text/log_probabilities.h"
 #include "tarn/tarn.h"
 
@@ -57,6 +58,7 @@ SamplerConfig ChainOf(const tarn_sampler_config& config) {
   chain.dry_breakers = {config.dry_breakers, config.dry_breaker_count};
   chain.edit_logits = config.edit_logits;
   chain.edit_context = config.edit_context;
+  chain.mask = reinterpret_cast<Grammar*>(config.grammar);
   return chain;
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/result.h"
 #include "core/span.h"
 #include "runtime/text/recent_tokens.h"
 #include "runtime/text/sampler_config.h"
@@ -24,8 +25,8 @@ class LogitEdits {
   // Copies the caller's arrays into those.
   void CopyLists();
 
-  // The edited logits [vocab_size], borrowed until the next call; `logits` itself where nothing changes.
-  const float* Apply(const float* logits);
+  // The edited logits [vocab_size], borrowed until the next call; `logits` itself where nothing changes. Errors: those of the mask.
+  Result<const float*> Apply(const float* logits);
 
   // A token of the vocabulary.
   void Accept(int32_t token) { recent_.Add(token); }
@@ -33,7 +34,8 @@ class LogitEdits {
 
  private:
   bool AlwaysEdits() const {
-    return !config_.logit_bias.empty() || !config_.banned_tokens.empty() || config_.edit_logits != nullptr;
+    return !config_.logit_bias.empty() || !config_.banned_tokens.empty() || config_.edit_logits != nullptr ||
+           config_.mask != nullptr;
   }
 
   const SamplerConfig& config_;

@@ -53,13 +53,15 @@ void Sampler::TakeArrays(Bump* bump) {
 }
 
 Status Sampler::Sample(const float* logits, int32_t* token) {
-  const Span<const float> edited(edits_.Apply(logits), vocab_size_);
+  TARN_ASSIGN_OR_RETURN(const float* const applied, edits_.Apply(logits));
+  const Span<const float> edited(applied, vocab_size_);
   if (config_.Greedy()) {
     TARN_RETURN_IF_ERROR(Largest(edited, token));
   } else {
     TARN_RETURN_IF_ERROR(Truncate(edited));
     *token = DrawToken();
   }
+  if (config_.mask != nullptr) TARN_RETURN_IF_ERROR(config_.mask->Accept(*token));
   edits_.Accept(*token);
   return Ok();
 }

@@ -93,6 +93,10 @@ Status Validate(uint32_t vocab_size, const SamplerConfig& config) {
     return Error(TARN_INVALID_ARGUMENT, "vocab_size is %u, must be in [1, %d]", vocab_size, INT32_MAX);
   }
   TARN_RETURN_IF_ERROR(CheckNumbers(config));
+  if (config.mask != nullptr && config.mask->vocab_size() != vocab_size) {
+    return Error(TARN_INVALID_ARGUMENT, "the grammar is for a vocabulary of %u tokens, the sampler for one of %u",
+                 config.mask->vocab_size(), vocab_size);
+  }
   if (config.dry_allowed_length == 0) return Error(TARN_INVALID_ARGUMENT, "dry_allowed_length is 0, must be at least 1");
   if (config.mirostat != 0 && config.mirostat != 2) {
     return Error(TARN_INVALID_ARGUMENT, "mirostat is %u, must be 0 (off) or 2", config.mirostat);

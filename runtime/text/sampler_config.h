@@ -7,6 +7,7 @@
 
 #include "core/span.h"
 #include "core/status.h"
+#include "runtime/text/logit_mask.h"
 
 namespace tarn {
 
@@ -46,6 +47,7 @@ struct SamplerConfig {
   Span<const int32_t> dry_breakers{};
   void (*edit_logits)(void* context, float* logits, size_t vocab_size) = nullptr;
   void* edit_context = nullptr;
+  LogitMask* mask = nullptr;
 
   // Which stages are on.
   bool Greedy() const { return temperature == 0; }

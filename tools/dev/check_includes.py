@@ -19,7 +19,8 @@ OPS = MODEL | {"runtime/planner", "runtime/ops", "kernels"}
 # session, and handed down to the ops.
 INTERPRETER = OPS | {"runtime/interpreter"}
 SESSION = INTERPRETER | {"runtime/session"}
-PUBLIC = {"tarn/status.h", "tarn/tarn.h", "tarn/sampler.h", "tarn/tokenizer.h", "tarn/text_stream.h", "tarn/inspect.h"}
+PUBLIC = {"tarn/status.h", "tarn/tarn.h", "tarn/sampler.h", "tarn/tokenizer.h", "tarn/text_stream.h", "tarn/grammar.h",
+          "tarn/inspect.h"}
 
 # Layers of the converter, likewise.
 CONVERT = PUBLIC | {"tools/common", "tools/convert/json", "schema", "flatbuffers/", "nlohmann/", "xxhash.h"}
@@ -40,14 +41,16 @@ MAY_INCLUDE = {
     "runtime/interpreter": INTERPRETER,
     "runtime/session": SESSION | {"xxhash.h"},
     "runtime/text": CORE | {"runtime/text"},
-    "runtime/capi": SESSION | PUBLIC | {"runtime/capi", "runtime/text"},
+    "runtime/grammar": CORE | {"runtime/text", "runtime/grammar"},
+    "runtime/capi": SESSION | PUBLIC | {"runtime/capi", "runtime/text", "runtime/grammar"},
     "kernels": CORE | {"kernels", "variants", "hwy/"},
     "kernels/reference": CORE | {"kernels/reference", "kernels/kernels.h", "kernels/quantization.h", "kernels/slot_limits.h",
                                  "kernels/features/features.h", "kernels/slot_controls/slot_controls.h"},
     "kernels/dense": PLATFORM | {"kernels", "variants", "hwy/", "xnnpack.h", "pthreadpool.h", "cpuinfo.h"},
     # visible.h is pure and inline: what a message of the library and one of a tool may show is said once.
     "tools/common": PUBLIC | {"tools/common", "CLI/", "core/visible.h"},
-    "tools/tarn": PUBLIC | {"tools/common", "tools/tarn", "CLI/", "nlohmann/"},
+    "tools/json_schema": {"tools/common", "tools/json_schema", "nlohmann/"},
+    "tools/tarn": PUBLIC | {"tools/common", "tools/json_schema", "tools/tarn", "CLI/", "nlohmann/"},
     "tools/cmake": set(),
     "tools/convert/json": CONVERT,
     "tools/convert/checkpoint": CONVERT_CHECKPOINT,

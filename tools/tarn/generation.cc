@@ -67,6 +67,7 @@ std::optional<StopReason> WhyEnd(const GenerationOptions& options, const TokenWr
   if (tarn::tools::Interrupted()) return StopReason::kInterrupted;
   const bool closed = options.log_probabilities != nullptr && options.log_probabilities->closed();
   if (closed || writer.closed()) return StopReason::kOutputClosed;
+  if (options.grammar != nullptr && tarn_grammar_progress_of(options.grammar) == TARN_GRAMMAR_COMPLETE) return StopReason::kGrammar;
   if (options.max_output_tokens >= 0 && stats.generated >= static_cast<uint64_t>(options.max_output_tokens))
     return StopReason::kTokens;
   // The token that was drawn last has no place to be fed.

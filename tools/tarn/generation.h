@@ -3,6 +3,7 @@
 #ifndef TARN_TOOLS_TARN_GENERATION_H_
 #define TARN_TOOLS_TARN_GENERATION_H_
 
+#include <tarn/grammar.h>
 #include <tarn/tarn.h>
 
 #include <cstdint>
@@ -41,7 +42,7 @@ class TokenTimes {
 };
 
 // Why the generation ended.
-enum class StopReason { kTokens, kEos, kStop, kMaxContext, kInterrupted, kOutputClosed, kError };
+enum class StopReason { kTokens, kEos, kStop, kGrammar, kMaxContext, kInterrupted, kOutputClosed, kError };
 
 // The last tokens of a text, as many as fit into a room that is taken beforehand.
 class TokenRing {
@@ -65,13 +66,14 @@ class TokenRing {
 
 struct GenerationOptions {
   std::vector<int32_t> prompt;
-  uint32_t chunk = 64;                // the session's: the prompt is fed in such pieces, so that Ctrl-C is noticed between them
-  int64_t max_output_tokens = 128;    // -1: until something else ends it
-  uint64_t max_context = UINT64_MAX;  // tokens that the session takes
-  int32_t eos_token = -1;             // ends the text, and is no part of it; -1: nothing does
-  bool echo = true;                   // write the prompt
-  bool progress = false;              // show how far the prompt is
-  bool test_allocate = false;         // allocate on purpose, to show that the counter counts
+  uint32_t chunk = 64;                    // the session's: the prompt is fed in such pieces, so that Ctrl-C is noticed between them
+  int64_t max_output_tokens = 128;        // -1: until something else ends it
+  uint64_t max_context = UINT64_MAX;      // tokens that the session takes
+  int32_t eos_token = -1;                 // ends the text, and is no part of it; -1: nothing does
+  bool echo = true;                       // write the prompt
+  bool progress = false;                  // show how far the prompt is
+  const tarn_grammar* grammar = nullptr;  // the sampler's: what it says is complete is the end
+  bool test_allocate = false;             // allocate on purpose, to show that the counter counts
   LogProbabilityWriter* log_probabilities = nullptr;  // gets every generated token
   TokenRing* history = nullptr;                       // gets the tokens of the prompt, and every token that is drawn
 };

@@ -41,11 +41,18 @@ Tokens PromptTokens(const RunOptions& options, const Model& model) {
 }
 
 int RunCausal(const RunOptions& options, const Model& model) {
+  if (options.sampling.print_grammar) {
+    WriteStdout(options.sampling.Rules());
+    return 0;
+  }
   GenerationOptions generation;
   generation.prompt = PromptTokens(options, model);
   generation.max_output_tokens = options.max_output_tokens;
   generation.test_allocate = options.test_allocate;
-  const tarn_sampler_config chain = options.sampling.Config();
+  tarn_sampler_config chain = options.sampling.Config();
+  const auto grammar = options.sampling.Grammar(model);
+  chain.grammar = grammar.get();
+  generation.grammar = grammar.get();
 
   StatsOutput stats_output(options);
   const tarn_session_config config = SessionConfig(options.session);

@@ -10,7 +10,7 @@ namespace tarn_cli {
 namespace {
 
 const char* NameOf(StopReason reason) {
-  static constexpr const char* kNames[] = {"n", "eos", "stop", "max_context", "interrupted", "output_closed", "error"};
+  static constexpr const char* kNames[] = {"n", "eos", "stop", "grammar", "max_context", "interrupted", "output_closed", "error"};
   return kNames[static_cast<size_t>(reason)];
 }
 
@@ -21,6 +21,8 @@ std::string WhyItEnded(const RunReport& report) {
       return "the end token";
     case StopReason::kStop:
       return "a stop string";
+    case StopReason::kGrammar:
+      return "the text is complete as the grammar wants it";
     case StopReason::kMaxContext:
       return Format("the model's context of %llu tokens is full", static_cast<unsigned long long>(report.model.info().max_context));
     case StopReason::kInterrupted:

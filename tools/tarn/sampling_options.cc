@@ -8,6 +8,9 @@
 #include <string>
 
 #include "tools/common/integer_option.h"
+#include "tools/json_schema/json_schema.h"
+#include "tools/tarn/error.h"
+#include "tools/tarn/files.h"
 #include "tools/tarn/number_option.h"
 
 namespace tarn_cli {
@@ -81,6 +84,13 @@ void SamplingOptions::AddTo(CLI::App* command, TaskOptions* by_task) {
                             "Seed of the random draws (default: random, shown in the statistics)"));
   only(AddLogitBias(command, &logit_bias));
   only(AddTokenIds(command, "--ban", &banned_tokens, "Never draw token ID; repeatable"));
+  CLI::Option* rules =
+      command->add_option("--grammar", grammar, "Write only what the rules in FILE allow (GBNF)")->type_name("FILE");
+  CLI::Option* schema =
+      command->add_option("--json-schema", json_schema, "Write only JSON that is valid by the schema in FILE")->type_name("FILE");
+  only(rules);
+  only(schema->excludes(rules));
+  only(command->add_flag("--print-grammar", print_grammar, "Write the rules of --json-schema, for --grammar or a C program, and end"));
   number("--repeat-penalty", "R", &chain.repeat_penalty,
          "Divide positive logits of recent tokens by R, multiply negative ones; 1: off (default: 1)", {0, true});
   number("--frequency-penalty", "F", &chain.frequency_penalty,
@@ -138,6 +148,24 @@ tarn_sampler_config SamplingOptions::Config() const {
   config.dry_breakers = dry_breakers.data();
   config.dry_breaker_count = dry_breakers.size();
   return config;
+}
+
+std::string SamplingOptions::Rules() const {
+  if (!grammar.empty()) return ReadFile(grammar);
+  return json_schema.empty() ? "" : tarn::tools::GrammarOfJsonSchema(ReadFile(json_schema), FileName(json_schema));
+}
+
+std::unique_ptr<tarn_grammar, void (*)(tarn_grammar*)> SamplingOptions::Grammar(const Model& model) const {
+  std::unique_ptr<tarn_grammar, void (*)(tarn_grammar*)> made(nullptr, tarn_grammar_destroy);
+  if (grammar.empty() && json_schema.empty()) return made;
+  const std::string text = Rules();
+  tarn_error error;
+  tarn_grammar* created = nullptr;
+  if (tarn_grammar_create(model.get(), text.data(), text.size(), nullptr, &created, &error) != TARN_OK) {
+    throw Failure(FileName(grammar.empty() ? json_schema : grammar) + ": " + error.message);
+  }
+  made.reset(created);
+  return made;
 }
 
 }  // namespace tarn_cli

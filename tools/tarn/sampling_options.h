@@ -2,10 +2,13 @@
 #ifndef TARN_TOOLS_TARN_SAMPLING_OPTIONS_H_
 #define TARN_TOOLS_TARN_SAMPLING_OPTIONS_H_
 
+#include <tarn/grammar.h>
 #include <tarn/tarn.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tools/tarn/task.h"
@@ -18,12 +21,19 @@ struct SamplingOptions {
   std::vector<int32_t> banned_tokens;
   std::vector<int32_t> dry_breakers;
   bool has_seed = false;
+  std::string grammar;                        // the file that --grammar names
+  std::string json_schema;                    // that of --json-schema
+  bool print_grammar = false;
   std::optional<uint32_t> log_probabilities;  // how many alternatives are written with each token
 
   // Adds the options of `command` to it, with a heading; only models of the task causal_lm take them. This outlives `command`.
   void AddTo(CLI::App* command, TaskOptions* by_task);
   // All of it, with a random seed where none was given. Points into this.
   tarn_sampler_config Config() const;
+  // The rules of --grammar or --json-schema; empty where there are none. Throws Failure.
+  std::string Rules() const;
+  // What the text must be, or nullptr. Throws Failure.
+  std::unique_ptr<tarn_grammar, void (*)(tarn_grammar*)> Grammar(const Model& model) const;
 };
 
 }  // namespace tarn_cli

@@ -1,7 +1,7 @@
 /* tarn/sampler.h: from logits to a token. tarn/tarn.h includes it, and its conventions hold here.
  *
  * A sampler is a chain of stages, in this order:
- *  1. logit bias, banned tokens, edit_logits: change the logits of chosen tokens.
+ *  1. logit bias, banned tokens, edit_logits, grammar: change the logits of chosen tokens.
  *  2. repetition, frequency and presence penalty: lower the logits of recently accepted tokens.
  *  3. DRY: lowers the logits of tokens that would extend a repetition.
  *  4. top-n-sigma, top-k, typical, top-p, min-p: drop improbable tokens.
@@ -93,15 +93,19 @@ typedef struct tarn_sampler_config {
    * call the sampler. What it sees has biases and bans applied. NULL: none. */
   void (*edit_logits)(void* context, float* logits, size_t vocab_size);
   void* edit_context; /* passed to it */
+  /* Bans all tokens that may not come next, and gets each token that is picked; tarn_sampler_accept() and tarn_sampler_reset()
+   * leave it alone. It must outlive the sampler. NULL: none. See tarn/grammar.h. */
+  tarn_grammar* grammar;
 } tarn_sampler_config;
 #define TARN_SAMPLER_CONFIG_INIT                                                                                                 \
   {                                                                                                                              \
     sizeof(tarn_sampler_config), 0.8f, 40, 0.95f, 0.05f, 1.0f, 64, 0, {NULL, NULL, NULL}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-        0, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL                                                                           \
+        0, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL                                                                     \
   }
 
 /* Creates a sampler for logits of `vocab_size` tokens. `config` may be NULL (defaults).
- * Errors: TARN_INVALID_ARGUMENT (names the field, its value and its range), TARN_OUT_OF_MEMORY. */
+ * Errors: TARN_INVALID_ARGUMENT (names the field, its value and its range; the grammar is for a vocabulary of another size),
+ * TARN_OUT_OF_MEMORY. */
 TARN_API tarn_status tarn_sampler_create(uint32_t vocab_size, const tarn_sampler_config* config, tarn_sampler** sampler,
                                          tarn_error* error);
 
@@ -110,7 +114,8 @@ TARN_API void tarn_sampler_destroy(tarn_sampler* sampler);
 
 /* Picks a token from `logits` [vocab_size] and adds it to the recently accepted ones. `logits` stay as they are. Allocates
  * nothing.
- * Errors: TARN_INVALID_ARGUMENT (a logit is NaN: names the token; or all are -inf).
+ * Errors: TARN_INVALID_ARGUMENT (a logit is NaN: names the token; or all are -inf); with a grammar those of tarn_grammar_mask() and
+ * tarn_grammar_accept().
  * Thread safety: as all calls on a sampler, one thread at a time. */
 TARN_API tarn_status tarn_sampler_sample(tarn_sampler* sampler, const float* logits, int32_t* token, tarn_error* error);
 
@@ -130,10 +135,11 @@ typedef struct tarn_log_probability {
 
 /* Computes the log probability of `token` under softmax(`logits`): logits as a session gives them, [vocab_size], before any
  * stage of a sampler. Writes up to `capacity` of the most probable tokens to `best`, best first (of equal ones the lower id),
- * and their number to `*count`. There are fewer where fewer tokens have a logit above -inf. `log_probability` may be NULL, and then `token`
- * is not looked at; `best` and `count` may be NULL if `capacity` is 0. Off by less than 1e-6. Allocates nothing.
+ * and their number to `*count`. There are fewer where fewer tokens have a logit above -inf. `log_probability` may be NULL, and
+ * then `token` is not looked at; `best` and `count` may be NULL if `capacity` is 0. Off by less than 1e-6. Allocates nothing.
  * Errors: TARN_INVALID_ARGUMENT (a logit is NaN or +inf: names the token; all are -inf; a token out of range).
- * Thread safety: any thread. */
+ * Thread safety: any thread.
+ */
 TARN_API tarn_status tarn_log_probabilities(const float* logits, uint32_t vocab_size, int32_t token, double* log_probability,
                                             tarn_log_probability* best, size_t capacity, size_t* count, tarn_error* error);
 

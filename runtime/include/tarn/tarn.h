@@ -47,6 +47,7 @@ extern "C" {
 typedef struct tarn_model tarn_model;     /* an open model file: weights and programs, immutable */
 typedef struct tarn_session tarn_session; /* the state of a batch of sequences, and the memory to run them */
 typedef struct tarn_sampler tarn_sampler; /* picks tokens from logits */
+typedef struct tarn_grammar tarn_grammar; /* what a text may be: tarn/grammar.h */
 typedef struct tarn_beam tarn_beam;       /* a beam search over the sequences of a session */
 
 /* What a failed call reports. A call that succeeds leaves it as it was. */

@@ -1,0 +1,35 @@
+// All tokens at once: a walk over the tree of their texts, as far as the grammar takes them.
+#ifndef TARN_RUNTIME_GRAMMAR_WALK_H_
+#define TARN_RUNTIME_GRAMMAR_WALK_H_
+
+#include <cstdint>
+
+#include "runtime/grammar/stacks.h"
+#include "runtime/grammar/vocabulary.h"
+
+namespace tarn {
+
+// Walks the nodes [begin, end), which go on behind a text of `depth` bytes that the last level of `stacks` has read. Calls
+// visit(node) where the last level is that of the node's text and not empty, or the grammar or what is known of it ends there.
+// False: a limit is exceeded. The levels are then as before.
+template <typename Visit>
+bool Walk(const Vocabulary& vocabulary, uint32_t begin, uint32_t end, uint32_t depth, Stacks* stacks, Visit visit) {
+  const uint32_t levels = stacks->levels();
+  for (uint32_t i = begin; i < end;) {
+    const TextNode& node = vocabulary.node(i);
+    stacks->Return(levels + node.depth - depth - 1);
+    if (!stacks->Step(node.byte)) {
+      stacks->Return(levels);
+      return false;
+    }
+    const bool goes_on = !stacks->stacks().empty();
+    if (goes_on || stacks->last().may_end || stacks->last().unknown) visit(i);
+    i = goes_on ? i + 1 : node.behind;
+  }
+  stacks->Return(levels);
+  return true;
+}
+
+}  // namespace tarn
+
+#endif  // TARN_RUNTIME_GRAMMAR_WALK_H_

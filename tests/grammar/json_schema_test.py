@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""JSON schemas as grammars: what a random model writes is valid, and no valid text is refused.
+
+    json_schema_test.py [SCHEMAS [SAMPLES [SEED]]]
+
+Python's json reads every sample. Where the `jsonschema` package is installed, it judges samples and texts as well. The model is one of
+bytes; its logits are random numbers. TARN_GRAMMAR_MODEL names another.
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+import tarn_library
+from json_schemas import Maker, spelled
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+BUILD = pathlib.Path(os.environ.get("TARN_BUILD", "build"))
+SOURCE = pathlib.Path(os.environ.get("TARN_SOURCE", "."))
+MODEL = os.environ.get("TARN_GRAMMAR_MODEL", str(SOURCE / "examples/models/shakespeare-rfa-gate-int8.tarn"))
+MOST_TOKENS = 6000
+OPEN, MAY_END, COMPLETE = range(3)
+
+
+class Library:
+    def __init__(self, path):
+        self.tarn, self.model, self.error = ctypes.CDLL(str(tarn_library.LIBRARY)), ctypes.c_void_p(), tarn_library.Error()
+        source = tarn_library.Source(struct_size=ctypes.sizeof(tarn_library.Source), path=os.fsencode(path), fd=-1)
+        self.call("tarn_model_open", ctypes.byref(source), None, ctypes.byref(self.model))
+        self.tarn.tarn_grammar_destroy.argtypes = self.tarn.tarn_grammar_reset.argtypes = [ctypes.c_void_p]
+        self.tarn.tarn_grammar_progress_of.argtypes = [ctypes.c_void_p]
+
+    def call(self, name, *arguments):
+        if getattr(self.tarn, name)(*arguments, ctypes.byref(self.error)) != 0:
+            raise tarn_library.TarnError(self.error.message.decode())
+
+    def tokens(self, text):
+        ids, count = (ctypes.c_int32 * (len(text) + 1))(), ctypes.c_size_t()
+        self.call("tarn_tokenize", self.model, text, ctypes.c_size_t(len(text)), ids, ctypes.c_size_t(len(ids)), ctypes.byref(count))
+        return ids[: count.value]
+
+
+class Grammar:
+    """A text of bytes that a grammar constrains."""
+
+    def __init__(self, library, rules):
+        self.library, self.handle = library, ctypes.c_void_p()
+        library.call("tarn_grammar_create", library.model, rules, ctypes.c_size_t(len(rules)), None, ctypes.byref(self.handle))
+
+    def close(self):
+        self.library.tarn.tarn_grammar_destroy(self.handle)
+
+    def progress(self):
+        return self.library.tarn.tarn_grammar_progress_of(self.handle)
+
+    def refused_at(self, text):
+        """Where the grammar stops to take the text, or None: it takes all of it, and may end."""
+        self.library.tarn.tarn_grammar_reset(self.handle)
+        logits = (ctypes.c_float * 256)()
+        for i, token in enumerate(self.library.tokens(text)):
+            ctypes.memset(logits, 0, ctypes.sizeof(logits))
+            self.library.call("tarn_grammar_mask", self.handle, logits)
+            if logits[token] != 0:
+                return i
+            self.library.call("tarn_grammar_accept", self.handle, ctypes.c_int32(token))
+        return len(text) if self.progress() == OPEN else None
+
+    def sample(self, chance):
+        """A text that random logits lead to, or None where it does not end."""
+        self.library.tarn.tarn_grammar_reset(self.handle)
+        text = bytearray()
+        while self.progress() != COMPLETE and len(text) < MOST_TOKENS:
+            if self.progress() == MAY_END and chance.random() < 0.2:
+                return bytes(text)
+            logits = (ctypes.c_float * 256)(*[chance.random() for _ in range(256)])
+            self.library.call("tarn_grammar_mask", self.handle, logits)
+            token = max(range(256), key=logits.__getitem__)
+            self.library.call("tarn_grammar_accept", self.handle, ctypes.c_int32(token))
+            text.append(token)
+        return bytes(text) if self.progress() == COMPLETE else None
+
+
+def rules_of(schema):
+    done = subprocess.run([BUILD / "bin/tarn", "run", "-m", MODEL, "--json-schema", "-", "--print-grammar"], check=True,
+                          input=json.dumps(schema).encode(), stdout=subprocess.PIPE)
+    return done.stdout
+
+
+def check(library, chance, samples):
+    maker = Maker(chance)
+    schema = maker.document()
+    where = json.dumps(schema, ensure_ascii=False)
+    judge = jsonschema and jsonschema.Draft202012Validator(schema, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER)
+    grammar = Grammar(library, rules_of(schema))
+    finished = 0
+    try:
+        for _ in range(samples):
+            text = grammar.sample(chance)
+            if text is None:
+                continue
+            finished += 1
+            value = json.loads(text)
+            errors = judge and [error.message for error in judge.iter_errors(value)]
+            assert not errors, f"{where}\nallows {text!r}: {errors[0]}"
+            value = maker.value(schema)
+            text = spelled(chance, value).encode()
+            errors = judge and [error.message for error in judge.iter_errors(value)]
+            assert not errors, f"the test is wrong: {where}\ndoes not allow {text!r}: {errors[0]}"
+            at = grammar.refused_at(text)
+            assert at is None, f"{where}\nrefuses {text!r} at byte {at}"
+    finally:
+        grammar.close()
+    return finished
+
+
+def main():
+    if not tarn_library.loads():
+        print("skipped: the library is not here, or has AddressSanitizer in it")
+        return
+    schemas, samples, seed = (int(number) for number in (sys.argv[1:] + ["30", "4", "1"][len(sys.argv) - 1 :]))
+    library, chance = Library(MODEL), random.Random(seed)
+    finished = sum(check(library, chance, samples) for _ in range(schemas))
+    judged = "judged by jsonschema" if jsonschema else "jsonschema is not installed"
+    print(f"{schemas} schemas, {finished} of {schemas * samples} samples finished and valid, as many valid texts taken; {judged}")
+    assert finished > 0.9 * schemas * samples
+
+
+if __name__ == "__main__":
+    main()

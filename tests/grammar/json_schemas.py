@@ -1,0 +1,160 @@
+"""Random JSON schemas, values that they call valid, and texts of values, for the tests of --json-schema."""
+
+import json
+import string
+
+NAMES = ["a", "b", "ab", "abc", "name", "x-1", "é", "id", "a b", "[0]"]
+PATTERNS = [("^[a-c]{2,4}$", ["ab", "abca"]), ("^(foo|ba[rz])\\d*$", ["foo", "baz12"]), ("^[^x\"]+\\.[a-z]{2}$", ["é.de", "a\\.io"]),
+            ("b+", ["abba", "b", "x\nb"])]
+FORMATS = {"date": ["2024-02-29", "1999-12-31"], "time": ["23:59:59Z", "01:02:03.5+01:30"], "date-time": ["2000-02-29T00:00:00Z"],
+           "uuid": ["123e4567-e89b-12d3-a456-426614174000"], "ipv4": ["127.0.0.1", "255.249.99.0"]}
+
+
+class Maker:
+    """`schema()` makes one; `value(schema)` makes a value that is valid by it, for the schemas that `schema()` makes."""
+
+    def __init__(self, random):
+        self.random = random
+        self.root = {}
+
+    def schema(self, depth=0):
+        kinds = [self.text, self.integer, self.plain, self.constant, self.number]
+        if depth < 3:
+            kinds += [self.thing, self.thing, self.array, self.choice, self.both]
+        made = self.random.choice(kinds)(depth)
+        if self.random.random() < 0.1:
+            made["description"] = "words"
+        return made
+
+    def document(self):
+        """A schema with a definition that refers to itself, at times."""
+        made = self.schema()
+        if self.random.random() < 0.3:
+            tree = {"type": "object", "properties": {"value": self.schema(2), "next": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/tree"}]}},
+                    "required": ["value", "next"], "additionalProperties": False}
+            made = {"type": "object", "properties": {"tree": {"$ref": "#/$defs/tree"}, "more": made}, "required": ["tree"],
+                    "additionalProperties": False, "$defs": {"tree": tree}}
+        self.root = made
+        return made
+
+    def text(self, _):
+        kind = self.random.randrange(5)
+        if kind == 0:
+            return {"type": "string", "pattern": self.random.choice(PATTERNS)[0]}
+        if kind == 1:
+            return {"type": "string", "format": self.random.choice(list(FORMATS))}
+        if kind == 2:
+            low = self.random.randrange(4)
+            return {"type": "string", "minLength": low, "maxLength": low + self.random.randrange(6)}
+        return {"type": "string"}
+
+    def integer(self, _):
+        made = {"type": "integer"}
+        low = self.random.randint(-1200, 1200)
+        if self.random.random() < 0.6:
+            made[self.random.choice(["minimum", "exclusiveMinimum"])] = low
+        if self.random.random() < 0.6:
+            made[self.random.choice(["maximum", "exclusiveMaximum"])] = low + 2 + self.random.randrange(self.random.choice([3, 30, 3000]))
+        return made
+
+    def number(self, _):
+        return {"type": "number", "minimum": 0} if self.random.random() < 0.3 else {"type": "number"}
+
+    def plain(self, _):
+        return self.random.choice([{"type": "boolean"}, {"type": "null"}, {"type": ["string", "null"]}, {"type": ["integer", "boolean"]},
+                                   {"type": "string", "nullable": True, "enum": ["x"]}])
+
+    def constant(self, _):
+        values = ["x", "a\"b", "é\n", 0, -17, 2.5, True, None, ["x", 1], {"k": [1, {}]}, []]
+        return {"const": self.random.choice(values)} if self.random.random() < 0.4 else {"enum": self.random.sample(values, 3)}
+
+    def thing(self, depth):
+        names = self.random.sample(NAMES, self.random.randrange(1, 5))
+        made = {"type": "object", "properties": {name: self.schema(depth + 1) for name in names}}
+        made["required"] = [name for name in names if self.random.random() < 0.5]
+        kind = self.random.random()
+        if kind < 0.5:
+            made["additionalProperties"] = False
+        elif kind < 0.8:
+            made["additionalProperties"] = self.random.choice([{"type": "integer"}, {"type": "boolean"}])
+        return made
+
+    def array(self, depth):
+        made = {"type": "array", "items": self.schema(depth + 1)}
+        low = self.random.randrange(3)
+        if self.random.random() < 0.5:
+            made["minItems"] = low
+        if self.random.random() < 0.8:
+            made["maxItems"] = low + 1 + self.random.randrange(3)
+        if self.random.random() < 0.3:
+            made["prefixItems"] = [self.schema(depth + 1) for _ in range(self.random.randrange(1, 3))]
+        return made
+
+    def choice(self, depth):
+        if self.random.random() < 0.5:
+            return {"anyOf": [self.schema(depth + 1) for _ in range(self.random.randrange(1, 4))]}
+        kinds = [{"type": "object", "properties": {"kind": {"const": name}, "data": self.schema(depth + 1)}, "required": ["kind"],
+                  "additionalProperties": False} for name in "uv"]
+        return {"oneOf": kinds + [{"type": "integer"}]}
+
+    def both(self, depth):
+        return {"type": "object", "allOf": [{"properties": {"a": self.schema(depth + 1)}, "required": ["a"]},
+                                            {"properties": {"b": self.schema(depth + 1)}}]}
+
+    # ---- values -------------------------------------------------------------------------------------------------
+
+    def value(self, schema):
+        pick, chance = self.random.choice, self.random.random()
+        if "$ref" in schema:
+            return self.value(self.root["$defs"]["tree"])
+        if "const" in schema:
+            return schema["const"]
+        if "enum" in schema:
+            return pick(schema["enum"])
+        for key in ("anyOf", "oneOf"):
+            if key in schema:
+                return self.value(pick(schema[key]))
+        if "allOf" in schema:
+            merged = {"type": "object", "properties": {}, "required": ["a"]}
+            for part in schema["allOf"]:
+                merged["properties"].update(part["properties"])
+            return self.value(merged)
+        kind = schema["type"]
+        kind = pick(kind) if isinstance(kind, list) else kind
+        if kind == "object":
+            made = {name: self.value(part) for name, part in schema["properties"].items()
+                    if name in schema.get("required", []) or chance < 0.5}
+            more = schema.get("additionalProperties", True)
+            if more is not False and chance < 0.7:
+                made[pick(["other", "ac", "é2", "[0", "naming"])] = [1, {"x": "y"}] if more is True else self.value(more)
+            return made
+        if kind == "array":
+            first = schema.get("prefixItems", [])
+            most = schema.get("maxItems", 5)
+            count = self.random.randint(min(schema.get("minItems", 0), most), most)
+            return [self.value(first[i] if i < len(first) else schema["items"]) for i in range(count)]
+        if kind == "string":
+            return self.string(schema)
+        if kind == "integer":
+            low = schema.get("minimum", schema.get("exclusiveMinimum", schema.get("maximum", schema.get("exclusiveMaximum", 5)) - 40 - 1) + 1)
+            high = schema.get("maximum", schema.get("exclusiveMaximum", low + 50) - 1)
+            return pick([low, high, self.random.randint(low, high)])
+        if kind == "number":
+            return pick([0, 1.5, 12e30, 7, 0.001] + ([] if "minimum" in schema else [-2.25, -1e-9]))
+        return {"boolean": chance < 0.5, "null": None}[kind]
+
+    def string(self, schema):
+        if "pattern" in schema:
+            return self.random.choice(dict(PATTERNS)[schema["pattern"]])
+        if "format" in schema:
+            return self.random.choice(FORMATS[schema["format"]])
+        low = schema.get("minLength", 0)
+        count = self.random.randint(low, schema.get("maxLength", low + 6))
+        return "".join(self.random.choice(string.printable + "é€😀\u2028\"\\") for _ in range(count))
+
+
+def spelled(random, value):
+    """A text of the value, in one of the ways that programs write JSON; names and patterns have no needless escapes."""
+    compact = random.choice([(",", ":"), (", ", ": ")])
+    indent = random.choice([None, 2, 4])
+    return json.dumps(value, ensure_ascii=False, indent=indent, separators=compact if indent is None else (",", ": "))

@@ -1,0 +1,369 @@
+#include "tools/json_schema/json_schema.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "tools/json_schema/pattern.h"
+#include "tools/json_schema/rules.h"
+#include "tools/json_schema/schema.h"
+
+namespace tarn::tools {
+namespace {
+
+// Keywords that say something about values of one type.
+constexpr const char* kOfNumbers[] = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"};
+
+// Every function that gets a Placed schema returns a part of a rule that may stand in a sequence.
+class Compiler {
+ public:
+  explicit Compiler(const Schema& root) : root_(root) {}
+
+  std::string Compile() {
+    const std::string value = AnyOf({root_, "#"});
+    return rules_.Text(rules_.Common("ws") + " " + value + " ws");
+  }
+
+ private:
+  // A schema of any kind.
+  std::string AnyOf(const Placed& placed) {
+    if (placed.schema == Schema(true)) return rules_.Common("value");
+    if (placed.schema == Schema(false)) FailAt(placed.at, "false allows no value");
+    const Schema known = KnownKeywords(placed);
+    if (known.empty()) return rules_.Common("value");
+    for (const char* key : {"allOf", "anyOf", "oneOf"}) {
+      if (known.contains(key) && (!known[key].is_array() || known[key].empty())) {
+        FailAt(placed.at + "/" + key, "not a list of schemas");
+      }
+    }
+    if (known.contains("$ref")) return Reference({known, placed.at});
+    if (known.contains("allOf")) return AllOf({known, placed.at});
+    for (const char* key : {"anyOf", "oneOf"}) {
+      if (known.contains(key)) return Alternatives({known, placed.at}, key);
+    }
+    if (known.contains("const") || known.contains("enum")) return Constants({known, placed.at});
+    std::string all;
+    for (const std::string& type : TypesOf({known, placed.at}))
+      all += (all.empty() ? "" : " | ") + OfType({known, placed.at}, type);
+    return rules_.Add(all);
+  }
+
+  std::string Reference(const Placed& placed) {
+    const std::string reference = placed.schema["$ref"].get<std::string>();
+    if (placed.schema.size() > 1) FailAt(placed.at + "/$ref", "not supported beside other keywords");
+    const auto known = references_.find(reference);
+    if (known != references_.end()) return known->second;
+    const std::string name = references_[reference] = rules_.Reserve();
+    rules_.Define(name, AnyOf({Resolve(root_, placed, reference), reference}));
+    return name;
+  }
+
+  std::string AllOf(const Placed& placed) {
+    Schema merged = placed.schema;
+    merged.erase("allOf");
+    size_t i = 0;
+    for (const Schema& part : placed.schema["allOf"]) {
+      merged = Merge(root_, {merged, placed.at}, {part, placed.at + "/allOf/" + std::to_string(i++)});
+    }
+    return AnyOf({merged, placed.at});
+  }
+
+  // What stands beside the list holds with each of its schemas.
+  std::string Alternatives(const Placed& placed, const std::string& key) {
+    Schema beside = placed.schema;
+    beside.erase(key);
+    std::vector<Placed> parts;
+    for (const Schema& part : placed.schema[key])
+      parts.push_back({part, placed.at + "/" + key + "/" + std::to_string(parts.size())});
+    for (size_t i = 0; key == "oneOf" && i < parts.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        if (AreDisjoint(root_, parts[j], parts[i])) continue;
+        FailAt(parts[i].at, "a value could be valid by alternative " + std::to_string(j) +
+                                " as well, and oneOf then refuses it: expected anyOf, or a type or a constant that differs");
+      }
+    }
+    std::string all;
+    for (const Placed& part : parts) {
+      all += (all.empty() ? "" : " | ") + AnyOf(beside.empty() ? part : Placed{Merge(root_, {beside, placed.at}, part), part.at});
+    }
+    return rules_.Add(all);
+  }
+
+  std::string Constants(const Placed& placed) {
+    Schema values = Schema::array();
+    if (placed.schema.contains("const")) values.push_back(placed.schema["const"]);
+    if (placed.schema.contains("enum")) {
+      const Schema& list = placed.schema["enum"];
+      if (!list.is_array()) FailAt(placed.at + "/enum", "not a list of values");
+      const bool both = !values.empty();
+      if (both && std::find(list.begin(), list.end(), values[0]) == list.end()) values.clear();
+      if (!both) values = list;
+    }
+    for (const auto& [key, value] : placed.schema.items()) {
+      if (key == "const" || key == "enum" || key == "type" || key == "nullable") continue;
+      FailAt(placed.at + "/" + key, "not supported beside const or enum");
+    }
+    const std::vector<std::string> types = TypesOf(placed);
+    std::string all;
+    for (const Schema& value : values) {
+      if (IsOfType(value, types)) all += (all.empty() ? "" : " | ") + Literal(value);
+    }
+    if (all.empty()) FailAt(placed.at, "no value is left");
+    return rules_.Add(all);
+  }
+
+  static bool IsOfType(const Schema& value, const std::vector<std::string>& types) {
+    const auto has = [&](const char* type) { return std::find(types.begin(), types.end(), type) != types.end(); };
+    if (value.is_number()) {
+      const bool whole =
+          value.is_number_integer() || value.get<double>() == static_cast<double>(static_cast<int64_t>(value.get<double>()));
+      return has("number") || (whole && has("integer"));
+    }
+    return has(value.is_null()      ? "null"
+               : value.is_boolean() ? "boolean"
+               : value.is_string()  ? "string"
+               : value.is_array()   ? "array"
+                                    : "object");
+  }
+
+  // A value as it stands in the schema.
+  std::string Literal(const Schema& value) {
+    if (!value.is_structured()) return Quoted(value.dump());
+    const std::string ws = rules_.Common("ws");
+    std::string all;
+    for (const auto& [key, part] : value.items()) {
+      all += all.empty() ? "" : " \",\" " + ws + " ";
+      if (value.is_object()) all += Quoted(Schema(key).dump() + ":") + " " + ws + " ";
+      all += Literal(part) + " " + ws;
+    }
+    return value.is_object() ? "\"{\" " + ws + " " + all + " \"}\"" : "\"[\" " + ws + " " + all + " \"]\"";
+  }
+
+  std::string OfType(const Placed& placed, const std::string& type) {
+    if (type == "object") return Object(placed);
+    if (type == "array") return List(placed);
+    if (type == "string") return String(placed);
+    if (type == "integer" || type == "number") return Number(placed, type);
+    return rules_.Common(type);
+  }
+
+  // A number of items or characters.
+  static uint64_t Count(const Placed& placed, const char* key, uint64_t fallback) {
+    if (!placed.schema.contains(key)) return fallback;
+    const Schema& value = placed.schema[key];
+    if (!value.is_number_unsigned()) FailAt(placed.at + "/" + key, value.dump() + " is no natural number");
+    return value.get<uint64_t>();
+  }
+
+  static std::string Counts(uint64_t least, uint64_t most) {
+    return "{" + std::to_string(least) + "," + (most == kUnlimited ? "" : std::to_string(most)) + "}";
+  }
+
+  std::string String(const Placed& placed) {
+    const uint64_t least = Count(placed, "minLength", 0), most = Count(placed, "maxLength", kUnlimited);
+    const bool bounded = least > 0 || most != kUnlimited;
+    const bool has_pattern = placed.schema.contains("pattern"), has_format = placed.schema.contains("format");
+    if (has_pattern + has_format + bounded > 1) {
+      FailAt(placed.at + (has_pattern ? "/pattern" : "/format"),
+             "not supported beside another of minLength, maxLength, pattern, format");
+    }
+    if (least > most) FailAt(placed.at + "/maxLength", "below minLength");
+    std::string inside;
+    if (has_pattern) {
+      rules_.Common("key-char");
+      inside = PatternRule(placed.schema["pattern"].get<std::string>(), placed.at + "/pattern");
+    } else if (has_format) {
+      const std::string format = placed.schema["format"].get<std::string>();
+      if (FormatRule(format) == nullptr)
+        FailAt(placed.at + "/format", "'" + format + "' is not supported, expected one of " + kFormatNames);
+      inside = FormatRule(format);
+    } else if (bounded) {
+      inside = rules_.Common("char") + Counts(least, most);
+    } else {
+      return rules_.Common("string");
+    }
+    return rules_.Add("\"\\\"\" " + inside + " \"\\\"\"");
+  }
+
+  std::string Number(const Placed& placed, const std::string& type) {
+    std::optional<int64_t> low, high;
+    bool bounded = false;
+    for (const char* key : kOfNumbers) {
+      if (!placed.schema.contains(key)) continue;
+      const Schema& value = placed.schema[key];
+      const bool exclusive = key[0] == 'e';
+      const bool is_low = std::string(key).find("inimum") != std::string::npos;
+      if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX / 2) ||
+          value.get<int64_t>() < INT64_MIN / 2) {
+        FailAt(placed.at + "/" + key, value.dump() + " is not supported, expected an integer of less than 63 bits");
+      }
+      if (type == "number" && !(is_low && !exclusive && value == Schema(0))) {
+        FailAt(placed.at + "/" + key, "not supported for type number, but for \"minimum\": 0; expected type integer");
+      }
+      const int64_t bound = value.get<int64_t>() + (exclusive ? (is_low ? 1 : -1) : 0);
+      std::optional<int64_t>* side = is_low ? &low : &high;
+      *side = !*side ? bound : is_low ? std::max(**side, bound) : std::min(**side, bound);
+      bounded = true;
+    }
+    if (!bounded) return rules_.Common(type);
+    if (type == "number") return rules_.Add("(\"0\" | [1-9] [0-9]*) (\".\" [0-9]+)? ([eE] [-+]? [0-9]+)?");
+    if (low && high && *low > *high) FailAt(placed.at, "no integer is in the range");
+    return rules_.Add(IntegerRange(low, high));
+  }
+
+  // Items that have schemas of their own first, then any number of one kind.
+  std::string List(const Placed& placed) {
+    const Schema first = placed.schema.value("prefixItems", Schema::array());
+    const Schema items = placed.schema.value("items", Schema(true));
+    if (!first.is_array()) FailAt(placed.at + "/prefixItems", "not a list of schemas");
+    if (items.is_array()) FailAt(placed.at + "/items", "a list is not supported, expected prefixItems");
+    const uint64_t least = Count(placed, "minItems", 0);
+    uint64_t most = Count(placed, "maxItems", kUnlimited);
+    const bool closed = items == Schema(false);
+    if (closed) most = std::min<uint64_t>(most, first.size());
+    if (least > most) FailAt(placed.at + "/minItems", "more items than the other keywords allow");
+    const std::string ws = rules_.Common("ws");
+    if (most == 0) return rules_.Add("\"[\" " + ws + " \"]\"");
+    // From the last item to the first: what may follow each of them. Behind item i there is a comma, or the end.
+    const uint64_t single = std::min<uint64_t>(first.size(), most);
+    std::string rest;
+    if (most > single) {
+      const std::string item = AnyOf({items, placed.at + "/items"});
+      const uint64_t needed = least > single ? least - single : 0;
+      const uint64_t left = most == kUnlimited ? kUnlimited : most - single;
+      if (single == 0) {  // the first of them has no comma before it
+        const uint64_t behind = left == kUnlimited ? kUnlimited : left - 1;
+        rest = item + " " + ws + " (\",\" " + ws + " " + item + " " + ws + ")" + Counts(needed > 0 ? needed - 1 : 0, behind);
+      } else {
+        rest = "(\",\" " + ws + " " + item + " " + ws + ")" + Counts(needed, left);
+      }
+    }
+    for (uint64_t i = single; i-- > 0;) {
+      const std::string item = AnyOf({first[i], placed.at + "/prefixItems/" + std::to_string(i)});
+      rest = rules_.Add((i > 0 ? "\",\" " + ws + " " : "") + item + " " + ws + " " + rest);
+      if (i > 0 && i >= least) rest += "?";
+    }
+    return rules_.Add("\"[\" " + ws + " (" + rest + ")" + (least == 0 ? "?" : "") + " \"]\"");
+  }
+
+  // Properties in their order, each at most once, then others.
+  std::string Object(const Placed& placed) {
+    Schema properties = placed.schema.value("properties", Schema::object());
+    const Schema required = placed.schema.value("required", Schema::array());
+    const Schema others = placed.schema.value("additionalProperties", Schema(true));
+    if (!properties.is_object()) FailAt(placed.at + "/properties", "not an object");
+    if (!required.is_array()) FailAt(placed.at + "/required", "not a list of names");
+    for (const Schema& name : required) {
+      if (!name.is_string()) FailAt(placed.at + "/required", "not a list of names");
+      if (!properties.contains(name.get<std::string>())) properties[name.get<std::string>()] = others;
+    }
+    if (properties.empty() && others == Schema(true)) return rules_.Common("object");
+    const std::string ws = rules_.Common("ws");
+    std::string other, rest, firsts;
+    if (others != Schema(false)) {
+      other = rules_.Add(OtherKey(properties, placed.at) + " \":\" " + ws + " " +
+                         AnyOf({others, placed.at + "/additionalProperties"}) + " " + ws);
+      rest = rules_.Add("(\",\" " + ws + " " + other + ")*");
+      firsts = other + " " + rest;
+    }
+    bool may_be_empty = true;
+    std::vector<std::pair<std::string, Schema>> list;
+    for (const auto& [name, schema] : properties.items()) list.emplace_back(name, schema);
+    for (size_t i = list.size(); i-- > 0;) {
+      const auto& [name, schema] = list[i];
+      const bool needed = std::find(required.begin(), required.end(), Schema(name)) != required.end();
+      if (schema == Schema(false) && !needed) continue;
+      const std::string value = AnyOf({schema, placed.at + "/properties/" + name});
+      const std::string member = rules_.Add(Quoted(Schema(name).dump() + ":") + " " + ws + " " + value + " " + ws);
+      // A list of members begins with the first property that is there.
+      const std::string first = member + " " + rest;
+      firsts = needed || firsts.empty() ? first : first + " | " + firsts;
+      if (needed) may_be_empty = false;
+      rest = rules_.Add("(\",\" " + ws + " " + member + ")" + (needed ? " " : "? ") + rest);
+    }
+    if (firsts.empty()) return rules_.Add("\"{\" " + ws + " \"}\"");
+    return rules_.Add("\"{\" " + ws + " (" + firsts + ")" + (may_be_empty ? "?" : "") + " \"}\"");
+  }
+
+  // A key that is none of the properties: where it leaves their tree of characters, it may go on as it likes.
+  std::string OtherKey(const Schema& properties, const std::string& at) {
+    std::vector<std::string> names;
+    for (const auto& [name, schema] : properties.items()) {
+      const std::string written = Schema(name).dump();
+      if (written.find('\\') != std::string::npos) {
+        FailAt(at + "/properties/" + name,
+               "a name with '\"', '\\' or control characters is not supported beside additionalProperties");
+      }
+      names.push_back(name);
+    }
+    std::sort(names.begin(), names.end());
+    rules_.Common("key-char");
+    return "\"\\\"\" " + OtherRest(names, 0);
+  }
+
+  // What may follow the first `depth` bytes that all `names`, in order, share.
+  std::string OtherRest(const std::vector<std::string>& names, size_t depth) {
+    if (names.empty()) return "key-char* \"\\\"\"";
+    std::map<std::string, std::vector<std::string>> next;  // by the character that follows
+    bool ends = false;
+    for (const std::string& name : names) {
+      if (name.size() == depth) {
+        ends = true;
+      } else {
+        next[CharacterAt(name, depth)].push_back(name);
+      }
+    }
+    std::string taken, all;
+    for (const auto& [character, some] : next) {
+      taken += character == "]" || character == "[" ? "\\" + character : character == "-" || character == "^" ? "" : character;
+      if (character == "-") taken += "\\x2d";
+      if (character == "^") taken += "\\x5e";
+      all += " | " + Quoted(character) + " " + OtherRest(some, depth + character.size());
+    }
+    all = "([^\"\\\\\\x00-\\x1f" + taken + "] | \"\\\\\" ([\"\\\\bfnrt] | \"u00\" [01] [0-9a-f])) key-char* \"\\\"\"" + all;
+    if (!ends) all += " | \"\\\"\"";
+    return rules_.Add(all);
+  }
+
+  static std::string CharacterAt(const std::string& text, size_t at) {
+    size_t end = at + 1;
+    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) ++end;
+    return text.substr(at, end - at);
+  }
+
+  const Schema& root_;
+  Rules rules_;
+  std::map<std::string, std::string> references_;  // to names of rules
+};
+
+// Parsed values are looked at recursively.
+void CheckNesting(const std::string& text, const std::string& where) {
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '\\') ++i;
+    if (c == '"') quoted = !quoted;
+    if (!quoted && (c == '{' || c == '[') && ++depth > 2 * kMostDepth) {
+      throw Failure(where + ": more than " + std::to_string(2 * kMostDepth) + " levels of nesting");
+    }
+    if (!quoted && (c == '}' || c == ']')) --depth;
+  }
+}
+
+}  // namespace
+
+std::string GrammarOfJsonSchema(const std::string& schema, const std::string& where) {
+  CheckNesting(schema, where);
+  try {
+    const Schema root = Schema::parse(schema);
+    return Compiler(root).Compile();
+  } catch (const Failure& failure) {
+    throw Failure(where + ": " + failure.what());
+  } catch (const Schema::exception& error) {
+    throw Failure(where + ": not a JSON schema: " + error.what());
+  }
+}
+
+}  // namespace tarn::tools

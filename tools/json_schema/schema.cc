@@ -1,0 +1,231 @@
+#include "tools/json_schema/schema.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tarn::tools {
+namespace {
+
+constexpr const char* kDescriptions[] = {"$schema",  "$id",        "$comment", "title",     "description", "default",
+                                         "examples", "deprecated", "readOnly", "writeOnly", "$defs",       "definitions"};
+constexpr const char* kKeywords[] = {"$ref",
+                                     "allOf",
+                                     "anyOf",
+                                     "oneOf",
+                                     "enum",
+                                     "const",
+                                     "type",
+                                     "nullable",
+                                     "properties",
+                                     "required",
+                                     "additionalProperties",
+                                     "items",
+                                     "prefixItems",
+                                     "minItems",
+                                     "maxItems",
+                                     "minLength",
+                                     "maxLength",
+                                     "pattern",
+                                     "format",
+                                     "minimum",
+                                     "maximum",
+                                     "exclusiveMinimum",
+                                     "exclusiveMaximum"};
+
+bool IsOneOf(const std::string& name, const char* const* begin, const char* const* end) {
+  return std::any_of(begin, end, [&](const char* other) { return name == other; });
+}
+
+// Of a pointer: "~1" is '/', "~0" is '~'.
+std::string Unescaped(std::string part) {
+  for (const auto& [from, to] : {std::pair<const char*, const char*>{"~1", "/"}, {"~0", "~"}}) {
+    for (size_t at = part.find(from); at != std::string::npos; at = part.find(from, at + 1)) part.replace(at, 2, to);
+  }
+  return part;
+}
+
+Schema MergeProperties(const Schema& root, const Placed& a, const Placed& b, int depth) {
+  Schema all = a.schema;
+  for (const auto& [name, schema] : b.schema.items()) {
+    const std::string at = b.at + "/" + name;
+    all[name] = all.contains(name) ? Merge(root, {all[name], a.at + "/" + name}, {schema, at}, depth + 1) : schema;
+  }
+  return all;
+}
+
+Schema Intersection(const Schema& a, const Schema& b) {
+  Schema both = Schema::array();
+  for (const Schema& value : a) {
+    if (std::find(b.begin(), b.end(), value) != b.end()) both.push_back(value);
+  }
+  return both;
+}
+
+Schema MergeTypes(const Placed& a, const Placed& b) {
+  Schema both = Schema::array();
+  const std::vector<std::string> types_a = TypesOf(a), types_b = TypesOf(b);
+  const auto has = [](const std::vector<std::string>& types, const char* type) {
+    return std::find(types.begin(), types.end(), type) != types.end();
+  };
+  for (const std::string& type : types_a) {
+    if (has(types_b, type.c_str()) || (type == "integer" && has(types_b, "number"))) both.push_back(type);
+    if (type == "number" && !has(types_b, "number") && has(types_b, "integer")) both.push_back("integer");
+  }
+  if (both.empty()) FailAt(b.at, "no type is allowed by both schemas");
+  return both;
+}
+
+// A closed object takes no property that only the other schema has: "additionalProperties" of the one says so.
+void CheckAdditional(const Placed& closed, const Placed& other) {
+  if (!closed.schema.contains("additionalProperties") || closed.schema["additionalProperties"] == Schema(true)) return;
+  const Schema own = closed.schema.value("properties", Schema::object()), more = other.schema.value("properties", Schema::object());
+  for (const auto& [name, schema] : more.items()) {
+    if (!own.contains(name)) {
+      FailAt(closed.at + "/additionalProperties",
+             "not supported where another schema that holds as well has property '" + name + "'");
+    }
+  }
+}
+
+Schema MergeKeyword(const Schema& root, const std::string& key, const Placed& a, const Placed& b, int depth) {
+  const Placed value_a{a.schema[key], a.at + "/" + key}, value_b{b.schema[key], b.at + "/" + key};
+  const Schema &x = value_a.schema, &y = value_b.schema;
+  if (x == y) return x;
+  if (key == "properties") return MergeProperties(root, value_a, value_b, depth);
+  if (key == "enum") return Intersection(x, y);
+  if (key == "required") {
+    Schema all = x;
+    for (const Schema& name : y) {
+      if (std::find(x.begin(), x.end(), name) == x.end()) all.push_back(name);
+    }
+    return all;
+  }
+  const bool least = key == "minimum" || key == "minLength" || key == "minItems" || key == "exclusiveMinimum";
+  const bool most = key == "maximum" || key == "maxLength" || key == "maxItems" || key == "exclusiveMaximum";
+  if (least && x.is_number() && y.is_number()) return std::max(x, y);
+  if (most && x.is_number() && y.is_number()) return std::min(x, y);
+  FailAt(value_b.at, "not supported beside another '" + key + "' that holds as well (" + value_a.at + ")");
+}
+
+// The schema that a reference stands for; itself where there is none.
+Placed Target(const Schema& root, Placed placed) {
+  std::set<std::string> seen;
+  while (placed.schema.is_object() && placed.schema.contains("$ref")) {
+    const std::string reference = placed.schema["$ref"].get<std::string>();
+    if (!seen.insert(reference).second) FailAt(placed.at, "'$ref' leads back to itself");
+    const Schema known = KnownKeywords(placed);
+    if (known.size() > 1) FailAt(placed.at + "/$ref", "not supported beside other keywords here");
+    placed = {Resolve(root, placed, reference), reference};
+  }
+  return placed;
+}
+
+}  // namespace
+
+void FailAt(const std::string& at, const std::string& message) { throw Failure((at.empty() ? "#" : at) + ": " + message); }
+
+Schema KnownKeywords(const Placed& placed) {
+  if (!placed.schema.is_object()) FailAt(placed.at, "not a schema: an object, true or false expected");
+  Schema known = Schema::object();
+  for (const auto& [key, value] : placed.schema.items()) {
+    if (IsOneOf(key, std::begin(kDescriptions), std::end(kDescriptions))) continue;
+    if (key == "uniqueItems" && value == Schema(false)) continue;
+    if (!IsOneOf(key, std::begin(kKeywords), std::end(kKeywords))) FailAt(placed.at + "/" + key, "this keyword is not supported");
+    known[key] = value;
+  }
+  return known;
+}
+
+const Schema& Resolve(const Schema& root, const Placed& from, const std::string& reference) {
+  const Schema* at = &root;
+  if (reference.empty() || reference[0] != '#') {
+    FailAt(from.at + "/$ref", "'" + reference + "' is not in this file, expected '#' and a JSON pointer");
+  }
+  for (size_t begin = 1; begin < reference.size();) {
+    const size_t end = std::min(reference.find('/', begin + 1), reference.size());
+    const std::string part = Unescaped(reference.substr(begin + 1, end - begin - 1));
+    if (reference[begin] != '/' || !at->is_object() || !at->contains(part)) {
+      FailAt(from.at + "/$ref", "'" + reference + "' leads nowhere");
+    }
+    at = &(*at)[part];
+    begin = end;
+  }
+  return *at;
+}
+
+Schema Merge(const Schema& root, const Placed& first, const Placed& second, int depth) {
+  if (depth > kMostDepth) FailAt(second.at, "recursive schemas that hold at once are not supported");
+  if (first.schema == Schema(true)) return second.schema;
+  if (second.schema == Schema(true)) return first.schema;
+  const Placed a = Target(root, first), b = Target(root, second);
+  if (a.schema == b.schema) return a.schema;
+  const Schema known_a = KnownKeywords(a), known_b = KnownKeywords(b);
+  const Placed placed_a{known_a, a.at}, placed_b{known_b, b.at};
+  CheckAdditional(placed_a, placed_b);
+  CheckAdditional(placed_b, placed_a);
+  Schema all = known_a;
+  for (const auto& [key, value] : known_b.items()) {
+    if (key == "type" || key == "nullable") continue;
+    all[key] = all.contains(key) ? MergeKeyword(root, key, placed_a, placed_b, depth) : value;
+  }
+  if (known_a.contains("type") || known_b.contains("type")) all["type"] = MergeTypes(placed_a, placed_b);
+  all.erase("nullable");
+  return all;
+}
+
+std::vector<std::string> TypesOf(const Placed& placed) {
+  const std::vector<std::string> all = {"null", "boolean", "object", "array", "number", "string"};
+  if (!placed.schema.contains("type")) return all;
+  const Schema& type = placed.schema["type"];
+  std::vector<std::string> types;
+  for (const Schema& name : type.is_array() ? type : Schema::array({type})) {
+    const std::string text = name.is_string() ? name.get<std::string>() : name.dump();
+    if (text != "integer" && std::find(all.begin(), all.end(), text) == all.end()) {
+      FailAt(placed.at + "/type", "'" + text + "' is no type");
+    }
+    types.push_back(text);
+  }
+  if (placed.schema.contains("nullable") && placed.schema["nullable"] == Schema(true)) types.push_back("null");
+  if (std::find(types.begin(), types.end(), "number") != types.end()) {
+    types.erase(std::remove(types.begin(), types.end(), "integer"), types.end());
+  }
+  std::vector<std::string> once;
+  for (const std::string& name : types) {
+    if (std::find(once.begin(), once.end(), name) == once.end()) once.push_back(name);
+  }
+  if (once.empty()) FailAt(placed.at + "/type", "no type is left");
+  return once;
+}
+
+bool AreDisjoint(const Schema& root, const Placed& first, const Placed& second, int depth) {
+  if (depth > kMostDepth) return false;
+  const Placed a = Target(root, first), b = Target(root, second);
+  if (!a.schema.is_object() || !b.schema.is_object()) return false;
+  const auto values = [](const Schema& schema) {
+    return schema.contains("const") ? Schema::array({schema["const"]}) : schema.value("enum", Schema());
+  };
+  const Schema values_a = values(a.schema), values_b = values(b.schema);
+  if (values_a.is_array() && values_b.is_array() && Intersection(values_a, values_b).empty()) return true;
+  bool types = true;
+  const auto base = [](const std::string& type) { return type == "integer" ? std::string("number") : type; };
+  for (const std::string& x : TypesOf(a)) {
+    for (const std::string& y : TypesOf(b)) types = types && base(x) != base(y);
+  }
+  if (types) return true;
+  const auto only_objects = [](const Placed& placed) { return TypesOf(placed) == std::vector<std::string>{"object"}; };
+  if (!only_objects(a) || !only_objects(b)) return false;
+  const auto requires_name = [](const Placed& placed, const std::string& name) {
+    const Schema required = placed.schema.value("required", Schema::array());
+    return std::find(required.begin(), required.end(), Schema(name)) != required.end();
+  };
+  const Schema own = a.schema.value("properties", Schema::object()), other = b.schema.value("properties", Schema::object());
+  for (const auto& [name, schema] : own.items()) {
+    if (!other.contains(name) || !requires_name(a, name) || !requires_name(b, name)) continue;
+    if (AreDisjoint(root, {schema, a.at + "/properties/" + name}, {other[name], b.at + "/properties/" + name}, depth + 1)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace tarn::tools

@@ -1,0 +1,42 @@
+// Schemas as values: errors with their place, references, schemas that hold at once.
+#ifndef TARN_TOOLS_JSON_SCHEMA_SCHEMA_H_
+#define TARN_TOOLS_JSON_SCHEMA_SCHEMA_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/common/failure.h"
+
+namespace tarn::tools {
+
+using Schema = nlohmann::ordered_json;  // properties are written in the order of the schema
+
+// A schema with the JSON pointer that messages name it by.
+struct Placed {
+  Schema schema;
+  std::string at;
+};
+
+constexpr int kMostDepth = 64;  // of schemas inside each other
+
+[[noreturn]] void FailAt(const std::string& at, const std::string& message);
+
+// Throws Failure where a keyword is unknown or not supported; those that only describe are left out of the result.
+Schema KnownKeywords(const Placed& placed);
+
+// A pointer as "#/$defs/x" names it. Throws Failure.
+const Schema& Resolve(const Schema& root, const Placed& from, const std::string& reference);
+
+// One schema for what both call valid. Throws Failure where there is no such schema among those that are supported.
+Schema Merge(const Schema& root, const Placed& a, const Placed& b, int depth = 0);
+
+// "null", "boolean", "object", "array", "number", "integer", "string": what a schema allows, integers as a part of numbers.
+std::vector<std::string> TypesOf(const Placed& placed);
+
+// Whether no value can be valid by both, as far as types, constants and properties with constants tell.
+bool AreDisjoint(const Schema& root, const Placed& a, const Placed& b, int depth = 0);
+
+}  // namespace tarn::tools
+
+#endif  // TARN_TOOLS_JSON_SCHEMA_SCHEMA_H_
