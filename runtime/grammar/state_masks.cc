@@ -55,7 +55,7 @@ Status StateMasks::Keep(uint32_t state, StateMask mask, size_t words) {
   const uint64_t* bits = words_.data() + mask.words;
   uint64_t hash = 14695981039346656037u;
   for (size_t i = 0; i < words; ++i) hash = (hash ^ bits[i]) * 1099511628211u;
-  uint32_t* bucket = &buckets_[(hash ^ hash >> 32) % kBuckets];
+  uint32_t* bucket = &buckets_[static_cast<size_t>((hash ^ hash >> 32) % kBuckets)];
   for (uint32_t i = *bucket; i != UINT32_MAX; i = next_[i]) {
     if (std::memcmp(words_.data() + masks_[i].words, bits, words * sizeof(uint64_t)) != 0) continue;
     words_.Truncate(mask.words);

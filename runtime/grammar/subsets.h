@@ -59,7 +59,7 @@ class Subsets {
     std::sort(closure_.begin(), closure_.end());
     uint64_t hash = 14695981039346656037u;
     for (const uint32_t state : closure_) hash = (hash ^ state) * 1099511628211u;
-    uint32_t* bucket = &buckets_[(hash ^ hash >> 32) % kBuckets];
+    uint32_t* bucket = &buckets_[static_cast<size_t>((hash ^ hash >> 32) % kBuckets)];
     for (uint32_t set = *bucket; set != UINT32_MAX; set = next_[set]) {
       const Span<const uint32_t> known = Of(set);
       if (known.size() == kept && std::equal(known.begin(), known.end(), closure_.begin())) return set;

@@ -21,8 +21,8 @@ struct SamplingOptions {
   std::vector<int32_t> banned_tokens;
   std::vector<int32_t> dry_breakers;
   bool has_seed = false;
-  std::string grammar;                        // the file that --grammar names
-  std::string json_schema;                    // that of --json-schema
+  std::string grammar;      // the file that --grammar names
+  std::string json_schema;  // that of --json-schema
   bool print_grammar = false;
   std::optional<uint32_t> log_probabilities;  // how many alternatives are written with each token
 

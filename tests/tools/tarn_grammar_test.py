@@ -1,0 +1,83 @@
+"""tarn run: --grammar and --json-schema."""
+
+import json
+import os
+import tempfile
+import unittest
+
+from tarn_testing import MODEL, tarn
+
+RUN = ["run", "-m", MODEL, "-p", "ROMEO:", "-q", "--no-echo"]
+PERSON = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 0, "maximum": 150},
+                                           "sex": {"enum": ["f", "m"]}}, "required": ["name", "age"], "additionalProperties": False}
+
+
+class GrammarTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def file(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def stats(self, *arguments):
+        path = os.path.join(self.folder, "stats.json")
+        status, out, err = tarn(*RUN, *arguments, "--json-stats", path)
+        self.assertEqual(status, 0, err)
+        with open(path, encoding="utf-8") as file:
+            return out.decode(), json.load(file)
+
+    def test_text_follows_the_rules(self):
+        rules = self.file("rules.gbnf", 'root ::= ("Yes" | "No") ", " [a-z]{3,5} "."\n')
+        text, stats = self.stats("--grammar", rules)
+        self.assertRegex(text, r"^(Yes|No), [a-z]{3,5}\.\n?$")
+        self.assertEqual(stats["stop_reason"], "grammar")
+        self.assertIn(stats["allocations_after_creation"], (0, None))
+        greedy, _ = self.stats("--grammar", rules, "--temp", 0)
+        self.assertRegex(greedy, r"^(Yes|No), [a-z]{3,5}\.\n?$")
+
+    def test_text_is_valid_by_the_schema(self):
+        schema = self.file("person.json", json.dumps(PERSON))
+        for seed in range(5):
+            text, stats = self.stats("--json-schema", schema, "-s", seed, "-n", 1000, "--temp", 1.5)
+            person = json.loads(text)
+            self.assertEqual(list(person)[:2], ["name", "age"])
+            self.assertLessEqual(len(person["name"]), 12)
+            self.assertIn(person["age"], range(151))
+            self.assertIn(stats["stop_reason"], ("grammar", "n"))
+
+    def test_rules_of_a_schema_are_a_grammar(self):
+        schema = self.file("person.json", json.dumps(PERSON))
+        status, rules, err = tarn(*RUN, "--json-schema", schema, "--print-grammar")
+        self.assertEqual(status, 0, err)
+        text, _ = self.stats("--grammar", self.file("person.gbnf", rules.decode()), "-n", 1000)
+        self.assertIn("age", json.loads(text))
+
+    def test_errors_name_the_place(self):
+        cases = (("--grammar", 'root ::= "x"\nroot ::= y', "wrong: line 2, column 1: rule 'root' is defined twice"),
+                 ("--grammar", "root ::= y", "wrong: line 1, column 10: rule 'y' is not defined"),
+                 ("--json-schema", "{", "wrong: not a JSON schema: "),
+                 ("--json-schema", '{"properties": {"a": {"multipleOf": 2}}}', "wrong: #/properties/a/multipleOf: this keyword is not supported"),
+                 ("--json-schema", '{"type": "strin"}', "wrong: #/type: 'strin' is no type"),
+                 ("--json-schema", '{"$ref": "#/$defs/x"}', "wrong: #/$ref: '#/$defs/x' leads nowhere"),
+                 ("--json-schema", '{"$ref": "#"}', "never comes to an end"),
+                 ("--json-schema", '{"oneOf": [{"type": "integer"}, {"type": "number"}]}', "wrong: #/oneOf/1: a value could be valid by alternative 0"),
+                 ("--json-schema", '{"type": "number", "maximum": 3}', "wrong: #/maximum: not supported for type number"),
+                 ("--json-schema", '{"type": "string", "format": "email"}', "'email' is not supported, expected one of date, time"),
+                 ("--json-schema", '{"type": "string", "pattern": "a(?=b)"}', "#/pattern: at character 4 of the pattern: a group other than"),
+                 ("--json-schema", "[" * 1000, "more than 128 levels of nesting"))
+        for option, text, message in cases:
+            path = self.file("wrong", text)
+            status, out, err = tarn(*RUN, option, path)
+            self.assertEqual((status, out), (1, b""), text)
+            self.assertIn(message, err)
+        status, _, err = tarn(*RUN, "--grammar", path, "--json-schema", path)
+        self.assertEqual(status, 2, err)
+
+
+if __name__ == "__main__":
+    unittest.main()
