@@ -1,6 +1,7 @@
 // The public headers are C++ too, and make sense on their own.
 #include <gtest/gtest.h>
 
+#include "tarn/grammar.h"
 #include "tarn/inspect.h"
 #include "tarn/tarn.h"
 #include "tarn/text_stream.h"
@@ -16,7 +17,9 @@ TEST(Header, InitialisersSetTheSize) {
   const tarn_beam_config beam = TARN_BEAM_CONFIG_INIT;
   const tarn_tokenizer_config tokenizer = TARN_TOKENIZER_CONFIG_INIT;
   const tarn_text_stream_config text_stream = TARN_TEXT_STREAM_CONFIG_INIT;
+  const tarn_grammar_config grammar = TARN_GRAMMAR_CONFIG_INIT;
   EXPECT_EQ(source.struct_size, sizeof(source));
+  EXPECT_EQ(grammar.struct_size, sizeof(grammar));
   EXPECT_EQ(model.struct_size, sizeof(model));
   EXPECT_EQ(session.struct_size, sizeof(session));
   EXPECT_EQ(memory.struct_size, sizeof(memory));

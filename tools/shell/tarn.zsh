@@ -46,6 +46,9 @@ _tarn() {
         '(-s --seed)'{-s+,--seed=}'[Seed of the random draws]:N: ' \
         '*'--logit-bias='[Add BIAS to the logit of token ID, for example 10=-5]:ID=BIAS: ' \
         '*'--ban='[Never draw token ID]:ID: ' \
+        ''--grammar='[Write only what the rules in FILE allow (GBNF)]:FILE:_files' \
+        ''--json-schema='[Write only JSON that is valid by the schema in FILE]:FILE:_files' \
+        ''--print-grammar'[Write the rules of --json-schema, for --grammar or a C program, and end]' \
         ''--repeat-penalty='[Divide positive logits of recent tokens by R, multiply negative ones]:R: ' \
         ''--frequency-penalty='[Subtract F from the logit of a recent token for each time that it occurs]:F: ' \
         ''--presence-penalty='[Subtract S from the logit of a recent token]:S: ' \
