@@ -240,7 +240,7 @@ TEST(Grammar, RandomGrammarsDeriveTheirTexts) {
     for (uint32_t j = 0, count = 2 + Below(&random, 5); j < count; ++j) piece += static_cast<char>('a' + Below(&random, 3));
     pieces.push_back(piece);
   }
-  for (int i = 0; i < 120; ++i) {
+  for (int i = 0; i < 250; ++i) {
     const RandomGrammar grammar(&random);
     const Result<Grammar*> created = test::CreateGrammar(grammar.Text(), test::ByteTokens(), {{16, 512}, 1u << 16});
     if (!created.ok()) {
@@ -260,7 +260,7 @@ TEST(Grammar, RandomGrammarsDeriveTheirTexts) {
     }
     ++compared;
   }
-  EXPECT_GT(compared, 60);
+  EXPECT_GT(compared, 80);
   EXPECT_GT(left_recursive, 5);
   EXPECT_LT(too_many, 5);
 }
