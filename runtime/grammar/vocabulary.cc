@@ -26,6 +26,7 @@ Span<const uint8_t> TokenTexts::Of(int32_t token) const {
   const size_t bytes = token == end_token_ ? 0 : TokenBytes(tables_, token);
   if (bytes == 0) return {};
   if (tables_.kind == TokenizerKind::kBytes) return {&bytes_[token], 1};
+  if ((tables_.special[static_cast<size_t>(token)] & kNoPiece) != 0) return {};
   return tables_.Piece(static_cast<uint32_t>(token));
 }
 
