@@ -77,6 +77,8 @@ class GrammarTest(unittest.TestCase):
             self.assertIn(message, err)
         status, _, err = tarn(*RUN, "--grammar", path, "--json-schema", path)
         self.assertEqual(status, 2, err)
+        status, _, err = tarn(*RUN, "--grammar", path, "-i")
+        self.assertEqual(status, 2, err)
 
 
 if __name__ == "__main__":

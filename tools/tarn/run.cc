@@ -33,6 +33,10 @@ void CheckOutputs(const RunOptions& options) {
     throw UsageError(std::string("run: -i and ") + (stats || !options.json_stats.empty() ? "--json-stats" : "--logprobs") +
                      " do not go together, expected one of them (-i has --jsonl and /stats)");
   }
+  const SamplingOptions& sampling = options.sampling;
+  if (options.interactive && (!sampling.grammar.empty() || !sampling.json_schema.empty() || sampling.print_grammar)) {
+    throw UsageError("run: -i and --grammar, --json-schema or --print-grammar do not go together, expected one of them");
+  }
   if (options.jsonl && (stats || options.sampling.log_probabilities)) {
     throw UsageError(std::string("run: --jsonl and ") + (stats ? "--json-stats -" : "--logprobs") +
                      " both write to standard output, expected one of them");
