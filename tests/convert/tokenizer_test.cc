@@ -205,6 +205,18 @@ TEST(TokenizerFiles, VocabAndMergesAreReadWhereThereIsNoTokenizerJson) {
   EXPECT_FALSE(data.trim_offsets);
 }
 
+TEST(TokenizerFiles, AnEndTokenThatTheTokenizerLacks) {
+  const Folder folder;
+  folder.Write("tokenizer.json", Fixture("gpt2").dump());
+  folder.Write("tokenizer_config.json", R"({"eos_token": "<nosuch>"})");
+  try {
+    ReadTokenizer(folder.path(), 1000);
+    FAIL() << "no error";
+  } catch (const ConvertError& error) {
+    EXPECT_NE(std::string(error.what()).find("eos_token: \"<nosuch>\" is no token"), std::string::npos) << error.what();
+  }
+}
+
 // As files of older versions of the package have it.
 TEST(TokenizerFiles, MetaspaceOfOlderFiles) {
   const auto read = [](const std::string& metaspace) {

@@ -159,6 +159,17 @@ void CheckIds(const TokenizerData& data, const std::string& where, uint32_t voca
   }
 }
 
+// -1: no file names one.
+int32_t SpecialTokenId(const std::string& folder, const char* key, const Vocabulary& vocabulary, bool must_exist) {
+  const std::string name = SpecialToken(folder, key);
+  const std::optional<uint32_t> id = vocabulary.Find(name);
+  if (id) return static_cast<int32_t>(*id);
+  if (must_exist && !name.empty()) {
+    Fail(folder, ": tokenizer_config.json or special_tokens_map.json: ", key, ": ", ValueText(name), " is no token");
+  }
+  return -1;
+}
+
 }  // namespace
 
 TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size, TokenizerFiles files) {
@@ -179,10 +190,9 @@ TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size, Toke
   }
   CompileVocabulary(vocabulary, where, &data);
   CheckIds(data, where, vocab_size);
-  for (const auto& [key, id] : {std::pair{"bos_token", &data.bos_token}, {"eos_token", &data.eos_token}}) {
-    const std::optional<uint32_t> found = vocabulary.Find(SpecialToken(folder, key));
-    if (found) *id = static_cast<int32_t>(*found);
-  }
+  const bool names_all = files == TokenizerFiles::kJson;  // other files may leave out special tokens
+  data.bos_token = SpecialTokenId(folder, "bos_token", vocabulary, names_all);
+  data.eos_token = SpecialTokenId(folder, "eos_token", vocabulary, names_all);
   return data;
 }
 
