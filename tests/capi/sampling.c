@@ -155,7 +155,7 @@ static void TestRefusals(void) {
   config.banned_token_count = 1;
   ExpectRefused(&config, "banned_tokens is NULL");
   config.banned_tokens = kOutside;
-  ExpectRefused(&config, "banned_tokens: token 0 is 8, must be in [0, 7]");
+  ExpectRefused(&config, "banned_tokens[0] is token 8, expected 0 to 7");
   config.banned_token_count = 0;
   config.dry_breaker_count = 1;
   ExpectRefused(&config, "dry_breakers is NULL");

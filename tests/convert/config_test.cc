@@ -120,7 +120,7 @@ TEST(Config, WrongTypesAndRanges) {
       {"rope_theta", 0, {"rope_theta", "above 0"}},
       {"first_position", -1, {"first_position", "-1"}},
       {"tokenizer", "spm", {"tokenizer", "\"spm\""}},
-      {"tokenizer", "bpe", {"tokenizer", "\"bpe\" is not one of bytes, tokenizer.json, none ("}},
+      {"tokenizer", "bpe", {"tokenizer", "\"bpe\" is not one of bytes, tokenizer.json, rwkv, characters, none ("}},
       {"tokenizer", "bytes", {"vocab_size", "10 is not the 256"}},
       {"task", "chat", {"task", "\"chat\" is not one of"}},
       {"attention", 3, {"attention", "3 is not an object"}},

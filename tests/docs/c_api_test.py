@@ -115,6 +115,11 @@ class Programs(unittest.TestCase):
                          [(str(byte), str(i), str(i + 1)) for i, byte in enumerate(b"to be, or not to be")])
         self.assertRegex(output, r"\nin \d+ bytes of memory\n$")
 
+    def test_stop_string(self):
+        text = self.run_program("stop_string", MODEL, "never written").removesuffix("\n500 tokens\n")
+        stop = text[200:210]
+        self.assertEqual(self.run_program("stop_string", MODEL, stop), text[:text.index(stop)] + "\nstopped\n")
+
     def test_snapshot(self):
         self.assertRegex(self.run_program("snapshot", MODEL, self.work / "saved"), r"\nequal\n")
 
@@ -132,7 +137,7 @@ class Programs(unittest.TestCase):
             self.assertIn(b"\ncancelled after ", rest)
 
     def test_every_program_is_run(self):
-        covered = {*OUTPUT, "tokenize", "snapshot", "beam", "classify", "cancel"}
+        covered = {*OUTPUT, "tokenize", "stop_string", "snapshot", "beam", "classify", "cancel"}
         self.assertEqual({program.stem for program in EXAMPLES.glob("*.c")}, covered)
         readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
         self.assertEqual(set(re.findall(r"^\| `(\w+)\.c` \|", readme, re.MULTILINE)), covered)
