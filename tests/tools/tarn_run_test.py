@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from tarn_testing import MODEL, CliTest, tarn
+from tarn_testing import MODEL, TINY, CliTest, tarn
 
 GREEDY = ["-q", "--temp", 0, "-t", 1]
 
@@ -107,6 +107,14 @@ class DefaultsTest(CliTest):
             self.fails(1, f"TARN_THREADS of the environment is '{value}', expected an integer from 0 to 256", "run", MODEL, "-p",
                        "a", environment={"TARN_THREADS": value})
         self.fails(2, "the model is missing", "run", "-p", "a", environment={"TARN_MODEL": ""})
+
+
+class BeginTokenTest(CliTest):
+    def test_an_empty_prompt_starts_from_it(self):
+        self.make("begins", {**TINY, "bos_token_id": 65})
+        status, out, _ = tarn("run", self.path("begins.tarn"), "-p", "", "-n", 4, *GREEDY)
+        self.assertEqual((status, out), tarn("run", self.path("begins.tarn"), "-p", "A", "-n", 4, *GREEDY)[:2])
+        self.assertEqual((status, out[:1]), (0, b"A"))
 
 
 class HabitsTest(CliTest):

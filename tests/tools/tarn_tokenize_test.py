@@ -69,8 +69,8 @@ class TokenizeTest(CliTest):
         status, out, _ = tarn("tokenize", MODEL, "--detokenize", "--tokens", "84,111")
         self.assertEqual((status, out.decode()), (0, "To\n"))
         status, _, err = tarn("tokenize", MODEL, "--detokenize", "--tokens", "84,256")
-        self.assertEqual(status, 1)
-        self.assertRegex(err, r"256 is no token of .*, expected 0 to 255\n$")
+        self.assertEqual(status, 2)
+        self.assertRegex(err, r"tokenize: 256 is no token of .*, expected 0 to 255\n")
 
     def test_refusals(self):
         ids = self.path("ids.tarn")

@@ -25,6 +25,7 @@ Tokens PromptTokens(const RunOptions& options, const Model& model) {
       throw Failure(model.path() + ": the model has no tokenizer: give the prompt as ids with --tokens 1,2,3");
     }
     tokens = model.Tokenize(options.input.Text(options.raw));
+    if (tokens.empty() && model.info().bos_token >= 0) tokens.push_back(model.info().bos_token);
   }
   if (tokens.empty()) {
     throw Failure("the prompt is empty, and the model has no begin token to start from: give one with -p, -f or --tokens");

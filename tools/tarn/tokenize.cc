@@ -67,7 +67,8 @@ Tokens ReadIds(const Input& input, const Model& model) {
   const Tokens tokens = !input.tokens().empty() ? input.tokens() : ParseIds(input.Text(), "the ids");
   for (const int32_t token : tokens) {
     if (token >= 0 && static_cast<uint32_t>(token) < model.info().vocab_size) continue;
-    throw Failure(Format("%d is no token of %s, expected 0 to %u", token, model.path().c_str(), model.info().vocab_size - 1));
+    throw UsageError(
+        Format("tokenize: %d is no token of %s, expected 0 to %u", token, model.path().c_str(), model.info().vocab_size - 1));
   }
   return tokens;
 }

@@ -26,7 +26,7 @@ MappedFile::MappedFile(const std::string& path) {
   struct stat info;
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     close(fd);
-    Fail(path, ": not a regular file");
+    Fail(path, S_ISDIR(info.st_mode) ? ": a directory, expected a file" : ": not a regular file");
   }
   size_ = static_cast<size_t>(info.st_size);
   void* bytes = size_ == 0 ? nullptr : mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
