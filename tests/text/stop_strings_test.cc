@@ -188,8 +188,9 @@ TEST(StopStringsTest, WhatCannotBeAStopString) {
   EXPECT_EQ(message(Strings(257, "a")), "stop_string_count is 257, must be at most 256");
   const StopString none = {nullptr, 3};
   EXPECT_STREQ(CheckStopStrings({&none, 1}).message(), "stop string 0 is NULL");
-  const std::vector<StopString> good = Views({"\xEF\xBF\xBD", "\xF0\x9F\x98\x80", "\xC3\xA9 a"});
-  EXPECT_TRUE(CheckStopStrings(SpanOf(good)).ok());
+  const Strings good = {"\xEF\xBF\xBD", "\xF0\x9F\x98\x80", "\xC3\xA9 a"};
+  const std::vector<StopString> views = Views(good);
+  EXPECT_TRUE(CheckStopStrings(SpanOf(views)).ok());
 }
 
 }  // namespace
