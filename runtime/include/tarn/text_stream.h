@@ -5,9 +5,8 @@
  * back; the text before it is given out. Of two stop strings the one that is complete first counts, of two that are complete with
  * the same byte the longer one. Text goes to the buffer of the call, or to a function of the caller.
  *
- *   for each token of the prompt: tarn_text_stream_prompt()
- *   for each token that is drawn: tarn_text_stream_feed(), until tarn_text_stream_stop() is not -1
- *   tarn_text_stream_finish(), and for the next text tarn_text_stream_reset() */
+ * Call tarn_text_stream_prompt() for each token of the prompt, tarn_text_stream_feed() for each token that is drawn, until
+ * tarn_text_stream_stop() is not -1, then tarn_text_stream_finish(), and for the next text tarn_text_stream_reset(). */
 #ifndef TARN_TEXT_STREAM_H_
 #define TARN_TEXT_STREAM_H_
 
