@@ -103,7 +103,8 @@ public class SessionTest {
     bad.add(new byte[12]);
     bad.add(Arrays.copyOf(state, state.length - 1));
     for (int at :
-        new int[] {0, state.length / 2, state.length - 1, state.length - 3, state.length - 9}) {
+        // of the snapshot, then of the flags, the bytes that wait and the last token behind it
+        new int[] {0, state.length / 2, state.length - 1, state.length - 3, state.length - 5, state.length - 33}) {
       byte[] damaged = state.clone();
       damaged[at] ^= 0x55;
       bad.add(damaged);

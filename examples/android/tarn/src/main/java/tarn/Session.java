@@ -19,6 +19,9 @@ public final class Session implements AutoCloseable {
 
   /** What a saved state has after the snapshot: {@link #last}, {@link #decoder}. */
   private static final int TAIL_BYTES = 4 + Native.DECODER_BYTES;
+  // Fields of tarn_text_decoder, behind the bytes that wait.
+  private static final int DECODER_PENDING = 24;
+  private static final int DECODER_FLAGS = 28;
 
   private final Model model;
   private final long modelHandle;
@@ -178,9 +181,14 @@ public final class Session implements AutoCloseable {
         throw damaged(
             "its last token is " + savedLast + ", must be below " + model.info().vocabSize);
       }
-      int pending = ByteBuffer.wrap(savedDecoder).order(ByteOrder.LITTLE_ENDIAN).getInt(4);
-      if (pending < 0 || pending > 3) {
-        throw damaged("it has " + pending + " bytes of an incomplete character, must be 0 to 3");
+      ByteBuffer fields = ByteBuffer.wrap(savedDecoder).order(ByteOrder.LITTLE_ENDIAN);
+      int pending = fields.getInt(DECODER_PENDING);
+      if (pending < 0 || pending >= DECODER_PENDING) {
+        throw damaged("it has " + pending + " bytes that wait, must be 0 to 23");
+      }
+      int flags = fields.getInt(DECODER_FLAGS);
+      if (flags < 0 || flags > 31) {
+        throw damaged("the flags of its text are " + flags + ", must be 0 to 31");
       }
       Native.restore(handle, state, state.length - TAIL_BYTES);
       last = savedLast;
