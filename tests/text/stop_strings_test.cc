@@ -33,7 +33,7 @@ class Finder {
     StopFinder().TakeArrays(&measure, SpanOf(views), keep);
     memory_.resize(measure.used() + kAlignment);
     uint8_t* begin = memory_.data() + (kAlignment - reinterpret_cast<uintptr_t>(memory_.data()) % kAlignment) % kAlignment;
-    Bump bump({begin, measure.used()});
+    Bump bump({begin, static_cast<size_t>(measure.used())});
     finder_.TakeArrays(&bump, SpanOf(views), keep);
     out_.resize(finder_.max_bytes());
   }
