@@ -109,7 +109,8 @@ def initial_files(lines):
     for name in LIBRARIES:
         archive.add_file(f"lib/{name}", libraries / "lib/aarch64-linux-gnu" / name)
     golden = [ROOT / f"tests/golden/data/{name}.safetensors" for name in GOLDEN]
-    for path in [*demo.MODELS, *golden, *sorted((ROOT / "tests/data").iterdir())]:
+    data = sorted(path for path in (ROOT / "tests/data").iterdir() if path.is_file())  # its directories are for other tests
+    for path in [*demo.MODELS, *golden, *data]:
         archive.add_file(str(path.relative_to(ROOT)), path)
     return archive.finish()
 

@@ -52,39 +52,39 @@ class Library:
 class Grammar:
     """A text of bytes that a grammar constrains."""
 
-    def __init__(self, library, rules):
-        self.library, self.handle = library, ctypes.c_void_p()
-        library.call("tarn_grammar_create", library.model, rules, ctypes.c_size_t(len(rules)), None, ctypes.byref(self.handle))
+    def __init__(self, api, rules):
+        self.api, self.handle = api, ctypes.c_void_p()
+        api.call("tarn_grammar_create", api.model, rules, ctypes.c_size_t(len(rules)), None, ctypes.byref(self.handle))
 
     def close(self):
-        self.library.tarn.tarn_grammar_destroy(self.handle)
+        self.api.tarn.tarn_grammar_destroy(self.handle)
 
     def progress(self):
-        return self.library.tarn.tarn_grammar_progress_of(self.handle)
+        return self.api.tarn.tarn_grammar_progress_of(self.handle)
 
     def refused_at(self, text):
         """Where the grammar stops to take the text, or None: it takes all of it, and may end."""
-        self.library.tarn.tarn_grammar_reset(self.handle)
+        self.api.tarn.tarn_grammar_reset(self.handle)
         logits = (ctypes.c_float * 256)()
-        for i, token in enumerate(self.library.tokens(text)):
+        for i, token in enumerate(self.api.tokens(text)):
             ctypes.memset(logits, 0, ctypes.sizeof(logits))
-            self.library.call("tarn_grammar_mask", self.handle, logits)
+            self.api.call("tarn_grammar_mask", self.handle, logits)
             if logits[token] != 0:
                 return i
-            self.library.call("tarn_grammar_accept", self.handle, ctypes.c_int32(token))
+            self.api.call("tarn_grammar_accept", self.handle, ctypes.c_int32(token))
         return len(text) if self.progress() == OPEN else None
 
     def sample(self, chance):
         """A text that random logits lead to, or None where it does not end."""
-        self.library.tarn.tarn_grammar_reset(self.handle)
+        self.api.tarn.tarn_grammar_reset(self.handle)
         text = bytearray()
         while self.progress() != COMPLETE and len(text) < MOST_TOKENS:
             if self.progress() == MAY_END and chance.random() < 0.2:
                 return bytes(text)
             logits = (ctypes.c_float * 256)(*[chance.random() for _ in range(256)])
-            self.library.call("tarn_grammar_mask", self.handle, logits)
+            self.api.call("tarn_grammar_mask", self.handle, logits)
             token = max(range(256), key=logits.__getitem__)
-            self.library.call("tarn_grammar_accept", self.handle, ctypes.c_int32(token))
+            self.api.call("tarn_grammar_accept", self.handle, ctypes.c_int32(token))
             text.append(token)
         return bytes(text) if self.progress() == COMPLETE else None
 
