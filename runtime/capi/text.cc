@@ -80,12 +80,28 @@ Status CreateTokenizer(const tarn_model* model, const tarn_tokenizer_config* use
   return Ok();
 }
 
+// As a Span whose ranges do not go back.
+Result<Span<const TextRange>> ReadPlainRanges(const tarn_tokenizer_options& options) {
+  if (options.plain_ranges == nullptr && options.plain_range_count != 0) return NullArgument("plain_ranges");
+  const Span<const TextRange> ranges = {reinterpret_cast<const TextRange*>(options.plain_ranges), options.plain_range_count};
+  size_t end = 0;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (ranges[i].begin < end || ranges[i].end < ranges[i].begin) {
+      return Error(TARN_INVALID_ARGUMENT, "plain_ranges[%zu] is %zu to %zu, expected to begin at %zu or later and end behind", i,
+                   ranges[i].begin, ranges[i].end, end);
+    }
+    end = ranges[i].end;
+  }
+  return ranges;
+}
+
 Status BeginText(tarn_tokenizer* tokenizer, Span<const char> text, const tarn_tokenizer_options* user) {
   if (tokenizer == nullptr) return NullArgument("tokenizer");
   if (text.data() == nullptr && !text.empty()) return NullArgument("text");
   tarn_tokenizer_options options = TARN_TOKENIZER_OPTIONS_INIT;
   if (user != nullptr) TARN_RETURN_IF_ERROR(ReadStruct(user, &options));
-  Of(tokenizer)->Begin(text, {options.no_template == 0, options.plain == 0});
+  TARN_ASSIGN_OR_RETURN(const Span<const TextRange> plain, ReadPlainRanges(options));
+  Of(tokenizer)->Begin(text, {options.no_template == 0, options.plain == 0, plain});
   return Ok();
 }
 

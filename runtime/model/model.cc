@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "core/arith.h"
+#include "runtime/model/chat_template.h"
 #include "runtime/model/tokenizer.h"
 #include "runtime/model/weight_check.h"
 
@@ -96,7 +97,8 @@ Result<Model> Model::Open(FileMap map, Span<const uint8_t> bytes, const Allocato
 Status Model::OpenTokenizer(const Allocator& allocator) {
   static_assert(std::is_trivially_destructible_v<TokenizerTables>, "the block goes without its destructor");
   TARN_ASSIGN_OR_RETURN(tokenizer_, Block::Allocate(allocator, sizeof(TokenizerTables), "tables of the tokenizer"));
-  return ReadTokenizer(*graph_, new (tokenizer_.bytes().data()) TokenizerTables());
+  TARN_RETURN_IF_ERROR(ReadTokenizer(*graph_, new (tokenizer_.bytes().data()) TokenizerTables()));
+  return CheckChatTemplate(*graph_);
 }
 
 Status Model::ReadHeader(Span<const uint8_t> bytes) {

@@ -27,6 +27,14 @@ bool AddedTokenScanner::IsWordBefore(size_t at) const {
   return at == known_before_ ? is_word_before_ : IsWordAt(CharacterBegin(text_, at - 1));
 }
 
+bool PlainText::Touches(TextRange match) const {
+  if (ranges.empty()) return false;
+  const TextRange found = window == nullptr ? match : window->Origin(match.begin, match.end);
+  const TextRange* range =
+      std::partition_point(ranges.begin(), ranges.end(), [&](const TextRange& one) { return one.end <= found.begin; });
+  return range != ranges.end() && range->begin < found.end;
+}
+
 ScanStatus AddedTokenScanner::Unsure(size_t at) {
   certain_ = at;
   if (set_->has_single_words_) is_word_before_ = IsWordBefore(at);
@@ -80,7 +88,7 @@ ScanStatus AddedTokenScanner::Next(FoundToken* token) {
     if (status != ScanStatus::kFound) return status;
     const uint8_t flags = set_->added_->flags[static_cast<size_t>(value)];
     const size_t match_end = range.end;
-    if (!with_special_ && (flags & kIsSpecial) != 0) {
+    if ((flags & kIsSpecial) != 0 && plain_.Touches(range)) {
       search_ = match_end;
       continue;
     }

@@ -7,6 +7,7 @@
 
 #include "core/span.h"
 #include "runtime/text/pattern.h"
+#include "runtime/text/text_window.h"
 #include "runtime/text/tokenizer_tables.h"
 
 namespace tarn {
@@ -28,6 +29,15 @@ class AddedTokenSet {
   bool has_single_words_ = false;
 };
 
+// Parts of a text in which special tokens are text like any other.
+struct PlainText {
+  // A match of the scanner's text, which is that of `window`, or the whole text.
+  bool Touches(TextRange match) const;
+
+  Span<const TextRange> ranges;        // of the whole text; ascending
+  const TextWindow* window = nullptr;  // nullptr: the whole text
+};
+
 struct FoundToken {
   TextRange range;  // with what it takes of the spaces around it; may overlap with what the token before it took
   uint32_t id;
@@ -36,10 +46,10 @@ struct FoundToken {
 class AddedTokenScanner {
  public:
   AddedTokenScanner() = default;
-  // From byte `begin` of the text. `with_special` false: special tokens are text like any other. `set` and text outlive it.
-  AddedTokenScanner(const AddedTokenSet& set, bool with_special, Span<const char> text, bool is_whole, size_t begin = 0)
+  // From byte `begin` of the text. `set`, the parts of `plain` and the text outlive it.
+  AddedTokenScanner(const AddedTokenSet& set, const PlainText& plain, Span<const char> text, bool is_whole, size_t begin = 0)
       : set_(&set),
-        with_special_(with_special),
+        plain_(plain),
         text_(text),
         is_whole_(is_whole),
         search_(begin),
@@ -64,7 +74,7 @@ class AddedTokenScanner {
   size_t SpacesEnd(size_t begin);
 
   const AddedTokenSet* set_ = nullptr;
-  bool with_special_ = true;
+  PlainText plain_;
   Span<const char> text_;
   bool is_whole_ = true;
   size_t search_ = 0;

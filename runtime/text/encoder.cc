@@ -13,6 +13,8 @@ namespace {
 // A window holds a word, one character of look-ahead, the character before, and an added token that may begin behind it.
 constexpr size_t kWindowSlack = kMaxAddedTokenBytes + 64;
 
+constexpr TextRange kAllText[] = {{0, SIZE_MAX}};
+
 Status CheckConfig(const TokenizerTables& tables, const EncoderConfig& config) {
   if (tables.kind == TokenizerKind::kNone) {
     return Error(TARN_UNSUPPORTED, "the model has no tokenizer: it takes and gives token ids only");
@@ -115,7 +117,8 @@ void Encoder::Begin(Span<const char> text, const EncoderOptions& options) {
   text_ = text;
   template_next_ = 0;
   written_ = 0;
-  raw_ = AddedTokenScanner(raw_set_, options.with_special, text, /*is_whole=*/true);
+  if (!options.with_special) options_.plain = kAllText;
+  raw_ = AddedTokenScanner(raw_set_, {options_.plain}, text, /*is_whole=*/true);
   part_begin_ = 0;
   has_after_part_ = in_part_ = is_last_part_ = has_after_gap_ = in_gap_ = false;
   found_ = {};
@@ -222,7 +225,7 @@ bool Encoder::NextPart() {
   } else {
     window_.BeginAsIs(part, part_begin_);
   }
-  normalized_ = AddedTokenScanner(normalized_set_, options_.with_special, window_.text(), window_.is_whole(), window_.begin());
+  normalized_ = AddedTokenScanner(normalized_set_, {options_.plain, &window_}, window_.text(), window_.is_whole(), window_.begin());
   gap_begin_ = window_.begin();
   is_last_gap_ = false;
   in_part_ = true;

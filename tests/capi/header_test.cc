@@ -1,6 +1,7 @@
 // The public headers are C++ too, and make sense on their own.
 #include <gtest/gtest.h>
 
+#include "tarn/chat.h"
 #include "tarn/grammar.h"
 #include "tarn/inspect.h"
 #include "tarn/tarn.h"

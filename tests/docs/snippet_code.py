@@ -12,7 +12,7 @@ from snippet_shell import BUILD, Failure, execute, tree
 
 WARNINGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wno-unused"]
 HEADERS = "".join(f"#include <{name}>\n" for name in ("errno.h", "math.h", "pthread.h", "signal.h", "stdint.h", "stdio.h", "stdlib.h",
-                                                      "string.h", "tarn/tarn.h", "tarn/tokenizer.h", "tarn/text_stream.h",
+                                                      "string.h", "tarn/tarn.h", "tarn/tokenizer.h", "tarn/chat.h", "tarn/text_stream.h",
                                                       "tarn/grammar.h", "tarn/inspect.h"))
 # What a fragment of C may use without declaring it.
 NAMES = {"tarn_source": ["source"], "tarn_model_config": ["model_config"], "tarn_session_config": ["config", "session_config"],

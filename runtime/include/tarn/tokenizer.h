@@ -35,6 +35,12 @@ typedef struct tarn_tokenizer_config {
     sizeof(tarn_tokenizer_config), 0, 0, NULL, 0, { NULL, NULL, NULL } \
   }
 
+/* A part of a text. */
+typedef struct tarn_text_range {
+  size_t begin; /* its first byte */
+  size_t end;   /* the first byte behind it */
+} tarn_text_range;
+
 /* How a text is read. */
 typedef struct tarn_tokenizer_options {
   size_t struct_size;
@@ -42,15 +48,13 @@ typedef struct tarn_tokenizer_options {
   int no_template;
   /* 1: special tokens in the text ("<|endoftext|>") are text like any other. 0: they become their ids. */
   int plain;
+  /* Parts of the text that are read as with `plain`, in the order of the text; what tarn_chat_format() says of contents. A special
+   * token that reaches into one of them is text. They must stay unchanged as long as the text. */
+  const tarn_text_range* plain_ranges;
+  size_t plain_range_count; /* how many there are */
 } tarn_tokenizer_options;
 #define TARN_TOKENIZER_OPTIONS_INIT \
-  { sizeof(tarn_tokenizer_options), 0, 0 }
-
-/* A part of a text. */
-typedef struct tarn_text_range {
-  size_t begin; /* its first byte */
-  size_t end;   /* the first byte behind it */
-} tarn_text_range;
+  { sizeof(tarn_tokenizer_options), 0, 0, NULL, 0 }
 
 /* Writes the size of the one block that tarn_tokenizer_create() takes to `*size_bytes`. `config` may be NULL (defaults).
  * Errors: TARN_INVALID_ARGUMENT (names the field and its range), TARN_UNSUPPORTED (the model has no tokenizer).
@@ -69,7 +73,7 @@ TARN_API void tarn_tokenizer_destroy(tarn_tokenizer* tokenizer);
 
 /* Begins a text of any length, which must stay unchanged until its last tarn_tokenizer_read(). What is left of the text before is
  * given up. `options` may be NULL (defaults).
- * Errors: TARN_INVALID_ARGUMENT. */
+ * Errors: TARN_INVALID_ARGUMENT (also: plain_ranges that are not in order). */
 TARN_API tarn_status tarn_tokenizer_begin(tarn_tokenizer* tokenizer, const char* text, size_t text_bytes,
                                           const tarn_tokenizer_options* options, tarn_error* error);
 
