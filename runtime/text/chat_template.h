@@ -43,7 +43,8 @@ enum class ChatStage : uint32_t { kBegin = 0, kSystem = 1, kAnswer = 2 };
 
 // Writes the text of new turns, up to the content of the last one; after one of the user, with what opens the answer. Sets `*bytes`
 // to its size, `contents[i]`, unless it is empty, to where the content of message i lies, and `*stage` to what follows.
-// Errors: TARN_INVALID_ARGUMENT (a turn that cannot stand there), TARN_BUFFER_TOO_SMALL (`*bytes` is set). `*stage` is then unchanged.
+// Errors: TARN_INVALID_ARGUMENT (a turn that cannot stand there), TARN_BUFFER_TOO_SMALL (`*bytes` is set). `*stage` is then
+// unchanged.
 Status FormatChat(const ChatTemplate& chat, Span<const ChatMessage> messages, ChatStage* stage, Span<char> text, size_t* bytes,
                   Span<TextRange> contents);
 

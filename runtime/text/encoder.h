@@ -33,7 +33,8 @@ constexpr uint32_t kDefaultCacheWords = 4096;
 struct EncoderOptions {
   bool add_template = true;  // the ids before and after a text
   bool with_special = true;  // special tokens in the text are found
-  // Parts of the text in which they are not, ascending; the array outlives what is read of the text. A token that touches one is none.
+  // Parts of the text in which they are not, ascending; the array outlives what is read of the text. A token that touches one is
+  // none.
   Span<const TextRange> plain = {};
 };
 

@@ -32,7 +32,9 @@ struct Encoding {
 // A tokenizer of a fixture, and an encoder for it.
 class Fixture {
  public:
-  explicit Fixture(const std::string& name, EncoderConfig config = {4096, 64}) : graph_(kFolder + name) {
+  explicit Fixture(const std::string& name, EncoderConfig config = {4096, 64})
+      : Fixture(convert::ReadTokenizer(kFolder + name, test::TokenizerGraph::kVocabulary), config) {}
+  explicit Fixture(const convert::TokenizerData& data, EncoderConfig config = {4096, 64}) : graph_(data) {
     const Result<TokenizerTables> read = graph_.Read();
     EXPECT_TRUE(read.ok()) << read.status().message();
     tables_ = read.value();
@@ -117,6 +119,33 @@ TEST_P(EncoderFixtures, IdsRangesAndTextsAreThoseOfThePackage) {
 
 INSTANTIATE_TEST_SUITE_P(All, EncoderFixtures, testing::ValuesIn(FixtureNames()),
                          [](const auto& fixture) { return fixture.param; });
+
+// What a user writes is no special token, not even with the help of the text around it; the rest is as it was.
+TEST(Encoder, SpecialTokensThatReachIntoPlainRangesAreText) {
+  for (const char* name : {"gpt2", "roberta"}) {
+    convert::TokenizerData data = convert::ReadTokenizer(std::string(kFolder) + name, test::TokenizerGraph::kVocabulary);
+    // roberta's text gets a space before it: look for all tokens there, whose places are not those of the text.
+    if (std::string(name) == "roberta") std::swap(data.raw, data.normalized);
+    Fixture fixture(data);
+    const std::string special = "<|sep|>", text = "ab" + special + "cd" + special + "ef";
+    const int32_t sep = fixture.Encode(special, {false}).ids.back();
+    const auto encode = [&](const std::vector<TextRange>& plain) {
+      return fixture.Encode(text, {false, true, {plain.data(), plain.size()}}, 3);
+    };
+    const auto count = [&](const std::vector<TextRange>& plain) {
+      const Encoding found = encode(plain);
+      return std::count(found.ids.begin(), found.ids.end(), sep);
+    };
+    EXPECT_EQ(count({}), 2) << name;
+    EXPECT_EQ(count({{0, 2}, {9, 11}, {18, 20}}), 2) << "beside them, " << name;
+    EXPECT_EQ(count({{2, 9}}), 1) << name;
+    EXPECT_EQ(count({{8, 9}}), 1) << "its last byte, " << name;
+    EXPECT_EQ(count({{11, 12}}), 1) << "its first byte, " << name;
+    EXPECT_EQ(count({{5, 5}}), 1) << "an empty content in its middle, " << name;
+    EXPECT_EQ(count({{0, 3}, {10, 20}}), 0) << name;
+    EXPECT_EQ(encode({{0, text.size()}}), fixture.Encode(text, {false, false})) << name;
+  }
+}
 
 TEST(Encoder, NothingIsAllocatedAfterCreation) {
   for (const char* name : {"roberta", "llama2", "unigram", "unigram_bytes", "wordpiece", "wordlevel", "rwkv", "characters"}) {

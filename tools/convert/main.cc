@@ -22,6 +22,8 @@
 #include "tools/common/tool_main.h"
 #include "tools/convert/attention/system_table.h"
 #include "tools/convert/build/model_graph.h"
+#include "tools/convert/chat/chat_template.h"
+#include "tools/convert/chat/known_templates.h"
 #include "tools/convert/checkpoint/checkpoint.h"
 #include "tools/convert/checkpoint/random_weights.h"
 #include "tools/convert/config/config.h"
@@ -61,7 +63,7 @@ constexpr char kExamples[] = R"(Examples:
 )";
 
 struct Options {
-  std::string input, output, quant = "int8", name, state = "f32", list_fields;
+  std::string input, output, quant = "int8", name, state = "f32", list_fields, chat_template;
   std::vector<std::string> keep;
   bool force = false, list_tensors = false, list_systems = false;
   std::optional<uint64_t> seed;
@@ -101,14 +103,29 @@ void ListFields(const std::string& name) {
 }
 
 // The tokenizer files of `folder`, if the config asks for them. What it does not say of the begin and the end of a text, they may.
-void AddTokenizer(const std::string& folder, TokenizerFiles files, Graph* graph) {
-  if (files == TokenizerFiles::kNone || files == TokenizerFiles::kBytes) return;
+std::shared_ptr<const TokenizerData> AddTokenizer(const std::string& folder, TokenizerFiles files, Graph* graph) {
+  if (files == TokenizerFiles::kNone || files == TokenizerFiles::kBytes) return nullptr;
   const uint32_t sources = graph->source_vocab_size != 0 ? graph->source_vocab_size : graph->vocab_size;
   const auto data = std::make_shared<TokenizerData>(ReadTokenizer(folder, std::min(graph->vocab_size, sources), files));
   graph->tokenizer = data->kind;
   graph->tokenizer_writer = [data](flatbuffers::FlatBufferBuilder* builder) { return WriteTokenizer(*data, builder); };
   if (graph->bos_token < 0) graph->bos_token = data->bos_token;
   if (graph->eos_token < 0) graph->eos_token = data->eos_token;
+  return data;
+}
+
+void Note(const std::string& text) { std::fprintf(stderr, "tarn-convert: note: %s\n", tools::ErrorLine(text).c_str()); }
+
+// The chat template of `folder`, or the one that --chat-template names.
+void AddChatTemplate(const std::string& folder, const std::string& name, const TokenizerData* tokenizer, Graph* graph) {
+  const bool has_text = graph->task == format::Task::CausalLm && graph->tokenizer != format::TokenizerKind::None;
+  if (!has_text && name.empty()) return;
+  if (!has_text) Fail("--chat-template: a model of task \"causal_lm\" with a tokenizer expected");
+  std::vector<std::string> notes;
+  const std::optional<ChatData> chat = ReadChatTemplate({folder, name, tokenizer, graph->vocab_size, graph->eos_token}, &notes);
+  for (const std::string& note : notes) Note(note);
+  if (!chat) return;
+  graph->chat_writer = [chat](flatbuffers::FlatBufferBuilder* builder) { return WriteChatTemplate(*chat, builder); };
 }
 
 // Where a config.json lies, or the folder itself.
@@ -162,13 +179,15 @@ void Convert(const Options& options) {
   SetStateTypes(ParseStateType(options.state), options.force, &config);
   GraphBuilder builder(Rules(options));
   BuildModel(config, &builder);
-  AddTokenizer(FolderOf(options.input, S_ISDIR(info.st_mode)), config.tokenizer, &builder.graph());
+  const std::string folder = FolderOf(options.input, S_ISDIR(info.st_mode));
+  const std::shared_ptr<const TokenizerData> tokenizer = AddTokenizer(folder, config.tokenizer, &builder.graph());
+  AddChatTemplate(folder, options.chat_template, tokenizer.get(), &builder.graph());
   builder.graph().name = options.name.empty() ? DefaultName(options.input) : options.name;
   builder.graph().precision = options.quant;
   const auto hint = [&](const std::string& name) { return UnknownTensorHint(name, text); };
   if (checkpoint) checkpoint->Check(builder.weights(), builder.tied(), hint);
   const std::string note = NarrowText(builder.matrices());
-  if (!note.empty()) std::fprintf(stderr, "tarn-convert: note: %s\n", tools::ErrorLine(note).c_str());
+  if (!note.empty()) Note(note);
 
   uint64_t parameters = 0;
   for (const WeightSpec& spec : builder.weights()) parameters += ElementCount(spec.shape);
@@ -213,7 +232,8 @@ void AddName(CLI::App* app, const std::string& option, std::string* target, cons
   };
   std::string values;
   for (const std::string& name : names) values += (values.empty() ? "" : "|") + name;
-  app->add_option_function<std::string>(option, parse, description + " (default: " + *target + ")")->type_name(values);
+  const std::string otherwise = target->empty() ? "" : " (default: " + *target + ")";
+  app->add_option_function<std::string>(option, parse, description + otherwise)->type_name(values);
 }
 
 int Run(int argc, char** argv) {
@@ -231,6 +251,8 @@ int Run(int argc, char** argv) {
       ->type_name("RULE")
       ->allow_extra_args(false);
   app.add_option("--name", options.name, "Name of the model (default: the name of the input)")->type_name("NAME");
+  AddName(&app, "--chat-template", &options.chat_template,
+          "Text around the turns of a conversation, in place of the checkpoint's chat template", KnownTemplateNames());
   AddName(&app, "--state", &options.state, "Type of the states", {"f32", "f16", "int8"});
   CLI::Option* eval =
       app.add_option("--eval", options.eval.file,

@@ -61,8 +61,9 @@ MAY_INCLUDE = {
     "tools/convert/build": CONVERT_CONFIG | {"tools/convert/build"},
     # The layouts of tables that the runtime reads in place, and their hashes and limits.
     "tools/convert/tokenizer": CONVERT | {"tools/convert/tokenizer", "runtime/text", "core"},
+    "tools/convert/chat": CONVERT | {"tools/convert/chat", "tools/convert/tokenizer", "runtime/text", "core"},
     "tools/convert/writer": CONVERT_GRAPH | {"tools/convert/writer"},
-    "tools/convert": CONVERT_CONFIG | {"tools/convert/build", "tools/convert/writer", "tools/convert/tokenizer",
+    "tools/convert": CONVERT_CONFIG | {"tools/convert/build", "tools/convert/writer", "tools/convert/tokenizer", "tools/convert/chat",
                                       "tools/convert/field_list.h", "tools/convert/measure.h", "tools/convert/summary.h",
                                       "tools/convert/tensor_list.h",
                                       "kernels/kernels.h", "CLI/"},

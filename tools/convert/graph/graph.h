@@ -72,6 +72,9 @@ struct MeasuredLoss {
 // Creates the table of a tokenizer in a FlatBuffer.
 using TokenizerWriter = std::function<flatbuffers::Offset<format::Tokenizer>(flatbuffers::FlatBufferBuilder*)>;
 
+// The same for a chat template.
+using ChatWriter = std::function<flatbuffers::Offset<format::ChatTemplate>(flatbuffers::FlatBufferBuilder*)>;
+
 struct Graph {
   format::Task task = format::Task::CausalLm;
   uint32_t vocab_size = 0;
@@ -80,6 +83,7 @@ struct Graph {
   uint64_t first_position = 0;
   format::TokenizerKind tokenizer = format::TokenizerKind::None;
   TokenizerWriter tokenizer_writer;     // of a kind that has tables
+  ChatWriter chat_writer;               // empty: no chat template
   std::string name, precision, source;  // metadata
   MeasuredLoss loss;
 

@@ -111,12 +111,13 @@ flatbuffers::DetachedBuffer BuildGraphBuffer(const Graph& graph, const std::vect
                                                      graph.loss.scored, graph.loss.nats_f32, graph.loss.nats);
   const auto tokenizer =
       graph.tokenizer_writer ? graph.tokenizer_writer(&builder) : format::CreateTokenizer(builder, graph.tokenizer);
+  const auto chat = graph.chat_writer ? graph.chat_writer(&builder) : flatbuffers::Offset<format::ChatTemplate>();
   const auto program_list = builder.CreateVector(programs);
   const std::vector<std::string> features = RequiredFeatures(graph);
   const auto feature_list = features.empty() ? 0 : builder.CreateVectorOfStrings(features);
-  const auto model =
-      format::CreateModel(builder, feature_list, graph.vocab_size, graph.first_position, tokenizer, metadata, tensors, states,
-                          program_list, graph.task, graph.source_vocab_size, graph.bos_token, graph.eos_token, graph.mask_token);
+  const auto model = format::CreateModel(builder, feature_list, graph.vocab_size, graph.first_position, tokenizer, metadata,
+                                         tensors, states, program_list, graph.task, graph.source_vocab_size, graph.bos_token,
+                                         graph.eos_token, graph.mask_token, chat);
   format::FinishModelBuffer(builder, model);
   if (builder.GetSize() >= uint64_t{1} << 31) Fail("the graph has ", builder.GetSize(), " bytes: the format ends at 2 GiB");
   return builder.Release();
