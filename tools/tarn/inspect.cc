@@ -1,8 +1,11 @@
 // tarn inspect: what is in a model file, and what this machine can run.
+#include <tarn/chat.h>
 #include <tarn/inspect.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "tools/common/integer_option.h"
@@ -38,6 +41,16 @@ std::string FingerprintText(const tarn_model_info& info) {
   std::string text;
   for (const uint8_t byte : info.fingerprint) text += Format("%02x", byte);
   return text;
+}
+
+// Nothing: the model has no chat template.
+std::optional<tarn_chat_info> ChatInfo(const Model& model) {
+  tarn_chat_info info = TARN_CHAT_INFO_INIT;
+  tarn_error error;
+  const tarn_status status = tarn_chat_get_info(model.get(), &info, &error);
+  if (status == TARN_NOT_FOUND) return std::nullopt;
+  Check(status, error);
+  return info;
 }
 
 const char* TokenizerText(tarn_tokenizer_kind kind) {
@@ -96,6 +109,9 @@ std::string HeaderText(const Model& model) {
   table.Add({"vocabulary", Number(info.vocab_size)});
   if (info.num_labels > 0) table.Add({"labels", Number(info.num_labels)});
   table.Add({"tokenizer", TokenizerText(info.tokenizer)});
+  if (const auto chat = ChatInfo(model)) {
+    table.Add({"chat template", std::string(chat->name) + (chat->takes_system != 0 ? "" : ", without system texts")});
+  }
   if (info.max_context > 0) table.Add({"context", Bound(info.max_context)});
   if (info.max_source_tokens > 0) table.Add({"longest source", Bound(info.max_source_tokens)});
   table.Add({"first position", Number(info.first_position)});
@@ -153,6 +169,10 @@ Json HeaderJson(const Model& model) {
   json.Add("parameters", info.parameters);
   json.Add("vocab_size", info.vocab_size);
   json.Add("tokenizer", TokenizerText(info.tokenizer));
+  if (const auto chat = ChatInfo(model)) {
+    const std::vector<int32_t> ends(chat->end_tokens, chat->end_tokens + chat->end_token_count);
+    json.Add("chat_template", {{"name", chat->name}, {"takes_system", chat->takes_system != 0}, {"end_tokens", ends}});
+  }
   json.Add("max_context", BoundJson(info.max_context));
   json.Add("max_source_tokens", BoundJson(info.max_source_tokens));
   json.Add("source_vocab_size", info.source_vocab_size);
