@@ -161,7 +161,8 @@ class Fitter {
         "{{ messages }} {% if x %} {# none #}",
         "quotes ' and \", \\ and \\n",
         "<b>&amp;</b>",
-        "\xC3\xBC" "ber \xE6\x97\xA5\xE6\x9C\xAC \xF0\x9F\x98\x80",
+        "\xC3\xBC"
+        "ber \xE6\x97\xA5\xE6\x9C\xAC \xF0\x9F\x98\x80",
         "0",
         "None",
         "\tuser\r\nassistant: system",
