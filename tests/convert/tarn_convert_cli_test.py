@@ -132,6 +132,30 @@ class TarnConvert(unittest.TestCase):
             done = self.run_tool("--random-weights", seed, self.config, "-o", self.out)
             self.expect_failure(done, 2, f"--random-weights: is '{seed}'", "from 0 to 18446744073709551615")
 
+    def test_chat_templates(self):
+        def chat_of(*options, note=""):
+            done = self.run_tool(self.folder, "-o", self.out, *options)
+            self.assertEqual(done.returncode, 0, done)
+            self.assertIn(note, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1 if note else 0, done.stderr)
+            inspected = subprocess.run([BIN / "tarn", "inspect", "--json", self.out], capture_output=True, check=True).stdout
+            return json.loads(inspected)["model"].get("chat_template")
+
+        self.assertIsNone(chat_of())
+        self.assertEqual(chat_of("--chat-template", "gemma"), {"name": "gemma", "takes_system": False, "end_tokens": []})
+        template = self.folder / "chat_template.jinja"
+        template.write_text("{% for m in messages %}{{ m.role }}: {{ m.content }}{{ '\n' }}{% endfor %}")
+        self.assertEqual(chat_of(), {"name": "model", "takes_system": True, "end_tokens": []})
+        template.write_text("{{ messages | frobnicate }}")
+        self.assertIsNone(chat_of(note="chat_template.jinja is not supported: a conversation of user, assistant, user: line 1: "
+                                       "the filter \"frobnicate\" is not supported; --chat-template NAME"))
+        self.assertEqual(chat_of("--chat-template", "chatml")["name"], "chatml")
+        self.out.unlink()
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--chat-template", "chatlm"), 2, "chatlm", "chatml")
+        self.config.write_text(json.dumps({**CONFIG, "tokenizer": "none"}))
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--chat-template", "chatml"), 1,
+                            "--chat-template: a model of task \"causal_lm\" with a tokenizer expected")
+
     def test_state_types(self):
         for state in ("f32", "f16", "int8"):
             done = self.run_tool(self.folder, "-o", self.out, "--state", state)

@@ -7,6 +7,7 @@ complete -c tarn-convert -s o -l output -r -F -d 'Model file to write (required,
 complete -c tarn-convert -l quant -x -a 'f32 f16 int8 int4' -d 'Type of matrices'
 complete -c tarn-convert -l keep -x -d 'Another type for matrices whose name matches, as PATTERN=TYPE'
 complete -c tarn-convert -l name -x -d 'Name of the model'
+complete -c tarn-convert -l chat-template -x -a 'chatml qwen2 llama2 llama3 mistral-v1 mistral-v3 mistral-v3-tekken mistral-v7 mistral-v7-tekken gemma gemma3 zephyr phi3 deepseek rwkv' -d 'Text around the turns of a conversation, in place of the checkpoint\'s chat template'
 complete -c tarn-convert -l state -x -a 'f32 f16 int8' -d 'Type of the states'
 complete -c tarn-convert -l eval -r -F -d 'Measure the loss on this text in f32 and as written (without tokenizer'
 complete -c tarn-convert -l eval-begin -x -d 'Skip the first N tokens'

@@ -14,6 +14,7 @@ _tarn-convert() {
         ''--quant='[Type of matrices]:value:(f32 f16 int8 int4)' \
         '*'--keep='[Another type for matrices whose name matches, as PATTERN=TYPE]:RULE: ' \
         ''--name='[Name of the model]:NAME: ' \
+        ''--chat-template='[Text around the turns of a conversation, in place of the checkpoint'\''s chat template]:value:(chatml qwen2 llama2 llama3 mistral-v1 mistral-v3 mistral-v3-tekken mistral-v7 mistral-v7-tekken gemma gemma3 zephyr phi3 deepseek rwkv)' \
         ''--state='[Type of the states]:value:(f32 f16 int8)' \
         ''--eval='[Measure the loss on this text in f32 and as written (without tokenizer]:FILE:_files' \
         ''--eval-begin='[Skip the first N tokens]:N: ' \
