@@ -3,10 +3,6 @@
 namespace tarn {
 namespace {
 
-Span<const char> TextOf(const flatbuffers::String& text) { return {text.data(), text.size()}; }
-
-ChatTurn TurnOf(const format::ChatTurn& turn) { return {TextOf(*turn.before()), turn.trim_begin(), turn.trim_end()}; }
-
 Status CheckText(const char* what, const flatbuffers::String& text) {
   if (text.size() <= kMaxChatTextBytes) return Ok();
   return Error(TARN_BAD_FORMAT, "chat template: '%s' has %u bytes, at most %zu expected", what, text.size(), kMaxChatTextBytes);
@@ -42,18 +38,6 @@ Status CheckChatTemplate(const format::Model& graph) {
     return Error(TARN_BAD_FORMAT, "chat template: end token %u, below vocab_size %u expected", id, graph.vocab_size());
   }
   return Ok();
-}
-
-ChatTemplate ReadChatTemplate(const format::ChatTemplate& chat) {
-  ChatTemplate read = {};
-  read.has_system = chat.system() != nullptr;
-  if (read.has_system) read.system = TurnOf(*chat.system());
-  if (read.has_system) read.after_system = TurnOf(*chat.after_system());
-  read.first = TurnOf(*chat.first());
-  read.next = TurnOf(*chat.next());
-  read.assistant = TurnOf(*chat.assistant());
-  read.answer = TextOf(*chat.answer());
-  return read;
 }
 
 }  // namespace tarn

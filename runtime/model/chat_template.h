@@ -12,7 +12,15 @@ namespace tarn {
 Status CheckChatTemplate(const format::Model& graph);
 
 // Views of one that is there and was checked.
-ChatTemplate ReadChatTemplate(const format::ChatTemplate& chat);
+inline ChatTemplate ReadChatTemplate(const format::ChatTemplate& chat) {
+  const auto text = [](const flatbuffers::String& one) { return Span<const char>(one.data(), one.size()); };
+  const auto turn = [&](const format::ChatTurn* one) -> ChatTurn {
+    if (one == nullptr) return {};
+    return {text(*one->before()), one->trim_begin(), one->trim_end()};
+  };
+  return {chat.system() != nullptr, turn(chat.system()),    turn(chat.after_system()), turn(chat.first()),
+          turn(chat.next()),        turn(chat.assistant()), text(*chat.answer())};
+}
 
 }  // namespace tarn
 
