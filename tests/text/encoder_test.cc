@@ -33,7 +33,7 @@ struct Encoding {
 class Fixture {
  public:
   explicit Fixture(const std::string& name, EncoderConfig config = {4096, 64})
-      : Fixture(convert::ReadTokenizer(kFolder + name, test::TokenizerGraph::kVocabulary), config) {}
+      : Fixture(test::TokenizerGraph::ReadFolder(kFolder + name), config) {}
   explicit Fixture(const convert::TokenizerData& data, EncoderConfig config = {4096, 64}) : graph_(data) {
     const Result<TokenizerTables> read = graph_.Read();
     EXPECT_TRUE(read.ok()) << read.status().message();
