@@ -1,6 +1,7 @@
 #include "tools/convert/chat/jinja_calls.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 
 #include "tools/convert/chat/jinja_text.h"
@@ -12,7 +13,7 @@ namespace {
 using Kind = JinjaValue::Kind;
 using Value = JinjaValue;
 
-bool IsOneOf(const std::string& name, const std::vector<const char*>& names) {
+bool IsOneOf(const std::string& name, std::initializer_list<const char*> names) {
   return std::any_of(names.begin(), names.end(), [&](const char* one) { return name == one; });
 }
 
