@@ -10,7 +10,7 @@ namespace {
 static_assert(static_cast<int>(ChatRole::kAssistant) == TARN_CHAT_ASSISTANT, "one numbering");
 static_assert(sizeof(TextRange) == sizeof(tarn_text_range), "one layout");
 
-static_assert(sizeof(ChatMessage) == sizeof(tarn_chat_message) && sizeof(ChatRole) == sizeof(tarn_chat_role) &&
+static_assert(sizeof(ChatMessage) == sizeof(tarn_chat_message) && sizeof(ChatRole) == sizeof(tarn_chat_message::role) &&
                   offsetof(ChatMessage, content) == offsetof(tarn_chat_message, text) &&
                   sizeof(Span<const char>) == sizeof(tarn_chat_message) - offsetof(tarn_chat_message, text) &&
                   offsetof(tarn_chat_message, text_bytes) == offsetof(tarn_chat_message, text) + sizeof(const char*),

@@ -115,7 +115,8 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
                  header[1], header[2], header[3]);
   }
   if (std::memcmp(header, kMagic, sizeof(kMagic)) != 0) {
-    return Error(TARN_BAD_FORMAT, "magic ends in %02x %02x %02x %02x, expected 0d 0a 1a 0a: damaged, as by a copy that changes line ends", header[4],
+    return Error(TARN_BAD_FORMAT,
+                 "magic ends in %02x %02x %02x %02x, expected 0d 0a 1a 0a: damaged, as by a copy that changes line ends", header[4],
                  header[5], header[6], header[7]);
   }
   const uint16_t major = Load<uint16_t>(header + 8);

@@ -48,13 +48,7 @@ class AddedTokenScanner {
   AddedTokenScanner() = default;
   // From byte `begin` of the text. `set`, the parts of `plain` and the text outlive it.
   AddedTokenScanner(const AddedTokenSet& set, const PlainText& plain, Span<const char> text, bool is_whole, size_t begin = 0)
-      : set_(&set),
-        plain_(plain),
-        text_(text),
-        is_whole_(is_whole),
-        search_(begin),
-        last_end_(begin),
-        known_before_(begin) {}
+      : set_(&set), plain_(plain), text_(text), is_whole_(is_whole), search_(begin), last_end_(begin), known_before_(begin) {}
 
   ScanStatus Next(FoundToken* token);
 

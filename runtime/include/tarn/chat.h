@@ -22,9 +22,9 @@ typedef enum tarn_chat_role {
 
 /* A turn of a conversation. */
 typedef struct tarn_chat_message {
-  tarn_chat_role role; /* who speaks */
-  const char* text;    /* what is said; UTF-8, not terminated */
-  size_t text_bytes;   /* the size of `text` */
+  uint32_t role;     /* who speaks: a tarn_chat_role */
+  const char* text;  /* what is said; UTF-8, not terminated */
+  size_t text_bytes; /* the size of `text` */
 } tarn_chat_message;
 
 /* How far a conversation is. Zero it to begin one; a copy goes on by itself. */
