@@ -111,6 +111,7 @@ ScanStatus AddedTokenScanner::Next(FoundToken* token) {
       range.begin = std::clamp(range.begin, std::min(last_end_, range.end), range.end);
     }
     search_ = match_end;
+    if (range.begin == range.end) continue;  // the token before has taken all of it
     last_end_ = range.end;
     *token = {range, set_->added_->ids[static_cast<size_t>(value)]};
     return ScanStatus::kFound;

@@ -39,7 +39,7 @@ struct PlainText {
 };
 
 struct FoundToken {
-  TextRange range;  // with what it takes of the spaces around it; may overlap with what the token before it took
+  TextRange range;  // at least a byte, with what it takes of the spaces around it; may overlap with that of the token before it
   uint32_t id;
 };
 

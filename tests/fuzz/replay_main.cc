@@ -15,7 +15,8 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "%s: cannot be read\n", argv[i]);
       return 1;
     }
-    const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    const std::vector<char> read((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    const std::vector<char> bytes = read;  // of their size, so that reading behind them is found
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
     std::printf("%s: %zu bytes\n", argv[i], bytes.size());
   }

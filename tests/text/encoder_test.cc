@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -51,7 +52,9 @@ class Fixture {
 
   // In parts of at most `room` ids.
   Encoding Encode(const std::string& text, EncoderOptions options = {}, size_t room = 7) {
-    encoder_->Begin({text.data(), text.size()}, options);
+    const std::unique_ptr<char[]> exact(new char[text.size()]);  // nothing may be read behind the text
+    std::copy(text.begin(), text.end(), exact.get());
+    encoder_->Begin({exact.get(), text.size()}, options);
     Encoding all;
     std::vector<int32_t> ids(room);
     std::vector<TextRange> ranges(room);
@@ -119,6 +122,28 @@ TEST_P(EncoderFixtures, IdsRangesAndTextsAreThoseOfThePackage) {
 
 INSTANTIATE_TEST_SUITE_P(All, EncoderFixtures, testing::ValuesIn(FixtureNames()),
                          [](const auto& fixture) { return fixture.param; });
+
+// The spaces that a token has taken are not tokens again, and what lies behind a text does not matter.
+TEST(Encoder, SpacesThatATokenHasTakenAreNoTokens) {
+  Fixture fixture("spaces_taken");
+  const std::vector<std::pair<std::string, Encoding>> cases = {
+      {"<right> ", {{4}, {{0, 8}}}},
+      {"THE<right> ", {{1, 4}, {{0, 3}, {3, 11}}}},
+      {"<right>  the", {{4, 1}, {{0, 9}, {9, 12}}}},
+      {"THE<right>   ", {{1, 4}, {{0, 3}, {3, 13}}}},
+  };
+  for (const auto& [text, expected] : cases) {
+    EXPECT_EQ(fixture.Encode(text), expected) << text;
+    const std::string longer = text + "\x80";
+    fixture.encoder().Begin({longer.data(), text.size()}, {});
+    int32_t ids[8];
+    TextRange ranges[8];
+    size_t count = 0;
+    ASSERT_TRUE(fixture.encoder().Read(ids, ranges, &count).ok());
+    ASSERT_EQ(count, expected.ids.size()) << text;
+    EXPECT_EQ(ranges[count - 1].end, text == cases[2].first ? 12 : text.size()) << text;
+  }
+}
 
 // What a user writes is no special token, not even with the help of the text around it; the rest is as it was.
 TEST(Encoder, SpecialTokensThatReachIntoPlainRangesAreText) {

@@ -103,6 +103,14 @@ def word_ends(_):
     return finish(tokenizer, None, split_words(), decoders.BPEDecoder("</w>"))
 
 
+def spaces_taken(_):
+    """Two tokens for the same space: the one takes the spaces behind it, the other those before it."""
+    tokenizer = Tokenizer(models.WordLevel({"<unk>": 0, "the": 1, "a": 2, " ": 3, "<right>": 4}, unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Lowercase()  # of a text that it leaves alone ranges are read from the text itself
+    tokenizer.add_tokens([AddedToken(" ", lstrip=True), AddedToken("<right>", rstrip=True)])
+    return tokenizer.to_str()
+
+
 KINDS = {
     "llama2": lambda text: bpe(text, mark_spaces(), decode_bytes()),
     "gemma": lambda text: bpe(text, mark_spaces(False), decode_bytes(False)),
@@ -118,4 +126,5 @@ KINDS = {
     "wordpiece_raw": lambda text: wordpiece(text, False),
     "wordlevel": wordlevel,
     "word_ends": word_ends,
+    "spaces_taken": spaces_taken,
 }
