@@ -25,10 +25,8 @@ void Tokenizer::Create(uint32_t max_word_bytes) {
   tokenizer_.reset(created);
 }
 
-tarn_status Tokenizer::Read(const std::string& text, bool with_template, Encoding* encoding, tarn_error* error) {
+tarn_status Tokenizer::Read(const std::string& text, const tarn_tokenizer_options& options, Encoding* encoding, tarn_error* error) {
   *encoding = {};
-  tarn_tokenizer_options options = TARN_TOKENIZER_OPTIONS_INIT;
-  options.no_template = with_template ? 0 : 1;
   Check(tarn_tokenizer_begin(tokenizer_.get(), text.data(), text.size(), &options, error), *error);
   for (size_t begin = 0, count = kReadAtOnce; count == kReadAtOnce; begin += count) {
     encoding->tokens.resize(begin + kReadAtOnce);
@@ -42,13 +40,17 @@ tarn_status Tokenizer::Read(const std::string& text, bool with_template, Encodin
   return TARN_OK;
 }
 
-Encoding Tokenizer::Encode(const std::string& text, bool with_template) {
+Encoding Tokenizer::Encode(const std::string& text, bool with_template, const std::vector<tarn_text_range>& plain) {
+  tarn_tokenizer_options options = TARN_TOKENIZER_OPTIONS_INIT;
+  options.no_template = with_template ? 0 : 1;
+  options.plain_ranges = plain.data();
+  options.plain_range_count = plain.size();
   Encoding encoding;
   tarn_error error;
-  tarn_status status = Read(text, with_template, &encoding, &error);
+  tarn_status status = Read(text, options, &encoding, &error);
   if (status == TARN_BUFFER_TOO_SMALL && text.size() > kWordBytes) {
     Create(static_cast<uint32_t>(std::min(text.size(), kMostWordBytes)));
-    status = Read(text, with_template, &encoding, &error);
+    status = Read(text, options, &encoding, &error);
   }
   Check(status, error);
   return encoding;

@@ -21,13 +21,13 @@ class Tokenizer {
   // `model` outlives it. Throws Failure if it has no tokenizer.
   explicit Tokenizer(const tarn_model* model);
 
-  // With or without the ids that come before and after every text. Throws Failure.
-  Encoding Encode(const std::string& text, bool with_template);
+  // With or without the ids that come before and after every text. Nothing in the parts `plain` is a special token. Throws Failure.
+  Encoding Encode(const std::string& text, bool with_template, const std::vector<tarn_text_range>& plain = {});
 
  private:
   void Create(uint32_t max_word_bytes);
   // TARN_BUFFER_TOO_SMALL is an answer: a word is too long.
-  tarn_status Read(const std::string& text, bool with_template, Encoding* encoding, tarn_error* error);
+  tarn_status Read(const std::string& text, const tarn_tokenizer_options& options, Encoding* encoding, tarn_error* error);
 
   const tarn_model* model_;
   std::unique_ptr<tarn_tokenizer, void (*)(tarn_tokenizer*)> tokenizer_{nullptr, tarn_tokenizer_destroy};

@@ -36,8 +36,10 @@ _tarn() {
         ''--raw'[Keep the newline at the end of a prompt that is read]' \
         '(-n --n-predict)'{-n+,--n-predict=}'[Tokens to generate, for a seq2seq model at most]:N: ' \
         '(-i --interactive)'{-i,--interactive}'[Read turns from the terminal or from lines of standard input, and answer each]' \
+        ''--chat'[Format the prompt, or every turn of -i, with the model'\''s chat template, and write the answer alone]' \
+        ''--system='[What the model is told before the conversation]:TEXT: ' \
         '*'--stop='[End the text before TEXT, also where several tokens make it]:TEXT: ' \
-        '(-e --escape)'{-e,--escape}'[Read escape sequences, such as \\n and \\u00e9, in -p and --stop]' \
+        '(-e --escape)'{-e,--escape}'[Read escape sequences, such as \\n and \\u00e9, in -p, --stop and --system]' \
         ''--batch='[Sources per batch]:N: ' \
         '(-q --quiet)'{-q,--quiet}'[Write only errors to standard error]' \
         ''--no-echo'[Do not repeat the prompt in the output]' \

@@ -41,6 +41,7 @@ bool EndsLine(const Model& model, int32_t token) {
 Conversation::Conversation(const RunOptions& options, const Model& model, TokenWriter* writer)
     : options_(options),
       model_(model),
+      end_tokens_(EndTokens(model, options.turns)),
       writer_(writer),
       config_(SessionConfig(options.session)),
       chain_(options.sampling.Config()),
@@ -89,7 +90,7 @@ GenerationStats Conversation::Answer(const Tokens& turn, bool echo) {
   generation.chunk = config_.max_chunk;
   generation.max_output_tokens = options_.max_output_tokens;
   generation.max_context = model_.info().max_context - tokens();
-  generation.eos_token = model_.info().eos_token;
+  generation.end_tokens = end_tokens_;
   generation.echo = echo;
   generation.progress = !options_.quiet && isatty(STDERR_FILENO) == 1;
   generation.history = &history_;
@@ -111,6 +112,9 @@ GenerationStats Conversation::Answer(const Tokens& turn, bool echo) {
 void Conversation::FeedLast(const GenerationStats& stats) {
   place_ = TurnPlace::kInLine;
   if (!stats.unfed_token) return;
+  const bool has_ended = stats.stop == StopReason::kEos;
+  if (has_ended && options_.turns.chat) return;  // the next turn begins with the end of this one
+  if (has_ended) history_.Add(*stats.unfed_token);
   if (EndsLine(model_, *stats.unfed_token)) place_ = TurnPlace::kAfterLineBreak;
   if (tokens() == model_.info().max_context) return;  // it has no place: no turn has one any more
   tarn_error error;

@@ -66,6 +66,7 @@ class Conversation {
 
   const RunOptions& options_;
   const Model& model_;
+  const std::vector<int32_t> end_tokens_;
   TokenWriter* writer_;
   tarn_session_config config_;
   tarn_sampler_config chain_;

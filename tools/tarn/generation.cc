@@ -95,8 +95,9 @@ StopReason GenerateAfter(const float* logits, const GenerationOptions& options, 
     if (tarn_sampler_sample(sampler, logits, &token, &stats->error) != TARN_OK) return StopReason::kError;
     const double seconds = SecondsSince(start);
     stats->unfed_token = token;
+    const auto ends = options.end_tokens.end();
+    if (std::find(options.end_tokens.begin(), ends, token) != ends) return StopReason::kEos;
     if (options.history != nullptr) options.history->Add(token);
-    if (options.eos_token >= 0 && token == options.eos_token) return StopReason::kEos;
     ++stats->generated;
     if (first) {
       stats->first_token_seconds = stats->prompt_seconds + seconds;

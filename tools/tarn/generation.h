@@ -69,13 +69,13 @@ struct GenerationOptions {
   uint32_t chunk = 64;                    // the session's: the prompt is fed in such pieces, so that Ctrl-C is noticed between them
   int64_t max_output_tokens = 128;        // -1: until something else ends it
   uint64_t max_context = UINT64_MAX;      // tokens that the session takes
-  int32_t eos_token = -1;                 // ends the text, and is no part of it; -1: nothing does
+  std::vector<int32_t> end_tokens;        // end the text, and are no part of it
   bool echo = true;                       // write the prompt
   bool progress = false;                  // show how far the prompt is
   const tarn_grammar* grammar = nullptr;  // the sampler's: what it says is complete is the end
   bool test_allocate = false;             // allocate on purpose, to show that the counter counts
   LogProbabilityWriter* log_probabilities = nullptr;  // gets every generated token
-  TokenRing* history = nullptr;                       // gets the tokens of the prompt, and every token that is drawn
+  TokenRing* history = nullptr;                       // gets the tokens of the prompt, and of the text that is drawn
 };
 
 struct GenerationStats {

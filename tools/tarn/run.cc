@@ -43,6 +43,16 @@ void CheckOutputs(const RunOptions& options) {
   }
 }
 
+// A prompt of --chat is what a user says.
+void CheckChat(RunOptions* options) {
+  if (!options->turns.chat) return;
+  if (!options->input.tokens().empty()) {
+    throw UsageError("run: --tokens and --chat do not go together, expected one of them (--chat formats a text)");
+  }
+  if (options->input.is_nothing() && !options->interactive) throw UsageError("run: --chat has no prompt, expected -p, -f or -i");
+  options->echo = false;
+}
+
 }  // namespace
 
 StatsOutput::StatsOutput(const RunOptions& options) : to_stdout_(options.json_stats == "-") {
@@ -73,12 +83,19 @@ void AddRun(CLI::App* app, Command* command) {
   options->by_task.Only({TARN_TASK_CAUSAL_LM}, run->add_flag("-i,--interactive", options->interactive,
                                                              "Read turns from the terminal or from lines of standard input, and "
                                                              "answer each; /help lists what else there is"));
+  CLI::Option* chat = run->add_flag("--chat", options->turns.chat,
+                                    "Format the prompt, or every turn of -i, with the model's chat template, and write the answer "
+                                    "alone; special tokens in what is said are text");
+  options->by_task.Only({TARN_TASK_CAUSAL_LM}, chat);
+  run->add_option("--system", options->turns.system, "What the model is told before the conversation")
+      ->type_name("TEXT")
+      ->needs(chat);
   options->by_task.Only(
       {TARN_TASK_CAUSAL_LM},
       run->add_option("--stop", options->stop_strings, "End the text before TEXT, also where several tokens make it; repeatable")
           ->type_name("TEXT")
           ->allow_extra_args(false));
-  run->add_flag("-e,--escape", options->escapes, "Read escape sequences, such as \\n and \\u00e9, in -p and --stop");
+  run->add_flag("-e,--escape", options->escapes, "Read escape sequences, such as \\n and \\u00e9, in -p, --stop and --system");
   options->sampling.AddTo(run, &options->by_task);
   AddTranslationOptions(run, &options->translation, &options->by_task);
   options->by_task.Only({TARN_TASK_SEQ2SEQ}, AddInteger<uint32_t>(run, "--batch", &options->translation.batch,
@@ -108,9 +125,11 @@ void AddRun(CLI::App* app, Command* command) {
   run->callback([=] {
     options->input.Choose("run", options->interactive);
     CheckOutputs(*options);
+    CheckChat(options.get());
     if (options->escapes) {
       options->input.UnescapeText();
       for (std::string& stop : options->stop_strings) stop = Unescape(stop, "--stop");
+      options->turns.system = Unescape(options->turns.system, "--system");
     }
     options->sampling.has_seed = run->get_option("--seed")->count() > 0;
     *command = [=] { return Run(*options); };

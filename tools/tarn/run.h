@@ -18,6 +18,7 @@
 #include "tools/tarn/sources.h"
 #include "tools/tarn/task.h"
 #include "tools/tarn/translation.h"
+#include "tools/tarn/turn.h"
 
 namespace tarn_cli {
 
@@ -26,6 +27,7 @@ struct RunOptions {
   SessionOptions session;
   SamplingOptions sampling;
   Input input;
+  TurnOptions turns;
   bool raw = false;                 // keep the newline at the end of a prompt that is read
   int64_t max_output_tokens = 128;  // -1: until something else ends it
   bool test_allocate = false;       // of GenerationOptions

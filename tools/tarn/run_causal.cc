@@ -24,7 +24,7 @@ Tokens PromptTokens(const RunOptions& options, const Model& model) {
     if (model.info().tokenizer == TARN_TOKENIZER_NONE) {
       throw Failure(model.path() + ": the model has no tokenizer: give the prompt as ids with --tokens 1,2,3");
     }
-    tokens = model.Tokenize(options.input.Text(options.raw));
+    tokens = TurnTokens(model, options.turns, options.input.Text(options.raw), TurnPlace::kBegin);
     if (tokens.empty() && model.info().bos_token >= 0) tokens.push_back(model.info().bos_token);
   }
   if (tokens.empty()) {
@@ -47,6 +47,7 @@ int RunCausal(const RunOptions& options, const Model& model) {
     return 0;
   }
   GenerationOptions generation;
+  generation.end_tokens = EndTokens(model, options.turns);
   generation.prompt = PromptTokens(options, model);
   generation.max_output_tokens = options.max_output_tokens;
   generation.test_allocate = options.test_allocate;
@@ -59,7 +60,6 @@ int RunCausal(const RunOptions& options, const Model& model) {
   const tarn_session_config config = SessionConfig(options.session);
   generation.chunk = config.max_chunk;
   generation.max_context = model.info().max_context;
-  generation.eos_token = model.info().eos_token;
   generation.echo = options.echo;
   generation.progress = !options.quiet && isatty(STDERR_FILENO) == 1;
   const Session session = CreateSession(model, config);

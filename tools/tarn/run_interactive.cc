@@ -118,7 +118,7 @@ void Interaction::OnLine(const std::string& line) {
   const bool is_escaped = line.rfind("//", 0) == 0;
   if (line[0] != '/' || is_escaped) {
     const std::string text = line.substr(is_escaped ? 1 : 0) + (options_.raw ? "\n" : "");
-    return OnAnswer(conversation_.Say(TurnTokens(model_, text, conversation_.place())));
+    return OnAnswer(conversation_.Say(TurnTokens(model_, options_.turns, text, conversation_.place())));
   }
   const size_t name_end = std::min(line.find(' '), line.size());
   const size_t argument = std::min(line.find_first_not_of(' ', name_end), line.size());
