@@ -31,16 +31,37 @@ class Cutter {
 
 bool HasPattern(NormalStepKind kind) { return kind == NormalStepKind::kReplaceMatches || kind == NormalStepKind::kSurroundMatches; }
 
+Status OpenPattern(size_t step, size_t size, Cutter* cutter, Pattern* opened) {
+  if (size > cutter->rest()) {
+    return Error(TARN_BAD_FORMAT, "normalizer: step %zu has a pattern of %zu words, %zu are left", step, size, cutter->rest());
+  }
+  Result<Pattern> pattern = Pattern::Open({cutter->Take(size), size});
+  if (!pattern.ok()) return pattern.status().In("normalizer: step %zu", step);
+  *opened = pattern.value();
+  return Ok();
+}
+
+Status OpenCharsMap(size_t step, Cutter* cutter, NormalTables* tables) {
+  if (tables->has_charsmap) return Error(TARN_BAD_FORMAT, "normalizer: step %zu is a second charsmap, one at most expected", step);
+  tables->has_charsmap = true;
+  TARN_RETURN_IF_ERROR(OpenPattern(step, tables->Words(step, 0), cutter, &tables->clusters));
+  const size_t size = tables->Words(step, 2);
+  if (size > cutter->rest()) {
+    return Error(TARN_BAD_FORMAT, "normalizer: step %zu has a charsmap of %zu words, %zu are left", step, size, cutter->rest());
+  }
+  Result<CharsMap> charsmap = CharsMap::Open({cutter->Take(size), size});
+  if (!charsmap.ok()) return charsmap.status().In("normalizer: step %zu", step);
+  tables->charsmap = charsmap.value();
+  return Ok();
+}
+
 Status OpenPatterns(NormalTables* tables, Cutter* cutter) {
   for (size_t i = 0; i < tables->step_count; ++i) {
-    if (!HasPattern(tables->kind(i))) continue;
-    const size_t size = tables->argument(i, 2) | static_cast<size_t>(tables->argument(i, 3)) << 16;
-    if (size > cutter->rest()) {
-      return Error(TARN_BAD_FORMAT, "normalizer: step %zu has a pattern of %zu words, %zu are left", i, size, cutter->rest());
+    if (HasPattern(tables->kind(i))) {
+      TARN_RETURN_IF_ERROR(OpenPattern(i, tables->Words(i, 2), cutter, &tables->patterns[i]));
+    } else if (tables->kind(i) == NormalStepKind::kCharsMap) {
+      TARN_RETURN_IF_ERROR(OpenCharsMap(i, cutter, tables));
     }
-    Result<Pattern> pattern = Pattern::Open({cutter->Take(size), size});
-    if (!pattern.ok()) return pattern.status().In("normalizer: step %zu", i);
-    tables->patterns[i] = pattern.value();
   }
   return Ok();
 }
@@ -98,6 +119,9 @@ Status CheckGrowth(const NormalTables& tables) {
       case NormalStepKind::kReplace:
         growth *= std::max<uint64_t>(tables.argument(i, 3), 1);
         break;
+      case NormalStepKind::kCharsMap:
+        growth *= std::max<uint64_t>(tables.charsmap.MostCodes(), 1);
+        break;
     }
     if (growth > kMaxNormalGrowth) {
       return Error(TARN_BAD_FORMAT, "normalizer: up to step %zu it may make a text %llu times as long, at most %llu expected", i,
@@ -114,6 +138,7 @@ Status CheckSteps(const NormalTables& tables) {
       case NormalStepKind::kLowercase:
       case NormalStepKind::kStripAccents:
       case NormalStepKind::kStrip:
+      case NormalStepKind::kCharsMap:
         break;
       case NormalStepKind::kReplaceMatches:
       case NormalStepKind::kSurroundMatches:

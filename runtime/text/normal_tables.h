@@ -7,6 +7,7 @@
 
 #include "core/result.h"
 #include "core/span.h"
+#include "runtime/text/charsmap.h"
 #include "runtime/text/normalize_format.h"
 #include "runtime/text/pattern.h"
 
@@ -44,8 +45,13 @@ struct NormalTables {
     if (code >= 0x110000) return kNormalPlain;
     return classes[leaves[roots[code / kNormalLeaf] * kNormalLeaf + code % kNormalLeaf]];
   }
+  bool IsPlain(uint32_t code) const { return (Class(code) & kNormalPlain) != 0; }
+  // Plain, and combines with none before it.
+  bool IsBoundary(uint32_t code) const { return (Class(code) & (kNormalPlain | kNormalCombining)) == kNormalPlain; }
   NormalStepKind kind(size_t step) const { return static_cast<NormalStepKind>(steps[step * kNormalStepWords]); }
   uint16_t argument(size_t step, size_t i) const { return steps[step * kNormalStepWords + 1 + i]; }
+  // A number of words, the low half in argument `i`.
+  size_t Words(size_t step, size_t i) const { return argument(step, i) | static_cast<size_t>(argument(step, i + 1)) << 16; }
   // What `code` becomes; empty: nothing is known of it.
   CodeView Map(const Mappings& mappings, uint32_t code) const;
   // 0: they do not compose.
@@ -61,6 +67,9 @@ struct NormalTables {
   const uint16_t* compositions = nullptr;
   const uint16_t* texts = nullptr;
   Pattern patterns[kMaxNormalSteps];  // of the steps that have one
+  Pattern clusters;                   // kCharsMap: a match is a grapheme cluster
+  CharsMap charsmap;
+  bool has_charsmap = false;
 };
 
 }  // namespace tarn

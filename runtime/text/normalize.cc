@@ -9,17 +9,7 @@
 namespace tarn {
 namespace {
 
-constexpr uint16_t kCombining = 0xFF;
-
 const uint8_t* Bytes(Span<const char> text) { return reinterpret_cast<const uint8_t*>(text.data()); }
-
-// Working memory of one step.
-size_t StepWords(NormalStepKind kind) {
-  if (kind == NormalStepKind::kForm) return NormalForm::kWords;
-  const bool waits =
-      kind == NormalStepKind::kReplace || kind == NormalStepKind::kReplaceMatches || kind == NormalStepKind::kSurroundMatches;
-  return waits ? kMaxReplacedCodes * NormalQueue::kWords : 0;
-}
 
 size_t Encode(uint32_t code, char* out) {
   if (code < kBadByte) return EncodeCodePoint(code, out);
@@ -29,90 +19,31 @@ size_t Encode(uint32_t code, char* out) {
 
 }  // namespace
 
-Result<Normalizer> Normalizer::Open(Span<const uint16_t> words) {
-  Normalizer normalizer;
-  TARN_ASSIGN_OR_RETURN(normalizer.tables_, NormalTables::Open(words));
-  normalizer.ascii_is_plain_ = true;
-  for (uint32_t code = 0; code < 0x80; ++code) {
-    const uint16_t of = normalizer.tables_.Class(code);
-    normalizer.ascii_is_plain_ = normalizer.ascii_is_plain_ && (of & (kNormalPlain | kCombining)) == kNormalPlain;
-  }
-  return normalizer;
-}
-
-size_t Normalizer::working_words() const {
-  size_t words = 0;
-  for (size_t i = 0; i < tables_.step_count; ++i) words += StepWords(tables_.kind(i));
-  return words;
-}
-
-bool Normalizer::Has(NormalStepKind kind) const {
-  for (size_t i = 0; i < tables_.step_count; ++i) {
-    if (tables_.kind(i) == kind) return true;
-  }
-  return false;
-}
-
-// At the begin (0) or at the end (1) of a text.
-bool Normalizer::HasStrip(size_t side) const {
-  for (size_t i = 0; i < tables_.step_count; ++i) {
-    if (tables_.kind(i) == NormalStepKind::kStrip && tables_.argument(i, side) != 0) return true;
-  }
-  return false;
-}
-
-size_t Normalizer::UnchangedPrefix(Span<const char> text, bool is_whole) const {
-  if (tables_.step_count == 0) return text.size();
-  if (Has(NormalStepKind::kPrepend)) return 0;
-  return PlainPrefix(text, is_whole);
-}
-
-size_t Normalizer::PlainPrefix(Span<const char> text, bool is_whole) const {
-  const uint8_t* const first = Bytes(text);
-  const uint8_t* const end = first + text.size();
-  const uint8_t* boundary = first;  // the last character that combines with none before it
-  uint16_t last_combining = 0;
-  for (const uint8_t* at = first; at != end;) {
-    if (ascii_is_plain_ && *at < 0x80) {
-      // Eight at once.
-      for (uint64_t eight; end - at >= 8; at += 8) {
-        std::memcpy(&eight, at, sizeof(eight));
-        if ((eight & 0x8080808080808080u) != 0) break;
-      }
-      while (at != end && *at < 0x80) ++at;
-      boundary = at - 1;
-      last_combining = 0;
-      continue;
-    }
-    const CodePoint c = DecodeCodePoint(at, end);
-    if (c.is_cut && !is_whole) break;
-    const uint16_t of = c.is_valid ? tables_.Class(c.code) : uint16_t{kNormalPlain};
-    const uint16_t combining = of & kCombining;
-    if ((of & kNormalPlain) == 0 || (combining != 0 && combining < last_combining)) {
-      return static_cast<size_t>(boundary - first);
-    }
-    if (combining == 0) boundary = at;
-    last_combining = combining;
-    at += c.bytes;
-  }
-  return is_whole ? text.size() : static_cast<size_t>(boundary - first);
-}
-
 NormalizedText::NormalizedText(const Normalizer& normalizer, Span<const char> text, Span<uint32_t> working)
-    : normalizer_(normalizer), text_(text), working_(working), has_begun_(!normalizer.has_begin()) {}
+    : normalizer_(normalizer), text_(text), working_(working), has_begun_(!normalizer.has_begin() && !MayDrift()) {}
 
-// The last character that no step changes, and that combines with none before it: spaces that a step strips are behind it.
+uint32_t NormalizedText::CodeAt(size_t at) const {
+  const CodePoint c = DecodeCodePoint(Bytes(text_) + at, Bytes(text_) + text_.size());
+  return c.is_valid ? c.code : kBadByte + Bytes(text_)[at];
+}
+
+// A charsmap may take away the first character (CharsMapStep::is_adrift).
+bool NormalizedText::MayDrift() const {
+  return normalizer_.tables_.has_charsmap && !text_.empty() && !normalizer_.tables_.IsPlain(CodeAt(0));
+}
+
+// Where the last segment begins: spaces that a step strips are behind that character.
 size_t NormalizedText::LastSegment() const {
   if (!normalizer_.HasStrip(1)) return SIZE_MAX;
-  if (normalizer_.has_begin()) return 0;  // segments do not end before the first character has come out
-  size_t at = text_.size();
+  if (!has_begun_) return 0;  // segments do not end before the first character has come out
+  size_t boundary = text_.size(), at = boundary;
   while (at > 0) {
     at = CharacterBegin(text_, at - 1);
-    const CodePoint c = DecodeCodePoint(Bytes(text_) + at, Bytes(text_) + text_.size());
-    const uint16_t of = normalizer_.tables_.Class(c.is_valid ? c.code : kBadByte);
-    if ((of & (kNormalPlain | kCombining)) == kNormalPlain) break;
+    const uint32_t code = CodeAt(at);
+    if (boundary < text_.size() && normalizer_.tables_.IsPlain(code)) return boundary;
+    boundary = normalizer_.tables_.IsBoundary(code) ? at : text_.size();
   }
-  return at;
+  return 0;
 }
 
 void NormalizedText::BeginSegment() {
@@ -137,6 +68,7 @@ void NormalizedText::CountKept() {
       steps_[k].has_begun = has_begun[k];
       steps_[k].taken = 0;
     }
+    charsmap_.Reset();
     steps_[i].kept = kept;
     at_ = last_segment_;
     segment_has_text_ = false;
@@ -148,10 +80,12 @@ void NormalizedText::MakeSteps() {
   const NormalTables& tables = normalizer_.tables_;
   size_t used = 0;
   for (size_t i = 0; i < tables.step_count; ++i) {
-    const Span<uint32_t> words = working_.subspan(used, StepWords(tables.kind(i)));
+    const Span<uint32_t> words = working_.subspan(used, normalizer_.step_words(i));
     used += words.size();
     if (tables.kind(i) == NormalStepKind::kForm) {
       steps_[i].form = NormalForm(tables.argument(i, 0) != 0, tables.argument(i, 1) != 0, words);
+    } else if (tables.kind(i) == NormalStepKind::kCharsMap) {
+      charsmap_ = CharsMapStep(words);
     } else {
       steps_[i].queue = NormalQueue(words);
     }
@@ -163,14 +97,14 @@ void NormalizedText::MakeSteps() {
 
 bool NormalizedText::TakeFromText(NormalChar* c) {
   if (at_ == text_.size()) return false;
-  const uint8_t* const at = Bytes(text_) + at_;
-  const CodePoint next = DecodeCodePoint(at, Bytes(text_) + text_.size());
-  const uint32_t code = next.is_valid ? next.code : kBadByte + *at;
-  const bool is_boundary = (normalizer_.tables_.Class(code) & (kNormalPlain | kCombining)) == kNormalPlain;
-  if (segment_has_text_ && is_boundary && has_begun_ && at_ <= last_segment_) return false;
-  *c = {code, {at_, at_ + next.bytes}};
-  at_ += next.bytes;
+  const uint32_t code = CodeAt(at_);
+  const bool is_boundary = segment_has_text_ && is_behind_plain_ && normalizer_.tables_.IsBoundary(code);
+  if (is_boundary && has_begun_ && at_ <= last_segment_ && !charsmap_.is_adrift()) return false;
+  const size_t bytes = DecodeCodePoint(Bytes(text_) + at_, Bytes(text_) + text_.size()).bytes;
+  *c = {code, {at_, at_ + bytes}};
+  at_ += bytes;
   segment_has_text_ = true;
+  is_behind_plain_ = normalizer_.tables_.IsPlain(code);
   return true;
 }
 
@@ -181,9 +115,10 @@ bool NormalizedText::TakePutIn(NormalStep* step, NormalChar* c) {
   return true;
 }
 
-bool NormalizedText::TakeForm(size_t i, NormalChar* c) {
+template <typename Form>
+bool NormalizedText::TakeForm(size_t i, Form* form, NormalChar* c) {
   for (;;) {
-    switch (steps_[i].form.Take(normalizer_.tables_, c)) {
+    switch (form->Take(normalizer_.tables_, c)) {
       case NormalForm::Status::kGiven:
         return true;
       case NormalForm::Status::kEnd:
@@ -193,9 +128,9 @@ bool NormalizedText::TakeForm(size_t i, NormalChar* c) {
     }
     NormalChar next;
     if (Take(i, &next)) {
-      steps_[i].form.Put(normalizer_.tables_, next);
+      form->Put(normalizer_.tables_, next);
     } else {
-      steps_[i].form.End();
+      form->End();
     }
   }
 }
@@ -317,7 +252,9 @@ bool NormalizedText::Take(size_t steps, NormalChar* c) {
   const size_t i = steps - 1;
   switch (normalizer_.tables_.kind(i)) {
     case NormalStepKind::kForm:
-      return TakeForm(i, c);
+      return TakeForm(i, &steps_[i].form, c);
+    case NormalStepKind::kCharsMap:
+      return TakeForm(i, &charsmap_, c);
     case NormalStepKind::kLowercase:
       return TakeLowercase(i, c);
     case NormalStepKind::kPrepend:

@@ -1,4 +1,4 @@
-// Normalizers of tokenizer.json: Unicode normalization forms, lowercase, stripped accents, replaced and prepended text.
+// Normalizers of tokenizer.json: Unicode normalization forms, lowercase, stripped accents, replaced and prepended text, charsmaps.
 //
 // A normalizer is a list of steps that tarn-convert compiled into tables (normalize_format.h), with the data that these steps need
 // and no more. Text goes through it piece by piece. Working memory is bounded and given by the caller; nothing here allocates.
@@ -14,6 +14,7 @@
 
 #include "core/result.h"
 #include "core/span.h"
+#include "runtime/text/charsmap_step.h"
 #include "runtime/text/normal_step.h"
 #include "runtime/text/normal_tables.h"
 #include "runtime/text/pattern.h"
@@ -36,6 +37,7 @@ class Normalizer {
 
  private:
   friend class NormalizedText;
+  size_t step_words(size_t step) const;
   bool Has(NormalStepKind kind) const;
   bool HasStrip(size_t side) const;
   // Some step treats the first character of a text as none else.
@@ -58,11 +60,16 @@ class NormalizedText {
 
  private:
   void MakeSteps();
+  // The character at `at`, or kBadByte + the byte there.
+  uint32_t CodeAt(size_t at) const;
+  bool MayDrift() const;
   // The next character behind the first `steps` steps: each takes from the one before it, the first one from the text.
   bool Take(size_t steps, NormalChar* c);
   bool TakeFromText(NormalChar* c);
   static bool TakePutIn(NormalStep* step, NormalChar* c);
-  bool TakeForm(size_t step, NormalChar* c);
+  // Of a NormalForm or a CharsMapStep.
+  template <typename Form>
+  bool TakeForm(size_t step, Form* form, NormalChar* c);
   bool TakeLowercase(size_t step, NormalChar* c);
   bool TakePrepended(size_t step, NormalChar* c);
   bool TakeReplaced(size_t step, NormalChar* c);
@@ -78,17 +85,19 @@ class NormalizedText {
   Span<const char> text_;
   Span<uint32_t> working_;
   size_t at_ = 0;
-  // Text that steps change is cut into segments, each normalized by itself: at characters that no step changes, and that combine
-  // with none before them. The first one goes on until a character has come out, where a step waits for the first one; the last one
-  // begins at last_segment_, where a step strips the end of a text.
+  // Text that steps change is cut into segments, each normalized by itself: at characters that no step changes, that combine with
+  // none before them, and that are behind such a character. The first one goes on until a character has come out, where a step
+  // waits for the first one; the last one begins at last_segment_, where a step strips the end of a text.
   bool in_segment_ = false;
   bool segment_has_text_ = false;
+  bool is_behind_plain_ = false;  // the last character of the segment is one that no step changes
   bool has_begun_ = false;
   size_t last_segment_ = SIZE_MAX;
   bool has_steps_ = false;
   bool has_held_ = false;  // held_ did not fit the caller's buffer
   NormalChar held_ = {0, {0, 0}};
   NormalStep steps_[kMaxNormalSteps];
+  CharsMapStep charsmap_;
 };
 
 }  // namespace tarn

@@ -12,7 +12,7 @@
 //                 first text low, first text high, count of texts
 //   compositions  [compositions, kNormalCompositionWords], ascending: two code points and the one that they compose to
 //   texts         code points
-//   patterns      of the steps that have one, in their order: pattern_format.h
+//   patterns      of the steps that have one, in their order: pattern_format.h; behind that of kCharsMap the charsmap: charsmap.h
 //
 // Hangul syllables are in no table: they decompose and compose by arithmetic.
 #ifndef TARN_RUNTIME_TEXT_NORMALIZE_FORMAT_H_
@@ -45,9 +45,11 @@ enum class NormalStepKind : uint16_t {
   kReplaceMatches,   // first text, count: what replaces a match of the pattern; its words low, high
   kSurroundMatches,  // as kReplaceMatches, of patterns of one character: what is put before it and behind it
   kStrip,            // 1: spaces at the begin; 1: spaces at the end
+  kCharsMap,         // words low, high of the pattern of grapheme clusters; words low, high of the charsmap. Once at most.
 };
 
-// Of a class, above its combining class.
+constexpr uint16_t kNormalCombining = 0xFF;  // of a class: its combining class
+// Of a class, above that.
 enum NormalFlags : uint16_t {
   kNormalPlain = 1 << 8,           // no step changes it, and it changes none before it
   kNormalCanonical = 1 << 9,       // has a canonical mapping

@@ -19,10 +19,10 @@ namespace {
 using tarn::convert::TokenizerData;
 
 // Not the numbers of corpus files: at the end.
-constexpr const char* kFixtures[] = {"gpt2_trimmed", "roberta",       "llama3",          "deepseek",  "few_bytes", "unknown",
-                                     "no_split",     "metaspace",     "metaspace_first", "falcon",    "llama2",    "bpe_gaps",
-                                     "unigram",      "unigram_bytes", "wordpiece",       "wordlevel", "word_ends", "rwkv",
-                                     "spaces_taken"};
+constexpr const char* kFixtures[] = {"gpt2_trimmed", "roberta",   "llama3",    "deepseek",        "few_bytes",
+                                     "unknown",      "no_split",  "metaspace", "metaspace_first", "falcon",
+                                     "llama2",       "bpe_gaps",  "unigram",   "unigram_bytes",   "wordpiece",
+                                     "wordlevel",    "word_ends", "rwkv",      "spaces_taken",    "t5"};
 
 [[noreturn]] void Fail(const char* what) {
   std::fprintf(stderr, "%s\n", what);

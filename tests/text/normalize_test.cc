@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,6 +12,7 @@
 #include "runtime/text/pcg32.h"
 #include "tests/text/text_cases.h"
 #include "tools/convert/json/error.h"
+#include "tools/convert/tokenizer/charsmap.h"
 #include "tools/convert/tokenizer/normalize.h"
 #include "tools/convert/tokenizer/normalizer.h"
 
@@ -216,6 +218,31 @@ TEST(NormalizeTest, StepsThatMultiplyATextAreRefused) {
   EXPECT_TRUE(Normalizer::Open({usual.data(), usual.size()}).ok());
 }
 
+// "a" becomes nothing, "b" three characters.
+const std::string& SmallCharsMap() {
+  static const std::string* const bytes = [] {
+    std::vector<uint32_t> units(256);
+    units[0] = 1 << 10;                    // base 1: "a" leads to 0x60, "b" to 0x63
+    units[0x60] = 'a' | 1 << 8 | 2 << 10;  // base 0x62
+    units[0x62] = uint32_t{1} << 31 | 3;   // the empty text
+    units[0x63] = 'b' | 1 << 8 | 4 << 10;  // base 0x67
+    units[0x67] = uint32_t{1} << 31 | 0;
+    auto* made = new std::string(4 + 4 * units.size(), '\0');
+    const auto size = static_cast<uint32_t>(4 * units.size());
+    std::memcpy(made->data(), &size, 4);
+    std::memcpy(made->data() + 4, units.data(), size);
+    made->append("xyz\0", 4);
+    return made;
+  }();
+  return *bytes;
+}
+
+convert::NormalizerStep CharsMapOf(const Words& words) {
+  convert::NormalizerStep step{Kind::kCharsMap};
+  step.charsmap = words;
+  return step;
+}
+
 void RunForeignTables(const Words& good) {
   const std::string text =
       "  Qe\xCC\x81\xCC\xA3 \xEF\xB7\xBA\xEF\xB7\xBA\xEA\xB0\x81\xE1\x84\x80\xE1\x85\xA1 \xC4\xB0   "
@@ -243,6 +270,50 @@ TEST(NormalizeTest, ForeignTablesStayInBounds) {
   RunForeignTables(convert::CompileNormalizer({{Kind::kNfkc}, {Kind::kLowercase}, {Kind::kReplace, "ab", "c\xCC\x81"}}, "test"));
   RunForeignTables(convert::CompileNormalizer(
       {{Kind::kReplaceMatches, " {2,}|ab", "-"}, {Kind::kSurroundMatches, "[a-c]", " "}, {Kind::kNfc}, AllSpaces()}, "test"));
+  const Words charsmap = convert::CompileCharsMap(SmallCharsMap(), "test");
+  RunForeignTables(convert::CompileNormalizer({CharsMapOf(charsmap), AllSpaces(), {Kind::kLowercase}}, "test"));
+}
+
+TEST(NormalizeTest, CharsMapsThatAreDamagedAreRefused) {
+  const Words good = convert::CompileCharsMap(SmallCharsMap(), "test");
+  EXPECT_EQ(Normalize({CharsMapOf(good)}, "aacba").text, "cxyz");
+  const size_t texts = kCharsMapHeaderWords + 512;
+  const struct {
+    size_t word;
+    uint16_t value;
+    const char* message;
+  } cases[] = {
+      {0, 255, "255 units"},
+      {1, 0x100, "16777472 units, a multiple of 256 up to 16777216"},
+      {2, 9, "header does not say"},
+      {kCharsMapHeaderWords + 1, 0x7000, "unit 0 leads to unit"},
+      {kCharsMapHeaderWords + 2 * 0x62, 4, "the text of unit 96 begins at byte 4 of 4"},
+      {texts, 0xFFFF, "byte 0 of its texts is not UTF-8"},
+      {texts + 1, 'a' << 8 | 'a', "its 4 bytes of text do not end with a zero"},
+  };
+  for (const auto& item : cases) {
+    Words words = good;
+    words[item.word] = item.value;
+    const Result<CharsMap> map = CharsMap::Open(View(words));
+    ASSERT_FALSE(map.ok()) << item.message;
+    EXPECT_NE(std::string(map.status().message()).find(item.message), std::string::npos) << map.status().message();
+  }
+  for (size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(CharsMap::Open(View(good).subspan(0, size)).ok()) << size;
+  const std::string longer = SmallCharsMap().substr(0, 4 + 1024) + std::string(300, 'x');
+  EXPECT_THROW(convert::CompileCharsMap(longer, "test"), convert::ConvertError);
+  EXPECT_THROW(convert::CompileNormalizer({CharsMapOf(good), CharsMapOf(good)}, "test"), convert::ConvertError);
+}
+
+// Ranges follow what is gone at the beginning, as those of the package do, whatever the length of the text.
+TEST(NormalizeTest, CharactersThatAreGoneAtTheBeginningShiftRanges) {
+  const Steps steps = {CharsMapOf(convert::CompileCharsMap(SmallCharsMap(), "test"))};
+  const std::string rest(5000, 'c');
+  const Normalized result = Normalize(steps, std::string(kMaxFormRun, 'a') + rest);
+  ASSERT_EQ(result.text, rest);
+  for (size_t i = 0; i < rest.size(); ++i) ASSERT_EQ(result.ranges[2 * i], i);
+  const Normalized more = Normalize(steps, std::string(100000, 'a') + "b" + std::string(100000, 'a') + rest);
+  EXPECT_EQ(more.text, "xyz" + rest);
+  for (const size_t range : more.ranges) EXPECT_LE(range, 205001u);
 }
 
 TEST(NormalizeTest, PatternsThatLookFarAheadAreRefused) {

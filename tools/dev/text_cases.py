@@ -17,6 +17,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools/dev/oracle"))
+from charsmaps import REPLACED, charsmap, few  # noqa: E402
+
 PACKAGE = "tokenizers==0.23.3"
 BEHAVIORS = ["removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous"]  # numbers of SplitBehavior
 CONTRACTIONS = "'s|'t|'re|'ve|'m|'ll|'d"
@@ -50,6 +53,15 @@ NORMALIZERS = [
 SPACES_AND_CONTROLS = list("    \t\n\r\x0b\x1c\x85\u00a0\u2003\u3000\u200b\ufeff\x00\x07\u2028\u2581\u0301\u1680\ufffd\u4e00\U0002b81e")
 
 
+def charsmap_normalizers():
+    from tokenizers import Regex, normalizers as n
+    small = n.Precompiled(few())
+    leads = n.Precompiled(charsmap({bytes([byte]): "Z" for byte in range(0xC2, 0xF5)} | {b"a": "bcd", b"\x07": ""}))
+    runs = n.Replace(Regex(" {2,}"), "\u2581")
+    return [small, leads, n.Sequence([small, n.Strip(left=False), runs]), n.Sequence([small, n.Strip(), n.Prepend("\u2581")]),
+            n.Sequence([n.Replace("e", "\x01"), n.NFD(), small, n.Lowercase(), n.StripAccents()])]
+
+
 def more_normalizers():
     """Those that are read from tokenizer.json as they stand there."""
     from tokenizers import Regex, normalizers as n
@@ -80,6 +92,18 @@ def marked_text(generator):
         return random_text(generator)
     pool = generator.sample(MARKED, 4) + ["a"] if generator.random() < 0.3 else MARKED + list("ab B.`\n") * 8
     return "".join(generator.choice(pool) for _ in range(length))
+
+
+# Of all classes that decide where a grapheme cluster ends.
+CLUSTERED = list(REPLACED) + list("aAeox \r\n\x01\x02\x07") + [chr(point) for point in (
+    0xA9, 0xAD, 0x300, 0x301, 0x302, 0x345, 0x600, 0x70F, 0x903, 0x915, 0x93C, 0x94D, 0x958, 0x9BE, 0x9CD, 0x995, 0xE33, 0x1100, 0x115F, 0x1160,
+    0x1161, 0x11A8, 0xAC00, 0xAC01, 0xD7B0, 0xD7CB, 0x1B44, 0x200C, 0x200D, 0x2028, 0x2764, 0x3099, 0xFE0F, 0xFEFF, 0x110BD, 0x1193E, 0x11F02,
+    0x1F1E9, 0x1F468, 0x1F3FD, 0xE0001, 0xE0061)]
+
+
+def clustered_text(generator):
+    few = generator.sample(CLUSTERED, 5)
+    return "".join(generator.choice(few if generator.random() < 0.5 else CLUSTERED) for _ in range(generator.choice([1, 2, 3, 5, 8, 13])))
 
 
 def spaced_text(generator):
@@ -129,6 +153,9 @@ def normalizer_cases(texts, generator):
         yield {"steps": steps, "cases": [normalized(parts, marked_text(generator)) for _ in range(texts)]}
     for normalizer in more_normalizers():
         found = [normalized([normalizer], spaced_text(generator)) for _ in range(texts)]
+        yield {"normalizer": json.loads(normalizer.__getstate__()), "cases": found}
+    for normalizer in charsmap_normalizers():
+        found = [normalized([normalizer], generator.choice([clustered_text, spaced_text])(generator)) for _ in range(texts)]
         yield {"normalizer": json.loads(normalizer.__getstate__()), "cases": found}
 
 

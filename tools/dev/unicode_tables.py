@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tools/convert/tokenizer/unicode_data.cc and normal_data.cc: what the converter knows of Unicode.
+"""Writes tools/convert/tokenizer/unicode_data.cc, normal_data.cc and grapheme_data.cc: what the converter knows of Unicode.
 
     unicode_tables.py [-o FOLDER]
 
@@ -27,6 +27,10 @@ CATEGORIES = {
     "Sk": "Modifier_Symbol", "Sm": "Math_Symbol", "So": "Other_Symbol", "Zl": "Line_Separator", "Zp": "Paragraph_Separator",
     "Zs": "Space_Separator",
 }
+# Of GraphemeClass, from 1 on.
+GRAPHEMES = ["Grapheme_Cluster_Break/" + name for name in ("CR", "LF", "Control", "Prepend", "L", "V", "T", "LV", "LVT", "SpacingMark",
+                                                           "Regional_Indicator", "ZWJ", "Extend")]
+GRAPHEMES += ["Binary_Property/Extended_Pictographic", "Indic_Conjunct_Break/Consonant", "Indic_Conjunct_Break/Linker"]
 POINTS = 0x110000
 # Reads sets of code points as ranges, and maps as pairs, from modules of a package.
 READ = """
@@ -140,6 +144,14 @@ def properties(packages):
             table("kScriptNames", "char* const", [f'"{name}"' for name in scripts]) + counted("kScriptCount", scripts))
 
 
+def graphemes(package):
+    """Classes for the boundaries of grapheme clusters. Linkers are Extend, too; no other two of them meet."""
+    ranges = runs([value + 1 for value in package.partition(GRAPHEMES, -1)])
+    ends = [begin for begin, _ in ranges[1:]] + [POINTS]
+    lengths = [str((end - begin) * 32 + value) for (begin, value), end in zip(ranges, ends)]
+    return table("kGraphemeRuns", "uint32_t", lengths) + counted("kGraphemeRunCount", lengths)
+
+
 def normalization(package, folder):
     """Combining classes, decompositions and compositions of 9.0, Hangul syllables left out."""
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, DECOMPOSITIONS], check=True)
@@ -179,6 +191,7 @@ def main():
               counted("kFoldCount", folds) + table("kLongFolds", "LongCaseFold", long_folds) + counted("kLongFoldCount", long_folds) +
               table("kLowercase", "CaseRun", lower) + counted("kLowercaseCount", lower))
         write(arguments.output / "normal_data.cc", normalization(packages["9"], folder))
+        write(arguments.output / "grapheme_data.cc", graphemes(packages["17"]))
     return 0
 
 

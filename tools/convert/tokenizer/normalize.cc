@@ -5,9 +5,12 @@
 #include <map>
 #include <optional>
 
+#include "runtime/text/charsmap.h"
+#include "runtime/text/code_point.h"
 #include "runtime/text/normalize.h"
 #include "runtime/text/normalize_format.h"
 #include "tools/convert/json/error.h"
+#include "tools/convert/tokenizer/graphemes.h"
 #include "tools/convert/tokenizer/match_bounds.h"
 #include "tools/convert/tokenizer/normal_forms.h"
 #include "tools/convert/tokenizer/pattern.h"
@@ -62,6 +65,20 @@ class NormalizerCompiler {
     pattern_words_.insert(pattern_words_.end(), words.begin(), words.end());
   }
 
+  void AddCharsMap(const std::vector<uint16_t>& words) {
+    const CharsMap map = CharsMap::Open({words.data(), words.size()}).value();
+    const std::vector<bool> joins = JoinsNeighbours();
+    for (uint32_t code = 0; code <= kMaxCodePoint; ++code) {
+      char bytes[4];
+      Span<const char> text;
+      if (joins[code] || map.FindShortest({bytes, EncodeCodePoint(code, bytes)}, &text)) Change(code, 0);
+    }
+    for (const std::vector<uint16_t>& part : {CompilePattern(GraphemePattern(), where_, {UnicodeVersion::k17}), words}) {
+      PutCode(&step_words_, static_cast<uint32_t>(part.size()));
+      pattern_words_.insert(pattern_words_.end(), part.begin(), part.end());
+    }
+  }
+
   void AddStep(const NormalizerStep& step) {
     const auto kind = [&](NormalStepKind of) { step_words_.push_back(static_cast<uint16_t>(of)); };
     switch (step.kind) {
@@ -109,6 +126,10 @@ class NormalizerCompiler {
         step_words_.push_back(step.left);
         step_words_.push_back(step.right);
         ChangeAll(*PropertySet("space", UnicodeVersion::k16), kNormalSpace);
+        break;
+      case Kind::kCharsMap:
+        kind(NormalStepKind::kCharsMap);
+        AddCharsMap(step.charsmap);
         break;
     }
     step_words_.resize((step_words_.size() + kNormalStepWords - 1) / kNormalStepWords * kNormalStepWords);

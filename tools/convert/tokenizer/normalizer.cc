@@ -1,7 +1,9 @@
 #include "tools/convert/tokenizer/normalizer.h"
 
+#include <utility>
 #include <vector>
 
+#include "tools/convert/tokenizer/charsmap.h"
 #include "tools/convert/tokenizer/component.h"
 #include "tools/convert/tokenizer/normalize.h"
 
@@ -44,6 +46,13 @@ void ReadStrip(Fields* fields, Steps* steps) {
   steps->push_back(step);
 }
 
+void ReadPrecompiled(Fields* fields, Steps* steps) {
+  const std::string where = fields->where() + ".precompiled_charsmap";
+  NormalizerStep step{Kind::kCharsMap};
+  step.charsmap = CompileCharsMap(DecodeBase64(fields->Text("precompiled_charsmap"), where), where);
+  steps->push_back(std::move(step));
+}
+
 void ReadNmt(Fields*, Steps* steps) {
   steps->push_back({Kind::kReplaceMatches, kNmtControls, ""});
   steps->push_back({Kind::kReplaceMatches, kNmtSpaces, " "});
@@ -77,6 +86,7 @@ constexpr Choice<ReadType> kTypes[] = {
     {"Strip", ReadStrip},
     {"Nmt", ReadNmt},
     {"BertNormalizer", ReadBert},
+    {"Precompiled", ReadPrecompiled},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The tables of unicode_data.cc and normal_data.cc, which tools/dev/unicode_tables.py writes. unicode.h is what others use.
+// The tables of unicode_data.cc, normal_data.cc and grapheme_data.cc, which tools/dev/unicode_tables.py writes. unicode.h is what others use.
 #ifndef TARN_TOOLS_CONVERT_TOKENIZER_UNICODE_DATA_H_
 #define TARN_TOOLS_CONVERT_TOKENIZER_UNICODE_DATA_H_
 
@@ -64,6 +64,31 @@ extern const uint32_t kDecompositions[];
 extern const size_t kDecompositionWords;
 extern const uint32_t kComposed[];
 extern const size_t kComposedCount;
+
+// What decides where a grapheme cluster ends, in 17.0. kExtend without the linkers.
+enum class GraphemeClass : uint8_t {
+  kOther = 0,
+  kCr,
+  kLf,
+  kControl,
+  kPrepend,
+  kL,
+  kV,
+  kT,
+  kLv,
+  kLvt,
+  kSpacingMark,
+  kRegional,
+  kZwj,
+  kExtend,
+  kPictograph,
+  kConsonant,
+  kLinker,
+};
+constexpr size_t kGraphemeClasses = 17;
+// From U+0000 on: length * 32 + GraphemeClass. Together they have all code points.
+extern const uint32_t kGraphemeRuns[];
+extern const size_t kGraphemeRunCount;
 
 }  // namespace tarn::convert
 

@@ -2,6 +2,7 @@
 
 import json
 
+import charsmaps
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
@@ -14,6 +15,12 @@ MARKS = ["\u2581", "\u2581\u2581", " \u2581", "##", "##s", "<0x41>", "</w>", "<u
 def mark_spaces(prepend=True):
     steps = [normalizers.Prepend("\u2581")] * prepend + [normalizers.Replace(" ", "\u2581")]
     return normalizers.Sequence(steps)
+
+
+def charsmap():
+    """As T5's."""
+    return normalizers.Sequence([normalizers.Precompiled(charsmaps.few()), normalizers.Strip(left=False),
+                                 normalizers.Replace(Regex(" {2,}"), "\u2581")])
 
 
 def split_words():
@@ -122,6 +129,7 @@ KINDS = {
     "unigram_unsplit": lambda text: unigram(text, None, pre_tokenizers.Metaspace("\u2581", "first", split=False), metaspace("first")),
     "unigram_whole": lambda text: unigram(text, mark_spaces(), None, metaspace()),
     "unigram_bytes": lambda text: unigram(text, mark_spaces(), None, decode_bytes(), fallback=True),
+    "t5": lambda text: unigram(text, charsmap(), pre_tokenizers.Metaspace("\u2581", "always"), metaspace()),
     "wordpiece": lambda text: wordpiece(text, True),
     "wordpiece_raw": lambda text: wordpiece(text, False),
     "wordlevel": wordlevel,

@@ -19,7 +19,9 @@ import tempfile
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+import charsmaps
 import tokenizer_fuzz
+import tokenizer_kinds
 import tokenizer_texts
 from tokenizer_fixtures import ADDED, DEEPSEEK, LLAMA3, MORE_TEXT, QWEN35, SINGLE_WORDS
 
@@ -61,6 +63,8 @@ NORMALIZERS = {
     "strip_left": [normalizers.Strip(right=False)],
     "runs": [normalizers.Strip(left=False), normalizers.Replace(Regex(" {2,}"), "\u2581")],
     "nmt": [normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")],
+    "t5": [tokenizer_kinds.charsmap()],
+    "charsmap": [normalizers.Precompiled(charsmaps.few()), normalizers.Lowercase()],
     "albert": [normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), normalizers.NFKD(), normalizers.StripAccents(),
                normalizers.Lowercase(), normalizers.Replace(Regex(" {2,}"), " ")],
 }
