@@ -33,6 +33,7 @@
 #include "tools/convert/json/error.h"
 #include "tools/convert/json/mapped_file.h"
 #include "tools/convert/measure.h"
+#include "tools/convert/published.h"
 #include "tools/convert/summary.h"
 #include "tools/convert/tensor_list.h"
 #include "tools/convert/tokenizer/tokenizer.h"
@@ -65,8 +66,9 @@ constexpr char kExamples[] = R"(Examples:
 struct Options {
   std::string input, output, quant = "int8", name, state = "f32", list_fields, chat_template;
   std::vector<std::string> keep;
-  bool force = false, list_tensors = false, list_systems = false;
+  bool force = false, list_tensors = false, list_systems = false, list_families = false;
   std::optional<uint64_t> seed;
+  FamilyOptions family;
   MeasureOptions eval{"", {0, UINT64_MAX, 256}, 0};
 };
 
@@ -87,13 +89,23 @@ std::string DefaultName(const std::string& input) {
   return path.has_filename() ? path.stem().string() : path.parent_path().filename().string();
 }
 
+// Where a config.json lies, or the folder itself.
+std::string FolderOf(const std::string& input, bool is_folder) {
+  if (is_folder) return input;
+  const std::string parent = std::filesystem::path(input).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
 // Name and shape of every tensor that a checkpoint with this config has to have.
-void ListTensors(const std::string& input) {
+void ListTensors(const Options& options) {
   struct stat info;
+  const std::string& input = options.input;
   const bool folder = stat(input.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
   const std::string path = folder ? input + "/config.json" : input;
   GraphBuilder builder(Precision::kF32);
-  BuildModel(ParseConfig(ReadConfig(path), path), &builder);
+  std::string note;
+  const std::string text = OwnConfig(ReadConfig(path), path, FolderOf(input, folder), options.family, nullptr, &note);
+  BuildModel(ParseConfig(text, path), &builder);
   for (const WeightSpec& spec : builder.weights()) std::printf("%s %s\n", spec.name.c_str(), ShapeText(spec.shape).c_str());
 }
 
@@ -126,13 +138,6 @@ void AddChatTemplate(const std::string& folder, const std::string& name, const T
   for (const std::string& note : notes) Note(note);
   if (!chat) return;
   graph->chat_writer = [chat](flatbuffers::FlatBufferBuilder* builder) { return WriteChatTemplate(*chat, builder); };
-}
-
-// Where a config.json lies, or the folder itself.
-std::string FolderOf(const std::string& input, bool is_folder) {
-  if (is_folder) return input;
-  const std::string parent = std::filesystem::path(input).parent_path().string();
-  return parent.empty() ? "." : parent;
 }
 
 // Measures what the precision of `graph` costs, against the same model with weights and states in f32: `config`.
@@ -171,6 +176,9 @@ void Convert(const Options& options) {
     where = inputs[0];
   }
 
+  std::string bound_note;
+  const std::string folder = FolderOf(options.input, S_ISDIR(info.st_mode));
+  text = OwnConfig(text, where, folder, options.family, checkpoint.get(), &bound_note);
   ModelConfig config = ParseConfig(text, where);
   if (!options.eval.file.empty() && config.task != format::Task::CausalLm) {
     throw tools::UsageFailure("--eval: the loss of the next token is measured, which only a model of task \"causal_lm\" has");
@@ -179,15 +187,15 @@ void Convert(const Options& options) {
   SetStateTypes(ParseStateType(options.state), options.force, &config);
   GraphBuilder builder(Rules(options));
   BuildModel(config, &builder);
-  const std::string folder = FolderOf(options.input, S_ISDIR(info.st_mode));
   const std::shared_ptr<const TokenizerData> tokenizer = AddTokenizer(folder, config.tokenizer, &builder.graph());
   AddChatTemplate(folder, options.chat_template, tokenizer.get(), &builder.graph());
   builder.graph().name = options.name.empty() ? DefaultName(options.input) : options.name;
   builder.graph().precision = options.quant;
   const auto hint = [&](const std::string& name) { return UnknownTensorHint(name, text); };
   if (checkpoint) checkpoint->Check(builder.weights(), builder.tied(), hint);
-  const std::string note = NarrowText(builder.matrices());
-  if (!note.empty()) Note(note);
+  for (const std::string& note : {bound_note, NarrowText(builder.matrices())}) {
+    if (!note.empty()) Note(note);
+  }
 
   uint64_t parameters = 0;
   for (const WeightSpec& spec : builder.weights()) parameters += ElementCount(spec.shape);
@@ -236,6 +244,30 @@ void AddName(CLI::App* app, const std::string& option, std::string* target, cons
   app->add_option_function<std::string>(option, parse, description + otherwise)->type_name(values);
 }
 
+void AddEvalOptions(CLI::App* app, MeasureOptions* options) {
+  CLI::Option* eval =
+      app->add_option("--eval", options->file,
+                      "Measure the loss on this text in f32 and as written (without tokenizer: a .npy file of int32 ids)")
+          ->type_name("FILE");
+  tools::AddInteger<uint64_t>(app, "--eval-begin", &options->range.begin, "Skip the first N tokens (default: 0)")->needs(eval);
+  tools::AddInteger<uint64_t>(app, "--eval-tokens", &options->range.tokens, "Read at most N tokens (default: all)")->needs(eval);
+  tools::AddInteger<uint64_t>(app, "--eval-block", &options->range.block, "Reset the model before every N tokens (default: 256)", 2)
+      ->needs(eval);
+  tools::AddInteger<uint32_t>(app, "-t,--threads", &options->threads,
+                              "Threads of --eval (default: one per fast core that the process may use)", 1, 256)
+      ->needs(eval);
+}
+
+void AddFamilyOptions(CLI::App* app, FamilyOptions* options) {
+  tools::AddInteger<uint32_t>(app, "--max-context", &options->max_context,
+                              "Published checkpoint: tokens that full attention remembers (default: the config's longest context)",
+                              1, Fields::kMaxSize);
+  CLI::Option* window = tools::AddInteger<uint32_t>(
+      app, "--window", &options->window, "Published checkpoint: full attention sees the last N tokens alone", 1, Fields::kMaxSize);
+  tools::AddInteger<uint32_t>(app, "--sinks", &options->sinks, "With --window: the first N tokens, too (default: 0)", 0, 65536)
+      ->needs(window);
+}
+
 int Run(int argc, char** argv) {
   Options options;
   CLI::App app("Converts a checkpoint directory into a .tarn model file.", "tarn-convert");
@@ -254,20 +286,9 @@ int Run(int argc, char** argv) {
   AddName(&app, "--chat-template", &options.chat_template,
           "Text around the turns of a conversation, in place of the checkpoint's chat template", KnownTemplateNames());
   AddName(&app, "--state", &options.state, "Type of the states", {"f32", "f16", "int8"});
-  CLI::Option* eval =
-      app.add_option("--eval", options.eval.file,
-                     "Measure the loss on this text in f32 and as written (without tokenizer: a .npy file of int32 ids)")
-          ->type_name("FILE");
-  tools::AddInteger<uint64_t>(&app, "--eval-begin", &options.eval.range.begin, "Skip the first N tokens (default: 0)")->needs(eval);
-  tools::AddInteger<uint64_t>(&app, "--eval-tokens", &options.eval.range.tokens, "Read at most N tokens (default: all)")
-      ->needs(eval);
-  tools::AddInteger<uint64_t>(&app, "--eval-block", &options.eval.range.block,
-                              "Reset the model before every N tokens (default: 256)", 2)
-      ->needs(eval);
-  tools::AddInteger<uint32_t>(&app, "-t,--threads", &options.eval.threads,
-                              "Threads of --eval (default: one per fast core that the process may use)", 1, 256)
-      ->needs(eval);
+  AddEvalOptions(&app, &options.eval);
   app.add_flag("--force", options.force, "Accept --state f16 where it loses more than rounding");
+  AddFamilyOptions(&app, &options.family);
   app.add_flag("--list-tensors", options.list_tensors, "Print the tensors that a checkpoint with this config.json needs");
   app.add_option("--list-fields", options.list_fields,
                  "Print the fields of config.json (config), of a task, of an attention variant, or of all (default: config)")
@@ -275,11 +296,12 @@ int Run(int argc, char** argv) {
       ->default_str("config")
       ->type_name("NAME");
   app.add_flag("--systems", options.list_systems, "Print the table of attention variants, as Markdown, and exit");
+  app.add_flag("--families", options.list_families, "Print the table of published families, as Markdown, and exit");
   tools::AddInteger<uint64_t>(&app, "--random-weights", &options.seed,
                               "Write a model with random weights from seed N, without a checkpoint");
   try {
     app.parse(argc, argv);
-    if (!options.list_systems && options.list_fields.empty()) {
+    if (!options.list_systems && !options.list_families && options.list_fields.empty()) {
       if (options.input.empty()) throw CLI::RequiredError("input");
       if (options.output.empty() && !options.list_tensors) throw CLI::RequiredError("--output");
     }
@@ -296,10 +318,12 @@ int Run(int argc, char** argv) {
   }
   if (options.list_systems) {
     std::fputs(SystemTable(*SelectKernels(nullptr), Reference()).c_str(), stdout);
+  } else if (options.list_families) {
+    std::fputs(FamilyTable().c_str(), stdout);
   } else if (!options.list_fields.empty()) {
     ListFields(options.list_fields);
   } else if (options.list_tensors) {
-    ListTensors(options.input);
+    ListTensors(options);
   } else {
     Convert(options);
   }

@@ -57,6 +57,7 @@ MAY_INCLUDE = {
     "tools/convert/graph": CONVERT_GRAPH,
     # system_table.cc compares the tables of kernels.
     "tools/convert/attention": CONVERT_ATTENTION | {"core/span.h", "kernels/kernels.h", "kernels/op_kernels.h"},
+    "tools/convert/families": CONVERT_CHECKPOINT | {"tools/convert/families"},
     "tools/convert/config": CONVERT_CONFIG | {"tools/convert/tokenizer/files.h"},
     "tools/convert/build": CONVERT_CONFIG | {"tools/convert/build"},
     # The layouts of tables that the runtime reads in place, and their hashes and limits.
@@ -64,6 +65,7 @@ MAY_INCLUDE = {
     "tools/convert/chat": CONVERT | {"tools/convert/chat", "tools/convert/tokenizer", "runtime/text", "core"},
     "tools/convert/writer": CONVERT_GRAPH | {"tools/convert/writer"},
     "tools/convert": CONVERT_CONFIG | {"tools/convert/build", "tools/convert/writer", "tools/convert/tokenizer", "tools/convert/chat",
+                                      "tools/convert/families", "tools/convert/published.h",
                                       "tools/convert/field_list.h", "tools/convert/measure.h", "tools/convert/summary.h",
                                       "tools/convert/tensor_list.h",
                                       "kernels/kernels.h", "CLI/"},

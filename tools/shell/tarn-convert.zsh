@@ -22,9 +22,13 @@ _tarn-convert() {
         ''--eval-block='[Reset the model before every N tokens]:N: ' \
         '(-t --threads)'{-t+,--threads=}'[Threads of --eval]:N: ' \
         ''--force'[Accept --state f16 where it loses more than rounding]' \
+        ''--max-context='[Published checkpoint]:N: ' \
+        ''--window='[Published checkpoint]:N: ' \
+        ''--sinks='[With --window]:N: ' \
         ''--list-tensors'[Print the tensors that a checkpoint with this config.json needs]' \
         ''--list-fields='[Print the fields of config.json (config), of a task, of an attention variant, or of all]:NAME=config: ' \
         ''--systems'[Print the table of attention variants, as Markdown, and exit]' \
+        ''--families'[Print the table of published families, as Markdown, and exit]' \
         ''--random-weights='[Write a model with random weights from seed N, without a checkpoint]:N: ' \
         '1:PATH:_files'
 }

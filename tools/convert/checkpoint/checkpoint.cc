@@ -43,7 +43,7 @@ std::vector<std::string> Checkpoint::AddFile(const std::string& folder, const st
   Safetensors parsed = ParseSafetensors(maps_.back()->data(), maps_.back()->size(), files_.back());
   std::vector<std::string> names;
   for (auto& [name, tensor] : parsed.tensors) {
-    const auto [entry, added] = tensors_.emplace(name, CheckpointTensor{std::move(tensor), file});
+    const auto [entry, added] = tensors_.emplace(name, CheckpointTensor{std::move(tensor), file, name});
     if (!added) Fail(files_.back(), ": tensor ", ValueText(name), " is also in ", entry->second.file);
     names.push_back(name);
   }
@@ -80,12 +80,17 @@ void Checkpoint::AddShards(const std::string& folder, const std::string& index) 
   }
 }
 
+void Checkpoint::Rename(CheckpointTensors tensors, std::function<std::string(const std::string& name)> name_in_folder) {
+  tensors_ = std::move(tensors);
+  name_in_folder_ = std::move(name_in_folder);
+}
+
 void Checkpoint::Read(const WeightSpec& spec, uint64_t first, uint64_t count, float* out) const {
   const CheckpointTensor& entry = tensors_.at(spec.name);
   ReadAsF32(entry.tensor, first, count, out);
   for (uint64_t i = 0; i < count; ++i) {
     if (!std::isfinite(out[i])) {
-      Fail("tensor \"", spec.name, "\" in ", entry.file, ": ", out[i], " at ", IndexText(spec.shape, first + i));
+      Fail("tensor \"", entry.origin, "\" in ", entry.file, ": ", out[i], " at ", IndexText(spec.shape, first + i));
     }
   }
 }

@@ -20,7 +20,8 @@ std::string ReadConfig(const std::string& path);
 
 struct CheckpointTensor {
   StoredTensor tensor;
-  std::string file;  // without the directory
+  std::string file;    // without the directory; "": in none
+  std::string origin;  // its name there
 };
 using CheckpointTensors = std::map<std::string, CheckpointTensor>;
 
@@ -33,6 +34,10 @@ class Checkpoint : public WeightReader {
   const std::string& config_text() const { return config_text_; }
   // Every file that was opened.
   const std::vector<std::string>& files() const { return files_; }
+
+  // The tensors of all files; under other names, from then on.
+  const CheckpointTensors& tensors() const { return tensors_; }
+  void Rename(CheckpointTensors tensors, std::function<std::string(const std::string& name)> name_in_folder);
 
   // Errors, all in one: a tensor of `specs` that is missing, has another shape, or has a dtype that is no weight's; a tensor that
   // no spec names, unless it is one of `tied` and has the same values. `hint` says more of the first ones that no spec names.
@@ -51,6 +56,7 @@ class Checkpoint : public WeightReader {
   std::vector<std::unique_ptr<MappedFile>> maps_;
   std::string folder_;
   CheckpointTensors tensors_;
+  std::function<std::string(const std::string&)> name_in_folder_;  // of a tensor, for messages; nullptr: its name
 };
 
 }  // namespace tarn::convert

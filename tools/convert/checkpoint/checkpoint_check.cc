@@ -123,12 +123,13 @@ void Checkpoint::Check(std::vector<WeightSpec> specs, const std::vector<TiedWeig
   };
   for (const WeightSpec& spec : specs) {
     unknown_before(&spec.name);
+    const std::string name = name_in_folder_ ? name_in_folder_(spec.name) : spec.name;
     if (found == tensors_.end() || found->first != spec.name) {
-      misfits.Add(&misfits.missing, spec.name, "missing, expected " + ShapeText(spec.shape));
+      misfits.Add(&misfits.missing, name, "missing, expected " + ShapeText(spec.shape));
       continue;
     }
     const std::string text = Misfit(spec, found->second);
-    if (!text.empty()) misfits.Add(&misfits.different, spec.name, text);
+    if (!text.empty()) misfits.Add(&misfits.different, name, text);
     ++found;
   }
   unknown_before(nullptr);

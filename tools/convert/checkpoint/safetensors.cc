@@ -116,6 +116,21 @@ std::string ByteText(uint8_t byte) {
   return {'0', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
 }
 
+// Elements that lie one after the other.
+void ReadRun(const StoredTensor& tensor, uint64_t first, uint64_t count, float* out) {
+  const uint8_t* source = tensor.data + first * ElementBytes(tensor.dtype);
+  if (tensor.dtype == StoredType::kF32) {
+    if (count > 0) std::memcpy(out, source, count * sizeof(float));
+    return;
+  }
+  const bool bf16 = tensor.dtype == StoredType::kBf16;
+  for (uint64_t i = 0; i < count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, source + 2 * i, sizeof(bits));
+    out[i] = bf16 ? FloatOfBf16(bits) : FloatOfF16(bits);
+  }
+}
+
 }  // namespace
 
 const char* StoredTypeName(StoredType dtype) {
@@ -159,16 +174,16 @@ Safetensors ParseSafetensors(const uint8_t* data, size_t size, const std::string
 }
 
 void ReadAsF32(const StoredTensor& tensor, uint64_t first, uint64_t count, float* out) {
-  const uint8_t* source = tensor.data + first * ElementBytes(tensor.dtype);
-  if (tensor.dtype == StoredType::kF32) {
-    if (count > 0) std::memcpy(out, source, count * sizeof(float));
-    return;
-  }
-  const bool bf16 = tensor.dtype == StoredType::kBf16;
-  for (uint64_t i = 0; i < count; ++i) {
-    uint16_t bits;
-    std::memcpy(&bits, source + 2 * i, sizeof(bits));
-    out[i] = bf16 ? FloatOfBf16(bits) : FloatOfF16(bits);
+  if (tensor.data == nullptr) {
+    std::fill(out, out + count, 0.0f);
+  } else if (tensor.column_stride == 0) {
+    ReadRun(tensor, tensor.first + first, count, out);
+  } else {
+    const uint64_t columns = tensor.shape[1];
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t row = (first + i) / columns, column = (first + i) % columns;
+      ReadRun(tensor, tensor.first + row + column * tensor.column_stride, 1, out + i);
+    }
   }
 }
 

@@ -18,11 +18,14 @@ namespace tarn::convert {
 
 enum class StoredType : uint8_t { kF32, kF16, kBf16, kI32 };
 
+// A tensor as a file holds it, or a part of it, or its transposed matrix.
 struct StoredTensor {
   StoredType dtype;
   std::vector<uint64_t> shape;
-  const uint8_t* data;  // of any alignment; borrowed from the bytes that were parsed
+  const uint8_t* data;  // of any alignment; borrowed from the bytes that were parsed; nullptr: zeros
   uint64_t elements;
+  uint64_t first = 0;          // of the elements at `data`
+  uint64_t column_stride = 0;  // 0: row-major; else element [r, c] of a matrix is number first + r + c * column_stride
 };
 
 struct Safetensors {

@@ -1,0 +1,203 @@
+"""Small checkpoints of published families (tests/data/families, by tools/dev/oracle/family_fixtures.py): the logits of their originals.
+
+    python3 tests/convert/families_test.py [-v]
+"""
+
+import json
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+
+from tensor_files import read_npy_f32, read_safetensors, write_npy_i32, write_safetensors  # noqa: E402
+
+BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
+FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
+TOLERANCE = 1e-5  # relative L2 of all logits, in f32
+
+
+def distance(found, expected):
+    """Relative L2 of two lists of rows."""
+    difference = sum((a - b) ** 2 for x, y in zip(found, expected, strict=True) for a, b in zip(x, y, strict=True))
+    return math.sqrt(difference / sum(b * b for row in expected for b in row))
+
+
+def rows_of(values, width):
+    return [list(values[i : i + width]) for i in range(0, len(values), width)]
+
+
+class Families(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.work = pathlib.Path(folder.name)
+
+    def convert(self, source, *options, status=0):
+        self.model = self.work / "model.tarn"
+        self.model.unlink(missing_ok=True)
+        done = subprocess.run([BIN / "tarn-convert", source, "-o", self.model, *options], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stderr
+
+    def expected(self, name):
+        tensors = read_safetensors(FIXTURES / name / "expected.safetensors")
+        logits = tensors["logits"]
+        return list(tensors["tokens"].values), rows_of(logits.values, logits.shape[1])
+
+    def logits(self, tokens, chunk):
+        """Of one block of all tokens, read in chunks."""
+        ids, logits = self.work / "ids.npy", self.work / "logits.npy"
+        write_npy_i32(ids, tokens)
+        subprocess.run([BIN / "tarn", "eval", "-m", self.model, "-f", ids, "--chunk", str(chunk), "--logits", logits, "-t", "1"],
+                       stdout=subprocess.DEVNULL, check=True)
+        return read_npy_f32(logits)
+
+    def test_logits_are_those_of_the_originals(self):
+        names = sorted(path.name for path in FIXTURES.iterdir())
+        self.assertGreaterEqual(len(names), 24)
+        for name in names:
+            with self.subTest(name):
+                self.convert(FIXTURES / name, "--quant", "f32")
+                tokens, logits = self.expected(name)
+                differences = [distance(self.logits(tokens, chunk), logits) for chunk in (1, 7, 64, len(tokens))]
+                if "-v" in sys.argv:
+                    print(f"{name:<12} " + " ".join(f"{difference:.1e}" for difference in differences))
+                self.assertLess(max(differences), TOLERANCE)
+
+    def copy(self, name, **changes):
+        """A fixture with other fields; None removes one."""
+        folder = self.work / "copy"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(FIXTURES / name, folder)
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config.update(changes)
+        (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if v is not None}), encoding="utf-8")
+        return folder
+
+    def retensor(self, name, change):
+        """A fixture whose dictionary of tensors was changed."""
+        folder = self.copy(name)
+        tensors = read_safetensors(folder / "model.safetensors")
+        change(tensors)
+        write_safetensors(folder / "model.safetensors", tensors)
+        return folder
+
+    def refused(self, folder, *words):
+        error = self.convert(folder, status=1)
+        self.assertFalse(self.model.exists())
+        for word in words:
+            self.assertIn(word, error)
+
+    def test_fields_that_are_not_known_or_not_supported(self):
+        self.refused(self.copy("llama_a", model_type="lama"), 'model_type: "lama" is not supported', "did you mean llama?")
+        self.refused(self.copy("llama_a", model_type=7), "model_type: 7 is not supported")
+        self.refused(self.copy("llama_a", logit_softcapping=30.0), 'unknown field "logit_softcapping"')
+        self.refused(self.copy("llama_a", rope_scaling={"rope_type": "llama3", "factor": 8.0}), "rope_scaling: rope_type", '"llama3"')
+        self.refused(self.copy("llama_a", rope_parameters={"rope_type": "default", "factor": 8.0}), 'unknown field "factor"')
+        self.refused(self.copy("llama_a", quantization_config={"bits": 4}), "quantization_config", "quantized already")
+        self.refused(self.copy("llama_a", hidden_act="gelu"), 'hidden_act: "gelu" is not supported')
+        self.refused(self.copy("llama_a", hidden_size=None), '"hidden_size" is missing')
+        self.refused(self.copy("gpt2_a", activation_function="tanh"), 'activation_function: "tanh" is not supported')
+        self.refused(self.copy("gpt2_a", add_cross_attention=True), "add_cross_attention: true is not supported")
+        self.refused(self.copy("opt_a", word_embed_proj_dim=12), "word_embed_proj_dim: 12 is not supported, expected 24")
+        self.refused(self.copy("qwen2_b", layer_types=["full_attention"]), "layer_types")
+        self.refused(self.copy("gpt_neo_a", attention_types=[[["global"], 1]]), "names fewer than num_layers = 4")
+        self.refused(self.copy("gpt_neo_a", attention_types=[[["global"], 5000000000]]), "attention_types")
+        self.refused(self.copy("phi3_a", num_attention_heads=0), "num_attention_heads: 0 is outside")
+
+    def test_tensors_are_named_as_in_the_folder(self):
+        def drop(tensors):
+            del tensors["model.layers.1.self_attn.k_proj.weight"]
+
+        def reshape(tensors):
+            up = tensors["model.layers.0.mlp.up_proj.weight"]
+            tensors["model.layers.0.mlp.up_proj.weight"] = up._replace(shape=up.shape[::-1])
+
+        def add(tensors):
+            tensors["model.layers.0.self_attn.q_norm.weight"] = tensors["model.norm.weight"]
+
+        def cut(tensors):
+            name = "model.layers.0.self_attn.qkv_proj.weight"
+            half = tensors[name].shape[0] // 2
+            tensors[name] = tensors[name]._replace(shape=(half, 24), values=tensors[name].values[: half * 24])
+
+        self.refused(self.retensor("llama_a", drop), '"model.layers.1.self_attn.k_proj.weight": missing, expected [8, 24]')
+        self.refused(self.retensor("llama_a", reshape), '"model.layers.0.mlp.up_proj.weight": found F16 [24, 40]', "expected [40, 24]")
+        self.refused(self.retensor("llama_a", add), '"model.layers.0.self_attn.q_norm.weight": unknown')
+        self.refused(self.retensor("phi3_a", cut), '"model.layers.0.self_attn.qkv_proj.weight"')
+
+    def test_names_of_the_base_model(self):
+        tokens, logits = self.expected("gpt2_a")
+
+        def strip(tensors):
+            for name in list(tensors):
+                tensors[name.removeprefix("transformer.")] = tensors.pop(name)
+
+        self.convert(self.retensor("gpt2_a", strip), "--quant", "f32")
+        self.assertLess(distance(self.logits(tokens, 64), logits), TOLERANCE)
+
+        def both(tensors):
+            tensors["wte.weight"] = tensors["transformer.wte.weight"]
+
+        self.refused(self.retensor("gpt2_a", both), "is the same as")
+
+    def test_newer_rope_parameters(self):
+        tokens, logits = self.expected("llama_a")
+        folder = self.copy("llama_a", rope_theta=None, rope_parameters={"rope_type": "default", "rope_theta": 50000.0})
+        self.convert(folder, "--quant", "f32")
+        self.assertLess(distance(self.logits(tokens, 64), logits), TOLERANCE)
+
+    def test_what_bounds_full_attention(self):
+        def bytes_of_states():
+            done = subprocess.run([BIN / "tarn", "inspect", self.model, "--json"], capture_output=True, text=True, check=True)
+            return json.loads(done.stdout)["memory"]["state_bytes"]
+
+        note = self.convert(FIXTURES / "llama_a")
+        self.assertIn("--max-context", note)
+        whole = bytes_of_states()
+        self.assertNotIn("note", self.convert(FIXTURES / "llama_a", "--max-context", "64"))
+        self.assertLess(bytes_of_states(), whole / 3)
+
+        # A window makes of llama what mistral is.
+        tokens, _ = self.expected("llama_a")
+        self.convert(FIXTURES / "llama_a", "--quant", "f32", "--window", "16")
+        windowed = self.logits(tokens, 7)
+        self.convert(self.copy("llama_a", model_type="mistral", sliding_window=16, attention_bias=None, mlp_bias=None,
+                               pretraining_tp=None), "--quant", "f32")
+        self.assertEqual(windowed, self.logits(tokens, 7))
+
+        # The first tokens, too: the same until a window has passed them, and another state then.
+        self.convert(FIXTURES / "llama_a", "--quant", "f32", "--window", "16", "--sinks", "2")
+        with_sinks = self.logits(tokens, 7)
+        self.assertLess(distance(with_sinks[:16], windowed[:16]), TOLERANCE)
+        self.assertGreater(distance(with_sinks[20:], windowed[20:]), 100 * TOLERANCE)
+
+        error = self.convert(FIXTURES / "llama_a", "--sinks", "2", status=2)
+        self.assertIn("--window", error)
+        own = self.work / "own.json"
+        own.write_text(json.dumps({"vocab_size": 8}), encoding="utf-8")
+        error = self.convert(own, "--random-weights", "1", "--window", "16", status=2)
+        self.assertIn("model_type", error)
+
+    def test_random_weights_of_a_published_config(self):
+        self.convert(FIXTURES / "qwen2_b" / "config.json", "--random-weights", "1", "--quant", "int8")
+        self.assertTrue(self.model.exists())
+
+    def test_page_has_the_table_of_families(self):
+        table = subprocess.run([BIN / "tarn-convert", "--families"], capture_output=True, text=True, check=True).stdout
+        page = (FIXTURES.parents[2] / "docs" / "published-models.md").read_text(encoding="utf-8")
+        shown = page.split("<!-- families -->")[1].split("<!-- /families -->")[0]
+        self.assertEqual(shown.strip(), table.strip(), "docs/published-models.md: put there what `tarn-convert --families` prints")
+        for line in table.splitlines()[2:]:
+            name = line.split("`")[1]
+            self.assertEqual(len(list(FIXTURES.glob(f"{name}_[abc]"))), 3, name)
+
+
+if __name__ == "__main__":
+    unittest.main()

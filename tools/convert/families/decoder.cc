@@ -1,0 +1,80 @@
+#include "tools/convert/families/decoder.h"
+
+#include <vector>
+
+namespace tarn::convert {
+namespace {
+
+constexpr const char* kLlamaTensors[][2] = {
+    {"embed_tokens.weight", "model.embeddings.weight"},
+    {"layers.*.input_layernorm.weight", "model.layers.*.attn_norm.weight"},
+    {"layers.*.post_attention_layernorm.weight", "model.layers.*.mlp_norm.weight"},
+    {"norm.weight", "model.norm.weight"},
+    {"layers.*.self_attn.rotary_emb.inv_freq", ""},  // of older versions; it follows from rope_theta
+};
+
+}  // namespace
+
+Json FullAttention(uint32_t max_positions, const FamilyOptions& options, Translation* translation) {
+  if (options.window) {
+    if (options.sinks == 0) return WindowAttention(*options.window);
+    Json first = Json::array();
+    for (uint32_t i = 0; i < options.sinks; ++i) first.push_back(i);
+    return {{"system", "l2g_window"}, {"window", *options.window}, {"global_positions", first}};
+  }
+  translation->bounded_by_model = !options.max_context;
+  return {{"system", "softmax"}, {"max_context", options.max_context.value_or(max_positions)}};
+}
+
+Json WindowAttention(uint32_t window) { return {{"system", "sliding_window"}, {"window", window}}; }
+
+void AddBoth(const std::string& from, const std::string& to, std::vector<TensorRule>* rules, bool transposed) {
+  rules->push_back({from + ".weight", to + ".weight", transposed});
+  rules->push_back({from + ".bias", to + ".bias"});
+}
+
+void AddZeroBiases(const char* projections, uint32_t width, uint32_t layers, std::vector<TensorRule>* rules) {
+  for (const char* p = projections; *p != '\0'; ++p) {
+    TensorRule rule{"", std::string("model.layers.*.attn.") + *p + "_proj.bias"};
+    rule.zeros = {width};
+    rule.layers = layers;
+    rules->push_back(rule);
+  }
+}
+
+void AddProjections(std::vector<TensorRule>* rules) {
+  for (const char* projection : {"q_proj", "k_proj", "v_proj"}) {
+    AddBoth(std::string("layers.*.self_attn.") + projection, std::string("model.layers.*.attn.") + projection, rules);
+  }
+  for (const char* projection : {"gate_proj", "up_proj"}) {
+    AddBoth(std::string("layers.*.mlp.") + projection, std::string("model.layers.*.mlp.") + projection, rules);
+  }
+}
+
+uint32_t ReadLlama(ForeignConfig* config, const LlamaDefaults& defaults, Translation* translation) {
+  Fields& fields = config->fields();
+  const uint32_t hidden = fields.Size("hidden_size"), heads = fields.Size("num_attention_heads");
+  const uint32_t vocab = fields.Size("vocab_size");
+  translation->prefix = "model.";
+  translation->config = {{"vocab_size", vocab},
+                         {"hidden_size", hidden},
+                         {"num_layers", fields.Size("num_hidden_layers")},
+                         {"num_heads", heads},
+                         {"num_kv_heads", fields.Size("num_key_value_heads", heads)},
+                         {"intermediate_size", fields.Size("intermediate_size")},
+                         {"hidden_act", config->Activation("hidden_act", "silu", /*gated=*/true)},
+                         {"norm", "rmsnorm"},
+                         {"norm_eps", fields.PositiveNumber("rms_norm_eps", defaults.norm_eps)},
+                         {"tie_word_embeddings", fields.Bool("tie_word_embeddings", false)}};
+  if (fields.Has("head_dim")) translation->config["head_dim"] = fields.Size("head_dim");
+  config->Rope(10000.0f, &translation->config);
+  config->EndTokens(vocab, &translation->config);
+
+  std::vector<TensorRule>& rules = translation->rules;
+  for (const auto& [from, to] : kLlamaTensors) rules.push_back({from, to});
+  AddBoth("layers.*.self_attn.o_proj", "model.layers.*.attn.o_proj", &rules);
+  AddBoth("layers.*.mlp.down_proj", "model.layers.*.mlp.down_proj", &rules);
+  return fields.Size("max_position_embeddings", defaults.max_positions);
+}
+
+}  // namespace tarn::convert

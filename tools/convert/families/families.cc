@@ -1,0 +1,55 @@
+#include <algorithm>
+#include <vector>
+
+#include "tools/common/suggestion.h"
+#include "tools/convert/families/family.h"
+#include "tools/convert/json/error.h"
+
+namespace tarn::convert {
+namespace {
+
+constexpr Family kFamilies[] = {
+    {"gpt2", "full", TranslateGpt2},
+    {"gpt_neo", "full and window, in turn", TranslateGptNeo},
+    {"llama", "full", TranslateLlama},
+    {"mistral", "window; full if it has none", TranslateMistral},
+    {"opt", "full", TranslateOpt},
+    {"phi3", "full, or window", TranslatePhi3},
+    {"qwen2", "full; window in some layers", TranslateQwen2},
+    {"xglm", "full", TranslateXglm},
+};
+
+std::vector<std::string> Names() {
+  std::vector<std::string> names;
+  for (const Family& family : kFamilies) names.emplace_back(family.model_type);
+  return names;
+}
+
+}  // namespace
+
+FamilyList Families() { return {kFamilies, std::size(kFamilies)}; }
+
+std::optional<Translation> Translate(const std::string& text, const std::string& where, const FamilyOptions& options) {
+  const Json object = ParseJson(text, where);
+  if (!object.is_object() || !object.contains("model_type")) return std::nullopt;
+  const Json& type = object["model_type"];
+  const auto family =
+      std::find_if(std::begin(kFamilies), std::end(kFamilies), [&](const Family& f) { return type == f.model_type; });
+  if (family == std::end(kFamilies)) {
+    const std::string name = type.is_string() ? type.get<std::string>() : "";
+    Fail(where, ": model_type: ", ValueText(type), " is not supported, expected ", tools::Alternatives(Names()),
+         tools::DidYouMean(name, Names()));
+  }
+  ForeignConfig config(object, where);
+  Translation translation = family->translate(&config, options);
+  config.Finish();
+  return translation;
+}
+
+std::string FamilyTable() {
+  std::string table = "| `model_type` | attention over |\n|---|---|\n";
+  for (const Family& family : kFamilies) table += std::string("| `") + family.model_type + "` | " + family.attention + " |\n";
+  return table;
+}
+
+}  // namespace tarn::convert

@@ -1,0 +1,67 @@
+// Families of published checkpoints (Hugging Face folders): which config.json of tarn says the same as theirs, and which of their
+// tensors is which of ours. A family is one file with a table of tensors and a function that reads its config.json.
+#ifndef TARN_TOOLS_CONVERT_FAMILIES_FAMILY_H_
+#define TARN_TOOLS_CONVERT_FAMILIES_FAMILY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/convert/families/foreign_config.h"
+#include "tools/convert/families/tensor_rule.h"
+#include "tools/convert/json/json.h"
+
+namespace tarn::convert {
+
+// What the command line says beside the folder.
+struct FamilyOptions {
+  std::optional<uint32_t> max_context;  // of layers that see everything before them
+  std::optional<uint32_t> window;       // they see this many tokens instead
+  uint32_t sinks = 0;                   // and the first ones
+};
+
+// A folder in the terms of this converter.
+struct Translation {
+  Json config;                    // config.json of tarn
+  std::vector<TensorRule> rules;  // the first that fits a name is taken; several may take one tensor
+  std::string prefix;             // of their names, left out by checkpoints of the base model
+  bool bounded_by_model = false;  // full attention that is bounded by the config's own longest context
+};
+
+struct Family {
+  const char* model_type;  // in their config.json
+  const char* attention;   // what bounds its memory, for the table of families
+  Translation (*translate)(ForeignConfig* config, const FamilyOptions& options);
+};
+
+// All that are known, by model_type.
+struct FamilyList {
+  const Family* begin_;
+  size_t size_;
+  const Family* begin() const { return begin_; }
+  const Family* end() const { return begin_ + size_; }
+};
+FamilyList Families();
+
+// The translation of a config.json that has a model_type; nullopt: it has none, and is tarn's own.
+// Errors: as ParseJson; a model_type that is not known; a field that is not known, or whose value changes the arithmetic in a way
+// that is not supported; options that the family has no use for.
+std::optional<Translation> Translate(const std::string& text, const std::string& where, const FamilyOptions& options);
+
+// A Markdown table of the families: tarn-convert --families.
+std::string FamilyTable();
+
+Translation TranslateGpt2(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateGptNeo(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateLlama(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateMistral(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateOpt(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslatePhi3(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateQwen2(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateXglm(ForeignConfig* config, const FamilyOptions& options);
+
+}  // namespace tarn::convert
+
+#endif  // TARN_TOOLS_CONVERT_FAMILIES_FAMILY_H_

@@ -1,0 +1,170 @@
+#include "tools/convert/families/foreign_config.h"
+
+#include <cmath>
+#include <utility>
+
+#include "tools/convert/json/error.h"
+
+namespace tarn::convert {
+namespace {
+
+// What a folder came from, how it was trained, how text is sampled or padded, and what else a forward pass does not read.
+constexpr const char* kIgnored[] = {"_attn_implementation_autoset",
+                                    "_name_or_path",
+                                    "_num_labels",
+                                    "architectures",
+                                    "attention_dropout",
+                                    "attn_implementation",
+                                    "attn_pdrop",
+                                    "auto_map",
+                                    "bad_words_ids",
+                                    "begin_suppress_tokens",
+                                    "chunk_size_feed_forward",
+                                    "classifier_dropout",
+                                    "cross_attention_hidden_size",
+                                    "decoder_start_token_id",
+                                    "diversity_penalty",
+                                    "do_sample",
+                                    "dropout",
+                                    "dtype",
+                                    "early_stopping",
+                                    "embd_pdrop",
+                                    "embed_dropout",
+                                    "encoder_no_repeat_ngram_size",
+                                    "exponential_decay_length_penalty",
+                                    "finetuning_task",
+                                    "forced_bos_token_id",
+                                    "forced_eos_token_id",
+                                    "gradient_checkpointing",
+                                    "hidden_dropout",
+                                    "id2label",
+                                    "init_std",
+                                    "initializer_range",
+                                    "is_decoder",
+                                    "label2id",
+                                    "label_names",
+                                    "layerdrop",
+                                    "length_penalty",
+                                    "max_length",
+                                    "min_length",
+                                    "model_type",
+                                    "no_repeat_ngram_size",
+                                    "num_beam_groups",
+                                    "num_beams",
+                                    "num_return_sequences",
+                                    "output_attentions",
+                                    "output_hidden_states",
+                                    "output_past",
+                                    "output_scores",
+                                    "pad_token_id",
+                                    "prefix",
+                                    "pretraining_tp",
+                                    "problem_type",
+                                    "remove_invalid_values",
+                                    "repetition_penalty",
+                                    "resid_dropout",
+                                    "resid_pdrop",
+                                    "return_dict",
+                                    "return_dict_in_generate",
+                                    "sep_token_id",
+                                    "summary_activation",
+                                    "summary_first_dropout",
+                                    "summary_proj_to_labels",
+                                    "summary_type",
+                                    "summary_use_proj",
+                                    "suppress_tokens",
+                                    "task_specific_params",
+                                    "temperature",
+                                    "tf_legacy_loss",
+                                    "tie_encoder_decoder",
+                                    "tokenizer_class",
+                                    "top_k",
+                                    "top_p",
+                                    "torch_dtype",
+                                    "torchscript",
+                                    "transformers_version",
+                                    "typical_p",
+                                    "unsloth_fixed",
+                                    "unsloth_version",
+                                    "use_bfloat16",
+                                    "use_cache"};
+
+Json WithoutNulls(const Json& object, const std::string& where) {
+  if (!object.is_object()) Fail(where, ": ", ValueText(object), " is not an object");
+  Json present = Json::object();
+  for (const auto& [key, value] : object.items()) {
+    if (!value.is_null()) present[key] = value;
+  }
+  return present;
+}
+
+constexpr std::pair<const char*, const char*> kActivations[] = {
+    {"relu", "relu"}, {"gelu", "gelu"}, {"gelu_new", "gelu_tanh"}, {"gelu_pytorch_tanh", "gelu_tanh"}, {"gelu_fast", "gelu_tanh"},
+};
+
+}  // namespace
+
+ForeignConfig::ForeignConfig(const Json& object, const std::string& where)
+    : object_(object), present_(WithoutNulls(object, where)), fields_(present_, where) {
+  for (const char* key : kIgnored) fields_.Find(key);
+  Require("is_encoder_decoder", false);
+  Require("add_cross_attention", false);
+  Require("pruned_heads", Json::object());
+  if (fields_.Has("quantization_config")) {
+    fields_.FailAt("quantization_config", "the weights are quantized already; convert the checkpoint that they were made from");
+  }
+}
+
+void ForeignConfig::Require(const char* key, const Json& value) {
+  const Json* given = fields_.Find(key);
+  if (given == nullptr || *given == value) return;
+  fields_.FailAt(key, ValueText(*given) + " is not supported, expected " + ValueText(value));
+}
+
+std::string ForeignConfig::Activation(const char* key, const char* fallback, bool gated) {
+  const std::string name = fields_.Text(key, std::string(fallback));
+  if (gated) {
+    if (name == "silu" || name == "swish") return "swiglu";
+    fields_.FailAt(key, ValueText(name) + " is not supported in a gated MLP, expected \"silu\"");
+  }
+  std::string known;
+  for (const auto& [theirs, ours] : kActivations) {
+    if (name == theirs) return ours;
+    known += (known.empty() ? "" : ", ") + std::string(theirs);
+  }
+  fields_.FailAt(key, ValueText(name) + " is not supported, expected one of " + known);
+}
+
+void ForeignConfig::Rope(float theta, Json* config) {
+  theta = fields_.PositiveNumber("rope_theta", theta);
+  // transformers 5 writes rope_parameters, with the angle's base inside.
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    const Json* given = fields_.Find(key);
+    if (given == nullptr) continue;
+    Fields rope(*given, fields_.where() + ": " + key);
+    theta = rope.PositiveNumber("rope_theta", theta);
+    for (const char* type : {"rope_type", "type"}) {
+      const std::string name = rope.Text(type, "default");
+      if (name != "default") rope.FailAt(type, ValueText(name) + " is not supported, expected \"default\"");
+    }
+    if (rope.Number("partial_rotary_factor", 1.0f) != 1.0f) rope.FailAt("partial_rotary_factor", "only 1 is supported");
+    rope.Finish();
+  }
+  if (fields_.Number("partial_rotary_factor", 1.0f) != 1.0f) fields_.FailAt("partial_rotary_factor", "only 1 is supported");
+  (*config)["position_embedding"] = "rope";
+  (*config)["rope_theta"] = theta;
+}
+
+void ForeignConfig::EndTokens(uint32_t vocab_size, Json* config) {
+  for (const char* key : {"bos_token_id", "eos_token_id"}) {
+    const Json* id = fields_.Find(key);
+    if (id != nullptr && id->is_array() && !id->empty()) id = &id->front();
+    if (id != nullptr && id->is_number_unsigned() && id->get<uint64_t>() < vocab_size) (*config)[key] = *id;
+  }
+}
+
+void ForeignConfig::Finish() const {
+  fields_.Finish([](const std::string&) { return std::string(": what it changes is not known here"); });
+}
+
+}  // namespace tarn::convert

@@ -1,0 +1,80 @@
+// gpt_neo: gpt2 with its own projections, logits that are not scaled, and a window in the layers that it calls local.
+#include "tools/convert/families/decoder.h"
+#include "tools/convert/json/error.h"
+
+namespace tarn::convert {
+namespace {
+
+// [[["global", "local"], 2]]: the names in turn, twice.
+std::vector<std::string> LayerTypes(Fields* fields, uint32_t layers) {
+  const Json* runs = fields->Find("attention_types");
+  fields->Find("attention_layers");  // the same, written out
+  std::vector<std::string> types;
+  const auto fail = [&](const std::string& what) {
+    fields->FailAt("attention_types", (runs == nullptr ? "nothing" : ValueText(*runs)) + what);
+  };
+  if (runs == nullptr || !runs->is_array()) fail(" is not a list of [[names], count]");
+  for (const Json& run : *runs) {
+    const bool fits = run.is_array() && run.size() == 2 && run[0].is_array() && run[1].is_number_unsigned();
+    if (!fits || run[1].get<uint64_t>() > layers) fail(" is not a list of [[names], count]");
+    for (uint64_t i = 0; i < run[1].get<uint64_t>(); ++i) {
+      for (const Json& name : run[0]) {
+        if (name != "global" && name != "local") fail(": expected \"global\" or \"local\"");
+        if (types.size() < layers) types.push_back(name);
+      }
+    }
+  }
+  if (types.size() != layers) fail(" names fewer than num_layers = " + std::to_string(layers));
+  return types;
+}
+
+}  // namespace
+
+Translation TranslateGptNeo(ForeignConfig* config, const FamilyOptions& options) {
+  Translation translation;
+  Fields& fields = config->fields();
+  const uint32_t hidden = fields.Size("hidden_size", 2048), layers = fields.Size("num_layers", 24);
+  const uint32_t positions = fields.Size("max_position_embeddings", 2048), vocab = fields.Size("vocab_size", 50257);
+  translation.prefix = "transformer.";
+  translation.config = {{"vocab_size", vocab},
+                        {"hidden_size", hidden},
+                        {"num_layers", layers},
+                        {"num_heads", fields.Size("num_heads", 16)},
+                        {"intermediate_size", fields.Size("intermediate_size", 4 * hidden)},
+                        {"hidden_act", config->Activation("activation_function", "gelu_new", /*gated=*/false)},
+                        {"norm", "layernorm"},
+                        {"norm_eps", fields.PositiveNumber("layer_norm_epsilon", 1e-5f)},
+                        {"attention_bias", true},
+                        {"mlp_bias", true},
+                        {"position_embedding", "learned"},
+                        {"max_positions", positions},
+                        {"tie_word_embeddings", fields.Bool("tie_word_embeddings", true)}};
+  config->EndTokens(vocab, &translation.config);
+  const uint32_t window = fields.Size("window_size", 256);
+  Json attention = Json::array();
+  for (const std::string& type : LayerTypes(&fields, layers)) {
+    attention.push_back(type == "local" ? WindowAttention(window) : FullAttention(positions, options, &translation));
+    attention.back()["scale"] = 1.0;
+  }
+  translation.config["attention"] = attention;
+
+  std::vector<TensorRule>& rules = translation.rules;
+  rules = {{"wte.weight", "model.embeddings.weight"},
+           {"wpe.weight", "model.position_embeddings.weight"},
+           {"h.*.attn.attention.bias", ""},  // the mask, of older versions
+           {"h.*.attn.attention.masked_bias", ""}};
+  AddBoth("ln_f", "model.norm", &rules);
+  AddBoth("h.*.ln_1", "model.layers.*.attn_norm", &rules);
+  AddBoth("h.*.ln_2", "model.layers.*.mlp_norm", &rules);
+  for (const char* projection : {"q_proj", "k_proj", "v_proj"}) {
+    const std::string name = projection;
+    rules.push_back({"h.*.attn.attention." + name + ".weight", "model.layers.*.attn." + name + ".weight"});
+  }
+  AddZeroBiases("qkv", hidden, layers, &rules);
+  AddBoth("h.*.attn.attention.out_proj", "model.layers.*.attn.o_proj", &rules);
+  AddBoth("h.*.mlp.c_fc", "model.layers.*.mlp.up_proj", &rules);
+  AddBoth("h.*.mlp.c_proj", "model.layers.*.mlp.down_proj", &rules);
+  return translation;
+}
+
+}  // namespace tarn::convert

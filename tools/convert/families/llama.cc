@@ -1,0 +1,16 @@
+// llama: rotated positions, RMS norms before each part, a gated MLP; heads may share keys and values.
+#include "tools/convert/families/decoder.h"
+
+namespace tarn::convert {
+
+Translation TranslateLlama(ForeignConfig* config, const FamilyOptions& options) {
+  Translation translation;
+  const uint32_t positions = ReadLlama(config, {2048, 1e-6f}, &translation);
+  AddProjections(&translation.rules);
+  translation.config["attention_bias"] = config->fields().Bool("attention_bias", false);
+  translation.config["mlp_bias"] = config->fields().Bool("mlp_bias", false);
+  translation.config["attention"] = FullAttention(positions, options, &translation);
+  return translation;
+}
+
+}  // namespace tarn::convert

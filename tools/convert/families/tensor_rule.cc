@@ -1,0 +1,93 @@
+#include "tools/convert/families/tensor_rule.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "tools/convert/json/error.h"
+#include "tools/convert/json/json.h"
+
+namespace tarn::convert {
+namespace {
+
+bool StartsWith(const std::string& text, const std::string& start) { return text.compare(0, start.size(), start) == 0; }
+
+bool EndsWith(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// What stands for "*" in `name`; "" where the pattern has none. nullopt: the pattern does not fit.
+std::optional<std::string> Match(const std::string& pattern, const std::string& name) {
+  const size_t star = pattern.find('*');
+  if (star == std::string::npos) return pattern == name ? std::optional<std::string>("") : std::nullopt;
+  const std::string before = pattern.substr(0, star), behind = pattern.substr(star + 1);
+  if (name.size() <= before.size() + behind.size() || !StartsWith(name, before) || !EndsWith(name, behind)) return std::nullopt;
+  const std::string number = name.substr(before.size(), name.size() - before.size() - behind.size());
+  const bool digits = std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return digits ? std::optional<std::string>(number) : std::nullopt;
+}
+
+std::string Filled(const std::string& pattern, const std::string& number) {
+  const size_t star = pattern.find('*');
+  return star == std::string::npos ? pattern : pattern.substr(0, star) + number + pattern.substr(star + 1);
+}
+
+// The tensor as the rule sees it; nullopt: it has not the shape for that.
+std::optional<StoredTensor> Seen(StoredTensor tensor, const TensorRule& rule) {
+  if (rule.transposed) {
+    if (tensor.shape.size() != 2) return std::nullopt;
+    tensor.column_stride = tensor.shape[1];
+    std::swap(tensor.shape[0], tensor.shape[1]);
+  }
+  if (rule.first_row == 0 && rule.rows == 0) return tensor;
+  if (tensor.shape.empty() || tensor.shape[0] < uint64_t{rule.first_row} + rule.rows) return std::nullopt;
+  const uint64_t all = tensor.shape[0], row = all == 0 ? 0 : tensor.elements / all;
+  tensor.first += rule.first_row * (rule.transposed ? 1 : row);
+  tensor.shape[0] = rule.rows != 0 ? rule.rows : all - rule.first_row;
+  tensor.elements = tensor.shape[0] * row;
+  return tensor;
+}
+
+void AddZeros(const TensorRule& rule, CheckpointTensors* out) {
+  StoredTensor zeros{StoredType::kF32, rule.zeros, nullptr, 1};
+  for (const uint64_t size : rule.zeros) zeros.elements *= size;
+  for (uint32_t layer = 0; layer < rule.layers; ++layer) {
+    out->emplace(Filled(rule.to, std::to_string(layer)), CheckpointTensor{zeros, "", ""});
+  }
+}
+
+}  // namespace
+
+CheckpointTensors ApplyRules(const CheckpointTensors& tensors, const std::vector<TensorRule>& rules, const std::string& prefix) {
+  CheckpointTensors out;
+  for (const auto& [name, entry] : tensors) {
+    const std::string base = StartsWith(name, prefix) ? name.substr(prefix.size()) : name;
+    bool taken = false;
+    for (const TensorRule& rule : rules) {
+      const auto number = rule.from.empty() ? std::nullopt : Match(rule.from, base);
+      if (!number) continue;
+      taken = true;
+      if (rule.to.empty()) continue;
+      const auto seen = Seen(entry.tensor, rule);
+      const auto [other, added] =
+          out.emplace(Filled(rule.to, *number), CheckpointTensor{seen.value_or(entry.tensor), entry.file, name});
+      if (!added) Fail(entry.file, ": tensor ", ValueText(name), " is the same as ", ValueText(other->second.origin));
+    }
+    if (!taken) out.emplace(name, entry);
+  }
+  for (const TensorRule& rule : rules) {
+    if (rule.from.empty()) AddZeros(rule, &out);
+  }
+  return out;
+}
+
+std::string NameInFolder(const std::string& name, const std::vector<TensorRule>& rules, const std::string& prefix) {
+  for (const TensorRule& rule : rules) {
+    if (rule.from.empty()) continue;
+    const auto number = Match(rule.to, name);
+    if (number) return prefix + Filled(rule.from, *number);
+  }
+  return name;
+}
+
+}  // namespace tarn::convert

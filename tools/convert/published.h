@@ -1,0 +1,20 @@
+// Checkpoints of published families, in the terms of tarn.
+#ifndef TARN_TOOLS_CONVERT_PUBLISHED_H_
+#define TARN_TOOLS_CONVERT_PUBLISHED_H_
+
+#include <string>
+
+#include "tools/convert/checkpoint/checkpoint.h"
+#include "tools/convert/families/family.h"
+
+namespace tarn::convert {
+
+// A config.json of tarn that says what `text` says: `text` itself, if it is one. `folder`: where it lies; tokenizer files there are
+// taken. The tensors of `checkpoint`, if there is one, get their names in tarn. `note`: what the user should know, or "".
+// Errors: as Translate(); options for a config of tarn, which says all that itself.
+std::string OwnConfig(const std::string& text, const std::string& where, const std::string& folder, const FamilyOptions& options,
+                      Checkpoint* checkpoint, std::string* note);
+
+}  // namespace tarn::convert
+
+#endif  // TARN_TOOLS_CONVERT_PUBLISHED_H_

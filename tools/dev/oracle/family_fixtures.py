@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Writes tests/data/families: small checkpoints of published families, and the logits that transformers computes of them.
+
+    family_fixtures.py [NAME...]
+
+Three random configurations of each family; every parameter is random, biases and norms too, and is a number that its stored type
+holds. expected.safetensors has 200 tokens and their logits, computed in float64 from a reset. Needs the packages of
+requirements-models.txt.
+"""
+
+import copy
+import pathlib
+import shutil
+import sys
+
+import safetensors.torch
+import torch
+import transformers as tf
+
+FIXTURES = pathlib.Path(__file__).resolve().parents[3] / "tests/data/families"
+VOCAB, TOKENS = 41, 200
+
+SMALL = {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40}
+OPT = {"vocab_size": VOCAB, "hidden_size": 24, "word_embed_proj_dim": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "ffn_dim": 40}
+XGLM = {"vocab_size": VOCAB, "d_model": 24, "num_layers": 2, "attention_heads": 3, "ffn_dim": 40}
+GPT2 = {"vocab_size": VOCAB, "n_embd": 24, "n_layer": 2, "n_head": 3, "n_positions": 208}
+NEO = {"vocab_size": VOCAB, "hidden_size": 24, "num_layers": 3, "num_heads": 3, "max_position_embeddings": 200}
+
+# name -> (class of the config, of the model, fields, dtype)
+CASES = {
+    "llama_a": ("Llama", {**SMALL, "num_key_value_heads": 1, "rope_theta": 50000.0, "max_position_embeddings": 256}, "float16"),
+    "llama_b": ("Llama", {**SMALL, "head_dim": 10, "attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True,
+                          "rms_norm_eps": 1e-5}, "bfloat16"),
+    "llama_c": ("Llama", {**SMALL, "num_attention_heads": 6, "num_key_value_heads": 2, "num_hidden_layers": 3, "hidden_size": 36,
+                          "bos_token_id": 1, "eos_token_id": [2, 3]}, "float32"),
+    "mistral_a": ("Mistral", {**SMALL, "num_key_value_heads": 1, "sliding_window": 16}, "bfloat16"),
+    "mistral_b": ("Mistral", {**SMALL, "num_key_value_heads": 3, "sliding_window": None, "tie_word_embeddings": True,
+                              "max_position_embeddings": 256}, "float16"),
+    "mistral_c": ("Mistral", {**SMALL, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 14, "sliding_window": 37,
+                              "rope_theta": 1e6, "rms_norm_eps": 1e-5}, "float32"),
+    "qwen2_a": ("Qwen2", {**SMALL, "num_key_value_heads": 1, "tie_word_embeddings": True, "max_position_embeddings": 256}, "bfloat16"),
+    "qwen2_b": ("Qwen2", {**SMALL, "num_key_value_heads": 3, "use_sliding_window": True, "sliding_window": 20, "max_window_layers": 1,
+                          "num_hidden_layers": 3, "max_position_embeddings": 256}, "float16"),
+    "qwen2_c": ("Qwen2", {**SMALL, "num_key_value_heads": 3, "rope_theta": 1e6, "rms_norm_eps": 1e-5, "hidden_size": 30,
+                          "max_position_embeddings": 256}, "float32"),
+    "phi3_a": ("Phi3", {**SMALL, "num_key_value_heads": 1, "max_position_embeddings": 256, "pad_token_id": 0}, "bfloat16"),
+    "phi3_b": ("Phi3", {**SMALL, "num_key_value_heads": 3, "sliding_window": 24, "tie_word_embeddings": True, "pad_token_id": 0}, "float16"),
+    "phi3_c": ("Phi3", {**SMALL, "num_attention_heads": 6, "num_key_value_heads": 2, "hidden_size": 36, "rms_norm_eps": 1e-6,
+                        "max_position_embeddings": 256, "pad_token_id": 0}, "float32"),
+    "gpt2_a": ("GPT2", GPT2, "float16"),
+    "gpt2_b": ("GPT2", {**GPT2, "n_inner": 52, "activation_function": "relu", "tie_word_embeddings": False,
+                        "scale_attn_by_inverse_layer_idx": True}, "bfloat16"),
+    "gpt2_c": ("GPT2", {**GPT2, "n_layer": 3, "n_head": 2, "activation_function": "gelu", "scale_attn_weights": False,
+                        "layer_norm_epsilon": 1e-6}, "float32"),
+    "gpt_neo_a": ("GPTNeo", {**NEO, "num_layers": 4, "attention_types": [[["global", "local"], 2]], "window_size": 24}, "float16"),
+    "gpt_neo_b": ("GPTNeo", {**NEO, "attention_types": [[["local"], 2], [["global"], 1]], "window_size": 9, "intermediate_size": 52,
+                             "activation_function": "gelu"}, "bfloat16"),
+    "gpt_neo_c": ("GPTNeo", {**NEO, "num_heads": 2, "attention_types": [[["global"], 3]], "activation_function": "relu",
+                             "tie_word_embeddings": False, "layer_norm_epsilon": 1e-6}, "float32"),
+    "opt_a": ("OPT", {**OPT, "max_position_embeddings": 200}, "float16"),
+    "opt_b": ("OPT", {**OPT, "num_hidden_layers": 3, "num_attention_heads": 2, "max_position_embeddings": 256,
+                      "tie_word_embeddings": False}, "float32"),
+    "opt_c": ("OPT", {**OPT, "do_layer_norm_before": False, "activation_function": "gelu", "max_position_embeddings": 208}, "bfloat16"),
+    "xglm_a": ("XGLM", {**XGLM, "max_position_embeddings": 256}, "float16"),
+    "xglm_b": ("XGLM", {**XGLM, "scale_embedding": False, "num_layers": 3, "attention_heads": 2}, "bfloat16"),
+    "xglm_c": ("XGLM", {**XGLM, "activation_function": "relu", "d_model": 28, "attention_heads": 7, "tie_word_embeddings": False}, "float32"),
+}
+
+
+def randomize(model, dtype, seed):
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            values = torch.randn(parameter.shape, generator=generator)
+            if parameter.ndim >= 2:
+                values /= parameter.shape[-1] ** 0.5
+            else:
+                one = name.endswith("weight") and ("norm" in name or "ln_" in name)
+                values = 0.2 * values + (1 if one else 0)
+            parameter.copy_(values.to(dtype))
+    return model.eval()
+
+
+def write(name, seed):
+    kind, fields, dtype = CASES[name]
+    dtype = getattr(torch, dtype)
+    tf_config = getattr(tf, kind + "Config")(**fields, attn_implementation="eager")
+    head = {"GPT2": "GPT2LMHeadModel"}.get(kind, kind + "ForCausalLM")
+    model = randomize(getattr(tf, head)(tf_config), dtype, seed)
+    folder = FIXTURES / name
+    shutil.rmtree(folder, ignore_errors=True)
+    copy.deepcopy(model).to(dtype).save_pretrained(folder)  # a copy: the table of angles must not be rounded
+    (folder / "generation_config.json").unlink(missing_ok=True)
+
+    tokens = torch.randint(0, VOCAB, (1, TOKENS), generator=torch.Generator().manual_seed(seed + 1000))
+    if kind != "XGLM":  # its mask is float32
+        model = model.double()
+    with torch.no_grad():
+        logits = model(tokens).logits[0]
+    safetensors.torch.save_file({"tokens": tokens[0].int(), "logits": logits.float().contiguous()}, folder / "expected.safetensors")
+    print(f"{name:<12} {sum(p.numel() for p in model.parameters()):>7} parameters, logits within {logits.abs().max():.2f}")
+
+
+if __name__ == "__main__":
+    for number, case in enumerate(CASES):
+        if not sys.argv[1:] or case in sys.argv[1:]:
+            write(case, number)
