@@ -1,4 +1,4 @@
-"""Small checkpoints of published families (tests/data/families, by tools/dev/oracle/family_fixtures.py): the logits of their originals.
+"""Small checkpoints of published families (tests/data/families): the logits of their originals, and what is refused.
 
     python3 tests/convert/families_test.py [-v]
 """
@@ -41,7 +41,8 @@ class Families(unittest.TestCase):
     def convert(self, source, *options, status=0):
         self.model = self.work / "model.tarn"
         self.model.unlink(missing_ok=True)
-        done = subprocess.run([BIN / "tarn-convert", source, "-o", self.model, *options], capture_output=True, text=True, check=False)
+        done = subprocess.run([BIN / "tarn-convert", source, "-o", self.model, *options], capture_output=True, text=True,
+                              check=False)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stderr
 
@@ -98,7 +99,8 @@ class Families(unittest.TestCase):
         self.refused(self.copy("llama_a", model_type="lama"), 'model_type: "lama" is not supported', "did you mean llama?")
         self.refused(self.copy("llama_a", model_type=7), "model_type: 7 is not supported")
         self.refused(self.copy("llama_a", logit_softcapping=30.0), 'unknown field "logit_softcapping"')
-        self.refused(self.copy("llama_a", rope_scaling={"rope_type": "llama3", "factor": 8.0}), "rope_scaling: rope_type", '"llama3"')
+        scaled = {"rope_type": "llama3", "factor": 8.0}
+        self.refused(self.copy("llama_a", rope_scaling=scaled), "rope_scaling: rope_type", '"llama3"')
         self.refused(self.copy("llama_a", rope_parameters={"rope_type": "default", "factor": 8.0}), 'unknown field "factor"')
         self.refused(self.copy("llama_a", quantization_config={"bits": 4}), "quantization_config", "quantized already")
         self.refused(self.copy("llama_a", hidden_act="gelu"), 'hidden_act: "gelu" is not supported')
@@ -128,7 +130,8 @@ class Families(unittest.TestCase):
             tensors[name] = tensors[name]._replace(shape=(half, 24), values=tensors[name].values[: half * 24])
 
         self.refused(self.retensor("llama_a", drop), '"model.layers.1.self_attn.k_proj.weight": missing, expected [8, 24]')
-        self.refused(self.retensor("llama_a", reshape), '"model.layers.0.mlp.up_proj.weight": found F16 [24, 40]', "expected [40, 24]")
+        self.refused(self.retensor("llama_a", reshape), '"model.layers.0.mlp.up_proj.weight": found F16 [24, 40]',
+                     "expected [40, 24]")
         self.refused(self.retensor("llama_a", add), '"model.layers.0.self_attn.q_norm.weight": unknown')
         self.refused(self.retensor("phi3_a", cut), '"model.layers.0.self_attn.qkv_proj.weight"')
 
