@@ -1,6 +1,7 @@
 """Manual pages of the programs, from their help texts as cli_page.py reads them, and from the tables of docs/cli.md."""
 
 import re
+import sys
 import textwrap
 
 DATE = "2026-11-23"  # of the pages; a release sets it
@@ -31,12 +32,11 @@ def table_rows(page, heading):
     """The rows of the first table below a heading of docs/cli.md, without its head."""
     lines = page.split(heading + "\n", 1)[1].splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("|"))
-    rows = []
-    for line in lines[first + 2:]:
-        if not line.startswith("|"):
-            return rows
-        rows.append([plain(cell.strip()) for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
-    return rows
+    end = next((i for i in range(first, len(lines)) if not lines[i].startswith("|")), len(lines))
+    behind = next((line for line in lines[end:] if line), "")
+    if behind.startswith("|"):
+        sys.exit(f"cli_man: {heading}: an empty line cuts the table before {behind!r}")
+    return [[plain(cell.strip()) for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[first + 2:end]]
 
 
 def option_lines(option):

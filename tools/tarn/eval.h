@@ -49,7 +49,7 @@ struct EvalRow {
 // files; where there are several, rows of each come before. Prints JSON or a table and returns the exit status.
 int WriteResult(const EvalOptions& options, const Model& model, const std::vector<EvalRow>& rows, const char* unit);
 
-// "eval", or "eval 2/3" where there are several files: the name of a step.
+// "eval", or "eval NAME" with the name of the file where there are several: the name of a step.
 std::string EvalStep(const EvalOptions& options, const std::string& file);
 
 // What a file gave. `Sums` are zero at first, and have count() of the unit and Add().
