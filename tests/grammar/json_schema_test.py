@@ -7,6 +7,7 @@ Python's json reads every sample. Where the `jsonschema` package is installed, i
 bytes; its logits are random numbers. TARN_GRAMMAR_MODEL names another.
 """
 
+import contextlib
 import ctypes
 import json
 import os
@@ -17,7 +18,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import tarn_library
-from json_schemas import Maker, spelled
+from json_schemas import CASES, Maker, spelled
 
 try:
     import jsonschema
@@ -95,31 +96,53 @@ def rules_of(schema):
     return done.stdout
 
 
+class Case:
+    """A schema, its grammar, and jsonschema to judge it."""
+
+    def __init__(self, library, schema):
+        self.where = json.dumps(schema, ensure_ascii=False)[:2000]
+        self.judge = jsonschema and jsonschema.Draft202012Validator(schema, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER)
+        self.grammar = Grammar(library, rules_of(schema))
+
+    def close(self):
+        self.grammar.close()
+
+    def judged(self, value, text, what):
+        error = self.judge and next(self.judge.iter_errors(value), None)
+        assert not error, f"{what}: {self.where}\n{text!r}: {error.message}"
+
+    def sample(self, chance):
+        """Whether it came to an end."""
+        text = self.grammar.sample(chance)
+        if text is not None:
+            self.judged(json.loads(text), text, "allows what is not valid")
+        return text is not None
+
+    def take(self, chance, value):
+        text = spelled(chance, value).encode()
+        self.judged(value, text, "the test is wrong")
+        at = self.grammar.refused_at(text)
+        assert at is None, f"{self.where}\nrefuses {text!r} at byte {at}"
+
+
 def check(library, chance, samples):
     maker = Maker(chance)
     schema = maker.document()
-    where = json.dumps(schema, ensure_ascii=False)
-    judge = jsonschema and jsonschema.Draft202012Validator(schema, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER)
-    grammar = Grammar(library, rules_of(schema))
-    finished = 0
-    try:
+    with contextlib.closing(Case(library, schema)) as case:
+        finished = 0
         for _ in range(samples):
-            text = grammar.sample(chance)
-            if text is None:
-                continue
-            finished += 1
-            value = json.loads(text)
-            errors = judge and [error.message for error in judge.iter_errors(value)]
-            assert not errors, f"{where}\nallows {text!r}: {errors[0]}"
-            value = maker.value(schema)
-            text = spelled(chance, value).encode()
-            errors = judge and [error.message for error in judge.iter_errors(value)]
-            assert not errors, f"the test is wrong: {where}\ndoes not allow {text!r}: {errors[0]}"
-            at = grammar.refused_at(text)
-            assert at is None, f"{where}\nrefuses {text!r} at byte {at}"
-    finally:
-        grammar.close()
-    return finished
+            if case.sample(chance):
+                finished += 1
+                case.take(chance, maker.value(schema))
+        return finished
+
+
+def check_cases(library, chance, samples):
+    for schema, values in CASES:
+        with contextlib.closing(Case(library, schema)) as case:
+            for value in values:
+                case.take(chance, value)
+            assert sum(case.sample(chance) for _ in range(samples)) > 0, case.where
 
 
 def main():
@@ -128,6 +151,7 @@ def main():
         return
     schemas, samples, seed = (int(number) for number in (sys.argv[1:] + ["30", "4", "1"][len(sys.argv) - 1 :]))
     library, chance = Library(MODEL), random.Random(seed)
+    check_cases(library, chance, samples)
     finished = sum(check(library, chance, samples) for _ in range(schemas))
     judged = "judged by jsonschema" if jsonschema else "jsonschema is not installed"
     print(f"{schemas} schemas, {finished} of {schemas * samples} samples finished and valid, as many valid texts taken; {judged}")

@@ -10,6 +10,40 @@ FORMATS = {"date": ["2024-02-29", "1999-12-31"], "time": ["23:59:59Z", "01:02:03
            "uuid": ["123e4567-e89b-12d3-a456-426614174000"], "ipv4": ["127.0.0.1", "255.249.99.0"]}
 
 
+def deep(levels):
+    """Every level stands beside two alternatives: compiled once for each, it would double."""
+    made = {"type": "object"}
+    for _ in range(levels):
+        made = {"type": "object", "properties": {"a": made}, "additionalProperties": False, "anyOf": [{"required": ["a"]}, {"required": []}]}
+    return made
+
+
+def chain(length):
+    links = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(length)}
+    return {"$ref": "#/$defs/d0", "$defs": {**links, f"d{length}": {"type": "null"}}}
+
+
+NODE = {"type": "object", "properties": {"name": {"type": "string"}, "child": {"title": "Child", "allOf": [{"$ref": "#/$defs/Node"}]}},
+        "required": ["name"]}
+BOTH = {"$defs": {"a": {"type": "object", "properties": {"x": {"$ref": "#/$defs/a"}, "n": {"type": "integer"}}},
+                  "b": {"type": "object", "properties": {"x": {"$ref": "#/$defs/b"}}, "required": ["n"]}},
+        "allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]}
+MANY = {"type": "object", "properties": {f"property_with_number_{i * 7919 % 1000:03}": {"type": "integer"} for i in range(600)}}
+# Schemas, and values that they call valid.
+CASES = [({**NODE, "$defs": {"Node": NODE}}, [{"name": "a"}, {"name": "a", "child": {"name": "b", "child": {"name": "c"}}}]),
+         (BOTH, [{"n": 1}, {"x": {"x": {"n": 3}, "n": 2}, "n": 1}]),
+         (deep(4), [{}, {"a": {}}, {"a": {"a": {"a": {}}}}]),
+         (chain(20), [None]),
+         (MANY, [{}, {"property_with_number_007": 1}, {"property_with_number_0078": None, "property_": "", "p\u00e9": 1, "\"": 2}]),
+         ({"type": "array", "items": {"type": "boolean"}, "anyOf": [{"prefixItems": [{"enum": [True]}]}, {"minItems": 1}]}, [[], [True], [False, True]]),
+         ({"allOf": [{"type": "array", "prefixItems": [{"type": ["string", "null"]}, True]}, {"items": {"type": ["integer", "null"]}}]},
+          [[], [None], [None, 2, 3]]),
+         ({"allOf": [{"type": "array", "prefixItems": [True]}, {"prefixItems": [{"type": "null"}, {"type": "null"}], "items": False}]},
+          [[], [None], [None, None]]),
+         ({"type": "array", "prefixItems": [{"type": "null"}, False]}, [[], [None]]),
+         ({"type": "integer", "enum": [1e300, 0.5, 7]}, [1e300, 7])]
+
+
 class Maker:
     """`schema()` makes one; `value(schema)` makes a value that is valid by it, for the schemas that `schema()` makes."""
 
@@ -30,7 +64,7 @@ class Maker:
         """A schema with a definition that refers to itself, at times."""
         made = self.schema()
         if self.random.random() < 0.3:
-            tree = {"type": "object", "properties": {"value": self.schema(2), "next": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/tree"}]}},
+            tree = {"type": "object", "properties": {"value": self.schema(2), "next": {"anyOf": [{"type": "null"}, self.random.choice([{"$ref": "#/$defs/tree"}, {"title": "T", "allOf": [{"$ref": "#/$defs/tree"}]}])]}},
                     "required": ["value", "next"], "additionalProperties": False}
             made = {"type": "object", "properties": {"tree": {"$ref": "#/$defs/tree"}, "more": made}, "required": ["tree"],
                     "additionalProperties": False, "$defs": {"tree": tree}}
@@ -98,6 +132,13 @@ class Maker:
         return {"oneOf": kinds + [{"type": "integer"}]}
 
     def both(self, depth):
+        kind = self.random.randrange(3)
+        if kind == 0:
+            return {"type": "array", "allOf": [{"prefixItems": [{"type": ["string", "null", "integer"]}, True][: self.random.randint(1, 2)]},
+                                               {"items": self.text(depth)}, {"minItems": 1, "maxItems": self.random.randint(1, 4)}]}
+        if kind == 1:
+            return {"type": "object", "properties": {"a": self.schema(depth + 1)}, "additionalProperties": False,
+                    "anyOf": [{"required": ["a"]}, {"properties": {"a": True}}]}
         return {"type": "object", "allOf": [{"properties": {"a": self.schema(depth + 1)}, "required": ["a"]},
                                             {"properties": {"b": self.schema(depth + 1)}}]}
 
@@ -111,10 +152,16 @@ class Maker:
             return schema["const"]
         if "enum" in schema:
             return pick(schema["enum"])
+        if "anyOf" in schema and "properties" in schema:
+            return {"a": self.value(schema["properties"]["a"])}
         for key in ("anyOf", "oneOf"):
             if key in schema:
                 return self.value(pick(schema[key]))
         if "allOf" in schema:
+            if len(schema["allOf"]) == 1:
+                return self.value(schema["allOf"][0])
+            if schema["type"] == "array":
+                return [self.value(schema["allOf"][1]["items"]) for _ in range(self.random.randint(1, schema["allOf"][2]["maxItems"]))]
             merged = {"type": "object", "properties": {}, "required": ["a"]}
             for part in schema["allOf"]:
                 merged["properties"].update(part["properties"])

@@ -2,14 +2,21 @@
 
 import json
 import os
+import pathlib
+import sys
 import tempfile
 import unittest
 
 from tarn_testing import MODEL, tarn
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "grammar"))
+import json_schemas
+
 RUN = ["run", "-m", MODEL, "-p", "ROMEO:", "-q", "--no-echo"]
 PERSON = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 0, "maximum": 150},
                                            "sex": {"enum": ["f", "m"]}}, "required": ["name", "age"], "additionalProperties": False}
+
+LARGE = {"type": "object", "properties": {f"p{i}": {"anyOf": [{"const": i}, {"const": -1 - i}]} for i in range(9001)}, "additionalProperties": False}
 
 
 class GrammarTest(unittest.TestCase):
@@ -57,6 +64,15 @@ class GrammarTest(unittest.TestCase):
         text, _ = self.stats("--grammar", self.file("person.gbnf", rules.decode()), "-n", 1000)
         self.assertIn("age", json.loads(text))
 
+    def test_rules_grow_with_the_schema(self):
+        def size(schema):
+            status, rules, err = tarn(*RUN, "--json-schema", self.file("large.json", json.dumps(schema)), "--print-grammar")
+            self.assertEqual(status, 0, err)
+            return len(rules)
+
+        self.assertLess(size(json_schemas.deep(40)), 2.5 * size(json_schemas.deep(20)))
+        self.assertLess(size(json_schemas.chain(20000)), 1000)
+
     def test_errors_name_the_place(self):
         cases = (("--grammar", 'root ::= "x"\nroot ::= y', "wrong: line 2, column 1: rule 'root' is defined twice"),
                  ("--grammar", "root ::= y", "wrong: line 1, column 10: rule 'y' is not defined"),
@@ -64,7 +80,11 @@ class GrammarTest(unittest.TestCase):
                  ("--json-schema", '{"properties": {"a": {"multipleOf": 2}}}', "wrong: #/properties/a/multipleOf: this keyword is not supported"),
                  ("--json-schema", '{"type": "strin"}', "wrong: #/type: 'strin' is no type"),
                  ("--json-schema", '{"$ref": "#/$defs/x"}', "wrong: #/$ref: '#/$defs/x' leads nowhere"),
-                 ("--json-schema", '{"$ref": "#"}', "never comes to an end"),
+                 ("--json-schema", '{"$ref": "#"}', "wrong: #: '$ref' leads back to itself"),
+                 ("--json-schema", '{"allOf": [{"$ref": "#"}]}', "wrong: #/allOf/0: a value is valid here where it is valid here"),
+                 ("--json-schema", '{"type": "object", "anyOf": [{"$ref": "#"}, {"required": ["a"]}]}', "wrong: #: a value is valid here where"),
+                 ("--json-schema", '{"properties": {"%s": {}}}' % ("a" * 30000), "wrong: #/properties: a name of 30000 bytes is not supported"),
+                 ("--json-schema", json.dumps(LARGE), "up to here the schema makes more than the 8192 rules"),
                  ("--json-schema", '{"oneOf": [{"type": "integer"}, {"type": "number"}]}', "wrong: #/oneOf/1: a value could be valid by alternative 0"),
                  ("--json-schema", '{"type": "number", "maximum": 3}', "wrong: #/maximum: not supported for type number"),
                  ("--json-schema", '{"type": "string", "format": "email"}', "'email' is not supported, expected one of date, time"),

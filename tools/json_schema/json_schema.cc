@@ -1,10 +1,13 @@
 #include "tools/json_schema/json_schema.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 
+#include "tools/json_schema/other_key.h"
 #include "tools/json_schema/pattern.h"
 #include "tools/json_schema/rules.h"
 #include "tools/json_schema/schema.h"
@@ -15,19 +18,42 @@ namespace {
 // Keywords that say something about values of one type.
 constexpr const char* kOfNumbers[] = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"};
 
+constexpr uint64_t kMostRules = 8192;  // of a grammar
+
 // Every function that gets a Placed schema returns a part of a rule that may stand in a sequence.
 class Compiler {
  public:
   explicit Compiler(const Schema& root) : root_(root) {}
 
+  // Rules with names are made one after another: a schema may refer to itself, and a chain of references may be long.
   std::string Compile() {
     const std::string value = AnyOf({root_, "#"});
+    for (size_t i = 0; i < named_.size(); ++i) {
+      Named& rule = named_[i];
+      rule.alternatives = AlternativesOf(rule.placed);
+      rule.placed.schema = nullptr;
+      std::string all;
+      for (const std::string& alternative : rule.alternatives) all += (all.empty() ? "" : " | ") + alternative;
+      rules_.Define(rule.name, all);
+    }
+    CheckLoops();
     return rules_.Text(rules_.Common("ws") + " " + value + " ws");
   }
 
  private:
-  // A schema of any kind.
+  // A rule that takes what one of others takes, and its schema.
+  struct Named {
+    std::string name;
+    Placed placed;
+    std::vector<std::string> alternatives;
+  };
+
+  // A schema of any kind. Returns the name of a rule.
   std::string AnyOf(const Placed& placed) {
+    if (rules_.count() > kMostRules) {
+      FailAt(placed.at, "up to here the schema makes more than the " + std::to_string(kMostRules) +
+                            " rules that a grammar may have: make it smaller");
+    }
     if (placed.schema == Schema(true)) return rules_.Common("value");
     if (placed.schema == Schema(false)) FailAt(placed.at, "false allows no value");
     const Schema known = KnownKeywords(placed);
@@ -37,40 +63,51 @@ class Compiler {
         FailAt(placed.at + "/" + key, "not a list of schemas");
       }
     }
-    if (known.contains("$ref")) return Reference({known, placed.at});
-    if (known.contains("allOf")) return AllOf({known, placed.at});
-    for (const char* key : {"anyOf", "oneOf"}) {
-      if (known.contains(key)) return Alternatives({known, placed.at}, key);
+    if (depth_ == kMostDepth) FailAt(placed.at, "more than " + std::to_string(kMostDepth) + " schemas inside each other");
+    ++depth_;
+    const std::string name = Simple({known, placed.at});
+    --depth_;
+    return name;
+  }
+
+  std::string Simple(const Placed& placed) {
+    if (placed.schema.contains("$ref")) return Reference(placed);
+    if (placed.schema.contains("allOf") && placed.schema.size() == 1 && placed.schema["allOf"].size() == 1) {
+      return AnyOf({placed.schema["allOf"][0], placed.at + "/allOf/0"});
     }
-    if (known.contains("const") || known.contains("enum")) return Constants({known, placed.at});
+    for (const char* key : {"allOf", "anyOf", "oneOf"}) {
+      if (placed.schema.contains(key)) return NameOf(placed.schema.dump(), placed);
+    }
+    if (placed.schema.contains("const") || placed.schema.contains("enum")) return Constants(placed);
     std::string all;
-    for (const std::string& type : TypesOf({known, placed.at}))
-      all += (all.empty() ? "" : " | ") + OfType({known, placed.at}, type);
+    for (const std::string& type : TypesOf(placed)) all += (all.empty() ? "" : " | ") + OfType(placed, type);
     return rules_.Add(all);
   }
 
   std::string Reference(const Placed& placed) {
-    const std::string reference = placed.schema["$ref"].get<std::string>();
     if (placed.schema.size() > 1) FailAt(placed.at + "/$ref", "not supported beside other keywords");
-    const auto known = references_.find(reference);
-    if (known != references_.end()) return known->second;
-    const std::string name = references_[reference] = rules_.Reserve();
-    rules_.Define(name, AnyOf({Resolve(root_, placed, reference), reference}));
-    return name;
+    return NameOf(placed.schema["$ref"].get<std::string>(), placed);
   }
 
-  std::string AllOf(const Placed& placed) {
-    Schema merged = placed.schema;
-    merged.erase("allOf");
-    size_t i = 0;
-    for (const Schema& part : placed.schema["allOf"]) {
-      merged = Merge(root_, {merged, placed.at}, {part, placed.at + "/allOf/" + std::to_string(i++)});
+  // One rule for each `key`: schemas that are made of equal ones are made once.
+  std::string NameOf(const std::string& key, const Placed& placed) {
+    const auto [known, is_new] = names_.emplace(key, "");
+    if (is_new) {
+      known->second = rules_.Reserve();
+      named_.push_back({known->second, placed, {}});
     }
-    return AnyOf({merged, placed.at});
+    return known->second;
+  }
+
+  // Names of rules, of which one takes a value that is valid by `placed`: a reference, or a schema that is made of others.
+  std::vector<std::string> AlternativesOf(const Placed& placed) {
+    if (placed.schema.contains("$ref")) return {AnyOf(Target(root_, placed))};
+    if (placed.schema.contains("allOf")) return {AnyOf(MergeAll(root_, placed))};
+    return EachOf(placed, placed.schema.contains("anyOf") ? "anyOf" : "oneOf");
   }
 
   // What stands beside the list holds with each of its schemas.
-  std::string Alternatives(const Placed& placed, const std::string& key) {
+  std::vector<std::string> EachOf(const Placed& placed, const std::string& key) {
     Schema beside = placed.schema;
     beside.erase(key);
     std::vector<Placed> parts;
@@ -83,11 +120,39 @@ class Compiler {
                                 " as well, and oneOf then refuses it: expected anyOf, or a type or a constant that differs");
       }
     }
-    std::string all;
+    std::vector<std::string> all;
     for (const Placed& part : parts) {
-      all += (all.empty() ? "" : " | ") + AnyOf(beside.empty() ? part : Placed{Merge(root_, {beside, placed.at}, part), part.at});
+      all.push_back(AnyOf(beside.empty() ? part : Placed{Merge(root_, {beside, placed.at}, part), part.at}));
     }
-    return rules_.Add(all);
+    return all;
+  }
+
+  // A rule is sound where its alternatives are; those that never become sound lead back to themselves.
+  void CheckLoops() const {
+    std::map<std::string, size_t> open;  // alternatives that are not known to be sound
+    std::map<std::string, std::vector<std::string>> users;
+    std::vector<std::string> sound;
+    for (const Named& rule : named_) open[rule.name] = 0;
+    for (const Named& rule : named_) {
+      for (const std::string& alternative : rule.alternatives) {
+        if (open.count(alternative) == 0) continue;
+        ++open[rule.name];
+        users[alternative].push_back(rule.name);
+      }
+      if (open[rule.name] == 0) sound.push_back(rule.name);
+    }
+    while (!sound.empty()) {
+      const std::string name = sound.back();
+      sound.pop_back();
+      for (const std::string& user : users[name]) {
+        if (--open[user] == 0) sound.push_back(user);
+      }
+    }
+    for (const Named& rule : named_) {
+      if (open[rule.name] == 0) continue;
+      FailAt(rule.placed.at,
+             "a value is valid here where it is valid here: a property or an item is missing between a '$ref' and its aim");
+    }
   }
 
   std::string Constants(const Placed& placed) {
@@ -116,8 +181,7 @@ class Compiler {
   static bool IsOfType(const Schema& value, const std::vector<std::string>& types) {
     const auto has = [&](const char* type) { return std::find(types.begin(), types.end(), type) != types.end(); };
     if (value.is_number()) {
-      const bool whole =
-          value.is_number_integer() || value.get<double>() == static_cast<double>(static_cast<int64_t>(value.get<double>()));
+      const bool whole = value.is_number_integer() || std::trunc(value.get<double>()) == value.get<double>();
       return has("number") || (whole && has("integer"));
     }
     return has(value.is_null()      ? "null"
@@ -222,6 +286,8 @@ class Compiler {
     uint64_t most = Count(placed, "maxItems", kUnlimited);
     const bool closed = items == Schema(false);
     if (closed) most = std::min<uint64_t>(most, first.size());
+    const auto none = std::find(first.begin(), first.end(), Schema(false));
+    if (none != first.end()) most = std::min<uint64_t>(most, static_cast<uint64_t>(none - first.begin()));
     if (least > most) FailAt(placed.at + "/minItems", "more items than the other keywords allow");
     const std::string ws = rules_.Common("ws");
     if (most == 0) return rules_.Add("\"[\" " + ws + " \"]\"");
@@ -262,7 +328,7 @@ class Compiler {
     const std::string ws = rules_.Common("ws");
     std::string other, rest, firsts;
     if (others != Schema(false)) {
-      other = rules_.Add(OtherKey(properties, placed.at) + " \":\" " + ws + " " +
+      other = rules_.Add(OtherKey(properties, placed.at, &rules_) + " \":\" " + ws + " " +
                          AnyOf({others, placed.at + "/additionalProperties"}) + " " + ws);
       rest = rules_.Add("(\",\" " + ws + " " + other + ")*");
       firsts = other + " " + rest;
@@ -286,55 +352,11 @@ class Compiler {
     return rules_.Add("\"{\" " + ws + " (" + firsts + ")" + (may_be_empty ? "?" : "") + " \"}\"");
   }
 
-  // A key that is none of the properties: where it leaves their tree of characters, it may go on as it likes.
-  std::string OtherKey(const Schema& properties, const std::string& at) {
-    std::vector<std::string> names;
-    for (const auto& [name, schema] : properties.items()) {
-      const std::string written = Schema(name).dump();
-      if (written.find('\\') != std::string::npos) {
-        FailAt(at + "/properties/" + name,
-               "a name with '\"', '\\' or control characters is not supported beside additionalProperties");
-      }
-      names.push_back(name);
-    }
-    std::sort(names.begin(), names.end());
-    rules_.Common("key-char");
-    return "\"\\\"\" " + OtherRest(names, 0);
-  }
-
-  // What may follow the first `depth` bytes that all `names`, in order, share.
-  std::string OtherRest(const std::vector<std::string>& names, size_t depth) {
-    if (names.empty()) return "key-char* \"\\\"\"";
-    std::map<std::string, std::vector<std::string>> next;  // by the character that follows
-    bool ends = false;
-    for (const std::string& name : names) {
-      if (name.size() == depth) {
-        ends = true;
-      } else {
-        next[CharacterAt(name, depth)].push_back(name);
-      }
-    }
-    std::string taken, all;
-    for (const auto& [character, some] : next) {
-      taken += character == "]" || character == "[" ? "\\" + character : character == "-" || character == "^" ? "" : character;
-      if (character == "-") taken += "\\x2d";
-      if (character == "^") taken += "\\x5e";
-      all += " | " + Quoted(character) + " " + OtherRest(some, depth + character.size());
-    }
-    all = "([^\"\\\\\\x00-\\x1f" + taken + "] | \"\\\\\" ([\"\\\\bfnrt] | \"u00\" [01] [0-9a-f])) key-char* \"\\\"\"" + all;
-    if (!ends) all += " | \"\\\"\"";
-    return rules_.Add(all);
-  }
-
-  static std::string CharacterAt(const std::string& text, size_t at) {
-    size_t end = at + 1;
-    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) ++end;
-    return text.substr(at, end - at);
-  }
-
   const Schema& root_;
   Rules rules_;
-  std::map<std::string, std::string> references_;  // to names of rules
+  std::map<std::string, std::string> names_;  // of rules: by references, and by schemas that are made of others
+  std::deque<Named> named_;
+  int depth_ = 0;
 };
 
 // Parsed values are looked at recursively.
@@ -345,8 +367,8 @@ void CheckNesting(const std::string& text, const std::string& where) {
     const char c = text[i];
     if (quoted && c == '\\') ++i;
     if (c == '"') quoted = !quoted;
-    if (!quoted && (c == '{' || c == '[') && ++depth > 2 * kMostDepth) {
-      throw Failure(where + ": more than " + std::to_string(2 * kMostDepth) + " levels of nesting");
+    if (!quoted && (c == '{' || c == '[') && ++depth > kMostDepth) {
+      throw Failure(where + ": more than " + std::to_string(kMostDepth) + " levels of nesting");
     }
     if (!quoted && (c == '}' || c == ']')) --depth;
   }

@@ -23,6 +23,10 @@ constexpr CommonRule kCommon[] = {
      "hex"},
     // A character in its shortest spelling.
     {"key-char", R"([^"\\\x00-\x1f] | "\\" (["\\bfnrt] | "u00" [01] [0-9a-f]))", ""},
+    // What goes on as it likes where a key leaves all names: behind any character, at an escape, at a character of several bytes.
+    {"key-rest", R"(key-char* "\"")", "key-char"},
+    {"key-escape", R"("\\" (["\\bfnrt] | "u00" [01] [0-9a-f]) key-char* "\"")", "key-char"},
+    {"key-wide", R"([\x80-\U0010ffff] key-char* "\"")", "key-char"},
     {"string", R"("\"" char* "\"")", "char"},
     {"integer", R"("-"? ("0" | [1-9] [0-9]*))", ""},
     {"number", R"("-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ([eE] [-+]? [0-9]+)?)", ""},

@@ -24,9 +24,10 @@ class Rules {
   std::string Reserve() { return "r" + std::to_string(next_++); }
   void Define(const std::string& name, const std::string& body) { bodies_.emplace_back(name, body); }
   // A rule that every grammar may use: "ws", "string", "char", "key-char", "integer", "number", "boolean", "null", "value",
-  // "array", "object"; with all that it uses.
+  // "array", "object", "key-rest", "key-escape", "key-wide"; with all that it uses.
   std::string Common(const std::string& name);
 
+  uint64_t count() const { return next_; }  // without common ones
   std::string Text(const std::string& root) const;
 
  private:

@@ -44,13 +44,49 @@ std::string Unescaped(std::string part) {
   return part;
 }
 
-Schema MergeProperties(const Schema& root, const Placed& a, const Placed& b, int depth) {
-  Schema all = a.schema;
-  for (const auto& [name, schema] : b.schema.items()) {
-    const std::string at = b.at + "/" + name;
-    all[name] = all.contains(name) ? Merge(root, {all[name], a.at + "/" + name}, {schema, at}, depth + 1) : schema;
+// What holds where both do. Merged only where a value is looked at: schemas that refer to themselves have no end.
+Schema Both(const Schema& a, const Schema& b) {
+  if (a == b || b == Schema(true)) return a;
+  if (a == Schema(true)) return b;
+  if (a == Schema(false) || b == Schema(false)) return false;
+  Schema parts = Schema::array();
+  for (const Schema& one : {a, b}) {
+    const bool is_list = one.is_object() && one.size() == 1 && one.contains("allOf") && one["allOf"].is_array();
+    for (const Schema& part : is_list ? one["allOf"] : Schema::array({one})) {
+      if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
+    }
   }
+  if (parts.size() == 1) return parts[0];
+  Schema both = Schema::object();
+  both["allOf"] = parts;
+  return both;
+}
+
+Schema MergeProperties(const Schema& a, const Schema& b) {
+  Schema all = a;
+  for (const auto& [name, schema] : b.items()) all[name] = all.contains(name) ? Both(all[name], schema) : schema;
   return all;
+}
+
+// "items" of a schema is for the items behind its own "prefixItems".
+void MergeItems(const Placed& a, const Placed& b, Schema* all) {
+  const auto has_items = [](const Placed& placed) {
+    return placed.schema.contains("prefixItems") || placed.schema.contains("items");
+  };
+  if (!has_items(a) || !has_items(b)) return;
+  const auto first = [](const Placed& placed) {
+    const Schema list = placed.schema.value("prefixItems", Schema::array());
+    if (!list.is_array()) FailAt(placed.at + "/prefixItems", "not a list of schemas");
+    return list;
+  };
+  const Schema first_a = first(a), first_b = first(b);
+  const Schema items_a = a.schema.value("items", Schema(true)), items_b = b.schema.value("items", Schema(true));
+  Schema merged = Schema::array();
+  for (size_t i = 0; i < std::max(first_a.size(), first_b.size()); ++i) {
+    merged.push_back(Both(i < first_a.size() ? first_a[i] : items_a, i < first_b.size() ? first_b[i] : items_b));
+  }
+  if (!merged.empty()) (*all)["prefixItems"] = merged;
+  (*all)["items"] = Both(items_a, items_b);
 }
 
 Schema Intersection(const Schema& a, const Schema& b) {
@@ -87,11 +123,11 @@ void CheckAdditional(const Placed& closed, const Placed& other) {
   }
 }
 
-Schema MergeKeyword(const Schema& root, const std::string& key, const Placed& a, const Placed& b, int depth) {
+Schema MergeKeyword(const std::string& key, const Placed& a, const Placed& b) {
   const Placed value_a{a.schema[key], a.at + "/" + key}, value_b{b.schema[key], b.at + "/" + key};
   const Schema &x = value_a.schema, &y = value_b.schema;
   if (x == y) return x;
-  if (key == "properties") return MergeProperties(root, value_a, value_b, depth);
+  if (key == "properties" && x.is_object() && y.is_object()) return MergeProperties(x, y);
   if (key == "enum") return Intersection(x, y);
   if (key == "required") {
     Schema all = x;
@@ -105,19 +141,6 @@ Schema MergeKeyword(const Schema& root, const std::string& key, const Placed& a,
   if (least && x.is_number() && y.is_number()) return std::max(x, y);
   if (most && x.is_number() && y.is_number()) return std::min(x, y);
   FailAt(value_b.at, "not supported beside another '" + key + "' that holds as well (" + value_a.at + ")");
-}
-
-// The schema that a reference stands for; itself where there is none.
-Placed Target(const Schema& root, Placed placed) {
-  std::set<std::string> seen;
-  while (placed.schema.is_object() && placed.schema.contains("$ref")) {
-    const std::string reference = placed.schema["$ref"].get<std::string>();
-    if (!seen.insert(reference).second) FailAt(placed.at, "'$ref' leads back to itself");
-    const Schema known = KnownKeywords(placed);
-    if (known.size() > 1) FailAt(placed.at + "/$ref", "not supported beside other keywords here");
-    placed = {Resolve(root, placed, reference), reference};
-  }
-  return placed;
 }
 
 }  // namespace
@@ -153,24 +176,61 @@ const Schema& Resolve(const Schema& root, const Placed& from, const std::string&
   return *at;
 }
 
-Schema Merge(const Schema& root, const Placed& first, const Placed& second, int depth) {
-  if (depth > kMostDepth) FailAt(second.at, "recursive schemas that hold at once are not supported");
+Placed Target(const Schema& root, Placed placed) {
+  std::set<std::string> seen;
+  while (placed.schema.is_object() && placed.schema.contains("$ref")) {
+    const std::string reference = placed.schema["$ref"].get<std::string>();
+    if (!seen.insert(reference).second) FailAt(placed.at, "'$ref' leads back to itself");
+    const Schema known = KnownKeywords(placed);
+    if (known.size() > 1) FailAt(placed.at + "/$ref", "not supported beside other keywords here");
+    placed = {Resolve(root, placed, reference), reference};
+  }
+  return placed;
+}
+
+Schema Merge(const Schema& root, const Placed& first, const Placed& second) {
   if (first.schema == Schema(true)) return second.schema;
   if (second.schema == Schema(true)) return first.schema;
   const Placed a = Target(root, first), b = Target(root, second);
   if (a.schema == b.schema) return a.schema;
+  for (const Placed* one : {&a, &b}) {
+    if (one->schema == Schema(false)) FailAt(one->at, "false allows no value");
+  }
   const Schema known_a = KnownKeywords(a), known_b = KnownKeywords(b);
   const Placed placed_a{known_a, a.at}, placed_b{known_b, b.at};
   CheckAdditional(placed_a, placed_b);
   CheckAdditional(placed_b, placed_a);
   Schema all = known_a;
   for (const auto& [key, value] : known_b.items()) {
-    if (key == "type" || key == "nullable") continue;
-    all[key] = all.contains(key) ? MergeKeyword(root, key, placed_a, placed_b, depth) : value;
+    if (key == "type" || key == "nullable" || key == "items" || key == "prefixItems") continue;
+    all[key] = all.contains(key) ? MergeKeyword(key, placed_a, placed_b) : value;
   }
+  for (const char* key : {"items", "prefixItems"}) {
+    if (!all.contains(key) && known_b.contains(key)) all[key] = known_b[key];
+  }
+  MergeItems(placed_a, placed_b, &all);
   if (known_a.contains("type") || known_b.contains("type")) all["type"] = MergeTypes(placed_a, placed_b);
   all.erase("nullable");
   return all;
+}
+
+Placed MergeAll(const Schema& root, const Placed& placed) {
+  Schema all = true;
+  std::vector<Placed> parts = {placed};
+  std::set<std::string> seen;  // a schema that holds twice holds
+  while (!parts.empty()) {
+    const Placed part = Target(root, parts.back());
+    parts.pop_back();
+    if (!seen.insert(part.schema.dump()).second || part.schema == Schema(true)) continue;
+    if (part.schema == Schema(false)) FailAt(part.at, "false allows no value");
+    Schema own = KnownKeywords(part);
+    const Schema list = own.value("allOf", Schema::array());
+    own.erase("allOf");
+    if (!list.is_array()) FailAt(part.at + "/allOf", "not a list of schemas");
+    for (size_t i = list.size(); i-- > 0;) parts.push_back({list[i], part.at + "/allOf/" + std::to_string(i)});
+    if (!own.empty()) all = Merge(root, {all, placed.at}, {own, part.at});
+  }
+  return {all, placed.at};
 }
 
 std::vector<std::string> TypesOf(const Placed& placed) {
@@ -197,9 +257,15 @@ std::vector<std::string> TypesOf(const Placed& placed) {
   return once;
 }
 
-bool AreDisjoint(const Schema& root, const Placed& first, const Placed& second, int depth) {
-  if (depth > kMostDepth) return false;
+namespace {
+
+constexpr size_t kMostPairs = 4096;  // of schemas that are compared
+
+// Pairs that were `seen` before tell nothing more: schemas may refer to themselves.
+bool AreDisjointBut(const Schema& root, const Placed& first, const Placed& second,
+                    std::set<std::pair<std::string, std::string>>* seen) {
   const Placed a = Target(root, first), b = Target(root, second);
+  if (!seen->emplace(a.at, b.at).second || seen->size() > kMostPairs) return false;
   if (!a.schema.is_object() || !b.schema.is_object()) return false;
   const auto values = [](const Schema& schema) {
     return schema.contains("const") ? Schema::array({schema["const"]}) : schema.value("enum", Schema());
@@ -221,11 +287,18 @@ bool AreDisjoint(const Schema& root, const Placed& first, const Placed& second, 
   const Schema own = a.schema.value("properties", Schema::object()), other = b.schema.value("properties", Schema::object());
   for (const auto& [name, schema] : own.items()) {
     if (!other.contains(name) || !requires_name(a, name) || !requires_name(b, name)) continue;
-    if (AreDisjoint(root, {schema, a.at + "/properties/" + name}, {other[name], b.at + "/properties/" + name}, depth + 1)) {
+    if (AreDisjointBut(root, {schema, a.at + "/properties/" + name}, {other[name], b.at + "/properties/" + name}, seen)) {
       return true;
     }
   }
   return false;
+}
+
+}  // namespace
+
+bool AreDisjoint(const Schema& root, const Placed& first, const Placed& second) {
+  std::set<std::pair<std::string, std::string>> seen;
+  return AreDisjointBut(root, first, second, &seen);
 }
 
 }  // namespace tarn::tools

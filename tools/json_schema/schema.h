@@ -18,7 +18,7 @@ struct Placed {
   std::string at;
 };
 
-constexpr int kMostDepth = 64;  // of schemas inside each other
+constexpr int kMostDepth = 128;  // of schemas inside each other
 
 [[noreturn]] void FailAt(const std::string& at, const std::string& message);
 
@@ -28,14 +28,21 @@ Schema KnownKeywords(const Placed& placed);
 // A pointer as "#/$defs/x" names it. Throws Failure.
 const Schema& Resolve(const Schema& root, const Placed& from, const std::string& reference);
 
-// One schema for what both call valid. Throws Failure where there is no such schema among those that are supported.
-Schema Merge(const Schema& root, const Placed& a, const Placed& b, int depth = 0);
+// The schema that a reference, or a reference to one, stands for; itself where there is none. Throws Failure.
+Placed Target(const Schema& root, Placed placed);
+
+// One schema for what both call valid. Throws Failure where there is no such schema among those that are supported. Properties and
+// items that have a schema in both get {"allOf": [...]}.
+Schema Merge(const Schema& root, const Placed& a, const Placed& b);
+
+// The same for a schema with "allOf" and those of its list, without "allOf".
+Placed MergeAll(const Schema& root, const Placed& placed);
 
 // "null", "boolean", "object", "array", "number", "integer", "string": what a schema allows, integers as a part of numbers.
 std::vector<std::string> TypesOf(const Placed& placed);
 
 // Whether no value can be valid by both, as far as types, constants and properties with constants tell.
-bool AreDisjoint(const Schema& root, const Placed& a, const Placed& b, int depth = 0);
+bool AreDisjoint(const Schema& root, const Placed& a, const Placed& b);
 
 }  // namespace tarn::tools
 
