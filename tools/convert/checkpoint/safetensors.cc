@@ -185,6 +185,10 @@ void ReadAsF32(const StoredTensor& tensor, uint64_t first, uint64_t count, float
       ReadRun(tensor, tensor.first + row + column * tensor.column_stride, 1, out + i);
     }
   }
+  if (tensor.added_row == nullptr) return;
+  std::vector<float> added(tensor.added_row->elements);
+  ReadAsF32(*tensor.added_row, 0, added.size(), added.data());
+  for (uint64_t i = 0; i < count; ++i) out[i] += added[(first + i) % added.size()];
 }
 
 }  // namespace tarn::convert

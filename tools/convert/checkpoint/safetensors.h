@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct StoredTensor {
   uint64_t elements;
   uint64_t first = 0;          // of the elements at `data`
   uint64_t column_stride = 0;  // 0: row-major; else element [r, c] of a matrix is number first + r + c * column_stride
+  std::shared_ptr<const StoredTensor> added_row = nullptr;  // its elements are added to every row; nullptr: none
 };
 
 struct Safetensors {

@@ -9,14 +9,19 @@ namespace tarn::convert {
 namespace {
 
 constexpr Family kFamilies[] = {
+    {"bart", "full, in encoder, decoder and between them", TranslateBart},
+    {"bert", "full, in an encoder", TranslateBert},
     {"gpt2", "full", TranslateGpt2},
     {"gpt_neo", "full and window, in turn", TranslateGptNeo},
     {"llama", "full", TranslateLlama},
+    {"m2m_100", "full, in encoder, decoder and between them", TranslateM2m100},
     {"mistral", "window; full if it has none", TranslateMistral},
     {"opt", "full", TranslateOpt},
     {"phi3", "full, or window", TranslatePhi3},
     {"qwen2", "full; window in some layers", TranslateQwen2},
+    {"roberta", "full, in an encoder", TranslateRoberta},
     {"xglm", "full", TranslateXglm},
+    {"xlm-roberta", "full, in an encoder", TranslateRoberta},
 };
 
 std::vector<std::string> Names() {

@@ -53,13 +53,17 @@ std::optional<Translation> Translate(const std::string& text, const std::string&
 // A Markdown table of the families: tarn-convert --families.
 std::string FamilyTable();
 
+Translation TranslateBart(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateBert(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGpt2(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGptNeo(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateLlama(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateM2m100(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateMistral(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateOpt(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslatePhi3(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateQwen2(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateRoberta(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateXglm(ForeignConfig* config, const FamilyOptions& options);
 
 }  // namespace tarn::convert

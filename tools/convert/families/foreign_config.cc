@@ -14,6 +14,7 @@ constexpr const char* kIgnored[] = {"_attn_implementation_autoset",
                                     "_num_labels",
                                     "architectures",
                                     "attention_dropout",
+                                    "attention_probs_dropout_prob",
                                     "attn_implementation",
                                     "attn_pdrop",
                                     "auto_map",
@@ -37,10 +38,12 @@ constexpr const char* kIgnored[] = {"_attn_implementation_autoset",
                                     "forced_eos_token_id",
                                     "gradient_checkpointing",
                                     "hidden_dropout",
+                                    "hidden_dropout_prob",
                                     "id2label",
                                     "init_std",
                                     "initializer_range",
                                     "is_decoder",
+                                    "is_encoder_decoder",
                                     "label2id",
                                     "label_names",
                                     "layerdrop",
@@ -107,7 +110,6 @@ constexpr std::pair<const char*, const char*> kActivations[] = {
 ForeignConfig::ForeignConfig(const Json& object, const std::string& where)
     : object_(object), present_(WithoutNulls(object, where)), fields_(present_, where) {
   for (const char* key : kIgnored) fields_.Find(key);
-  Require("is_encoder_decoder", false);
   Require("add_cross_attention", false);
   Require("pruned_heads", Json::object());
   if (fields_.Has("quantization_config")) {

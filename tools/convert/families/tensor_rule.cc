@@ -39,12 +39,32 @@ std::optional<StoredTensor> Seen(StoredTensor tensor, const TensorRule& rule) {
     tensor.column_stride = tensor.shape[1];
     std::swap(tensor.shape[0], tensor.shape[1]);
   }
+  if (rule.flat) tensor.shape = {tensor.elements};
   if (rule.first_row == 0 && rule.rows == 0) return tensor;
   if (tensor.shape.empty() || tensor.shape[0] < uint64_t{rule.first_row} + rule.rows) return std::nullopt;
   const uint64_t all = tensor.shape[0], row = all == 0 ? 0 : tensor.elements / all;
   tensor.first += rule.first_row * (rule.transposed ? 1 : row);
   tensor.shape[0] = rule.rows != 0 ? rule.rows : all - rule.first_row;
   tensor.elements = tensor.shape[0] * row;
+  return tensor;
+}
+
+// The same with the row added that the rule names; `prefix`: what stands before names in the folder.
+std::optional<StoredTensor> WithRow(std::optional<StoredTensor> tensor, const TensorRule& rule, const CheckpointTensors& tensors,
+                                    const std::string& prefix) {
+  if (!tensor || rule.add_first_row_of.empty()) return tensor;
+  const auto other = tensors.find(prefix + rule.add_first_row_of);
+  if (other == tensors.end()) Fail("tensor ", ValueText(prefix + rule.add_first_row_of), " is missing");
+  TensorRule first{"", ""};
+  first.rows = 1;
+  const auto row = Seen(other->second.tensor, first);
+  const bool fits =
+      row && tensor->shape.size() == 2 && row->shape.size() == 2 && row->shape[1] == tensor->shape[1] && row->elements > 0;
+  if (!fits || row->dtype == StoredType::kI32) {
+    Fail(other->second.file, ": tensor ", ValueText(other->first), ": found ", ShapeText(other->second.tensor.shape),
+         ", expected rows as wide as ", ShapeText(tensor->shape));
+  }
+  tensor->added_row = std::make_shared<const StoredTensor>(*row);
   return tensor;
 }
 
@@ -68,7 +88,7 @@ CheckpointTensors ApplyRules(const CheckpointTensors& tensors, const std::vector
       if (!number) continue;
       taken = true;
       if (rule.to.empty()) continue;
-      const auto seen = Seen(entry.tensor, rule);
+      const auto seen = WithRow(Seen(entry.tensor, rule), rule, tensors, name.substr(0, name.size() - base.size()));
       const auto [other, added] =
           out.emplace(Filled(rule.to, *number), CheckpointTensor{seen.value_or(entry.tensor), entry.file, name});
       if (!added) Fail(entry.file, ": tensor ", ValueText(name), " is the same as ", ValueText(other->second.origin));

@@ -19,6 +19,8 @@ struct TensorRule {
   uint32_t rows = 0;  // 0: all from first_row on
   std::vector<uint64_t> zeros = {};
   uint32_t layers = 1;
+  bool flat = false;                  // of one dimension
+  std::string add_first_row_of = "";  // another tensor, whose first row is added to every row
 };
 
 // The tensors under the names of tarn. One that no rule names keeps its own, and so does one whose shape a rule does not fit.

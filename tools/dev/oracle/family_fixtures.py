@@ -4,7 +4,7 @@
     family_fixtures.py [NAME...]
 
 Three random configurations of each family; every parameter is random, biases and norms too, and is a number that its stored type
-holds. expected.safetensors has 200 tokens and their logits, computed in float64 from a reset. Needs the packages of
+holds. expected.safetensors has 200 tokens and their logits, computed in float64 from a reset (of a classifier: of the text). Needs the packages of
 requirements-models.txt.
 """
 
@@ -18,13 +18,18 @@ import torch
 import transformers as tf
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[3] / "tests/data/families"
-VOCAB, TOKENS = 41, 200
+VOCAB, TOKENS, SOURCE = 41, 200, 150
 
 SMALL = {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40}
 OPT = {"vocab_size": VOCAB, "hidden_size": 24, "word_embed_proj_dim": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "ffn_dim": 40}
 XGLM = {"vocab_size": VOCAB, "d_model": 24, "num_layers": 2, "attention_heads": 3, "ffn_dim": 40}
 GPT2 = {"vocab_size": VOCAB, "n_embd": 24, "n_layer": 2, "n_head": 3, "n_positions": 208}
 NEO = {"vocab_size": VOCAB, "hidden_size": 24, "num_layers": 3, "num_heads": 3, "max_position_embeddings": 200}
+
+ENCODER = {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40}
+BART = {"vocab_size": VOCAB, "d_model": 24, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 3,
+        "decoder_attention_heads": 3, "encoder_ffn_dim": 40, "decoder_ffn_dim": 40, "max_position_embeddings": 208}
+MASKED, LABELS, SEQ2SEQ = "ForMaskedLM", "ForSequenceClassification", "ForConditionalGeneration"
 
 # name -> (class of the config, of the model, fields, dtype)
 CASES = {
@@ -61,6 +66,24 @@ CASES = {
     "opt_b": ("OPT", {**OPT, "num_hidden_layers": 3, "num_attention_heads": 2, "max_position_embeddings": 256,
                       "tie_word_embeddings": False}, "float32"),
     "opt_c": ("OPT", {**OPT, "do_layer_norm_before": False, "activation_function": "gelu", "max_position_embeddings": 208}, "bfloat16"),
+    "bert_a": ("Bert" + MASKED, {**ENCODER, "max_position_embeddings": 200}, "float16"),
+    "bert_b": ("Bert" + LABELS, {**ENCODER, "num_labels": 5, "hidden_act": "relu", "max_position_embeddings": 210}, "bfloat16"),
+    "bert_c": ("Bert" + MASKED, {**ENCODER, "num_hidden_layers": 3, "num_attention_heads": 2, "type_vocab_size": 3, "layer_norm_eps": 1e-6,
+                                 "max_position_embeddings": 256}, "float32"),
+    "roberta_a": ("Roberta" + MASKED, {**ENCODER, "type_vocab_size": 1, "max_position_embeddings": 202}, "float16"),
+    "roberta_b": ("Roberta" + LABELS, {**ENCODER, "num_labels": 3, "max_position_embeddings": 210}, "bfloat16"),
+    "roberta_c": ("Roberta" + MASKED, {**ENCODER, "num_hidden_layers": 3, "num_attention_heads": 2, "layer_norm_eps": 1e-5,
+                                       "max_position_embeddings": 256}, "float32"),
+    "xlm-roberta_a": ("XLMRoberta" + MASKED, {**ENCODER, "type_vocab_size": 1, "max_position_embeddings": 202}, "float16"),
+    "xlm-roberta_b": ("XLMRoberta" + LABELS, {**ENCODER, "num_labels": 2, "max_position_embeddings": 210}, "bfloat16"),
+    "xlm-roberta_c": ("XLMRoberta" + MASKED, {**ENCODER, "num_hidden_layers": 3, "num_attention_heads": 4, "max_position_embeddings": 256},
+                      "float32"),
+    "bart_a": ("Bart" + SEQ2SEQ, BART, "float16"),
+    "bart_b": ("Bart" + SEQ2SEQ, {**BART, "encoder_layers": 3, "scale_embedding": True, "activation_function": "relu"}, "bfloat16"),
+    "bart_c": ("Bart" + SEQ2SEQ, {**BART, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2}, "float32"),
+    "m2m_100_a": ("M2M100" + SEQ2SEQ, BART, "float16"),
+    "m2m_100_b": ("M2M100" + SEQ2SEQ, {**BART, "encoder_layers": 3, "scale_embedding": False, "activation_function": "gelu"}, "bfloat16"),
+    "m2m_100_c": ("M2M100" + SEQ2SEQ, {**BART, "decoder_layers": 3, "encoder_attention_heads": 4, "decoder_attention_heads": 4}, "float32"),
     "xglm_a": ("XGLM", {**XGLM, "max_position_embeddings": 256}, "float16"),
     "xglm_b": ("XGLM", {**XGLM, "scale_embedding": False, "num_layers": 3, "attention_heads": 2}, "bfloat16"),
     "xglm_c": ("XGLM", {**XGLM, "activation_function": "relu", "d_model": 28, "attention_heads": 7, "tie_word_embeddings": False}, "float32"),
@@ -81,24 +104,37 @@ def randomize(model, dtype, seed):
     return model.eval()
 
 
-def write(name, seed):
+def model_of(name):
     kind, fields, dtype = CASES[name]
-    dtype = getattr(torch, dtype)
-    tf_config = getattr(tf, kind + "Config")(**fields, attn_implementation="eager")
-    head = {"GPT2": "GPT2LMHeadModel"}.get(kind, kind + "ForCausalLM")
-    model = randomize(getattr(tf, head)(tf_config), dtype, seed)
+    family = next((kind[: -len(head)] for head in (MASKED, LABELS, SEQ2SEQ) if kind.endswith(head)), kind)
+    config = getattr(tf, family + "Config")(**fields, attn_implementation="eager")
+    head = kind if family != kind else {"GPT2": "GPT2LMHeadModel"}.get(kind, kind + "ForCausalLM")
+    return getattr(tf, head)(config), getattr(torch, dtype)
+
+
+def write(name, seed):
+    model, dtype = model_of(name)
+    model = randomize(model, dtype, seed)
+    if hasattr(model, "final_logits_bias"):  # no parameter: it is not trained
+        model.final_logits_bias.copy_(torch.randn(model.final_logits_bias.shape, generator=torch.Generator().manual_seed(seed)).to(dtype))
     folder = FIXTURES / name
     shutil.rmtree(folder, ignore_errors=True)
     copy.deepcopy(model).to(dtype).save_pretrained(folder)  # a copy: the table of angles must not be rounded
     (folder / "generation_config.json").unlink(missing_ok=True)
 
-    tokens = torch.randint(0, VOCAB, (1, TOKENS), generator=torch.Generator().manual_seed(seed + 1000))
-    if kind != "XGLM":  # its mask is float32
+    generator = torch.Generator().manual_seed(seed + 1000)
+    tokens = torch.randint(4, VOCAB, (1, TOKENS), generator=generator)  # the first ones are special: padding is passed over
+    given = {"input_ids": tokens}
+    if model.config.is_encoder_decoder:
+        given = {"input_ids": torch.randint(4, VOCAB, (1, SOURCE), generator=generator), "decoder_input_ids": tokens}
+    if type(model).__name__ not in ("XGLMForCausalLM", "M2M100ForConditionalGeneration"):  # their masks or sinusoids are float32
         model = model.double()
     with torch.no_grad():
-        logits = model(tokens).logits[0]
-    safetensors.torch.save_file({"tokens": tokens[0].int(), "logits": logits.float().contiguous()}, folder / "expected.safetensors")
-    print(f"{name:<12} {sum(p.numel() for p in model.parameters()):>7} parameters, logits within {logits.abs().max():.2f}")
+        logits = model(**given).logits[0]
+    tensors = {key: value[0].int() for key, value in given.items()}
+    logits = logits.reshape(-1, logits.shape[-1]).float().contiguous()
+    safetensors.torch.save_file({**tensors, "logits": logits}, folder / "expected.safetensors")
+    print(f"{name:<14} {sum(p.numel() for p in model.parameters()):>7} parameters, logits within {logits.abs().max():.2f}")
 
 
 if __name__ == "__main__":

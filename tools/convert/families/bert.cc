@@ -1,0 +1,162 @@
+// bert, roberta and xlm-roberta: encoders with norms behind each part, for masked language models and classifiers. The row of token
+// type 0 is added to the table of positions: a text of one part has no other type.
+#include "tools/convert/families/decoder.h"
+#include "tools/convert/json/error.h"
+
+namespace tarn::convert {
+namespace {
+
+// How the two kinds of these encoders differ.
+struct EncoderKind {
+  const char* prefix;     // of the encoder's tensors
+  const char* masked_lm;  // names of architectures
+  const char* classifier;
+  uint32_t first_position;  // row of the table of positions
+  const char* head_dense;   // of masked language models
+  const char* head_norm;
+  const char* head_bias;
+  const char* pooled;  // of classifiers: the layer before the last, and the last
+  const char* labels;
+  const char* tied_copies[2];  // of head bias and embeddings, under other names
+};
+
+constexpr EncoderKind kBert = {"bert.",
+                               "BertForMaskedLM",
+                               "BertForSequenceClassification",
+                               0,
+                               "cls.predictions.transform.dense",
+                               "cls.predictions.transform.LayerNorm",
+                               "cls.predictions.bias",
+                               "pooler.dense",
+                               "classifier",
+                               {"cls.predictions.decoder.bias", "cls.predictions.decoder.weight"}};
+constexpr EncoderKind kRoberta = {"roberta.",
+                                  "RobertaForMaskedLM",
+                                  "RobertaForSequenceClassification",
+                                  2,
+                                  "lm_head.dense",
+                                  "lm_head.layer_norm",
+                                  "lm_head.bias",
+                                  "classifier.dense",
+                                  "classifier.out_proj",
+                                  {"lm_head.decoder.bias", "lm_head.decoder.weight"}};
+
+// The head, by the first name of "architectures"; that of XLM-RoBERTa begins with XLM.
+std::string Architecture(Fields* fields) {
+  const Json* names = fields->Find("architectures");
+  if (names == nullptr || !names->is_array() || names->empty() || !names->front().is_string()) {
+    fields->FailAt("architectures", "a list with the name of the model's class is missing: it says which head the model has");
+  }
+  const std::string name = names->front();
+  return name.compare(0, 3, "XLM") == 0 ? name.substr(3) : name;
+}
+
+uint32_t LabelCount(Fields* fields) {
+  const Json* labels = fields->Find("id2label");
+  if (labels == nullptr) return fields->Size("num_labels", 2);
+  if (!labels->is_object() || labels->empty()) fields->FailAt("id2label", ValueText(*labels) + " is not an object of labels");
+  return static_cast<uint32_t>(labels->size());
+}
+
+void AddMaskedHead(ForeignConfig* config, const EncoderKind& kind, uint32_t vocab, Translation* translation) {
+  Json& c = translation->config;
+  std::vector<TensorRule>& rules = translation->rules;
+  c["task"] = "masked_lm";
+  c["lm_head_transform"] = true;
+  c["lm_head_bias"] = true;
+  config->Require("tie_word_embeddings", true);
+  const Json* mask = config->fields().Find("mask_token_id");
+  if (mask != nullptr && mask->is_number_unsigned() && mask->get<uint64_t>() < vocab) c["mask_token_id"] = *mask;
+  AddBoth(kind.head_dense, "lm_head.dense", &rules);
+  AddBoth(kind.head_norm, "lm_head.norm", &rules);
+  rules.push_back({kind.head_bias, "lm_head.bias"});
+  rules.push_back({kind.tied_copies[0], ""});
+  rules.push_back({kind.tied_copies[1], "lm_head.weight"});
+  rules.push_back({"cls.seq_relationship.weight", ""});  // of BERT's other task
+  rules.push_back({"cls.seq_relationship.bias", ""});
+  rules.push_back({"pooler.dense.weight", ""});
+  rules.push_back({"pooler.dense.bias", ""});
+}
+
+void AddClassifierHead(ForeignConfig* config, const EncoderKind& kind, Translation* translation) {
+  Json& c = translation->config;
+  c["task"] = "classification";
+  c["num_labels"] = LabelCount(&config->fields());
+  c["pooling"] = "first";
+  c["classifier_transform"] = true;
+  AddBoth(kind.pooled, "classifier.dense", &translation->rules);
+  AddBoth(kind.labels, "classifier", &translation->rules);
+}
+
+void AddEncoderRules(uint32_t first_position, std::vector<TensorRule>* rules) {
+  rules->push_back({"embeddings.word_embeddings.weight", "model.embeddings.weight"});
+  rules->push_back({"embeddings.position_ids", ""});  // 0, 1, 2, ...
+  TensorRule positions{"embeddings.position_embeddings.weight", "model.position_embeddings.weight", false, first_position};
+  positions.add_first_row_of = "embeddings.token_type_embeddings.weight";
+  rules->push_back(positions);
+  rules->push_back({"embeddings.token_type_embeddings.weight", ""});
+  AddBoth("embeddings.LayerNorm", "model.embedding_norm", rules);
+  const std::string from = "encoder.layer.*.", to = "model.layers.*.";
+  for (const auto& [theirs, ours] : {std::pair{"query", "q_proj"}, {"key", "k_proj"}, {"value", "v_proj"}}) {
+    AddBoth(from + "attention.self." + theirs, to + "attn." + ours, rules);
+  }
+  AddBoth(from + "attention.output.dense", to + "attn.o_proj", rules);
+  AddBoth(from + "attention.output.LayerNorm", to + "attn_norm", rules);
+  AddBoth(from + "intermediate.dense", to + "mlp.up_proj", rules);
+  AddBoth(from + "output.dense", to + "mlp.down_proj", rules);
+  AddBoth(from + "output.LayerNorm", to + "mlp_norm", rules);
+}
+
+Translation TranslateEncoder(ForeignConfig* config, const EncoderKind& kind) {
+  Translation translation;
+  Fields& fields = config->fields();
+  config->Require("position_embedding_type", "absolute");
+  config->Require("is_decoder", false);
+  for (const char* key : {"bos_token_id", "eos_token_id"}) fields.Find(key);  // the tokenizer adds them
+  const uint32_t table = fields.Size("max_position_embeddings", 512), vocab = fields.Size("vocab_size", 30522);
+  if (table <= kind.first_position) {
+    fields.FailAt("max_position_embeddings",
+                  std::to_string(table) + ": the first position is row " + std::to_string(kind.first_position));
+  }
+  fields.Size("type_vocab_size", 2);
+  const uint32_t positions = table - kind.first_position;
+  translation.prefix = kind.prefix;
+  translation.config = {{"vocab_size", vocab},
+                        {"hidden_size", fields.Size("hidden_size", 768)},
+                        {"num_layers", fields.Size("num_hidden_layers", 12)},
+                        {"num_heads", fields.Size("num_attention_heads", 12)},
+                        {"intermediate_size", fields.Size("intermediate_size", 3072)},
+                        {"hidden_act", config->Activation("hidden_act", "gelu", /*gated=*/false)},
+                        {"norm", "layernorm"},
+                        {"norm_eps", fields.NonNegativeNumber("layer_norm_eps", 1e-12f)},
+                        {"norm_position", "post"},
+                        {"final_norm", false},
+                        {"embedding_norm", true},
+                        {"attention_bias", true},
+                        {"mlp_bias", true},
+                        {"position_embedding", "learned"},
+                        {"max_positions", positions},
+                        {"attention", {{"system", "softmax"}, {"max_context", positions}}}};
+  const std::string architecture = Architecture(&fields);
+  if (architecture == kind.masked_lm) {
+    // The transform of the head has an activation of its own only if it is the layers'.
+    if (translation.config["hidden_act"] != "gelu")
+      fields.FailAt("hidden_act", "the head of a masked language model has \"gelu\" alone");
+    AddMaskedHead(config, kind, vocab, &translation);
+  } else if (architecture == kind.classifier) {
+    AddClassifierHead(config, kind, &translation);
+  } else {
+    fields.FailAt("architectures", ValueText(Json(architecture)) + " is not supported, expected \"" + kind.masked_lm + "\" or \"" +
+                                       kind.classifier + "\"");
+  }
+  AddEncoderRules(kind.first_position, &translation.rules);
+  return translation;
+}
+
+}  // namespace
+
+Translation TranslateBert(ForeignConfig* config, const FamilyOptions& /*options*/) { return TranslateEncoder(config, kBert); }
+
+Translation TranslateRoberta(ForeignConfig* config, const FamilyOptions& /*options*/) { return TranslateEncoder(config, kRoberta); }
+
+}  // namespace tarn::convert
