@@ -122,6 +122,7 @@ std::shared_ptr<const TokenizerData> AddTokenizer(const std::string& folder, Tok
   graph->tokenizer = data->kind;
   graph->tokenizer_writer = [data](flatbuffers::FlatBufferBuilder* builder) { return WriteTokenizer(*data, builder); };
   if (graph->bos_token < 0) graph->bos_token = data->bos_token;
+  if (graph->mask_token < 0 && graph->task == format::Task::MaskedLm) graph->mask_token = data->mask_token;
   if (graph->eos_token < 0) graph->eos_token = data->eos_token;
   return data;
 }

@@ -193,6 +193,7 @@ TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size, Toke
   const bool names_all = files == TokenizerFiles::kJson;  // other files may leave out special tokens
   data.bos_token = SpecialTokenId(folder, "bos_token", vocabulary, names_all);
   data.eos_token = SpecialTokenId(folder, "eos_token", vocabulary, names_all);
+  data.mask_token = SpecialTokenId(folder, "mask_token", vocabulary, names_all);
   return data;
 }
 

@@ -71,7 +71,7 @@ struct TokenizerData {
   bool trim_offsets = false, trim_keeps_first = false;
 
   // Of tokenizer_config.json; -1: it names none.
-  int32_t bos_token = -1, eos_token = -1;
+  int32_t bos_token = -1, eos_token = -1, mask_token = -1;
 };
 
 // Reads the files of a folder, and what tokenizer_config.json adds.
