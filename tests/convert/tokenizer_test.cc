@@ -26,7 +26,9 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
 
   const std::string& path() const { return path_; }
-  void Write(const std::string& name, const std::string& text) const { std::ofstream(path_ + "/" + name) << text; }
+  void Write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ + "/" + name, std::ios::binary) << text;
+  }
 
  private:
   std::string path_;

@@ -1,5 +1,7 @@
 #include "tools/convert/tokenizer/charsmap.h"
 
+#include <algorithm>
+
 #include "runtime/text/charsmap.h"
 #include "tools/convert/json/error.h"
 
@@ -37,6 +39,17 @@ std::string DecodeBase64(std::string_view text, const std::string& where) {
     if (i % 4 != 0) bytes += static_cast<char>(bits >> (6 - i % 4 * 2));
   }
   return bytes;
+}
+
+std::string EncodeBase64(std::string_view bytes) {
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const size_t count = std::min<size_t>(bytes.size() - i, 3);
+    uint32_t bits = 0;
+    for (size_t k = 0; k < 3; ++k) bits = bits << 8 | (k < count ? static_cast<uint8_t>(bytes[i + k]) : 0u);
+    for (size_t k = 0; k < 4; ++k) text += k <= count ? kBase64[bits >> (18 - 6 * k) & 63] : '=';
+  }
+  return text;
 }
 
 std::vector<uint16_t> CompileCharsMap(std::string_view bytes, const std::string& where) {

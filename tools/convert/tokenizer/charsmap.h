@@ -11,6 +11,7 @@ namespace tarn::convert {
 
 // The bytes of a text in base64. Errors: another character, an incomplete end; the line begins with `where`.
 std::string DecodeBase64(std::string_view text, const std::string& where);
+std::string EncodeBase64(std::string_view bytes);
 
 // The words of runtime/text/charsmap.h. `bytes`: the size of the double array in bytes, the double array, the texts. Errors: sizes
 // that do not fit, a charsmap that the runtime would refuse; the line begins with `where`.

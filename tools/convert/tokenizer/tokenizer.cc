@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
 
 #include "runtime/text/tokenizer_tables.h"
 #include "tools/convert/json/error.h"
@@ -14,6 +15,7 @@
 #include "tools/convert/tokenizer/model.h"
 #include "tools/convert/tokenizer/normalizer.h"
 #include "tools/convert/tokenizer/pre_tokenizer.h"
+#include "tools/convert/tokenizer/sentencepiece.h"
 #include "tools/convert/tokenizer/vocabulary.h"
 
 namespace tarn::convert {
@@ -92,8 +94,8 @@ const Json& Member(const Json& object, const char* key) {
   return object.contains(key) ? object[key] : kNull;
 }
 
-TokenizerData ReadTokenizerJson(const std::string& path, Vocabulary* vocabulary) {
-  const Json file = ReadJson(path);
+// `file`: what tokenizer.json says, or another file says as that does.
+TokenizerData ReadTokenizerJson(const Json& file, const std::string& path, Vocabulary* vocabulary) {
   if (!file.is_object()) Fail(path, ": an object expected");
   TokenizerData data;
   if (!file.contains("model")) Fail(path, ": the field \"model\" is missing");
@@ -146,6 +148,36 @@ TokenizerData ReadVocabAndMerges(const std::string& folder, Vocabulary* vocabula
   return data;
 }
 
+// The first one that is there; "": none is.
+std::string SentencePieceFile(const std::string& folder) {
+  for (const char* name : {"/tokenizer.model", "/spiece.model"}) {
+    if (IsFile(folder + name)) return folder + name;
+  }
+  return "";
+}
+
+// Whether every text begins or ends with a special token is no part of the model: tokenizer_config.json says it.
+TokenizerData ReadSentencePieceFile(const std::string& folder, const std::string& path, Vocabulary* vocabulary) {
+  const SentencePieceModel model = ReadSentencePiece(path);
+  TokenizerData data = ReadTokenizerJson(model.tokenizer, path, vocabulary);
+  const std::string config_path = folder + "/tokenizer_config.json";
+  const Json config = IsFile(config_path) ? ReadJson(config_path) : Json::object();
+  const auto id_of = [&](const char* key, const std::string& fallback) {
+    const std::string name = SpecialToken(folder, key);
+    const std::optional<uint32_t> id = vocabulary->Find(name.empty() ? fallback : name);
+    return id ? static_cast<int32_t>(*id) : -1;
+  };
+  data.bos_token = id_of("bos_token", model.bos);
+  data.eos_token = id_of("eos_token", model.eos);
+  for (const auto& [key, id, ids] :
+       {std::tuple{"add_bos_token", data.bos_token, &data.prefix}, std::tuple{"add_eos_token", data.eos_token, &data.suffix}}) {
+    if (Member(config, key) != true) continue;
+    if (id < 0) Fail(config_path, ": ", key, ": true, but there is no such token");
+    ids->push_back(static_cast<uint32_t>(id));
+  }
+  return data;
+}
+
 void CheckIds(const TokenizerData& data, const std::string& where, uint32_t vocab_size) {
   if (data.piece_ends.size() > vocab_size) {
     Fail("config.json: vocab_size ", vocab_size, " is too small for ", where, ", whose largest id is ", data.piece_ends.size() - 1);
@@ -181,18 +213,23 @@ TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size, Toke
   } else if (files == TokenizerFiles::kCharacters) {
     vocabulary = ReadCharacters(where = folder + "/characters.json");
   } else if (IsFile(where)) {
-    data = ReadTokenizerJson(where, &vocabulary);
+    data = ReadTokenizerJson(ReadJson(where), where, &vocabulary);
   } else if (IsFile(folder + "/vocab.json") && IsFile(folder + "/merges.txt")) {
     where = folder + "/vocab.json";
     data = ReadVocabAndMerges(folder, &vocabulary);
+  } else if (const std::string path = SentencePieceFile(folder); !path.empty()) {
+    data = ReadSentencePieceFile(folder, where = path, &vocabulary);
   } else {
-    Fail(folder, ": neither tokenizer.json nor vocab.json and merges.txt, which \"tokenizer\" of config.json asks for");
+    Fail(folder, ": no tokenizer.json, no vocab.json with merges.txt, no tokenizer.model or spiece.model: \"tokenizer\" of ",
+         "config.json asks for one of them");
   }
   CompileVocabulary(vocabulary, where, &data);
   CheckIds(data, where, vocab_size);
   const bool names_all = files == TokenizerFiles::kJson;  // other files may leave out special tokens
-  data.bos_token = SpecialTokenId(folder, "bos_token", vocabulary, names_all);
-  data.eos_token = SpecialTokenId(folder, "eos_token", vocabulary, names_all);
+  const int32_t bos_token = SpecialTokenId(folder, "bos_token", vocabulary, names_all);
+  const int32_t eos_token = SpecialTokenId(folder, "eos_token", vocabulary, names_all);
+  if (bos_token >= 0) data.bos_token = bos_token;
+  if (eos_token >= 0) data.eos_token = eos_token;
   data.mask_token = SpecialTokenId(folder, "mask_token", vocabulary, names_all);
   return data;
 }
