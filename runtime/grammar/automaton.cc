@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/grammar/nfa.h"
+#include "runtime/grammar/relation.h"
 #include "runtime/grammar/rules.h"
 #include "runtime/grammar/subsets.h"
 #include "runtime/grammar/syntax.h"
@@ -11,7 +12,7 @@
 namespace tarn {
 
 namespace {
-constexpr uint64_t kMostWork = uint64_t{1} << 27;  // elements of sets that are looked at: about a second
+constexpr uint64_t kMostWork = uint64_t{1} << 27;  // edges that are looked at: about a second
 }  // namespace
 
 // Makes the states of the rules, one rule after another (subset construction).
@@ -21,6 +22,7 @@ class RuleCompiler {
       : syntax_(syntax),
         facts_(facts),
         max_states_(max_states),
+        allocator_(allocator),
         out_(*out),
         nfa_(syntax, facts, max_states, allocator),
         subsets_(nfa_, allocator),
@@ -77,11 +79,15 @@ class RuleCompiler {
         return Error(TARN_UNSUPPORTED, "more than max_states %u states: shorten repetitions {m,n}, or raise max_states",
                      max_states_);
       }
-      if (work_ > kMostWork) {
-        return Error(TARN_UNSUPPORTED, "too many alternatives that overlap: repetitions {m,n} behind them make it large");
-      }
     }
     return Ok();
+  }
+
+  // The set of `targets_`.
+  Result<uint32_t> FindTargets() {
+    TARN_ASSIGN_OR_RETURN(const uint32_t target, subsets_.Find(targets_.span(), &work_));
+    if (work_ <= kMostWork) return target;
+    return Error(TARN_UNSUPPORTED, "too many alternatives that overlap: repetitions {m,n} behind them make it large");
   }
 
   // Where the bytes from one cut to the next lead.
@@ -112,7 +118,7 @@ class RuleCompiler {
   }
 
   Status AddEdge(size_t first, uint32_t low, uint32_t high) {
-    TARN_ASSIGN_OR_RETURN(const uint32_t target, subsets_.Find(targets_.span(), &work_));
+    TARN_ASSIGN_OR_RETURN(const uint32_t target, FindTargets());
     const uint32_t to = base_ + target;
     Array<ByteEdge>& edges = out_.edges_;
     if (edges.size() > first && edges.back().to == to && edges.back().high + 1u == low) {
@@ -136,7 +142,7 @@ class RuleCompiler {
       targets_.Clear();
       const uint32_t rule = calls_[i].start;
       for (; i < calls_.size() && calls_[i].start == rule; ++i) TARN_GROW_OR_RETURN(targets_.Push(calls_[i].to));
-      TARN_ASSIGN_OR_RETURN(const uint32_t target, subsets_.Find(targets_.span(), &work_));
+      TARN_ASSIGN_OR_RETURN(const uint32_t target, FindTargets());
       TARN_GROW_OR_RETURN(out_.calls_.Push({rule, base_ + target}));
     }
     return Ok();
@@ -146,13 +152,23 @@ class RuleCompiler {
   // are sound; those that never become sound lead to a cycle.
   Status CheckLeftRecursion() {
     TARN_GROW_OR_RETURN(sound_.Resize(facts_.size()));
-    for (bool changed = true, back = true; changed; back = !back) {
-      changed = false;
-      for (uint32_t i = 0; i < facts_.size(); ++i) {
-        const uint32_t rule = back ? static_cast<uint32_t>(facts_.size()) - 1 - i : i;
-        if (sound_[rule] != 0 || UnsoundCall(rule) != UINT32_MAX) continue;
-        sound_[rule] = 1;
-        changed = true;
+    Relation callers(allocator_);
+    Array<uint32_t> open(allocator_), ready(allocator_);  // calls that are not known to be sound; rules that are
+    TARN_GROW_OR_RETURN(open.Resize(facts_.size()));
+    for (uint32_t rule = 0; rule < facts_.size(); ++rule) {
+      for (const CallEdge& call : FirstCalls(rule)) {
+        ++open[rule];
+        TARN_GROW_OR_RETURN(callers.Add(call.start, rule));
+      }
+      if (open[rule] == 0) TARN_GROW_OR_RETURN(ready.Push(rule));
+    }
+    TARN_RETURN_IF_ERROR(callers.Sort(facts_.size()));
+    while (!ready.empty()) {
+      const uint32_t rule = ready.back();
+      ready.Truncate(ready.size() - 1);
+      sound_[rule] = 1;
+      for (const uint32_t caller : callers.Of(rule)) {
+        if (--open[caller] == 0) TARN_GROW_OR_RETURN(ready.Push(caller));
       }
     }
     for (uint32_t rule = 0; rule < facts_.size(); ++rule) {
@@ -161,10 +177,13 @@ class RuleCompiler {
     return Ok();
   }
 
+  Span<const CallEdge> FirstCalls(uint32_t rule) const {
+    return HasStates(rule) ? out_.CallsOf(starts_[rule]) : Span<const CallEdge>();
+  }
+
   // A rule that `rule` may call first and that is not known to be sound, or UINT32_MAX.
   uint32_t UnsoundCall(uint32_t rule) const {
-    if (!HasStates(rule)) return UINT32_MAX;
-    for (const CallEdge& call : out_.CallsOf(starts_[rule])) {
+    for (const CallEdge& call : FirstCalls(rule)) {
       if (sound_[call.start] == 0) return call.start;
     }
     return UINT32_MAX;
@@ -194,6 +213,7 @@ class RuleCompiler {
   const Syntax& syntax_;
   Span<const RuleFacts> facts_;
   uint32_t max_states_;
+  Allocator allocator_;
   Automaton& out_;
   Nfa nfa_;
   Subsets subsets_;
@@ -209,7 +229,8 @@ Status Automaton::Compile(Span<const char> text, uint32_t max_states, const Allo
   Syntax syntax(allocator, text);
   TARN_RETURN_IF_ERROR(syntax.Parse());
   Array<RuleFacts> facts(allocator);
-  TARN_RETURN_IF_ERROR(FindFacts(syntax, &facts));
+  uint64_t work = 0;
+  TARN_RETURN_IF_ERROR(FindFacts(syntax, allocator, &facts, &work));
   return RuleCompiler(syntax, facts.span(), max_states, allocator, this).Compile();
 }
 

@@ -26,8 +26,9 @@ constexpr uint32_t kRecursiveSize = UINT32_MAX;
 // stay rules, so that the states of such a loop, whose masks are large, are there once.
 inline bool IsInlined(const RuleFacts& rule) { return rule.size <= (rule.has_loop != 0 ? 8u : 64u); }
 
-// Errors: TARN_BAD_FORMAT (a rule that derives no text: names line and column), TARN_OUT_OF_MEMORY.
-Status FindFacts(const Syntax& syntax, Array<RuleFacts>* facts);
+// `*work` grows by the parts of the grammar that were looked at. Errors: TARN_BAD_FORMAT (a rule that derives no text: names line
+// and column), TARN_OUT_OF_MEMORY.
+Status FindFacts(const Syntax& syntax, const Allocator& allocator, Array<RuleFacts>* facts, uint64_t* work);
 
 }  // namespace tarn
 

@@ -22,7 +22,8 @@ class Subsets {
         buckets_(allocator),
         next_(allocator),
         closure_(allocator),
-        seen_(allocator) {}
+        seen_(allocator),
+        matters_(allocator) {}
 
   // Forgets the sets of the rule before.
   Status Begin() {
@@ -35,6 +36,12 @@ class Subsets {
     TARN_GROW_OR_RETURN(seen_.Resize(nfa_.state_count()));
     TARN_GROW_OR_RETURN(buckets_.Resize(kBuckets));
     std::fill(buckets_.begin(), buckets_.end(), UINT32_MAX);
+    matters_.Clear();
+    TARN_GROW_OR_RETURN(matters_.Resize(nfa_.state_count()));
+    for (uint32_t state = 0; state < nfa_.state_count(); ++state) {
+      matters_[state] = state <= Nfa::kFinal ? 1 : 0;
+      for (const NfaEdge& edge : nfa_.EdgesOf(state)) matters_[state] |= edge.kind != NfaEdge::Kind::kEmpty ? 1 : 0;
+    }
     return Ok();
   }
 
@@ -44,16 +51,13 @@ class Subsets {
     return {items_.data() + begin, ends_[set] - begin};
   }
 
-  // The number of the set that has `states` and all that empty edges lead to from them. `*work` grows by what that took.
+  // The number of the set that has `states` and all that empty edges lead to from them. `*work` grows by the edges that were looked
+  // at.
   Result<uint32_t> Find(Span<const uint32_t> states, uint64_t* work) {
-    TARN_RETURN_IF_ERROR(Close(states));
-    *work += closure_.size();
-    // Only states with an edge over something, and the first and last one, tell sets apart.
+    TARN_RETURN_IF_ERROR(Close(states, work));
     size_t kept = 0;
     for (const uint32_t state : closure_) {
-      bool matters = state <= Nfa::kFinal;
-      for (const NfaEdge& edge : nfa_.EdgesOf(state)) matters = matters || edge.kind != NfaEdge::Kind::kEmpty;
-      if (matters) closure_[kept++] = state;
+      if (matters_[state] != 0) closure_[kept++] = state;
     }
     closure_.Truncate(kept);
     std::sort(closure_.begin(), closure_.end());
@@ -73,12 +77,14 @@ class Subsets {
  private:
   static constexpr size_t kBuckets = 4096;
 
-  Status Close(Span<const uint32_t> states) {
+  Status Close(Span<const uint32_t> states, uint64_t* work) {
     ++stamp_;
     closure_.Clear();
     for (const uint32_t state : states) TARN_RETURN_IF_ERROR(Visit(state));
     for (size_t i = 0; i < closure_.size(); ++i) {
-      for (const NfaEdge& edge : nfa_.EdgesOf(closure_[i])) {
+      const Span<const NfaEdge> edges = nfa_.EdgesOf(closure_[i]);
+      *work += edges.size() + 1;
+      for (const NfaEdge& edge : edges) {
         if (edge.kind == NfaEdge::Kind::kEmpty) TARN_RETURN_IF_ERROR(Visit(edge.to));
       }
     }
@@ -97,6 +103,7 @@ class Subsets {
   Array<uint32_t> buckets_, next_;  // sets, by hash
   Array<uint32_t> closure_;         // the set that is being made
   Array<uint32_t> seen_;            // [states]: the last closure that has it
+  Array<uint8_t> matters_;          // [states]: the first and last one, and those with an edge over something, tell sets apart
   uint32_t stamp_ = 0;
 };
 

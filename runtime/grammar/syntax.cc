@@ -113,20 +113,27 @@ class SyntaxReader {
     while (IsNameByte(Peek())) ++at_;
     if (at_ == begin) return Expected("the name of a rule (letters, digits, - and _)");
     const Span<const char> name = text_.subspan(begin, at_ - begin);
-    uint32_t hash = 2166136261u;
-    for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619u;
-    uint32_t* bucket = &syntax_->buckets_[hash % Syntax::kBuckets];
-    for (uint32_t i = *bucket; i != UINT32_MAX; i = syntax_->rules_[i].next_in_bucket) {
-      const SyntaxRule& rule = syntax_->rules_[i];
-      if (rule.name_bytes == name.size() && std::memcmp(text_.data() + rule.name, name.data(), name.size()) == 0) return i;
-    }
+    Array<uint32_t>& by_name = syntax_->by_name_;
+    const uint32_t* const found =
+        std::partition_point(by_name.begin(), by_name.end(), [&](uint32_t rule) { return Compare(rule, name) < 0; });
+    if (found != by_name.end() && Compare(*found, name) == 0) return *found;
+    const auto place = static_cast<size_t>(found - by_name.begin());
     const auto index = static_cast<uint32_t>(syntax_->rules_.size());
     if (index == kMaxGrammarRules) {
-      return syntax_->At(begin, Error(TARN_UNSUPPORTED, "more than %u rules", kMaxGrammarRules));
+      return syntax_->At(begin, Error(TARN_UNSUPPORTED, "more than %u rules", static_cast<unsigned>(kMaxGrammarRules)));
     }
     const auto where = static_cast<uint32_t>(begin);
-    TARN_GROW_OR_RETURN(syntax_->rules_.Push({where, static_cast<uint32_t>(name.size()), kNoNode, where, *bucket}));
-    return *bucket = index;
+    TARN_GROW_OR_RETURN(syntax_->rules_.Push({where, static_cast<uint32_t>(name.size()), kNoNode, where}));
+    TARN_GROW_OR_RETURN(by_name.Push(index));
+    std::rotate(by_name.begin() + place, by_name.end() - 1, by_name.end());
+    return index;
+  }
+
+  // The order of names: shorter ones first.
+  int Compare(uint32_t rule, Span<const char> name) const {
+    const SyntaxRule& known = syntax_->rules_[rule];
+    if (known.name_bytes != name.size()) return known.name_bytes < name.size() ? -1 : 1;
+    return std::memcmp(text_.data() + known.name, name.data(), name.size());
   }
 
   Status ReadRule() {

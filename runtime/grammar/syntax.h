@@ -41,7 +41,6 @@ struct SyntaxRule {
   uint32_t name, name_bytes;  // in the text
   uint32_t node;              // kNoNode: used, and not defined yet
   uint32_t where;             // in the text: its definition, or its first use
-  uint32_t next_in_bucket;
 };
 
 // For messages; long ones are cut.
@@ -53,13 +52,12 @@ class Syntax {
  public:
   // `text` must stay as it is while this lives.
   Syntax(const Allocator& allocator, Span<const char> text)
-      : text_(text), nodes_(allocator), ranges_(allocator), rules_(allocator), root_(0) {
-    for (uint32_t& bucket : buckets_) bucket = UINT32_MAX;
-  }
+      : text_(text), nodes_(allocator), ranges_(allocator), rules_(allocator), by_name_(allocator), root_(0) {}
 
   // Errors: TARN_BAD_FORMAT (names line and column), TARN_OUT_OF_MEMORY.
   Status Parse();
 
+  size_t node_count() const { return nodes_.size(); }
   size_t rule_count() const { return rules_.size(); }
   uint32_t root() const { return root_; }  // a rule
   const SyntaxRule& rule(size_t i) const { return rules_[i]; }
@@ -78,9 +76,8 @@ class Syntax {
   Array<SyntaxNode> nodes_;
   Array<CodeRange> ranges_;
   Array<SyntaxRule> rules_;
+  Array<uint32_t> by_name_;  // rules in the order of their names: no choice of names makes a search long
   uint32_t root_;
-  static constexpr size_t kBuckets = 1024;
-  uint32_t buckets_[kBuckets];  // of rules, by the hashes of their names
 };
 
 }  // namespace tarn

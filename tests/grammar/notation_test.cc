@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "runtime/grammar/rules.h"
+#include "runtime/grammar/syntax.h"
 #include "tests/grammar/grammar_fixture.h"
 
 namespace tarn {
@@ -156,6 +158,53 @@ TEST(Notation, DepthOfAGrammarIsBounded) {
   for (int i = 0; i < 300; ++i) chain += "s" + std::to_string(i) + " ::= \"\"\n";
   const Result<Grammar*> rules = test::CreateGrammar(chain);
   EXPECT_NE(std::string(rules.status().message()).find("more than 8192 rules"), std::string::npos) << rules.status().message();
+}
+
+std::string Rule(int number) { return "a" + std::to_string(number); }
+
+// Rules use each other to and fro, and one that nothing uses has many references.
+TEST(Work, OfRulesIsInProportionToTheGrammar) {
+  for (const int count : {1000, 4000}) {
+    std::string text = "root ::= " + Rule(0) + "\nbig ::=";
+    for (int i = 0; i < 10 * count; ++i) text += " " + Rule(i % count);
+    text += "\n";
+    for (int i = 0; i < count / 2; ++i) {
+      text += Rule(i) + " ::= " + Rule(count - 1 - i) + "\n";
+      text += Rule(count - 1 - i) + " ::= " + (i + 1 < count / 2 ? Rule(i + 1) : "\"x\"") + "\n";
+    }
+    Syntax syntax(DefaultAllocator(), {text.data(), text.size()});
+    ASSERT_TRUE(syntax.Parse().ok());
+    Array<RuleFacts> facts(DefaultAllocator());
+    uint64_t work = 0;
+    ASSERT_TRUE(FindFacts(syntax, DefaultAllocator(), &facts, &work).ok());
+    EXPECT_LT(work, 6 * syntax.node_count());
+    EXPECT_EQ(facts[syntax.root()].ends, 1);
+    EXPECT_EQ(facts[syntax.root()].nullable, 0);
+    EXPECT_EQ(facts[1].used, 1) << "a0";
+    EXPECT_EQ(facts[2].used, 0) << "big";
+  }
+}
+
+// As many empty edges as one likes are looked at for each of the sets that the repetition behind them makes.
+TEST(Work, OfEmptyAlternativesIsCounted) {
+  const std::string text = "root ::= [ab]* [a] (" + std::string(100000, '|') + ") [ab]{13}";
+  const Status status = test::CreateGrammar(text).status();
+  EXPECT_EQ(status.code(), TARN_UNSUPPORTED);
+  EXPECT_NE(std::string(status.message()).find("too many alternatives that overlap"), std::string::npos) << status.message();
+}
+
+TEST(Work, NamesAreFoundWhateverTheirOrder) {
+  std::string text = "root ::=";
+  for (int i = 0; i < 2000; ++i) text += " " + Rule(i * 7919 % 2000);
+  for (int i = 0; i < 2000; ++i) {
+    const int number = i * 997 % 2000;
+    text += "\n" + Rule(number) + " ::= \"" + static_cast<char>('a' + number % 26) + "\"";
+  }
+  const test::GrammarOwner grammar = test::MakeGrammar(text);
+  ASSERT_NE(grammar, nullptr);
+  std::string taken;
+  for (int i = 0; i < 2000; ++i) taken += static_cast<char>('a' + i * 7919 % 2000 % 26);
+  EXPECT_EQ(test::TakenBytes(grammar.get(), taken), taken.size());
 }
 
 }  // namespace
