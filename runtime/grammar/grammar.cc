@@ -63,7 +63,7 @@ Status Grammar::Build(Span<const char> text, const Allocator& allocator) {
   TARN_ASSIGN_OR_RETURN(work_block_, Block::Allocate(allocator, measure.used(), "stacks of the grammar"));
   Bump bump(work_block_.bytes());
   TakeArrays(&bump);
-  TARN_RETURN_IF_ERROR(masks_.Build(automaton_, vocabulary_, tables_.vocab_size, &*stacks_));
+  TARN_RETURN_IF_ERROR(masks_.Build(automaton_, vocabulary_, tables_.vocab_size, config_.max_mask_bytes, &*stacks_));
   return Begin() ? Ok() : stacks_->LimitError().In("before the first byte of the text");
 }
 
@@ -113,12 +113,13 @@ Status Grammar::FindTokens() {
 // The tokens that `stack` takes, whose state has a mask. False: a limit is exceeded.
 bool Grammar::AddMask(const StateMask& mask, const Stack& stack) {
   if (stacks_->DepthOf(stack.node) + mask.deepest > config_.limits.max_depth) return stacks_->FailAtDepth();
-  const uint64_t* words = masks_.Words(mask);
+  const Span<const uint64_t> words = masks_.Words(mask);
   for (size_t i = 0; i < words_.size(); ++i) words_[i] |= words[i];
-  if (mask.resumes == 0 || stack.node == Stacks::kBottom) return true;
+  const Span<const uint32_t> resumes = masks_.Resumes(mask);
+  if (resumes.empty() || stack.node == Stacks::kBottom) return true;
   if (!stacks_->PushReturn(stack.node)) return false;
   bool fits = true;
-  for (const uint32_t node : masks_.Resumes(mask)) {
+  for (const uint32_t node : resumes) {
     if (stacks_->stacks().empty()) break;
     const TextNode& text = vocabulary_.node(node);
     fits = fits && Walk(vocabulary_, node + 1, text.behind, text.depth, &*stacks_,

@@ -22,6 +22,7 @@ namespace tarn {
 struct GrammarConfig {
   StackLimits limits;
   uint32_t max_states;
+  uint64_t max_mask_bytes = kMostMaskBytes;
 };
 
 class Grammar final : public LogitMask {

@@ -13,6 +13,7 @@
 #include "core/status.h"
 #include "runtime/grammar/array.h"
 #include "runtime/grammar/automaton.h"
+#include "runtime/grammar/shared_lists.h"
 #include "runtime/grammar/stacks.h"
 #include "runtime/grammar/vocabulary.h"
 
@@ -25,37 +26,35 @@ inline void AllowTokens(Span<const int32_t> tokens, uint64_t* words) {
 }
 
 struct StateMask {
-  uint32_t words;         // place of its bits
-  uint32_t first_resume;  // place in the list of nodes from which stacks go on
-  uint32_t resumes;
+  uint32_t words;    // the list of its bits
+  uint32_t resumes;  // the list of nodes from which stacks go on
   uint32_t deepest;  // how much deeper than its own a stack gets within a token
 };
 
+// Of the bits and the nodes of all masks. States behind it have no mask: what they take is then found by a walk.
+constexpr uint64_t kMostMaskBytes = uint64_t{1} << 26;
+
 class StateMasks {
  public:
-  explicit StateMasks(const Allocator& allocator)
-      : index_(allocator), masks_(allocator), words_(allocator), resumes_(allocator), next_(allocator), buckets_(allocator) {}
+  explicit StateMasks(const Allocator& allocator) : index_(allocator), masks_(allocator), words_(allocator), resumes_(allocator) {}
 
-  // `stacks` is used for it. Errors: TARN_OUT_OF_MEMORY.
-  Status Build(const Automaton& automaton, const Vocabulary& vocabulary, uint32_t vocab_size, Stacks* stacks);
+  // At most `most_bytes` of bits and nodes; `stacks` is used for it. Errors: TARN_OUT_OF_MEMORY.
+  Status Build(const Automaton& automaton, const Vocabulary& vocabulary, uint32_t vocab_size, uint64_t most_bytes, Stacks* stacks);
 
   // nullptr: the state has none.
   const StateMask* Find(uint32_t state) const { return index_[state] < 0 ? nullptr : &masks_[static_cast<size_t>(index_[state])]; }
-  const uint64_t* Words(const StateMask& mask) const { return words_.data() + mask.words; }
-  Span<const uint32_t> Resumes(const StateMask& mask) const { return {resumes_.data() + mask.first_resume, mask.resumes}; }
-  uint64_t bytes() const {
-    return index_.bytes() + masks_.bytes() + words_.bytes() + resumes_.bytes() + next_.bytes() + buckets_.bytes();
-  }
+  Span<const uint64_t> Words(const StateMask& mask) const { return words_.Of(mask.words); }
+  Span<const uint32_t> Resumes(const StateMask& mask) const { return resumes_.Of(mask.resumes); }
+  uint64_t used_bytes() const { return words_.used_bytes() + resumes_.used_bytes(); }
+  uint64_t bytes() const { return index_.bytes() + masks_.bytes() + words_.bytes() + resumes_.bytes(); }
 
  private:
-  Status AddState(uint32_t state, const Vocabulary& vocabulary, size_t words, Stacks* stacks);
-  Status Keep(uint32_t state, StateMask mask, size_t words);
+  Status AddState(uint32_t state, const Vocabulary& vocabulary, size_t words, uint64_t most_bytes, Stacks* stacks);
 
   Array<int32_t> index_;  // [states]: a mask, or -1
   Array<StateMask> masks_;
-  Array<uint64_t> words_;  // of all masks; those with the same bits share them
-  Array<uint32_t> resumes_;
-  Array<uint32_t> next_, buckets_;  // masks, by the hashes of their words
+  SharedLists<uint64_t> words_;
+  SharedLists<uint32_t> resumes_;
 };
 
 }  // namespace tarn

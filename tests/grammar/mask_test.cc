@@ -342,6 +342,45 @@ TEST(Limits, MemoryIsTakenAtCreationAlone) {
   }
 }
 
+// States that are alike share what their masks have: memory grows by the states, not by what the vocabulary has.
+TEST(Limits, MasksOfStatesThatAreAlikeAreThereOnce) {
+  const test::PieceTokenizer tokenizer(JsonPieces());
+  uint64_t bytes[2] = {};
+  for (const int more : {0, 1}) {
+    const std::string count = std::to_string(1000 << more);
+    const test::GrammarOwner grammar = test::MakeGrammar("root ::= [a-zA-Z \"0-9:,]{0," + count + "}", tokenizer);
+    ASSERT_NE(grammar, nullptr);
+    bytes[more] = grammar->bytes();
+  }
+  EXPECT_LT(bytes[1] - bytes[0], 1000 * 200u);
+}
+
+TEST(Limits, StatesWithoutMaskAllowTheSame) {
+  const test::PieceTokenizer tokenizer(JsonPieces());
+  const test::GrammarOwner all = test::MakeGrammar(kJson, tokenizer);
+  for (const uint64_t most : {uint64_t{1000}, uint64_t{200}, uint64_t{0}}) {
+    GrammarConfig config = test::kGrammarConfig;
+    config.max_mask_bytes = most;
+    const test::GrammarOwner few = test::MakeGrammar(kJson, tokenizer, config);
+    EXPECT_LT(few->bytes() + 500, all->bytes()) << most;
+    all->Reset();
+    Random random(7);
+    for (int t = 0; t < 40; ++t) {
+      std::vector<bool> expected, allowed;
+      ASSERT_EQ(test::Allowed(all.get(), &expected).ok(), test::Allowed(few.get(), &allowed).ok());
+      ASSERT_EQ(allowed, expected) << "with " << most << " bytes, token " << t;
+      std::vector<int32_t> choices;
+      for (size_t i = 0; i + 1 < allowed.size(); ++i) {
+        if (allowed[i]) choices.push_back(static_cast<int32_t>(i));
+      }
+      if (choices.empty()) break;
+      const int32_t token = choices[Below(&random, static_cast<uint32_t>(choices.size()))];
+      ASSERT_TRUE(all->Accept(token).ok());
+      ASSERT_TRUE(few->Accept(token).ok());
+    }
+  }
+}
+
 // ---- tokens that are no text, and the sampler ----------------------------------------------------------------------
 
 TEST(Grammar, EndTokenIsAllowedWhereTheTextMayEnd) {
