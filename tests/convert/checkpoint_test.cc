@@ -10,6 +10,7 @@
 
 #include "tests/convert/convert_testing.h"
 #include "tools/convert/build/model_graph.h"
+#include "tools/convert/checkpoint/other_format.h"
 #include "tools/convert/config/config.h"
 #include "tools/convert/writer/model_writer.h"
 
@@ -240,6 +241,18 @@ TEST(Checkpoint, FilesThatAreNotThere) {
   EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; }, {"config.json", "No such file"}));
   folder.Write("config.json", "{}");
   EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; }, {"neither model.safetensors nor model.safetensors.index.json"}));
+  const std::pair<const char*, std::string> others[] = {
+      {"z.onnx", "z.onnx is an ONNX file, expected safetensors: take the checkpoint"},
+      {"model.gguf", "model.gguf is a GGUF file, expected safetensors: take the checkpoint"},
+      {"c.pt", "c.pt is a PyTorch checkpoint, expected safetensors: torch.load() it, and write its tensors to"},
+      {"b.bin", "b.bin is a PyTorch checkpoint"}};
+  for (const auto& [file, words] : others) {  // the first one by name is named
+    folder.Write(file, "");
+    EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; }, {"nor model.safetensors.index.json; " + words}));
+    EXPECT_EQ(OtherFormat(folder.path() + "/" + file).find(words), 0u);
+  }
+  EXPECT_EQ(OtherFormat(folder.path() + "/config.json"), "");
+  EXPECT_EQ(OtherFormat(folder.path() + "/nosuch.bin"), "");
   folder.Write("model.safetensors", "");
   EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; }, {"model.safetensors", "0 bytes are too few"}));
   folder.Write("model.safetensors.index.json", "{}");

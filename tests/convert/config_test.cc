@@ -107,6 +107,7 @@ TEST(Config, WrongTypesAndRanges) {
       {"num_kv_heads", 3, {"num_kv_heads", "3 does not divide num_heads = 4"}},
       {"head_dim", 1 << 17, {"head_dim", "131072 is outside 1 .. 16384"}},
       {"hidden_act", "silu", {"hidden_act", "\"silu\" is not one of swiglu, relu, gelu, gelu_tanh"}},
+      {"hidden_act", "swigul", {"hidden_act", "gelu_tanh (did you mean swiglu?)"}},
       {"hidden_act", 1, {"hidden_act", "1 is not a string"}},
       {"norm", "batchnorm", {"norm", "\"batchnorm\" is not one of"}},
       {"norm_eps", "small", {"norm_eps", "\"small\" is not a number"}},
@@ -250,6 +251,7 @@ TEST(Config, AttentionValues) {
   } cases[] = {
       {"system", "mamba", {"attention: system", "\"mamba\" is unknown (tarn-convert --systems "}},
       {"feature_map", "relu", {"feature_map", "\"relu\" is not one of gaussian, arccos"}},
+      {"feature_map", "gausian", {"feature_map", "\"gausian\" is not one of gaussian, arccos (did you mean gaussian?)"}},
       {"num_features", 0, {"num_features", "0"}},
       {"gate", "vector", {"gate", "\"vector\""}},
       {"normalize_qk", 1, {"normalize_qk", "1 is not true or false"}},

@@ -296,7 +296,10 @@ class TarnConvert(unittest.TestCase):
 
     def test_errors_name_the_culprit(self):
         self.expect_failure(self.run_tool(self.root / "none", "-o", self.out), 1, "none", "no such file or directory")
-        self.expect_failure(self.run_tool(self.config, "-o", self.out), 1, "config.json", "not a directory")
+        self.expect_failure(self.run_tool(self.config, "-o", self.out), 1, "config.json", "not a directory (--random-weights")
+        other = self.root / "model.gguf"
+        other.write_bytes(b"GGUF")
+        self.expect_failure(self.run_tool(other, "-o", self.out), 1, "not a directory with config.json; model.gguf is a GGUF file")
 
         self.weights.write_bytes(safetensors({k: v for k, v in SHAPES.items() if k != "model.norm.weight"}))
         self.expect_failure(self.run_tool(self.folder, "-o", self.out), 1, '"model.norm.weight": missing', lines=2)

@@ -137,6 +137,23 @@ TEST(TokenizerFiles, WhatOtherModelsLackIsRefusedByName) {
   }
 }
 
+// As the package does. What the first fields ask for is done to batches.
+TEST(TokenizerFiles, FieldsOfTheFile) {
+  json file = Fixture("gpt2");
+  file["truncation"] = {{"max_length", 4}};
+  file["padding"] = {{"pad_id", 0}};
+  EXPECT_EQ(Refusal(file), "");
+  file.erase("version");
+  EXPECT_EQ(Refusal(file), "");
+  file["version"] = "2.0";
+  EXPECT_NE(Refusal(file).find("tokenizer.json: version: \"2.0\" is not \"1.0\""), std::string::npos) << Refusal(file);
+  file.erase("version");
+  file["pretokenizer"] = nullptr;
+  EXPECT_NE(Refusal(file).find("tokenizer.json: unknown field \"pretokenizer\" (did you mean pre_tokenizer?)"), std::string::npos)
+      << Refusal(file);
+  EXPECT_NE(Refusal({{"added_tokens", json::array()}}).find("the field \"model\" is missing"), std::string::npos);
+}
+
 // What the files leave out says which model it is.
 TEST(TokenizerFiles, ModelsWithoutAType) {
   const std::pair<const char*, format::TokenizerKind> cases[] = {{"llama2", format::TokenizerKind::Bpe},

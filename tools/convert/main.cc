@@ -25,6 +25,7 @@
 #include "tools/convert/chat/chat_template.h"
 #include "tools/convert/chat/known_templates.h"
 #include "tools/convert/checkpoint/checkpoint.h"
+#include "tools/convert/checkpoint/other_format.h"
 #include "tools/convert/checkpoint/random_weights.h"
 #include "tools/convert/config/config.h"
 #include "tools/convert/config/state_type.h"
@@ -161,7 +162,9 @@ void Convert(const Options& options) {
   struct stat info;
   if (stat(options.input.c_str(), &info) != 0) Fail(options.input, ": no such file or directory");
   if (!options.seed && !S_ISDIR(info.st_mode)) {
-    Fail(options.input, ": not a directory (--random-weights SEED makes a model from a config alone)");
+    const std::string other = OtherFormat(options.input);
+    Fail(options.input, ": not a directory ",
+         other.empty() ? "(--random-weights SEED makes a model from a config alone)" : "with config.json; " + other);
   }
   std::unique_ptr<Checkpoint> checkpoint;
   std::unique_ptr<WeightReader> random;

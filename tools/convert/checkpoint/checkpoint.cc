@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "tools/convert/checkpoint/other_format.h"
 #include "tools/convert/json/error.h"
 #include "tools/convert/json/json.h"
 
@@ -29,7 +30,10 @@ Checkpoint::Checkpoint(const std::string& folder) : folder_(folder) {
   const bool single = access((folder + "/" + kSingle).c_str(), F_OK) == 0;
   const bool sharded = access((folder + "/" + kIndex).c_str(), F_OK) == 0;
   if (single && sharded) Fail(folder, ": has both ", kSingle, " and ", kIndex, ": which of them is the model?");
-  if (!single && !sharded) Fail(folder, ": has neither ", kSingle, " nor ", kIndex);
+  if (!single && !sharded) {
+    const std::string other = OtherFormat(folder);
+    Fail(folder, ": has neither ", kSingle, " nor ", kIndex, other.empty() ? "" : "; " + other);
+  }
   if (single) {
     AddFile(folder, kSingle);
   } else {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/common/suggestion.h"
 #include "tools/convert/json/error.h"
 #include "tools/convert/json/field_log.h"
 
@@ -90,12 +91,16 @@ class Fields {
     const Json* value = Find(key);
     if (value == nullptr && fallback) return *fallback;
     std::string names;
-    for (const Choice<T>& choice : choices) names += (names.empty() ? "" : ", ") + std::string(choice.name);
+    std::vector<std::string> known;
+    for (const Choice<T>& choice : choices) {
+      names += (names.empty() ? "" : ", ") + std::string(choice.name);
+      known.emplace_back(choice.name);
+    }
     const std::string text = Require(key, "one of " + names).is_string() ? value->get<std::string>() : Text(key);
     for (const Choice<T>& choice : choices) {
       if (text == choice.name) return choice.value;
     }
-    FailAt(key, ValueText(*value) + " is not one of " + names + hint);
+    FailAt(key, ValueText(*value) + " is not one of " + names + tools::DidYouMean(text, known) + hint);
   }
 
   // One of `names`, which are those of the first values of an enum.

@@ -96,15 +96,26 @@ const Json& Member(const Json& object, const char* key) {
 
 // `file`: what tokenizer.json says, or another file says as that does.
 TokenizerData ReadTokenizerJson(const Json& file, const std::string& path, Vocabulary* vocabulary) {
-  if (!file.is_object()) Fail(path, ": an object expected");
+  Fields fields(file, path);
+  static const Json kNull;
+  const auto part = [&](const char* key) -> const Json& {
+    const Json* found = fields.Find(key);
+    return found == nullptr ? kNull : *found;
+  };
+  for (const char* ignored : {"truncation", "padding"}) fields.Find(ignored);  // of batches, which a text here is no part of
+  const Json* version = fields.Find("version");
+  if (version != nullptr && *version != "1.0") fields.FailAt("version", ValueText(*version) + " is not \"1.0\"");
   TokenizerData data;
-  if (!file.contains("model")) Fail(path, ": the field \"model\" is missing");
-  ReadModel(file["model"], path + ": model", vocabulary);
-  if (file.contains("added_tokens")) ReadAddedTokens(file["added_tokens"], path + ": added_tokens", vocabulary);
-  ReadNormalizer(Member(file, "normalizer"), path + ": normalizer", &data);
-  ReadPreTokenizer(Member(file, "pre_tokenizer"), path + ": pre_tokenizer", &data);
-  ReadPostProcessor(Member(file, "post_processor"), path + ": post_processor", &data);
-  vocabulary->decoder = ReadDecoder(Member(file, "decoder"), path + ": decoder");
+  const Json* model = fields.Find("model");
+  if (model == nullptr) fields.FailMissing("model", "an object");
+  ReadModel(*model, path + ": model", vocabulary);
+  const Json* added_tokens = fields.Find("added_tokens");
+  if (added_tokens != nullptr) ReadAddedTokens(*added_tokens, path + ": added_tokens", vocabulary);
+  ReadNormalizer(part("normalizer"), path + ": normalizer", &data);
+  ReadPreTokenizer(part("pre_tokenizer"), path + ": pre_tokenizer", &data);
+  ReadPostProcessor(part("post_processor"), path + ": post_processor", &data);
+  vocabulary->decoder = ReadDecoder(part("decoder"), path + ": decoder");
+  fields.Finish();
   return data;
 }
 
