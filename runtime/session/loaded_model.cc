@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/arith.h"
+#include "core/format.h"
 #include "runtime/ops/registry.h"
 #include "runtime/platform/cpu.h"
 #include "runtime/session/packed_cache.h"
@@ -66,14 +67,28 @@ Status LoadedModel::ChooseKernels(const LoadOptions& options) {
 
 namespace {
 
-// That all of them are linked.
-Status CheckOps(const format::Program& program) {
-  for (const format::Op* op : *program.ops()) {
-    if (FindOpKind(op->attributes_type()) != nullptr) continue;
-    return Error(TARN_UNSUPPORTED, "op '%s' is of kind %s, which this build leaves out: add it to TARN_OPS", op->name()->c_str(),
-                 format::EnumNameOpAttributes(op->attributes_type()));
+bool HasOp(const Model& model, format::OpAttributes kind) {
+  for (const Stage stage : kStages) {
+    const format::Program* const program = model.program(stage);
+    if (program == nullptr) continue;
+    for (const format::Op* op : *program->ops()) {
+      if (op->attributes_type() == kind) return true;
+    }
   }
-  return Ok();
+  return false;
+}
+
+// That all of them are linked. All that are not are named at once, as TARN_OPS has them.
+Status CheckOps(const Model& model) {
+  char names[200] = "";
+  size_t length = 0;
+  for (int i = 1; i <= static_cast<int>(format::OpAttributes::MAX); ++i) {
+    const auto kind = static_cast<format::OpAttributes>(i);
+    if (FindOpKind(kind) != nullptr || !HasOp(model, kind)) continue;
+    length += Format(names + length, sizeof(names) - length, length == 0 ? "%s" : ",%s", format::EnumNameOpAttributes(kind));
+  }
+  if (length == 0) return Ok();
+  return Error(TARN_UNSUPPORTED, "the model has ops that this build leaves out: add %s to TARN_OPS", names);
 }
 
 Status CheckProgram(const Model& model, Stage stage) {
@@ -103,9 +118,9 @@ Status CheckProgram(const Model& model, Stage stage) {
 }  // namespace
 
 Status LoadedModel::CheckPrograms() const {
+  TARN_RETURN_IF_ERROR(CheckOps(model_));
   for (const Stage stage : kStages) {
     if (model_.program(stage) == nullptr) continue;
-    TARN_RETURN_IF_ERROR(CheckOps(*model_.program(stage)));
     TARN_RETURN_IF_ERROR(CheckProgram(model_, stage));
   }
   return Ok();

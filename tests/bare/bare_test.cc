@@ -77,9 +77,9 @@ TEST_F(Bare, RunsAModelOfItsOps) {
   tarn_session_destroy(session);
 }
 
-TEST_F(Bare, NamesAnOpThatIsLeftOut) {
+TEST_F(Bare, NamesAllOpsThatAreLeftOut) {
   ASSERT_EQ(Open("examples/models/shakespeare-abc-mlp-int8.tarn"), TARN_UNSUPPORTED);
-  EXPECT_STREQ(error_.message, "op 'positions' is of kind AddSinusoid, which this build leaves out: add it to TARN_OPS");
+  EXPECT_STREQ(error_.message, "the model has ops that this build leaves out: add AddSinusoid,SlotMemory to TARN_OPS");
 }
 
 TEST_F(Bare, NeedsAnAllocator) {
