@@ -10,7 +10,7 @@ import signal
 import subprocess
 import unittest
 
-from tarn_testing import BIN, MEMORY, MODEL, CliTest, start, tarn
+from tarn_testing import BIN, MASKED_LM, MEMORY, MODEL, RFA, TINY, CliTest, start, tarn
 
 
 class UsageTest(CliTest):
@@ -242,6 +242,22 @@ class InspectTest(CliTest):
         self.assertLessEqual(sum(state["bytes"] for state in found["states"]), found["memory"]["state_bytes"])
         for tensor in found["tensors"]:
             self.assertEqual(tensor["bytes"], math.prod(tensor["shape"]) * {"i8": 1, "f32": 4}[tensor["dtype"]])
+
+    def test_special_tokens_are_shown(self):
+        self.make("special", {**TINY, "bos_token_id": 3, "eos_token_id": 4})
+        text = tarn("inspect", self.path("special.tarn"))[1].decode()
+        self.assertRegex(text, r"(?m)^begin token +3\nend token +4\n")
+        self.make("masked", MASKED_LM)
+        self.assertRegex(tarn("inspect", self.path("masked.tarn"))[1].decode(), r"(?m)^mask token +0$")
+        self.assertNotRegex(tarn("inspect", MODEL)[1].decode(), "(?m)^(begin|end|mask) token")
+
+    def test_features_are_those_of_a_head(self):
+        for attention, features in (({"system": "linear_transformer"}, 16), ({"system": "dpfp", "nu": 3}, 96), (RFA, 16)):
+            self.make("features", {**TINY, "attention": attention})
+            found = self.json(self.path("features.tarn"), "--ops", "--states")
+            (detail,) = (op["detail"] for op in found["ops"] if op["kind"] == "linear_state")
+            self.assertIn(f" features {features}, gate none", detail)
+            self.assertEqual({state["shape"][1] for state in found["states"]}, {features})
 
     def test_the_graph_is_shown(self):
         ops = self.json(MODEL, "--ops")["ops"]

@@ -112,6 +112,9 @@ std::string HeaderText(const Model& model) {
   if (const auto chat = ChatInfo(model)) {
     table.Add({"chat template", std::string(chat->name) + (chat->takes_system != 0 ? "" : ", without system texts")});
   }
+  if (info.bos_token >= 0) table.Add({"begin token", Number(static_cast<uint64_t>(info.bos_token))});
+  if (info.eos_token >= 0) table.Add({"end token", Number(static_cast<uint64_t>(info.eos_token))});
+  if (info.mask_token >= 0) table.Add({"mask token", Number(static_cast<uint64_t>(info.mask_token))});
   if (info.max_context > 0) table.Add({"context", Bound(info.max_context)});
   if (info.max_source_tokens > 0) table.Add({"longest source", Bound(info.max_source_tokens)});
   table.Add({"first position", Number(info.first_position)});

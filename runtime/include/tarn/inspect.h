@@ -42,7 +42,7 @@ typedef struct tarn_op_info {
   size_t struct_size;
   const char* name;     /* as "layers.0.attn"; borrowed from the model */
   const char* kind;     /* as "linear_state"; borrowed from the model */
-  char detail[192];     /* the attributes in words, as "rfa: Gaussian features D 64, gate Forget, ..." */
+  char detail[192];     /* the attributes in words, as "rfa: gaussian features 128, gate forget, ..." */
   uint64_t state_bytes; /* sum over its states of tarn_state_info.data_bytes */
   /* For an op with state: the number of tokens after which a softmax KV cache of the same heads, in the dtype of the state,
    * would be larger. 0: the op has no state or is such a cache. */

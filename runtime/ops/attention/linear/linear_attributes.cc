@@ -42,9 +42,10 @@ void DescribeLinear(const format::LinearState& table, char* text, size_t text_by
   }
   const LinearAttributes& a = read.value();
   const format::Heads& heads = *table.heads();
-  Format(text, text_bytes, "%s: %s features %u, gate %s, den %s %g, rule %s, heads %u/%u x %u/%u", variant, a.map().name,
-         a.num_features, InfoOf(a.gate).name, kDenModeNames[static_cast<size_t>(a.den_mode)], static_cast<double>(a.den_eps),
-         InfoOf(a.rule).name, heads.heads(), heads.kv_heads(), heads.head_dim(), heads.value_dim());
+  Format(text, text_bytes, "%s: %s features %llu, gate %s, den %s %g, rule %s, heads %u/%u x %u/%u", variant, a.map().name,
+         static_cast<unsigned long long>(a.Features(heads.head_dim())), InfoOf(a.gate).name,
+         kDenModeNames[static_cast<size_t>(a.den_mode)], static_cast<double>(a.den_eps), InfoOf(a.rule).name, heads.heads(),
+         heads.kv_heads(), heads.head_dim(), heads.value_dim());
 }
 
 }  // namespace tarn
