@@ -153,8 +153,13 @@ class PackedCacheTest(unittest.TestCase):
         self.assertTrue(self.run_in(self.folder))
 
     def test_without_a_folder_to_write(self):
-        for folder in self.model, self.model + "/below", "/proc", "/proc/none":
+        for folder, why in ((self.model, "Not a directory"), (self.model + "/below", "Not a directory"),
+                            ("/proc", ".* written .*|Permission denied"), ("/proc/none", "No such file or directory")):
             self.assertFalse(self.run_in(folder))
+            command = ["run", self.model, *RUN, "--packed-cache", folder]
+            self.assertRegex(tarn(*command)[2], f"(?m)^tarn: warning: --packed-cache {re.escape(folder)}: ({why}); every start packs")
+            self.assertEqual(tarn(*command, "-q"), (0, self.text, ""))
+            self.assertNotIn("warning", tarn("run", self.model, *RUN, environment={"HOME": folder, "XDG_CACHE_HOME": folder})[2])
 
     def test_inspect_tells_what_a_run_takes(self):
         memory = self.inspect("--packed-cache", self.folder)["memory"]

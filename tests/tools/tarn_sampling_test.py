@@ -54,7 +54,9 @@ class SamplingTest(CliTest):
                                      ("--frequency-penalty", "nan", "expected a number: -100 to 100"),
                                      ("--logprobs", "1001", "expected an integer from 0 to 1000")):
             self.fails(2, f"{option}: is '.*', {words}", *RUN, option, value)
-        self.fails(1, r"banned_tokens\[0\] is token 256, expected 0 to 255", *RUN, "--ban", 256)
+        for option, value in ("--ban", "256"), ("--logit-bias", "256=1"), ("--dry-breaker", "256"):
+            self.fails(2, f"run: {option}: 256 is no token of .*tarn, expected 0 to 255", *RUN, option, "10=1" if "=" in value else 10,
+                       option, value)
         self.fails(2, "both write to standard output", *RUN, "--logprobs", 1, "--json-stats", "-")
 
 

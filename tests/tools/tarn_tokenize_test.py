@@ -22,7 +22,7 @@ class TokenizeTest(CliTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        for name in ("llama3", "gpt2"):
+        for name in ("llama3", "gpt2", "llama2"):
             os.makedirs(cls.path(name), exist_ok=True)
             shutil.copy(os.path.join(FIXTURES, name, "tokenizer.json"), cls.path(name))
             cls.make(os.path.join(name, "config"), {**TINY, "vocab_size": 700, "tokenizer": "tokenizer.json"})
@@ -38,16 +38,53 @@ class TokenizeTest(CliTest):
 
     def test_lines_are_those_of_the_package(self):
         for name in ("llama3", "gpt2"):
-            texts = [answer for answer in answers(name) if "offsets" in answer and not answer["plain"]]
-            for template in (True, False):
-                wanted = [{"ids": one["ids"], "offsets": one["offsets"]} for one in texts if one["template"] == template]
-                given = [{"text": one["text"]} for one in texts if one["template"] == template]
-                self.assertEqual(self.lines(self.model(name), given, *([] if template else ["--no-special"])), wanted)
+            for template, plain in (True, False), (False, False), (True, True), (False, True):
+                texts = [one for one in answers(name) if "offsets" in one and (one["template"], one["plain"]) == (template, plain)]
+                options = ([] if template else ["--no-special"]) + (["--plain"] if plain else [])
+                found = self.lines(self.model(name), [{"text": one["text"]} for one in texts], *options)
+                self.assertEqual(found, [{"ids": one["ids"], "offsets": one["offsets"]} for one in texts])
             for keep in (True, False):
                 lists = [answer for answer in answers(name) if answer.get("keep") == keep]
                 found = self.lines(self.model(name), [{"ids": one["ids"]} for one in lists], "--detokenize",
                                    *(["--keep-special"] if keep else []))
                 self.assertEqual(found, [{"text": one["text"]} for one in lists])
+
+    def test_special_tokens_in_a_prompt(self):
+        text = "a<|sep|>b"
+        counts = {}
+        for options in (), ("--plain",):
+            stats = self.path("stats.json")
+            command = ["run", self.model("gpt2"), "-p", text, "-n", 1, "-q", "--json-stats", stats, *options]
+            self.assertEqual(tarn(*command)[0], 0)
+            with open(stats, encoding="utf-8") as file:
+                counts[options] = json.load(file)["prompt_tokens"]
+            ids = self.lines(self.model("gpt2"), [{"text": text}], *options)[0]["ids"]
+            self.assertEqual(counts[options], len(ids))
+            said = tarn("run", self.model("gpt2"), "-i", "-n", 1, "--jsonl", *options, stdin=text.encode() + b"\n")[1].decode()
+            self.assertEqual([line for line in said.splitlines() if '"prompt"' in line], ['{"event":"prompt","tokens":%d}' % len(ids)])
+        self.assertGreater(counts[("--plain",)], counts[()])
+
+    def test_log_probabilities_show_tokens_as_they_go_on(self):
+        """As the text of all of them behind a prompt."""
+        for name in "gpt2", "llama2":
+            model = self.model(name)
+            command = ["run", model, "-p", "To be", "-n", 20, "-q", "-s", 3, "--ban", 0, "--ban", 1, "--ban", 2]
+            lines = [json.loads(line) for line in tarn(*command, "--logprobs", 700)[1].decode().splitlines()]
+            self.assertEqual(len(lines), 20)
+            texts = {one["token"]: one["text"] for one in lines[0]["top"]}
+            vocabulary = self.vocabulary(name)
+            begin = [token for token, piece in vocabulary.items() if piece.startswith(("\u2581", "\u0120")) and piece[1:].isascii()]
+            self.assertGreater(len(begin), 20)
+            for token in begin:
+                self.assertEqual(texts[token], vocabulary[token].replace("\u2581", " ").replace("\u0120", " "))
+            for line in lines:
+                self.assertEqual(line["text"], texts[line["token"]])
+
+    def vocabulary(self, name):
+        with open(os.path.join(FIXTURES, name, "tokenizer.json"), encoding="utf-8") as file:
+            found = json.load(file)
+        added = {one["id"] for one in found["added_tokens"]}
+        return {token: piece for piece, token in found["model"]["vocab"].items() if token not in added}
 
     def test_ids_beyond_the_vocabulary_are_left_out(self):
         self.assertEqual(self.lines(self.model("gpt2"), [{"ids": [699, 12345, 0]}], "--detokenize"), [{"text": ""}])
@@ -70,7 +107,7 @@ class TokenizeTest(CliTest):
         self.assertEqual((status, out.decode()), (0, "To\n"))
         status, _, err = tarn("tokenize", MODEL, "--detokenize", "--tokens", "84,256")
         self.assertEqual(status, 2)
-        self.assertRegex(err, r"tokenize: 256 is no token of .*, expected 0 to 255\n")
+        self.assertRegex(err, r"tokenize: --tokens: 256 is no token of .*, expected 0 to 255\n")
 
     def test_refusals(self):
         ids = self.path("ids.tarn")

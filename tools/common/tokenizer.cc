@@ -14,7 +14,7 @@ constexpr size_t kReadAtOnce = 4096;
 
 }  // namespace
 
-Tokenizer::Tokenizer(const tarn_model* model) : model_(model) { Create(kWordBytes); }
+Tokenizer::Tokenizer(const tarn_model* model, bool plain) : model_(model), plain_(plain) { Create(kWordBytes); }
 
 void Tokenizer::Create(uint32_t max_word_bytes) {
   tarn_tokenizer_config config = TARN_TOKENIZER_CONFIG_INIT;
@@ -43,6 +43,7 @@ tarn_status Tokenizer::Read(const std::string& text, const tarn_tokenizer_option
 Encoding Tokenizer::Encode(const std::string& text, bool with_template, const std::vector<tarn_text_range>& plain) {
   tarn_tokenizer_options options = TARN_TOKENIZER_OPTIONS_INIT;
   options.no_template = with_template ? 0 : 1;
+  options.plain = plain_ ? 1 : 0;
   options.plain_ranges = plain.data();
   options.plain_range_count = plain.size();
   Encoding encoding;

@@ -18,8 +18,8 @@ struct Encoding {
 
 class Tokenizer {
  public:
-  // `model` outlives it. Throws Failure if it has no tokenizer.
-  explicit Tokenizer(const tarn_model* model);
+  // `model` outlives it. `plain`: special tokens in a text are text like any other. Throws Failure if the model has no tokenizer.
+  explicit Tokenizer(const tarn_model* model, bool plain = false);
 
   // With or without the ids that come before and after every text. Nothing in the parts `plain` is a special token. Throws Failure.
   Encoding Encode(const std::string& text, bool with_template, const std::vector<tarn_text_range>& plain = {});
@@ -30,6 +30,7 @@ class Tokenizer {
   tarn_status Read(const std::string& text, const tarn_tokenizer_options& options, Encoding* encoding, tarn_error* error);
 
   const tarn_model* model_;
+  bool plain_;
   std::unique_ptr<tarn_tokenizer, void (*)(tarn_tokenizer*)> tokenizer_{nullptr, tarn_tokenizer_destroy};
 };
 

@@ -26,7 +26,7 @@ PAGE = ROOT / "docs/cli.md"
 SHELL = ROOT / "tools/shell"
 RUNTIME = "Runtime"  # the heading of the options that the commands share
 HEADING = re.compile(r"^([A-Z][^:]*):$")
-NOTE = re.compile(r" (Needs|Excludes): (\S+)")
+NOTE = re.compile(r" (Needs|Excludes): (--?\S+(?: --?\S+)*)")
 FLAG = re.compile(r"(?<![\w`-])(--?[a-zA-Z][\w-]*)")
 WIDTH = 120
 
@@ -64,7 +64,7 @@ def markdown(text):
 
 
 def parse_option(left, text):
-    note = ", ".join(f"{kind.lower()} {name}" for kind, name in NOTE.findall(left))
+    note = ", ".join(f"{kind.lower()} {' and '.join(names.split())}" for kind, names in NOTE.findall(left))
     words = NOTE.sub("", left).split()
     required, repeated = "REQUIRED" in words, "..." in words
     words = [word for word in words if word not in ("REQUIRED", "...")]

@@ -15,7 +15,7 @@ _tarn() {
   fi
   case ${COMP_WORDS[1]} in
     run)
-      names='--help --model --prompt --file --tokens --raw --n-predict --interactive --chat --system --stop --escape --batch --quiet --no-echo --jsonl --json-stats --seed --logit-bias --ban --grammar --json-schema --print-grammar --repeat-penalty --frequency-penalty --presence-penalty --repeat-last-n --dry-multiplier --dry-base --dry-allowed-length --dry-last-n --dry-breaker --top-n-sigma --top-k --typical-p --top-p --min-p --xtc-probability --xtc-threshold --temp --dynatemp-range --dynatemp-exponent --mirostat --mirostat-tau --mirostat-eta --logprobs --beam --length-penalty --threads --chunk --isa --portable-dense --packed-cache --verify --no-verify --max-work --max-packed'
+      names='--help --model --prompt --file --tokens --raw --plain --n-predict --interactive --chat --system --stop --escape --batch --quiet --no-echo --jsonl --json-stats --seed --logit-bias --ban --grammar --json-schema --print-grammar --repeat-penalty --frequency-penalty --presence-penalty --repeat-last-n --dry-multiplier --dry-base --dry-allowed-length --dry-last-n --dry-breaker --top-n-sigma --top-k --typical-p --top-p --min-p --xtc-probability --xtc-threshold --temp --dynatemp-range --dynatemp-exponent --mirostat --mirostat-tau --mirostat-eta --logprobs --beam --length-penalty --threads --chunk --isa --portable-dense --packed-cache --verify --no-verify --max-work --max-packed'
       case $option in
         -m | --model) kind=models ;;
         -p | --prompt | --tokens | -n | --n-predict | --system | --stop | --batch | -s | --seed | --logit-bias | --ban | --repeat-penalty | --frequency-penalty | --presence-penalty | --repeat-last-n | --dry-multiplier | --dry-base | --dry-allowed-length | --dry-last-n | --dry-breaker | --top-n-sigma | --top-k | --typical-p | --top-p | --min-p | --xtc-probability | --xtc-threshold | --temp | --dynatemp-range | --dynatemp-exponent | --mirostat | --mirostat-tau | --mirostat-eta | --logprobs | --beam | --length-penalty | -t | --threads | --chunk | --max-work | --max-packed) kind=none ;;
@@ -72,7 +72,7 @@ _tarn() {
       esac
       ;;
     tokenize)
-      names='--help --model --prompt --file --tokens --ids --offsets --json --jsonl --no-special --detokenize --keep-special --isa --portable-dense --packed-cache --verify --no-verify --max-work --max-packed'
+      names='--help --model --prompt --file --tokens --ids --offsets --json --jsonl --no-special --detokenize --plain --keep-special --isa --portable-dense --packed-cache --verify --no-verify --max-work --max-packed'
       case $option in
         -m | --model) kind=models ;;
         -p | --prompt | --tokens | --max-work | --max-packed) kind=none ;;

@@ -34,6 +34,7 @@ _tarn() {
         '(-f --file)'{-f+,--file=}'[Read the prompt, or sources, one per line, from a file]:FILE:_files' \
         ''--tokens='[Prompt or source as token ids, for example 1,2,3]:IDS: ' \
         ''--raw'[Keep the newline at the end of a prompt that is read]' \
+        ''--plain'[Take special tokens in the text, such as <|endoftext|>, as text like any other]' \
         '(-n --n-predict)'{-n+,--n-predict=}'[Tokens to generate, for a seq2seq model at most]:N: ' \
         '(-i --interactive)'{-i,--interactive}'[Read turns from the terminal or from lines of standard input, and answer each]' \
         ''--chat'[Format the prompt, or every turn of -i, with the model'\''s chat template, and write the answer alone]' \
@@ -196,6 +197,7 @@ _tarn() {
         ''--jsonl'[Read lines {"text"]' \
         ''--no-special'[Without the ids that the tokenizer puts before and after a text]' \
         ''--detokenize'[Turn ids into text]' \
+        ''--plain'[Take special tokens in the text, such as <|endoftext|>, as text like any other]' \
         ''--keep-special'[Keep special tokens in the text]' \
         ''--isa='[Instruction set of the kernels]:NAME:_tarn_kernels' \
         ''--portable-dense'[Run dense layers with tarn'\''s own kernels instead of XNNPACK]' \

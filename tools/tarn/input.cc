@@ -8,6 +8,11 @@
 
 namespace tarn_cli {
 
+CLI::Option* AddPlain(CLI::App* command, bool* plain) {
+  return command->add_flag(
+      "--plain", *plain, "Take special tokens in the text, such as <|endoftext|>, as text like any other (default: as their ids)");
+}
+
 void Input::AddOptions(CLI::App* command, const std::string& text, const std::string& file, const std::string& ids) {
   text_option_ = command->add_option("-p,--prompt", text_, text + "; -: standard input")->type_name("TEXT");
   file_option_ =

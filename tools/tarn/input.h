@@ -13,6 +13,9 @@ class Option;
 
 namespace tarn_cli {
 
+// --plain: special tokens in the text that a command reads are text like any other.
+CLI::Option* AddPlain(CLI::App* command, bool* plain);
+
 class Input {
  public:
   // -p, -f and --tokens; the texts say what they are to this command.

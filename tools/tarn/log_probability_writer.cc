@@ -4,10 +4,25 @@
 #include <cstdio>
 
 #include "tools/common/printable.h"
+#include "tools/common/tokenizer.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
 
 namespace tarn_cli {
+namespace {
+
+// The state of a decoder behind a text, with nothing pending. Where a tokenizer has no such text, that of one that begins.
+tarn_text_decoder DecoderInText(const Model& model, std::vector<char>* piece) {
+  tarn_text_decoder decoder = {};
+  for (const int32_t token : tarn::tools::Tokenizer(model.get()).Encode("a", /*with_template=*/false).tokens) {
+    tarn_error error;
+    size_t size = 0;
+    Check(tarn_text_decode(model.get(), &decoder, token, piece->data(), piece->size(), &size, &error), error);
+  }
+  return decoder.pending_bytes == 0 ? decoder : tarn_text_decoder{};
+}
+
+}  // namespace
 
 LogProbabilityWriter::LogProbabilityWriter(const Model& model, uint32_t alternatives)
     : model_(model.get()),
@@ -15,6 +30,7 @@ LogProbabilityWriter::LogProbabilityWriter(const Model& model, uint32_t alternat
       has_text_(model.info().tokenizer != TARN_TOKENIZER_NONE),
       piece_(2 * tarn_max_piece_bytes(model.get())),
       best_(std::min(alternatives, model.info().vocab_size)) {
+  if (has_text_) in_text_ = DecoderInText(model, &piece_);
   constexpr size_t kNumbers = 100;    // with the names of fields
   constexpr size_t kMostEscaped = 6;  // \u00e4 for a byte
   line_.reserve((best_.size() + 1) * (kNumbers + kMostEscaped * piece_.size()));
@@ -44,7 +60,7 @@ void LogProbabilityWriter::Append(int32_t token, double log_probability) {
   line_ += number;
   if (has_text_) {
     // Of this token alone: bytes that are no character without their neighbours show as U+FFFD.
-    tarn_text_decoder decoder = {};
+    tarn_text_decoder decoder = in_text_;
     tarn_error error;
     size_t size = 0;
     Check(tarn_text_decode(model_, &decoder, token, piece_.data(), piece_.size(), &size, &error), error);

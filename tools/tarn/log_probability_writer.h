@@ -17,8 +17,9 @@ class LogProbabilityWriter {
   // With `alternatives` of the most probable tokens; as many as the vocabulary has, if that is less.
   LogProbabilityWriter(const Model& model, uint32_t alternatives);
 
-  // {"token": 101, "text": "e", "logprob": -0.5, "top": [{"token": ..., "text": ..., "logprob": ...}, ...]} on one line; without
-  // text where the model has no tokenizer. Allocates nothing. Throws Failure if it cannot be written.
+  // {"token": 101, "text": "e", "logprob": -0.5, "top": [{"token": ..., "text": ..., "logprob": ...}, ...]} on one line, with the
+  // texts of tokens that go on in a text; without text where the model has no tokenizer. Allocates nothing. Throws Failure if it
+  // cannot be written.
   void Write(const float* logits, int32_t token);
   // Nobody reads: the other end of the pipe is closed.
   bool closed() const { return closed_; }
@@ -28,6 +29,7 @@ class LogProbabilityWriter {
   void Append(int32_t token, double log_probability);
 
   const tarn_model* model_;
+  tarn_text_decoder in_text_ = {};  // behind a token that is whole, so that another one goes on in its text
   uint32_t vocab_size_;
   bool has_text_;
   bool closed_ = false;

@@ -1,14 +1,19 @@
 #include "tools/tarn/model.h"
 
 #include <strings.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 
-#include "tools/common/evaluation.h"
 #include "tools/common/integer_option.h"
+#include "tools/common/printable.h"
 #include "tools/common/suggestion.h"
+#include "tools/common/tokenizer.h"
 #include "tools/tarn/environment.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/report.h"
@@ -30,10 +35,12 @@ const char* ChosenIsa(const std::string& option) {
   throw UsageError("--isa " + unknown);
 }
 
+std::string NamedPackedCache(const std::string& option) { return !option.empty() ? option : Environment("TARN_PACKED_CACHE"); }
+
 // The directory of packed weights that --packed-cache, or else TARN_PACKED_CACHE, or else the user's cache directory says; empty:
 // none.
 std::string ChosenPackedCache(const std::string& option) {
-  const std::string wanted = !option.empty() ? option : Environment("TARN_PACKED_CACHE");
+  const std::string wanted = NamedPackedCache(option);
   if (wanted == "none") return "";
   if (!wanted.empty()) return wanted;
   std::string caches = Environment("XDG_CACHE_HOME");
@@ -64,6 +71,18 @@ struct ModelArguments {
   tarn_source source = TARN_SOURCE_INIT;
   tarn_model_config config = TARN_MODEL_CONFIG_INIT;
 };
+
+// A directory that somebody named, and that keeps nothing for the next start: the model runs, and starts slowly every time.
+void WarnOfPackedCache(const ModelOptions& options, const Model& model) {
+  const std::string named = NamedPackedCache(options.packed_cache);
+  if (options.quiet || named.empty() || named == "none") return;
+  const bool is_open = access((named + "/.").c_str(), R_OK | W_OK | X_OK) == 0;
+  const char* why = is_open ? "a file cannot be written there" : std::strerror(errno);
+  if (is_open && model.Requirements(TARN_SESSION_CONFIG_INIT).packed_anonymous_bytes == 0) return;
+  const std::string name = options.packed_cache.empty() ? "TARN_PACKED_CACHE " : "--packed-cache ";
+  const std::string line = tarn::tools::ErrorLine(name + named + ": " + why);
+  std::fprintf(stderr, "tarn: warning: %s; every start packs and verifies the weights again\n", line.c_str());
+}
 
 }  // namespace
 
@@ -137,6 +156,7 @@ Model::Model(const ModelOptions& options) : path_(options.path) {
   model_.reset(model);
   StopIfInterrupted();
   Check(tarn_model_get_info(model, &info_, &error), error);
+  WarnOfPackedCache(options, *this);
 }
 
 tarn_memory Requirements(const ModelOptions& options, const tarn_session_config& config) {
@@ -154,7 +174,9 @@ tarn_memory Model::Requirements(const tarn_session_config& config) const {
   return memory;
 }
 
-std::vector<int32_t> Model::Tokenize(const std::string& text) const { return tarn::tools::Tokenize(get(), text); }
+std::vector<int32_t> Model::Tokenize(const std::string& text, bool plain) const {
+  return tarn::tools::Tokenizer(get(), plain).Encode(text, /*with_template=*/true).tokens;
+}
 
 std::string HowItRuns(const Model& model, const tarn_session_config& config) {
   return Format("%u thread%s, kernels %s, dense layers %s", config.threads, config.threads == 1 ? "" : "s", model.info().isa,

@@ -28,6 +28,7 @@ struct ModelOptions {
   std::string packed_cache;  // a directory or "none"; as TARN_PACKED_CACHE says where it is empty
   uint64_t max_work = 0;     // multiply-adds per token; this and the next: 0: the library's default
   uint64_t max_packed = 0;   // bytes
+  bool quiet = false;        // no warnings
 };
 
 // Numbers of a session that the command line sets.
@@ -71,15 +72,15 @@ tarn_session_config SessionConfig(const SessionOptions& options);
 
 class Model {
  public:
-  explicit Model(const ModelOptions& options);  // throws Failure, also if it was interrupted
+  explicit Model(const ModelOptions& options);  // throws Failure, also if it was interrupted; may warn on standard error
 
   const tarn_model* get() const { return model_.get(); }
   const tarn_model_info& info() const { return info_; }
   const std::string& path() const { return path_; }
   tarn_memory Requirements(const tarn_session_config& config) const;
 
-  // Token ids of a text. Throws Failure if the model has no tokenizer.
-  std::vector<int32_t> Tokenize(const std::string& text) const;
+  // Token ids of a text; `plain`: special tokens in it are text like any other. Throws Failure if the model has no tokenizer.
+  std::vector<int32_t> Tokenize(const std::string& text, bool plain = false) const;
 
  private:
   std::unique_ptr<tarn_model, void (*)(tarn_model*)> model_{nullptr, tarn_model_close};

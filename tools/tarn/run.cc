@@ -19,6 +19,7 @@ int Run(const RunOptions& options) {
   const Model model(options.model);
   RequireTask(model, "run", {TARN_TASK_CAUSAL_LM, TARN_TASK_SEQ2SEQ});
   options.by_task.Check("run", model.info().task);
+  options.sampling.CheckTokens(model);
   if (options.interactive) return RunInteractive(options, model);
   return model.info().task == TARN_TASK_SEQ2SEQ ? RunSeq2Seq(options, model) : RunCausal(options, model);
 }
@@ -78,6 +79,7 @@ void AddRun(CLI::App* app, Command* command) {
   options->by_task.Only(
       {TARN_TASK_CAUSAL_LM},
       run->add_flag("--raw", options->raw, "Keep the newline at the end of a prompt that is read (default: remove one)"));
+  AddPlain(run, &options->turns.plain);
   AddInteger<int64_t>(run, "-n,--n-predict", &options->max_output_tokens,
                       "Tokens to generate, for a seq2seq model at most; -1: no limit, causal_lm only (default: 128)", -1);
   options->by_task.Only({TARN_TASK_CAUSAL_LM}, run->add_flag("-i,--interactive", options->interactive,
@@ -131,6 +133,7 @@ void AddRun(CLI::App* app, Command* command) {
       for (std::string& stop : options->stop_strings) stop = Unescape(stop, "--stop");
       options->turns.system = Unescape(options->turns.system, "--system");
     }
+    options->model.quiet = options->quiet;
     options->sampling.has_seed = run->get_option("--seed")->count() > 0;
     *command = [=] { return Run(*options); };
   });

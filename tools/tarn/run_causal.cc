@@ -15,11 +15,7 @@ namespace tarn_cli {
 
 Tokens PromptTokens(const RunOptions& options, const Model& model) {
   Tokens tokens = options.input.tokens();
-  for (const int32_t token : tokens) {
-    if (token >= 0 && static_cast<uint32_t>(token) < model.info().vocab_size) continue;
-    throw UsageError(
-        Format("run: --tokens: %d is no token of %s, expected 0 to %u", token, model.path().c_str(), model.info().vocab_size - 1));
-  }
+  RequireIds(tokens, model, model.info().vocab_size, "run", "--tokens");
   if (tokens.empty()) {
     if (model.info().tokenizer == TARN_TOKENIZER_NONE) {
       throw Failure(model.path() + ": the model has no tokenizer: give the prompt as ids with --tokens 1,2,3");

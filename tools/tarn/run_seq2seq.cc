@@ -16,10 +16,12 @@ namespace {
 
 std::vector<Tokens> Sources(const RunOptions& options, const Model& model) {
   const Input& input = options.input;
+  RequireIds(input.tokens(), model, model.info().source_vocab_size, "run", "--tokens");
   if (!input.tokens().empty()) return {input.tokens()};
-  if (!input.is_file()) return {SourceTokens(model, input.Text(), "the source")};
+  if (!input.is_file()) return {SourceTokens(model, input.Text(), "the source", options.turns.plain)};
   std::vector<Tokens> sources;
-  for (const Line& line : ReadLines(input.file())) sources.push_back(SourceTokens(model, line.text, line.what));
+  for (const Line& line : ReadLines(input.file()))
+    sources.push_back(SourceTokens(model, line.text, line.what, options.turns.plain));
   return sources;
 }
 

@@ -12,6 +12,7 @@
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
 #include "tools/tarn/number_option.h"
+#include "tools/tarn/sources.h"
 
 namespace tarn_cli {
 namespace {
@@ -137,6 +138,15 @@ void SamplingOptions::AddTo(CLI::App* command, TaskOptions* by_task) {
       command, "--logprobs", &log_probabilities,
       "Write a line of JSON for each token instead of the text: its log probability before all stages, and the N best tokens", 0,
       kMostAlternatives));
+}
+
+void SamplingOptions::CheckTokens(const Model& model) const {
+  const uint32_t vocab_size = model.info().vocab_size;
+  Tokens biased;
+  for (const tarn_logit_bias& bias : logit_bias) biased.push_back(bias.token);
+  RequireIds(biased, model, vocab_size, "run", "--logit-bias");
+  RequireIds(banned_tokens, model, vocab_size, "run", "--ban");
+  RequireIds(dry_breakers, model, vocab_size, "run", "--dry-breaker");
 }
 
 tarn_sampler_config SamplingOptions::Config() const {

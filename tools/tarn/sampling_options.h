@@ -28,6 +28,8 @@ struct SamplingOptions {
 
   // Adds the options of `command` to it, with a heading; only models of the task causal_lm take them. This outlives `command`.
   void AddTo(CLI::App* command, TaskOptions* by_task);
+  // Throws UsageError with the first token that the model does not have.
+  void CheckTokens(const Model& model) const;
   // All of it, with a random seed where none was given. Points into this.
   tarn_sampler_config Config() const;
   // The rules of --grammar or --json-schema; empty where there are none. Throws Failure.

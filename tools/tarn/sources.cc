@@ -34,9 +34,18 @@ Tokens IdsOption(const std::string& text, const std::string& command, const std:
   }
 }
 
-Tokens TextTokens(const Model& model, const std::string& text, const std::string& what) {
+void RequireIds(const Tokens& tokens, const Model& model, uint32_t vocab_size, const std::string& command,
+                const std::string& option) {
+  for (const int32_t token : tokens) {
+    if (token >= 0 && static_cast<uint32_t>(token) < vocab_size) continue;
+    throw UsageError(command + ": " + option +
+                     Format(": %d is no token of %s, expected 0 to %u", token, model.path().c_str(), vocab_size - 1));
+  }
+}
+
+Tokens TextTokens(const Model& model, const std::string& text, const std::string& what, bool plain) {
   if (text.empty()) throw Failure(what + " is empty, expected at least one token");
-  if (model.info().tokenizer != TARN_TOKENIZER_NONE) return model.Tokenize(text);
+  if (model.info().tokenizer != TARN_TOKENIZER_NONE) return model.Tokenize(text, plain);
   return ParseIds(text, what);
 }
 
@@ -44,9 +53,9 @@ Tokens ParseIds(const std::string& text, const std::string& what) {
   return ParseIds(text, text.find(',') == std::string::npos ? ' ' : ',', what);
 }
 
-Tokens SourceTokens(const Model& model, const std::string& text, const std::string& what) {
+Tokens SourceTokens(const Model& model, const std::string& text, const std::string& what, bool plain) {
   const tarn_model_info& info = model.info();
-  Tokens source = TextTokens(model, text, what);
+  Tokens source = TextTokens(model, text, what, plain);
   if (source.size() > info.max_source_tokens) {
     throw Failure(what + Format(": %zu tokens, the model holds %llu of a source", source.size(),
                                 static_cast<unsigned long long>(info.max_source_tokens)));

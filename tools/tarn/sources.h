@@ -16,14 +16,18 @@ using Tokens = std::vector<int32_t>;
 // "1,2,3" of an option of `command`. Throws UsageError.
 Tokens IdsOption(const std::string& text, const std::string& command, const std::string& option);
 
+// Of ids that `option` of `command` gives. Throws UsageError with the first one that is not below `vocab_size`.
+void RequireIds(const Tokens& tokens, const Model& model, uint32_t vocab_size, const std::string& command,
+                const std::string& option);
+
 // "1,2,3" or "1 2 3"; `what` is for messages. Throws Failure.
 Tokens ParseIds(const std::string& text, const std::string& what);
 
 // The ids of a text; for a model without tokenizer the text is ids, between spaces or commas. `what` is for messages: "-p",
-// "FILE: line 3". Throws Failure, also if there are none.
-Tokens TextTokens(const Model& model, const std::string& text, const std::string& what);
+// "FILE: line 3". `plain`: special tokens in a text are text like any other. Throws Failure, also if there are none.
+Tokens TextTokens(const Model& model, const std::string& text, const std::string& what, bool plain = false);
 // The same, as a source: ids outside of the vocabulary and more of them than the model holds are a Failure too.
-Tokens SourceTokens(const Model& model, const std::string& text, const std::string& what);
+Tokens SourceTokens(const Model& model, const std::string& text, const std::string& what, bool plain = false);
 
 // A line of a file, without its end (\n or \r\n).
 struct Line {

@@ -25,7 +25,7 @@ struct TokenizeOptions {
   ModelOptions model;
   Input input;
   bool ids = false, offsets = false, json = false, jsonl = false;
-  bool no_special = false, detokenize = false, keep_special = false;
+  bool no_special = false, plain = false, detokenize = false, keep_special = false;
 };
 
 std::vector<std::vector<uint64_t>> Pairs(const std::vector<tarn_text_range>& ranges) {
@@ -64,12 +64,9 @@ int TokenizeLines(const TokenizeOptions& options, const Model& model, Tokenizer*
 
 // Ids between spaces or commas. Throws Failure where one is no id of the model.
 Tokens ReadIds(const Input& input, const Model& model) {
-  const Tokens tokens = !input.tokens().empty() ? input.tokens() : ParseIds(input.Text(), "the ids");
-  for (const int32_t token : tokens) {
-    if (token >= 0 && static_cast<uint32_t>(token) < model.info().vocab_size) continue;
-    throw UsageError(
-        Format("tokenize: %d is no token of %s, expected 0 to %u", token, model.path().c_str(), model.info().vocab_size - 1));
-  }
+  const bool are_given = !input.tokens().empty();
+  const Tokens tokens = are_given ? input.tokens() : ParseIds(input.Text(), "the ids");
+  RequireIds(tokens, model, model.info().vocab_size, "tokenize", are_given ? "--tokens" : "the ids");
   return tokens;
 }
 
@@ -78,7 +75,7 @@ int RunTokenize(const TokenizeOptions& options) {
   if (model.info().tokenizer == TARN_TOKENIZER_NONE) {
     throw Failure(model.path() + ": the model has no tokenizer: it takes and gives token ids only");
   }
-  Tokenizer tokenizer(model.get());
+  Tokenizer tokenizer(model.get(), options.plain);
   if (options.jsonl) return TokenizeLines(options, model, &tokenizer);
   if (options.detokenize) {
     const std::string text = Detokenize(model.get(), ReadIds(options.input, model), options.keep_special);
@@ -108,6 +105,7 @@ void AddTokenize(CLI::App* app, Command* command) {
   CLI::Option* no_special =
       tokenize->add_flag("--no-special", options->no_special, "Without the ids that the tokenizer puts before and after a text");
   CLI::Option* detokenize = tokenize->add_flag("--detokenize", options->detokenize, "Turn ids into text")->excludes(no_special);
+  AddPlain(tokenize, &options->plain)->excludes(detokenize);
   tokenize->add_flag("--keep-special", options->keep_special, "Keep special tokens in the text (default: leave them out)")
       ->needs(detokenize);
   AddModelOptions(tokenize, &options->model);

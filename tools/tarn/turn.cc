@@ -36,7 +36,7 @@ ChatText FormatTurn(const Model& model, const std::string& system, const std::st
 }  // namespace
 
 Tokens TurnTokens(const Model& model, const TurnOptions& options, const std::string& text, TurnPlace place) {
-  tarn::tools::Tokenizer tokenizer(model.get());
+  tarn::tools::Tokenizer tokenizer(model.get(), options.plain && !options.chat);
   if (options.chat) {
     const ChatText formatted = FormatTurn(model, options.system, text, place);
     return tokenizer.Encode(formatted.text, /*with_template=*/false, formatted.contents).tokens;

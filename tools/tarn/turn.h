@@ -14,6 +14,7 @@ namespace tarn_cli {
 struct TurnOptions {
   bool chat = false;   // with the text of the model's chat template around it
   std::string system;  // then: what the model is told before the first turn
+  bool plain = false;  // special tokens in a turn are text like any other, as they always are with a chat template
 };
 
 // Where a turn stands in the text.
