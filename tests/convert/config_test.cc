@@ -119,6 +119,8 @@ TEST(Config, WrongTypesAndRanges) {
       {"position_embedding", "alibi", {"position_embedding", "\"alibi\""}},
       {"position_embedding", "learned", {"\"max_positions\" is missing"}},
       {"rope_theta", 0, {"rope_theta", "above 0"}},
+      {"rope_frequencies", Json::array({0.5, 0.25, 0.1}), {"rope_frequencies", "is not a list of head_dim / 2 = 1 numbers"}},
+      {"rope_frequencies", "linear", {"rope_frequencies", "\"linear\" is not a list"}},
       {"first_position", -1, {"first_position", "-1"}},
       {"tokenizer", "spm", {"tokenizer", "\"spm\""}},
       {"tokenizer", "bpe", {"tokenizer", "\"bpe\" is not one of bytes, tokenizer.json, rwkv, characters, none ("}},

@@ -119,8 +119,9 @@ class Families(unittest.TestCase):
         self.refused(self.copy("llama_a", model_type="lama"), 'model_type: "lama" is not supported', "did you mean llama?")
         self.refused(self.copy("llama_a", model_type=7), "model_type: 7 is not supported")
         self.refused(self.copy("llama_a", logit_softcapping=30.0), 'unknown field "logit_softcapping"')
-        scaled = {"rope_type": "llama3", "factor": 8.0}
-        self.refused(self.copy("llama_a", rope_scaling=scaled), "rope_scaling: rope_type", '"llama3"')
+        self.refused(self.copy("llama_a", rope_scaling={"rope_type": "longrope"}), 'rope_scaling: rope_type: "longrope" is not')
+        self.refused(self.copy("llama_a", rope_scaling={"type": "dynamic", "factor": 2.0}), 'rope_scaling: type: "dynamic" is not')
+        self.refused(self.copy("llama_a", rope_scaling={"rope_type": "llama3", "factor": 8.0}), '"low_freq_factor" is missing')
         self.refused(self.copy("llama_a", rope_parameters={"rope_type": "default", "factor": 8.0}), 'unknown field "factor"')
         self.refused(self.copy("llama_a", quantization_config={"bits": 4}), "quantization_config", "quantized already")
         self.refused(self.copy("llama_a", hidden_act="gelu"), 'hidden_act: "gelu" is not supported')

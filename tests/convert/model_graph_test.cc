@@ -252,6 +252,19 @@ TEST(CausalLm, Rope) {
                                                   "layers.1.attn.qkvg_proj[12, 4]", "layers.1.attn.qkvg_proj[16, 2]"}));
 }
 
+TEST(CausalLm, RopeFrequencies) {
+  Json config = With(With(SmallConfig(), "position_embedding", "rope"), "rope_frequencies", Json::array({0.1}));
+  const BuiltGraph graph(config);
+  const auto* frequencies = graph.op("rope_angles").attributes_as_RopeAngles()->frequencies();
+  ASSERT_EQ(frequencies->size(), 1u);
+  EXPECT_EQ(frequencies->Get(0), 0.1);
+  config["rope_frequencies"] = {-0.1};
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph{config}; }, {"rope_frequencies", "-0.1 is not a number of 0 or more"}));
+  config["rope_frequencies"] = {0.1};
+  config["position_embedding"] = "none";
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph{config}; }, {"rope_frequencies", "position_embedding is not \"rope\""}));
+}
+
 TEST(CausalLm, EmbeddingsAndHead) {
   Json config = With(With(SmallConfig(), "position_embedding", "learned"), "max_positions", 6);
   config["embedding_norm"] = config["lm_head_bias"] = config["scale_embeddings"] = true;

@@ -261,6 +261,11 @@ TEST(ModelWriter, RequiredFeatures) {
   EXPECT_EQ(features(Precision::kInt4, {"lm_head*=f16"}, false), (Texts{"int4", "f16_weights"}));
   EXPECT_EQ(features(Precision::kInt8, {"*embeddings*=f16"}, false), Texts{});  // 1.0 reads such tables
   EXPECT_EQ(features(Precision::kInt8, {"*embeddings*=f16"}, true), Texts{"f16_weights"});
+  Json rope = WideConfig();
+  rope["position_embedding"] = "rope";
+  EXPECT_EQ(Features(WrittenModel(Precision::kF32, rope)), Texts{});
+  rope["rope_frequencies"] = std::vector<double>(ParseConfig(rope.dump(), "").heads.head_dim() / 2, 0.5);
+  EXPECT_EQ(Features(WrittenModel(Precision::kF32, rope)), Texts{"rope_frequencies"});
 }
 
 TEST(ModelWriter, F16EndsSomewhere) {

@@ -42,6 +42,7 @@ constexpr Meaning kMeanings[] = {
      kConfig},
     {"max_positions", "rows of the learned table: a later position is an error", kConfig},
     {"rope_theta", "base of the angles of rope", kConfig},
+    {"rope_frequencies", "angle of each pair per position, in place of those that follow from rope_theta; 0: not turned", kConfig},
     {"first_position", "position of the first token after a reset; below max_positions if positions are learned", kConfig},
     {"scale_embeddings", "embeddings times sqrt(hidden_size), before positions are added", kConfig},
     {"tokenizer",

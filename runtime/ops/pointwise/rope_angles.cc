@@ -1,4 +1,5 @@
-// RopeAngles: d/2 cosines, then d/2 sines of position * theta^(-2i/d), once per token for all layers that rotate.
+// RopeAngles: d/2 cosines, then d/2 sines of position * theta^(-2i/d), or of position * a given frequency, once per token for all
+// layers that rotate.
 #include <cmath>
 
 #include "runtime/ops/registry.h"
@@ -18,6 +19,8 @@ class RopeAnglesOp final : public Op {
     if (!(theta_ > 0) || !std::isfinite(theta_)) {
       return Error(TARN_BAD_FORMAT, "theta is %g, a number > 0 expected", static_cast<double>(theta_));
     }
+    given_ = context.op().attributes_as_RopeAngles()->frequencies();
+    TARN_RETURN_IF_ERROR(CheckFrequencies());
     context.RequestConstants(pairs() * sizeof(double));
     return Ok();
   }
@@ -25,7 +28,9 @@ class RopeAnglesOp final : public Op {
   void FillConstants(uint8_t* memory) override {
     double* frequency = reinterpret_cast<double*>(memory);
     for (size_t i = 0; i < pairs(); ++i) {
-      frequency[i] = std::pow(static_cast<double>(theta_), -2.0 * static_cast<double>(i) / static_cast<double>(width_));
+      frequency[i] = given_ != nullptr
+                         ? given_->Get(static_cast<uint32_t>(i))
+                         : std::pow(static_cast<double>(theta_), -2.0 * static_cast<double>(i) / static_cast<double>(width_));
     }
     frequency_ = frequency;
   }
@@ -44,13 +49,29 @@ class RopeAnglesOp final : public Op {
  private:
   size_t pairs() const { return width_ / 2; }
 
+  Status CheckFrequencies() const {
+    if (given_ == nullptr) return Ok();
+    if (given_->size() != pairs()) return Error(TARN_BAD_FORMAT, "%u frequencies, expected %zu", given_->size(), pairs());
+    for (uint32_t i = 0; i < given_->size(); ++i) {
+      if (given_->Get(i) >= 0 && std::isfinite(given_->Get(i))) continue;
+      return Error(TARN_BAD_FORMAT, "frequency %u is %g, a number >= 0 expected", i, given_->Get(i));
+    }
+    return Ok();
+  }
+
   uint32_t width_;
   float theta_;
+  const flatbuffers::Vector<double>* given_ = nullptr;  // of the model file
   const double* frequency_ = nullptr;
 };
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
-  Format(text, text_bytes, "theta %g", static_cast<double>(op.attributes_as_RopeAngles()->theta()));
+  const format::RopeAngles& attributes = *op.attributes_as_RopeAngles();
+  if (attributes.frequencies() != nullptr) {
+    Format(text, text_bytes, "%u frequencies", attributes.frequencies()->size());
+  } else {
+    Format(text, text_bytes, "theta %g", static_cast<double>(attributes.theta()));
+  }
 }
 
 }  // namespace

@@ -138,6 +138,7 @@ void BuildModel(const ModelConfig& config, GraphBuilder* builder) {
   graph.eos_token = config.eos_token;
   graph.mask_token = config.mask_token;
   graph.first_position = config.first_position;
+  graph.rope_frequencies = !config.rope_frequencies.empty();
   graph.tokenizer = config.tokenizer == TokenizerFiles::kBytes ? format::TokenizerKind::Bytes : format::TokenizerKind::None;
   graph.source = config.text;
 

@@ -54,8 +54,10 @@ Slice Stack::Positions(Slice x) {
     case PositionEmbedding::kRope:
       angles_ = b_.AddOp(
           prefix_ + "rope_angles", format::OpAttributes::RopeAngles,
-          [theta = c_.rope_theta](FlatBufferBuilder& builder) { return format::CreateRopeAngles(builder, theta).Union(); }, {},
-          c_.heads.head_dim());
+          [theta = c_.rope_theta, frequencies = c_.rope_frequencies](FlatBufferBuilder& builder) {
+            return format::CreateRopeAnglesDirect(builder, theta, frequencies.empty() ? nullptr : &frequencies).Union();
+          },
+          {}, c_.heads.head_dim());
       return x;
   }
   return x;

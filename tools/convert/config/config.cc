@@ -55,11 +55,33 @@ format::Heads ParseHeads(Fields* fields, uint32_t hidden_size) {
   return format::Heads(heads, kv_heads, head_dim, value_dim);
 }
 
+// head_dim / 2 numbers, or none.
+std::vector<double> ParseFrequencies(Fields* fields, uint32_t head_dim) {
+  const Json* list = fields->Find("rope_frequencies", "a list of head_dim / 2 numbers, 0 or more", "none");
+  if (list == nullptr) return {};
+  if (!list->is_array() || list->size() != head_dim / 2) {
+    fields->FailAt("rope_frequencies",
+                   ValueText(*list) + " is not a list of head_dim / 2 = " + std::to_string(head_dim / 2) + " numbers");
+  }
+  std::vector<double> frequencies;
+  for (const Json& number : *list) {
+    if (!number.is_number() || !(number.get<double>() >= 0)) {
+      fields->FailAt("rope_frequencies", ValueText(number) + " is not a number of 0 or more");
+    }
+    frequencies.push_back(number.get<double>());
+  }
+  return frequencies;
+}
+
 void ParsePositions(Fields* fields, ModelConfig* config) {
   config->position_embedding = fields->OneOf<PositionEmbedding>("position_embedding", kPositions, PositionEmbedding::kNone);
   const bool learned = config->position_embedding == PositionEmbedding::kLearned;
   config->max_positions = fields->Size("max_positions", learned ? std::nullopt : std::optional<uint32_t>(1));
   config->rope_theta = fields->PositiveNumber("rope_theta", 10000.0f);
+  config->rope_frequencies = ParseFrequencies(fields, config->heads.head_dim());
+  if (!config->rope_frequencies.empty() && config->position_embedding != PositionEmbedding::kRope) {
+    fields->FailAt("rope_frequencies", "position_embedding is not \"rope\"");
+  }
   config->first_position = fields->Integer("first_position", 0, kMaxPosition, 0);
   config->scale_embeddings = fields->Bool("scale_embeddings", false);
 

@@ -29,6 +29,7 @@ struct ModelConfig {
   PositionEmbedding position_embedding;
   uint32_t max_positions;  // learned only
   float rope_theta;
+  std::vector<double> rope_frequencies;  // in place of rope_theta; empty: none
   uint64_t first_position;
   bool scale_embeddings, tie_word_embeddings;
   TokenizerFiles tokenizer;

@@ -1,5 +1,6 @@
 #include "tools/convert/families/decoder.h"
 
+#include <cmath>
 #include <vector>
 
 namespace tarn::convert {
@@ -13,20 +14,27 @@ constexpr const char* kLlamaTensors[][2] = {
     {"layers.*.self_attn.rotary_emb.inv_freq", ""},  // of older versions; it follows from rope_theta
 };
 
+Json Scaled(Json attention, const Translation& translation) {
+  if (translation.scale) attention["scale"] = *translation.scale;
+  return attention;
+}
+
 }  // namespace
 
 Json FullAttention(uint32_t max_positions, const FamilyOptions& options, Translation* translation) {
-  if (options.window) {
-    if (options.sinks == 0) return WindowAttention(*options.window);
-    Json first = Json::array();
-    for (uint32_t i = 0; i < options.sinks; ++i) first.push_back(i);
-    return {{"system", "l2g_window"}, {"window", *options.window}, {"global_positions", first}};
+  if (!options.window) {
+    translation->bounded_by_model = !options.max_context;
+    return Scaled({{"system", "softmax"}, {"max_context", options.max_context.value_or(max_positions)}}, *translation);
   }
-  translation->bounded_by_model = !options.max_context;
-  return {{"system", "softmax"}, {"max_context", options.max_context.value_or(max_positions)}};
+  if (options.sinks == 0) return WindowAttention(*options.window, *translation);
+  Json first = Json::array();
+  for (uint32_t i = 0; i < options.sinks; ++i) first.push_back(i);
+  return Scaled({{"system", "l2g_window"}, {"window", *options.window}, {"global_positions", first}}, *translation);
 }
 
-Json WindowAttention(uint32_t window) { return {{"system", "sliding_window"}, {"window", window}}; }
+Json WindowAttention(uint32_t window, const Translation& translation) {
+  return Scaled({{"system", "sliding_window"}, {"window", window}}, translation);
+}
 
 void AddBoth(const std::string& from, const std::string& to, std::vector<TensorRule>* rules, bool transposed) {
   rules->push_back({from + ".weight", to + ".weight", transposed});
@@ -67,14 +75,18 @@ uint32_t ReadLlama(ForeignConfig* config, const LlamaDefaults& defaults, Transla
                          {"norm_eps", fields.PositiveNumber("rms_norm_eps", defaults.norm_eps)},
                          {"tie_word_embeddings", fields.Bool("tie_word_embeddings", false)}};
   if (fields.Has("head_dim")) translation->config["head_dim"] = fields.Size("head_dim");
-  config->Rope(10000.0f, &translation->config);
+  const uint32_t head_dim = fields.Size("head_dim", hidden / heads),
+                 positions = fields.Size("max_position_embeddings", defaults.max_positions);
+  const double turned = config->Rope(head_dim, positions, &translation->config);
+  // Cosines and sines are multiplied by a factor: the product of q and k by its square.
+  if (turned != 1) translation->scale = turned * turned / std::sqrt(static_cast<double>(head_dim));
   config->EndTokens(vocab, &translation->config);
 
   std::vector<TensorRule>& rules = translation->rules;
   for (const auto& [from, to] : kLlamaTensors) rules.push_back({from, to});
   AddBoth("layers.*.self_attn.o_proj", "model.layers.*.attn.o_proj", &rules);
   AddBoth("layers.*.mlp.down_proj", "model.layers.*.mlp.down_proj", &rules);
-  return fields.Size("max_position_embeddings", defaults.max_positions);
+  return positions;
 }
 
 }  // namespace tarn::convert

@@ -13,7 +13,7 @@ namespace tarn::convert {
 // `max_positions`; or, with --window, a window and the first tokens. It says in `translation` what bounds it.
 Json FullAttention(uint32_t max_positions, const FamilyOptions& options, Translation* translation);
 // The attention object of a layer that sees itself and window - 1 tokens before.
-Json WindowAttention(uint32_t window);
+Json WindowAttention(uint32_t window, const Translation& translation);
 
 // Sizes, heads, norm and tied embeddings of a decoder with rotated positions, RMS norms and a gated MLP, as Llama has them, and the
 // table of its tensors but for the projections into q, k, v, gate and up. What else the family has is for the caller.

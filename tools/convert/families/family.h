@@ -27,6 +27,7 @@ struct Translation {
   Json config;                    // config.json of tarn
   std::vector<TensorRule> rules;  // the first that fits a name is taken; several may take one tensor
   std::string prefix;             // of their names, left out by checkpoints of the base model
+  std::optional<double> scale;    // of attention logits; nullopt: 1 / sqrt(head_dim)
   bool bounded_by_model = false;  // full attention that is bounded by the config's own longest context
 };
 

@@ -1,8 +1,8 @@
 #include "tools/convert/families/foreign_config.h"
 
-#include <cmath>
 #include <utility>
 
+#include "tools/convert/families/rope_scaling.h"
 #include "tools/convert/json/error.h"
 
 namespace tarn::convert {
@@ -137,24 +137,24 @@ std::string ForeignConfig::Activation(const char* key, const char* fallback, boo
   fields_.FailAt(key, ValueText(name) + " is not supported, expected one of " + known);
 }
 
-void ForeignConfig::Rope(float theta, Json* config) {
-  theta = fields_.PositiveNumber("rope_theta", theta);
-  // transformers 5 writes rope_parameters, with the angle's base inside.
+double ForeignConfig::Rope(uint32_t head_dim, uint32_t positions, Json* config) {
+  RopeScaling scaling;
+  scaling.theta = fields_.PositiveNumber("rope_theta", 10000.0f);
+  scaling.pairs = head_dim / 2;
+  scaling.positions = positions;
+  // transformers 5 writes rope_parameters, with the base of the angles inside.
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* given = fields_.Find(key);
     if (given == nullptr) continue;
     Fields rope(*given, fields_.where() + ": " + key);
-    theta = rope.PositiveNumber("rope_theta", theta);
-    for (const char* type : {"rope_type", "type"}) {
-      const std::string name = rope.Text(type, "default");
-      if (name != "default") rope.FailAt(type, ValueText(name) + " is not supported, expected \"default\"");
-    }
-    if (rope.Number("partial_rotary_factor", 1.0f) != 1.0f) rope.FailAt("partial_rotary_factor", "only 1 is supported");
+    ReadRopeScaling(&rope, &scaling);
     rope.Finish();
   }
   if (fields_.Number("partial_rotary_factor", 1.0f) != 1.0f) fields_.FailAt("partial_rotary_factor", "only 1 is supported");
   (*config)["position_embedding"] = "rope";
-  (*config)["rope_theta"] = theta;
+  (*config)["rope_theta"] = scaling.theta;
+  if (!scaling.frequencies.empty()) (*config)["rope_frequencies"] = scaling.frequencies;
+  return scaling.attention_factor;
 }
 
 void ForeignConfig::EndTokens(uint32_t vocab_size, Json* config) {

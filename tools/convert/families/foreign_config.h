@@ -24,8 +24,10 @@ class ForeignConfig {
 
   // hidden_act or its like, as tarn's config has it. Gated: two projections that are multiplied.
   std::string Activation(const char* key, const char* fallback, bool gated);
-  // Fills rope_theta and position_embedding of `config`. Errors: rope that is scaled or partial.
-  void Rope(float theta, Json* config);
+  // Fills what `config` says of rotary positions, by rope_theta and rope_scaling. `head_dim`: of q and k; `positions`: the longest
+  // context of the model. Returns what cosines and sines are multiplied by: 1 without scaling.
+  // Errors: a kind of scaling that is not supported; positions of a part of a head.
+  double Rope(uint32_t head_dim, uint32_t positions, Json* config);
   // bos_token_id and eos_token_id; the first of a list. Ids that the vocabulary has not are left out.
   void EndTokens(uint32_t vocab_size, Json* config);
 

@@ -53,7 +53,7 @@ Translation TranslateGptNeo(ForeignConfig* config, const FamilyOptions& options)
   const uint32_t window = fields.Size("window_size", 256);
   Json attention = Json::array();
   for (const std::string& type : LayerTypes(&fields, layers)) {
-    attention.push_back(type == "local" ? WindowAttention(window) : FullAttention(positions, options, &translation));
+    attention.push_back(type == "local" ? WindowAttention(window, translation) : FullAttention(positions, options, &translation));
     attention.back()["scale"] = 1.0;
   }
   translation.config["attention"] = attention;

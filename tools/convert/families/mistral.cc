@@ -9,7 +9,7 @@ Translation TranslateMistral(ForeignConfig* config, const FamilyOptions& options
   AddProjections(&translation.rules);
   const bool full = config->IsNull("sliding_window");
   const uint32_t window = config->fields().Size("sliding_window", 4096);
-  translation.config["attention"] = full ? FullAttention(positions, options, &translation) : WindowAttention(window);
+  translation.config["attention"] = full ? FullAttention(positions, options, &translation) : WindowAttention(window, translation);
   return translation;
 }
 

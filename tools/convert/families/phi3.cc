@@ -25,7 +25,7 @@ Translation TranslatePhi3(ForeignConfig* config, const FamilyOptions& options) {
 
   const bool windowed = fields.Has("sliding_window");
   const Json attention =
-      windowed ? WindowAttention(fields.Size("sliding_window")) : FullAttention(positions, options, &translation);
+      windowed ? WindowAttention(fields.Size("sliding_window"), translation) : FullAttention(positions, options, &translation);
   translation.config["attention"] = attention;
   return translation;
 }

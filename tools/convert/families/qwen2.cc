@@ -42,7 +42,7 @@ Translation TranslateQwen2(ForeignConfig* config, const FamilyOptions& options) 
   const uint32_t window = fields.Size("sliding_window", 4096);
   Json attention = Json::array();
   for (const bool windowed : WindowedLayers(&fields, layers, use_window)) {
-    attention.push_back(windowed ? WindowAttention(window) : FullAttention(positions, options, &translation));
+    attention.push_back(windowed ? WindowAttention(window, translation) : FullAttention(positions, options, &translation));
   }
   translation.config["attention"] = attention;
   return translation;

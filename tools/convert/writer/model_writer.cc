@@ -19,7 +19,7 @@ namespace tarn::convert {
 namespace {
 
 constexpr uint8_t kMagic[8] = {'T', 'A', 'R', 'N', '\r', '\n', 0x1A, '\n'};
-constexpr uint16_t kMajor = 1, kMinor = 2, kMinorWithTokenizer = 3;
+constexpr uint16_t kMajor = 1, kMinor = 2, kMinorOfNewer = 3;
 constexpr size_t kHeaderBytes = 64;
 constexpr size_t kHashedHeaderBytes = 32;
 constexpr uint64_t kSectionAlignment = 16384;
@@ -196,7 +196,7 @@ ModelSizes WriteModel(const Graph& graph, const WeightReader& weights, ByteSink*
 
   std::memcpy(&header[0], kMagic, sizeof(kMagic));
   std::memcpy(&header[8], &kMajor, sizeof(kMajor));
-  const uint16_t minor = graph.tokenizer_writer ? kMinorWithTokenizer : kMinor;
+  const uint16_t minor = graph.tokenizer_writer || graph.rope_frequencies ? kMinorOfNewer : kMinor;
   std::memcpy(&header[10], &minor, sizeof(minor));
   std::memcpy(&header[12], &graph_bytes, sizeof(graph_bytes));
   std::memcpy(&header[16], &section, sizeof(section));

@@ -38,6 +38,13 @@ CASES = {
                           "rms_norm_eps": 1e-5}, "bfloat16"),
     "llama_c": ("Llama", {**SMALL, "num_attention_heads": 6, "num_key_value_heads": 2, "num_hidden_layers": 3, "hidden_size": 36,
                           "bos_token_id": 1, "eos_token_id": [2, 3]}, "float32"),
+    "llama_d": ("Llama", {**SMALL, "head_dim": 16, "max_position_embeddings": 256, "rope_scaling": {
+        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 64}}, "float32"),
+    "llama_e": ("Llama", {**SMALL, "head_dim": 16, "max_position_embeddings": 256, "rope_scaling": {
+        "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "beta_fast": 16.0}}, "float32"),
+    "llama_f": ("Llama", {**SMALL, "head_dim": 16, "max_position_embeddings": 256, "rope_scaling": {
+        "rope_type": "linear", "factor": 3.0}}, "float32"),
     "mistral_a": ("Mistral", {**SMALL, "num_key_value_heads": 1, "sliding_window": 16}, "bfloat16"),
     "mistral_b": ("Mistral", {**SMALL, "num_key_value_heads": 3, "sliding_window": None, "tie_word_embeddings": True,
                               "max_position_embeddings": 256}, "float16"),

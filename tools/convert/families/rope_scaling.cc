@@ -1,0 +1,83 @@
+#include "tools/convert/families/rope_scaling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace tarn::convert {
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+
+std::vector<double> Unscaled(const RopeScaling& scaling) {
+  std::vector<double> frequencies(scaling.pairs);
+  for (uint32_t i = 0; i < scaling.pairs; ++i)
+    frequencies[i] = std::pow(static_cast<double>(scaling.theta), -static_cast<double>(i) / scaling.pairs);
+  return frequencies;
+}
+
+// All angles by one factor (position interpolation, Chen et al. 2023).
+void ScaleLinear(Fields* fields, RopeScaling* scaling) {
+  const double factor = fields->PositiveNumber("factor");
+  for (double& frequency : scaling->frequencies) frequency /= factor;
+}
+
+// Llama 3.1: pairs of long waves by one factor, those of short waves not at all, and a mix between them.
+void ScaleLlama3(Fields* fields, RopeScaling* scaling) {
+  const double factor = fields->PositiveNumber("factor");
+  const double low = fields->PositiveNumber("low_freq_factor"), high = fields->PositiveNumber("high_freq_factor");
+  const double trained = fields->Size("original_max_position_embeddings");
+  if (high <= low) fields->FailAt("high_freq_factor", "it must be above low_freq_factor");
+  for (double& frequency : scaling->frequencies) {
+    const double turns = trained * frequency / (2 * kPi);  // within the context of training
+    const double kept = std::clamp((turns - low) / (high - low), 0.0, 1.0);
+    frequency *= (1 - kept) / factor + kept;
+  }
+}
+
+// YaRN (Peng et al. 2023): a ramp over the pairs between those that turn beta_fast and beta_slow times within the context of
+// training.
+void ScaleYarn(Fields* fields, RopeScaling* scaling) {
+  const double factor = fields->PositiveNumber("factor");
+  const double trained = fields->Size("original_max_position_embeddings", scaling->positions);
+  const double fast = fields->PositiveNumber("beta_fast", 32.0f), slow = fields->PositiveNumber("beta_slow", 1.0f);
+  const bool truncate = fields->Bool("truncate", true);
+  const auto growth = [factor](double m) { return factor <= 1 ? 1.0 : 0.1 * m * std::log(factor) + 1; };
+  const double mscale = fields->NonNegativeNumber("mscale", 0.0f), all = fields->NonNegativeNumber("mscale_all_dim", 0.0f);
+  scaling->attention_factor = mscale > 0 && all > 0 ? growth(mscale) / growth(all) : growth(1);
+  if (fields->Has("attention_factor")) scaling->attention_factor = fields->PositiveNumber("attention_factor");
+
+  const double dim = 2.0 * scaling->pairs;
+  const auto pair_of = [&](double turns) {
+    return dim * std::log(trained / (turns * 2 * kPi)) / (2 * std::log(static_cast<double>(scaling->theta)));
+  };
+  double first = pair_of(fast), last = pair_of(slow);
+  if (truncate) {
+    first = std::floor(first);
+    last = std::ceil(last);
+  }
+  first = std::max(first, 0.0);
+  last = std::min(last, dim - 1);
+  if (first == last) last += 0.001;
+  for (uint32_t i = 0; i < scaling->pairs; ++i) {
+    const double ramp = std::clamp((i - first) / (last - first), 0.0, 1.0);
+    scaling->frequencies[i] *= ramp / factor + (1 - ramp);
+  }
+}
+
+}  // namespace
+
+void ReadRopeScaling(Fields* fields, RopeScaling* scaling) {
+  scaling->theta = fields->PositiveNumber("rope_theta", scaling->theta);
+  if (fields->Number("partial_rotary_factor", 1.0f) != 1.0f) fields->FailAt("partial_rotary_factor", "only 1 is supported");
+  const std::string older = fields->Text("type", "default"), kind = fields->Text("rope_type", older);
+  if (kind == "default") return;
+  scaling->frequencies = Unscaled(*scaling);
+  if (kind == "linear") return ScaleLinear(fields, scaling);
+  if (kind == "llama3") return ScaleLlama3(fields, scaling);
+  if (kind == "yarn") return ScaleYarn(fields, scaling);
+  fields->FailAt(fields->Has("rope_type") ? "rope_type" : "type",
+                 "\"" + kind + "\" is not supported, expected \"default\", \"linear\", \"llama3\" or \"yarn\"");
+}
+
+}  // namespace tarn::convert
