@@ -42,8 +42,13 @@ void Bpe::Add(uint32_t id, uint32_t length) {
   symbols_[place] = {id, length, place - 1, place + 1};  // of the first one, 0 - 1 is kNoSymbol
 }
 
+int32_t Bpe::IdOfByte(uint8_t byte, bool is_last) const {
+  const Span<const int32_t> ids = tables_->bpe.byte_ids;
+  return ids[is_last && ids.size() > kByteTokens ? kByteTokens + byte : byte];
+}
+
 WordToken Bpe::FirstLetter(Span<const uint8_t> word) const {
-  if (is_over_bytes()) return {tables_->bpe.byte_ids[word[0]], 1};
+  if (is_over_bytes()) return {IdOfByte(word[0], word.size() == 1), 1};
   const uint32_t bytes = DecodeCodePoint(word.begin(), word.end()).bytes;
   return {tables_->vocabulary.strings.Find(word.subspan(0, bytes)), bytes};
 }
@@ -127,8 +132,8 @@ WordTokens Bpe::Encode(Span<const uint8_t> word) {
   const bool is_whole = Begin(word);
   if (!is_whole && is_over_bytes()) {
     size_t place = 0;
-    for (const uint8_t byte : word) {
-      if (tables_->bpe.byte_ids[byte] >= 0) symbols_[place++].length = AlphabetWidth(*tables_, byte);
+    for (size_t i = 0; i < word.size(); ++i) {
+      if (IdOfByte(word[i], i + 1 == word.size()) >= 0) symbols_[place++].length = AlphabetWidth(*tables_, word[i]);
     }
   }
   MergeAll();

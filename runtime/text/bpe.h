@@ -42,6 +42,8 @@ class Bpe {
   // The id of a word that is a token whatever the merges say; -1: it is not one.
   int32_t FindWord(Span<const uint8_t> word) const;
   uint32_t FindMerge(uint32_t left, uint32_t right) const;
+  // -1: unknown. The last byte of a word may have an id of its own.
+  int32_t IdOfByte(uint8_t byte, bool is_last) const;
   // The byte or the character that `word` begins with; id -1: unknown.
   WordToken FirstLetter(Span<const uint8_t> word) const;
   // One symbol for each byte of an unknown character. False: not all of them have ids.

@@ -100,7 +100,8 @@ class NormalForm {
 // One step of one text.
 struct NormalStep {
   NormalForm form;    // kForm
-  NormalQueue queue;  // kReplace, kReplaceMatches, kSurroundMatches: characters that may belong to a match
+  // kReplace, kReplaceMatches, kSurroundMatches: characters that may belong to a match. kBytes: what a character became.
+  NormalQueue queue;
   // Text that the step puts in: [next, count) of `text`, from `origin`.
   CodeView text;
   size_t next = 0;

@@ -119,6 +119,9 @@ Status CheckGrowth(const NormalTables& tables) {
       case NormalStepKind::kReplace:
         growth *= std::max<uint64_t>(tables.argument(i, 3), 1);
         break;
+      case NormalStepKind::kBytes:
+        growth *= 4;
+        break;
       case NormalStepKind::kCharsMap:
         growth *= std::max<uint64_t>(tables.charsmap.MostCodes(), 1);
         break;
@@ -139,6 +142,9 @@ Status CheckSteps(const NormalTables& tables) {
       case NormalStepKind::kStripAccents:
       case NormalStepKind::kStrip:
       case NormalStepKind::kCharsMap:
+        break;
+      case NormalStepKind::kBytes:
+        TARN_RETURN_IF_ERROR(CheckText(tables, "step", i, tables.argument(i, 0), 256, 256));
         break;
       case NormalStepKind::kReplaceMatches:
       case NormalStepKind::kSurroundMatches:

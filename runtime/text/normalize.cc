@@ -148,6 +148,20 @@ bool NormalizedText::TakeLowercase(size_t i, NormalChar* c) {
   return TakePutIn(&step, c);
 }
 
+bool NormalizedText::TakeBytes(size_t i, NormalChar* c) {
+  NormalStep& step = steps_[i];
+  if (step.queue.size() == 0) {
+    if (!Take(i, c)) return false;
+    if (c->code >= kBadByte) return true;
+    char bytes[kMaxCharacterBytes];
+    const size_t size = EncodeCodePoint(c->code, bytes);
+    const CodeView letters = normalizer_.tables_.Text(normalizer_.tables_.argument(i, 0), 256);
+    for (size_t k = 0; k < size; ++k) step.queue.Push({letters[static_cast<uint8_t>(bytes[k])], c->origin});
+  }
+  *c = step.queue.Pop();
+  return true;
+}
+
 bool NormalizedText::TakePrepended(size_t i, NormalChar* c) {
   NormalStep& step = steps_[i];
   if (TakePutIn(&step, c)) return true;
@@ -257,6 +271,8 @@ bool NormalizedText::Take(size_t steps, NormalChar* c) {
       return TakeForm(i, &charsmap_, c);
     case NormalStepKind::kLowercase:
       return TakeLowercase(i, c);
+    case NormalStepKind::kBytes:
+      return TakeBytes(i, c);
     case NormalStepKind::kPrepend:
       return TakePrepended(i, c);
     case NormalStepKind::kReplace:

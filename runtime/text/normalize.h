@@ -71,6 +71,7 @@ class NormalizedText {
   template <typename Form>
   bool TakeForm(size_t step, Form* form, NormalChar* c);
   bool TakeLowercase(size_t step, NormalChar* c);
+  bool TakeBytes(size_t step, NormalChar* c);
   bool TakePrepended(size_t step, NormalChar* c);
   bool TakeReplaced(size_t step, NormalChar* c);
   bool TakeReplacedMatches(size_t step, NormalChar* c);

@@ -45,6 +45,7 @@ enum class NormalStepKind : uint16_t {
   kReplaceMatches,   // first text, count: what replaces a match of the pattern; its words low, high
   kSurroundMatches,  // as kReplaceMatches, of patterns of one character: what is put before it and behind it
   kStrip,            // 1: spaces at the begin; 1: spaces at the end
+  kBytes,            // first text: what each of the 256 bytes of a character becomes
   kCharsMap,         // words low, high of the pattern of grapheme clusters; words low, high of the charsmap. Once at most.
 };
 

@@ -2,6 +2,7 @@
 
 #include "runtime/text/code_point.h"
 #include "runtime/text/normalize.h"
+#include "runtime/text/spaces.h"
 
 namespace tarn {
 namespace {
@@ -10,6 +11,7 @@ namespace {
 size_t StepWords(NormalStepKind kind) {
   if (kind == NormalStepKind::kForm) return NormalForm::kWords;
   if (kind == NormalStepKind::kCharsMap) return CharsMapStep::kWords;
+  if (kind == NormalStepKind::kBytes) return kMaxCharacterBytes * NormalQueue::kWords;
   const bool waits =
       kind == NormalStepKind::kReplace || kind == NormalStepKind::kReplaceMatches || kind == NormalStepKind::kSurroundMatches;
   return waits ? kMaxReplacedCodes * NormalQueue::kWords : 0;

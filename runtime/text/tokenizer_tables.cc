@@ -61,12 +61,11 @@ Status CheckSlots(Span<const uint32_t> slots, size_t limit, const char* what) {
   return Ok();
 }
 
-Status CheckByteIds(Span<const int32_t> byte_ids, uint32_t ids) {
-  if (byte_ids.size() != kByteTokens)
-    return Error(TARN_BAD_FORMAT, "byte_ids: %zu found, %u expected", byte_ids.size(), kByteTokens);
-  for (size_t byte = 0; byte < kByteTokens; ++byte) {
-    if (byte_ids[byte] >= -1 && byte_ids[byte] < static_cast<int64_t>(ids)) continue;
-    return Error(TARN_BAD_FORMAT, "byte_ids: the id of byte %zu is %d, -1 to %u expected", byte, byte_ids[byte], ids - 1);
+Status CheckByteIds(Span<const int32_t> byte_ids, size_t expected, uint32_t ids) {
+  if (byte_ids.size() != expected) return Error(TARN_BAD_FORMAT, "byte_ids: %zu found, %zu expected", byte_ids.size(), expected);
+  for (size_t i = 0; i < expected; ++i) {
+    if (byte_ids[i] >= -1 && byte_ids[i] < static_cast<int64_t>(ids)) continue;
+    return Error(TARN_BAD_FORMAT, "byte_ids: the id of byte %zu is %d, -1 to %u expected", i % kByteTokens, byte_ids[i], ids - 1);
   }
   return Ok();
 }
@@ -85,7 +84,8 @@ Status CheckBpe(const BpeTables& bpe, uint32_t ids) {
   }
   TARN_RETURN_IF_ERROR(CheckSlots(bpe.merge_slots, bpe.merges.size(), "merge_slots"));
   if (!bpe.word_slots.empty()) TARN_RETURN_IF_ERROR(CheckSlots(bpe.word_slots, ids, "word_slots"));
-  TARN_RETURN_IF_ERROR(CheckByteIds(bpe.byte_ids, ids));
+  const bool has_last = bpe.byte_ids.size() == 2 * kByteTokens;
+  TARN_RETURN_IF_ERROR(CheckByteIds(bpe.byte_ids, has_last ? 2 * kByteTokens : kByteTokens, ids));
   return CheckUnknown(bpe.unk_id, -1, ids);
 }
 
@@ -94,7 +94,7 @@ Status CheckVocabulary(const VocabularyTables& vocabulary, TokenizerKind kind, u
   if (vocabulary.strings.MaxDepth() > kMaxPieceBytes) {
     return Error(TARN_BAD_FORMAT, "strings: one has %zu bytes, at most %u expected", vocabulary.strings.MaxDepth(), kMaxPieceBytes);
   }
-  if (!vocabulary.byte_ids.empty()) TARN_RETURN_IF_ERROR(CheckByteIds(vocabulary.byte_ids, ids));
+  if (!vocabulary.byte_ids.empty()) TARN_RETURN_IF_ERROR(CheckByteIds(vocabulary.byte_ids, kByteTokens, ids));
   if (kind == TokenizerKind::kUnigram && (vocabulary.strings.empty() || vocabulary.scores.size() != ids)) {
     return Error(TARN_BAD_FORMAT, "%zu scores, %u expected, and strings", vocabulary.scores.size(), ids);
   }

@@ -42,7 +42,7 @@ struct BpeMerge {
 struct BpeTables {
   Span<const BpeMerge> merges;       // in the order of their ranks
   Span<const uint32_t> merge_slots;  // ranks
-  Span<const int32_t> byte_ids;      // [256]: -1: unknown
+  Span<const int32_t> byte_ids;      // [256]: -1: unknown; or [512]: then those of the last byte of a word
   Span<const uint32_t> word_slots;   // ids; may be empty
   int32_t unk_id = -1;
   bool fuse_unk = false;

@@ -177,6 +177,7 @@ TEST(NormalizeTest, OpenRefusesDamagedTables) {
       {kNormalHeaderWords, 77, "step 0 has kind 77"},
       {kNormalHeaderWords, static_cast<uint16_t>(NormalStepKind::kReplaceMatches), "step 0: pattern: it has 0 words"},
       {kNormalHeaderWords + kNormalStepWords + 1, 0xFFFF, "step 1 has texts"},
+      {kNormalHeaderWords + kNormalStepWords, static_cast<uint16_t>(NormalStepKind::kCharsMap), "step 1: pattern: it has"},
       {kNormalHeaderWords + kNormalStepWords + 2, 0, "looks for an empty text"},
       {roots + 9, good[2], "root 9"},
       {roots + kNormalRoots, 0xFFFF, "class 0"},
@@ -190,6 +191,10 @@ TEST(NormalizeTest, OpenRefusesDamagedTables) {
     ASSERT_FALSE(normalizer.ok()) << item.message;
     EXPECT_NE(std::string(normalizer.status().message()).find(item.message), std::string::npos) << normalizer.status().message();
   }
+  Words bytes = convert::CompileNormalizer({{Kind::kBytes}}, "test");
+  bytes[kNormalHeaderWords + 1] = 1;
+  EXPECT_STREQ(Normalizer::Open(View(bytes)).status().message(),
+               "normalizer: step 0 has texts 1 + 256 of 256, at most 256 of them");
   for (const size_t size : {size_t{0}, size_t{9}, size_t{500}, good.size() - 1}) {
     EXPECT_EQ(Normalizer::Open(View(good).subspan(0, size)).status().code(), TARN_BAD_FORMAT) << size;
   }

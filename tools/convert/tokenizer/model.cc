@@ -51,11 +51,12 @@ void ReadMerges(Fields* fields, Vocabulary* vocabulary) {
 }
 
 void ReadBpe(Fields* fields, Vocabulary* vocabulary) {
-  for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
-    const Json* value = fields->Find(key);
-    if (value != nullptr && !value->is_null() && *value != "")
-      fields->FailAt(key, ValueText(*value) + " is not supported, null is");
+  const Json* prefix = fields->Find("continuing_subword_prefix");
+  if (prefix != nullptr && !prefix->is_null() && *prefix != "") {
+    fields->FailAt("continuing_subword_prefix", ValueText(*prefix) + " is not supported, null is");
   }
+  const Json* suffix = fields->Find("end_of_word_suffix");
+  if (suffix != nullptr && !suffix->is_null()) vocabulary->word_suffix = fields->Text("end_of_word_suffix");
   const Json* dropout = fields->Find("dropout");
   if (dropout != nullptr && !dropout->is_null() && *dropout != 0.0) fields->FailAt("dropout", "is not supported, null is");
   vocabulary->byte_fallback = fields->Bool("byte_fallback", false);

@@ -10,6 +10,7 @@
 #include "runtime/text/normalize.h"
 #include "runtime/text/normalize_format.h"
 #include "tools/convert/json/error.h"
+#include "tools/convert/tokenizer/byte_alphabet.h"
 #include "tools/convert/tokenizer/graphemes.h"
 #include "tools/convert/tokenizer/match_bounds.h"
 #include "tools/convert/tokenizer/normal_forms.h"
@@ -63,6 +64,14 @@ class NormalizerCompiler {
     }
     PutCode(&step_words_, static_cast<uint32_t>(words.size()));
     pattern_words_.insert(pattern_words_.end(), words.begin(), words.end());
+  }
+
+  void AddBytes() {
+    step_words_.push_back(static_cast<uint16_t>(texts_.size()));
+    texts_.insert(texts_.end(), ByteAlphabet().begin(), ByteAlphabet().end());
+    for (uint32_t code = 0; code <= kMaxCodePoint; ++code) {
+      if (code >= 0x80 || ByteAlphabet()[code] != code) Change(code, 0);
+    }
   }
 
   void AddCharsMap(const std::vector<uint16_t>& words) {
@@ -126,6 +135,10 @@ class NormalizerCompiler {
         step_words_.push_back(step.left);
         step_words_.push_back(step.right);
         ChangeAll(*PropertySet("space", UnicodeVersion::k16), kNormalSpace);
+        break;
+      case Kind::kBytes:
+        kind(NormalStepKind::kBytes);
+        AddBytes();
         break;
       case Kind::kCharsMap:
         kind(NormalStepKind::kCharsMap);

@@ -23,6 +23,7 @@ struct NormalizerStep {
     kReplaceMatches,   // of a pattern
     kSurroundMatches,  // of a pattern of one character
     kStrip,            // spaces at the begin and the end
+    kBytes,            // of each character, as letters of the byte-level alphabet
     kCharsMap,         // the words of CompileCharsMap() in `charsmap`
   };
   Kind kind;

@@ -86,6 +86,7 @@ constexpr Choice<ReadType> kTypes[] = {
     {"Strip", ReadStrip},
     {"Nmt", ReadNmt},
     {"BertNormalizer", ReadBert},
+    {"ByteLevel", ReadPlain<Kind::kBytes>},
     {"Precompiled", ReadPrecompiled},
 };
 

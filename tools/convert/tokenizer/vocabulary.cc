@@ -62,10 +62,17 @@ void CompileBpe(const Vocabulary& vocabulary, const std::string& where, Tokenize
   data->merge_slots =
       MakeSlots(entries, [&](uint32_t rank) { return HashPair(data->merges[rank].left(), data->merges[rank].right()); });
   if (data->byte_level && vocabulary.byte_fallback) Fail(where, ": byte_fallback: true is not supported with bytes as letters");
-  for (const uint32_t letter : ByteAlphabet()) {
-    const auto found = data->byte_level ? vocabulary.ids.find(Utf8(letter)) : vocabulary.ids.end();
-    data->byte_ids.push_back(found == vocabulary.ids.end() ? -1 : static_cast<int32_t>(found->second));
+  if (!data->byte_level && !vocabulary.word_suffix.empty()) {
+    Fail(where, ": end_of_word_suffix: \"", vocabulary.word_suffix, "\" is not supported without ByteLevel");
   }
+  const auto add_letters = [&](const std::string& suffix) {
+    for (const uint32_t letter : ByteAlphabet()) {
+      const auto found = data->byte_level ? vocabulary.ids.find(Utf8(letter) + suffix) : vocabulary.ids.end();
+      data->byte_ids.push_back(found == vocabulary.ids.end() ? -1 : static_cast<int32_t>(found->second));
+    }
+  };
+  add_letters("");
+  if (!vocabulary.word_suffix.empty()) add_letters(vocabulary.word_suffix);
   if (!data->byte_level && vocabulary.byte_fallback) data->byte_ids = FallbackIds(vocabulary, where);
   if (vocabulary.unk_token) data->unk_id = static_cast<int32_t>(IdOf(vocabulary, *vocabulary.unk_token, where + ": unk_token"));
   data->fuse_unk = vocabulary.fuse_unk;

@@ -34,6 +34,7 @@ struct Vocabulary {
   bool byte_fallback = false;  // unknown characters are tokens for their bytes
   bool ignore_merges = false;  // a word that is a token is that token
   std::string continuation;    // WordPiece
+  std::string word_suffix;     // BPE: the last letter of a word has it
   uint32_t max_word_chars = 0;
   Decoder decoder;
 

@@ -86,6 +86,30 @@ def unigram(paragraphs, normalizer, pre_tokenizer, decoder, fallback=False):
     return finish(Tokenizer.from_str(json.dumps(read)), normalizer, pre_tokenizer, decoder)
 
 
+def clip(paragraphs):
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    pattern = Regex(r"""<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+""")
+    pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(pattern, "removed", invert=True),
+                                             pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    tokenizer.pre_tokenizer = pre_tokenizer
+    trainer = trainers.BpeTrainer(vocab_size=700, show_progress=False, special_tokens=["<unk>", "<s>", "</s>"], end_of_word_suffix="</w>",
+                                  initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()))
+    tokenizer.train_from_iterator(paragraphs, trainer)
+    steps = [normalizers.NFC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Lowercase()]
+    return finish(tokenizer, normalizers.Sequence(steps), pre_tokenizer, decoders.ByteLevel())
+
+
+def byte_letters(paragraphs):
+    """Bytes become letters in the normalizer: the model knows letters alone."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    pre_tokenizer = pre_tokenizers.Split(Regex("\u0120?[^\u0120]+"), "isolated")
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.ByteLevel(), pre_tokenizer
+    trainer = trainers.BpeTrainer(vocab_size=600, show_progress=False, special_tokens=["<unk>", "<s>", "</s>"],
+                                  initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet())[:250])
+    tokenizer.train_from_iterator(paragraphs, trainer)
+    return finish(tokenizer, normalizers.Sequence([normalizers.NFC(), normalizers.ByteLevel()]), pre_tokenizer, decoders.ByteLevel())
+
+
 def wordpiece(paragraphs, cleanup):
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=20))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -129,6 +153,8 @@ KINDS = {
     "unigram_unsplit": lambda text: unigram(text, None, pre_tokenizers.Metaspace("\u2581", "first", split=False), metaspace("first")),
     "unigram_whole": lambda text: unigram(text, mark_spaces(), None, metaspace()),
     "unigram_bytes": lambda text: unigram(text, mark_spaces(), None, decode_bytes(), fallback=True),
+    "clip": clip,
+    "byte_letters": byte_letters,
     "t5": lambda text: unigram(text, charsmap(), pre_tokenizers.Metaspace("\u2581", "always"), metaspace()),
     "wordpiece": lambda text: wordpiece(text, True),
     "wordpiece_raw": lambda text: wordpiece(text, False),
