@@ -89,4 +89,31 @@ uint32_t ReadLlama(ForeignConfig* config, const LlamaDefaults& defaults, Transla
   return positions;
 }
 
+GptSizes ReadGpt(ForeignConfig* config, const GptFields& names, Translation* translation) {
+  Fields& fields = config->fields();
+  const GptSizes sizes = {fields.Size(names.hidden, names.default_hidden), fields.Size(names.layers, names.default_layers),
+                          fields.Size(names.heads, names.default_heads), fields.Size(names.positions, names.default_positions)};
+  const uint32_t vocab = fields.Size("vocab_size", 50257);
+  translation->prefix = "transformer.";
+  translation->config = {{"vocab_size", vocab},
+                         {"hidden_size", sizes.hidden},
+                         {"num_layers", sizes.layers},
+                         {"num_heads", sizes.heads},
+                         {"intermediate_size", fields.Size(names.inner, 4 * sizes.hidden)},
+                         {"hidden_act", config->Activation("activation_function", "gelu_new", /*gated=*/false)},
+                         {"norm", "layernorm"},
+                         {"norm_eps", fields.PositiveNumber("layer_norm_epsilon", 1e-5f)},
+                         {"attention_bias", true},
+                         {"mlp_bias", true},
+                         {"position_embedding", "learned"},
+                         {"max_positions", sizes.positions},
+                         {"tie_word_embeddings", fields.Bool("tie_word_embeddings", true)}};
+  config->EndTokens(vocab, &translation->config);
+  translation->rules = {{"wte.weight", "model.embeddings.weight"}, {"wpe.weight", "model.position_embeddings.weight"}};
+  AddBoth("ln_f", "model.norm", &translation->rules);
+  AddBoth("h.*.ln_1", "model.layers.*.attn_norm", &translation->rules);
+  AddBoth("h.*.ln_2", "model.layers.*.mlp_norm", &translation->rules);
+  return sizes;
+}
+
 }  // namespace tarn::convert

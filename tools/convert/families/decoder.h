@@ -26,6 +26,17 @@ uint32_t ReadLlama(ForeignConfig* config, const LlamaDefaults& defaults, Transla
 // Projections of their own into q, k, v, gate and up.
 void AddProjections(std::vector<TensorRule>* rules);
 
+// The same of a decoder with learned positions, layer norms and biases, as GPT-2 has them, under the names that the family gives to
+// the fields. Its tensors: tables and norms.
+struct GptFields {
+  const char *hidden, *layers, *heads, *inner, *positions;
+  uint32_t default_hidden, default_layers, default_heads, default_positions;
+};
+struct GptSizes {
+  uint32_t hidden, layers, heads, positions;
+};
+GptSizes ReadGpt(ForeignConfig* config, const GptFields& names, Translation* translation);
+
 // Rules for weight and bias.
 void AddBoth(const std::string& from, const std::string& to, std::vector<TensorRule>* rules, bool transposed = false);
 // The biases of projections that have none where others have one. `width`: of each.

@@ -20,23 +20,8 @@ Translation TranslateGpt2(ForeignConfig* config, const FamilyOptions& options) {
   Fields& fields = config->fields();
   fields.Find("n_ctx");                    // an older name of n_positions
   fields.Find("reorder_and_upcast_attn");  // the order of the same operations
-  const uint32_t hidden = fields.Size("n_embd", 768), heads = fields.Size("n_head", 12), layers = fields.Size("n_layer", 12);
-  const uint32_t positions = fields.Size("n_positions", 1024), vocab = fields.Size("vocab_size", 50257);
-  translation.prefix = "transformer.";
-  translation.config = {{"vocab_size", vocab},
-                        {"hidden_size", hidden},
-                        {"num_layers", layers},
-                        {"num_heads", heads},
-                        {"intermediate_size", fields.Size("n_inner", 4 * hidden)},
-                        {"hidden_act", config->Activation("activation_function", "gelu_new", /*gated=*/false)},
-                        {"norm", "layernorm"},
-                        {"norm_eps", fields.PositiveNumber("layer_norm_epsilon", 1e-5f)},
-                        {"attention_bias", true},
-                        {"mlp_bias", true},
-                        {"position_embedding", "learned"},
-                        {"max_positions", positions},
-                        {"tie_word_embeddings", fields.Bool("tie_word_embeddings", true)}};
-  config->EndTokens(vocab, &translation.config);
+  const auto [hidden, layers, heads, positions] =
+      ReadGpt(config, {"n_embd", "n_layer", "n_head", "n_inner", "n_positions", 768, 12, 12, 1024}, &translation);
   const bool scaled = fields.Bool("scale_attn_weights", true), by_layer = fields.Bool("scale_attn_by_inverse_layer_idx", false);
   Json attention = Json::array();
   for (uint32_t i = 0; i < layers; ++i) {
@@ -45,13 +30,8 @@ Translation TranslateGpt2(ForeignConfig* config, const FamilyOptions& options) {
   translation.config["attention"] = attention;
 
   std::vector<TensorRule>& rules = translation.rules;
-  rules = {{"wte.weight", "model.embeddings.weight"},
-           {"wpe.weight", "model.position_embeddings.weight"},
-           {"h.*.attn.bias", ""},  // the mask, of older versions
-           {"h.*.attn.masked_bias", ""}};
-  AddBoth("ln_f", "model.norm", &rules);
-  AddBoth("h.*.ln_1", "model.layers.*.attn_norm", &rules);
-  AddBoth("h.*.ln_2", "model.layers.*.mlp_norm", &rules);
+  rules.push_back({"h.*.attn.bias", ""});  // the mask, of older versions
+  rules.push_back({"h.*.attn.masked_bias", ""});
   AddBoth("h.*.attn.c_proj", "model.layers.*.attn.o_proj", &rules, /*transposed=*/true);
   AddBoth("h.*.mlp.c_fc", "model.layers.*.mlp.up_proj", &rules, /*transposed=*/true);
   AddBoth("h.*.mlp.c_proj", "model.layers.*.mlp.down_proj", &rules, /*transposed=*/true);

@@ -33,23 +33,9 @@ std::vector<std::string> LayerTypes(Fields* fields, uint32_t layers) {
 Translation TranslateGptNeo(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
   Fields& fields = config->fields();
-  const uint32_t hidden = fields.Size("hidden_size", 2048), layers = fields.Size("num_layers", 24);
-  const uint32_t positions = fields.Size("max_position_embeddings", 2048), vocab = fields.Size("vocab_size", 50257);
-  translation.prefix = "transformer.";
-  translation.config = {{"vocab_size", vocab},
-                        {"hidden_size", hidden},
-                        {"num_layers", layers},
-                        {"num_heads", fields.Size("num_heads", 16)},
-                        {"intermediate_size", fields.Size("intermediate_size", 4 * hidden)},
-                        {"hidden_act", config->Activation("activation_function", "gelu_new", /*gated=*/false)},
-                        {"norm", "layernorm"},
-                        {"norm_eps", fields.PositiveNumber("layer_norm_epsilon", 1e-5f)},
-                        {"attention_bias", true},
-                        {"mlp_bias", true},
-                        {"position_embedding", "learned"},
-                        {"max_positions", positions},
-                        {"tie_word_embeddings", fields.Bool("tie_word_embeddings", true)}};
-  config->EndTokens(vocab, &translation.config);
+  const auto [hidden, layers, heads, positions] = ReadGpt(
+      config, {"hidden_size", "num_layers", "num_heads", "intermediate_size", "max_position_embeddings", 2048, 24, 16, 2048},
+      &translation);
   const uint32_t window = fields.Size("window_size", 256);
   Json attention = Json::array();
   for (const std::string& type : LayerTypes(&fields, layers)) {
@@ -59,13 +45,8 @@ Translation TranslateGptNeo(ForeignConfig* config, const FamilyOptions& options)
   translation.config["attention"] = attention;
 
   std::vector<TensorRule>& rules = translation.rules;
-  rules = {{"wte.weight", "model.embeddings.weight"},
-           {"wpe.weight", "model.position_embeddings.weight"},
-           {"h.*.attn.attention.bias", ""},  // the mask, of older versions
-           {"h.*.attn.attention.masked_bias", ""}};
-  AddBoth("ln_f", "model.norm", &rules);
-  AddBoth("h.*.ln_1", "model.layers.*.attn_norm", &rules);
-  AddBoth("h.*.ln_2", "model.layers.*.mlp_norm", &rules);
+  rules.push_back({"h.*.attn.attention.bias", ""});  // the mask, of older versions
+  rules.push_back({"h.*.attn.attention.masked_bias", ""});
   for (const char* projection : {"q_proj", "k_proj", "v_proj"}) {
     const std::string name = projection;
     rules.push_back({"h.*.attn.attention." + name + ".weight", "model.layers.*.attn." + name + ".weight"});
