@@ -89,6 +89,8 @@ class GrammarTest(unittest.TestCase):
                  ("--json-schema", '{"type": "number", "maximum": 3}', "wrong: #/maximum: not supported for type number"),
                  ("--json-schema", '{"type": "string", "format": "email"}', "'email' is not supported, expected one of date, time"),
                  ("--json-schema", '{"type": "string", "pattern": "a(?=b)"}', "#/pattern: at character 4 of the pattern: a group other than"),
+                 ("--json-schema", '{"type": "string", "maxLength": 100000}', "wrong: in its rules, which --print-grammar writes: line "),
+                 ("--json-schema", '{"type": "string", "maxLength": 100000}', "in a schema, lower maxLength, maxItems or the number"),
                  ("--json-schema", "[" * 1000, "more than 128 levels of nesting"))
         for option, text, message in cases:
             path = self.file("wrong", text)

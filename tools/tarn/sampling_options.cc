@@ -173,7 +173,9 @@ std::unique_ptr<tarn_grammar, void (*)(tarn_grammar*)> SamplingOptions::Grammar(
   tarn_error error;
   tarn_grammar* created = nullptr;
   if (tarn_grammar_create(model.get(), text.data(), text.size(), nullptr, &created, &error) != TARN_OK) {
-    throw Failure(FileName(grammar.empty() ? json_schema : grammar) + ": " + error.message);
+    if (!grammar.empty()) throw Failure(FileName(grammar) + ": " + error.message);
+    throw Failure(FileName(json_schema) + ": in its rules, which --print-grammar writes: " + error.message +
+                  "; in a schema, lower maxLength, maxItems or the number of properties");
   }
   made.reset(created);
   return made;

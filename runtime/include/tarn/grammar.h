@@ -22,7 +22,8 @@ typedef struct tarn_grammar_config {
    * no depth. 0 means 256; at most 65,536. */
   uint32_t max_depth;
   /* In how many ways a text may be read at a time, as where two rules begin alike. 0 means 64; at most 16,384. There is room for
-   * max_depth * max_stacks entries of stacks, of 24 to 28 bytes each: at most 2^24. */
+   * max_depth * max_stacks entries of stacks, of 24 to 28 bytes each: at most 2^24. Besides, max_stacks * (bytes of the longest
+   * token + 7) entries take 8 bytes each. */
   uint32_t max_stacks;
   /* States of the automata that the rules become. A repetition {m,n} has n copies of its element. 0 means 65,536; at most 2^22. */
   uint32_t max_states;
@@ -51,7 +52,8 @@ TARN_API tarn_status tarn_grammar_create(const tarn_model* model, const char* te
 /* Destroys a grammar. NULL is accepted. A sampler that has it must be destroyed before. */
 TARN_API void tarn_grammar_destroy(tarn_grammar* grammar);
 
-/* Sets the logits of all tokens that may not come next to -infinity. `logits` [vocab_size].
+/* Sets the logits of all tokens that may not come next to -infinity. `logits` [vocab_size]; where no token may come next, all of
+ * them are -infinity and the call is an error.
  * Errors: TARN_CONTEXT_FULL (to know whether some token may come next needs more than max_depth or max_stacks: names it),
  * TARN_INVALID_ARGUMENT (no token may come next: the grammar is complete and the model has no end token, or the vocabulary cannot
  * write what the grammar wants). */

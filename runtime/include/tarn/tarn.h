@@ -426,7 +426,7 @@ TARN_API tarn_status tarn_session_restore(tarn_session* session, const void* sna
 /* Turns text into token ids. Writes up to `capacity` ids and sets `*count` to the number that the text has, also where
  * `capacity` is too small: with a capacity of 0 it only counts. With TARN_TOKENIZER_BYTES a text has as many ids as bytes. With
  * others the call takes working memory from the model's allocator and gives it back, in proportion to the length of the text: at
- * most 50 MiB. tokenizer.h has the same with memory of the caller's, and with the ranges of the text that ids stand for.
+ * most 51 MiB. tokenizer.h has the same with memory of the caller's, and with the ranges of the text that ids stand for.
  * Errors: TARN_UNSUPPORTED (the model has no tokenizer), TARN_BUFFER_TOO_SMALL (names both numbers; `*count` is set, and it is 0
  * where a word of the text has more than 2^20 bytes), TARN_OUT_OF_MEMORY.
  * Thread safety: any thread. */
