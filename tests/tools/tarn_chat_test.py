@@ -155,7 +155,7 @@ class ChatTest(CliTest):
         system = len(ended(turn("system", "Be brief.")))
         status, out, err = tarn("run", self.model, "-q", "--jsonl", "-i", "--chat", "--system", "Be brief.", "-n", 3, *NEVER,
                                 stdin=b"a\nb\n/reset\na\nb\n")
-        self.assertEqual((status, err), (0, "at the begin\n"))
+        self.assertEqual((status, err), (0, "at the beginning\n"))
         first = len(ended(turn("user", "a")) + ANSWER)
         self.assertEqual([answer[0] for answer in self.answers(out)], [system + first, first + 2] * 2)
 

@@ -289,17 +289,19 @@ class CompareTest(CliTest):
     def test_bad_questions(self):
         good = {"context": "To be", "choices": ["a", "b"], "answer": 0}
         for words, line in (
-                ("no JSON", "{"),
+                ("is no JSON of UTF-8", "{"),
                 ('expected an object with "context"', "[]"),
-                ('"context" is no string', json.dumps({**good, "context": 1})),
+                ('"context" is 1, expected a string', json.dumps({**good, "context": 1})),
                 ('expected an object with "choices"', json.dumps({"context": "a", "answer": 0})),
-                ('"choices" is no list of two texts', json.dumps({**good, "choices": ["a"]})),
-                ('"choices" is no list of two texts', json.dumps({**good, "choices": "ab"})),
-                ("choice 1 is no text", json.dumps({**good, "choices": ["a", ""]})),
-                ("choice 0 is no text", json.dumps({**good, "choices": [None, "a"]})),
+                ('"choices" has 1 texts, expected two or more', json.dumps({**good, "choices": ["a"]})),
+                ('"choices" is "ab", expected a list of texts', json.dumps({**good, "choices": "ab"})),
+                ('choice 1 is "", expected a string that is not empty', json.dumps({**good, "choices": ["a", ""]})),
+                ("choice 0 is null, expected", json.dumps({**good, "choices": [None, "a"]})),
                 ('"answer" is 2, expected the number of a choice, from 0 to 1', json.dumps({**good, "answer": 2})),
                 ('"answer" is -1, expected', json.dumps({**good, "answer": -1})),
                 ('"answer" is "a", expected', json.dumps({**good, "answer": "a"})),
+                ('"answer" is an array of 1, expected', '{"context": "a", "choices": ["a", "b"], "answer": [' + "[" * 99999 + "]" * 99999 + "]}"),
+                ("is empty, expected an object", "\n"),
                 ('"answer" is 0.5, expected', json.dumps({**good, "answer": 0.5})),
                 ("the context has no tokens, and the model no begin token", json.dumps({**good, "context": ""}))):
             path = self.write("bad.jsonl", json.dumps(good).encode() + b"\n" + line.encode())
@@ -308,6 +310,7 @@ class CompareTest(CliTest):
         self.fails(1, "has no tokenizer, expected one", "eval", "-m", self.path("ids.tarn"), "--choices", path)
         self.fails(2, "--block is for texts, not for --choices", "eval", "-m", self.float, "--choices", path, "--block", 9)
         self.fails(2, "--file and --choices are both there", "eval", "-m", self.float, "--choices", path, "-f", path)
+        self.fails(2, "--against is ''", "eval", "-m", self.float, "-f", path, "--against", "")
         self.fails(2, "--file is missing, expected --file FILE or --choices FILE", "eval", "-m", self.float)
         self.make("masked", MASKED_LM)
         self.fails(2, "--choices is for causal_lm models", "eval", "-m", self.path("masked.tarn"), "--choices", path)

@@ -63,6 +63,10 @@ class GrammarTest(unittest.TestCase):
         self.assertEqual(status, 0, err)
         text, _ = self.stats("--grammar", self.file("person.gbnf", rules.decode()), "-n", 1000)
         self.assertIn("age", json.loads(text))
+        for others in [], ["--grammar", schema]:
+            status, out, err = tarn(*RUN, "--print-grammar", *others)
+            self.assertEqual((status, out), (2, b""))
+            self.assertIn("--print-grammar is there without --json-schema", err)
 
     def test_rules_grow_with_the_schema(self):
         def size(schema):
@@ -76,7 +80,7 @@ class GrammarTest(unittest.TestCase):
     def test_errors_name_the_place(self):
         cases = (("--grammar", 'root ::= "x"\nroot ::= y', "wrong: line 2, column 1: rule 'root' is defined twice"),
                  ("--grammar", "root ::= y", "wrong: line 1, column 10: rule 'y' is not defined"),
-                 ("--json-schema", "{", "wrong: not a JSON schema: "),
+                 ("--json-schema", "{", "wrong: not a JSON schema: parse error at line 1"),
                  ("--json-schema", '{"properties": {"a": {"multipleOf": 2}}}', "wrong: #/properties/a/multipleOf: this keyword is not supported"),
                  ("--json-schema", '{"type": "strin"}', "wrong: #/type: 'strin' is no type"),
                  ("--json-schema", '{"$ref": "#/$defs/x"}', "wrong: #/$ref: '#/$defs/x' leads nowhere"),

@@ -88,7 +88,12 @@ class GraphTest(CliTest):
         picture = self.draw(self.model("seq2seq", SEQ2SEQ))
         self.assertIn("program encode", picture.bold())
         self.assertIn("program decode", picture.bold())
-        self.assertIn("tensors of several ops", picture.bold())
+        self.assertIn("other tensors", picture.bold())
+
+    def test_layers_that_read_the_same_value_are_drawn_once(self):
+        picture = self.draw(self.model("deep", {**SEQ2SEQ, "encoder_layers": 2, "decoder_layers": 3}))
+        layers = [name for name in picture.bold() if "layer" in name]
+        self.assertEqual(layers, ["encoder.layers 0 to 1: 2 times", "decoder.layers 0 to 2: 3 times", "decoder.layers 0 to 2: 3 times"])
 
     def test_boxes_do_not_overlap(self):
         for model in MODEL, self.model("seq2seq", SEQ2SEQ):
@@ -119,6 +124,7 @@ class GraphTest(CliTest):
     def test_errors(self):
         self.fails(2, "no model", "inspect", "--cpu", "--graph", self.path("graph.svg"))
         self.fails(1, "is an input of this command", "inspect", self.path("ids.tarn"), "--graph", self.path("ids.tarn"))
+        self.fails(2, "--graph is '-', expected a file", "inspect", MODEL, "--graph", "-")
         self.fails(1, "none/graph.svg", "inspect", MODEL, "--graph", self.path("none/graph.svg"))
 
 

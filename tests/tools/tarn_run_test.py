@@ -52,7 +52,9 @@ class StopTest(CliTest):
         self.assertTrue(tarn("run", MODEL, "-p", typed, "-n", 4, *GREEDY)[1].startswith(typed.encode()))
         whole = self.text("-n", 80)
         self.assertIn("\n", whole)
+        self.assertTrue(tarn("run", MODEL, "-e", "-p", r"\x2d", "-n", 4, *GREEDY, stdin=b"ROMEO:")[1].startswith(b"-"))
         self.assertEqual(self.text("-n", 80, "-e", "--stop", r"\n"), whole[:whole.find("\n")])
+        self.fails(2, "-e is there without -p and --stop", "run", MODEL, "-e", "-f", MODEL)
         for bad in r"a\q", "a\\", r"\x4", r"\xg0", r"\u12", r"\ud800":
             self.fails(2, "--prompt: '.*' is no escape sequence, expected", "run", MODEL, "-e", "-p", bad)
 
@@ -130,6 +132,7 @@ class HabitsTest(CliTest):
         self.fails(2, "bench: -ngl: tarn runs on the CPU", "bench", MODEL, "-ngl", 9)
         self.fails(2, r"--repetitions: is 'x'", "bench", MODEL, "-r", "x")  # which is an option there
         self.fails(2, r"run: --temp: is 'x'", "run", MODEL, "-p", "a", "--temp", "x")
+        self.fails(2, "unknown option '--tpo-k'", "run", MODEL, "-p", "-c", "--tpo-k", 3)  # -c is a value
         status, out, _ = tarn("run", MODEL, "-p", "-c", "-n", 1, *GREEDY)  # a value
         self.assertEqual((status, out[:2]), (0, b"-c"))
 

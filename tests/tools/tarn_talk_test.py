@@ -12,7 +12,7 @@ import termios
 import time
 import unittest
 
-from tarn_testing import BIN, MODEL, RFA, TINY, CliTest, tarn
+from tarn_testing import BIN, MODEL, RFA, TINY, CliTest, tarn, wait_for
 
 PASTE, END_PASTE = b"\x1b[200~", b"\x1b[201~"
 PROMPT = b"\r> "
@@ -159,6 +159,8 @@ class TalkTest(CliTest):
         talk = self.terminal("-n", 1, model=self.path("quick.tarn"))
         for _ in range(40):
             talk.say(b"a")
+        self.assertIn(b"cannot open", talk.say(b"/load " + self.path("nowhere").encode())[1])
+        self.assertIn(b"error", talk.say(b"/load " + self.write("no state", b"no state").encode())[1])
         self.assertIn(b"undo        32 steps", talk.say(b"/stats")[1])
         for _ in range(32):
             talk.say(b"/undo")
@@ -215,6 +217,74 @@ class TalkTest(CliTest):
         talk.say(b"/save " + self.path("stopped").encode())
         self.assertIn(b"back at", talk.say(b"/undo")[1])
         self.assertEqual(talk.end(), 0)
+
+    def blocked(self, *arguments, stdin=subprocess.DEVNULL):
+        """A process that waits for the reader of its standard output, which holds one write, and the reader's end."""
+        reader, writer = os.pipe()
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        process = subprocess.Popen([os.path.join(BIN, "tarn"), "run", MODEL, "-n", "-1", "-t", "1", *arguments], stdin=stdin, stdout=writer,
+                                   stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        os.close(writer)
+        self.addCleanup(lambda: (process.kill(), process.wait(), process.stderr.close(), os.close(reader)))
+        if stdin == subprocess.PIPE:
+            process.stdin.write(b"ROMEO:\n")
+            process.stdin.flush()
+        wait_for(lambda: int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, bytes(4)), "little") > 0)
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        return process, reader
+
+    def test_ctrl_c_while_nobody_reads_the_text(self):
+        stats = self.path("stats.json")
+        process, _ = self.blocked("-p", "ROMEO:", "--json-stats", stats)
+        err = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 130)
+        self.assertIn(b"ended: interrupted", err)
+        self.assertNotIn(b"error", err)
+        self.assertEqual(json.loads(self.content("stats.json"))["stop_reason"], "interrupted")
+
+    def test_ctrl_c_while_nobody_reads_the_answer(self):
+        process, reader = self.blocked("-i", "-q", stdin=subprocess.PIPE)
+        time.sleep(1.5)  # once, it waits as long as the reader does
+        self.assertIsNone(process.poll())
+        os.set_blocking(reader, False)
+        process.stdin.write(b"/stats\n/undo\n/quit\n")
+        process.stdin.close()
+        process.stdin = None
+
+        def has_ended():
+            try:
+                os.read(reader, 1 << 16)
+            except BlockingIOError:
+                pass
+            return process.poll() is not None
+
+        wait_for(has_ended)
+        err = process.stderr.read()
+        self.assertEqual(process.returncode, 0, err)
+        self.assertRegex(err, rb"text +[1-9][0-9]* tokens")
+        self.assertIn(b"ended: interrupted", err)
+        self.assertIn(b"back at 0 tokens", err)
+        self.assertNotIn(b"error", err)
+
+    def test_ctrl_c_twice_while_nobody_reads_the_answer(self):
+        process, _ = self.blocked("-i", "-q", stdin=subprocess.PIPE)
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), 130)
+        process.stdin.close()
+
+    def test_sudden_ends_leave_the_terminal_as_it_was(self):
+        for kinds in (signal.SIGQUIT,), (signal.SIGTERM, signal.SIGTERM):
+            for line in b"", b"ROMEO:\r":
+                talk = self.terminal("-n", -1)
+                talk.ready()
+                talk.send(line)
+                talk.until(lambda: not line or len(talk.text) > 20)
+                for kind in kinds:
+                    talk.process.send_signal(kind)
+                self.assertIn(talk.end(keys=b""), (-kinds[0], 128 + kinds[0]))
+                self.assertEqual(talk.after, talk.before)
 
     def test_ctrl_c_takes_back_a_turn_that_is_being_read(self):
         talk = self.terminal("-n", 5)
@@ -277,7 +347,8 @@ class TalkTest(CliTest):
         # /undo, /save and the turn itself are in the history.
         self.assertEqual(state_of(up * 3), expected)
         self.assertEqual(state_of("aé漢z".encode() + up + up + down + down), expected)
-        self.assertEqual(state_of(b"\x1b[1;5Z\x1bx" + "aé漢z".encode()), expected)  # keys that are none of ours
+        self.assertEqual(state_of(b"\x1b[1;5Z\x1bx" + "\x1béaé漢z".encode()), expected)  # keys that are none of ours
+        self.assertEqual(state_of("aé漢zb\x1b\x1b[D\x04".encode()), expected)  # of two ESC the second one counts
         self.assertEqual(talk.end(), 0)
 
     def test_lines_that_go_on(self):
@@ -295,16 +366,37 @@ class TalkTest(CliTest):
         talk.ready()
         talk.send(b"x" * 50)
         talk.until(lambda: talk.shown.endswith(b"x" * 50 + b"\x1b[K"))
-        for columns in 20, 8, 3, 100:
+        for columns in 20, 8, 5, 3, 100:
             talk.shown = b""
             talk.resize(columns)
             talk.until(lambda: talk.shown.endswith(b"x\x1b[K"))
             drawn = talk.shown.split(b"\r")[-1].replace(b"\x1b[K", b"")
-            self.assertLess(len(drawn), max(columns, 8), columns)
+            self.assertLess(len(drawn), columns)
         self.assertEqual(drawn, b"> " + b"x" * 50)
         talk.send(b"\r")
         talk.until(lambda: b'"end"' in talk.text)
         self.assertEqual(self.prompt_tokens(talk.text), [50])
+        self.assertEqual(talk.end(), 0)
+
+    def test_columns_of_characters(self):
+        talk = self.terminal("-n", 0, "--jsonl", model=self.path("quick.tarn"), columns=20)
+        for text, columns in (("ab", 2), ("漢字", 4), ("✅⭐⚡☕🟢🥇", 12), ("가나", 4), ("ทั้ง", 2), ("हिं", 2), ("e\u0301", 1), ("①", 1), ("۝", 1)):
+            talk.ready()
+            talk.shown = b""
+            talk.send(text.encode())
+            talk.until(lambda: text.encode() + b"\x1b[K" in talk.shown)
+            talk.shown = b""
+            talk.send(b"\x01")
+            talk.until(lambda: talk.shown.endswith(f"{text}\x1b[K\x1b[{columns}D".encode()))
+            talk.send(b"\x0b")
+        talk.send("✅".encode() * 16)  # more than a row
+        talk.until(lambda: len(talk.shown) > 0 and talk.shown.endswith(b"\x1b[K"))
+        talk.shown = b""
+        talk.send(b"a")
+        talk.until(lambda: talk.shown.endswith(b"a\x1b[K"))
+        drawn = talk.shown.split(b"\r")[-1].decode().removeprefix("> ").removesuffix("\x1b[K")
+        self.assertLess(2 + 2 * drawn.count("✅") + 1, 20)
+        talk.send(b"\x15")
         self.assertEqual(talk.end(), 0)
 
     def test_a_megabyte(self):
@@ -330,6 +422,7 @@ class TalkTest(CliTest):
     def test_what_cannot_be_done_is_one_line(self):
         talk = self.terminal("-n", 1, model=self.path("bounded.tarn"))
         for line, words in ((b"/sing", rb"the command is '/sing', expected /save, .*//TEXT says /TEXT"), (b"/undo now", rb"/undo takes nothing"),
+                            (b"/sav a file", rb"the command is '/sav', .*did you mean '?/save"), (b"/ stats", rb"the command is '/'"),
                             (b"a" * 33, rb"the turn has 33 tokens, the context has room for 32 of its 32: /undo or /reset")):
             self.assertRegex(talk.say(line)[1], rb"tarn: error: " + words)
         self.assertIn(b"/regen [SEED]", talk.say(b"/help")[1])
@@ -353,6 +446,12 @@ class TalkTest(CliTest):
         self.assertEqual((status, self.prompt_tokens(out), err), (0, [7, 7], ""))
         self.assertEqual([event["event"] for event in events].count("end"), 2)
         self.assertEqual(events[-1]["allocations_after_creation"] or 0, 0)
+        status, out, err = tarn("run", "-i", MODEL, "-n", 4, "--jsonl", "-q", stdin=b"/sing\r\nROMEO:\r\n")
+        events = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual((status, events[0]["event"]), (0, "error"))
+        self.assertIn("'/sing', expected", events[0]["message"])
+        self.assertEqual(self.prompt_tokens(out), [len("ROMEO:")])
+        self.assertEqual(events[-1]["event"], "end")
 
     def test_colours_are_for_terminals(self):
         for environment, colours in ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": "", "TERM": "dumb"}, False):

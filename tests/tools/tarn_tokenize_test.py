@@ -114,10 +114,12 @@ class TokenizeTest(CliTest):
         self.fails(1, "no tokenizer", "tokenize", "-m", ids, "-p", "a")
         self.fails(2, "--jsonl reads lines of a file", "tokenize", "-m", MODEL, "-p", "a", "--jsonl")
         self.fails(2, "--tokens is for --detokenize", "tokenize", "-m", MODEL, "--tokens", "1")
-        for line, words in ((b"{", "line 1: no JSON"), (b"[]", 'line 1: expected an object with "text"'),
-                            (b'{"text": 1}', 'line 1: "text" is no string')):
+        for option in "--ids", "--offsets":
+            self.fails(2, "--detokenize gives text", "tokenize", "-m", MODEL, "--tokens", "1", "--detokenize", option)
+        for line, words in ((b"{", "line 1: '{' is no JSON of UTF-8"), (b"[]", 'line 1: is an array of 0, expected an object with "text"'),
+                            (b'{"text": "\xff"}', "is no JSON of UTF-8"), (b'{"text": 1}', 'line 1: "text" is 1, expected a string')):
             self.fails(1, words, "tokenize", "-m", MODEL, "-f", self.write("bad.jsonl", line), "--jsonl")
-        self.fails(1, "id -1 is no token id", "tokenize", "-m", MODEL, "--detokenize", "--jsonl", "-f",
+        self.fails(1, "an id is -1, expected a token id", "tokenize", "-m", MODEL, "--detokenize", "--jsonl", "-f",
                    self.write("bad.jsonl", b'{"ids": [-1]}'))
 
     def test_run_and_eval_take_text(self):

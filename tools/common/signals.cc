@@ -11,22 +11,38 @@ namespace {
 
 std::atomic<int> caught = 0;  // the first signal
 std::atomic<bool> asks_at_ctrl_c = false;
+std::atomic<bool> ctrl_c_again = false;
+std::atomic<void (*)()> at_sudden_end = nullptr;
 std::atomic<tarn_session*> to_cancel = nullptr;  // at it
 std::atomic<int> handlers = 0;                   // that run now, and may have read `to_cancel`
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<tarn_session*>::is_always_lock_free, "for signal handlers");
 
-// Waits for nobody: the second signal has its default effect as soon as this returns.
+// The signal has its default effect as soon as this handler returns.
+void EndAtOnce(int signal) {
+  if (void (*const restore)() = at_sudden_end) restore();
+  std::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
+// Waits for nobody.
 void OnSignal(int signal) {
   int none = 0, ctrl_c = SIGINT;
-  if (asks_at_ctrl_c && caught.compare_exchange_strong(ctrl_c, signal)) return;
+  if (asks_at_ctrl_c && caught.compare_exchange_strong(ctrl_c, signal)) {
+    ctrl_c_again = true;
+    return;
+  }
   if (caught.compare_exchange_strong(none, signal)) {
     ++handlers;
     tarn_session_cancel(to_cancel);
     --handlers;
   } else {
-    std::signal(signal, SIG_DFL);
-    raise(signal);
+    EndAtOnce(signal);
   }
+}
+
+bool IsIgnored(int signal) {
+  struct sigaction action;
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 }  // namespace
@@ -35,9 +51,7 @@ void CatchInterrupts() {
   struct sigaction action = {};  // without SA_RESTART: a file or a pipe that nobody serves is not waited for any longer
   action.sa_handler = OnSignal;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction before;
-    const bool ignored = sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
-    if (!ignored) sigaction(signal, &action, nullptr);
+    if (!IsIgnored(signal)) sigaction(signal, &action, nullptr);
   }
 }
 
@@ -46,11 +60,19 @@ bool Interrupted() { return caught != 0; }
 void AskAtCtrlC() { asks_at_ctrl_c = true; }
 
 void ForgetCtrlC() {
+  ctrl_c_again = false;
   int ctrl_c = SIGINT;
   caught.compare_exchange_strong(ctrl_c, 0);
 }
 
 bool InterruptedByCtrlC() { return caught == SIGINT; }
+
+bool InterruptedForGood() { return Interrupted() && (!asks_at_ctrl_c || !InterruptedByCtrlC() || ctrl_c_again); }
+
+void AtSuddenEnd(void (*restore)()) {
+  at_sudden_end = restore;
+  if (!IsIgnored(SIGQUIT)) std::signal(SIGQUIT, EndAtOnce);
+}
 
 int InterruptedExit() { return 128 + caught; }
 

@@ -18,6 +18,11 @@ void AskAtCtrlC();
 void ForgetCtrlC();
 // Whether Ctrl-C is what interrupted.
 bool InterruptedByCtrlC();
+// Whether what waits for somebody else has to end: it was interrupted, and where Ctrl-C is a question, twice since ForgetCtrlC().
+bool InterruptedForGood();
+
+// `restore` is called before a signal ends the process at once, SIGQUIT (Ctrl-\) too, and is safe in a handler. nullptr: none.
+void AtSuddenEnd(void (*restore)());
 
 // 128 + the signal, as a shell reports it: 130 after Ctrl-C. Only if Interrupted().
 int InterruptedExit();

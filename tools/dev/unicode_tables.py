@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes tools/convert/tokenizer/unicode_data.cc, normal_data.cc and grapheme_data.cc: what the converter knows of Unicode.
+"""Writes what the tools know of Unicode: unicode_data.cc, normal_data.cc and grapheme_data.cc of tools/convert/tokenizer, and
+tools/tarn/column_data.cc.
 
     unicode_tables.py [-o FOLDER]
 
 The data is that of the npm packages @unicode/unicode-*, at the versions below: `npm pack` fetches them, `node` reads them. Unicode 8.0,
-9.0, 16.0 and 17.0 are the versions that the parts of the `tokenizers` package use. Decompositions are those of PyPI's unicodedata2;
-what is assigned in 9.0 decomposes in 16.0 as it did, by Unicode's stability policy.
+9.0, 16.0 and 17.0 are the versions that the parts of the `tokenizers` package use. Decompositions and columns are those of PyPI's
+unicodedata2; what is assigned in 9.0 decomposes in 16.0 as it did, by Unicode's stability policy.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = {"8": "8.0.0@2.0.7", "9": "9.0.0@2.0.7", "16": "16.0.0@2.0.7", "17": "17.0.0@2.1.0"}
-DECOMPOSITIONS = "unicodedata2==16.0.0"
+UNICODEDATA = "unicodedata2==16.0.0"
 CATEGORIES = {
     "Cn": "Unassigned", "Cc": "Control", "Cf": "Format", "Co": "Private_Use", "Cs": "Surrogate", "Ll": "Lowercase_Letter",
     "Lm": "Modifier_Letter", "Lo": "Other_Letter", "Lt": "Titlecase_Letter", "Lu": "Uppercase_Letter", "Mc": "Spacing_Mark",
@@ -44,10 +45,10 @@ console.log(JSON.stringify(out));
 HEADER = """\
 // Made by tools/dev/unicode_tables.py from the Unicode character database: do not edit. Its licence is Unicode-3.0
 // (https://www.unicode.org/license.txt), Copyright (c) 1991-2025 Unicode, Inc.
-#include "tools/convert/tokenizer/unicode_data.h"
+#include "%s"
 
 // clang-format off
-namespace tarn::convert {
+namespace %s {
 """
 
 
@@ -152,11 +153,15 @@ def graphemes(package):
     return table("kGraphemeRuns", "uint32_t", lengths) + counted("kGraphemeRunCount", lengths)
 
 
-def normalization(package, folder):
-    """Combining classes, decompositions and compositions of 9.0, Hangul syllables left out."""
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, DECOMPOSITIONS], check=True)
+def unicodedata(folder):
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, UNICODEDATA], check=True)
     sys.path.insert(0, folder)
     import unicodedata2
+    return unicodedata2
+
+
+def normalization(package, unicodedata2):
+    """Combining classes, decompositions and compositions of 9.0, Hangul syllables left out."""
     assigned = [category != 0 for category in package.categories()]
     classes = runs([unicodedata2.combining(chr(point)) if assigned[point] else 0 for point in range(POINTS)])
     mappings, composed = [], []
@@ -174,24 +179,45 @@ def normalization(package, folder):
             table("kComposed", "uint32_t", map(str, composed)) + counted("kComposedCount", composed))
 
 
-def write(path, tables):
-    path.write_text(HEADER + tables + "\n}  // namespace tarn::convert\n", encoding="utf-8")
+def columns(package, unicodedata2):
+    """Columns on a terminal, in runs: first code point * 4 + columns."""
+    before_numbers = package.partition(["Binary_Property/Prepended_Concatenation_Mark"], -1)  # format characters that are seen
+
+    def of(point):
+        category = unicodedata2.category(chr(point))
+        if category == "Cn":
+            return 2 if 0x20000 <= point <= 0x3FFFD else 1  # as UAX #11 has it for the planes of ideographs
+        # Vowels and final consonants of Hangul stand in the columns of the consonant before them.
+        is_mark = category in ("Mn", "Me", "Cf") and before_numbers[point] < 0
+        if is_mark or 0x1160 <= point <= 0x11FF or 0xD7B0 <= point <= 0xD7FB:
+            return 0
+        return 2 if unicodedata2.east_asian_width(chr(point)) in "WF" else 1
+
+    found = [f"{first * 4 + value}" for first, value in runs([of(point) for point in range(POINTS)])]
+    return table("kColumnRuns", "uint32_t", found) + counted("kColumnRunCount", found)
+
+
+def write(path, tables, namespace="tarn::convert", header="tools/convert/tokenizer/unicode_data.h"):
+    path.write_text(HEADER % (header, namespace) + tables + f"\n}}  // namespace {namespace}\n", encoding="utf-8")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("-o", "--output", type=pathlib.Path, default=ROOT / "tools/convert/tokenizer")
+    parser.add_argument("-o", "--output", type=pathlib.Path, default=ROOT / "tools")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         packages = {version: Package(folder, version) for version in PACKAGES}
         folds = mapped_runs(packages["16"].mapping("Case_Folding/C"))
         long_folds = [f"{{{a}, {{{', '.join(map(str, b))}}}}}" for a, b in packages["16"].mapping("Case_Folding/F")]
         lower = mapped_runs(packages["17"].mapping("Simple_Case_Mapping/Lowercase"))
-        write(arguments.output / "unicode_data.cc", properties(packages) + table("kFolds", "CaseRun", folds) +
+        tokenizer = arguments.output / "convert/tokenizer"
+        write(tokenizer / "unicode_data.cc", properties(packages) + table("kFolds", "CaseRun", folds) +
               counted("kFoldCount", folds) + table("kLongFolds", "LongCaseFold", long_folds) + counted("kLongFoldCount", long_folds) +
               table("kLowercase", "CaseRun", lower) + counted("kLowercaseCount", lower))
-        write(arguments.output / "normal_data.cc", normalization(packages["9"], folder))
-        write(arguments.output / "grapheme_data.cc", graphemes(packages["17"]))
+        unicodedata2 = unicodedata(folder)
+        write(tokenizer / "normal_data.cc", normalization(packages["9"], unicodedata2))
+        write(tokenizer / "grapheme_data.cc", graphemes(packages["17"]))
+        write(arguments.output / "tarn/column_data.cc", columns(packages["16"], unicodedata2), "tarn_cli", "tools/tarn/column_data.h")
     return 0
 
 

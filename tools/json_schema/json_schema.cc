@@ -384,7 +384,8 @@ std::string GrammarOfJsonSchema(const std::string& schema, const std::string& wh
   } catch (const Failure& failure) {
     throw Failure(where + ": " + failure.what());
   } catch (const Schema::exception& error) {
-    throw Failure(where + ": not a JSON schema: " + error.what());
+    const std::string what = error.what();  // "[json.exception.parse_error.101] parse error at line 1, ..."
+    throw Failure(where + ": not a JSON schema: " + what.substr(what.find(' ') + 1));
   }
 }
 

@@ -25,7 +25,7 @@ complete -c tarn -n '__fish_seen_subcommand_from run' -l system -x -d 'What the 
 complete -c tarn -n '__fish_seen_subcommand_from run' -l stop -x -d 'End the text before TEXT, also where several tokens make it'
 complete -c tarn -n '__fish_seen_subcommand_from run' -s e -l escape -d 'Read escape sequences, such as \\n and \\u00e9, in -p, --stop and --system'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l batch -x -d 'Sources per batch'
-complete -c tarn -n '__fish_seen_subcommand_from run' -s q -l quiet -d 'Write only errors to standard error'
+complete -c tarn -n '__fish_seen_subcommand_from run' -s q -l quiet -d 'Write no statistics and no progress to standard error'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l no-echo -d 'Do not repeat the prompt in the output'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l jsonl -d 'Write a line of JSON for each event instead of the text'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l json-stats -r -F -d 'Write times, memory and the reason of the end as JSON'

@@ -42,7 +42,7 @@ _tarn() {
         '*'--stop='[End the text before TEXT, also where several tokens make it]:TEXT: ' \
         '(-e --escape)'{-e,--escape}'[Read escape sequences, such as \\n and \\u00e9, in -p, --stop and --system]' \
         ''--batch='[Sources per batch]:N: ' \
-        '(-q --quiet)'{-q,--quiet}'[Write only errors to standard error]' \
+        '(-q --quiet)'{-q,--quiet}'[Write no statistics and no progress to standard error]' \
         ''--no-echo'[Do not repeat the prompt in the output]' \
         ''--jsonl'[Write a line of JSON for each event instead of the text]' \
         ''--json-stats='[Write times, memory and the reason of the end as JSON]:FILE:_files' \

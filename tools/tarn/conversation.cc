@@ -68,7 +68,7 @@ GenerationStats Conversation::Say(const Tokens& turn, bool echo) {
     throw Failure(Format("the turn has %zu tokens, the context has room for %llu of its %llu: /undo or /reset", turn.size(),
                          static_cast<unsigned long long>(room), static_cast<unsigned long long>(model_.info().max_context)));
   }
-  Keep(turn);
+  Keep(Now(turn));
   return Answer(turn, echo);
 }
 
@@ -132,7 +132,7 @@ void Conversation::TakeBack() {
 }
 
 void Conversation::Reset() {
-  Keep(std::nullopt);
+  Keep(Now(std::nullopt));
   tarn_session_reset(session_.get());
   history_.Clear();
   place_ = TurnPlace::kBegin;
@@ -156,12 +156,12 @@ void Conversation::Load(const std::string& path) {
     }
   }
   const std::string content = ReadFile(path);
-  Keep(std::nullopt);
+  Checkpoint before = Now(std::nullopt);
   tarn_error error;
   if (tarn_session_restore(session_.get(), content.data(), content.size(), &error) != TARN_OK) {
-    checkpoints_.pop_back();
     throw Failure(path + ": " + error.message);
   }
+  Keep(std::move(before));
   history_.Clear();
   place_ = tokens() == 0 ? TurnPlace::kBegin : TurnPlace::kInLine;
 }
@@ -172,8 +172,12 @@ uint64_t Conversation::kept_bytes() const {
   return bytes;
 }
 
-void Conversation::Keep(std::optional<Tokens> turn) {
-  checkpoints_.push_back({Snapshot(), history_, place_, std::move(turn)});
+Conversation::Checkpoint Conversation::Now(std::optional<Tokens> turn) const {
+  return {Snapshot(), history_, place_, std::move(turn)};
+}
+
+void Conversation::Keep(Checkpoint checkpoint) {
+  checkpoints_.push_back(std::move(checkpoint));
   while (checkpoints_.size() > kMostCheckpoints || (checkpoints_.size() > 1 && kept_bytes() > kMostCheckpointBytes)) {
     checkpoints_.pop_front();
   }

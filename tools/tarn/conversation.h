@@ -56,7 +56,8 @@ class Conversation {
   using Sampler = std::unique_ptr<tarn_sampler, void (*)(tarn_sampler*)>;
 
   Sampler MakeSampler() const;  // with seed_
-  void Keep(std::optional<Tokens> turn);
+  Checkpoint Now(std::optional<Tokens> turn) const;
+  void Keep(Checkpoint checkpoint);
   void GoBackTo(const Checkpoint& checkpoint);
   GenerationStats Answer(const Tokens& turn, bool echo);
   void TakeBack();

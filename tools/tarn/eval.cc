@@ -194,6 +194,7 @@ void AddEval(CLI::App* app, Command* command) {
       "  printf '3 March 1998\\t1998-03-03\\n' | tarn eval dates.tarn -f - --beam 4");
   eval->callback([=] {
     ChooseFiles(*questions, of_texts, options.get());
+    if (eval->count("--against") > 0 && options->against.empty()) throw UsageError("eval: --against is '', expected a model file");
     *command = [=] { return Eval(*options); };
   });
 }

@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 
@@ -29,6 +31,17 @@ std::string ReadStdin() {
     } else if (errno != EINTR) {
       throw Failure(std::string("standard input: cannot read: ") + std::strerror(errno));
     }
+  }
+}
+
+// Until standard output takes bytes. False: an end was asked for, and its reader does not read.
+bool WaitForReader() {
+  constexpr int kPatienceMs = 1000;
+  for (;;) {
+    struct pollfd output = {STDOUT_FILENO, POLLOUT, 0};
+    const int ready = poll(&output, 1, kPatienceMs);
+    if (ready > 0 || (ready < 0 && errno != EINTR)) return true;  // write() says what is wrong
+    if (ready == 0 && tarn::tools::InterruptedForGood()) return false;
   }
 }
 
@@ -63,15 +76,24 @@ std::string ReadFile(const std::string& path) {
 }
 
 bool WriteStdout(const void* data, size_t size_bytes) {
-  errno = 0;
-  if (std::fwrite(data, 1, size_bytes, stdout) == size_bytes && std::fflush(stdout) == 0) return true;
-  if (errno == EPIPE) {
-    std::clearerr(stdout);  // a reader that has left is no failure: RunTool() looks at this at the end
-    return false;
+  static bool reader_is_lost = false;  // what comes after a gap would be no part of the text
+  const char* next = static_cast<const char*>(data);
+  while (size_bytes > 0) {
+    if (reader_is_lost || !WaitForReader()) {
+      reader_is_lost = true;
+      return false;
+    }
+    const ssize_t size = write(STDOUT_FILENO, next, std::min<size_t>(size_bytes, PIPE_BUF));  // so many do not block a pipe
+    if (size >= 0) {
+      next += size;
+      size_bytes -= static_cast<size_t>(size);
+    } else if (errno == EPIPE) {
+      return false;
+    } else if (errno != EINTR && errno != EAGAIN) {
+      throw Failure(std::string("cannot write to standard output: ") + std::strerror(errno));
+    }
   }
-  const int error = errno;
-  StopIfInterrupted();
-  throw Failure(std::string("cannot write to standard output: ") + std::strerror(error));
+  return true;
 }
 
 bool WriteStdout(const std::string& text) { return WriteStdout(text.data(), text.size()); }

@@ -16,8 +16,9 @@ std::string FileName(const std::string& path);
 // Whether somebody feeds standard input, with a pipe or a file: no terminal, no /dev/null.
 bool InputIsFed();
 
-// Standard output, flushed. False if its reader has gone away (a closed pipe), which is no error: it has seen enough. Throws
-// Failure on any other error (a full disk).
+// Standard output, at once. False if its reader has gone away (a closed pipe), which is no error: it has seen enough. Also false,
+// and from then on, if the reader does not read and a signal asks for the end: the command ends without it. Throws Failure on any
+// other error (a full disk).
 bool WriteStdout(const void* data, size_t size_bytes);
 bool WriteStdout(const std::string& text);
 

@@ -253,7 +253,7 @@ std::string DrawShared(std::vector<GraphArray> arrays, double* bottom, double wi
   if (arrays.empty()) return "";
   const size_t left_out = arrays.size() > kMostShared ? arrays.size() - kMostShared : 0;
   arrays.resize(arrays.size() - left_out);
-  std::string svg = SvgText(kMargin, *bottom + 2 * kGap, "start", "tensors of several ops", "name");
+  std::string svg = SvgText(kMargin, *bottom + 2 * kGap, "start", "other tensors", "name");
   *bottom += 2 * kGap + kPad;
   svg += DrawArrays(arrays, kMargin, *bottom, std::min(width, kArraysWidth * 1.5), "tensor");
   *bottom += HeightOf(arrays.size());

@@ -5,10 +5,14 @@
 #include <string>
 #include <vector>
 
+namespace CLI {
+class App;
+}  // namespace CLI
+
 namespace tarn_cli {
 
-// One line for the first such option among the arguments of a command line that the parser refused; "" if there is none.
-std::string HabitAnswer(const std::vector<std::string>& arguments);
+// One line for the first such option among the arguments of a command line that the parser `app` refused; "" if there is none.
+std::string HabitAnswer(const CLI::App& app, const std::vector<std::string>& arguments);
 
 }  // namespace tarn_cli
 

@@ -28,11 +28,12 @@ void Input::Choose(const std::string& command, bool taken) {
   }
   if (!text_option_->empty()) chosen_ = Chosen::kText;
   if (!file_option_->empty()) chosen_ = Chosen::kFile;
+  text_is_read_ = text_ == "-";  // before escapes, which could spell it
   if (!ids_option_->empty()) {
     chosen_ = Chosen::kIds;
     tokens_ = IdsOption(ids_, command, "--tokens");
   }
-  if (taken && ((chosen_ == Chosen::kText && text_ == "-") || (chosen_ == Chosen::kFile && file_ == "-"))) {
+  if (taken && ((chosen_ == Chosen::kText && text_is_read_) || (chosen_ == Chosen::kFile && file_ == "-"))) {
     throw UsageError(command + ": -i reads the turns from standard input, expected -p TEXT or -f FILE for the first one");
   }
   if (chosen_ == Chosen::kNothing && !taken && InputIsFed()) {
@@ -44,7 +45,7 @@ void Input::Choose(const std::string& command, bool taken) {
 void Input::UnescapeText() { text_ = Unescape(text_, "--prompt"); }
 
 std::string Input::Text(bool keep_newline) const {
-  if (!is_file() && text_ != "-") return text_;
+  if (!is_file() && !text_is_read_) return text_;
   std::string text = ReadFile(is_file() ? file_ : "-");
   if (keep_newline || text.empty() || text.back() != '\n') return text;
   text.pop_back();

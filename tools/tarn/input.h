@@ -21,7 +21,7 @@ class Input {
   // -p, -f and --tokens; the texts say what they are to this command.
   void AddOptions(CLI::App* command, const std::string& text, const std::string& file, const std::string& ids);
 
-  // Of the text of -p: escape sequences are what they stand for. Throws UsageError.
+  // Of the text of -p, after Choose(): escape sequences are what they stand for. Throws UsageError.
   void UnescapeText();
 
   // After the command line was read: what was chosen. Where nothing was, and somebody feeds standard input, that is the file.
@@ -44,6 +44,7 @@ class Input {
 
   Chosen chosen_ = Chosen::kNothing;
   std::string text_, file_, ids_;
+  bool text_is_read_ = false;  // -p -
   Tokens tokens_;
   const CLI::Option* text_option_ = nullptr;
   const CLI::Option* file_option_ = nullptr;

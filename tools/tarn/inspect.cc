@@ -238,6 +238,7 @@ void WriteGraph(const InspectOptions& options, const Model& model) {
 int Inspect(InspectOptions options) {
   const bool needs_model = !options.cpu || !options.graph.empty();
   if (options.model.path.empty() && needs_model) options.model.path = Environment("TARN_MODEL");
+  if (options.graph == "-") throw UsageError("inspect: --graph is '-', expected a file: standard output has the text");
   if (options.model.path.empty() && needs_model)
     throw UsageError("inspect: no model, expected `tarn inspect MODEL` or `tarn inspect --cpu`");
   std::string text = options.cpu ? CpuText() : "";

@@ -21,10 +21,18 @@ constexpr std::string_view kPasteBegins = "[200~", kPasteEnds = "\033[201~";
 constexpr char Control(char letter) { return static_cast<char>(letter & 0x1F); }
 
 size_t TerminalColumns() {
-  constexpr size_t kFewest = 8, kUsual = 80;
+  constexpr size_t kUsual = 80;
   struct winsize window = {};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_col == 0) return kUsual;
-  return std::max<size_t>(window.ws_col, kFewest);
+  return window.ws_col;
+}
+
+// For a signal that ends the process at once.
+struct termios usual_modes = {};
+
+void RestoreTerminal() {
+  tcsetattr(STDIN_FILENO, TCSANOW, &usual_modes);
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kPasteOff.data(), kPasteOff.size());
 }
 
 // A handler does nothing: that the signal comes ends the wait, and the line is drawn again.
@@ -41,11 +49,16 @@ void CatchChanges() {
 
 LineEditor::LineEditor() : use_color_(UseColor(stderr)) {
   tcgetattr(STDIN_FILENO, &before_);
+  usual_modes = before_;
+  tarn::tools::AtSuddenEnd(RestoreTerminal);
   CatchChanges();
   SetTerminal();
 }
 
-LineEditor::~LineEditor() { tcsetattr(STDIN_FILENO, TCSANOW, &before_); }
+LineEditor::~LineEditor() {
+  tarn::tools::AtSuddenEnd(nullptr);
+  tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+}
 
 void LineEditor::SetTerminal() {
   struct termios raw = before_;
@@ -173,8 +186,12 @@ LineEditor::Key LineEditor::TakeControl(char key) {
 }
 
 bool LineEditor::TakeSequence() {
-  // ESC [ parameters letter, or ESC O letter; ESC and another byte are no key of ours.
-  size_t end = 2;
+  // ESC [ parameters letter, or ESC O letter; ESC and another character are no key of ours. Of two ESC the second one counts.
+  if (typed_.size() >= 2 && typed_[1] == '\033') {
+    typed_.erase(0, 1);
+    return true;
+  }
+  size_t end = 1 + (typed_.size() < 2 ? 1 : CharacterLength(typed_[1]));
   if (typed_.size() >= 2 && typed_[1] == '[') {
     while (end < typed_.size() && end < kLongestSequence && (typed_[end] < 0x40 || typed_[end] > 0x7E)) ++end;
     ++end;
@@ -222,10 +239,11 @@ void LineEditor::GoInHistory(int step) {
 }
 
 void LineEditor::Draw() {
-  const size_t prompt = prompt_.size();  // ASCII
+  constexpr size_t kFewestOfText = 4;
   const size_t columns = TerminalColumns();
-  const LineText::Shown shown = line_.Show(std::max<size_t>(columns - std::min(columns, prompt), 4));
-  std::string bytes = "\r" + (use_color_ ? kQuestionColor + prompt_ + kNoColor : prompt_) + shown.text + "\033[K";
+  const std::string prompt = columns < prompt_.size() + kFewestOfText ? "" : prompt_;  // ASCII
+  const LineText::Shown shown = line_.Show(columns - prompt.size());
+  std::string bytes = "\r" + (use_color_ ? kQuestionColor + prompt + kNoColor : prompt) + shown.text + "\033[K";
   if (shown.columns > shown.cursor_column) bytes += "\033[" + std::to_string(shown.columns - shown.cursor_column) + "D";
   Write(bytes);
 }

@@ -35,6 +35,7 @@ class PlainLines : public LineInput {
  private:
   End Take(size_t end, size_t next, std::string* line) {
     *line = bytes_.substr(0, end);
+    if (!line->empty() && line->back() == '\r') line->pop_back();
     bytes_.erase(0, next);
     searched_ = 0;
     return End::kLine;

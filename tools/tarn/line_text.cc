@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tools/common/printable.h"
+#include "tools/tarn/column_data.h"
 
 namespace tarn_cli {
 namespace {
@@ -13,8 +14,7 @@ bool GoesOn(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x8
 
 // The bytes of the character that `text` begins with; 1 where it begins with none.
 size_t CharacterBytes(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  const size_t length = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  const size_t length = CharacterLength(text[0]);
   if (length > text.size()) return 1;
   for (size_t i = 1; i < length; ++i) {
     if (!GoesOn(text[i])) return 1;
@@ -29,23 +29,12 @@ uint32_t CodePoint(std::string_view character) {
   return value;
 }
 
-// Columns of a character as terminals have it, by blocks of Unicode: marks take none, East Asian characters and pictures two.
+// Columns of a character as terminals have it: marks take none, East Asian characters and emoji two.
 size_t Width(std::string_view character) {
-  struct Block {
-    uint32_t first, last;
-    size_t width;
-  };
-  static constexpr Block kBlocks[] = {{0x0300, 0x036F, 0},   {0x0483, 0x0489, 0},   {0x0591, 0x05BD, 0},   {0x064B, 0x065F, 0},
-                                      {0x1100, 0x115F, 2},   {0x1AB0, 0x1AFF, 0},   {0x1DC0, 0x1DFF, 0},   {0x20D0, 0x20FF, 0},
-                                      {0x2E80, 0x303E, 2},   {0x3041, 0xA4CF, 2},   {0xA960, 0xA97F, 2},   {0xAC00, 0xD7A3, 2},
-                                      {0xF900, 0xFAFF, 2},   {0xFE00, 0xFE0F, 0},   {0xFE20, 0xFE2F, 0},   {0xFE30, 0xFE6F, 2},
-                                      {0xFF00, 0xFF60, 2},   {0xFFE0, 0xFFE6, 2},   {0x1F300, 0x1F64F, 2}, {0x1F680, 0x1F6FF, 2},
-                                      {0x1F900, 0x1F9FF, 2}, {0x20000, 0x3FFFD, 2}, {0xE0100, 0xE01EF, 0}};
-  const uint32_t code_point = CodePoint(character);
-  for (const Block& block : kBlocks) {
-    if (code_point >= block.first && code_point <= block.last) return block.width;
-  }
-  return 1;
+  constexpr uint32_t kMostColumns = 3;  // in two bits
+  const uint32_t* const next =
+      std::upper_bound(kColumnRuns, kColumnRuns + kColumnRunCount, CodePoint(character) * 4 | kMostColumns);
+  return *(next - 1) & kMostColumns;
 }
 
 // What is shown in place of a character.
@@ -62,6 +51,11 @@ Glyph GlyphOf(std::string_view character) {
 }
 
 }  // namespace
+
+size_t CharacterLength(char lead) {
+  const auto byte = static_cast<unsigned char>(lead);
+  return byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
 
 void LineText::Set(std::string text) {
   text_ = std::move(text);

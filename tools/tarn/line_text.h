@@ -8,6 +8,9 @@
 
 namespace tarn_cli {
 
+// The bytes of a character of UTF-8 that begins with `lead`; 1 if none does.
+size_t CharacterLength(char lead);
+
 // The cursor moves by characters of UTF-8; a byte that belongs to none is one of its own.
 class LineText {
  public:
@@ -25,7 +28,7 @@ class LineText {
   void EraseAllBefore() { Erase(0, cursor_); }
   void EraseAllAfter() { Erase(cursor_, text_.size()); }
 
-  // What `columns` of a terminal show, at least 2: a part of the text with the cursor in it. Control characters and bytes that are
+  // What `columns` of a terminal show, at least 1: a part of the text with the cursor in it. Control characters and bytes that are
   // no UTF-8 are shown as one column; line breaks as an arrow.
   struct Shown {
     std::string text;

@@ -105,11 +105,12 @@ int ParseAndRun(int argc, char** argv) {
     WriteStdout(text.str());
     return 0;
   } catch (const CLI::ParseError& error) {
-    const std::string habit = HabitAnswer({argv + 1, argv + argc});
+    const std::string habit = HabitAnswer(app, {argv + 1, argv + argc});
     throw UsageError(habit.empty() ? tarn::tools::ParseErrorText(app, error) : habit);
   }
   tarn::tools::CatchInterrupts();
-  return command();
+  const int status = command();
+  return status == 0 && tarn::tools::Interrupted() ? tarn::tools::InterruptedExit() : status;
 }
 
 int Run(int argc, char** argv) {
@@ -123,9 +124,4 @@ int Run(int argc, char** argv) {
 }  // namespace
 }  // namespace tarn_cli
 
-int main(int argc, char** argv) {
-  // A buffer of our own: the C library would allocate one at the first write.
-  static char stdout_buffer[1 << 16];
-  std::setvbuf(stdout, stdout_buffer, _IOFBF, sizeof(stdout_buffer));
-  return tarn::tools::RunTool(tarn_cli::Run, argc, argv);
-}
+int main(int argc, char** argv) { return tarn::tools::RunTool(tarn_cli::Run, argc, argv); }

@@ -125,8 +125,11 @@ std::vector<Range> Ranges(const std::vector<RawOp>& ops) {
   return ranges;
 }
 
-// What has to be equal of layers that are drawn once. Values of the layer are named without its number, the last one before it "^".
-std::string Signature(const std::vector<RawOp>& ops, const Range& range) {
+using LastReaders = std::map<std::string, size_t>;  // of values: the last op that reads it
+
+// What has to be equal of layers that are drawn once. Values of the layer are named without its number; "^" is one of the op before
+// that no later layer reads.
+std::string Signature(const std::vector<RawOp>& ops, const LastReaders& last_readers, const Range& range) {
   const RawOp& first = ops[range.begin];
   if (first.layers.empty()) return "";
   const std::string own = first.layers + "." + first.layer + ".";
@@ -136,7 +139,7 @@ std::string Signature(const std::vector<RawOp>& ops, const Range& range) {
     for (const std::string& part : {InLayer(ops[i]), ops[i].kind, ops[i].detail}) add(part);
     for (const std::string& value : ops[i].inputs) {
       const std::vector<std::string> before = range.begin > 0 ? ops[range.begin - 1].outputs : std::vector<std::string>();
-      const bool from_before = std::find(before.begin(), before.end(), value) != before.end();
+      const bool from_before = last_readers.at(value) < range.end && std::find(before.begin(), before.end(), value) != before.end();
       add(from_before ? "^" : value.compare(0, own.size(), own) == 0 ? "." + value.substr(own.size()) : value);
     }
     for (const auto* arrays : {&ops[i].states, &ops[i].tensors}) {
@@ -170,8 +173,12 @@ class Folder {
 
   ProgramGraph Fold() {
     const std::vector<Range> ranges = Ranges(ops_);
+    LastReaders last_readers;
+    for (size_t i = 0; i < ops_.size(); ++i) {
+      for (const std::string& value : ops_[i].inputs) last_readers[value] = i;
+    }
     std::vector<std::string> signatures;
-    for (const Range& range : ranges) signatures.push_back(Signature(ops_, range));
+    for (const Range& range : ranges) signatures.push_back(Signature(ops_, last_readers, range));
     for (size_t first = 0; first < ranges.size();) {
       size_t period = 1, repeats = 1;
       for (size_t candidate = 1; candidate <= kLongestPeriod && first + 2 * candidate <= ranges.size(); ++candidate) {

@@ -44,7 +44,7 @@ struct ProgramGraph {
 
 struct ModelGraph {
   std::vector<ProgramGraph> programs;
-  std::vector<GraphArray> shared;  // tensors that belong to no op by their name: several ops use them
+  std::vector<GraphArray> shared;  // tensors that belong to no op by their name
 };
 
 // States and tensors belong to the op whose name begins theirs. Layers are ops whose names have "layers.N." in common; those that

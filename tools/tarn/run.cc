@@ -104,7 +104,8 @@ void AddRun(CLI::App* app, Command* command) {
                                                                   "Sources per batch (default: 1)", 1, kMostSequences));
   AddSessionOptions(run, &options->session);
   AddModelOptions(run, &options->model);
-  run->add_flag("-q,--quiet", options->quiet, "Write only errors to standard error: no statistics, no progress");
+  run->add_flag("-q,--quiet", options->quiet,
+                "Write no statistics and no progress to standard error; with -i, the prompt and messages remain");
   run->add_flag_callback(
       "--no-echo", [=] { options->echo = false; }, "Do not repeat the prompt in the output");
   options->by_task.Only({TARN_TASK_CAUSAL_LM},
@@ -128,6 +129,9 @@ void AddRun(CLI::App* app, Command* command) {
     options->input.Choose("run", options->interactive);
     CheckOutputs(*options);
     CheckChat(options.get());
+    if (options->escapes && run->count("--prompt") + run->count("--stop") == 0) {
+      throw UsageError("run: -e is there without -p and --stop, expected one of them, whose escape sequences it reads");
+    }
     if (options->escapes) {
       options->input.UnescapeText();
       for (std::string& stop : options->stop_strings) stop = Unescape(stop, "--stop");

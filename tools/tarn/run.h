@@ -75,9 +75,9 @@ struct RunReport {
   const GenerationStats& stats;
 };
 
-// The table, and the event that ends a text of --jsonl.
+// The table, and the event that ends a text of --jsonl; false: as WriteStdout().
 std::string ReportText(const RunReport& report);
-void WriteEndEvent(const RunReport& report);
+bool WriteEndEvent(const RunReport& report);
 
 // A table on standard error, unless quiet, the event of --jsonl, and the JSON.
 void WriteReport(const RunReport& report, const RunOptions& options, StatsOutput* output);

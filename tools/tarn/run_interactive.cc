@@ -89,6 +89,7 @@ int Interaction::Run() {
       if (!line.empty()) OnLine(line);
     } catch (const Failure& failure) {  // a turn or a command that cannot be: the next one may
       Tell("tarn: error: " + tarn::tools::ErrorLine(failure.what()));
+      if (options_.jsonl && !WriteStdout(JsonLine({{"event", "error"}, {"message", failure.what()}}))) has_quit_ = true;
     }
     if (end == LineInput::End::kEndOfInput) break;
   }
@@ -127,6 +128,9 @@ void Interaction::OnLine(const std::string& line) {
 
 void Interaction::OnCommand(const std::string& name, const std::string& argument) {
   static const std::vector<std::string> kNames = {"/save", "/load", "/undo", "/regen", "/reset", "/stats", "/help", "/quit"};
+  if (std::find(kNames.begin(), kNames.end(), name) == kNames.end()) {
+    throw Failure("the command " + tarn::tools::UnknownName(name, kNames) + "; //TEXT says /TEXT");
+  }
   const bool needs_file = name == "/save" || name == "/load";
   if (needs_file && argument.empty()) throw Failure(name + " has no file, expected " + name + " FILE");
   if (!needs_file && name != "/regen" && !argument.empty()) throw Failure(name + " takes nothing, found '" + argument + "'");
@@ -143,15 +147,13 @@ void Interaction::OnCommand(const std::string& name, const std::string& argument
     Regenerate(argument);
   } else if (name == "/reset") {
     conversation_.Reset();
-    Tell("at the begin");
+    Tell("at the beginning");
   } else if (name == "/stats") {
     ShowStats();
   } else if (name == "/help") {
     std::fputs(kHelp, stderr);
-  } else if (name == "/quit") {
+  } else {  // /quit
     has_quit_ = true;
-  } else {
-    throw Failure("the command " + tarn::tools::UnknownName(name, kNames) + "; //TEXT says /TEXT");
   }
 }
 
@@ -170,11 +172,14 @@ RunReport Interaction::ReportOf(const GenerationStats& stats) const {
 }
 
 void Interaction::OnAnswer(const GenerationStats& stats) {
-  tarn::tools::ForgetCtrlC();  // it has stopped the answer
   const bool was_read = stats.prompt_read == conversation_.turn_tokens();
   if (was_read) writer_.Finish();
   last_ = stats;
-  if (options_.jsonl) WriteEndEvent(ReportOf(stats));
+  if (writer_.closed() || (options_.jsonl && !WriteEndEvent(ReportOf(stats)))) {
+    has_quit_ = true;  // nobody reads, which Ctrl-C may have asked for
+    return;
+  }
+  tarn::tools::ForgetCtrlC();  // it has stopped the answer
   if (stats.error.status != TARN_OK) throw Failure(std::string("the turn is taken back: ") + stats.error.message);
   if (!was_read) Tell("interrupted: the turn is taken back");
   if (stats.stop == StopReason::kMaxContext) Tell("the context is full: /undo or /reset");

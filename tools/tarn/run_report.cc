@@ -84,7 +84,7 @@ std::string ReportText(const RunReport& report) {
          MemoryText(report.model.Requirements(report.config));
 }
 
-void WriteEndEvent(const RunReport& report) { WriteStdout(JsonLine(StatsJson(report, {{"event", "end"}}))); }
+bool WriteEndEvent(const RunReport& report) { return WriteStdout(JsonLine(StatsJson(report, {{"event", "end"}}))); }
 
 void WriteReport(const RunReport& report, const RunOptions& options, StatsOutput* output) {
   if (options.jsonl) WriteEndEvent(report);

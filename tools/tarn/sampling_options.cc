@@ -91,8 +91,9 @@ void SamplingOptions::AddTo(CLI::App* command, TaskOptions* by_task) {
       command->add_option("--json-schema", json_schema, "Write only JSON that is valid by the schema in FILE")->type_name("FILE");
   only(rules);
   only(schema->excludes(rules));
-  only(command->add_flag("--print-grammar", print_grammar,
-                         "Write the rules of --json-schema, for --grammar or a C program, and end"));
+  only(
+      command->add_flag("--print-grammar", print_grammar, "Write the rules of --json-schema, for --grammar or a C program, and end")
+          ->needs(schema));
   number("--repeat-penalty", "R", &chain.repeat_penalty,
          "Divide positive logits of recent tokens by R, multiply negative ones; 1: off (default: 1)", {0, true});
   number("--frequency-penalty", "F", &chain.frequency_penalty,

@@ -32,7 +32,7 @@ class TokenWriter {
   // What was held back, and the end of the line; another text may follow.
   void Finish();
 
-  // Nobody reads: the other end of the pipe is closed.
+  // Nobody reads: as WriteStdout() says it.
   bool closed() const { return closed_; }
   // A stop string ended the text.
   bool stopped() const { return tarn_text_stream_stop(stream_.get()) >= 0; }

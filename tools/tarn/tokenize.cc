@@ -118,6 +118,9 @@ void AddTokenize(CLI::App* app, Command* command) {
   tokenize->callback([=] {
     options->input.Choose("tokenize");
     if (options->input.is_nothing()) throw UsageError("tokenize: no text, expected one of -p, -f and --tokens");
+    if (options->detokenize && (options->ids || options->offsets)) {
+      throw UsageError("tokenize: --detokenize gives text, --ids and --offsets are for tokens; expected one of them");
+    }
     if (options->jsonl && !options->input.is_file()) throw UsageError("tokenize: --jsonl reads lines of a file, expected -f");
     if (!options->input.tokens().empty() && !options->detokenize) throw UsageError("tokenize: --tokens is for --detokenize");
     *command = [=] { return RunTokenize(*options); };
