@@ -33,7 +33,7 @@ class CharsMapStep {
   // The ranges are those of earlier characters: the text must not be cut.
   bool is_adrift() const { return is_adrift_; }
   // Forgets the text.
-  void Reset() { *this = CharsMapStep(words_); }
+  void Reset() { *this = words_.empty() ? CharsMapStep() : CharsMapStep(words_); }
 
  private:
   void Begin(const NormalTables& tables, const NormalChar& c);
