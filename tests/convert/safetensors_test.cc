@@ -102,7 +102,9 @@ TEST(Safetensors, EntryErrors) {
   } cases[] = {
       {"3", {"\"w\"", "3 is not an object"}},
       {R"({"shape":[1],"data_offsets":[0,4]})", {"\"w\"", "\"dtype\" is missing"}},
-      {R"({"dtype":"I64","shape":[1],"data_offsets":[0,4]})", {"\"w\"", "dtype", "I64"}},
+      {R"({"dtype":"I128","shape":[1],"data_offsets":[0,4]})", {"\"w\"", "dtype", "I128"}},
+      {R"({"dtype":"I64","shape":[1],"data_offsets":[0,4]})", {"\"w\"", "spans 4 bytes", "needs 8"}},
+      {R"({"dtype":"BOOL","shape":[1],"data_offsets":[0,4]})", {"\"w\"", "spans 4 bytes", "needs 1"}},
       {R"({"dtype":5,"shape":[1],"data_offsets":[0,4]})", {"\"w\"", "dtype", "5"}},
       {R"({"dtype":"F32","data_offsets":[0,4]})", {"\"w\"", "shape"}},
       {R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})", {"\"w\"", "shape", "-1"}},

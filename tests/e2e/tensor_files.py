@@ -1,4 +1,4 @@
-"""Reads and writes .safetensors (F32, F16, BF16, I32) and .npy (float32, int32), with the standard library alone.
+"""Reads and writes .safetensors (F32, F16, BF16, I32, I64) and .npy (float32, int32), with the standard library alone.
 
 The readers are strict: what the format does not promise is a ValueError.
 """
@@ -14,7 +14,7 @@ import typing
 
 assert sys.byteorder == "little" and array.array("i").itemsize == 4
 
-ELEMENT_BYTES = {"F32": 4, "I32": 4, "F16": 2, "BF16": 2}
+ELEMENT_BYTES = {"F32": 4, "I32": 4, "I64": 8, "F16": 2, "BF16": 2}
 
 
 class Tensor(typing.NamedTuple):
@@ -28,7 +28,7 @@ def _decode(dtype, data):
         return array.array("d", struct.unpack(f"<{len(data) // 2}e", data))
     if dtype == "BF16":  # the upper half of an F32
         return array.array("f", b"".join(b"\0\0" + data[i : i + 2] for i in range(0, len(data), 2)))
-    return array.array({"F32": "f", "I32": "i"}[dtype], data)
+    return array.array({"F32": "f", "I32": "i", "I64": "q"}[dtype], data)
 
 
 def _encode(dtype, values):
@@ -37,7 +37,7 @@ def _encode(dtype, values):
     if dtype == "BF16":  # to nearest, ties to even
         bits = array.array("I", array.array("f", values).tobytes())
         return array.array("H", [(b + 0x7FFF + (b >> 16 & 1)) >> 16 for b in bits]).tobytes()
-    return array.array({"F32": "f", "I32": "i"}[dtype], values).tobytes()
+    return array.array({"F32": "f", "I32": "i", "I64": "q"}[dtype], values).tobytes()
 
 
 def rounded(tensor):

@@ -104,8 +104,8 @@ void ListTensors(const Options& options) {
   const bool folder = stat(input.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
   const std::string path = folder ? input + "/config.json" : input;
   GraphBuilder builder(Precision::kF32);
-  std::string note;
-  const std::string text = OwnConfig(ReadConfig(path), path, FolderOf(input, folder), options.family, nullptr, &note);
+  std::vector<std::string> notes;
+  const std::string text = OwnConfig(ReadConfig(path), path, FolderOf(input, folder), options.family, nullptr, &notes);
   BuildModel(ParseConfig(text, path), &builder);
   for (const WeightSpec& spec : builder.weights()) std::printf("%s %s\n", spec.name.c_str(), ShapeText(spec.shape).c_str());
 }
@@ -180,9 +180,9 @@ void Convert(const Options& options) {
     where = inputs[0];
   }
 
-  std::string bound_note;
+  std::vector<std::string> notes;
   const std::string folder = FolderOf(options.input, S_ISDIR(info.st_mode));
-  text = OwnConfig(text, where, folder, options.family, checkpoint.get(), &bound_note);
+  text = OwnConfig(text, where, folder, options.family, checkpoint.get(), &notes);
   ModelConfig config = ParseConfig(text, where);
   if (!options.eval.file.empty() && config.task != format::Task::CausalLm) {
     throw tools::UsageFailure("--eval: the loss of the next token is measured, which only a model of task \"causal_lm\" has");
@@ -197,7 +197,8 @@ void Convert(const Options& options) {
   builder.graph().precision = options.quant;
   const auto hint = [&](const std::string& name) { return UnknownTensorHint(name, text); };
   if (checkpoint) checkpoint->Check(builder.weights(), builder.tied(), hint);
-  for (const std::string& note : {bound_note, NarrowText(builder.matrices())}) {
+  notes.push_back(NarrowText(builder.matrices()));
+  for (const std::string& note : notes) {
     if (!note.empty()) Note(note);
   }
 

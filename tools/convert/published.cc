@@ -9,14 +9,31 @@ namespace {
 
 bool IsThere(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
-bool HasTokenizer(const std::string& folder) {
-  return IsThere(folder + "/tokenizer.json") || (IsThere(folder + "/vocab.json") && IsThere(folder + "/merges.txt"));
+// What "tokenizer" of config.json would be. `note`: a tokenizer that is there but not read, or "".
+std::string TokenizerOf(const std::string& folder, const Translation& translation, std::string* note) {
+  for (const char* file : {"/tokenizer.json", "/tokenizer.model", "/spiece.model"}) {
+    if (IsThere(folder + file)) return "tokenizer.json";
+  }
+  const bool has_merges = IsThere(folder + "/vocab.json") && IsThere(folder + "/merges.txt");
+  if (has_merges && translation.gpt2_tokenizer) return "tokenizer.json";
+  for (const char* file : {"/vocab.json", "/vocab.txt", "/sentencepiece.bpe.model"}) {
+    if (!IsThere(folder + file)) continue;
+    *note = std::string(file + 1) +
+            " does not say what stands around a text, so that the model reads and writes token ids; a tokenizer.json does "
+            "(AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) writes it)";
+  }
+  return "none";
+}
+
+bool HasPrefix(const CheckpointTensors& tensors, const std::string& prefix) {
+  const auto first = tensors.lower_bound(prefix);
+  return first != tensors.end() && first->first.compare(0, prefix.size(), prefix) == 0;
 }
 
 }  // namespace
 
 std::string OwnConfig(const std::string& text, const std::string& where, const std::string& folder, const FamilyOptions& options,
-                      Checkpoint* checkpoint, std::string* note) {
+                      Checkpoint* checkpoint, std::vector<std::string>* notes) {
   std::optional<Translation> translation = Translate(text, where, options);
   if (!translation) {
     if (options.max_context || options.window || options.sinks != 0) {
@@ -26,15 +43,16 @@ std::string OwnConfig(const std::string& text, const std::string& where, const s
     return text;
   }
   if (checkpoint != nullptr) {
+    const std::string prefix = HasPrefix(checkpoint->tensors(), translation->prefix) ? translation->prefix : "";
     checkpoint->Rename(ApplyRules(checkpoint->tensors(), translation->rules, translation->prefix),
-                       [rules = translation->rules, prefix = translation->prefix](const std::string& name) {
-                         return NameInFolder(name, rules, prefix);
-                       });
+                       [rules = translation->rules, prefix](const std::string& name) { return NameInFolder(name, rules, prefix); });
   }
+  std::string tokenizer_note;
+  translation->config["tokenizer"] = TokenizerOf(folder, *translation, &tokenizer_note);
+  if (!tokenizer_note.empty()) notes->push_back(tokenizer_note);
   if (translation->bounded_by_model) {
-    *note = "the caches hold the longest context that config.json names; --max-context N makes them smaller";
+    notes->push_back("the caches hold the longest context that config.json names; --max-context N makes them smaller");
   }
-  translation->config["tokenizer"] = HasTokenizer(folder) ? "tokenizer.json" : "none";
   return translation->config.dump(2);
 }
 

@@ -3,6 +3,7 @@
 #define TARN_TOOLS_CONVERT_PUBLISHED_H_
 
 #include <string>
+#include <vector>
 
 #include "tools/convert/checkpoint/checkpoint.h"
 #include "tools/convert/families/family.h"
@@ -10,10 +11,10 @@
 namespace tarn::convert {
 
 // A config.json of tarn that says what `text` says: `text` itself, if it is one. `folder`: where it lies; tokenizer files there are
-// taken. The tensors of `checkpoint`, if there is one, get their names in tarn. `note`: what the user should know, or "".
+// taken. The tensors of `checkpoint`, if there is one, get their names in tarn. `notes`: what the user should know.
 // Errors: as Translate(); options for a config of tarn, which says all that itself.
 std::string OwnConfig(const std::string& text, const std::string& where, const std::string& folder, const FamilyOptions& options,
-                      Checkpoint* checkpoint, std::string* note);
+                      Checkpoint* checkpoint, std::vector<std::string>* notes);
 
 }  // namespace tarn::convert
 

@@ -53,7 +53,7 @@ bool SameValue(float a, float b) { return a == b || std::memcmp(&a, &b, sizeof(a
 
 // What is wrong with a tensor, or nothing.
 std::string Misfit(const WeightSpec& spec, const CheckpointTensor& entry) {
-  const bool weight = entry.tensor.dtype != StoredType::kI32;
+  const bool weight = IsFloating(entry.tensor.dtype);
   if (weight && SameShape(entry.tensor, spec.shape)) return "";
   return FoundText(entry.tensor, entry.file) + ", expected " + (weight ? "" : "F32, F16 or BF16 ") + ShapeText(spec.shape);
 }

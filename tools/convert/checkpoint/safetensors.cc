@@ -22,9 +22,30 @@ constexpr uint64_t kMaxDataBytes = uint64_t{1} << 62;  // no sum of sizes overfl
 constexpr size_t kMaxDimensions = 8;
 
 constexpr Choice<StoredType> kTypes[] = {
-    {"F32", StoredType::kF32}, {"F16", StoredType::kF16}, {"BF16", StoredType::kBf16}, {"I32", StoredType::kI32}};
+    {"F32", StoredType::kF32},   {"F16", StoredType::kF16},        {"BF16", StoredType::kBf16},     {"I32", StoredType::kI32},
+    {"F64", StoredType::kF64},   {"I64", StoredType::kI64},        {"U64", StoredType::kU64},       {"U32", StoredType::kU32},
+    {"I16", StoredType::kI16},   {"U16", StoredType::kU16},        {"I8", StoredType::kI8},         {"U8", StoredType::kU8},
+    {"BOOL", StoredType::kBool}, {"F8_E4M3", StoredType::kF8E4M3}, {"F8_E5M2", StoredType::kF8E5M2}};
 
-uint64_t ElementBytes(StoredType dtype) { return dtype == StoredType::kF32 || dtype == StoredType::kI32 ? 4 : 2; }
+uint64_t ElementBytes(StoredType dtype) {
+  switch (dtype) {
+    case StoredType::kF64:
+    case StoredType::kI64:
+    case StoredType::kU64:
+      return 8;
+    case StoredType::kF32:
+    case StoredType::kI32:
+    case StoredType::kU32:
+      return 4;
+    case StoredType::kF16:
+    case StoredType::kBf16:
+    case StoredType::kI16:
+    case StoredType::kU16:
+      return 2;
+    default:
+      return 1;
+  }
+}
 
 uint64_t Unsigned(const Fields& fields, const char* key, const Json& value) {
   if (!value.is_number_unsigned()) fields.FailAt(key, ValueText(value) + " is not a non-negative integer");

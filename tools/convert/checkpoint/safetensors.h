@@ -17,7 +17,10 @@
 
 namespace tarn::convert {
 
-enum class StoredType : uint8_t { kF32, kF16, kBf16, kI32 };
+enum class StoredType : uint8_t { kF32, kF16, kBf16, kI32, kF64, kI64, kU64, kU32, kI16, kU16, kI8, kU8, kBool, kF8E4M3, kF8E5M2 };
+
+// Weights have these; files hold tensors of the others, which nobody reads.
+inline bool IsFloating(StoredType dtype) { return dtype <= StoredType::kBf16; }
 
 // A tensor as a file holds it, or a part of it, or its transposed matrix.
 struct StoredTensor {
@@ -42,7 +45,7 @@ Safetensors ParseSafetensors(const uint8_t* data, size_t size, const std::string
 
 const char* StoredTypeName(StoredType dtype);
 
-// Elements [first, first + count) of a floating tensor as f32, exactly. The dtype is not I32, the range lies inside the tensor.
+// Elements [first, first + count) of a floating tensor as f32, exactly. The dtype IsFloating, the range lies inside the tensor.
 void ReadAsF32(const StoredTensor& tensor, uint64_t first, uint64_t count, float* out);
 
 }  // namespace tarn::convert

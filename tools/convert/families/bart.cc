@@ -26,8 +26,8 @@ void AddSide(const std::string& side, std::vector<TensorRule>* rules) {
 Translation TranslateBoth(ForeignConfig* config, const FamilyOptions& options, const char* activation) {
   Translation translation;
   Fields& fields = config->fields();
-  for (const char* key : {"num_hidden_layers", "activation_dropout", "encoder_layerdrop", "decoder_layerdrop", "classif_dropout",
-                          "normalize_before", "normalize_embedding", "add_final_layer_norm", "add_bias_logits"}) {
+  for (const char* key : {"num_hidden_layers", "encoder_layerdrop", "decoder_layerdrop", "classif_dropout", "normalize_before",
+                          "normalize_embedding", "add_final_layer_norm", "add_bias_logits"}) {
     fields.Find(key);  // they repeat others, or stand for what was removed from the library
   }
   const uint32_t vocab = fields.Size("vocab_size", 50265), positions = fields.Size("max_position_embeddings", 1024);
@@ -39,8 +39,8 @@ Translation TranslateBoth(ForeignConfig* config, const FamilyOptions& options, c
   translation.config = {{"task", "seq2seq"},
                         {"vocab_size", vocab},
                         {"hidden_size", fields.Size("d_model", 1024)},
-                        {"encoder_layers", fields.Size("encoder_layers", 12)},
-                        {"decoder_layers", fields.Size("decoder_layers", 12)},
+                        {"encoder_layers", fields.Size("encoder_layers", 12, kMostLayers)},
+                        {"decoder_layers", fields.Size("decoder_layers", 12, kMostLayers)},
                         {"num_heads", heads},
                         {"intermediate_size", inner},
                         {"hidden_act", config->Activation("activation_function", activation, /*gated=*/false)},
@@ -55,8 +55,7 @@ Translation TranslateBoth(ForeignConfig* config, const FamilyOptions& options, c
   config->Require("tie_word_embeddings", true);
   config->EndTokens(vocab, &translation.config);
   // Generation begins with this token.
-  const auto start = fields.OptionalInteger("decoder_start_token_id", 0, vocab - 1);
-  if (start) translation.config["bos_token_id"] = *start;
+  translation.config["bos_token_id"] = fields.Integer("decoder_start_token_id", 0, vocab - 1, 2);
   translation.rules.push_back({"shared.weight", "model.embeddings.weight"});
   AddSide("encoder", &translation.rules);
   AddSide("decoder", &translation.rules);
@@ -81,7 +80,8 @@ Translation TranslateBart(ForeignConfig* config, const FamilyOptions& options) {
     AddBoth(side + ".layernorm_embedding", to + ".embedding_norm", &translation.rules);
   }
   TensorRule bias{"final_logits_bias", "lm_head.bias"};
-  bias.flat = true;
+  bias.flat = bias.outside_base = true;
+  bias.zeros = {c["vocab_size"].get<uint64_t>()};  // checkpoints of the base model lack it
   translation.rules.push_back(bias);
   return translation;
 }
@@ -89,6 +89,7 @@ Translation TranslateBart(ForeignConfig* config, const FamilyOptions& options) {
 Translation TranslateM2m100(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation = TranslateBoth(config, options, "relu");
   Json& c = translation.config;
+  config->Require("pad_token_id", kPositionOffset - 1);  // positions begin behind it
   c["scale_embeddings"] = config->fields().Bool("scale_embedding", true);
   c["position_embedding"] = "sinusoidal";
   c["first_position"] = kPositionOffset;

@@ -9,7 +9,8 @@ namespace {
 // How the two kinds of these encoders differ.
 struct EncoderKind {
   const char* prefix;     // of the encoder's tensors
-  const char* masked_lm;  // names of architectures
+  const char* masked_lm;  // names of architectures; pretraining: a masked language model with another head beside
+  const char* pretraining;
   const char* classifier;
   uint32_t first_position;  // row of the table of positions
   const char* head_dense;   // of masked language models
@@ -22,6 +23,7 @@ struct EncoderKind {
 
 constexpr EncoderKind kBert = {"bert.",
                                "BertForMaskedLM",
+                               "BertForPreTraining",
                                "BertForSequenceClassification",
                                0,
                                "cls.predictions.transform.dense",
@@ -32,6 +34,7 @@ constexpr EncoderKind kBert = {"bert.",
                                {"cls.predictions.decoder.bias", "cls.predictions.decoder.weight"}};
 constexpr EncoderKind kRoberta = {"roberta.",
                                   "RobertaForMaskedLM",
+                                  "RobertaForMaskedLM",
                                   "RobertaForSequenceClassification",
                                   2,
                                   "lm_head.dense",
@@ -40,6 +43,21 @@ constexpr EncoderKind kRoberta = {"roberta.",
                                   "classifier.dense",
                                   "classifier.out_proj",
                                   {"lm_head.decoder.bias", "lm_head.decoder.weight"}};
+
+// Norms, also under the names that checkpoints have which began in TensorFlow.
+void AddNorm(const std::string& from, const std::string& to, std::vector<TensorRule>* rules) {
+  AddBoth(from, to, rules);
+  rules->push_back({from + ".gamma", to + ".weight"});
+  rules->push_back({from + ".beta", to + ".bias"});
+}
+
+// Tensors that a head does not need, with the weight and bias of `names`.
+void Drop(const std::vector<std::string>& names, std::vector<TensorRule>* rules) {
+  for (const std::string& name : names) {
+    rules->push_back({name + ".weight", ""});
+    rules->push_back({name + ".bias", ""});
+  }
+}
 
 // The head, by the first name of "architectures"; that of XLM-RoBERTa begins with XLM.
 std::string Architecture(Fields* fields) {
@@ -52,7 +70,7 @@ std::string Architecture(Fields* fields) {
 }
 
 uint32_t LabelCount(Fields* fields) {
-  const Json* labels = fields->Find("id2label");
+  const Json* labels = fields->Find("id2label");  // num_labels says the same
   if (labels == nullptr) return fields->Size("num_labels", 2);
   if (!labels->is_object() || labels->empty()) fields->FailAt("id2label", ValueText(*labels) + " is not an object of labels");
   return static_cast<uint32_t>(labels->size());
@@ -68,14 +86,12 @@ void AddMaskedHead(ForeignConfig* config, const EncoderKind& kind, uint32_t voca
   const Json* mask = config->fields().Find("mask_token_id");
   if (mask != nullptr && mask->is_number_unsigned() && mask->get<uint64_t>() < vocab) c["mask_token_id"] = *mask;
   AddBoth(kind.head_dense, "lm_head.dense", &rules);
-  AddBoth(kind.head_norm, "lm_head.norm", &rules);
+  AddNorm(kind.head_norm, "lm_head.norm", &rules);
   rules.push_back({kind.head_bias, "lm_head.bias"});
   rules.push_back({kind.tied_copies[0], ""});
   rules.push_back({kind.tied_copies[1], "lm_head.weight"});
-  rules.push_back({"cls.seq_relationship.weight", ""});  // of BERT's other task
-  rules.push_back({"cls.seq_relationship.bias", ""});
-  rules.push_back({"pooler.dense.weight", ""});
-  rules.push_back({"pooler.dense.bias", ""});
+  Drop({"cls.seq_relationship", "pooler.dense"}, &rules);
+  for (TensorRule& rule : rules) rule.outside_base = rule.from.compare(0, 6, "pooler") != 0;
 }
 
 void AddClassifierHead(ForeignConfig* config, const EncoderKind& kind, Translation* translation) {
@@ -86,6 +102,10 @@ void AddClassifierHead(ForeignConfig* config, const EncoderKind& kind, Translati
   c["classifier_transform"] = true;
   AddBoth(kind.pooled, "classifier.dense", &translation->rules);
   AddBoth(kind.labels, "classifier", &translation->rules);
+  for (TensorRule& rule : translation->rules) rule.outside_base = rule.from.compare(0, 6, "pooler") != 0;
+  // What is left of other heads.
+  Drop({"pooler.dense", "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder"}, &translation->rules);
+  translation->rules.push_back({"lm_head.bias", ""});
 }
 
 void AddEncoderRules(uint32_t first_position, std::vector<TensorRule>* rules) {
@@ -95,16 +115,16 @@ void AddEncoderRules(uint32_t first_position, std::vector<TensorRule>* rules) {
   positions.add_first_row_of = "embeddings.token_type_embeddings.weight";
   rules->push_back(positions);
   rules->push_back({"embeddings.token_type_embeddings.weight", ""});
-  AddBoth("embeddings.LayerNorm", "model.embedding_norm", rules);
+  AddNorm("embeddings.LayerNorm", "model.embedding_norm", rules);
   const std::string from = "encoder.layer.*.", to = "model.layers.*.";
   for (const auto& [theirs, ours] : {std::pair{"query", "q_proj"}, {"key", "k_proj"}, {"value", "v_proj"}}) {
     AddBoth(from + "attention.self." + theirs, to + "attn." + ours, rules);
   }
   AddBoth(from + "attention.output.dense", to + "attn.o_proj", rules);
-  AddBoth(from + "attention.output.LayerNorm", to + "attn_norm", rules);
+  AddNorm(from + "attention.output.LayerNorm", to + "attn_norm", rules);
   AddBoth(from + "intermediate.dense", to + "mlp.up_proj", rules);
   AddBoth(from + "output.dense", to + "mlp.down_proj", rules);
-  AddBoth(from + "output.LayerNorm", to + "mlp_norm", rules);
+  AddNorm(from + "output.LayerNorm", to + "mlp_norm", rules);
 }
 
 Translation TranslateEncoder(ForeignConfig* config, const EncoderKind& kind) {
@@ -112,7 +132,8 @@ Translation TranslateEncoder(ForeignConfig* config, const EncoderKind& kind) {
   Fields& fields = config->fields();
   config->Require("position_embedding_type", "absolute");
   config->Require("is_decoder", false);
-  for (const char* key : {"bos_token_id", "eos_token_id"}) fields.Find(key);  // the tokenizer adds them
+  if (kind.first_position != 0) config->Require("pad_token_id", kind.first_position - 1);  // positions begin behind it
+  for (const char* key : {"bos_token_id", "eos_token_id"}) fields.Find(key);               // the tokenizer adds them
   const uint32_t table = fields.Size("max_position_embeddings", 512), vocab = fields.Size("vocab_size", 30522);
   if (table <= kind.first_position) {
     fields.FailAt("max_position_embeddings",
@@ -123,7 +144,7 @@ Translation TranslateEncoder(ForeignConfig* config, const EncoderKind& kind) {
   translation.prefix = kind.prefix;
   translation.config = {{"vocab_size", vocab},
                         {"hidden_size", fields.Size("hidden_size", 768)},
-                        {"num_layers", fields.Size("num_hidden_layers", 12)},
+                        {"num_layers", fields.Size("num_hidden_layers", 12, kMostLayers)},
                         {"num_heads", fields.Size("num_attention_heads", 12)},
                         {"intermediate_size", fields.Size("intermediate_size", 3072)},
                         {"hidden_act", config->Activation("hidden_act", "gelu", /*gated=*/false)},
@@ -138,7 +159,7 @@ Translation TranslateEncoder(ForeignConfig* config, const EncoderKind& kind) {
                         {"max_positions", positions},
                         {"attention", {{"system", "softmax"}, {"max_context", positions}}}};
   const std::string architecture = Architecture(&fields);
-  if (architecture == kind.masked_lm) {
+  if (architecture == kind.masked_lm || architecture == kind.pretraining) {
     // The transform of the head has an activation of its own only if it is the layers'.
     if (translation.config["hidden_act"] != "gelu")
       fields.FailAt("hidden_act", "the head of a masked language model has \"gelu\" alone");

@@ -22,6 +22,7 @@ Json Scaled(Json attention, const Translation& translation) {
 }  // namespace
 
 Json FullAttention(uint32_t max_positions, const FamilyOptions& options, Translation* translation) {
+  translation->has_full_attention = true;
   if (!options.window) {
     translation->bounded_by_model = !options.max_context;
     return Scaled({{"system", "softmax"}, {"max_context", options.max_context.value_or(max_positions)}}, *translation);
@@ -63,12 +64,14 @@ uint32_t ReadLlama(ForeignConfig* config, const LlamaDefaults& defaults, Transla
   Fields& fields = config->fields();
   const uint32_t hidden = fields.Size("hidden_size"), heads = fields.Size("num_attention_heads");
   const uint32_t vocab = fields.Size("vocab_size");
+  const bool own_kv_heads = defaults.kv_heads != 0 && !config->IsNull("num_key_value_heads");
+  const uint32_t kv_heads = own_kv_heads ? defaults.kv_heads : heads;
   translation->prefix = "model.";
   translation->config = {{"vocab_size", vocab},
                          {"hidden_size", hidden},
-                         {"num_layers", fields.Size("num_hidden_layers")},
+                         {"num_layers", fields.Size("num_hidden_layers", std::nullopt, kMostLayers)},
                          {"num_heads", heads},
-                         {"num_kv_heads", fields.Size("num_key_value_heads", heads)},
+                         {"num_kv_heads", fields.Size("num_key_value_heads", kv_heads)},
                          {"intermediate_size", fields.Size("intermediate_size")},
                          {"hidden_act", config->Activation("hidden_act", "silu", /*gated=*/true)},
                          {"norm", "rmsnorm"},
@@ -91,10 +94,12 @@ uint32_t ReadLlama(ForeignConfig* config, const LlamaDefaults& defaults, Transla
 
 GptSizes ReadGpt(ForeignConfig* config, const GptFields& names, Translation* translation) {
   Fields& fields = config->fields();
-  const GptSizes sizes = {fields.Size(names.hidden, names.default_hidden), fields.Size(names.layers, names.default_layers),
+  const GptSizes sizes = {fields.Size(names.hidden, names.default_hidden),
+                          fields.Size(names.layers, names.default_layers, kMostLayers),
                           fields.Size(names.heads, names.default_heads), fields.Size(names.positions, names.default_positions)};
   const uint32_t vocab = fields.Size("vocab_size", 50257);
   translation->prefix = "transformer.";
+  translation->gpt2_tokenizer = true;
   translation->config = {{"vocab_size", vocab},
                          {"hidden_size", sizes.hidden},
                          {"num_layers", sizes.layers},

@@ -20,6 +20,7 @@ Json WindowAttention(uint32_t window, const Translation& translation);
 struct LlamaDefaults {
   uint32_t max_positions;
   float norm_eps;
+  uint32_t kv_heads;  // 0: as many as heads, which null means everywhere
 };
 uint32_t ReadLlama(ForeignConfig* config, const LlamaDefaults& defaults, Translation* translation);  // max_position_embeddings
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "tools/common/failure.h"
 #include "tools/common/suggestion.h"
 #include "tools/convert/families/family.h"
 #include "tools/convert/json/error.h"
@@ -30,6 +31,21 @@ std::vector<std::string> Names() {
   return names;
 }
 
+void CheckOptions(const Translation& translation, const std::string& where, const FamilyOptions& options) {
+  if (!options.max_context && !options.window) return;
+  const char* option = options.window ? "--window" : "--max-context";
+  if (!translation.has_full_attention) {
+    throw tools::UsageFailure(std::string(option) + ": " + where +
+                              " has no layer of a decoder with full attention, which it bounds");
+  }
+  const Json& c = translation.config;
+  if (!options.max_context || c["position_embedding"] != "learned") return;
+  const auto positions = c["max_positions"].get<uint32_t>();
+  if (*options.max_context <= positions) return;
+  throw tools::UsageFailure("--max-context: " + std::to_string(*options.max_context) + " is more than the " +
+                            std::to_string(positions) + " positions of " + where);
+}
+
 }  // namespace
 
 FamilyList Families() { return {kFamilies, std::size(kFamilies)}; }
@@ -48,6 +64,7 @@ std::optional<Translation> Translate(const std::string& text, const std::string&
   ForeignConfig config(object, where);
   Translation translation = family->translate(&config, options);
   config.Finish();
+  CheckOptions(translation, where, options);
   return translation;
 }
 

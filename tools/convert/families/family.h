@@ -24,11 +24,13 @@ struct FamilyOptions {
 
 // A folder in the terms of this converter.
 struct Translation {
-  Json config;                    // config.json of tarn
-  std::vector<TensorRule> rules;  // the first that fits a name is taken; several may take one tensor
-  std::string prefix;             // of their names, left out by checkpoints of the base model
-  std::optional<double> scale;    // of attention logits; nullopt: 1 / sqrt(head_dim)
-  bool bounded_by_model = false;  // full attention that is bounded by the config's own longest context
+  Json config;                      // config.json of tarn
+  std::vector<TensorRule> rules;    // the first that fits a name is taken; several may take one tensor
+  std::string prefix;               // of their names, left out by checkpoints of the base model
+  std::optional<double> scale;      // of attention logits; nullopt: 1 / sqrt(head_dim)
+  bool has_full_attention = false;  // so that options may bound it
+  bool bounded_by_model = false;    // it is bounded by the config's own longest context
+  bool gpt2_tokenizer = false;      // vocab.json and merges.txt say all of it: nothing stands around a text
 };
 
 struct Family {

@@ -10,9 +10,11 @@
 
 namespace tarn::convert {
 
+constexpr uint32_t kMostLayers = 512;  // of a stack
+
 class ForeignConfig {
  public:
-  // Fields that say nothing about the arithmetic of inference are known from the start (ForeignConfig::Ignored).
+  // Fields that say nothing about the arithmetic of inference are known from the start (kIgnored).
   ForeignConfig(const Json& object, const std::string& where);
 
   // Fields whose value is null count as missing, but IsNull says so: it may stand for something else than the default.

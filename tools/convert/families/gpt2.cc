@@ -38,8 +38,8 @@ Translation TranslateGpt2(ForeignConfig* config, const FamilyOptions& options) {
   uint32_t row = 0;
   for (const char* projection : {"q", "k", "v"}) {
     const std::string to = std::string("model.layers.*.attn.") + projection + "_proj";
-    rules.push_back({"h.*.attn.c_attn.weight", to + ".weight", true, row, hidden});
-    rules.push_back({"h.*.attn.c_attn.bias", to + ".bias", false, row, hidden});
+    rules.push_back({"h.*.attn.c_attn.weight", to + ".weight", true, row, hidden, 3 * hidden});
+    rules.push_back({"h.*.attn.c_attn.bias", to + ".bias", false, row, hidden, 3 * hidden});
     row += hidden;
   }
   return translation;

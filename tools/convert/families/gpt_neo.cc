@@ -17,11 +17,11 @@ std::vector<std::string> LayerTypes(Fields* fields, uint32_t layers) {
   for (const Json& run : *runs) {
     const bool fits = run.is_array() && run.size() == 2 && run[0].is_array() && run[1].is_number_unsigned();
     if (!fits || run[1].get<uint64_t>() > layers) fail(" is not a list of [[names], count]");
-    for (uint64_t i = 0; i < run[1].get<uint64_t>(); ++i) {
-      for (const Json& name : run[0]) {
-        if (name != "global" && name != "local") fail(": expected \"global\" or \"local\"");
-        if (types.size() < layers) types.push_back(name);
-      }
+    for (const Json& name : run[0]) {
+      if (name != "global" && name != "local") fail(": expected \"global\" or \"local\"");
+    }
+    for (uint64_t i = 0; i < run[1].get<uint64_t>() * run[0].size() && types.size() < layers; ++i) {
+      types.push_back(run[0][i % run[0].size()]);
     }
   }
   if (types.size() != layers) fail(" names fewer than num_layers = " + std::to_string(layers));

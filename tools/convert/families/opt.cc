@@ -27,7 +27,7 @@ Translation TranslateOpt(ForeignConfig* config, const FamilyOptions& options) {
   config->Require("enable_bias", true);
   config->Require("layer_norm_elementwise_affine", true);
   config->Require("_remove_final_layer_norm", false);
-  const uint32_t hidden = fields.Size("hidden_size", 768), layers = fields.Size("num_hidden_layers", 12);
+  const uint32_t hidden = fields.Size("hidden_size", 768), layers = fields.Size("num_hidden_layers", 12, kMostLayers);
   config->Require("word_embed_proj_dim", hidden);
   const uint32_t positions = fields.Size("max_position_embeddings", 2048), vocab = fields.Size("vocab_size", 50272);
   const bool pre_norm = fields.Bool("do_layer_norm_before", true);
@@ -58,12 +58,11 @@ Translation TranslateOpt(ForeignConfig* config, const FamilyOptions& options) {
 Translation TranslateXglm(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
   Fields& fields = config->fields();
-  fields.Find("activation_dropout");
   const uint32_t positions = fields.Size("max_position_embeddings", 2048), vocab = fields.Size("vocab_size", 256008);
   translation.prefix = "model.";
   translation.config = {{"vocab_size", vocab},
                         {"hidden_size", fields.Size("d_model", 1024)},
-                        {"num_layers", fields.Size("num_layers", 24)},
+                        {"num_layers", fields.Size("num_layers", 24, kMostLayers)},
                         {"num_heads", fields.Size("attention_heads", 16)},
                         {"intermediate_size", fields.Size("ffn_dim", 4096)},
                         {"hidden_act", config->Activation("activation_function", "gelu", /*gated=*/false)},

@@ -6,8 +6,10 @@ namespace tarn::convert {
 Translation TranslatePhi3(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
   Fields& fields = config->fields();
-  fields.Find("original_max_position_embeddings");  // of scaled positions alone, which Rope() refuses
-  const uint32_t positions = ReadLlama(config, {4096, 1e-5f}, &translation);
+  fields.Find("original_max_position_embeddings");  // of scaled positions alone
+  config->Require("rope_scaling", nullptr);         // "longrope", also under the names "su" and "yarn"
+  const uint32_t positions = ReadLlama(config, {4096, 1e-5f, 0}, &translation);
+  config->Require("attention_bias", false);
   const Json& c = translation.config;
   const auto heads = c["num_heads"].get<uint32_t>(), kv_heads = c["num_kv_heads"].get<uint32_t>();
   const uint32_t head_dim = c.contains("head_dim") ? c["head_dim"].get<uint32_t>() : c["hidden_size"].get<uint32_t>() / heads;
@@ -15,13 +17,14 @@ Translation TranslatePhi3(ForeignConfig* config, const FamilyOptions& options) {
 
   std::vector<TensorRule>& rules = translation.rules;
   uint32_t row = 0;
-  for (const auto& [name, rows] : {std::pair{"q", heads * head_dim}, {"k", kv_heads * head_dim}, {"v", kv_heads * head_dim}}) {
-    rules.push_back(
-        {"layers.*.self_attn.qkv_proj.weight", std::string("model.layers.*.attn.") + name + "_proj.weight", false, row, rows});
+  const uint32_t q = heads * head_dim, kv = kv_heads * head_dim;
+  for (const auto& [name, rows] : {std::pair{"q", q}, {"k", kv}, {"v", kv}}) {
+    const std::string to = std::string("model.layers.*.attn.") + name + "_proj.weight";
+    rules.push_back({"layers.*.self_attn.qkv_proj.weight", to, false, row, rows, q + 2 * kv});
     row += rows;
   }
-  rules.push_back({"layers.*.mlp.gate_up_proj.weight", "model.layers.*.mlp.gate_proj.weight", false, 0, inner});
-  rules.push_back({"layers.*.mlp.gate_up_proj.weight", "model.layers.*.mlp.up_proj.weight", false, inner, inner});
+  rules.push_back({"layers.*.mlp.gate_up_proj.weight", "model.layers.*.mlp.gate_proj.weight", false, 0, inner, 2 * inner});
+  rules.push_back({"layers.*.mlp.gate_up_proj.weight", "model.layers.*.mlp.up_proj.weight", false, inner, inner, 2 * inner});
 
   const bool windowed = fields.Has("sliding_window");
   const Json attention =

@@ -21,6 +21,8 @@ std::vector<bool> WindowedLayers(Fields* fields, uint32_t layers, bool use_windo
     if (type != "full_attention" && type != "sliding_attention") {
       fields->FailAt("layer_types", ValueText(type) + " is not supported, expected \"full_attention\" or \"sliding_attention\"");
     }
+    if (type == "sliding_attention" && !use_window)
+      fields->FailAt("layer_types", "a layer has a window, but use_sliding_window or sliding_window says that there is none");
     windowed.push_back(type == "sliding_attention");
   }
   return windowed;
@@ -31,14 +33,14 @@ std::vector<bool> WindowedLayers(Fields* fields, uint32_t layers, bool use_windo
 Translation TranslateQwen2(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
   Fields& fields = config->fields();
-  const uint32_t positions = ReadLlama(config, {32768, 1e-6f}, &translation);
+  const uint32_t positions = ReadLlama(config, {32768, 1e-6f, 32}, &translation);
   AddProjections(&translation.rules);
   const auto layers = translation.config["num_layers"].get<uint32_t>();
   translation.config["attention_bias"] = true;
   AddZeroBiases("o", translation.config["hidden_size"], layers, &translation.rules);
   config->Require("use_mrope", false);
 
-  const bool use_window = fields.Bool("use_sliding_window", false);
+  const bool use_window = fields.Bool("use_sliding_window", false) && !config->IsNull("sliding_window");
   const uint32_t window = fields.Size("sliding_window", 4096);
   Json attention = Json::array();
   for (const bool windowed : WindowedLayers(&fields, layers, use_window)) {

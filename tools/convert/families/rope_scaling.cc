@@ -41,6 +41,7 @@ void ScaleYarn(Fields* fields, RopeScaling* scaling) {
   const double factor = fields->PositiveNumber("factor");
   const double trained = fields->Size("original_max_position_embeddings", scaling->positions);
   const double fast = fields->PositiveNumber("beta_fast", 32.0f), slow = fields->PositiveNumber("beta_slow", 1.0f);
+  if (scaling->theta <= 1) fields->FailAt("rope_theta", "it must be above 1 for \"yarn\"");
   const bool truncate = fields->Bool("truncate", true);
   const auto growth = [factor](double m) { return factor <= 1 ? 1.0 : 0.1 * m * std::log(factor) + 1; };
   const double mscale = fields->NonNegativeNumber("mscale", 0.0f), all = fields->NonNegativeNumber("mscale_all_dim", 0.0f);
@@ -70,13 +71,14 @@ void ScaleYarn(Fields* fields, RopeScaling* scaling) {
 void ReadRopeScaling(Fields* fields, RopeScaling* scaling) {
   scaling->theta = fields->PositiveNumber("rope_theta", scaling->theta);
   if (fields->Number("partial_rotary_factor", 1.0f) != 1.0f) fields->FailAt("partial_rotary_factor", "only 1 is supported");
-  const std::string older = fields->Text("type", "default"), kind = fields->Text("rope_type", older);
+  const std::string newer = fields->Text("rope_type", "default"), kind = fields->Text("type", newer);
+  for (const char* key : {"finetuned", "original_max_position_embeddings"}) fields->Find(key);  // not every kind reads the latter
   if (kind == "default") return;
   scaling->frequencies = Unscaled(*scaling);
   if (kind == "linear") return ScaleLinear(fields, scaling);
   if (kind == "llama3") return ScaleLlama3(fields, scaling);
   if (kind == "yarn") return ScaleYarn(fields, scaling);
-  fields->FailAt(fields->Has("rope_type") ? "rope_type" : "type",
+  fields->FailAt(fields->Has("type") ? "type" : "rope_type",
                  "\"" + kind + "\" is not supported, expected \"default\", \"linear\", \"llama3\" or \"yarn\"");
 }
 

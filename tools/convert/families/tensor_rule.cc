@@ -42,11 +42,19 @@ std::optional<StoredTensor> Seen(StoredTensor tensor, const TensorRule& rule) {
   if (rule.flat) tensor.shape = {tensor.elements};
   if (rule.first_row == 0 && rule.rows == 0) return tensor;
   if (tensor.shape.empty() || tensor.shape[0] < uint64_t{rule.first_row} + rule.rows) return std::nullopt;
+  if (rule.all_rows != 0 && tensor.shape[0] != rule.all_rows) return std::nullopt;
   const uint64_t all = tensor.shape[0], row = all == 0 ? 0 : tensor.elements / all;
   tensor.first += rule.first_row * (rule.transposed ? 1 : row);
   tensor.shape[0] = rule.rows != 0 ? rule.rows : all - rule.first_row;
   tensor.elements = tensor.shape[0] * row;
   return tensor;
+}
+
+// What Seen() asks for.
+std::string Expected(const TensorRule& rule) {
+  const uint64_t least = uint64_t{rule.first_row} + std::max(rule.rows, 1u);
+  const std::string count = rule.all_rows != 0 ? std::to_string(rule.all_rows) : "at least " + std::to_string(least);
+  return rule.transposed ? "a matrix of " + count + " columns" : count + " rows";
 }
 
 // The same with the row added that the rule names; `prefix`: what stands before names in the folder.
@@ -60,7 +68,7 @@ std::optional<StoredTensor> WithRow(std::optional<StoredTensor> tensor, const Te
   const auto row = Seen(other->second.tensor, first);
   const bool fits =
       row && tensor->shape.size() == 2 && row->shape.size() == 2 && row->shape[1] == tensor->shape[1] && row->elements > 0;
-  if (!fits || row->dtype == StoredType::kI32) {
+  if (!fits || !IsFloating(row->dtype)) {
     Fail(other->second.file, ": tensor ", ValueText(other->first), ": found ", ShapeText(other->second.tensor.shape),
          ", expected rows as wide as ", ShapeText(tensor->shape));
   }
@@ -89,14 +97,15 @@ CheckpointTensors ApplyRules(const CheckpointTensors& tensors, const std::vector
       taken = true;
       if (rule.to.empty()) continue;
       const auto seen = WithRow(Seen(entry.tensor, rule), rule, tensors, name.substr(0, name.size() - base.size()));
-      const auto [other, added] =
-          out.emplace(Filled(rule.to, *number), CheckpointTensor{seen.value_or(entry.tensor), entry.file, name});
+      if (!seen)
+        Fail(entry.file, ": tensor ", ValueText(name), ": found ", ShapeText(entry.tensor.shape), ", expected ", Expected(rule));
+      const auto [other, added] = out.emplace(Filled(rule.to, *number), CheckpointTensor{*seen, entry.file, name});
       if (!added) Fail(entry.file, ": tensor ", ValueText(name), " is the same as ", ValueText(other->second.origin));
     }
     if (!taken) out.emplace(name, entry);
   }
   for (const TensorRule& rule : rules) {
-    if (rule.from.empty()) AddZeros(rule, &out);
+    if (!rule.zeros.empty()) AddZeros(rule, &out);
   }
   return out;
 }
@@ -105,7 +114,7 @@ std::string NameInFolder(const std::string& name, const std::vector<TensorRule>&
   for (const TensorRule& rule : rules) {
     if (rule.from.empty()) continue;
     const auto number = Match(rule.to, name);
-    if (number) return prefix + Filled(rule.from, *number);
+    if (number) return (rule.outside_base ? "" : prefix) + Filled(rule.from, *number);
   }
   return name;
 }

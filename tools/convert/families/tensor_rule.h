@@ -12,21 +12,23 @@ namespace tarn::convert {
 
 // "*" stands for the number of a layer, the same in both names.
 struct TensorRule {
-  std::string from;         // "": zeros, of shape `zeros`, for every layer below `layers`
+  std::string from;         // "": there is none
   std::string to;           // "": the tensor is not needed
   bool transposed = false;  // [in, out] becomes [out, in]; before rows are taken
   uint32_t first_row = 0;
-  uint32_t rows = 0;  // 0: all from first_row on
-  std::vector<uint64_t> zeros = {};
+  uint32_t rows = 0;                 // 0: all from first_row on
+  uint32_t all_rows = 0;             // that there have to be; 0: any number
+  std::vector<uint64_t> zeros = {};  // the shape of zeros for every layer below `layers` that has no such tensor; {}: an error
   uint32_t layers = 1;
   bool flat = false;                  // of one dimension
+  bool outside_base = false;          // a part of the head: no prefix stands before its name
   std::string add_first_row_of = "";  // another tensor, whose first row is added to every row
 };
 
-// The tensors under the names of tarn. One that no rule names keeps its own, and so does one whose shape a rule does not fit.
-// `prefix` may stand before the names in the folder, or be left out there.
+// The tensors under the names of tarn. One that no rule names keeps its own. `prefix` may stand before the names in the folder, or
+// be left out there. Errors: a tensor that has not the rows or the dimensions that a rule asks for; one that is there twice.
 CheckpointTensors ApplyRules(const CheckpointTensors& tensors, const std::vector<TensorRule>& rules, const std::string& prefix);
-// The name in the folder of what the rules make `name` of.
+// The name in the folder of what the rules make `name` of; `prefix`: "" where the folder leaves it out.
 std::string NameInFolder(const std::string& name, const std::vector<TensorRule>& rules, const std::string& prefix);
 
 }  // namespace tarn::convert
