@@ -194,13 +194,12 @@ const Multiply& MultiplyOf(const DenseSpec& spec) {
 // ---- Layers ----
 
 struct XnnpackLayer : DenseLayer {
-  XnnpackLayer(const DenseSpec& s, const uint8_t* p)
-      : spec(s), type(MultiplyOf(s)), packed(p), few_rows(s.type == DenseWeights::kQB4W ? FindInt4RowKernel() : nullptr) {}
+  XnnpackLayer(const DenseSpec& s, const uint8_t* p) : spec(s), type(MultiplyOf(s)), packed(p), few_rows(FindRowKernel(s.type)) {}
 
   DenseSpec spec;
   const Multiply& type;
   const uint8_t* packed;
-  const Int4RowKernel* few_rows;  // may be nullptr
+  const RowKernel* few_rows;  // may be nullptr
   WeightPlace weights;
   xnn_operator_t multiply = nullptr;
   size_t rows = 0;  // that the operators are shaped for
@@ -305,19 +304,23 @@ Status RunQuantized(XnnpackLayer* layer, size_t count, const float* x, float* y,
   return Ok();
 }
 
+// To wait for another thread takes longer than to quantize fewer rows than this.
+constexpr size_t kSharedRows = 8;
+
 // Panels share nothing, so threads change no result. A NaN for a scale makes every output NaN.
 void RunFewRows(const XnnpackLayer& layer, size_t count, const float* x, float* y, uint8_t* scratch, const ThreadPool* threads) {
   const DenseSpec& spec = layer.spec;
-  const Int4RowKernel& kernel = *layer.few_rows;
+  const RowKernel& kernel = *layer.few_rows;
   uint8_t* q = scratch + QuantizationBytes(spec.max_rows);
   Qdu8* params = reinterpret_cast<Qdu8*>(scratch);
-  for (size_t row = 0; row < count; ++row) {
+  const auto quantize = [&](size_t row, size_t) {
     const float* from = x + row * spec.x_stride;
     uint8_t* to = q + row * spec.inputs;
     kernel.wants_u8 ? spec.kernels->quantize_qdu8(spec.inputs, from, /*split=*/false, to, params + row)
                     : spec.kernels->quantize_qd8(spec.inputs, from, reinterpret_cast<int8_t*>(to), params + row);
-  }
-  const Int4Rows rows = {count, spec.inputs, q, params};
+  };
+  Split(count < kSharedRows ? nullptr : threads, count, 1, quantize);
+  const QuantizedRows rows = {count, spec.inputs, q, params};
   Split(threads, spec.outputs, kernel.outputs, [&](size_t first, size_t outputs) {
     const FlushDenormals flush;  // as XNNPACK's tasks: packed scales may be denormal
     const uint8_t* panel = layer.packed + first / kernel.outputs * kernel.PanelBytes(spec.inputs);
@@ -327,7 +330,7 @@ void RunFewRows(const XnnpackLayer& layer, size_t count, const float* x, float* 
 
 Status Run(DenseLayer* base, size_t rows, const float* x, float* y, uint8_t* scratch, const ThreadPool* threads) {
   XnnpackLayer* layer = static_cast<XnnpackLayer*>(base);
-  if (layer->few_rows != nullptr && rows <= layer->few_rows->most_rows) {
+  if (layer->few_rows != nullptr && layer->few_rows->Takes(rows)) {
     RunFewRows(*layer, rows, x, y, scratch, threads);
     return Ok();
   }

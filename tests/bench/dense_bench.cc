@@ -135,8 +135,9 @@ void AddBackend(const DenseBackend& backend, const Kernels& kernels, std::initia
   for (const Type& type : types) {
     for (const BenchModel& model : kModels) {
       for (const size_t rows : {size_t{1}, kChunk}) AddLayers(backend, kernels, model, type, rows);
-      if (type.type != DenseWeights::kQB4W) continue;
-      for (size_t rows = 2; rows <= 8; ++rows) AddLayers(backend, kernels, model, type, rows);  // what speculation and batches have
+      if (type.type != DenseWeights::kQB4W && type.type != DenseWeights::kQC8W) continue;
+      for (const size_t rows : {2, 3, 4, 5, 6, 7, 8, 12, 16, 32})
+        AddLayers(backend, kernels, model, type, rows);  // speculation, batches
     }
   }
 }

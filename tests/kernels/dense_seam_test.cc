@@ -273,42 +273,54 @@ TEST(DenseSeam, XnnpackLeavesSharedTablesAndHalves) {
   }
 }
 
-// A few rows by our own kernels, where this CPU has one, and many by XNNPACK's: the same bits, also on threads.
+// The types of weights that our own kernels take a few rows of, on the CPUs that they were written for.
+TEST(DenseSeam, FewRowsHaveKernels) {
+#if defined(__x86_64__)
+  EXPECT_TRUE(FindRowKernel(DenseWeights::kQB4W) != nullptr || !__builtin_cpu_supports("avx2"));
+  EXPECT_TRUE(FindRowKernel(DenseWeights::kQC8W) != nullptr || !__builtin_cpu_supports("avx512vnni"));
+#endif
+  EXPECT_EQ(FindRowKernel(DenseWeights::kF32), nullptr);
+  EXPECT_EQ(FindRowKernel(DenseWeights::kF16), nullptr);
+}
+
+// A few rows by our own kernels, where this CPU has one, and more by XNNPACK's: the same bits, also on threads.
 TEST(DenseSeam, FewRowsHaveTheBitsOfMany) {
   const Result<const DenseBackend*> xnnpack = XnnpackDense();
   ASSERT_TRUE(xnnpack.ok());
-#if defined(__x86_64__)
-  EXPECT_TRUE(FindInt4RowKernel() != nullptr || !__builtin_cpu_supports("avx2"));
-#endif
   const test::Threads three(3);
-  constexpr size_t kRows = 20;
-  for (const size_t inputs : {32, 96, 1024}) {
-    for (const size_t outputs : {1, 7, 8, 17, 37, 1031}) {
-      Problem problem(DenseWeights::kQB4W, kRows, inputs, outputs, 13);
-      if (!XnnpackTakes(*xnnpack.value(), problem.spec)) continue;
-      if (outputs == 8) problem.block_scales.assign(problem.block_scales.size(), 0x0180);  // 1.5 * 2^-124: denormal when packed
-      std::fill_n(problem.bytes.begin(), inputs / 2, static_cast<uint8_t>(0x00));          // -8, the largest of products
-      const Floats many = RunSide(*xnnpack.value(), problem.spec, problem, nullptr);
-      const Floats x = problem.x;
-      for (problem.rows = 1; problem.rows <= 8; ++problem.rows) {
-        const size_t first = kRows - problem.rows;
-        std::copy(x.begin() + static_cast<ptrdiff_t>(first * inputs), x.end(), problem.x.begin());
-        const Floats expected(many.begin() + static_cast<ptrdiff_t>(first * outputs), many.end());
-        ExpectEqual("y", expected, RunSide(*xnnpack.value(), problem.spec, problem, nullptr));
-        ExpectEqual("y", expected, RunSide(*xnnpack.value(), problem.spec, problem, three.pool.For(UINT64_MAX)));
+  for (const DenseWeights type : {DenseWeights::kQB4W, DenseWeights::kQC8W}) {
+    const RowKernel* kernel = FindRowKernel(type);
+    const size_t most = kernel != nullptr ? kernel->most_rows : 7, many = most + 1;
+    // Inputs that are no multiple of what a step of a kernel takes: of int8 alone.
+    for (const size_t inputs : {32, 96, 1024, type == DenseWeights::kQC8W ? 35 : 64}) {
+      for (const size_t outputs : {1, 7, 8, 17, 37, 1031}) {
+        Problem problem(type, many, inputs, outputs, 13);
+        if (!XnnpackTakes(*xnnpack.value(), problem.spec)) continue;
+        if (outputs == 8) problem.block_scales.assign(problem.block_scales.size(), 0x0180);  // 1.5 * 2^-124: denormal when packed
+        std::fill_n(problem.bytes.begin(), inputs / 2, static_cast<uint8_t>(type == DenseWeights::kQC8W ? 0x80 : 0x00));  // least
+        const Floats expected = RunSide(*xnnpack.value(), problem.spec, problem, nullptr);
+        const Floats x = problem.x;
+        for (problem.rows = 1; problem.rows <= most; problem.rows += problem.rows < 20 ? 1 : 11) {
+          const size_t first = many - problem.rows;
+          std::copy(x.begin() + static_cast<ptrdiff_t>(first * inputs), x.end(), problem.x.begin());
+          const Floats last(expected.begin() + static_cast<ptrdiff_t>(first * outputs), expected.end());
+          ExpectEqual("y", last, RunSide(*xnnpack.value(), problem.spec, problem, nullptr));
+          ExpectEqual("y", last, RunSide(*xnnpack.value(), problem.spec, problem, three.pool.For(UINT64_MAX)));
+        }
       }
     }
   }
 }
 
 // Weights and scratch end where their memory ends, rows of y where theirs do, and rows of y are apart.
-TEST(DenseSeam, FewRowsTouchNothingElse) {
-  const Int4RowKernel* kernel = FindInt4RowKernel();
+void FewRowsTouchNothingElse(DenseWeights type, size_t rows, size_t inputs) {
+  const RowKernel* kernel = FindRowKernel(type);
   const Result<const DenseBackend*> xnnpack = XnnpackDense();
   ASSERT_TRUE(xnnpack.ok());
   if (kernel == nullptr) GTEST_SKIP() << "XNNPACK's own kernels are as fast here";
+  ASSERT_TRUE(kernel->Takes(rows));
   for (const size_t outputs : {1, 8, 15, 17, 33}) {
-    Problem problem(DenseWeights::kQB4W, 3, 96, outputs, 10);
+    Problem problem(type, rows, inputs, outputs, 10);
     DenseSpec& spec = problem.spec;
     spec.y_stride = outputs + 3;
     const Result<DenseBytes> bytes = xnnpack.value()->measure(spec);
@@ -317,19 +329,22 @@ TEST(DenseSeam, FewRowsTouchNothingElse) {
     ASSERT_EQ(bytes.value().packed, AlignUp(panels));
     Buffer<uint8_t> packed(static_cast<size_t>(bytes.value().packed), Place::kEnd);
     Buffer<uint8_t> scratch(static_cast<size_t>(bytes.value().scratch), Place::kEnd);
-    Buffer<float> x(Floats(problem.x.begin(), problem.x.begin() + 3 * 96), Place::kEnd);
-    Buffer<float> y(StridedSize(3, outputs, spec.y_stride), Place::kEnd);
+    Buffer<float> x(Floats(problem.x.begin(), problem.x.begin() + static_cast<ptrdiff_t>(rows * inputs)), Place::kEnd);
+    Buffer<float> y(StridedSize(rows, outputs, spec.y_stride), Place::kEnd);
     Memory layer(bytes.value().layer);
     ASSERT_TRUE(xnnpack.value()->pack(spec, {packed.data(), packed.size()}).ok());
     const Result<DenseLayer*> made = xnnpack.value()->create(spec, packed.data(), layer.span());
     ASSERT_TRUE(made.ok());
-    EXPECT_TRUE(xnnpack.value()->run(made.value(), 3, x.data(), y.data(), scratch.data(), nullptr).ok());
+    EXPECT_TRUE(xnnpack.value()->run(made.value(), rows, x.data(), y.data(), scratch.data(), nullptr).ok());
     xnnpack.value()->destroy(made.value());
     const Floats actual = Unstrided(y.values(), outputs, spec.y_stride);
     spec.y_stride = outputs;
     ExpectLikeReference(problem, actual);
   }
 }
+
+TEST(DenseSeam, FewRowsOfInt4TouchNothingElse) { FewRowsTouchNothingElse(DenseWeights::kQB4W, 3, 96); }
+TEST(DenseSeam, FewRowsOfInt8TouchNothingElse) { FewRowsTouchNothingElse(DenseWeights::kQC8W, 3, 100); }
 
 // What the model's validation keeps out comes back as an error all the same.
 TEST(DenseSeam, XnnpackRefusesWhatItCannotRun) {
