@@ -23,7 +23,8 @@ Status CreateGrammar(const tarn_model* model, Span<const char> text, const tarn_
   if (user != nullptr) TARN_RETURN_IF_ERROR(ReadStruct(user, &config));
   TARN_RETURN_IF_ERROR(CheckAllocator(config.allocator));
   const GrammarConfig limits = {{OrDefault(config.max_depth, kDefaultDepth), OrDefault(config.max_stacks, kDefaultStacks)},
-                                OrDefault(config.max_states, kDefaultStates)};
+                                OrDefault(config.max_states, kDefaultStates),
+                                config.max_work == 0 ? kMostWork : config.max_work};
   const Model& loaded = ModelOf(model);
   TARN_ASSIGN_OR_RETURN(Grammar * created, Grammar::Create(loaded.tokenizer(), loaded.graph().eos_token(), text, limits,
                                                            AllocatorFrom(config.allocator)));

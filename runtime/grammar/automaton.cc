@@ -11,21 +11,19 @@
 
 namespace tarn {
 
-namespace {
-constexpr uint64_t kMostWork = uint64_t{1} << 27;  // edges that are looked at: about a second
-}  // namespace
-
 // Makes the states of the rules, one rule after another (subset construction).
 class RuleCompiler {
  public:
-  RuleCompiler(const Syntax& syntax, Span<const RuleFacts> facts, uint32_t max_states, const Allocator& allocator, Automaton* out)
+  RuleCompiler(const Syntax& syntax, Span<const RuleFacts> facts, uint32_t max_states, const Allocator& allocator, Effort* effort,
+               Automaton* out)
       : syntax_(syntax),
         facts_(facts),
         max_states_(max_states),
         allocator_(allocator),
+        effort_(*effort),
         out_(*out),
-        nfa_(syntax, facts, max_states, allocator),
-        subsets_(nfa_, allocator),
+        nfa_(syntax, facts, max_states, allocator, effort),
+        subsets_(nfa_, allocator, effort),
         starts_(allocator),
         targets_(allocator),
         calls_(allocator),
@@ -67,7 +65,7 @@ class RuleCompiler {
     TARN_RETURN_IF_ERROR(subsets_.Begin());
     base_ = static_cast<uint32_t>(out_.states_.size());
     const uint32_t start = Nfa::kStart;
-    TARN_ASSIGN_OR_RETURN(const uint32_t first, subsets_.Find({&start, 1}, &work_));
+    TARN_ASSIGN_OR_RETURN(const uint32_t first, subsets_.Find({&start, 1}));
     for (size_t set = first; set < subsets_.size(); ++set) {
       const Span<const uint32_t> states = subsets_.Of(set);
       // A call of the rule reads something: the empty text is the caller's.
@@ -81,13 +79,6 @@ class RuleCompiler {
       }
     }
     return Ok();
-  }
-
-  // The set of `targets_`.
-  Result<uint32_t> FindTargets() {
-    TARN_ASSIGN_OR_RETURN(const uint32_t target, subsets_.Find(targets_.span(), &work_));
-    if (work_ <= kMostWork) return target;
-    return Error(TARN_UNSUPPORTED, "too many alternatives that overlap: repetitions {m,n} behind them make it large");
   }
 
   // Where the bytes from one cut to the next lead.
@@ -105,8 +96,8 @@ class RuleCompiler {
       while (end < 256 && !cuts[end]) ++end;
       targets_.Clear();
       for (const uint32_t state : subsets_.Of(set)) {
+        if (!effort_.Spend(nfa_.EdgesOf(state).size() + 1)) return effort_.LimitError();
         for (const NfaEdge& edge : nfa_.EdgesOf(state)) {
-          ++work_;
           if (edge.kind != NfaEdge::Kind::kBytes || edge.low > low || edge.high < low) continue;
           TARN_GROW_OR_RETURN(targets_.Push(edge.to));
         }
@@ -118,7 +109,7 @@ class RuleCompiler {
   }
 
   Status AddEdge(size_t first, uint32_t low, uint32_t high) {
-    TARN_ASSIGN_OR_RETURN(const uint32_t target, FindTargets());
+    TARN_ASSIGN_OR_RETURN(const uint32_t target, subsets_.Find(targets_.span()));
     const uint32_t to = base_ + target;
     Array<ByteEdge>& edges = out_.edges_;
     if (edges.size() > first && edges.back().to == to && edges.back().high + 1u == low) {
@@ -142,7 +133,7 @@ class RuleCompiler {
       targets_.Clear();
       const uint32_t rule = calls_[i].start;
       for (; i < calls_.size() && calls_[i].start == rule; ++i) TARN_GROW_OR_RETURN(targets_.Push(calls_[i].to));
-      TARN_ASSIGN_OR_RETURN(const uint32_t target, FindTargets());
+      TARN_ASSIGN_OR_RETURN(const uint32_t target, subsets_.Find(targets_.span()));
       TARN_GROW_OR_RETURN(out_.calls_.Push({rule, base_ + target}));
     }
     return Ok();
@@ -214,6 +205,7 @@ class RuleCompiler {
   Span<const RuleFacts> facts_;
   uint32_t max_states_;
   Allocator allocator_;
+  Effort& effort_;
   Automaton& out_;
   Nfa nfa_;
   Subsets subsets_;
@@ -222,16 +214,16 @@ class RuleCompiler {
   Array<CallEdge> calls_;    // of the set that is looked at
   Array<uint8_t> sound_;     // [rules]: calls at their starts come to an end
   uint32_t base_ = 0;
-  uint64_t work_ = 0;
 };
 
-Status Automaton::Compile(Span<const char> text, uint32_t max_states, const Allocator& allocator) {
+Status Automaton::Compile(Span<const char> text, uint32_t max_states, const Allocator& allocator, Effort* effort) {
   Syntax syntax(allocator, text);
   TARN_RETURN_IF_ERROR(syntax.Parse());
   Array<RuleFacts> facts(allocator);
   uint64_t work = 0;
   TARN_RETURN_IF_ERROR(FindFacts(syntax, allocator, &facts, &work));
-  return RuleCompiler(syntax, facts.span(), max_states, allocator, this).Compile();
+  if (!effort->Spend(work)) return effort->LimitError();
+  return RuleCompiler(syntax, facts.span(), max_states, allocator, effort, this).Compile();
 }
 
 }  // namespace tarn

@@ -8,6 +8,7 @@
 #include "core/span.h"
 #include "core/status.h"
 #include "runtime/grammar/array.h"
+#include "runtime/grammar/effort.h"
 
 namespace tarn {
 
@@ -35,8 +36,8 @@ class Automaton {
   explicit Automaton(const Allocator& allocator) : states_(allocator), edges_(allocator), calls_(allocator) {}
 
   // Errors: TARN_BAD_FORMAT (names line and column, or the rules that are left-recursive), TARN_UNSUPPORTED (more than `max_states`
-  // states), TARN_OUT_OF_MEMORY.
-  Status Compile(Span<const char> text, uint32_t max_states, const Allocator& allocator);
+  // states, more work than `*effort` allows), TARN_OUT_OF_MEMORY.
+  Status Compile(Span<const char> text, uint32_t max_states, const Allocator& allocator, Effort* effort);
 
   uint32_t start() const { return start_; }
   bool takes_empty_text() const { return takes_empty_text_; }

@@ -55,7 +55,8 @@ Status Grammar::Build(Span<const char> text, const Allocator& allocator) {
   if (tables_.kind == TokenizerKind::kNone) {
     return Error(TARN_UNSUPPORTED, "the model has no tokenizer: a grammar needs the texts of its tokens");
   }
-  TARN_RETURN_IF_ERROR(automaton_.Compile(text, config_.max_states, allocator));
+  Effort effort(config_.max_work);
+  TARN_RETURN_IF_ERROR(automaton_.Compile(text, config_.max_states, allocator, &effort));
   TARN_RETURN_IF_ERROR(vocabulary_.Build(texts_, tables_.vocab_size, allocator));
   stacks_.emplace(automaton_, config_.limits, vocabulary_.max_depth() + kLevelsBesidesToken);
   Bump measure;
@@ -63,7 +64,8 @@ Status Grammar::Build(Span<const char> text, const Allocator& allocator) {
   TARN_ASSIGN_OR_RETURN(work_block_, Block::Allocate(allocator, measure.used(), "stacks of the grammar"));
   Bump bump(work_block_.bytes());
   TakeArrays(&bump);
-  TARN_RETURN_IF_ERROR(masks_.Build(automaton_, vocabulary_, tables_.vocab_size, config_.max_mask_bytes, &*stacks_));
+  const MaskLimits limits = {config_.limits, MaskWords(tables_.vocab_size), config_.max_mask_bytes};
+  TARN_RETURN_IF_ERROR(masks_.Build(automaton_, vocabulary_, limits, allocator, &effort));
   return Begin() ? Ok() : stacks_->LimitError().In("before the first byte of the text");
 }
 

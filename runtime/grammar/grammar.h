@@ -11,6 +11,7 @@
 #include "core/result.h"
 #include "core/span.h"
 #include "runtime/grammar/automaton.h"
+#include "runtime/grammar/effort.h"
 #include "runtime/grammar/stacks.h"
 #include "runtime/grammar/state_masks.h"
 #include "runtime/grammar/vocabulary.h"
@@ -22,6 +23,7 @@ namespace tarn {
 struct GrammarConfig {
   StackLimits limits;
   uint32_t max_states;
+  uint64_t max_work = kMostWork;
   uint64_t max_mask_bytes = kMostMaskBytes;
 };
 

@@ -30,6 +30,7 @@ Status Nfa::Add(uint32_t index, uint32_t from, uint32_t to) {
     return Error(TARN_UNSUPPORTED, "repetitions {m,n} of more than %llu parts: shorten them, or raise max_states %u",
                  static_cast<unsigned long long>(steps_ - 1), max_states_);
   }
+  if (!effort_.Spend(1)) return effort_.LimitError();
   const SyntaxNode& node = syntax_.node(index);
   switch (node.kind) {
     case NodeKind::kClass:
@@ -59,6 +60,7 @@ Status Nfa::AddClass(const SyntaxNode& node, uint32_t from, uint32_t to) {
       for (size_t at = bytes.length; at-- > 1;) {
         const uint8_t low = bytes.low[at], high = bytes.high[at];
         uint32_t state = UINT32_MAX;
+        if (!effort_.Spend(shared_.size() + 1)) return effort_.LimitError();
         for (const SharedEnd& end : shared_) {
           if (end.low == low && end.high == high && end.to == next) state = end.state;
         }
@@ -115,6 +117,7 @@ Status Nfa::AddRepeat(const SyntaxNode& node, uint32_t from, uint32_t to) {
 }
 
 Status Nfa::SortEdges() {
+  if (!effort_.Spend(state_count_ + edges_.size())) return effort_.LimitError();
   first_.Clear();
   TARN_GROW_OR_RETURN(first_.Resize(state_count_ + 1));
   TARN_GROW_OR_RETURN(sorted_.Resize(edges_.size()));

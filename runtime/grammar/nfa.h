@@ -8,6 +8,7 @@
 #include "core/span.h"
 #include "core/status.h"
 #include "runtime/grammar/array.h"
+#include "runtime/grammar/effort.h"
 #include "runtime/grammar/rules.h"
 #include "runtime/grammar/syntax.h"
 
@@ -25,16 +26,17 @@ class Nfa {
  public:
   static constexpr uint32_t kStart = 0, kFinal = 1;  // no edge leads to kStart, none leaves kFinal
 
-  Nfa(const Syntax& syntax, Span<const RuleFacts> facts, uint32_t max_states, const Allocator& allocator)
+  Nfa(const Syntax& syntax, Span<const RuleFacts> facts, uint32_t max_states, const Allocator& allocator, Effort* effort)
       : syntax_(syntax),
         facts_(facts),
         max_states_(max_states),
+        effort_(*effort),
         edges_(allocator),
         first_(allocator),
         sorted_(allocator),
         shared_(allocator) {}
 
-  // Takes the place of the rule before. Errors: TARN_UNSUPPORTED (too many states), TARN_OUT_OF_MEMORY.
+  // Takes the place of the rule before. Errors: TARN_UNSUPPORTED (too many states, too much work), TARN_OUT_OF_MEMORY.
   Status Build(uint32_t rule);
 
   uint32_t state_count() const { return state_count_; }
@@ -59,6 +61,7 @@ class Nfa {
   const Syntax& syntax_;
   Span<const RuleFacts> facts_;
   uint32_t max_states_;
+  Effort& effort_;
   uint32_t state_count_ = 0;
   uint64_t steps_ = 0;  // parts of the grammar that were added: a repetition of nothing makes no states
   Array<NfaEdge> edges_;

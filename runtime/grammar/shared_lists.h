@@ -18,18 +18,15 @@ class SharedLists {
   explicit SharedLists(const Allocator& allocator) : elements_(allocator), lists_(allocator), buckets_(allocator) {}
 
   // Forgets all lists. Errors: TARN_OUT_OF_MEMORY.
-  Status Begin(size_t most_lists) {
+  Status Begin() {
     elements_.Clear();
     lists_.Clear();
-    size_t buckets = 64;
-    while (buckets < most_lists) buckets *= 2;
-    TARN_GROW_OR_RETURN(buckets_.Resize(buckets));
-    std::fill(buckets_.begin(), buckets_.end(), UINT32_MAX);
-    return Ok();
+    return MakeBuckets(64);
   }
 
   // Of all lists, and behind them those of the one that is being made.
   Array<T>& elements() { return elements_; }
+  size_t size() const { return lists_.size(); }
   Span<const T> Of(uint32_t list) const { return {elements_.data() + lists_[list].begin, lists_[list].size}; }
   uint64_t used_bytes() const { return elements_.size() * sizeof(T); }
   uint64_t bytes() const { return elements_.bytes() + lists_.bytes() + buckets_.bytes(); }
@@ -41,14 +38,15 @@ class SharedLists {
     uint64_t hash = 14695981039346656037u ^ size;
     for (size_t i = 0; i < size; ++i) hash = (hash ^ list[i]) * 1099511628211u;
     hash ^= hash >> 32;
-    uint32_t* const bucket = &buckets_[static_cast<size_t>(hash & (buckets_.size() - 1))];
-    for (uint32_t i = *bucket; i != UINT32_MAX; i = lists_[i].next_in_bucket) {
+    for (uint32_t i = *BucketOf(hash); i != UINT32_MAX; i = lists_[i].next_in_bucket) {
       if (lists_[i].hash != hash || lists_[i].size != size || !std::equal(list, list + size, Of(i).begin())) continue;
       elements_.Truncate(begin);
       return i;
     }
-    TARN_GROW_OR_RETURN(lists_.Push({hash, static_cast<uint32_t>(begin), static_cast<uint32_t>(size), *bucket}));
-    return *bucket = static_cast<uint32_t>(lists_.size() - 1);
+    if (lists_.size() == buckets_.size()) TARN_RETURN_IF_ERROR(MakeBuckets(2 * buckets_.size()));
+    TARN_GROW_OR_RETURN(lists_.Push({hash, static_cast<uint32_t>(begin), static_cast<uint32_t>(size), UINT32_MAX}));
+    AddToBucket(static_cast<uint32_t>(lists_.size() - 1));
+    return static_cast<uint32_t>(lists_.size() - 1);
   }
 
  private:
@@ -57,6 +55,22 @@ class SharedLists {
     uint32_t begin, size;
     uint32_t next_in_bucket;
   };
+
+  uint32_t* BucketOf(uint64_t hash) const { return &buckets_[static_cast<size_t>(hash & (buckets_.size() - 1))]; }
+  void AddToBucket(uint32_t list) {
+    uint32_t* const bucket = BucketOf(lists_[list].hash);
+    lists_[list].next_in_bucket = *bucket;
+    *bucket = list;
+  }
+  // `count`: a power of two.
+  Status MakeBuckets(size_t count) {
+    buckets_.Clear();
+    TARN_GROW_OR_RETURN(buckets_.Resize(count));
+    std::fill(buckets_.begin(), buckets_.end(), UINT32_MAX);
+    for (uint32_t list = 0; list < lists_.size(); ++list) AddToBucket(list);
+    return Ok();
+  }
+
   Array<T> elements_;
   Array<List> lists_;
   Array<uint32_t> buckets_;  // lists, by their hashes

@@ -35,15 +35,15 @@ void Stacks::BeginUnknown(uint32_t state) {
   count_ = 1;
 }
 
-bool Stacks::Step(uint8_t byte) {
-  const Span<const Stack> from = stacks();
+bool Stacks::StepFrom(uint32_t from_level, uint8_t byte) {
+  const Span<const Stack> from = StacksOf(from_level);
   Open();
   for (const Stack& stack : from) {
-    for (const ByteEdge& edge : automaton_.EdgesOf(stack.state)) {
-      if (byte > edge.high) continue;
-      if (byte >= edge.low && !Add(edge.to, stack.node)) return Close(false);
-      break;
-    }
+    const Span<const ByteEdge> edges = automaton_.EdgesOf(stack.state);
+    size_t i = 0;
+    while (i < edges.size() && edges[i].high < byte) ++i;
+    if (!Spend(i + 1)) return Close(false);
+    if (i < edges.size() && edges[i].low <= byte && !Add(edges[i].to, stack.node)) return Close(false);
   }
   return Close(true);
 }
@@ -115,6 +115,7 @@ bool Stacks::AddReturn(uint32_t node) {
 bool Stacks::Add(uint32_t state, uint32_t node) {
   Level& level = levels_[count_];
   const uint32_t begin = count_ == 0 ? 0 : levels_[count_ - 1].items;
+  if (!Spend(level.items - begin)) return false;
   for (uint32_t i = begin; i < level.items; ++i) {
     if (items_[i].state == state && items_[i].node == node) return true;
   }
@@ -137,12 +138,12 @@ void Stacks::AddToBucket(uint32_t node) {
 // False: a limit is exceeded.
 bool Stacks::FindNode(uint32_t state, uint32_t below, uint32_t* found) {
   const Node node = {state, below, nodes_[below].depth + 1, UINT32_MAX};
+  deepest_ = std::max(deepest_, node.depth);
   for (*found = *BucketOf(node); *found != UINT32_MAX; *found = nodes_[*found].next_in_bucket) {
     if (nodes_[*found].state == state && nodes_[*found].below == below) return true;
   }
   if (node.depth > limits_.max_depth) return Fail(Limit::kDepth);
   if (node_count_ == nodes_.size()) return Fail(Limit::kNodes);
-  deepest_ = std::max(deepest_, node.depth);
   nodes_[node_count_] = node;
   AddToBucket(node_count_);
   *found = node_count_++;
@@ -187,6 +188,8 @@ Status Stacks::LimitError() const {
       return Error(TARN_CONTEXT_FULL, "rules inside each other are deeper than max_depth %u: raise it", limits_.max_depth);
     case Limit::kStacks:
       return Error(TARN_CONTEXT_FULL, "the text can be read in more than max_stacks %u ways: raise it", limits_.max_stacks);
+    case Limit::kEffort:
+      return effort_->LimitError();
     default:
       return Error(TARN_CONTEXT_FULL, "the stacks have more than max_stacks %u x max_depth %u entries: raise them",
                    limits_.max_stacks, limits_.max_depth);

@@ -13,6 +13,7 @@
 #include "core/span.h"
 #include "core/status.h"
 #include "runtime/grammar/automaton.h"
+#include "runtime/grammar/effort.h"
 
 namespace tarn {
 
@@ -39,9 +40,9 @@ class Stacks {
     bool unknown = false;  // a stack went on below kUnknown
   };
 
-  // `most_levels` are kept at a time.
-  Stacks(const Automaton& automaton, const StackLimits& limits, uint32_t most_levels)
-      : automaton_(automaton), limits_(limits), most_levels_(most_levels) {}
+  // `most_levels` are kept at a time. `effort`: where steps are counted, at the creation of a grammar.
+  Stacks(const Automaton& automaton, const StackLimits& limits, uint32_t most_levels, Effort* effort = nullptr)
+      : automaton_(automaton), limits_(limits), most_levels_(most_levels), effort_(effort) {}
 
   // Lays the arrays out; only counts when `bump` has no block.
   void TakeArrays(Bump* bump);
@@ -51,7 +52,9 @@ class Stacks {
   void BeginUnknown(uint32_t state);
 
   // Adds a level: the last one after `byte`. False: a limit is exceeded, as LimitError() says, and the levels are as before.
-  bool Step(uint8_t byte);
+  bool Step(uint8_t byte) { return StepFrom(count_ - 1, byte); }
+  // The same for another level than the last.
+  bool StepFrom(uint32_t level, uint8_t byte);
   // Adds a level: what follows where a rule over `node` has ended. False: as Step().
   bool PushReturn(uint32_t node);
   // Adds a level: stacks of `from` alone.
@@ -63,13 +66,15 @@ class Stacks {
 
   uint32_t levels() const { return count_; }
   const Level& last() const { return levels_[count_ - 1]; }
-  Span<const Stack> stacks() const {
-    const uint32_t begin = count_ > 1 ? levels_[count_ - 2].items : 0;
-    return {items_.data() + begin, last().items - begin};
+  const Level& level(uint32_t i) const { return levels_[i]; }
+  Span<const Stack> stacks() const { return StacksOf(count_ - 1); }
+  Span<const Stack> StacksOf(uint32_t level) const {
+    const uint32_t begin = level > 0 ? levels_[level - 1].items : 0;
+    return {items_.data() + begin, levels_[level].items - begin};
   }
   uint32_t DepthOf(uint32_t node) const { return nodes_[node].depth; }
 
-  // The deepest node since ResetDeepest().
+  // The deepest node that was used since ResetDeepest().
   uint32_t deepest() const { return deepest_; }
   void ResetDeepest() { deepest_ = 0; }
   // False, with max_depth as the limit that LimitError() names.
@@ -77,7 +82,7 @@ class Stacks {
   Status LimitError() const;
 
  private:
-  enum class Limit : uint8_t { kNone, kDepth, kStacks, kNodes };
+  enum class Limit : uint8_t { kNone, kDepth, kStacks, kNodes, kEffort };
   struct Node {
     uint32_t state, below;
     uint32_t depth;
@@ -99,10 +104,12 @@ class Stacks {
     limit_ = limit;
     return false;
   }
+  bool Spend(uint64_t steps) { return effort_ == nullptr || effort_->Spend(steps) || Fail(Limit::kEffort); }
 
   const Automaton& automaton_;
   const StackLimits limits_;
   const uint32_t most_levels_;
+  Effort* const effort_;
   Span<Stack> items_;
   Span<Level> levels_;
   Span<Node> nodes_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/bump.h"
+#include "runtime/grammar/state_classes.h"
 #include "runtime/grammar/walk.h"
 
 namespace tarn {
@@ -9,49 +11,205 @@ namespace {
 
 // A walk over fewer nodes takes no longer than to look a mask up and to walk the rest: some microseconds.
 constexpr uint32_t kFewNodes = 256;
+constexpr uint32_t kSomeLevels = 3;  // besides those of the bytes of a token
+constexpr uint32_t kNone = UINT32_MAX;
+
+void ForbidTokens(Span<const int32_t> tokens, uint64_t* words) {
+  for (const int32_t token : tokens) words[token / 64] &= ~(uint64_t{1} << (token % 64));
+}
 
 }  // namespace
 
-Status StateMasks::Build(const Automaton& automaton, const Vocabulary& vocabulary, uint32_t vocab_size, uint64_t most_bytes,
-                         Stacks* stacks) {
-  TARN_GROW_OR_RETURN(index_.Resize(automaton.state_count()));
-  TARN_RETURN_IF_ERROR(words_.Begin(automaton.state_count()));
-  TARN_RETURN_IF_ERROR(resumes_.Begin(automaton.state_count()));
-  std::fill(index_.begin(), index_.end(), -1);
-  for (uint32_t state = 0; state < automaton.state_count() && used_bytes() < most_bytes; ++state) {
-    if (automaton.EdgesOf(state).empty()) continue;
-    TARN_RETURN_IF_ERROR(AddState(state, vocabulary, MaskWords(vocab_size), most_bytes, stacks));
-  }
-  return Ok();
-}
+// Makes the masks of all states. Where one is like another for some bytes, its mask is made of the other's: of the tree of tokens
+// only the part is walked that is high enough to tell them apart. So the many states of a repetition {m,n} take about as long as a
+// few.
+class MaskBuilder {
+ public:
+  MaskBuilder(const Automaton& automaton, const Vocabulary& vocabulary, const MaskLimits& limits, const Allocator& allocator,
+              Effort* effort, StateMasks* out)
+      : automaton_(automaton),
+        vocabulary_(vocabulary),
+        limits_(limits),
+        effort_(*effort),
+        out_(*out),
+        classes_(allocator),
+        latest_(allocator),
+        stacks_(automaton, limits.stacks, 2 * (vocabulary.max_depth() + kSomeLevels), effort) {}
 
-Status StateMasks::AddState(uint32_t state, const Vocabulary& vocabulary, size_t words, uint64_t most_bytes, Stacks* stacks) {
-  Array<uint64_t>& bits = words_.elements();
-  Array<uint32_t>& nodes = resumes_.elements();
-  const size_t words_before = bits.size(), nodes_before = nodes.size();
-  TARN_GROW_OR_RETURN(bits.Resize(words_before + words));
-  std::fill_n(bits.data() + words_before, words, 0);
-  stacks->BeginUnknown(state);
-  stacks->ResetDeepest();
-  uint32_t visits = 0;
-  bool fits = true;
-  const bool complete = Walk(vocabulary, 0, vocabulary.node_count(), 0, stacks, [&](uint32_t node) {
-    ++visits;
-    AllowTokens(vocabulary.TokensOf(node), bits.data() + words_before);
-    if (stacks->last().unknown && vocabulary.node(node).behind > node + 1) fits = fits && nodes.Push(node);
-  });
-  if (!fits) return NoMemoryForGrammar();
-  // A limit that is exceeded here is found again by the walk of a stack, which has its place in a text for the message.
-  if (!complete || visits < kFewNodes || used_bytes() > most_bytes) {
-    bits.Truncate(words_before);
-    nodes.Truncate(nodes_before);
+  Status Build(const Allocator& allocator) {
+    Bump measure;
+    stacks_.TakeArrays(&measure);
+    TARN_ASSIGN_OR_RETURN(const Block block, Block::Allocate(allocator, measure.used(), "masks of the grammar"));
+    Bump bump(block.bytes());
+    stacks_.TakeArrays(&bump);
+    TARN_RETURN_IF_ERROR(classes_.Build(automaton_, &effort_));
+    TARN_GROW_OR_RETURN(latest_.Resize(size_t{StateClasses::kLevels + 1} * automaton_.state_count()));
+    std::fill(latest_.begin(), latest_.end(), kNone);
+    for (uint32_t state = 0; state < automaton_.state_count() && out_.used_bytes() < limits_.mask_bytes; ++state) {
+      if (automaton_.EdgesOf(state).empty()) continue;
+      TARN_RETURN_IF_ERROR(AddState(state));
+      for (uint32_t level = 1; level <= StateClasses::kLevels; ++level) *Latest(level, state) = state;
+    }
     return Ok();
   }
-  TARN_ASSIGN_OR_RETURN(const uint32_t shared_words, words_.Keep(words_before));
-  TARN_ASSIGN_OR_RETURN(const uint32_t shared_nodes, resumes_.Keep(nodes_before));
-  TARN_GROW_OR_RETURN(masks_.Push({shared_words, shared_nodes, stacks->deepest()}));
-  index_[state] = static_cast<int32_t>(masks_.size() - 1);
-  return Ok();
+
+ private:
+  uint32_t* Latest(uint32_t level, uint32_t state) {
+    return &latest_[size_t{level} * automaton_.state_count() + classes_.ClassOf(level, state)];
+  }
+
+  Status AddState(uint32_t state) {
+    uint32_t level = StateClasses::kLevels;
+    while (level > 0 && *Latest(level, state) == kNone) --level;
+    const uint32_t like = level == 0 ? kNone : *Latest(level, state);
+    const StateMask* mask = like == kNone ? nullptr : out_.Find(like);
+    // What few nodes behind some bytes are read from the one is so of the other, too.
+    const bool has_none = like != kNone && mask == nullptr;
+    if (level == StateClasses::kLevels && (has_none || vocabulary_.max_depth() < level)) {
+      out_.index_[state] = out_.index_[like];
+      return Ok();
+    }
+    const size_t words_before = out_.words_.elements().size(), nodes_before = out_.resumes_.elements().size();
+    TARN_GROW_OR_RETURN(out_.words_.elements().Resize(words_before + limits_.words));
+    StateMask made = {};
+    bool keeps = false;
+    if (mask != nullptr) {
+      TARN_ASSIGN_OR_RETURN(keeps, Change(*mask, state, like, words_before, &made.deepest));
+    }
+    if (!keeps) {
+      out_.resumes_.elements().Truncate(nodes_before);
+      TARN_ASSIGN_OR_RETURN(keeps, Make(state, words_before, &made.deepest));
+    }
+    const size_t copied = limits_.words + out_.resumes_.elements().size() - nodes_before;
+    if (!effort_.Spend(copied)) return effort_.LimitError();
+    if (keeps && out_.used_bytes() <= limits_.mask_bytes) {
+      TARN_ASSIGN_OR_RETURN(made.words, out_.words_.Keep(words_before));
+      TARN_ASSIGN_OR_RETURN(made.resumes, out_.resumes_.Keep(nodes_before));
+      TARN_GROW_OR_RETURN(out_.masks_.Push(made));
+      out_.index_[state] = static_cast<int32_t>(out_.masks_.size() - 1);
+      return Ok();
+    }
+    out_.words_.elements().Truncate(words_before);
+    out_.resumes_.elements().Truncate(nodes_before);
+    return Ok();
+  }
+
+  // By a walk over all. False: there is to be no mask. A limit that is exceeded here is found again by the walk of a stack, which
+  // has its place in a text for the message.
+  Result<bool> Make(uint32_t state, size_t words, uint32_t* deepest) {
+    uint64_t* const bits = out_.words_.elements().data() + words;
+    std::fill_n(bits, limits_.words, 0);
+    stacks_.BeginUnknown(state);
+    stacks_.ResetDeepest();
+    uint32_t visits = 0;
+    bool fits = true;
+    const bool complete = Walk(vocabulary_, 0, vocabulary_.node_count(), 0, &stacks_, [&](uint32_t node) {
+      ++visits;
+      AllowTokens(vocabulary_.TokensOf(node), bits);
+      if (stacks_.last().unknown && vocabulary_.node(node).behind > node + 1) fits = fits && out_.resumes_.elements().Push(node);
+    });
+    if (!fits) return NoMemoryForGrammar();
+    *deepest = stacks_.deepest();
+    return complete && visits >= kFewNodes;
+  }
+
+  // By a walk over what may differ from `mask`, which is that of `like`. Of the levels of the stacks one is of `state`, the next of
+  // `like`, by turns. False: it is not known how deep the stacks get, or a limit is exceeded.
+  Result<bool> Change(const StateMask& mask, uint32_t state, uint32_t like, size_t words, uint32_t* deepest) {
+    uint64_t* const bits = out_.words_.elements().data() + words;
+    std::copy_n(out_.words_.Of(mask.words).begin(), limits_.words, bits);
+    const Stack other = {like, Stacks::kUnknown};
+    stacks_.BeginUnknown(state);
+    stacks_.PushSome({&other, 1});
+    uint32_t depth = 0, depth_of_other = 0, kept = 0;  // `kept`: nodes of mask.resumes that were looked at
+    for (uint32_t i = 0; i < vocabulary_.node_count();) {
+      const TextNode& node = vocabulary_.node(i);
+      TARN_GROW_OR_RETURN(KeepResumes(mask, i, &kept));
+      stacks_.Return(2u * node.depth);
+      if (!StepBoth(node, &depth, &depth_of_other)) return false;
+      i = AreAlike(node) ? node.behind : ChangeNode(mask, i, bits, &kept);
+      if (i == kNone) return NoMemoryForGrammar();
+    }
+    TARN_GROW_OR_RETURN(KeepResumes(mask, vocabulary_.node_count(), &kept));
+    *deepest = std::max(depth, mask.deepest);
+    return depth >= mask.deepest || depth_of_other < mask.deepest;
+  }
+
+  // The nodes before `end` from which stacks of `mask` go on. False: out of memory.
+  bool KeepResumes(const StateMask& mask, uint32_t end, uint32_t* kept) {
+    for (; *kept < out_.Resumes(mask).size(); ++*kept) {
+      const uint32_t node = out_.Resumes(mask)[*kept];  // a copy: the array may move
+      if (node >= end) break;
+      if (!out_.resumes_.elements().Push(node)) return false;
+    }
+    return true;
+  }
+  void DropResumes(const StateMask& mask, uint32_t end, uint32_t* kept) const {
+    while (*kept < out_.Resumes(mask).size() && out_.Resumes(mask)[*kept] < end) ++*kept;
+  }
+
+  bool StepBoth(const TextNode& node, uint32_t* depth, uint32_t* depth_of_other) {
+    const uint32_t before = 2u * (node.depth - 1u);
+    stacks_.ResetDeepest();
+    if (!stacks_.StepFrom(before, node.byte)) return false;
+    *depth = std::max(*depth, stacks_.deepest());
+    stacks_.ResetDeepest();
+    if (!stacks_.StepFrom(before + 1, node.byte)) return false;
+    *depth_of_other = std::max(*depth_of_other, stacks_.deepest());
+    return true;
+  }
+
+  // Whether the last two levels take the same of all that lies below `node`.
+  bool AreAlike(const TextNode& node) const {
+    const uint32_t count = stacks_.levels();
+    const Stacks::Level &a = stacks_.level(count - 2), &b = stacks_.level(count - 1);
+    const Span<const Stack> of_a = stacks_.StacksOf(count - 2), of_b = stacks_.StacksOf(count - 1);
+    if (a.may_end != b.may_end || a.unknown != b.unknown || of_a.size() != of_b.size()) return false;
+    const uint32_t level = node.height + 1u;
+    for (size_t i = 0; i < of_a.size(); ++i) {
+      if (of_a[i].node != of_b[i].node) return false;
+      if (of_a[i].state == of_b[i].state) continue;
+      if (level > StateClasses::kLevels) return false;
+      if (classes_.ClassOf(level, of_a[i].state) != classes_.ClassOf(level, of_b[i].state)) return false;
+    }
+    return true;
+  }
+
+  // What the state takes at node `i`. The next node to look at; kNone: out of memory.
+  uint32_t ChangeNode(const StateMask& mask, uint32_t i, uint64_t* bits, uint32_t* kept) {
+    const TextNode& node = vocabulary_.node(i);
+    const uint32_t own = stacks_.levels() - 2;
+    const bool goes_on = !stacks_.StacksOf(own).empty(), is_unknown = stacks_.level(own).unknown;
+    DropResumes(mask, i + 1, kept);
+    if (goes_on || stacks_.level(own).may_end || is_unknown) {
+      AllowTokens(vocabulary_.TokensOf(i), bits);
+    } else {
+      ForbidTokens(vocabulary_.TokensOf(i), bits);
+    }
+    if (is_unknown && node.behind > i + 1 && !out_.resumes_.elements().Push(i)) return kNone;
+    if (goes_on) return i + 1;
+    ForbidTokens(vocabulary_.TokensBelow(i), bits);
+    DropResumes(mask, node.behind, kept);
+    return node.behind;
+  }
+
+  const Automaton& automaton_;
+  const Vocabulary& vocabulary_;
+  const MaskLimits& limits_;
+  Effort& effort_;
+  StateMasks& out_;
+  StateClasses classes_;
+  Array<uint32_t> latest_;  // [levels + 1, classes]: the last state of a class that was looked at
+  Stacks stacks_;
+};
+
+Status StateMasks::Build(const Automaton& automaton, const Vocabulary& vocabulary, const MaskLimits& limits,
+                         const Allocator& allocator, Effort* effort) {
+  TARN_GROW_OR_RETURN(index_.Resize(automaton.state_count()));
+  TARN_RETURN_IF_ERROR(words_.Begin());
+  TARN_RETURN_IF_ERROR(resumes_.Begin());
+  std::fill(index_.begin(), index_.end(), -1);
+  return MaskBuilder(automaton, vocabulary, limits, allocator, effort, this).Build(allocator);
 }
 
 }  // namespace tarn

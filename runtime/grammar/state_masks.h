@@ -34,12 +34,19 @@ struct StateMask {
 // Of the bits and the nodes of all masks. States behind it have no mask: what they take is then found by a walk.
 constexpr uint64_t kMostMaskBytes = uint64_t{1} << 26;
 
+struct MaskLimits {
+  StackLimits stacks;
+  size_t words;         // of a mask
+  uint64_t mask_bytes;  // of all of them
+};
+
 class StateMasks {
  public:
   explicit StateMasks(const Allocator& allocator) : index_(allocator), masks_(allocator), words_(allocator), resumes_(allocator) {}
 
-  // At most `most_bytes` of bits and nodes; `stacks` is used for it. Errors: TARN_OUT_OF_MEMORY.
-  Status Build(const Automaton& automaton, const Vocabulary& vocabulary, uint32_t vocab_size, uint64_t most_bytes, Stacks* stacks);
+  // Errors: TARN_UNSUPPORTED (more work than `*effort` allows), TARN_OUT_OF_MEMORY.
+  Status Build(const Automaton& automaton, const Vocabulary& vocabulary, const MaskLimits& limits, const Allocator& allocator,
+               Effort* effort);
 
   // nullptr: the state has none.
   const StateMask* Find(uint32_t state) const { return index_[state] < 0 ? nullptr : &masks_[static_cast<size_t>(index_[state])]; }
@@ -49,7 +56,7 @@ class StateMasks {
   uint64_t bytes() const { return index_.bytes() + masks_.bytes() + words_.bytes() + resumes_.bytes(); }
 
  private:
-  Status AddState(uint32_t state, const Vocabulary& vocabulary, size_t words, uint64_t most_bytes, Stacks* stacks);
+  friend class MaskBuilder;
 
   Array<int32_t> index_;  // [states]: a mask, or -1
   Array<StateMask> masks_;

@@ -9,33 +9,23 @@
 #include "core/span.h"
 #include "core/status.h"
 #include "runtime/grammar/array.h"
+#include "runtime/grammar/effort.h"
 #include "runtime/grammar/nfa.h"
+#include "runtime/grammar/shared_lists.h"
 
 namespace tarn {
 
 class Subsets {
  public:
-  Subsets(const Nfa& nfa, const Allocator& allocator)
-      : nfa_(nfa),
-        ends_(allocator),
-        items_(allocator),
-        buckets_(allocator),
-        next_(allocator),
-        closure_(allocator),
-        seen_(allocator),
-        matters_(allocator) {}
+  Subsets(const Nfa& nfa, const Allocator& allocator, Effort* effort)
+      : nfa_(nfa), effort_(*effort), sets_(allocator), closure_(allocator), seen_(allocator), matters_(allocator) {}
 
   // Forgets the sets of the rule before.
   Status Begin() {
-    ends_.Clear();
-    items_.Clear();
-    next_.Clear();
-    buckets_.Clear();
+    TARN_RETURN_IF_ERROR(sets_.Begin());
     seen_.Clear();
     stamp_ = 0;
     TARN_GROW_OR_RETURN(seen_.Resize(nfa_.state_count()));
-    TARN_GROW_OR_RETURN(buckets_.Resize(kBuckets));
-    std::fill(buckets_.begin(), buckets_.end(), UINT32_MAX);
     matters_.Clear();
     TARN_GROW_OR_RETURN(matters_.Resize(nfa_.state_count()));
     for (uint32_t state = 0; state < nfa_.state_count(); ++state) {
@@ -45,45 +35,30 @@ class Subsets {
     return Ok();
   }
 
-  size_t size() const { return ends_.size(); }
-  Span<const uint32_t> Of(size_t set) const {
-    const uint32_t begin = set == 0 ? 0 : ends_[set - 1];
-    return {items_.data() + begin, ends_[set] - begin};
-  }
+  size_t size() const { return sets_.size(); }
+  Span<const uint32_t> Of(size_t set) const { return sets_.Of(static_cast<uint32_t>(set)); }
 
-  // The number of the set that has `states` and all that empty edges lead to from them. `*work` grows by the edges that were looked
-  // at.
-  Result<uint32_t> Find(Span<const uint32_t> states, uint64_t* work) {
-    TARN_RETURN_IF_ERROR(Close(states, work));
-    size_t kept = 0;
+  // The number of the set that has `states` and all that empty edges lead to from them. Errors: TARN_UNSUPPORTED (too much work),
+  // TARN_OUT_OF_MEMORY.
+  Result<uint32_t> Find(Span<const uint32_t> states) {
+    TARN_RETURN_IF_ERROR(Close(states));
+    Array<uint32_t>& set = sets_.elements();
+    const size_t begin = set.size();
     for (const uint32_t state : closure_) {
-      if (matters_[state] != 0) closure_[kept++] = state;
+      if (matters_[state] != 0) TARN_GROW_OR_RETURN(set.Push(state));
     }
-    closure_.Truncate(kept);
-    std::sort(closure_.begin(), closure_.end());
-    uint64_t hash = 14695981039346656037u;
-    for (const uint32_t state : closure_) hash = (hash ^ state) * 1099511628211u;
-    uint32_t* bucket = &buckets_[static_cast<size_t>((hash ^ hash >> 32) % kBuckets)];
-    for (uint32_t set = *bucket; set != UINT32_MAX; set = next_[set]) {
-      const Span<const uint32_t> known = Of(set);
-      if (known.size() == kept && std::equal(known.begin(), known.end(), closure_.begin())) return set;
-    }
-    for (const uint32_t state : closure_) TARN_GROW_OR_RETURN(items_.Push(state));
-    TARN_GROW_OR_RETURN(ends_.Push(static_cast<uint32_t>(items_.size())));
-    TARN_GROW_OR_RETURN(next_.Push(*bucket));
-    return *bucket = static_cast<uint32_t>(ends_.size() - 1);
+    std::sort(set.begin() + begin, set.end());
+    return sets_.Keep(begin);
   }
 
  private:
-  static constexpr size_t kBuckets = 4096;
-
-  Status Close(Span<const uint32_t> states, uint64_t* work) {
+  Status Close(Span<const uint32_t> states) {
     ++stamp_;
     closure_.Clear();
     for (const uint32_t state : states) TARN_RETURN_IF_ERROR(Visit(state));
     for (size_t i = 0; i < closure_.size(); ++i) {
       const Span<const NfaEdge> edges = nfa_.EdgesOf(closure_[i]);
-      *work += edges.size() + 1;
+      if (!effort_.Spend(edges.size() + 1)) return effort_.LimitError();
       for (const NfaEdge& edge : edges) {
         if (edge.kind == NfaEdge::Kind::kEmpty) TARN_RETURN_IF_ERROR(Visit(edge.to));
       }
@@ -99,11 +74,11 @@ class Subsets {
   }
 
   const Nfa& nfa_;
-  Array<uint32_t> ends_, items_;    // of all sets
-  Array<uint32_t> buckets_, next_;  // sets, by hash
-  Array<uint32_t> closure_;         // the set that is being made
-  Array<uint32_t> seen_;            // [states]: the last closure that has it
-  Array<uint8_t> matters_;          // [states]: the first and last one, and those with an edge over something, tell sets apart
+  Effort& effort_;
+  SharedLists<uint32_t> sets_;
+  Array<uint32_t> closure_;  // the set that is being made
+  Array<uint32_t> seen_;     // [states]: the last closure that has it
+  Array<uint8_t> matters_;   // [states]: the first and last one, and those with an edge over something, tell sets apart
   uint32_t stamp_ = 0;
 };
 

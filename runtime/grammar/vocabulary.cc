@@ -47,14 +47,26 @@ Status Vocabulary::Build(const TokenTexts& texts, uint32_t vocab_size, const All
     for (size_t at = shared; at < text.size(); ++at) {
       TARN_GROW_OR_RETURN(open.Push(static_cast<uint32_t>(nodes_.size())));
       // Tokens of a text come before those of longer ones that begin with it, so that a node on the way has none.
-      TARN_GROW_OR_RETURN(nodes_.Push({0, i, static_cast<uint16_t>(at + 1), text[at]}));
+      TARN_GROW_OR_RETURN(nodes_.Push({0, i, static_cast<uint16_t>(at + 1), text[at], 0}));
     }
     max_depth_ = std::max(max_depth_, static_cast<uint32_t>(text.size()));
     before = text;
   }
   for (const uint32_t node : open) nodes_[node].behind = static_cast<uint32_t>(nodes_.size());
-  TARN_GROW_OR_RETURN(nodes_.Push({0, static_cast<uint32_t>(tokens_.size()), 0, 0}));
+  TARN_GROW_OR_RETURN(nodes_.Push({0, static_cast<uint32_t>(tokens_.size()), 0, 0, 0}));
+  FindHeights();
   return Ok();
+}
+
+// What lies below a node has higher numbers.
+void Vocabulary::FindHeights() {
+  for (uint32_t i = node_count(); i-- > 0;) {
+    uint8_t height = 0;
+    for (uint32_t below = i + 1; below < nodes_[i].behind; below = nodes_[below].behind) {
+      height = std::max<uint8_t>(height, static_cast<uint8_t>(std::min(nodes_[below].height + 1, 255)));
+    }
+    nodes_[i].height = height;
+  }
 }
 
 }  // namespace tarn

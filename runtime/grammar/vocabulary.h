@@ -16,6 +16,7 @@ struct TextNode {
   uint32_t first_token;  // in tokens(); the tokens of this text end where those of the next node begin
   uint16_t depth;        // bytes of its text
   uint8_t byte;          // the last one
+  uint8_t height;        // bytes of the longest text below it, behind its own; 255: that many or more
 };
 
 // The texts of the tokens of a tokenizer. Special ones have none, and neither has the end token.
@@ -44,10 +45,17 @@ class Vocabulary {
   Span<const int32_t> TokensOf(uint32_t node) const {
     return {tokens_.data() + nodes_[node].first_token, nodes_[node + 1].first_token - nodes_[node].first_token};
   }
+  // Of all that lie below `node`.
+  Span<const int32_t> TokensBelow(uint32_t node) const {
+    const uint32_t begin = nodes_[node + 1].first_token;
+    return {tokens_.data() + begin, nodes_[nodes_[node].behind].first_token - begin};
+  }
   uint32_t max_depth() const { return max_depth_; }
   uint64_t bytes() const { return nodes_.bytes() + tokens_.bytes(); }
 
  private:
+  void FindHeights();
+
   Array<TextNode> nodes_;  // and one behind the last
   Array<int32_t> tokens_;  // by their texts
   uint32_t max_depth_ = 0;

@@ -2,6 +2,7 @@
 #include "tarn/grammar.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,12 @@ static void RefuseWithWords(const tarn_model* model) {
   config.max_depth = 1u << 20;
   EXPECT(Create(model, "root ::= \"x\"", &config, &grammar) == TARN_INVALID_ARGUMENT);
   config = (tarn_grammar_config)TARN_GRAMMAR_CONFIG_INIT;
+  config.max_work = 100;
+  EXPECT(Create(model, "root ::= [ab]{1,100}", &config, &grammar) == TARN_UNSUPPORTED);
+  EXPECT(strstr(error.message, "more than max_work 100 steps") != NULL);
+  config.struct_size = offsetof(tarn_grammar_config, max_work); /* a program of before */
+  EXPECT_OK(Create(model, "root ::= [ab]{1,100}", &config, &grammar));
+  tarn_grammar_destroy(grammar);
   config.struct_size = 3;
   EXPECT(Create(model, "root ::= \"x\"", &config, &grammar) == TARN_INVALID_ARGUMENT);
 }

@@ -77,6 +77,18 @@ class GrammarTest(unittest.TestCase):
         self.assertLess(size(json_schemas.deep(40)), 2.5 * size(json_schemas.deep(20)))
         self.assertLess(size(json_schemas.chain(20000)), 1000)
 
+    def test_limits_have_options(self):
+        rules = self.file("long.gbnf", 'root ::= "x"{70000}')
+        text, stats = self.stats("--grammar", rules, "--grammar-states", 80000, "-n", 5)
+        self.assertEqual((text.strip(), stats["stop_reason"]), ("xxxxx", "n"))
+        for options, code, message in ((["--grammar-states", 100], 1, "more than max_states 100 states: "),
+                                       (["--grammar-states", 80000, "--grammar-work", 1000], 1, "more than max_work 1000 steps: "),
+                                       (["--grammar-states", 80000, "--grammar-work", 1000], 1, "or raise max_work (--grammar-work)"),
+                                       (["--grammar-states", 0], 2, "--grammar-states: is '0', expected an integer from 1 to 4194304")):
+            status, out, err = tarn(*RUN, "--grammar", rules, *options)
+            self.assertEqual((status, out), (code, b""), options)
+            self.assertIn(message, err)
+
     def test_errors_name_the_place(self):
         cases = (("--grammar", 'root ::= "x"\nroot ::= y', "wrong: line 2, column 1: rule 'root' is defined twice"),
                  ("--grammar", "root ::= y", "wrong: line 1, column 10: rule 'y' is not defined"),
@@ -95,6 +107,7 @@ class GrammarTest(unittest.TestCase):
                  ("--json-schema", '{"type": "string", "pattern": "a(?=b)"}', "#/pattern: at character 4 of the pattern: a group other than"),
                  ("--json-schema", '{"type": "string", "maxLength": 100000}', "wrong: in its rules, which --print-grammar writes: line "),
                  ("--json-schema", '{"type": "string", "maxLength": 100000}', "in a schema, lower maxLength, maxItems or the number"),
+                 ("--grammar", 'root ::= "x"{70000}', "more than max_states 65536 states: shorten repetitions {m,n}, or raise max_states (--grammar-states)"),
                  ("--json-schema", "[" * 1000, "more than 128 levels of nesting"))
         for option, text, message in cases:
             path = self.file("wrong", text)

@@ -35,6 +35,8 @@ complete -c tarn -n '__fish_seen_subcommand_from run' -l ban -x -d 'Never draw t
 complete -c tarn -n '__fish_seen_subcommand_from run' -l grammar -r -F -d 'Write only what the rules in FILE allow (GBNF)'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l json-schema -r -F -d 'Write only JSON that is valid by the schema in FILE'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l print-grammar -d 'Write the rules of --json-schema, for --grammar or a C program, and end'
+complete -c tarn -n '__fish_seen_subcommand_from run' -l grammar-states -x -d 'Number of states that a grammar may have'
+complete -c tarn -n '__fish_seen_subcommand_from run' -l grammar-work -x -d 'Number of steps that the creation of a grammar may take'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l repeat-penalty -x -d 'Divide positive logits of recent tokens by R, multiply negative ones'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l frequency-penalty -x -d 'Subtract F from the logit of a recent token for each time that it occurs'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l presence-penalty -x -d 'Subtract S from the logit of a recent token'

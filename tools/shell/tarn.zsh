@@ -52,6 +52,8 @@ _tarn() {
         ''--grammar='[Write only what the rules in FILE allow (GBNF)]:FILE:_files' \
         ''--json-schema='[Write only JSON that is valid by the schema in FILE]:FILE:_files' \
         ''--print-grammar'[Write the rules of --json-schema, for --grammar or a C program, and end]' \
+        ''--grammar-states='[Number of states that a grammar may have]:N: ' \
+        ''--grammar-work='[Number of steps that the creation of a grammar may take]:N: ' \
         ''--repeat-penalty='[Divide positive logits of recent tokens by R, multiply negative ones]:R: ' \
         ''--frequency-penalty='[Subtract F from the logit of a recent token for each time that it occurs]:F: ' \
         ''--presence-penalty='[Subtract S from the logit of a recent token]:S: ' \

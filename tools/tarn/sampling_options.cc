@@ -73,6 +73,12 @@ CLI::Option* AddMirostat(CLI::App* app, uint32_t* target) {
       ->type_name("N");
 }
 
+// The library names a limit by its field.
+std::string OptionOfLimit(const std::string& message) {
+  if (message.find("raise max_states") != std::string::npos) return " (--grammar-states)";
+  return message.find("raise max_work") != std::string::npos ? " (--grammar-work)" : "";
+}
+
 }  // namespace
 
 void SamplingOptions::AddTo(CLI::App* command, TaskOptions* by_task) {
@@ -94,6 +100,10 @@ void SamplingOptions::AddTo(CLI::App* command, TaskOptions* by_task) {
   only(
       command->add_flag("--print-grammar", print_grammar, "Write the rules of --json-schema, for --grammar or a C program, and end")
           ->needs(schema));
+  only(AddInteger<uint32_t>(command, "--grammar-states", &grammar_limits.max_states,
+                            "Number of states that a grammar may have (default: 65536)", 1, 1u << 22));
+  only(AddInteger<uint64_t>(command, "--grammar-work", &grammar_limits.max_work,
+                            "Number of steps that the creation of a grammar may take (default: 1073741824)", 1));
   number("--repeat-penalty", "R", &chain.repeat_penalty,
          "Divide positive logits of recent tokens by R, multiply negative ones; 1: off (default: 1)", {0, true});
   number("--frequency-penalty", "F", &chain.frequency_penalty,
@@ -173,9 +183,10 @@ std::unique_ptr<tarn_grammar, void (*)(tarn_grammar*)> SamplingOptions::Grammar(
   const std::string text = Rules();
   tarn_error error;
   tarn_grammar* created = nullptr;
-  if (tarn_grammar_create(model.get(), text.data(), text.size(), nullptr, &created, &error) != TARN_OK) {
-    if (!grammar.empty()) throw Failure(FileName(grammar) + ": " + error.message);
-    throw Failure(FileName(json_schema) + ": in its rules, which --print-grammar writes: " + error.message +
+  if (tarn_grammar_create(model.get(), text.data(), text.size(), &grammar_limits, &created, &error) != TARN_OK) {
+    const std::string why = error.message + OptionOfLimit(error.message);
+    if (!grammar.empty()) throw Failure(FileName(grammar) + ": " + why);
+    throw Failure(FileName(json_schema) + ": in its rules, which --print-grammar writes: " + why +
                   "; in a schema, lower maxLength, maxItems or the number of properties");
   }
   made.reset(created);

@@ -24,6 +24,7 @@ struct SamplingOptions {
   std::string grammar;      // the file that --grammar names
   std::string json_schema;  // that of --json-schema
   bool print_grammar = false;
+  tarn_grammar_config grammar_limits = TARN_GRAMMAR_CONFIG_INIT;
   std::optional<uint32_t> log_probabilities;  // how many alternatives are written with each token
 
   // Adds the options of `command` to it, with a heading; only models of the task causal_lm take them. This outlives `command`.

@@ -28,11 +28,12 @@ typedef struct tarn_grammar_config {
   /* States of the automata that the rules become. A repetition {m,n} has n copies of its element. 0 means 65,536; at most 2^22. */
   uint32_t max_states;
   tarn_allocator allocator; /* used at creation and by tarn_grammar_destroy() */
+  /* Steps of work that the creation may take, so that hostile rules come to an end: parts of rules, edges of automata and stacks
+   * that are looked at. A step takes 3 to 8 ns on a desktop. 0 means 2^30. */
+  uint64_t max_work;
 } tarn_grammar_config;
-#define TARN_GRAMMAR_CONFIG_INIT                               \
-  {                                                            \
-    sizeof(tarn_grammar_config), 0, 0, 0, { NULL, NULL, NULL } \
-  }
+#define TARN_GRAMMAR_CONFIG_INIT \
+  { sizeof(tarn_grammar_config), 0, 0, 0, {NULL, NULL, NULL}, 0 }
 
 /* Where the text stands. */
 typedef enum tarn_grammar_progress {
@@ -43,9 +44,9 @@ typedef enum tarn_grammar_progress {
 
 /* Compiles the rules in `text` for the tokens of `model`, which must outlive the grammar; `text` need not. The text that the
  * grammar constrains begins. `config` may be NULL (defaults). Nothing is allocated afterwards. TARN_BAD_FORMAT names the line and
- * the column of the rules. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED (more than max_states; no tokenizer), TARN_INVALID_ARGUMENT
- * (names the field and its range), TARN_CONTEXT_FULL (the begin exceeds a limit), TARN_OUT_OF_MEMORY. Thread safety: any
- * thread; a grammar belongs to one thread at a time. */
+ * the column of the rules. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED (more than max_states or max_work; no tokenizer),
+ * TARN_INVALID_ARGUMENT (names the field and its range), TARN_CONTEXT_FULL (the begin exceeds a limit), TARN_OUT_OF_MEMORY. Thread
+ * safety: any thread; a grammar belongs to one thread at a time. */
 TARN_API tarn_status tarn_grammar_create(const tarn_model* model, const char* text, size_t text_bytes,
                                          const tarn_grammar_config* config, tarn_grammar** grammar, tarn_error* error);
 
