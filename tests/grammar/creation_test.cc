@@ -73,8 +73,8 @@ const char* const kTexts[] = {
     "root ::= .{3,40}",
     "root ::= [^x]{2,30} \"x\" .{0,7}",
     // Calls, the ends of rules inside a token, and repetitions of several lengths beside each other.
-    "root ::= \"[\" item (\",\" \" \"? item)* \"]\"\nitem ::= text | word | root\ntext ::= \"\\\"\" [^\"]{0,25} \"\\\"\"\n"
-    "word ::= [a-z] [a-z0-9 ]{0,33} tail?\ntail ::= \"\xC3\xA9\" tail | \"12\" word",
+    ("root ::= \"[\" item (\",\" \" \"? item)* \"]\"\nitem ::= text | word | root\ntext ::= \"\\\"\" [^\"]{0,25} \"\\\"\"\n"
+     "word ::= [a-z] [a-z0-9 ]{0,33} tail?\ntail ::= \"\xC3\xA9\" tail | \"12\" word"),
     "root ::= (a | b | \", \" a){1,9}\na ::= [ab]{1,20} \" \" b?\nb ::= [^\"]{2,20} \"\\\"\" | \"x\" a",
     // Names but for some, as for properties that a schema does not list.
     "root ::= \"a\" ([^b] rest | \"b\" ([^x] rest | \"x\" [^0] rest)) | [^a] rest\nrest ::= [^\"]* \"\\\"\"",

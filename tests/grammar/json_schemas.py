@@ -29,8 +29,23 @@ BOTH = {"$defs": {"a": {"type": "object", "properties": {"x": {"$ref": "#/$defs/
                   "b": {"type": "object", "properties": {"x": {"$ref": "#/$defs/b"}}, "required": ["n"]}},
         "allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]}
 MANY = {"type": "object", "properties": {f"property_with_number_{i * 7919 % 1000:03}": {"type": "integer"} for i in range(600)}}
+# References by every way to write a JSON pointer: items of lists, escapes of the pointer and of the URI, both at once.
+POINTERS = {"#/prefixItems/0": [1], "#/prefixItems/1/anyOf/1": ["x"], "#/$defs/a~1b": [2], "#/$defs/a~0b": [3], "#/$defs/a%20b": [4], "#/$defs/a b": [4],
+            "#/$defs/%C3%A9": [5], "#/$defs/a%7E1b": [2], "#/$defs/~01": [6], "#/$defs/100%": [7], "#/%24defs/a~1b": [2], "#/$defs%2Fa~1b": [2],
+            "#/$defs/": [8], "#/$defs/list/oneOf/10": [10], "#/$defs/%7b%7D": [9]}
+
+
+def pointer(reference):
+    """The third item is what `reference` leads to."""
+    names = {"a/b": 2, "a~b": 3, "a b": 4, "é": 5, "~1": 6, "100%": 7, "": 8, "{}": 9}
+    return {"type": "array", "prefixItems": [{"const": 1}, {"anyOf": [{"type": "null"}, {"enum": ["x", "y"]}]}, {"$ref": reference}], "minItems": 3, "items": False,
+            "$defs": {**{name: {"const": value} for name, value in names.items()}, "list": {"oneOf": [{"const": i} for i in range(12)]}}}
+
+
 # Schemas, and values that they call valid.
-CASES = [({**NODE, "$defs": {"Node": NODE}}, [{"name": "a"}, {"name": "a", "child": {"name": "b", "child": {"name": "c"}}}]),
+CASES = [*((pointer(reference), [[1, None, *value]]) for reference, value in POINTERS.items()),
+         ({"anyOf": [{"type": "null"}, {"type": "array", "items": {"$ref": "#/anyOf/1"}, "maxItems": 3}]}, [None, [], [[], [[]]]]),
+         ({**NODE, "$defs": {"Node": NODE}}, [{"name": "a"}, {"name": "a", "child": {"name": "b", "child": {"name": "c"}}}]),
          (BOTH, [{"n": 1}, {"x": {"x": {"n": 3}, "n": 2}, "n": 1}]),
          (deep(4), [{}, {"a": {}}, {"a": {"a": {"a": {}}}}]),
          (chain(20), [None]),

@@ -96,6 +96,9 @@ class GrammarTest(unittest.TestCase):
                  ("--json-schema", '{"properties": {"a": {"multipleOf": 2}}}', "wrong: #/properties/a/multipleOf: this keyword is not supported"),
                  ("--json-schema", '{"type": "strin"}', "wrong: #/type: 'strin' is no type"),
                  ("--json-schema", '{"$ref": "#/$defs/x"}', "wrong: #/$ref: '#/$defs/x' leads nowhere"),
+                 *(("--json-schema", json.dumps({"prefixItems": [{"$ref": reference}, {}]}), f"wrong: #/prefixItems/0/$ref: '{reference}' leads nowhere")
+                   for reference in ("#/prefixItems/2", "#/prefixItems/01", "#/prefixItems/-1", "#/prefixItems/ 1", "#/prefixItems/", "#/prefixItems/1x",
+                                     "#/prefixItems/99999999999999999999", "#/prefixItems~1", "#prefixItems", "#/prefixItems/1/a")),
                  ("--json-schema", '{"$ref": "#"}', "wrong: #: '$ref' leads back to itself"),
                  ("--json-schema", '{"allOf": [{"$ref": "#"}]}', "wrong: #/allOf/0: a value is valid here where it is valid here"),
                  ("--json-schema", '{"type": "object", "anyOf": [{"$ref": "#"}, {"required": ["a"]}]}', "wrong: #: a value is valid here where"),

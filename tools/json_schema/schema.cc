@@ -1,6 +1,7 @@
 #include "tools/json_schema/schema.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 namespace tarn::tools {
@@ -42,6 +43,27 @@ std::string Unescaped(std::string part) {
     for (size_t at = part.find(from); at != std::string::npos; at = part.find(from, at + 1)) part.replace(at, 2, to);
   }
   return part;
+}
+
+// Of a part of a URI: "%20" is a space. What is no such escape stays as it is.
+std::string PercentDecoded(const std::string& text) {
+  const auto digit = [&](size_t i) { return i < text.size() && std::isxdigit(static_cast<unsigned char>(text[i])) != 0; };
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool is_escape = text[i] == '%' && digit(i + 1) && digit(i + 2);
+    decoded += is_escape ? static_cast<char>(std::stoi(text.substr(i + 1, 2), nullptr, 16)) : text[i];
+    if (is_escape) i += 2;
+  }
+  return decoded;
+}
+
+// The member or the item that a part of a pointer names, or nullptr. Items have numbers without leading zeros.
+const Schema* Child(const Schema& parent, const std::string& part) {
+  if (parent.is_object()) return parent.contains(part) ? &parent[part] : nullptr;
+  const bool is_number = !part.empty() && part.size() <= 9 && part.find_first_not_of("0123456789") == std::string::npos;
+  if (!parent.is_array() || !is_number || (part[0] == '0' && part.size() > 1)) return nullptr;
+  const size_t i = std::stoul(part);
+  return i < parent.size() ? &parent[i] : nullptr;
 }
 
 // What holds where both do. Merged only where a value is looked at: schemas that refer to themselves have no end.
@@ -164,13 +186,11 @@ const Schema& Resolve(const Schema& root, const Placed& from, const std::string&
   if (reference.empty() || reference[0] != '#') {
     FailAt(from.at + "/$ref", "'" + reference + "' is not in this file, expected '#' and a JSON pointer");
   }
-  for (size_t begin = 1; begin < reference.size();) {
-    const size_t end = std::min(reference.find('/', begin + 1), reference.size());
-    const std::string part = Unescaped(reference.substr(begin + 1, end - begin - 1));
-    if (reference[begin] != '/' || !at->is_object() || !at->contains(part)) {
-      FailAt(from.at + "/$ref", "'" + reference + "' leads nowhere");
-    }
-    at = &(*at)[part];
+  const std::string pointer = PercentDecoded(reference.substr(1));
+  for (size_t begin = 0; begin < pointer.size();) {
+    const size_t end = std::min(pointer.find('/', begin + 1), pointer.size());
+    at = pointer[begin] == '/' ? Child(*at, Unescaped(pointer.substr(begin + 1, end - begin - 1))) : nullptr;
+    if (at == nullptr) FailAt(from.at + "/$ref", "'" + reference + "' leads nowhere");
     begin = end;
   }
   return *at;
