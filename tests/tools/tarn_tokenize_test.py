@@ -3,6 +3,7 @@
 
 import json
 import os
+import resource
 import shutil
 import sys
 import unittest
@@ -108,6 +109,60 @@ class TokenizeTest(CliTest):
         status, _, err = tarn("tokenize", MODEL, "--detokenize", "--tokens", "84,256")
         self.assertEqual(status, 2)
         self.assertRegex(err, r"tokenize: --tokens: 256 is no token of .*, expected 0 to 255\n")
+
+    def test_lines_of_tokens_are_the_text(self):
+        """What the tokens add to the text is the text of all ids together, and their forms agree."""
+        for name in ("gpt2", "llama2", "llama3"):
+            model = self.model(name)
+            for text in ("To be, or not to be", "  two  spaces ", "caf\u00e9 \U0001f642\u4e2d\n", "a<|sep|>b", ""):
+                path = self.write("text.txt", text.encode())
+                lines = tarn("tokenize", model, "-f", path, "--offsets")[1].decode().splitlines()
+                rows = [line.split("\t") for line in lines]
+                found = self.lines(model, [{"text": text}])[0]
+                self.assertEqual([[int(row[0]), [int(row[1]), int(row[2])]] for row in rows],
+                                 [list(pair) for pair in zip(found["ids"], found["offsets"])])
+                decoded = self.lines(model, [{"ids": found["ids"]}], "--detokenize", "--keep-special")[0]["text"]
+                self.assertEqual("".join(json.loads(row[3]) for row in rows), decoded)
+                self.assertEqual(tarn("tokenize", model, "-f", path, "--json")[1].decode(), json.dumps(found, indent=2) + "\n")
+                ids = self.write("ids.txt", " ".join(map(str, found["ids"])).encode() + b"\n")
+                if found["ids"]:
+                    shown = tarn("tokenize", model, "--detokenize", "--keep-special", "--json", "-f", ids)[1].decode()
+                    self.assertEqual(shown, json.dumps({"text": decoded}, indent=2) + "\n")
+        lines = tarn("tokenize", self.model("llama2"), "-p", "a a", "--no-special")[1].decode().splitlines()
+        self.assertEqual([json.loads(line.split("\t")[1]) for line in lines], ["a", " a"])
+
+    def test_memory_does_not_grow_with_the_text(self):
+        """The process may have 8 MiB that are its own: a tokenizer takes 4 MiB (51 bytes for each of 65,536, 64 for each of 4,096 words),
+        the tokens of the text and their ranges would take more than 20 bytes for every 4 of its 4 MiB."""
+        unit = b"To be, or not to be: that is the question. na\xc3\xafve \xf0\x9f\x99\x82\n"
+        count = (4 << 20) // len(unit)
+        bound = 8 << 20
+
+        def limited(*arguments):
+            out = self.path("out")
+            with open(out, "wb") as file:
+                status, _, err = tarn("tokenize", *arguments, stdout=file,
+                                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (bound, bound)))
+            self.assertEqual((status, err), (0, ""))
+            return out
+
+        if self.has_sanitizer():
+            self.skipTest("AddressSanitizer has memory of its own")
+        for name in ("gpt2", "llama2"):
+            model, path = self.model(name), self.write("long.txt", unit * count)
+            self.assertGreater(os.path.getsize(limited(model, "-f", path, "--offsets")), 4 << 20)
+            self.assertGreater(os.path.getsize(limited(model, "-f", path, "--json")), 4 << 20)
+            ids = self.path("ids.txt")
+            os.replace(limited(model, "-f", path, "--ids", "--no-special"), ids)
+            with open(limited(model, "--detokenize", "-f", ids), "rb") as file:
+                self.assertEqual(file.read(), unit * count + b"\n")
+            lines = self.write("long.jsonl", (json.dumps({"text": unit.decode()}) + "\n").encode() * count)
+            self.assertGreater(os.path.getsize(limited(model, "-f", lines, "--jsonl")), 4 << 20)
+
+    @staticmethod
+    def has_sanitizer():
+        with open(os.path.join(os.environ["TARN_BUILD"], "bin", "tarn"), "rb") as file:
+            return b"__asan_init" in file.read()
 
     def test_refusals(self):
         ids = self.path("ids.tarn")

@@ -54,8 +54,7 @@ std::string JsonString(std::string_view text) {
   return out;
 }
 
-void AppendJsonString(std::string_view text, std::string* out) {
-  *out += '"';
+void AppendJsonCharacters(std::string_view text, std::string* out) {
   while (!text.empty()) {
     uint32_t code_point = 0xFFFD;
     const size_t length = tarn::DecodeUtf8(text.data(), text.size(), &code_point);
@@ -76,6 +75,11 @@ void AppendJsonString(std::string_view text, std::string* out) {
     }
     text.remove_prefix(length == 0 ? 1 : length);
   }
+}
+
+void AppendJsonString(std::string_view text, std::string* out) {
+  *out += '"';
+  AppendJsonCharacters(text, out);
   *out += '"';
 }
 

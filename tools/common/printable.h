@@ -17,6 +17,8 @@ size_t VisibleCharacter(std::string_view text);
 // `text` as a string of JSON, with its quotes: ASCII without control characters. Bytes that are no UTF-8 become U+FFFD.
 std::string JsonString(std::string_view text);
 void AppendJsonString(std::string_view text, std::string* out);
+// Without the quotes: a part of a string, of whole characters.
+void AppendJsonCharacters(std::string_view text, std::string* out);
 
 // As Printable(), for an error, of bounded length: of a text above 1,000 bytes the middle is left out, and said to be.
 std::string ErrorLine(std::string_view text);

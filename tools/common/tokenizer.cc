@@ -9,7 +9,8 @@ namespace tarn::tools {
 namespace {
 
 constexpr uint32_t kWordBytes = 1u << 16;  // enough for every text that is one
-constexpr size_t kMostWordBytes = size_t{1} << 26;
+constexpr uint32_t kMostWordBytes = 1u << 26;
+constexpr uint32_t kGrowth = 4;  // from the one to the other
 constexpr size_t kReadAtOnce = 4096;
 
 }  // namespace
@@ -18,61 +19,83 @@ Tokenizer::Tokenizer(const tarn_model* model, bool plain) : model_(model), plain
 
 void Tokenizer::Create(uint32_t max_word_bytes) {
   tarn_tokenizer_config config = TARN_TOKENIZER_CONFIG_INIT;
-  config.max_word_bytes = max_word_bytes;
+  config.max_word_bytes = max_word_bytes_ = max_word_bytes;
   tarn_tokenizer* created = nullptr;
   tarn_error error;
   Check(tarn_tokenizer_create(model_, &config, &created, &error), error);
   tokenizer_.reset(created);
 }
 
-tarn_status Tokenizer::Read(const std::string& text, const tarn_tokenizer_options& options, Encoding* encoding, tarn_error* error) {
-  *encoding = {};
+tarn_status Tokenizer::Read(std::string_view text, const tarn_tokenizer_options& options, const Take& take, size_t* taken,
+                            tarn_error* error) {
   Check(tarn_tokenizer_begin(tokenizer_.get(), text.data(), text.size(), &options, error), *error);
-  for (size_t begin = 0, count = kReadAtOnce; count == kReadAtOnce; begin += count) {
-    encoding->tokens.resize(begin + kReadAtOnce);
-    encoding->ranges.resize(begin + kReadAtOnce);
-    const tarn_status status =
-        tarn_tokenizer_read(tokenizer_.get(), &encoding->tokens[begin], &encoding->ranges[begin], kReadAtOnce, &count, error);
+  std::vector<int32_t> tokens(kReadAtOnce);
+  std::vector<tarn_text_range> ranges(kReadAtOnce);
+  size_t read = 0;
+  for (size_t count = kReadAtOnce; count == kReadAtOnce;) {
+    const tarn_status status = tarn_tokenizer_read(tokenizer_.get(), tokens.data(), ranges.data(), kReadAtOnce, &count, error);
+    for (size_t i = 0; i < count; ++i) {
+      if (++read <= *taken) continue;
+      ++*taken;
+      if (!take(tokens[i], ranges[i])) return TARN_OK;
+    }
     if (status != TARN_OK) return status;
-    encoding->tokens.resize(begin + count);
-    encoding->ranges.resize(begin + count);
   }
   return TARN_OK;
 }
 
-Encoding Tokenizer::Encode(const std::string& text, bool with_template, const std::vector<tarn_text_range>& plain) {
+void Tokenizer::Visit(std::string_view text, bool with_template, const Take& take, const std::vector<tarn_text_range>& plain) {
   tarn_tokenizer_options options = TARN_TOKENIZER_OPTIONS_INIT;
   options.no_template = with_template ? 0 : 1;
   options.plain = plain_ ? 1 : 0;
   options.plain_ranges = plain.data();
   options.plain_range_count = plain.size();
-  Encoding encoding;
   tarn_error error;
-  tarn_status status = Read(text, options, &encoding, &error);
-  if (status == TARN_BUFFER_TOO_SMALL && text.size() > kWordBytes) {
-    Create(static_cast<uint32_t>(std::min(text.size(), kMostWordBytes)));
-    status = Read(text, options, &encoding, &error);
+  size_t taken = 0;
+  tarn_status status = Read(text, options, take, &taken, &error);
+  // A word is too long: more memory, and the text once more.
+  while (status == TARN_BUFFER_TOO_SMALL && text.size() > max_word_bytes_ && max_word_bytes_ < kMostWordBytes) {
+    Create(max_word_bytes_ * kGrowth);
+    status = Read(text, options, take, &taken, &error);
   }
   Check(status, error);
+}
+
+Encoding Tokenizer::Encode(std::string_view text, bool with_template, const std::vector<tarn_text_range>& plain) {
+  Encoding encoding;
+  const auto take = [&](int32_t token, const tarn_text_range& range) {
+    encoding.tokens.push_back(token);
+    encoding.ranges.push_back(range);
+    return true;
+  };
+  Visit(text, with_template, take, plain);
   return encoding;
 }
 
-std::string Detokenize(const tarn_model* model, const std::vector<int32_t>& tokens, bool keep_special) {
+Detokenizer::Detokenizer(const tarn_model* model, bool keep_special) : model_(model), keep_special_(keep_special) {
   tarn_model_info info = TARN_MODEL_INFO_INIT;
   tarn_error error;
   Check(tarn_model_get_info(model, &info, &error), error);
-  std::vector<char> piece(tarn_max_piece_bytes(model));
-  tarn_text_decoder decoder = {};
+  vocab_size_ = static_cast<int32_t>(std::min<uint32_t>(info.vocab_size, INT32_MAX));
+  piece_.resize(tarn_max_piece_bytes(model));
+}
+
+std::string_view Detokenizer::Next(int32_t token) {
+  if (token < 0 || token >= vocab_size_) return {};
+  if (!keep_special_ && tarn_token_is_special(model_, token) != 0) return {};
+  size_t size = 0;
+  tarn_error error;
+  Check(tarn_text_decode(model_, &decoder_, token, piece_.data(), piece_.size(), &size, &error), error);
+  return {piece_.data(), size};
+}
+
+std::string_view Detokenizer::Finish() { return {piece_.data(), tarn_text_finish(&decoder_, piece_.data())}; }
+
+std::string Detokenize(const tarn_model* model, const std::vector<int32_t>& tokens, bool keep_special) {
+  Detokenizer detokenizer(model, keep_special);
   std::string text;
-  for (const int32_t token : tokens) {
-    if (token < 0 || static_cast<uint32_t>(token) >= info.vocab_size) continue;
-    if (!keep_special && tarn_token_is_special(model, token) != 0) continue;
-    size_t size = 0;
-    Check(tarn_text_decode(model, &decoder, token, piece.data(), piece.size(), &size, &error), error);
-    text.append(piece.data(), size);
-  }
-  const size_t size = tarn_text_finish(&decoder, piece.data());
-  return text.append(piece.data(), size);
+  for (const int32_t token : tokens) text += detokenizer.Next(token);
+  return text += detokenizer.Finish();
 }
 
 }  // namespace tarn::tools

@@ -18,7 +18,8 @@ case ${1:-} in
     libcli11-dev        command lines of the tools
     libbenchmark-dev    Google Benchmark, for the micro-benchmarks' ;;
   ci) needed='
-    ccache              what several presets compile alike is compiled once' ;;
+    ccache              what several presets compile alike is compiled once
+    python3-jsonschema  judges what JSON schemas allow, for tests/grammar' ;;
   cross) needed='
     clang-19            compiler for ARM
     lld-19              its linker

@@ -1,6 +1,8 @@
 #include "tools/tarn/files.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +34,20 @@ std::string ReadStdin() {
       throw Failure(std::string("standard input: cannot read: ") + std::strerror(errno));
     }
   }
+}
+
+// Empty: it cannot be mapped, and reading it says why.
+std::string_view MapFile(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size <= 0) return {};
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  const size_t size = static_cast<size_t>(info.st_size);
+  void* const mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+  close(file);
+  if (mapped == MAP_FAILED) return {};
+  madvise(mapped, size, MADV_SEQUENTIAL);
+  return {static_cast<const char*>(mapped), size};
 }
 
 // Until standard output takes bytes. False: an end was asked for, and its reader does not read.
@@ -97,5 +113,27 @@ bool WriteStdout(const void* data, size_t size_bytes) {
 }
 
 bool WriteStdout(const std::string& text) { return WriteStdout(text.data(), text.size()); }
+
+bool StdoutBuffer::Write() {
+  const bool is_written = WriteStdout(text_);
+  text_.clear();
+  return is_written;
+}
+
+InputText InputText::OfFile(const std::string& path) {
+  const std::string_view mapped = path == "-" ? std::string_view() : MapFile(path);
+  return mapped.empty() ? InputText(ReadFile(path)) : InputText(mapped);
+}
+
+InputText::~InputText() {
+  if (!mapped_.empty()) munmap(const_cast<char*>(mapped_.data()), mapped_.size());
+}
+
+void InputText::DropNewline() {
+  for (const char last : {'\n', '\r'}) {
+    if (text_.empty() || text_.back() != last) return;
+    text_.remove_suffix(1);
+  }
+}
 
 }  // namespace tarn_cli

@@ -1,14 +1,38 @@
-// Whole files and standard input in, standard output.
+// Files and standard input in, standard output.
 #ifndef TARN_TOOLS_TARN_FILES_H_
 #define TARN_TOOLS_TARN_FILES_H_
 
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace tarn_cli {
 
 // "-" is standard input. Throws Failure with the path and the reason; while it waits for standard input also if it is interrupted.
 std::string ReadFile(const std::string& path);
+
+// A text that is read from one end to the other, of any length. A file is mapped, which takes no memory that the system could not
+// take back; where it cannot be mapped, as a pipe, it is held in memory.
+class InputText {
+ public:
+  explicit InputText(std::string text) : held_(std::move(text)), text_(held_) {}
+  // Of a file; errors: as ReadFile().
+  static InputText OfFile(const std::string& path);
+  ~InputText();
+  InputText(const InputText&) = delete;
+  InputText& operator=(const InputText&) = delete;
+
+  std::string_view text() const { return text_; }
+  // Leaves out a newline at the end, which editors and `echo` put there.
+  void DropNewline();
+
+ private:
+  explicit InputText(std::string_view mapped) : text_(mapped), mapped_(mapped) {}
+
+  std::string held_;
+  std::string_view text_, mapped_;
+};
 
 // As messages name it: "standard input" for "-".
 std::string FileName(const std::string& path);
@@ -21,6 +45,19 @@ bool InputIsFed();
 // other error (a full disk).
 bool WriteStdout(const void* data, size_t size_bytes);
 bool WriteStdout(const std::string& text);
+
+// Standard output, in parts of some size.
+class StdoutBuffer {
+ public:
+  // What is added goes out when there is enough of it. False: as WriteStdout(), and then nothing more goes out.
+  std::string* text() { return &text_; }
+  bool WriteIfFull() { return text_.size() < kEnough || Write(); }
+  bool Write();
+
+ private:
+  static constexpr size_t kEnough = size_t{1} << 16;
+  std::string text_;
+};
 
 }  // namespace tarn_cli
 

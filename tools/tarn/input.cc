@@ -4,7 +4,6 @@
 
 #include "tools/tarn/error.h"
 #include "tools/tarn/escapes.h"
-#include "tools/tarn/files.h"
 
 namespace tarn_cli {
 
@@ -44,13 +43,12 @@ void Input::Choose(const std::string& command, bool taken) {
 
 void Input::UnescapeText() { text_ = Unescape(text_, "--prompt"); }
 
+InputText Input::Open() const { return is_file() || text_is_read_ ? InputText::OfFile(is_file() ? file_ : "-") : InputText(text_); }
+
 std::string Input::Text(bool keep_newline) const {
-  if (!is_file() && !text_is_read_) return text_;
-  std::string text = ReadFile(is_file() ? file_ : "-");
-  if (keep_newline || text.empty() || text.back() != '\n') return text;
-  text.pop_back();
-  if (!text.empty() && text.back() == '\r') text.pop_back();
-  return text;
+  InputText text = Open();
+  if (!keep_newline && (is_file() || text_is_read_)) text.DropNewline();
+  return std::string(text.text());
 }
 
 }  // namespace tarn_cli

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "tools/tarn/files.h"
 #include "tools/tarn/sources.h"
 
 namespace CLI {
@@ -38,6 +39,8 @@ class Input {
   // The text, the whole file, or "". Of what is read one newline at the end is left out, which editors and `echo` put there.
   // Throws Failure.
   std::string Text(bool keep_newline = false) const;
+  // The same, not in memory where it may be long, with its newline.
+  InputText Open() const;
 
  private:
   enum class Chosen { kNothing, kText, kFile, kIds };

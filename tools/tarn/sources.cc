@@ -1,28 +1,39 @@
 #include "tools/tarn/sources.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tools/common/integer.h"
 #include "tools/tarn/error.h"
-#include "tools/tarn/files.h"
 #include "tools/tarn/report.h"
 
 namespace tarn_cli {
 
 namespace {
 
-Tokens ParseIds(const std::string& text, char separator, const std::string& what) {
-  Tokens ids;
+void VisitIds(std::string_view text, char separator, const std::string& what, const std::function<bool(int32_t)>& take) {
+  size_t count = 0;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(separator, begin), text.size());
-    const std::string id = text.substr(begin, end - begin);
+    const std::string_view id = text.substr(begin, end - begin);
     const std::optional<int32_t> value = tarn::tools::ParseInteger<int32_t>(id, 0, INT32_MAX);
-    if (!value) throw Failure(what + Format(": id %zu ", ids.size() + 1) + tarn::tools::NotInteger(id, 0, INT32_MAX));
-    ids.push_back(*value);
+    if (!value) throw Failure(what + Format(": id %zu ", count + 1) + tarn::tools::NotInteger(id, 0, INT32_MAX));
+    if (!take(*value)) return;
+    ++count;
     begin = end + 1;
   }
+}
+
+Tokens ParseIds(std::string_view text, char separator, const std::string& what) {
+  Tokens ids;
+  VisitIds(text, separator, what, [&](int32_t id) {
+    ids.push_back(id);
+    return true;
+  });
   return ids;
 }
+
+char SeparatorOf(std::string_view ids) { return ids.find(',') == std::string_view::npos ? ' ' : ','; }
 
 }  // namespace
 
@@ -49,8 +60,10 @@ Tokens TextTokens(const Model& model, const std::string& text, const std::string
   return ParseIds(text, what);
 }
 
-Tokens ParseIds(const std::string& text, const std::string& what) {
-  return ParseIds(text, text.find(',') == std::string::npos ? ' ' : ',', what);
+Tokens ParseIds(std::string_view text, const std::string& what) { return ParseIds(text, SeparatorOf(text), what); }
+
+void VisitIds(std::string_view text, const std::string& what, const std::function<bool(int32_t)>& take) {
+  VisitIds(text, SeparatorOf(text), what, take);
 }
 
 Tokens SourceTokens(const Model& model, const std::string& text, const std::string& what, bool plain) {
@@ -67,17 +80,26 @@ Tokens SourceTokens(const Model& model, const std::string& text, const std::stri
   return source;
 }
 
-std::vector<Line> ReadLines(const std::string& path) {
-  const std::string content = ReadFile(path);
-  std::vector<Line> lines;
-  for (size_t begin = 0; begin < content.size();) {
-    const size_t end = std::min(content.find('\n', begin), content.size());
-    std::string text = content.substr(begin, end - begin);
-    if (!text.empty() && text.back() == '\r') text.pop_back();
-    lines.push_back({FileName(path) + Format(": line %zu", lines.size() + 1), std::move(text)});
+void VisitLines(const std::string& path, const std::function<bool(Line)>& take) {
+  const InputText content = InputText::OfFile(path);
+  const std::string_view text = content.text();
+  if (text.empty()) throw Failure(FileName(path) + " is empty, expected at least one line");
+  size_t count = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (!take({FileName(path) + Format(": line %zu", ++count), std::string(line)})) return;
     begin = end + 1;
   }
-  if (lines.empty()) throw Failure(FileName(path) + " is empty, expected at least one line");
+}
+
+std::vector<Line> ReadLines(const std::string& path) {
+  std::vector<Line> lines;
+  VisitLines(path, [&](Line line) {
+    lines.push_back(std::move(line));
+    return true;
+  });
   return lines;
 }
 

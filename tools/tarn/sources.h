@@ -4,9 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "tools/tarn/files.h"
 #include "tools/tarn/model.h"
 
 namespace tarn_cli {
@@ -21,7 +24,9 @@ void RequireIds(const Tokens& tokens, const Model& model, uint32_t vocab_size, c
                 const std::string& option);
 
 // "1,2,3" or "1 2 3"; `what` is for messages. Throws Failure.
-Tokens ParseIds(const std::string& text, const std::string& what);
+Tokens ParseIds(std::string_view text, const std::string& what);
+// The same, one id after the other, until `take` answers false.
+void VisitIds(std::string_view text, const std::string& what, const std::function<bool(int32_t)>& take);
 
 // The ids of a text; for a model without tokenizer the text is ids, between spaces or commas. `what` is for messages: "-p",
 // "FILE: line 3". `plain`: special tokens in a text are text like any other. Throws Failure, also if there are none.
@@ -35,6 +40,8 @@ struct Line {
   std::string text;
 };
 std::vector<Line> ReadLines(const std::string& path);  // throws Failure, also if there are none
+// The same, one line after the other, until `take` answers false.
+void VisitLines(const std::string& path, const std::function<bool(Line)>& take);
 
 // Cuts a line at its first tab: what stands before it goes to `*before`. Without a tab nothing changes, and the answer is false.
 bool CutAtTab(Line* line, std::string* before);

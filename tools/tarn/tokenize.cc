@@ -2,7 +2,10 @@
 #include <tarn/tokenizer.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <functional>
 #include <memory>
+#include <string_view>
 
 #include "tools/common/printable.h"
 #include "tools/common/tokenizer.h"
@@ -18,6 +21,7 @@ namespace tarn_cli {
 namespace {
 
 using tarn::tools::Detokenize;
+using tarn::tools::Detokenizer;
 using tarn::tools::Encoding;
 using tarn::tools::Tokenizer;
 
@@ -28,46 +32,150 @@ struct TokenizeOptions {
   bool no_special = false, plain = false, detokenize = false, keep_special = false;
 };
 
-std::vector<std::vector<uint64_t>> Pairs(const std::vector<tarn_text_range>& ranges) {
-  std::vector<std::vector<uint64_t>> pairs;
-  for (const tarn_text_range& range : ranges) pairs.push_back({range.begin, range.end});
-  return pairs;
+// The tokens of a text, one after the other, as often as they are asked for: memory does not grow with the text.
+using Take = Tokenizer::Take;
+using TokenList = std::function<void(const Take&)>;
+
+void AppendNumber(uint64_t number, std::string* out) {
+  char digits[24];
+  out->append(digits, std::to_chars(digits, digits + sizeof(digits), number).ptr);
 }
 
-Json EncodingJson(const Encoding& encoding) { return {{"ids", encoding.tokens}, {"offsets", Pairs(encoding.ranges)}}; }
+// A list of the tokens: `append` gives the JSON of one. `indent` stands before an item, and nothing before the end.
+void AppendJsonList(const TokenList& tokens, const std::string& indent, const std::string& end, StdoutBuffer* out,
+                    const std::function<void(int32_t, const tarn_text_range&)>& append) {
+  bool is_empty = true;
+  *out->text() += '[';
+  tokens([&](int32_t token, const tarn_text_range& range) {
+    if (!is_empty) *out->text() += ',';
+    is_empty = false;
+    *out->text() += indent;
+    append(token, range);
+    return out->WriteIfFull();
+  });
+  if (!is_empty) *out->text() += end;
+  *out->text() += ']';
+}
 
-// A line for every token: its id, with --offsets its range, and its text; with --ids all ids in one line.
-std::string EncodingText(const TokenizeOptions& options, const Model& model, const Encoding& encoding) {
-  std::string text;
-  for (size_t i = 0; i < encoding.tokens.size(); ++i) {
-    const int32_t token = encoding.tokens[i];
-    if (options.ids) {
-      text += (i == 0 ? "" : " ") + std::to_string(token);
-      continue;
+// {"ids": [...], "offsets": [[begin, end], ...]}, on one line, or as Json::Dump(2) has it.
+void AppendJson(const TokenList& tokens, bool is_indented, StdoutBuffer* out) {
+  const auto line = [&](size_t spaces) { return is_indented ? "\n" + std::string(spaces, ' ') : std::string(); };
+  const std::string field = line(2), item = line(4), inner = line(6), colon = is_indented ? "\": " : "\":";
+  *out->text() += "{" + field + "\"ids" + colon;
+  AppendJsonList(tokens, item, field, out,
+                 [&](int32_t token, const tarn_text_range&) { AppendNumber(static_cast<uint64_t>(token), out->text()); });
+  *out->text() += "," + field + "\"offsets" + colon;
+  AppendJsonList(tokens, item, field, out, [&](int32_t, const tarn_text_range& range) {
+    *out->text() += "[" + inner;
+    AppendNumber(range.begin, out->text());
+    *out->text() += "," + inner;
+    AppendNumber(range.end, out->text());
+    *out->text() += item + "]";
+  });
+  *out->text() += line(0) + "}\n";
+}
+
+// All ids in one line.
+void AppendIds(const TokenList& tokens, StdoutBuffer* out) {
+  bool is_first = true;
+  tokens([&](int32_t token, const tarn_text_range&) {
+    if (!is_first) *out->text() += ' ';
+    is_first = false;
+    AppendNumber(static_cast<uint64_t>(token), out->text());
+    return out->WriteIfFull();
+  });
+  *out->text() += '\n';
+}
+
+// A line for every token: its id, with `offsets` its range, and what it adds to the text of the ids before it.
+void AppendLines(const TokenList& tokens, bool offsets, const Model& model, StdoutBuffer* out) {
+  Detokenizer text(model.get(), /*keep_special=*/true);
+  bool is_first = true;
+  tokens([&](int32_t token, const tarn_text_range& range) {
+    if (!is_first) *out->text() += "\"\n";  // of the line before, to which the end of the text could add
+    is_first = false;
+    AppendNumber(static_cast<uint64_t>(token), out->text());
+    *out->text() += '\t';
+    for (const uint64_t place : {uint64_t{range.begin}, uint64_t{range.end}}) {
+      if (!offsets) break;
+      AppendNumber(place, out->text());
+      *out->text() += '\t';
     }
-    text += std::to_string(token) + "\t";
-    if (options.offsets) text += Format("%zu\t%zu\t", encoding.ranges[i].begin, encoding.ranges[i].end);
-    text += tarn::tools::JsonString(Detokenize(model.get(), {token}, /*keep_special=*/true)) + "\n";
-  }
-  return options.ids ? text + "\n" : text;
+    *out->text() += '"';
+    tarn::tools::AppendJsonCharacters(text.Next(token), out->text());
+    return out->WriteIfFull();
+  });
+  if (is_first) return;
+  tarn::tools::AppendJsonCharacters(text.Finish(), out->text());
+  *out->text() += "\"\n";
+}
+
+TokenList TokensOf(const TokenizeOptions& options, Tokenizer* tokenizer, std::string_view text) {
+  return [&options, tokenizer, text](const Take& take) {
+    size_t count = 0;
+    tokenizer->Visit(text, !options.no_special, [&](int32_t token, const tarn_text_range& range) {
+      if (++count % 4096 == 0) StopIfInterrupted();
+      return take(token, range);
+    });
+  };
+}
+
+TokenList TokensOf(const Encoding& encoding) {
+  return [&encoding](const Take& take) {
+    for (size_t i = 0; i < encoding.tokens.size(); ++i) {
+      if (!take(encoding.tokens[i], encoding.ranges[i])) return;
+    }
+  };
 }
 
 int TokenizeLines(const TokenizeOptions& options, const Model& model, Tokenizer* tokenizer) {
-  for (const Line& line : ReadLines(options.input.file())) {
+  StdoutBuffer out;
+  VisitLines(options.input.file(), [&](const Line& line) {
     StopIfInterrupted();
-    const Json answer = options.detokenize ? Json{{"text", Detokenize(model.get(), IdsOfLine(line), options.keep_special)}}
-                                           : EncodingJson(tokenizer->Encode(TextOfLine(line), !options.no_special));
-    if (!WriteStdout(answer.Dump() + "\n")) break;
-  }
+    if (options.detokenize) {
+      *out.text() += JsonLine(Json{{"text", Detokenize(model.get(), IdsOfLine(line), options.keep_special)}});
+    } else {
+      const Encoding encoding = tokenizer->Encode(TextOfLine(line), !options.no_special);
+      AppendJson(TokensOf(encoding), /*is_indented=*/false, &out);
+    }
+    return out.Write();
+  });
   return 0;
 }
 
-// Ids between spaces or commas. Throws Failure where one is no id of the model.
-Tokens ReadIds(const Input& input, const Model& model) {
-  const bool are_given = !input.tokens().empty();
-  const Tokens tokens = are_given ? input.tokens() : ParseIds(input.Text(), "the ids");
-  RequireIds(tokens, model, model.info().vocab_size, "tokenize", are_given ? "--tokens" : "the ids");
-  return tokens;
+// The ids of the command line or of a text, between spaces or commas.
+void VisitGivenIds(const TokenizeOptions& options, std::string_view text, const std::function<bool(int32_t)>& take) {
+  const Tokens& given = options.input.tokens();
+  if (given.empty()) return VisitIds(text, "the ids", take);
+  for (const int32_t id : given) {
+    if (!take(id)) return;
+  }
+}
+
+// Throws UsageError where an id is none of the model: before the text of the others is written.
+int DetokenizeIds(const TokenizeOptions& options, const Model& model) {
+  InputText ids = options.input.Open();
+  ids.DropNewline();
+  const char* const source = options.input.tokens().empty() ? "the ids" : "--tokens";
+  VisitGivenIds(options, ids.text(), [&](int32_t id) {
+    RequireIds({id}, model, model.info().vocab_size, "tokenize", source);
+    return true;
+  });
+  StdoutBuffer out;
+  Detokenizer text(model.get(), options.keep_special);
+  const auto append = [&](std::string_view part) {
+    options.json ? tarn::tools::AppendJsonCharacters(part, out.text()) : static_cast<void>(out.text()->append(part));
+    return out.WriteIfFull();
+  };
+  if (options.json) *out.text() += "{\n  \"text\": \"";
+  VisitGivenIds(options, ids.text(), [&](int32_t id) {
+    StopIfInterrupted();
+    return append(text.Next(id));
+  });
+  append(text.Finish());
+  *out.text() += options.json ? "\"\n}\n" : "\n";
+  out.Write();
+  return 0;
 }
 
 int RunTokenize(const TokenizeOptions& options) {
@@ -75,15 +183,20 @@ int RunTokenize(const TokenizeOptions& options) {
   if (model.info().tokenizer == TARN_TOKENIZER_NONE) {
     throw Failure(model.path() + ": the model has no tokenizer: it takes and gives token ids only");
   }
+  if (options.detokenize && !options.jsonl) return DetokenizeIds(options, model);
   Tokenizer tokenizer(model.get(), options.plain);
   if (options.jsonl) return TokenizeLines(options, model, &tokenizer);
-  if (options.detokenize) {
-    const std::string text = Detokenize(model.get(), ReadIds(options.input, model), options.keep_special);
-    WriteStdout(options.json ? JsonText(Json{{"text", text}}) : text + "\n");
-    return 0;
+  const InputText text = options.input.Open();
+  const TokenList tokens = TokensOf(options, &tokenizer, text.text());
+  StdoutBuffer out;
+  if (options.json) {
+    AppendJson(tokens, /*is_indented=*/true, &out);
+  } else if (options.ids) {
+    AppendIds(tokens, &out);
+  } else {
+    AppendLines(tokens, options.offsets, model, &out);
   }
-  const Encoding encoding = tokenizer.Encode(options.input.Text(/*keep_newline=*/true), !options.no_special);
-  WriteStdout(options.json ? JsonText(EncodingJson(encoding)) : EncodingText(options, model, encoding));
+  out.Write();
   return 0;
 }
 
@@ -110,7 +223,8 @@ void AddTokenize(CLI::App* app, Command* command) {
       ->needs(detokenize);
   AddModelOptions(tokenize, &options->model);
   tokenize->footer(
-      "A line for every token: its id and its text, as a JSON string.\n"
+      "A line for every token: its id, and what it adds to the text, as a JSON string. A character of several tokens stands at the "
+      "last of them.\n"
       "Examples (shakespeare-*: examples/models):\n"
       "  tarn tokenize shakespeare-rfa-gate-int8.tarn -p \"To be\" --offsets\n"
       "  printf '{\"text\": \"To be\"}\\n' | tarn tokenize shakespeare-rfa-gate-int8.tarn --jsonl\n"
