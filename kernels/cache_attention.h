@@ -28,8 +28,8 @@ struct CacheBlock {
 };
 constexpr int64_t kAlways = INT64_MAX / 4;  // as `until`; its negative as `from`
 
-// o_t = softmax over the visible rows of all blocks of (scale * q_t . k) times their values; 0 where no row is visible. One pass
-// over the rows in tiles, with a running maximum.
+// o_t = softmax over the visible rows of all blocks of l = scale * q_t . k times their values; 0 where no row is visible. With a
+// soft cap, l = soft_cap * tanh(scale * q_t . k / soft_cap). One pass over the rows in tiles, with a running maximum.
 struct CacheArgs {
   size_t tokens;   // C; 1 in a step
   size_t queries;  // G
@@ -42,7 +42,8 @@ struct CacheArgs {
   float scale;
   float* o;  // o of token t, query g at o + t*o_token_stride + g*dv
   size_t o_token_stride;
-  float* scratch;  // CacheScratch(...) elements
+  float* scratch;      // CacheScratch(...) elements
+  float soft_cap = 0;  // 0: none
 };
 uint64_t CacheScratch(uint64_t tokens, uint64_t queries, uint64_t key_dim, uint64_t value_dim);
 

@@ -31,14 +31,22 @@ struct Kernels {
   // y = x / sqrt(mean(x^2) + eps) * weight. x and y may be the same.
   void (*rms_norm)(size_t rows, size_t n, const float* x, size_t x_stride, const float* weight, float eps, float* y,
                    size_t y_stride);
-  // Elementwise, x and y may be the same: max(x, 0); x Phi(x) with the error function; its tanh form; tanh x.
+  // Elementwise, x and y may be the same: max(x, 0); x Phi(x) with the error function; its tanh form; tanh x; x sigmoid(x); the
+  // square of max(x, 0); cap tanh(x / cap).
   void (*relu)(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
   void (*gelu)(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
   void (*gelu_tanh)(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
   void (*tanh)(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
-  // y = gate * sigmoid(gate) * up. y may be gate or up.
+  void (*silu)(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
+  void (*relu_squared)(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
+  void (*soft_cap)(size_t rows, size_t n, const float* x, size_t x_stride, float cap, float* y, size_t y_stride);
+  // y = gate * sigmoid(gate) * up, and gelu(gate) * up in both forms. y may be gate or up.
   void (*silu_mul)(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
                    size_t y_stride);
+  void (*gelu_mul)(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+                   size_t y_stride);
+  void (*gelu_tanh_mul)(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+                        size_t y_stride);
   // y = a + b. y may be a or b.
   void (*add)(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y, size_t y_stride);
   // y = scale * x for one row of an embedding table.

@@ -11,7 +11,12 @@
   X(gelu, "Activation")                                                                   \
   X(gelu_tanh, "Activation")                                                              \
   X(tanh, "Activation")                                                                   \
+  X(silu, "Activation")                                                                   \
+  X(relu_squared, "Activation")                                                           \
+  X(soft_cap, "Activation")                                                               \
   X(silu_mul, "SiluMul")                                                                  \
+  X(gelu_mul, "SiluMul")                                                                  \
+  X(gelu_tanh_mul, "SiluMul")                                                             \
   X(sinusoid, "AddSinusoid", "RopeAngles")                                                \
   X(rope, "Rope")                                                                         \
   X(forget_gate, "LinearState")                                                           \

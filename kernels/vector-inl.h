@@ -107,6 +107,11 @@ HWY_INLINE VF LogAddExp(DF d, VF a, VF b) {
   return KeepNan(difference, hn::Add(hn::Max(a, b), hn::Log1p(d, e)));
 }
 
+// cap * tanh(x / cap), for a cap above 0.
+HWY_INLINE VF Capped(DF d, VF x, float cap) {
+  return KeepNan(x, hn::Mul(hn::Set(d, cap), hn::Tanh(d, hn::Div(x, hn::Set(d, cap)))));
+}
+
 // p <- exp(p - max(p)), in place, with the maximum over p and `top`; returns their sum. Where both are -inf, all are 0. A NaN stays
 // one, and so the sum is one, whether the maximum of floats keeps it or not.
 HWY_INLINE float ExpRow(size_t n, float* p, float& top) {

@@ -37,7 +37,8 @@ struct CacheAttributes {
 #undef TARN_SIZE
 #undef TARN_FLAG
 #undef TARN_LIST
-  float scale = 1;  // of q . k
+  float scale = 1;     // of q . k
+  float soft_cap = 0;  // logits become soft_cap * tanh(logit / soft_cap); 0: they stay
 };
 
 namespace internal {

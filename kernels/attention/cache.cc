@@ -66,8 +66,9 @@ HWY_INLINE FloatRows ReadValues(const CacheArgs& a, const CacheBuffers& s, const
 
 // Logits p[n] become probabilities before division, next to those that `top` and `total` stand for. Returns the factor by which
 // what was summed so far is scaled: 0 where that is nothing.
-HWY_INLINE float AddToSoftmax(size_t n, float scale, float* p, float& top, float& total) {
-  Scale(n, scale, p);
+HWY_INLINE float AddToSoftmax(const CacheArgs& a, size_t n, float* p, float& top, float& total) {
+  Scale(n, a.scale, p);
+  if (a.soft_cap > 0) Map(n, p, p, [cap = a.soft_cap](DF d, VF x) HWY_ATTR { return Capped(d, x, cap); });
   const float before = top;
   const float sum = ExpRow(n, p, top);
   const float shrink = before == -HUGE_VALF ? 0.0f : std::exp(before - top);
@@ -94,7 +95,7 @@ HWY_INLINE void StepTile(const CacheArgs& a, const CacheBuffers& s, const CacheT
     const float* q = a.q + g * a.key_dim;
     float* o = a.o + g * a.value_dim;
     for (size_t r = 0; r < tile.rows; ++r) s.p[r] = Dot(a.key_dim, q, keys.rows + r * keys.stride);
-    const float shrink = AddToSoftmax(tile.rows, a.scale, s.p, s.top[g], s.total[g]);
+    const float shrink = AddToSoftmax(a, tile.rows, s.p, s.top[g], s.total[g]);
     if (shrink != 0.0f && shrink != 1.0f) Scale(a.value_dim, shrink, o);
     Gemm({1, a.value_dim, tile.rows, s.p, tile.rows, 1, values.rows, values.stride, shrink != 0.0f, o, a.value_dim});
   }
@@ -127,7 +128,7 @@ struct HeadTile {
   HWY_INLINE void Softmax(size_t token, Range rows) const {
     float* p = s.p + token * kCacheTile + rows.first;
     const size_t at = g * a.tokens + token;
-    const float shrink = AddToSoftmax(rows.last - rows.first, a.scale, p, s.top[at], s.total[at]);
+    const float shrink = AddToSoftmax(a, rows.last - rows.first, p, s.top[at], s.total[at]);
     if (shrink != 1.0f) Scale(a.value_dim, shrink, Output(token));
   }
 

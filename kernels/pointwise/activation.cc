@@ -84,11 +84,48 @@ void Tanh(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size
   }
 }
 
+void Silu(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride) {
+  for (size_t r = 0; r < rows; ++r) {
+    Map(n, x + r * x_stride, y + r * y_stride, [](DF d, VF v) HWY_ATTR { return hn::Mul(v, Sigmoid(d, v)); });
+  }
+}
+
+void ReluSquared(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride) {
+  for (size_t r = 0; r < rows; ++r) {
+    Map(n, x + r * x_stride, y + r * y_stride, [](DF d, VF v) HWY_ATTR {
+      const VF positive = PositivePart(d, v);
+      return hn::Mul(positive, positive);
+    });
+  }
+}
+
+void SoftCap(size_t rows, size_t n, const float* x, size_t x_stride, float cap, float* y, size_t y_stride) {
+  for (size_t r = 0; r < rows; ++r) {
+    Map(n, x + r * x_stride, y + r * y_stride, [cap](DF d, VF v) HWY_ATTR { return Capped(d, v, cap); });
+  }
+}
+
 void SiluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
              size_t y_stride) {
   for (size_t r = 0; r < rows; ++r) {
     Map2(n, gate + r * gate_stride, up + r * up_stride, y + r * y_stride,
          [](DF d, VF g, VF u) HWY_ATTR { return hn::Mul(hn::Mul(g, Sigmoid(d, g)), u); });
+  }
+}
+
+void GeluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+             size_t y_stride) {
+  for (size_t r = 0; r < rows; ++r) {
+    Map2(n, gate + r * gate_stride, up + r * up_stride, y + r * y_stride,
+         [](DF d, VF g, VF u) HWY_ATTR { return hn::Mul(GeluOf(d, g), u); });
+  }
+}
+
+void GeluTanhMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+                 size_t y_stride) {
+  for (size_t r = 0; r < rows; ++r) {
+    Map2(n, gate + r * gate_stride, up + r * up_stride, y + r * y_stride,
+         [](DF d, VF g, VF u) HWY_ATTR { return hn::Mul(GeluTanhOf(d, g), u); });
   }
 }
 
@@ -103,7 +140,12 @@ void FillActivations(Kernels& table) {
   table.gelu = Gelu;
   table.gelu_tanh = GeluTanh;
   table.tanh = Tanh;
+  table.silu = Silu;
+  table.relu_squared = ReluSquared;
+  table.soft_cap = SoftCap;
   table.silu_mul = SiluMul;
+  table.gelu_mul = GeluMul;
+  table.gelu_tanh_mul = GeluTanhMul;
   table.add = Add;
 }
 

@@ -20,7 +20,8 @@ double Logit(const CacheArgs& a, const CacheBlock& b, const float* q, size_t row
   for (size_t x = 0; x < a.key_dim; ++x) {
     sum += static_cast<double>(q[x]) * At({b.type, b.keys, b.key_scales}, b.key_stride, row, x);
   }
-  return static_cast<double>(a.scale) * sum;
+  const double logit = static_cast<double>(a.scale) * sum, cap = a.soft_cap;
+  return cap > 0.0 ? cap * std::tanh(logit / cap) : logit;
 }
 
 // f(block, row) for every row that the token sees.

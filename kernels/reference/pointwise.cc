@@ -22,6 +22,23 @@ void Map(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_
   }
 }
 
+// x Phi(x), Phi(x) = erfc(-x/sqrt 2)/2 (Hendrycks, Gimpel 2016).
+double GeluOf(double v) { return 0.5 * v * std::erfc(-v * std::sqrt(0.5)); }
+
+// v (1 + tanh(sqrt(2/pi) (v + 0.044715 v^3)))/2 (ibid.). (1 + tanh u)/2 = sigmoid(2u) keeps the digits that 1 + tanh loses near -1.
+double GeluTanhOf(double v) { return v * Sigmoid(2.0 * 0.79788456080286535588 * (v + 0.044715 * v * v * v)); }
+
+double SiluOf(double v) { return v * Sigmoid(v); }
+
+// y = f(gate) * up (Shazeer 2020).
+template <typename F>
+void GatedMap(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+              size_t y_stride, F f) {
+  for (size_t r = 0; r < rows; ++r, gate += gate_stride, up += up_stride, y += y_stride) {
+    for (size_t i = 0; i < n; ++i) y[i] = static_cast<float>(f(static_cast<double>(gate[i])) * up[i]);
+  }
+}
+
 // log(sigmoid(x)) = -softplus(-x), with the exponential on the side where it is small.
 double LogSigmoid(double x) { return std::fmin(x, 0.0) - std::log1p(std::exp(-std::fabs(x))); }
 
@@ -64,30 +81,45 @@ void Relu(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size
   Map(rows, n, x, x_stride, y, y_stride, [](double v) { return v < 0.0 ? 0.0 : v; });
 }
 
-// x Phi(x), Phi(x) = erfc(-x/sqrt 2)/2 (Hendrycks, Gimpel 2016).
 void Gelu(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride) {
-  Map(rows, n, x, x_stride, y, y_stride, [](double v) { return 0.5 * v * std::erfc(-v * std::sqrt(0.5)); });
+  Map(rows, n, x, x_stride, y, y_stride, GeluOf);
 }
 
-// v (1 + tanh(sqrt(2/pi) (v + 0.044715 v^3)))/2 (ibid.). (1 + tanh u)/2 = sigmoid(2u) keeps the digits that 1 + tanh loses near -1.
 void GeluTanh(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride) {
-  Map(rows, n, x, x_stride, y, y_stride,
-      [](double v) { return v * Sigmoid(2.0 * 0.79788456080286535588 * (v + 0.044715 * v * v * v)); });
+  Map(rows, n, x, x_stride, y, y_stride, GeluTanhOf);
 }
 
 void Tanh(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride) {
   Map(rows, n, x, x_stride, y, y_stride, [](double v) { return std::tanh(v); });
 }
 
-// SwiGLU's product (Shazeer 2020): silu(gate) * up.
+void Silu(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride) {
+  Map(rows, n, x, x_stride, y, y_stride, SiluOf);
+}
+
+// So et al. 2021 (Primer).
+void ReluSquared(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride) {
+  Map(rows, n, x, x_stride, y, y_stride, [](double v) { return v < 0.0 ? 0.0 : v * v; });
+}
+
+void SoftCap(size_t rows, size_t n, const float* x, size_t x_stride, float cap, float* y, size_t y_stride) {
+  const double c = cap;
+  Map(rows, n, x, x_stride, y, y_stride, [c](double v) { return c * std::tanh(v / c); });
+}
+
 void SiluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
              size_t y_stride) {
-  for (size_t r = 0; r < rows; ++r, gate += gate_stride, up += up_stride, y += y_stride) {
-    for (size_t i = 0; i < n; ++i) {
-      const double g = gate[i];
-      y[i] = static_cast<float>(g * Sigmoid(g) * up[i]);
-    }
-  }
+  GatedMap(rows, n, gate, gate_stride, up, up_stride, y, y_stride, SiluOf);
+}
+
+void GeluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+             size_t y_stride) {
+  GatedMap(rows, n, gate, gate_stride, up, up_stride, y, y_stride, GeluOf);
+}
+
+void GeluTanhMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+                 size_t y_stride) {
+  GatedMap(rows, n, gate, gate_stride, up, up_stride, y, y_stride, GeluTanhOf);
 }
 
 void Add(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y, size_t y_stride) {

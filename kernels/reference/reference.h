@@ -20,6 +20,13 @@ void Relu(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size
 void Gelu(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
 void GeluTanh(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
 void Tanh(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
+void Silu(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
+void ReluSquared(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
+void SoftCap(size_t rows, size_t n, const float* x, size_t x_stride, float cap, float* y, size_t y_stride);
+void GeluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+             size_t y_stride);
+void GeluTanhMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+                 size_t y_stride);
 void SiluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
              size_t y_stride);
 void Add(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y, size_t y_stride);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -31,10 +32,15 @@ TEST(Config, Defaults) {
   EXPECT_EQ(config.heads.kv_heads(), 3u);
   EXPECT_EQ(config.heads.head_dim(), 4u);
   EXPECT_EQ(config.heads.value_dim(), 4u);
-  EXPECT_TRUE(config.pre_norm && config.final_norm && config.tie_word_embeddings);
-  EXPECT_FALSE(config.embedding_norm || config.attention_bias || config.mlp_bias || config.lm_head_bias || config.scale_embeddings);
+  EXPECT_EQ(config.norm_position, NormPosition::kPre);
+  EXPECT_EQ(config.qk_norm, QkNorm::kNone);
+  EXPECT_EQ(config.embedding_scale, 1.0f);
+  EXPECT_EQ(config.logits_soft_cap, 0.0f);
+  EXPECT_TRUE(config.layer_rope.empty() && config.sinusoid_frequencies.empty() && !config.parallel);
+  EXPECT_TRUE(config.final_norm && config.tie_word_embeddings);
+  EXPECT_FALSE(config.embedding_norm || config.attention_bias || config.mlp_bias || config.lm_head_bias);
   EXPECT_EQ(config.position_embedding, PositionEmbedding::kNone);
-  EXPECT_EQ(config.rope_theta, 10000.0f);
+  EXPECT_EQ(config.rope.theta, 10000.0f);
   EXPECT_EQ(config.first_position, 0u);
   EXPECT_EQ(config.decoder.size(), 3u);
 }
@@ -53,7 +59,8 @@ TEST(Config, EveryFieldIsRead) {
     "value_head_dim": 5, "intermediate_size": 20, "hidden_act": "gelu_tanh", "norm": "layernorm", "norm_eps": 0.5,
     "norm_position": "post", "final_norm": false, "embedding_norm": true, "attention_bias": true, "mlp_bias": true,
     "lm_head_bias": true, "position_embedding": "rope", "rope_theta": 500.0, "max_positions": 7, "first_position": 12345678901,
-    "scale_embeddings": true, "tie_word_embeddings": false, "tokenizer": "none",
+    "scale_embeddings": true, "tie_word_embeddings": false, "tokenizer": "none", "qk_norm": "full", "logits_soft_cap": 3.5,
+    "layer_rope": [7.5],
     "attention": [{"system": "softmax", "max_context": 9}]})"));
   EXPECT_EQ(config.vocab_size, 300u);
   EXPECT_EQ(config.heads.head_dim(), 6u);
@@ -61,9 +68,14 @@ TEST(Config, EveryFieldIsRead) {
   EXPECT_EQ(config.hidden_act, HiddenAct::kGeluTanh);
   EXPECT_EQ(config.norm, format::NormKind::LayerNorm);
   EXPECT_EQ(config.norm_eps, 0.5f);
-  EXPECT_FALSE(config.pre_norm || config.final_norm || config.tie_word_embeddings);
-  EXPECT_TRUE(config.embedding_norm && config.attention_bias && config.mlp_bias && config.lm_head_bias && config.scale_embeddings);
-  EXPECT_EQ(config.rope_theta, 500.0f);
+  EXPECT_EQ(config.norm_position, NormPosition::kPost);
+  EXPECT_EQ(config.qk_norm, QkNorm::kFull);
+  EXPECT_EQ(config.logits_soft_cap, 3.5f);
+  EXPECT_EQ(config.layer_rope.at(0)->theta, 7.5f);
+  EXPECT_EQ(config.embedding_scale, std::sqrt(10.0f));
+  EXPECT_FALSE(config.final_norm || config.tie_word_embeddings);
+  EXPECT_TRUE(config.embedding_norm && config.attention_bias && config.mlp_bias && config.lm_head_bias);
+  EXPECT_EQ(config.rope.theta, 500.0f);
   EXPECT_EQ(config.first_position, 12345678901u);
 }
 
@@ -106,8 +118,8 @@ TEST(Config, WrongTypesAndRanges) {
       {"num_heads", 3, {"num_kv_heads", "2 does not divide num_heads = 3"}},
       {"num_kv_heads", 3, {"num_kv_heads", "3 does not divide num_heads = 4"}},
       {"head_dim", 1 << 17, {"head_dim", "131072 is outside 1 .. 16384"}},
-      {"hidden_act", "silu", {"hidden_act", "\"silu\" is not one of swiglu, relu, gelu, gelu_tanh"}},
-      {"hidden_act", "swigul", {"hidden_act", "gelu_tanh (did you mean swiglu?)"}},
+      {"hidden_act", "mish", {"hidden_act", "\"mish\" is not one of swiglu, relu, gelu, gelu_tanh, geglu"}},
+      {"hidden_act", "swigul", {"hidden_act", "relu_squared (did you mean swiglu?)"}},
       {"hidden_act", 1, {"hidden_act", "1 is not a string"}},
       {"norm", "batchnorm", {"norm", "\"batchnorm\" is not one of"}},
       {"norm_eps", "small", {"norm_eps", "\"small\" is not a number"}},
@@ -119,6 +131,12 @@ TEST(Config, WrongTypesAndRanges) {
       {"position_embedding", "alibi", {"position_embedding", "\"alibi\""}},
       {"position_embedding", "learned", {"\"max_positions\" is missing"}},
       {"rope_theta", 0, {"rope_theta", "above 0"}},
+      {"layer_rope", Json::array({1.0}), {"layer_rope", "position_embedding is not \"rope\""}},
+      {"parallel", "yes", {"parallel"}},
+      {"qk_norm", "heads", {"qk_norm", "is not one of none, head, full"}},
+      {"embedding_scale", 0, {"embedding_scale", "above 0"}},
+      {"logits_soft_cap", -1, {"logits_soft_cap"}},
+      {"sinusoid_frequencies", Json::array({0.5}), {"sinusoid_frequencies", "is not a list of hidden_size / 2"}},
       {"rope_frequencies", Json::array({0.5, 0.25, 0.1}), {"rope_frequencies", "is not a list of head_dim / 2 = 1 numbers"}},
       {"rope_frequencies", "linear", {"rope_frequencies", "\"linear\" is not a list"}},
       {"first_position", -1, {"first_position", "-1"}},

@@ -53,6 +53,7 @@ void MakeI8(Random& random, size_t rows, size_t n, float range, std::vector<int8
 struct Case {
   size_t tokens, queries, key_dim, value_dim;
   float scale;
+  float soft_cap = 0;
   Floats q;  // [C, G, d]
   std::vector<Rows> blocks;
 
@@ -119,7 +120,7 @@ Floats Attend(const Kernels& table, const Case& c, Place place = Place::kEnd) {
   Buffer<float> q(Strided(c.q, q_row, q_row + 5), place), o(StridedSize(c.tokens, o_row, o_row + 2), place);
   Buffer<float> scratch(CacheScratch(c.tokens, c.queries, c.key_dim, c.value_dim), place);
   table.cache_attend({c.tokens, c.queries, c.key_dim, c.value_dim, q.data(), q_row + 5, blocks.data(), blocks.size(), c.scale,
-                      o.data(), o_row + 2, scratch.data()});
+                      o.data(), o_row + 2, scratch.data(), c.soft_cap});
   return Unstrided(o.values(), o_row, o_row + 2);
 }
 
@@ -148,7 +149,8 @@ Expected Softmax(const Case& c, const F& sees) {
           dot += product;
           size += std::fabs(product);
         }
-        logits.push_back(static_cast<double>(c.scale) * dot);
+        const double logit = static_cast<double>(c.scale) * dot, cap = c.soft_cap;
+        logits.push_back(cap > 0 ? cap * std::tanh(logit / cap) : logit);
         values.push_back(&b.values[r * c.value_dim]);
         top = std::fmax(top, logits.back());
         largest = std::fmax(largest, size);
@@ -156,7 +158,9 @@ Expected Softmax(const Case& c, const F& sees) {
     }
     for (double& p : logits) total += p = std::exp(p - top);
     const double rows = static_cast<double>(logits.size()), blocks = static_cast<double>(c.blocks.size());
-    const double delta = (static_cast<double>(c.key_dim) + 3) * kU * static_cast<double>(c.scale) * largest;
+    // A cap makes differences no larger; tanh, quotient and product: 12 u of it.
+    const double delta = (static_cast<double>(c.key_dim) + 3) * kU * static_cast<double>(c.scale) * largest +
+                         12 * kU * static_cast<double>(c.soft_cap);
     const double u = 2 * delta + (2 * rows + 4 * (rows / 64 + 2 * blocks) + 8) * kU;
     for (size_t x = 0; x < c.value_dim; ++x) {
       double sum = 0, size = 0;
@@ -227,6 +231,7 @@ TEST(Cache, RandomBlocks) {
       SCOPED_TRACE(::testing::Message() << tokens << " tokens, trial " << trial);
       const size_t queries[] = {1, 2, 3, 8};
       Case c(random, tokens, queries[trial % 4], 1 + Below(random, 40), 1 + Below(random, 40));
+      if (trial % 3 == 0) c.soft_cap = trial % 2 == 0 ? 0.5f : 30.0f;
       const size_t blocks = Below(random, 6);
       for (size_t i = 0; i < blocks; ++i) AddRandomBlock(c, random);
       CheckEveryTable(c, Softmax(c), trial % 2 == 0 ? Place::kEnd : Place::kShifted);
@@ -254,6 +259,7 @@ TEST(Cache, ChunkOfEverySize) {
   for (size_t tokens = 2; tokens <= 35; ++tokens) {
     for (const size_t past : {0, 1, 63, 64, 90}) {
       Case c(random, tokens, 1 + tokens % 3, 1 + (tokens * 7) % 40, 1 + (tokens * 5) % 40);
+      if (past == 90) c.soft_cap = 1.0f;
       c.Add(random, RowType::kF32, past, -kAlways, kAlways, 0);
       c.Add(random, RowType::kF32, tokens, 0, kAlways, 1);
       CheckEveryTable(c, Softmax(c), past % 2 == 0 ? Place::kEnd : Place::kShifted);

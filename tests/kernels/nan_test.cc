@@ -49,7 +49,16 @@ TEST(Nan, Activations) {
   ExpectElementwise("gelu", [](const Kernels& t, float* x, float* y) { t.gelu(1, kWidth, x, kWidth, y, kWidth); });
   ExpectElementwise("gelu_tanh", [](const Kernels& t, float* x, float* y) { t.gelu_tanh(1, kWidth, x, kWidth, y, kWidth); });
   ExpectElementwise("tanh", [](const Kernels& t, float* x, float* y) { t.tanh(1, kWidth, x, kWidth, y, kWidth); });
+  ExpectElementwise("silu", [](const Kernels& t, float* x, float* y) { t.silu(1, kWidth, x, kWidth, y, kWidth); });
+  ExpectElementwise("relu_squared", [](const Kernels& t, float* x, float* y) { t.relu_squared(1, kWidth, x, kWidth, y, kWidth); });
+  ExpectElementwise("soft_cap", [](const Kernels& t, float* x, float* y) { t.soft_cap(1, kWidth, x, kWidth, 3.0f, y, kWidth); });
   const Floats ones(kWidth, 1.0f);
+  ExpectElementwise("gelu_mul, gate", [&](const Kernels& t, float* x, float* y) {
+    t.gelu_mul(1, kWidth, x, kWidth, ones.data(), kWidth, y, kWidth);
+  });
+  ExpectElementwise("gelu_tanh_mul, gate", [&](const Kernels& t, float* x, float* y) {
+    t.gelu_tanh_mul(1, kWidth, x, kWidth, ones.data(), kWidth, y, kWidth);
+  });
   ExpectElementwise("silu_mul, gate", [&](const Kernels& t, float* x, float* y) {
     t.silu_mul(1, kWidth, x, kWidth, ones.data(), kWidth, y, kWidth);
   });

@@ -103,6 +103,37 @@ TEST(Pointwise, Tanh) {
       [](float, float y) { return 8.0 * kU * std::fabs(y); });
 }
 
+// exp 2, sum, quotient and product 3, the oracle's own rounding 1
+TEST(Pointwise, Silu) {
+  CompareRows(
+      20.0f,
+      [](const Kernels& k, size_t rows, size_t n, const float* x, size_t xs, float* y, size_t ys) {
+        k.silu(rows, n, x, xs, y, ys);
+      },
+      [](float x, float y) { return 6 * kU * std::fabs(y) + (1.0 + std::fabs(x)) * kTiny; });
+}
+
+TEST(Pointwise, ReluSquaredIsExact) {
+  CompareRows(
+      5.0f,
+      [](const Kernels& k, size_t rows, size_t n, const float* x, size_t xs, float* y, size_t ys) {
+        k.relu_squared(rows, n, x, xs, y, ys);
+      },
+      [](float, float) { return 0.0; });
+}
+
+// Quotient and product 2 beside Tanh. A quotient that is denormal is off by a part of kTiny, which the cap multiplies.
+TEST(Pointwise, SoftCap) {
+  for (const float cap : {1.5f, 50.0f}) {
+    CompareRows(
+        100.0f,
+        [cap](const Kernels& k, size_t rows, size_t n, const float* x, size_t xs, float* y, size_t ys) {
+          k.soft_cap(rows, n, x, xs, cap, y, ys);
+        },
+        [cap](float, float y) { return 11.0 * kU * std::fabs(y) + (1.0 + static_cast<double>(cap)) * kTiny; });
+  }
+}
+
 // Sums of n: mean off by delta = n u mean|x|; 1/sqrt(variance) by half of (n + 4) u and of delta^2/(variance + eps).
 TEST(Pointwise, LayerNorm) {
   ForEachTable([&](const Kernels& kernels) {
@@ -201,6 +232,31 @@ TEST(Pointwise, AddAndSiluMul) {
             return 7 * kU * std::fabs(product[i]) + (1.0 + std::fabs(b[i])) * (1.0 + std::fabs(a[i])) * kTiny;
           });
         }
+      }
+    }
+  });
+}
+
+// The activation, whose bound is that of Gelu and GeluTanh above, a product, and the oracle's own rounding.
+TEST(Pointwise, GatedGelus) {
+  ForEachTable([&](const Kernels& kernels) {
+    Random random(9);
+    for (const size_t n : Sizes()) {
+      const size_t rows = 2;
+      const Floats gate = random.Uniform(rows * n, -6.0f, 6.0f), up = random.Uniform(rows * n, -3.0f, 3.0f);
+      for (const bool exact : {true, false}) {
+        const auto run = [&](const Kernels& table) {
+          Buffer<float> first(gate, Place::kEnd), second(up, Place::kShifted), out(Floats(rows * n), Place::kEnd);
+          (exact ? table.gelu_mul : table.gelu_tanh_mul)(rows, n, first.data(), n, second.data(), n, out.data(), n);
+          return out.values();
+        };
+        const Floats expected = run(Reference());
+        ExpectNear(exact ? "gelu_mul" : "gelu_tanh_mul", expected, run(kernels), [&](size_t i) {
+          const double v = gate[i], z = 1.5957691216057308 * (v + 0.044715 * v * v * v);
+          const double magnified = z < 0 ? std::fabs(z) : z * std::exp(-z);
+          const double roundings = exact ? 15.0 : 8.0 + 3.0 * magnified;
+          return (roundings + 1.0) * kU * std::fabs(expected[i]) + (1.0 + std::fabs(v)) * (1.0 + std::fabs(up[i])) * kTiny;
+        });
       }
     }
   });

@@ -1,6 +1,7 @@
 // Activation: an elementwise function.
 
 #include "runtime/ops/registry.h"
+#include "variants/attribute.h"
 
 namespace tarn {
 namespace {
@@ -12,6 +13,10 @@ class ActivationOp final : public Op {
     if (kind_ > format::ActivationKind::MAX) {
       return Error(TARN_BAD_FORMAT, "unknown activation %u", static_cast<unsigned>(kind_));
     }
+    cap_ = context.op().attributes_as_Activation()->cap();
+    if (kind_ == format::ActivationKind::SoftCap && !IsWithin(Bounds::kPositive, cap_)) {
+      return Error(TARN_BAD_FORMAT, "cap is %g, a number > 0 expected", static_cast<double>(cap_));
+    }
     TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/1, /*outputs=*/1, /*tensors=*/0, 0, /*states=*/0));
     TARN_RETURN_IF_ERROR(context.ExpectOneAxis(&axis_));
     width_ = context.output_width(0);
@@ -21,9 +26,13 @@ class ActivationOp final : public Op {
 
   Status Run(const RunContext& context) override {
     const Kernels& kernels = *context.kernels;
-    const auto function = Function(kernels);
     const Operand& x = context.inputs[0];
     const Operand& y = context.outputs[0];
+    if (kind_ == format::ActivationKind::SoftCap) {
+      kernels.soft_cap(context.rows(axis_), width_, x.f32(), x.stride, cap_, y.f32(), y.stride);
+      return Ok();
+    }
+    const auto function = Function(kernels);
     function(context.rows(axis_), width_, x.f32(), x.stride, y.f32(), y.stride);
     return Ok();
   }
@@ -39,17 +48,30 @@ class ActivationOp final : public Op {
         return kernels.gelu_tanh;
       case format::ActivationKind::Tanh:
         return kernels.tanh;
+      case format::ActivationKind::Silu:
+        return kernels.silu;
+      case format::ActivationKind::ReluSquared:
+        return kernels.relu_squared;
+      case format::ActivationKind::SoftCap:  // it has a parameter
+        break;
     }
     return kernels.relu;
   }
 
   Axis axis_;
   format::ActivationKind kind_;
+  float cap_;
   uint32_t width_;
 };
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
-  Format(text, text_bytes, "%s", format::EnumNameActivationKind(op.attributes_as_Activation()->kind()));
+  const format::Activation& activation = *op.attributes_as_Activation();
+  const char* name = format::EnumNameActivationKind(activation.kind());
+  if (activation.kind() == format::ActivationKind::SoftCap) {
+    Format(text, text_bytes, "%s %g", name, static_cast<double>(activation.cap()));
+  } else {
+    Format(text, text_bytes, "%s", name);
+  }
 }
 
 }  // namespace

@@ -3,7 +3,14 @@
 #include "runtime/ops/registry.h"
 
 namespace tarn {
+namespace {
 
-const OpKind kAddOp = MakeOpKind<BinaryOp<&Kernels::add>>("add");
+class AddOp final : public BinaryOp {
+  BinaryKernel KernelOf(const Kernels& kernels) const override { return kernels.add; }
+};
+
+}  // namespace
+
+const OpKind kAddOp = MakeOpKind<AddOp>("add");
 
 }  // namespace tarn

@@ -1,7 +1,8 @@
-// AddSinusoid: y = x + position vector; all sines, then all cosines (CHECKPOINT: position_embedding "sinusoidal"). Computed for any
-// position: there is no table that ends.
+// AddSinusoid: y = x + position vector; all sines, then all cosines (CHECKPOINT: position_embedding "sinusoidal"), of position * a
+// frequency: those of the paper, or given ones. Computed for any position: there is no table that ends.
 #include <cmath>
 
+#include "runtime/ops/pointwise/frequencies.h"
 #include "runtime/ops/registry.h"
 #include "runtime/ops/scratch.h"
 
@@ -18,6 +19,8 @@ class AddSinusoidOp final : public Op {
     TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "y", width_));
     // pairs - 1 divides
     if (width_ < 4 || width_ % 2 != 0) return Error(TARN_BAD_FORMAT, "width is %u, an even number >= 4 expected", width_);
+    given_ = context.op().attributes_as_AddSinusoid()->frequencies();
+    TARN_RETURN_IF_ERROR(CheckFrequencies(given_, pairs()));
     context.RequestConstants(pairs() * sizeof(double));
     context.RequestScratch(CountScratch([&](Scratch* scratch) { LayVector(scratch); }));
     return Ok();
@@ -26,7 +29,8 @@ class AddSinusoidOp final : public Op {
   void FillConstants(uint8_t* memory) override {
     double* frequency = reinterpret_cast<double*>(memory);
     for (size_t i = 0; i < pairs(); ++i) {
-      frequency[i] = std::exp(-static_cast<double>(i) * std::log(10000.0) / static_cast<double>(pairs() - 1));
+      frequency[i] = given_ != nullptr ? given_->Get(static_cast<uint32_t>(i))
+                                       : std::exp(-static_cast<double>(i) * std::log(10000.0) / static_cast<double>(pairs() - 1));
     }
     frequency_ = frequency;
   }
@@ -51,6 +55,7 @@ class AddSinusoidOp final : public Op {
   float* LayVector(Scratch* scratch) const { return scratch->Take(width_); }
 
   uint32_t width_;
+  const flatbuffers::Vector<double>* given_ = nullptr;  // of the model file
   const double* frequency_ = nullptr;
 };
 

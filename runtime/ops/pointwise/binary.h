@@ -9,8 +9,7 @@ namespace tarn {
 using BinaryKernel = void (*)(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y,
                               size_t y_stride);
 
-template <BinaryKernel Kernels::*kKernel>
-class BinaryOp final : public Op {
+class BinaryOp : public Op {
  public:
   Status Prepare(PrepareContext& context) override {
     TARN_RETURN_IF_ERROR(context.Expect(/*inputs=*/2, /*outputs=*/1, /*tensors=*/0, 0, /*states=*/0));
@@ -25,11 +24,17 @@ class BinaryOp final : public Op {
     const Operand& a = context.inputs[0];
     const Operand& b = context.inputs[1];
     const Operand& y = context.outputs[0];
-    (context.kernels->*kKernel)(context.rows(axis_), width_, a.f32(), a.stride, b.f32(), b.stride, y.f32(), y.stride);
+    const BinaryKernel kernel = KernelOf(*context.kernels);
+    kernel(context.rows(axis_), width_, a.f32(), a.stride, b.f32(), b.stride, y.f32(), y.stride);
     return Ok();
   }
 
+ protected:
+  ~BinaryOp() = default;
+
  private:
+  virtual BinaryKernel KernelOf(const Kernels& kernels) const = 0;
+
   Axis axis_;
   uint32_t width_;
 };

@@ -1,4 +1,4 @@
-// Norm: layer norm (weight and bias) or RMS norm (weight).
+// Norm: layer norm (weight and bias) or RMS norm (weight), of the whole width or of groups of columns that share a weight.
 
 #include "runtime/ops/registry.h"
 
@@ -21,9 +21,10 @@ class NormOp final : public Op {
     width_ = context.output_width(0);
     TARN_RETURN_IF_ERROR(context.ExpectInput(0, "x", width_));
     TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "y", width_));
-    TARN_ASSIGN_OR_RETURN(weight_, context.ExpectTensor(0, "weight", {width_}));
+    group_ = GroupOf(context.tensor(0).shape);
+    TARN_ASSIGN_OR_RETURN(weight_, context.ExpectTensor(0, "weight", {group_}));
     if (!is_rms_) {
-      TARN_ASSIGN_OR_RETURN(bias_, context.ExpectTensor(1, "bias", {width_}));
+      TARN_ASSIGN_OR_RETURN(bias_, context.ExpectTensor(1, "bias", {group_}));
     }
     return Ok();
   }
@@ -32,18 +33,34 @@ class NormOp final : public Op {
     const Operand& x = context.inputs[0];
     const Operand& y = context.outputs[0];
     const size_t rows = context.rows(axis_);
-    if (is_rms_) {
-      context.kernels->rms_norm(rows, width_, x.f32(), x.stride, weight_, eps_, y.f32(), y.stride);
-    } else {
-      context.kernels->layer_norm(rows, width_, x.f32(), x.stride, weight_, bias_, eps_, y.f32(), y.stride);
+    if (group_ == width_) {
+      NormRows(*context.kernels, rows, x.f32(), x.stride, y.f32(), y.stride);
+      return Ok();
+    }
+    for (size_t row = 0; row < rows; ++row) {
+      NormRows(*context.kernels, width_ / group_, x.f32() + row * x.stride, group_, y.f32() + row * y.stride, group_);
     }
     return Ok();
   }
 
  private:
+  // The columns that `weight` has; all of them where it does not divide them, which is then an error.
+  uint32_t GroupOf(const Shape& weight) const {
+    const uint64_t columns = weight.rank == 1 ? weight.dims[0] : 0;
+    return columns != 0 && width_ % columns == 0 ? static_cast<uint32_t>(columns) : width_;
+  }
+
+  void NormRows(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float* y, size_t y_stride) const {
+    if (is_rms_) {
+      kernels.rms_norm(rows, group_, x, x_stride, weight_, eps_, y, y_stride);
+    } else {
+      kernels.layer_norm(rows, group_, x, x_stride, weight_, bias_, eps_, y, y_stride);
+    }
+  }
+
   Axis axis_;
   bool is_rms_;
-  uint32_t width_;
+  uint32_t width_, group_;  // columns that are normed together: all, or each group
   float eps_;
   const float* weight_ = nullptr;
   const float* bias_ = nullptr;

@@ -2,6 +2,7 @@
 // layers that rotate.
 #include <cmath>
 
+#include "runtime/ops/pointwise/frequencies.h"
 #include "runtime/ops/registry.h"
 
 namespace tarn {
@@ -20,7 +21,7 @@ class RopeAnglesOp final : public Op {
       return Error(TARN_BAD_FORMAT, "theta is %g, a number > 0 expected", static_cast<double>(theta_));
     }
     given_ = context.op().attributes_as_RopeAngles()->frequencies();
-    TARN_RETURN_IF_ERROR(CheckFrequencies());
+    TARN_RETURN_IF_ERROR(CheckFrequencies(given_, pairs()));
     context.RequestConstants(pairs() * sizeof(double));
     return Ok();
   }
@@ -48,16 +49,6 @@ class RopeAnglesOp final : public Op {
 
  private:
   size_t pairs() const { return width_ / 2; }
-
-  Status CheckFrequencies() const {
-    if (given_ == nullptr) return Ok();
-    if (given_->size() != pairs()) return Error(TARN_BAD_FORMAT, "%u frequencies, expected %zu", given_->size(), pairs());
-    for (uint32_t i = 0; i < given_->size(); ++i) {
-      if (given_->Get(i) >= 0 && std::isfinite(given_->Get(i))) continue;
-      return Error(TARN_BAD_FORMAT, "frequency %u is %g, a number >= 0 expected", i, given_->Get(i));
-    }
-    return Ok();
-  }
 
   uint32_t width_;
   float theta_;

@@ -1,9 +1,36 @@
-// SiluMul: y = silu(gate) * up, the middle of a SwiGLU MLP.
+// SiluMul: y = f(gate) * up, the middle of a gated MLP; f is silu, gelu or gelu with tanh.
 #include "runtime/ops/pointwise/binary.h"
 #include "runtime/ops/registry.h"
 
 namespace tarn {
+namespace {
 
-const OpKind kSiluMulOp = MakeOpKind<BinaryOp<&Kernels::silu_mul>>("silu_mul");
+class SiluMulOp final : public BinaryOp {
+ public:
+  Status Prepare(PrepareContext& context) override {
+    kind_ = context.op().attributes_as_SiluMul()->kind();
+    if (KernelOf(context.kernels()) != nullptr) return BinaryOp::Prepare(context);
+    return Error(TARN_BAD_FORMAT, "gate of kind %u, %u (Silu), %u (Gelu) or %u (GeluTanh) expected", static_cast<unsigned>(kind_),
+                 static_cast<unsigned>(format::ActivationKind::Silu), static_cast<unsigned>(format::ActivationKind::Gelu),
+                 static_cast<unsigned>(format::ActivationKind::GeluTanh));
+  }
+
+ private:
+  BinaryKernel KernelOf(const Kernels& kernels) const override {
+    if (kind_ == format::ActivationKind::Silu) return kernels.silu_mul;
+    if (kind_ == format::ActivationKind::Gelu) return kernels.gelu_mul;
+    return kind_ == format::ActivationKind::GeluTanh ? kernels.gelu_tanh_mul : nullptr;
+  }
+
+  format::ActivationKind kind_;
+};
+
+void Describe(const format::Op& op, char* text, size_t text_bytes) {
+  Format(text, text_bytes, "%s", format::EnumNameActivationKind(op.attributes_as_SiluMul()->kind()));
+}
+
+}  // namespace
+
+const OpKind kSiluMulOp = MakeOpKind<SiluMulOp>("silu_mul", Describe);
 
 }  // namespace tarn

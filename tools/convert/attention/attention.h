@@ -117,6 +117,7 @@ struct AttentionOp {
   uint32_t num_sized_states = 0;    // the first ones: those whose dtype is a choice
   std::vector<StateScales> scales;  // of these, in their order; none where there is no I8 form
   std::optional<ComposedAttention> composed;
+  std::vector<const char*> features;  // that readers must understand for it: names of required_features
 };
 
 // Variants whose attention is made by the same ops: as in schema/tarn.fbs, "" where there is none of that form.

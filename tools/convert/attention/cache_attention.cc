@@ -22,7 +22,7 @@ Offset<format::CacheAttention> Attributes(FlatBufferBuilder* builder, const Cach
   return format::CreateCacheAttention(*builder, &heads, cache.capacity, cache.scale, static_cast<uint8_t>(cache.policy),
                                       cache.window, cache.dilation, cache.stride, cache.num_strided, positions, cache.mask_empty,
                                       cache.segment_len, cache.mem_len, cache.cmem_len, cache.compression_ratio, cache.factor,
-                                      cache.null_kv, name, cache.pool_kernel, cache.pool_stride);
+                                      cache.null_kv, name, cache.pool_kernel, cache.pool_stride, cache.soft_cap);
 }
 
 AttentionOp MakeCausal(const CacheAttention& cache, const format::Heads& heads, const std::string& system) {
@@ -93,6 +93,11 @@ void AddTensors(const Fields& fields, const CacheAttention& cache, const Attenti
 
 }  // namespace
 
+void ParseLogits(Fields* fields, const AttentionContext& context, CacheAttention* cache) {
+  cache->scale = fields->Number("scale", DefaultScale(context.heads));
+  cache->soft_cap = fields->NonNegativeNumber("soft_cap", 0.0f);
+}
+
 CacheAttention ParseCachePolicy(Fields* fields, const AttentionContext& context, CachePolicy policy) {
   const CachePolicyInfo& info = InfoOf(policy);
   const uint32_t wanted = info.AttributesOf(FormBit(context.form));
@@ -114,7 +119,7 @@ CacheAttention ParseCachePolicy(Fields* fields, const AttentionContext& context,
 #undef TARN_SIZE
 #undef TARN_FLAG
 #undef TARN_LIST
-  cache.scale = fields->Number("scale", DefaultScale(context.heads));
+  ParseLogits(fields, context, &cache);
   CheckRows(*fields, cache);
   const char* conflict = info.conflict == nullptr ? nullptr : info.conflict(cache, SizesOf(context.heads));
   if (conflict != nullptr) Fail(fields->where(), ": ", conflict);
@@ -122,7 +127,10 @@ CacheAttention ParseCachePolicy(Fields* fields, const AttentionContext& context,
 }
 
 AttentionOp MakeCacheAttention(const CacheAttention& cache, const AttentionContext& context, const std::string& system) {
-  return context.form == AttentionForm::kCausal ? MakeCausal(cache, context.heads, system) : MakeNoncausal(cache, context, system);
+  AttentionOp op =
+      context.form == AttentionForm::kCausal ? MakeCausal(cache, context.heads, system) : MakeNoncausal(cache, context, system);
+  if (cache.soft_cap > 0) op.features.push_back("soft_cap");
+  return op;
 }
 
 void CheckPools(Fields* fields, uint32_t pool_kernel, uint32_t pool_stride) {

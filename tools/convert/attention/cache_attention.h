@@ -15,7 +15,10 @@ struct CacheAttention : CacheAttributes {
   std::vector<uint32_t> positions = {};
 };
 
-// What the policy reads in the context's form, and the scale, within the bounds of variants/cache.h.
+// scale and soft_cap, of the logits.
+void ParseLogits(Fields* fields, const AttentionContext& context, CacheAttention* cache);
+
+// What the policy reads in the context's form, and what ParseLogits does, within the bounds of variants/cache.h.
 // Errors: a missing field, one out of its bounds; fields that cannot stand together.
 CacheAttention ParseCachePolicy(Fields* fields, const AttentionContext& context, CachePolicy policy);
 

@@ -10,7 +10,7 @@ AttentionOp MakeWindow(CacheAttention cache, Fields* fields, const AttentionCont
   cache.policy = CachePolicy::kWindow;
   if (context.form != AttentionForm::kCausal) fields->Fix("mask_empty", true);  // there is no recurrence to be literal about
   cache.mask_empty = fields->Bool("mask_empty", true);
-  cache.scale = fields->Number("scale", DefaultScale(context.heads));
+  ParseLogits(fields, context, &cache);
   const uint64_t rows = uint64_t{cache.window} * cache.dilation;
   if (rows > Fields::kMaxSize) {
     fields->FailAt("dilation",

@@ -174,6 +174,7 @@ std::vector<uint32_t> GraphBuilder::AddAttentionTensors(const std::string& prefi
 
 std::vector<uint32_t> GraphBuilder::AddAttentionStates(const std::string& name, const AttentionOp& op) {
   std::vector<uint32_t> states;
+  for (const char* feature : op.features) Need(feature);
   for (const GraphState& state : op.states) {
     states.push_back(static_cast<uint32_t>(graph_.states.size()));
     graph_.states.push_back(state);

@@ -41,6 +41,8 @@ class GraphBuilder {
   explicit GraphBuilder(PrecisionRules rules) : rules_(std::move(rules)) {}
 
   Graph& graph() { return graph_; }
+  // What readers must understand: a name of required_features.
+  void Need(const char* feature) { graph_.features.insert(feature); }
   // A new program, to which values and ops are added from now on. There has to be one before them.
   void BeginProgram(const std::string& name) { graph_.programs.push_back({name, {}, {}, 0, {}}); }
   GraphProgram& program() { return graph_.programs.back(); }

@@ -9,16 +9,24 @@ Slice AddSum(GraphBuilder* builder, const std::string& name, Slice a, Slice b) {
   return builder->AddOp(name, format::OpAttributes::Add, NoAttributes(format::CreateAdd), {a, b}, a.width());
 }
 
-Slice AddActivation(GraphBuilder* builder, const std::string& name, format::ActivationKind kind, Slice x) {
-  const auto attributes = [kind](FlatBufferBuilder& buffer) { return format::CreateActivation(buffer, kind).Union(); };
+Slice AddActivation(GraphBuilder* builder, const std::string& name, format::ActivationKind kind, Slice x, float cap) {
+  if (kind > format::ActivationKind::Tanh) builder->Need("activations");
+  const auto attributes = [kind, cap](FlatBufferBuilder& buffer) { return format::CreateActivation(buffer, kind, cap).Union(); };
   return builder->AddOp(name, format::OpAttributes::Activation, attributes, {x}, x.width());
 }
 
-Slice AddNorm(GraphBuilder* builder, const std::string& name, const std::string& tensor, format::NormKind kind, float eps,
-              Slice x) {
+Slice AddGated(GraphBuilder* builder, const std::string& name, format::ActivationKind kind, Slice gate, Slice up) {
+  if (kind != format::ActivationKind::Silu) builder->Need("activations");
+  const auto attributes = [kind](FlatBufferBuilder& buffer) { return format::CreateSiluMul(buffer, kind).Union(); };
+  return builder->AddOp(name, format::OpAttributes::SiluMul, attributes, {gate, up}, gate.width());
+}
+
+Slice AddNorm(GraphBuilder* builder, const std::string& name, const std::string& tensor, format::NormKind kind, float eps, Slice x,
+              uint32_t group) {
+  const uint32_t width = group == 0 ? x.width() : group;
+  if (width != x.width()) builder->Need("grouped_norm");
   const auto attributes = [kind, eps](FlatBufferBuilder& buffer) { return format::CreateNorm(buffer, kind, eps).Union(); };
-  return builder->AddOp(name, format::OpAttributes::Norm, attributes, {x}, x.width(),
-                        builder->AddNormTensors(tensor, kind, x.width()));
+  return builder->AddOp(name, format::OpAttributes::Norm, attributes, {x}, x.width(), builder->AddNormTensors(tensor, kind, width));
 }
 
 Slice AddRows(GraphBuilder* builder, const std::string& name, const std::string& tensor, uint32_t rows, uint32_t width) {

@@ -11,10 +11,16 @@
 namespace tarn::convert {
 
 format::Slice AddSum(GraphBuilder* builder, const std::string& name, format::Slice a, format::Slice b);
-format::Slice AddActivation(GraphBuilder* builder, const std::string& name, format::ActivationKind kind, format::Slice x);
+// `cap`: of SoftCap.
+format::Slice AddActivation(GraphBuilder* builder, const std::string& name, format::ActivationKind kind, format::Slice x,
+                            float cap = 0);
+// f(gate) * up
+format::Slice AddGated(GraphBuilder* builder, const std::string& name, format::ActivationKind kind, format::Slice gate,
+                       format::Slice up);
 // `tensor`: its name, without ".weight"
+// `group`: columns that are normed together, 0: all.
 format::Slice AddNorm(GraphBuilder* builder, const std::string& name, const std::string& tensor, format::NormKind kind, float eps,
-                      format::Slice x);
+                      format::Slice x, uint32_t group = 0);
 
 // Rows of a tensor [rows, width], the same for every sequence: inducing points, seeds, a pack.
 format::Slice AddRows(GraphBuilder* builder, const std::string& name, const std::string& tensor, uint32_t rows, uint32_t width);

@@ -67,10 +67,7 @@ class ModelGraph {
   void End(Slice output) { b_.program().outputs = {output.value()}; }
 
   Slice Layers(const std::vector<AttentionOp>& attention, Stack* stack, Slice x) const {
-    for (size_t i = 0; i < attention.size(); ++i) {
-      x = stack->SelfAttention(i, attention[i], x);
-      x = stack->Mlp(i, x);
-    }
+    for (size_t i = 0; i < attention.size(); ++i) x = stack->Layer(i, attention[i], x);
     return x;
   }
 
@@ -107,6 +104,9 @@ class ModelGraph {
               {logits.value()},
               std::move(tensors),
               {}});
+    if (c_.logits_soft_cap > 0) {
+      return AddActivation(&b_, "logits.cap", format::ActivationKind::SoftCap, logits, c_.logits_soft_cap);
+    }
     return logits;
   }
 
@@ -138,7 +138,6 @@ void BuildModel(const ModelConfig& config, GraphBuilder* builder) {
   graph.eos_token = config.eos_token;
   graph.mask_token = config.mask_token;
   graph.first_position = config.first_position;
-  graph.rope_frequencies = !config.rope_frequencies.empty();
   graph.tokenizer = config.tokenizer == TokenizerFiles::kBytes ? format::TokenizerKind::Bytes : format::TokenizerKind::None;
   graph.source = config.text;
 

@@ -6,8 +6,8 @@ namespace tarn::convert {
 
 using format::Slice;
 
-Slice ModelOps::Norm(const std::string& name, const std::string& tensor, Slice x) const {
-  return AddNorm(&builder_, name, tensor, config_.norm, config_.norm_eps, x);
+Slice ModelOps::Norm(const std::string& name, const std::string& tensor, Slice x, uint32_t group) const {
+  return AddNorm(&builder_, name, tensor, config_.norm, config_.norm_eps, x, group);
 }
 
 Slice ModelOps::Dense(const std::string& name, const std::string& tensor, uint32_t rows, bool bias, Slice x) const {

@@ -18,7 +18,8 @@ class ModelOps {
   const ModelConfig& config() const { return config_; }
   GraphBuilder& builder() const { return builder_; }
 
-  format::Slice Norm(const std::string& name, const std::string& tensor, format::Slice x) const;
+  // `group`: columns that are normed together, 0: all.
+  format::Slice Norm(const std::string& name, const std::string& tensor, format::Slice x, uint32_t group = 0) const;
   // A dense layer with the weights of one projection.
   format::Slice Dense(const std::string& name, const std::string& tensor, uint32_t rows, bool bias, format::Slice x) const;
   // [vocab_size, E], of an embedding or a head; the index of the tensor.

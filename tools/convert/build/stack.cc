@@ -1,6 +1,6 @@
 #include "tools/convert/build/stack.h"
 
-#include <cmath>
+#include <algorithm>
 #include <utility>
 
 #include "tools/convert/build/layers.h"
@@ -13,10 +13,37 @@ using format::Slice;
 
 namespace {
 
-// swiglu is none of these.
-format::ActivationKind ActivationOf(HiddenAct act) {
-  if (act == HiddenAct::kRelu) return format::ActivationKind::Relu;
-  return act == HiddenAct::kGelu ? format::ActivationKind::Gelu : format::ActivationKind::GeluTanh;
+// The MLP: down(f(up x)), or with a gate down(f(gate x) * up x).
+struct MlpKind {
+  format::ActivationKind f;
+  bool gated;
+};
+
+MlpKind KindOf(HiddenAct act) {
+  using Kind = format::ActivationKind;
+  switch (act) {
+    case HiddenAct::kSwiglu:
+      return {Kind::Silu, true};
+    case HiddenAct::kGeglu:
+      return {Kind::Gelu, true};
+    case HiddenAct::kGegluTanh:
+      return {Kind::GeluTanh, true};
+    case HiddenAct::kRelu:
+      return {Kind::Relu, false};
+    case HiddenAct::kGelu:
+      return {Kind::Gelu, false};
+    case HiddenAct::kGeluTanh:
+      return {Kind::GeluTanh, false};
+    case HiddenAct::kSilu:
+      return {Kind::Silu, false};
+    case HiddenAct::kReluSquared:
+      return {Kind::ReluSquared, false};
+  }
+  return {Kind::Relu, false};
+}
+
+bool SameRope(const Rope& a, const Rope& b) {
+  return a.frequencies == b.frequencies && (!a.frequencies.empty() || !(a.theta < b.theta || b.theta < a.theta));
 }
 
 }  // namespace
@@ -24,12 +51,23 @@ format::ActivationKind ActivationOf(HiddenAct act) {
 template <typename F>
 Slice Stack::Residual(const std::string& name, Slice x, const F& f) const {
   const std::string norm = name + "_norm", tensor = "model." + norm;
-  if (c_.pre_norm) return AddSum(&b_, name + ".add", x, f(ops_.Norm(norm, tensor, x)));
-  return ops_.Norm(norm, tensor, AddSum(&b_, name + ".add", x, f(x)));
+  switch (c_.norm_position) {
+    case NormPosition::kPre:
+      return AddSum(&b_, name + ".add", x, f(ops_.Norm(norm, tensor, x)));
+    case NormPosition::kPost:
+      return ops_.Norm(norm, tensor, AddSum(&b_, name + ".add", x, f(x)));
+    case NormPosition::kOutput:
+      return AddSum(&b_, name + ".add", x, ops_.Norm(norm, tensor, f(x)));
+    case NormPosition::kBoth: {
+      const std::string outer = name + "_output_norm";
+      return AddSum(&b_, name + ".add", x, ops_.Norm(outer, "model." + outer, f(ops_.Norm(norm, tensor, x))));
+    }
+  }
+  return x;
 }
 
 Slice Stack::Embed(Slice tokens, uint32_t table) {
-  const float scale = c_.scale_embeddings ? std::sqrt(static_cast<float>(c_.hidden_size)) : 1.0f;
+  const float scale = c_.embedding_scale;
   const auto attributes = [scale](FlatBufferBuilder& builder) { return format::CreateEmbedding(builder, scale).Union(); };
   const Slice x =
       Positions(b_.AddOp(prefix_ + "embeddings", format::OpAttributes::Embedding, attributes, {tokens}, c_.hidden_size, {table}));
@@ -42,8 +80,13 @@ Slice Stack::Positions(Slice x) {
     case PositionEmbedding::kNone:
       return x;
     case PositionEmbedding::kSinusoidal:
-      return b_.AddOp(prefix_ + "positions", format::OpAttributes::AddSinusoid, NoAttributes(format::CreateAddSinusoid), {x},
-                      x.width());
+      if (!c_.sinusoid_frequencies.empty()) b_.Need("sinusoid_frequencies");
+      return b_.AddOp(
+          prefix_ + "positions", format::OpAttributes::AddSinusoid,
+          [frequencies = c_.sinusoid_frequencies](FlatBufferBuilder& builder) {
+            return format::CreateAddSinusoidDirect(builder, frequencies.empty() ? nullptr : &frequencies).Union();
+          },
+          {x}, x.width());
     case PositionEmbedding::kLearned: {
       const std::string name = "model." + prefix_ + "position_embeddings.weight";
       const std::vector<uint32_t> shape = {c_.max_positions, c_.hidden_size};
@@ -52,22 +95,69 @@ Slice Stack::Positions(Slice x) {
                       NoAttributes(format::CreateAddLearnedPosition), {x}, x.width(), {table});
     }
     case PositionEmbedding::kRope:
-      angles_ = b_.AddOp(
-          prefix_ + "rope_angles", format::OpAttributes::RopeAngles,
-          [theta = c_.rope_theta, frequencies = c_.rope_frequencies](FlatBufferBuilder& builder) {
-            return format::CreateRopeAnglesDirect(builder, theta, frequencies.empty() ? nullptr : &frequencies).Union();
-          },
-          {}, c_.heads.head_dim());
+      // First of all, so that all layers share them.
+      if (c_.layer_rope.empty()) AddAngles(c_.rope);
+      for (const std::optional<Rope>& rope : c_.layer_rope) {
+        if (rope) AddAngles(*rope);
+      }
       return x;
   }
   return x;
 }
 
+const Slice* Stack::FindAngles(const Rope& rope) const {
+  const auto found = std::find_if(angles_.begin(), angles_.end(), [&](const auto& made) { return SameRope(made.first, rope); });
+  return found == angles_.end() ? nullptr : &found->second;
+}
+
+void Stack::AddAngles(const Rope& rope) {
+  if (FindAngles(rope) != nullptr) return;
+  if (!rope.frequencies.empty()) b_.Need("rope_frequencies");
+  const std::string number = angles_.empty() ? "" : "." + std::to_string(angles_.size());
+  const auto attributes = [rope](FlatBufferBuilder& builder) {
+    return format::CreateRopeAnglesDirect(builder, rope.theta, rope.frequencies.empty() ? nullptr : &rope.frequencies).Union();
+  };
+  angles_.emplace_back(
+      rope, b_.AddOp(prefix_ + "rope_angles" + number, format::OpAttributes::RopeAngles, attributes, {}, c_.heads.head_dim()));
+}
+
+Slice Stack::Turned(size_t layer, const std::string& name, Slice x) const {
+  if (c_.position_embedding != PositionEmbedding::kRope) return x;
+  const std::optional<Rope> rope = c_.layer_rope.empty() ? std::optional(c_.rope) : c_.layer_rope[layer];
+  if (!rope) return x;
+  return b_.AddOp(name, format::OpAttributes::Rope, NoAttributes(format::CreateRope), {x, *FindAngles(*rope)}, x.width());
+}
+
+std::pair<Slice, Slice> Stack::NormedAndTurned(size_t layer, const std::string& name, Slice qk) const {
+  if (c_.qk_norm == QkNorm::kNone) {  // they are neighbours: one op turns both
+    qk = Turned(layer, name + ".rope", qk);
+    return {Columns(qk, 0, q_width()), Columns(qk, q_width(), k_width())};
+  }
+  const uint32_t group = c_.qk_norm == QkNorm::kHead ? c_.heads.head_dim() : 0;
+  const auto part = [&](const std::string& letter, Slice x) {
+    const std::string norm = name + "." + letter + "_norm";
+    return Turned(layer, name + "." + letter + "_rope", ops_.Norm(norm, "model." + norm, x, group));
+  };
+  return {part("q", Columns(qk, 0, q_width())), part("k", Columns(qk, q_width(), k_width()))};
+}
+
 Slice Stack::SelfAttention(size_t layer, const AttentionOp& op, Slice x) {
+  return Residual(Name(layer, "attn"), x, [&](Slice in) { return AttendSelf(layer, op, in); });
+}
+
+Slice Stack::AttendSelf(size_t layer, const AttentionOp& op, Slice x) {
   const std::string name = Name(layer, "attn");
-  return Residual(name, x, [&](Slice in) {
-    return op.composed && op.composed->pack ? AttendPacked(name, *op.composed, in) : Attend(name, op, in);
-  });
+  if (!op.composed || !op.composed->pack) return Attend(layer, op, x);
+  if (c_.qk_norm != QkNorm::kNone) Fail(name, ": qk_norm: ", op.system, " has no q and k of its own");
+  return AttendPacked(name, *op.composed, x);
+}
+
+Slice Stack::Layer(size_t layer, const AttentionOp& op, Slice x) {
+  if (!c_.parallel) return Mlp(layer, SelfAttention(layer, op, x));
+  const std::string attention = Name(layer, "attn"), mlp = Name(layer, "mlp");
+  const Slice attended = AttendSelf(layer, op, ops_.Norm(attention + "_norm", "model." + attention + "_norm", x));
+  const Slice fed = FeedForward(mlp, ops_.Norm(mlp + "_norm", "model." + mlp + "_norm", x));
+  return AddSum(&b_, mlp + ".add", AddSum(&b_, attention + ".add", x, attended), fed);
 }
 
 // The pack begins as rows of the model, has a residual of its own, and a norm behind it.
@@ -129,20 +219,16 @@ std::vector<Slice> Stack::Logits(const std::string& name, const AttentionOp& op,
   return logits;
 }
 
-Slice Stack::Attend(const std::string& name, const AttentionOp& op, Slice x) const {
-  const std::string prefix = "model." + name + ".";
+Slice Stack::Attend(size_t layer, const AttentionOp& op, Slice x) const {
+  const std::string name = Name(layer, "attn"), prefix = "model." + name + ".";
   const Slice all = Project(name, "qkv",
                             {{prefix + "q_proj", q_width(), c_.attention_bias},
                              {prefix + "k_proj", k_width(), c_.attention_bias},
                              {prefix + "v_proj", v_width(), c_.attention_bias}},
                             op, x);
-  // q and k are neighbours, so that one op turns both.
   const uint32_t qk_width = q_width() + k_width(), width = qk_width + v_width();
-  Slice qk = Columns(all, 0, qk_width);
-  if (c_.position_embedding == PositionEmbedding::kRope) {
-    qk = b_.AddOp(name + ".rope", format::OpAttributes::Rope, NoAttributes(format::CreateRope), {qk, angles_}, qk_width);
-  }
-  const Slice q = Columns(qk, 0, q_width()), k = Columns(qk, q_width(), k_width()), v = Columns(all, qk_width, v_width());
+  const auto [q, k] = NormedAndTurned(layer, name, Columns(all, 0, qk_width));
+  const Slice v = Columns(all, qk_width, v_width());
   if (op.composed) return Output(name, op.composed->heads(&b_, prefix, q, k, v));
   SharedLogits none;
   std::vector<Slice> inputs = {q, k, v};
@@ -183,15 +269,15 @@ Slice Stack::Output(const std::string& name, Slice o) const {
 Slice Stack::FeedForward(const std::string& name, Slice x) const {
   const std::string prefix = "model." + name + ".";
   const uint32_t inner = c_.intermediate_size;
+  const MlpKind kind = KindOf(c_.hidden_act);
   Slice hidden;
-  if (c_.hidden_act == HiddenAct::kSwiglu) {
+  if (kind.gated) {
     const Slice both = b_.AddDense(name + ".gate_up_proj", prefix + "gate_up_proj",
                                    {{prefix + "gate_proj", inner, c_.mlp_bias}, {prefix + "up_proj", inner, c_.mlp_bias}}, x);
-    hidden = b_.AddOp(name + ".act", format::OpAttributes::SiluMul, NoAttributes(format::CreateSiluMul),
-                      {Columns(both, 0, inner), Columns(both, inner, inner)}, inner);
+    hidden = AddGated(&b_, name + ".act", kind.f, Columns(both, 0, inner), Columns(both, inner, inner));
   } else {
     const Slice up = ops_.Dense(name + ".up_proj", prefix + "up_proj", inner, c_.mlp_bias, x);
-    hidden = AddActivation(&b_, name + ".act", ActivationOf(c_.hidden_act), up);
+    hidden = AddActivation(&b_, name + ".act", kind.f, up);
   }
   return ops_.Dense(name + ".down_proj", prefix + "down_proj", c_.hidden_size, c_.mlp_bias, hidden);
 }

@@ -23,6 +23,8 @@ class Stack {
   format::Slice Embed(format::Slice tokens, uint32_t table);
   // The parts of layer i, with their residuals and norms.
   format::Slice SelfAttention(size_t layer, const AttentionOp& op, format::Slice x);
+  // Both parts of a layer without cross attention.
+  format::Slice Layer(size_t layer, const AttentionOp& op, format::Slice x);
   format::Slice CrossAttention(size_t layer, const AttentionOp& op, const std::vector<uint32_t>& states, format::Slice x) const;
   format::Slice Mlp(size_t layer, format::Slice x) const;
   // x as it is where the config has no such norm.
@@ -44,11 +46,19 @@ class Stack {
   std::vector<format::Slice> Logits(const std::string& name, const AttentionOp& op, format::Slice small,
                                     const std::string& shared_prefix, format::Slice x, SharedLogits* shared) const;
 
-  // x + f(norm x), or norm(x + f x)
+  // x and f of it with its residual and norms: NormPosition.
   template <typename F>
   format::Slice Residual(const std::string& name, format::Slice x, const F& f) const;
   format::Slice Positions(format::Slice x);
-  format::Slice Attend(const std::string& name, const AttentionOp& op, format::Slice x) const;
+  // Angles that layers with that rope share.
+  void AddAngles(const Rope& rope);
+  const format::Slice* FindAngles(const Rope& rope) const;
+  format::Slice Turned(size_t layer, const std::string& name, format::Slice x) const;
+  // Of q and k side by side.
+  std::pair<format::Slice, format::Slice> NormedAndTurned(size_t layer, const std::string& name, format::Slice qk) const;
+  // What self attention adds.
+  format::Slice AttendSelf(size_t layer, const AttentionOp& op, format::Slice x);
+  format::Slice Attend(size_t layer, const AttentionOp& op, format::Slice x) const;
   format::Slice AttendPacked(const std::string& name, const ComposedAttention& attention, format::Slice x);
   format::Slice AttendSource(const std::string& name, const AttentionOp& op, const std::vector<uint32_t>& states,
                              format::Slice x) const;
@@ -65,7 +75,7 @@ class Stack {
   const ModelConfig& c_;
   GraphBuilder& b_;
   const std::string prefix_;
-  format::Slice angles_;               // of rope
+  std::vector<std::pair<Rope, format::Slice>> angles_;
   std::optional<format::Slice> pack_;  // as the layer before left it
 };
 

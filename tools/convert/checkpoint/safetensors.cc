@@ -152,6 +152,25 @@ void ReadRun(const StoredTensor& tensor, uint64_t first, uint64_t count, float* 
   }
 }
 
+// Elements of rows in another order, or of a matrix that is stored as its transposed.
+void ReadRows(const StoredTensor& tensor, uint64_t first, uint64_t count, float* out) {
+  if (count == 0) return;
+  const uint64_t columns = tensor.elements / tensor.shape[0];
+  const auto row_of = [&](uint64_t row) { return tensor.row_order == nullptr ? row : (*tensor.row_order)[row]; };
+  if (tensor.column_stride != 0) {
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t row = row_of((first + i) / columns), column = (first + i) % columns;
+      ReadRun(tensor, tensor.first + row + column * tensor.column_stride, 1, out + i);
+    }
+    return;
+  }
+  for (uint64_t done = 0; done < count;) {
+    const uint64_t column = (first + done) % columns, run = std::min(columns - column, count - done);
+    ReadRun(tensor, tensor.first + row_of((first + done) / columns) * columns + column, run, out + done);
+    done += run;
+  }
+}
+
 }  // namespace
 
 const char* StoredTypeName(StoredType dtype) {
@@ -197,14 +216,13 @@ Safetensors ParseSafetensors(const uint8_t* data, size_t size, const std::string
 void ReadAsF32(const StoredTensor& tensor, uint64_t first, uint64_t count, float* out) {
   if (tensor.data == nullptr) {
     std::fill(out, out + count, 0.0f);
-  } else if (tensor.column_stride == 0) {
+  } else if (tensor.column_stride == 0 && tensor.row_order == nullptr) {
     ReadRun(tensor, tensor.first + first, count, out);
   } else {
-    const uint64_t columns = tensor.shape[1];
-    for (uint64_t i = 0; i < count; ++i) {
-      const uint64_t row = (first + i) / columns, column = (first + i) % columns;
-      ReadRun(tensor, tensor.first + row + column * tensor.column_stride, 1, out + i);
-    }
+    ReadRows(tensor, first, count, out);
+  }
+  if (tensor.scale < 1 || tensor.scale > 1 || tensor.added < 0 || tensor.added > 0) {
+    for (uint64_t i = 0; i < count; ++i) out[i] = tensor.scale * out[i] + tensor.added;
   }
   if (tensor.added_row == nullptr) return;
   std::vector<float> added(tensor.added_row->elements);

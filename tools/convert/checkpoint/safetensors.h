@@ -30,7 +30,9 @@ struct StoredTensor {
   uint64_t elements;
   uint64_t first = 0;          // of the elements at `data`
   uint64_t column_stride = 0;  // 0: row-major; else element [r, c] of a matrix is number first + r + c * column_stride
-  std::shared_ptr<const StoredTensor> added_row = nullptr;  // its elements are added to every row; nullptr: none
+  std::shared_ptr<const std::vector<uint32_t>> row_order = nullptr;  // row r is row (*row_order)[r] of what is at `data`
+  float scale = 1, added = 0;                                        // an element x becomes scale * x + added
+  std::shared_ptr<const StoredTensor> added_row = nullptr;           // its elements are added to every row; nullptr: none
 };
 
 struct Safetensors {

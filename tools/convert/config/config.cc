@@ -1,5 +1,6 @@
 #include "tools/convert/config/config.h"
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,10 +21,14 @@ constexpr Choice<format::Task> kTasks[] = {{"causal_lm", format::Task::CausalLm}
                                            {"masked_lm", format::Task::MaskedLm}};
 constexpr Choice<format::PoolKind> kPoolings[] = {
     {"first", format::PoolKind::First}, {"mean", format::PoolKind::Mean}, {"max", format::PoolKind::Max}};
-constexpr Choice<HiddenAct> kHiddenActs[] = {
-    {"swiglu", HiddenAct::kSwiglu}, {"relu", HiddenAct::kRelu}, {"gelu", HiddenAct::kGelu}, {"gelu_tanh", HiddenAct::kGeluTanh}};
+constexpr Choice<HiddenAct> kHiddenActs[] = {{"swiglu", HiddenAct::kSwiglu}, {"relu", HiddenAct::kRelu},
+                                             {"gelu", HiddenAct::kGelu},     {"gelu_tanh", HiddenAct::kGeluTanh},
+                                             {"geglu", HiddenAct::kGeglu},   {"geglu_tanh", HiddenAct::kGegluTanh},
+                                             {"silu", HiddenAct::kSilu},     {"relu_squared", HiddenAct::kReluSquared}};
 constexpr Choice<format::NormKind> kNorms[] = {{"rmsnorm", format::NormKind::RmsNorm}, {"layernorm", format::NormKind::LayerNorm}};
-constexpr Choice<bool> kNormPositions[] = {{"pre", true}, {"post", false}};
+constexpr Choice<NormPosition> kNormPositions[] = {
+    {"pre", NormPosition::kPre}, {"post", NormPosition::kPost}, {"output", NormPosition::kOutput}, {"both", NormPosition::kBoth}};
+constexpr Choice<QkNorm> kQkNorms[] = {{"none", QkNorm::kNone}, {"head", QkNorm::kHead}, {"full", QkNorm::kFull}};
 constexpr Choice<PositionEmbedding> kPositions[] = {{"none", PositionEmbedding::kNone},
                                                     {"sinusoidal", PositionEmbedding::kSinusoidal},
                                                     {"learned", PositionEmbedding::kLearned},
@@ -55,18 +60,18 @@ format::Heads ParseHeads(Fields* fields, uint32_t hidden_size) {
   return format::Heads(heads, kv_heads, head_dim, value_dim);
 }
 
-// head_dim / 2 numbers, or none.
-std::vector<double> ParseFrequencies(Fields* fields, uint32_t head_dim) {
-  const Json* list = fields->Find("rope_frequencies", "a list of head_dim / 2 numbers, 0 or more", "none");
+// `count` numbers, or none. `count_text`: in terms of other fields.
+std::vector<double> ParseFrequencies(Fields* fields, const char* key, uint32_t count, const std::string& count_text) {
+  const std::string values = "a list of " + count_text + " numbers, 0 or more";
+  const Json* list = fields->Find(key, values.c_str(), "none");
   if (list == nullptr) return {};
-  if (!list->is_array() || list->size() != head_dim / 2) {
-    fields->FailAt("rope_frequencies",
-                   ValueText(*list) + " is not a list of head_dim / 2 = " + std::to_string(head_dim / 2) + " numbers");
+  if (!list->is_array() || list->size() != count) {
+    fields->FailAt(key, ValueText(*list) + " is not a list of " + count_text + " = " + std::to_string(count) + " numbers");
   }
   std::vector<double> frequencies;
   for (const Json& number : *list) {
     if (!number.is_number() || !(number.get<double>() >= 0)) {
-      fields->FailAt("rope_frequencies", ValueText(number) + " is not a number of 0 or more");
+      fields->FailAt(key, ValueText(number) + " is not a number of 0 or more");
     }
     frequencies.push_back(number.get<double>());
   }
@@ -77,13 +82,19 @@ void ParsePositions(Fields* fields, ModelConfig* config) {
   config->position_embedding = fields->OneOf<PositionEmbedding>("position_embedding", kPositions, PositionEmbedding::kNone);
   const bool learned = config->position_embedding == PositionEmbedding::kLearned;
   config->max_positions = fields->Size("max_positions", learned ? std::nullopt : std::optional<uint32_t>(1));
-  config->rope_theta = fields->PositiveNumber("rope_theta", 10000.0f);
-  config->rope_frequencies = ParseFrequencies(fields, config->heads.head_dim());
-  if (!config->rope_frequencies.empty() && config->position_embedding != PositionEmbedding::kRope) {
+  config->rope.theta = fields->PositiveNumber("rope_theta", 10000.0f);
+  config->rope.frequencies = ParseFrequencies(fields, "rope_frequencies", config->heads.head_dim() / 2, "head_dim / 2");
+  if (!config->rope.frequencies.empty() && config->position_embedding != PositionEmbedding::kRope) {
     fields->FailAt("rope_frequencies", "position_embedding is not \"rope\"");
   }
+  config->sinusoid_frequencies = ParseFrequencies(fields, "sinusoid_frequencies", config->hidden_size / 2, "hidden_size / 2");
+  if (!config->sinusoid_frequencies.empty() && config->position_embedding != PositionEmbedding::kSinusoidal) {
+    fields->FailAt("sinusoid_frequencies", "position_embedding is not \"sinusoidal\"");
+  }
   config->first_position = fields->Integer("first_position", 0, kMaxPosition, 0);
-  config->scale_embeddings = fields->Bool("scale_embeddings", false);
+  const bool scaled = fields->Bool("scale_embeddings", false);
+  config->embedding_scale =
+      fields->PositiveNumber("embedding_scale", scaled ? std::sqrt(static_cast<float>(config->hidden_size)) : 1.0f);
 
   if (learned && config->first_position >= config->max_positions) {
     fields->FailAt("first_position",
@@ -149,6 +160,30 @@ std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config, 
                                            : ParseAttention(*attention, where, context));
   }
   return layers;
+}
+
+// A layer's own angles of rope, or none: null and no list stand for those of the model.
+std::vector<std::optional<Rope>> ParseLayerRope(Fields* fields, const ModelConfig& config) {
+  const Json* list = fields->Find("layer_rope", "a list with null, false or a number above 0 for each layer", "none");
+  if (list == nullptr) return {};
+  if (config.position_embedding != PositionEmbedding::kRope) fields->FailAt("layer_rope", "position_embedding is not \"rope\"");
+  const size_t layers = config.encoder.size() + config.decoder.size();
+  if (!list->is_array() || list->size() != layers) {
+    fields->FailAt("layer_rope", ValueText(*list) + " is not a list of num_layers = " + std::to_string(layers) + " values");
+  }
+  std::vector<std::optional<Rope>> ropes;
+  for (const Json& value : *list) {
+    if (value.is_null()) {
+      ropes.emplace_back(config.rope);
+    } else if (value == false) {
+      ropes.emplace_back(std::nullopt);
+    } else if (value.is_number() && value.get<double>() > 0 && std::isfinite(value.get<float>())) {
+      ropes.emplace_back(Rope{value.get<float>(), {}});
+    } else {
+      fields->FailAt("layer_rope", ValueText(value) + " is not null, false or a number above 0");
+    }
+  }
+  return ropes;
 }
 
 void ParseSeq2Seq(Fields* fields, ModelConfig* config) {
@@ -217,17 +252,26 @@ ModelConfig ParseObject(const Json& object, const std::string& where, FieldLog* 
   config.hidden_act = fields.OneOf("hidden_act", kHiddenActs);
   config.norm = fields.OneOf("norm", kNorms);
   config.norm_eps = fields.NonNegativeNumber("norm_eps");
-  config.pre_norm = fields.OneOf<bool>("norm_position", kNormPositions, true);
+  config.norm_position = fields.OneOf<NormPosition>("norm_position", kNormPositions, NormPosition::kPre);
+  config.parallel = fields.Bool("parallel", false);
+  if (config.parallel && (config.norm_position != NormPosition::kPre || config.task == format::Task::Seq2Seq)) {
+    fields.FailAt("parallel", "it needs norm_position \"pre\" and a task other than seq2seq");
+  }
+  config.qk_norm = fields.OneOf<QkNorm>("qk_norm", kQkNorms, QkNorm::kNone);
   config.final_norm = fields.Bool("final_norm", true);
   config.embedding_norm = fields.Bool("embedding_norm", false);
   config.attention_bias = fields.Bool("attention_bias", false);
   config.mlp_bias = fields.Bool("mlp_bias", false);
   // A classifier has no such head; that it may be tied is stated all the same.
   config.tie_word_embeddings = fields.Bool("tie_word_embeddings", true);
-  if (config.task != format::Task::Classification) config.lm_head_bias = fields.Bool("lm_head_bias", false);
+  if (config.task != format::Task::Classification) {
+    config.lm_head_bias = fields.Bool("lm_head_bias", false);
+    config.logits_soft_cap = fields.NonNegativeNumber("logits_soft_cap", 0.0f);
+  }
   ParsePositions(&fields, &config);
   config.tokenizer = ParseTokenizer(&fields, config);
   ParseTask(&fields, &config);
+  if (config.task != format::Task::Seq2Seq) config.layer_rope = ParseLayerRope(&fields, config);
   fields.Finish([](const std::string& key) { return UnknownFieldHint(key); });
   return config;
 }

@@ -3,6 +3,7 @@
 #define TARN_TOOLS_CONVERT_CONFIG_CONFIG_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,17 @@
 
 namespace tarn::convert {
 
-enum class HiddenAct : uint8_t { kSwiglu, kRelu, kGelu, kGeluTanh };
+enum class HiddenAct : uint8_t { kSwiglu, kRelu, kGelu, kGeluTanh, kGeglu, kGegluTanh, kSilu, kReluSquared };
+// Where a part f of a layer has its norm: x + f(norm x); norm(x + f x); x + norm(f x); x + norm(f(norm x)).
+enum class NormPosition : uint8_t { kPre, kPost, kOutput, kBoth };
+enum class QkNorm : uint8_t { kNone, kHead, kFull };
 enum class PositionEmbedding : uint8_t { kNone, kSinusoidal, kLearned, kRope };
+
+// Angles of rope: of `theta`, or those given.
+struct Rope {
+  float theta = 0;
+  std::vector<double> frequencies;  // in place of theta; empty: none
+};
 
 struct ModelConfig {
   format::Task task;
@@ -23,15 +33,20 @@ struct ModelConfig {
   HiddenAct hidden_act;
   format::NormKind norm;
   float norm_eps;
-  bool pre_norm;  // x + f(norm x); else norm(x + f x)
+  NormPosition norm_position;
+  bool parallel;  // x + attn(norm x) + mlp(norm x)
+  QkNorm qk_norm;
   bool final_norm, embedding_norm;
   bool attention_bias, mlp_bias, lm_head_bias;
   PositionEmbedding position_embedding;
   uint32_t max_positions;  // learned only
-  float rope_theta;
-  std::vector<double> rope_frequencies;  // in place of rope_theta; empty: none
+  Rope rope;
+  std::vector<std::optional<Rope>> layer_rope;  // of each layer, nullopt: none; empty: all as `rope`
+  std::vector<double> sinusoid_frequencies;     // empty: those of the format
   uint64_t first_position;
-  bool scale_embeddings, tie_word_embeddings;
+  float embedding_scale;
+  float logits_soft_cap;  // 0: none
+  bool tie_word_embeddings;
   TokenizerFiles tokenizer;
   int32_t bos_token, eos_token, mask_token;  // -1: none
 

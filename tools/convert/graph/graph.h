@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -81,7 +82,7 @@ struct Graph {
   uint32_t source_vocab_size = 0;                           // Seq2Seq
   int32_t bos_token = -1, eos_token = -1, mask_token = -1;  // -1: none
   uint64_t first_position = 0;
-  bool rope_frequencies = false;  // an op RopeAngles has them
+  std::set<std::string> features;  // of ops, which older readers lack: names of required_features
   format::TokenizerKind tokenizer = format::TokenizerKind::None;
   TokenizerWriter tokenizer_writer;     // of a kind that has tables
   ChatWriter chat_writer;               // empty: no chat template

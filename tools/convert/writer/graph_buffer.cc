@@ -83,7 +83,7 @@ std::vector<std::string> RequiredFeatures(const Graph& graph) {
   if (f16_weights) features.push_back("f16_weights");
   if (graph.task != format::Task::CausalLm) features.push_back("programs");
   if (graph.tokenizer_writer) features.push_back("tokenizer");
-  if (graph.rope_frequencies) features.push_back("rope_frequencies");
+  features.insert(features.end(), graph.features.begin(), graph.features.end());
   return features;
 }
 

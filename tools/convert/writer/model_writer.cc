@@ -196,7 +196,7 @@ ModelSizes WriteModel(const Graph& graph, const WeightReader& weights, ByteSink*
 
   std::memcpy(&header[0], kMagic, sizeof(kMagic));
   std::memcpy(&header[8], &kMajor, sizeof(kMajor));
-  const uint16_t minor = graph.tokenizer_writer || graph.rope_frequencies ? kMinorOfNewer : kMinor;
+  const uint16_t minor = graph.tokenizer_writer || !graph.features.empty() ? kMinorOfNewer : kMinor;
   std::memcpy(&header[10], &minor, sizeof(minor));
   std::memcpy(&header[12], &graph_bytes, sizeof(graph_bytes));
   std::memcpy(&header[16], &section, sizeof(section));

@@ -26,6 +26,8 @@ Result<CacheAttributes> ReadAttributes(const format::CacheAttention& table, uint
 #undef TARN_LIST
   a.scale = table.scale();
   TARN_RETURN_IF_ERROR(ExpectNumber("scale", a.scale, Bounds::kFinite));
+  a.soft_cap = table.soft_cap();
+  TARN_RETURN_IF_ERROR(ExpectNumber("soft_cap", a.soft_cap, Bounds::kNotNegative));
   return a;
 }
 

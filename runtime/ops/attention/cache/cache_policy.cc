@@ -118,7 +118,8 @@ void CacheTask::AddOwn(const CacheTokens& tokens, size_t first, size_t count, si
 
 void CacheTask::Attend(const CacheTokens& tokens) {
   context_.kernels->cache_attend({tokens.count, heads().group(), heads().key_dim(), heads().value_dim(), tokens.q, tokens.q_stride,
-                                  pieces_.blocks, block_count_, attributes().scale, tokens.o, tokens.o_stride, pieces_.attend});
+                                  pieces_.blocks, block_count_, attributes().scale, tokens.o, tokens.o_stride, pieces_.attend,
+                                  attributes().soft_cap});
   block_count_ = 0;
 }
 

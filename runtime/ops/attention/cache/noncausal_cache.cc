@@ -220,7 +220,8 @@ class NoncausalCacheOp final : public Op {
     const Operand &q = context.inputs[0], &o = context.outputs[0];
     context.kernels->cache_attend({rows.count, heads.group(), d, dv, HeadRows(q, rows.first, head, heads.group() * d), q.stride,
                                    blocks, count, config_.variant.attributes.scale,
-                                   HeadRows(o, rows.first, head, heads.group() * dv), o.stride, LayAttend(&scratch, rows.count)});
+                                   HeadRows(o, rows.first, head, heads.group() * dv), o.stride, LayAttend(&scratch, rows.count),
+                                   config_.variant.attributes.soft_cap});
   }
 
   NoncausalPart part_;
