@@ -21,7 +21,7 @@ from tensor_files import Tensor, read_npy_f32, read_safetensors, write_npy_i32, 
 BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
 ENCODERS = "bert", "roberta", "xlm-roberta"
-FIXTURE_COUNT = 42
+FIXTURE_COUNT = 81
 TOLERANCE = 1e-5  # relative L2 of all logits, in f32
 
 
@@ -144,7 +144,7 @@ class Families(unittest.TestCase):
         self.refused(self.copy("llama_a", rope_scaling={"rope_type": "llama3", "factor": 8.0}), '"low_freq_factor" is missing')
         self.refused(self.copy("llama_a", rope_parameters={"rope_type": "default", "factor": 8.0}), 'unknown field "factor"')
         self.refused(self.copy("llama_a", quantization_config={"bits": 4}), "quantization_config", "quantized already")
-        self.refused(self.copy("llama_a", hidden_act="gelu"), 'hidden_act: "gelu" is not supported')
+        self.refused(self.copy("llama_a", hidden_act="tanh"), 'hidden_act: "tanh" is not supported')
         self.refused(self.copy("llama_a", hidden_size=None), '"hidden_size" is missing')
         self.refused(self.copy("gpt2_a", activation_function="tanh"), 'activation_function: "tanh" is not supported')
         self.refused(self.copy("gpt2_a", add_cross_attention=True), "add_cross_attention: true is not supported")
@@ -155,6 +155,19 @@ class Families(unittest.TestCase):
         self.refused(self.copy("phi3_a", rope_scaling={"type": "yarn", "factor": 2.0}), "rope_scaling", "is not supported")
         self.refused(self.copy("roberta_a", pad_token_id=0), "pad_token_id: 0 is not supported, expected 1")
         self.refused(self.copy("qwen2_b", use_sliding_window=False), "layer_types: a layer has a window")
+        self.refused(self.copy("olmo_a", clip_qkv=8.0), "clip_qkv: 8.0 is not supported, expected null")
+        self.refused(self.copy("stablelm_a", qk_layernorm=True), "qk_layernorm: true is not supported")
+        self.refused(self.copy("stablelm_a", partial_rotary_factor=0.4), "partial_rotary_factor: it turns 3 of 8 columns")
+        self.refused(self.copy("gptj_a", rotary_dim=10), "rotary_dim: 10 of heads of 8")
+        self.refused(self.copy("gpt_neox_a", rotary_pct=2.0), "rotary_pct: it turns 0 of 8 columns")
+        self.refused(self.copy("gpt_neox_a", rope_scaling={"rope_type": "yarn", "factor": 4.0}), "where a part of a head turns")
+        self.refused(self.copy("gemma3_text_a", use_bidirectional_attention=True), "use_bidirectional_attention: true")
+        self.refused(self.copy("gemma3_text_a", attn_logit_softcapping=50.0), "attn_logit_softcapping: 50.0 is not supported")
+        self.refused(self.copy("gpt_neox_a", rope_theta=500), "rope_theta: 500 is not supported, expected 10000.0")
+        self.refused(self.copy("smollm3_a", no_rope_layers=[1, 0]), "no_rope_layers: [1,0] is not a list of num_hidden_layers = 4")
+        self.refused(self.copy("smollm3_a", no_rope_layers=[1, 0, 2, 1]), "no_rope_layers: 2 is neither 0 nor 1")
+        self.refused(self.copy("qwen3_a", num_key_value_heads=16777216), "num_key_value_heads: it is above")
+        self.refused(self.copy("qwen3_a", num_attention_heads=16777216), "16777216 heads of 10 are too large")
         self.refused(self.copy("phi3_a", num_attention_heads=0), "num_attention_heads: 0 is outside")
 
     def test_tensors_are_named_as_in_the_folder(self):
@@ -190,6 +203,11 @@ class Families(unittest.TestCase):
         for name, fields in OLDER_FIELDS.items():
             with self.subTest(name):
                 self.convert(self.copy(name, **fields), "--quant", "f32")
+        self.same_logits("gpt_neox_b", self.copy("gpt_neox_b", rope_theta=None, partial_rotary_factor=None))
+        self.same_logits("gemma2_a", self.copy("gemma2_a", layer_types=None, cache_implementation="hybrid", hidden_act="gelu"))
+        self.same_logits("gemma3_text_a", self.copy("gemma3_text_a", layer_types=None, _sliding_window_pattern=None,
+                                                    sliding_window_pattern=6, rope_theta=None))
+        self.same_logits("smollm3_a", self.copy("smollm3_a", layer_types=None, no_rope_layers=None, rope_theta=None))
         # How configs said which layers have a window before there were layer_types.
         self.same_logits("qwen2_b", self.copy("qwen2_b", layer_types=None))
         self.same_logits("llama_f", self.copy("llama_f", rope_scaling={"type": "linear", "factor": 3.0, "finetuned": True,

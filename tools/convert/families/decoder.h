@@ -3,7 +3,10 @@
 #define TARN_TOOLS_CONVERT_FAMILIES_DECODER_H_
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "tools/convert/families/family.h"
 
@@ -20,12 +23,47 @@ Json WindowAttention(uint32_t window, const Translation& translation);
 struct LlamaDefaults {
   uint32_t max_positions;
   float norm_eps;
-  uint32_t kv_heads;  // 0: as many as heads, which null means everywhere
+  uint32_t kv_heads;      // 0: as many as heads, which null means everywhere
+  uint32_t head_dim = 0;  // 0: hidden_size / heads
+  bool tied = false;
+  bool own_norms = false;  // other norms, whose rules are the caller's
+  // Names of fields.
+  const char* eps = "rms_norm_eps";
+  const char* activation = "hidden_act";
+  float theta = 10000;
+  double turned = 1;  // the part of a head that turns, by partial_rotary_factor
+  const char* activation_default = "silu";
 };
-uint32_t ReadLlama(ForeignConfig* config, const LlamaDefaults& defaults, Translation* translation);  // max_position_embeddings
+struct LlamaSizes {
+  uint32_t positions, heads, kv_heads;
+  RotaryHeads rotary;
+};
+LlamaSizes ReadLlama(ForeignConfig* config, const LlamaDefaults& defaults, Translation* translation);
 
 // Projections of their own into q, k, v, gate and up.
-void AddProjections(std::vector<TensorRule>* rules);
+void AddProjections(const LlamaSizes& sizes, std::vector<TensorRule>* rules);
+
+// Norms of q and k.
+void AddQkNorms(std::vector<TensorRule>* rules);
+
+// Rows of q or k, or of the norm of one head, in the order that rope of the format has: pairs (i, i + head_dim / 2). `first`: the
+// row of the first head, `stride`: from one head to the next. nullptr: they have that order.
+std::shared_ptr<const std::vector<uint32_t>> RotaryOrder(const RotaryHeads& rotary, uint32_t heads, uint32_t first = 0,
+                                                         uint32_t stride = 0);
+// Weight and bias of a projection into q or k.
+void AddTurned(const std::string& from, const std::string& to, const RotaryHeads& rotary, uint32_t heads,
+               std::vector<TensorRule>* rules);
+
+// The rules of tensors that end in `to`: their elements become scale * x + added.
+void Fold(const std::string& to, float scale, float added, std::vector<TensorRule>* rules);
+
+// Which layers have a window: by layer_types, or else `by_number`. Errors: a type that is not known; a window where `has_window`
+// says that there is none.
+std::vector<bool> WindowedLayers(Fields* fields, uint32_t layers, bool has_window,
+                                 const std::function<bool(uint32_t layer)>& by_number);
+// The attention objects of these layers.
+Json AttentionOfLayers(const std::vector<bool>& windowed, uint32_t window, uint32_t positions, const FamilyOptions& options,
+                       Translation* translation);
 
 // The same of a decoder with learned positions, layer norms and biases, as GPT-2 has them, under the names that the family gives to
 // the fields. Its tensors: tables and norms.

@@ -58,15 +58,28 @@ std::string FamilyTable();
 
 Translation TranslateBart(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateBert(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateGemma(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateGemma2(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateGemma3(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateGemma3Text(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGpt2(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateGptJ(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGptNeo(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateGptNeox(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateGranite(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateLlama(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateM2m100(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateMistral(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateOlmo(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateOlmo2(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateOpt(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslatePhi(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslatePhi3(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateQwen2(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateQwen3(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateRoberta(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateSmolLm3(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateStableLm(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateXglm(ForeignConfig* config, const FamilyOptions& options);
 
 }  // namespace tarn::convert

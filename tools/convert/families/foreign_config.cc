@@ -1,5 +1,6 @@
 #include "tools/convert/families/foreign_config.h"
 
+#include <cmath>
 #include <utility>
 
 #include "tools/convert/families/rope_scaling.h"
@@ -127,6 +128,14 @@ constexpr std::pair<const char*, const char*> kActivations[] = {
     {"gelu_new", "gelu_tanh"},
     {"gelu_pytorch_tanh", "gelu_tanh"},
     {"gelu_fast", "gelu_tanh"},
+    {"silu", "silu"},
+    {"swish", "silu"},
+    {"relu2", "relu_squared"},
+};
+
+constexpr std::pair<const char*, const char*> kGatedActivations[] = {
+    {"silu", "swiglu"},         {"swish", "swiglu"},         {"gelu", "geglu"}, {"gelu_pytorch_tanh", "geglu_tanh"},
+    {"gelu_new", "geglu_tanh"}, {"gelu_fast", "geglu_tanh"},
 };
 
 }  // namespace
@@ -150,8 +159,10 @@ void ForeignConfig::Require(const char* key, const Json& value) {
 std::string ForeignConfig::Activation(const char* key, const char* fallback, bool gated) {
   const std::string name = fields_.Text(key, std::string(fallback));
   if (gated) {
-    if (name == "silu" || name == "swish") return "swiglu";
-    fields_.FailAt(key, ValueText(name) + " is not supported in a gated MLP, expected \"silu\"");
+    for (const auto& [theirs, ours] : kGatedActivations) {
+      if (name == theirs) return ours;
+    }
+    fields_.FailAt(key, ValueText(name) + " is not supported in a gated MLP, expected \"silu\", \"gelu\" or \"gelu_pytorch_tanh\"");
   }
   std::string known;
   for (const auto& [theirs, ours] : kActivations) {
@@ -161,10 +172,23 @@ std::string ForeignConfig::Activation(const char* key, const char* fallback, boo
   fields_.FailAt(key, ValueText(name) + " is not supported, expected one of " + known);
 }
 
-double ForeignConfig::Rope(uint32_t head_dim, uint32_t positions, Json* config) {
+uint32_t ForeignConfig::RotaryColumns(const char* key, double fallback, uint32_t head_dim) {
+  fields_.PositiveNumber(key, 1.0f);
+  const double factor = fields_.Has(key) ? present_[key].get<double>() : fallback;
+  const double turned = factor <= 1 ? std::floor(head_dim * factor) : 0;
+  const auto columns = static_cast<uint32_t>(turned);
+  if (columns < 2 || columns % 2 != 0 || head_dim % 2 != 0) {
+    fields_.FailAt(key, "it turns " + std::to_string(columns) + " of " + std::to_string(head_dim) +
+                            " columns of a head, expected two even numbers");
+  }
+  return columns;
+}
+
+double ForeignConfig::Rope(const RotaryHeads& heads, uint32_t positions, Json* config, float default_theta) {
   RopeScaling scaling;
-  scaling.theta = fields_.PositiveNumber("rope_theta", 10000.0f);
-  scaling.pairs = head_dim / 2;
+  scaling.theta = fields_.PositiveNumber("rope_theta", default_theta);
+  scaling.pairs = heads.turned / 2;
+  scaling.part = heads.turned < heads.head_dim ? static_cast<float>(heads.turned) / static_cast<float>(heads.head_dim) : 1;
   scaling.positions = positions;
   // transformers 5 writes rope_parameters, with the base of the angles inside.
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
@@ -176,7 +200,13 @@ double ForeignConfig::Rope(uint32_t head_dim, uint32_t positions, Json* config) 
     ReadRopeScaling(&rope, &scaling);
     rope.Finish();
   }
-  if (fields_.Number("partial_rotary_factor", 1.0f) != 1.0f) fields_.FailAt("partial_rotary_factor", "only 1 is supported");
+  if (heads.turned < heads.head_dim) {
+    if (scaling.attention_factor != 1) fields_.FailAt("rope_scaling", "it is not supported where a part of a head turns");
+    if (scaling.frequencies.empty()) scaling.frequencies = UnscaledFrequencies(scaling);
+    scaling.frequencies.resize(heads.head_dim / 2, 0.0);  // pairs that do not turn
+  } else if (fields_.Number("partial_rotary_factor", 1.0f) != 1.0f) {
+    fields_.FailAt("partial_rotary_factor", "only 1 is supported");
+  }
   (*config)["position_embedding"] = "rope";
   (*config)["rope_theta"] = scaling.theta;
   if (!scaling.frequencies.empty()) (*config)["rope_frequencies"] = scaling.frequencies;

@@ -12,6 +12,12 @@ namespace tarn::convert {
 
 constexpr uint32_t kMostLayers = 512;  // of a stack
 
+// The first `turned` columns of a head turn. Pairs are (i, i + turned / 2), or interleaved (2i, 2i + 1).
+struct RotaryHeads {
+  uint32_t head_dim, turned;
+  bool interleaved = false;
+};
+
 class ForeignConfig {
  public:
   // Fields that say nothing about the arithmetic of inference are known from the start (kIgnored).
@@ -26,10 +32,12 @@ class ForeignConfig {
 
   // hidden_act or its like, as tarn's config has it. Gated: two projections that are multiplied.
   std::string Activation(const char* key, const char* fallback, bool gated);
-  // Fills what `config` says of rotary positions, by rope_theta and rope_scaling. `head_dim`: of q and k; `positions`: the longest
-  // context of the model. Returns what cosines and sines are multiplied by: 1 without scaling.
-  // Errors: a kind of scaling that is not supported; positions of a part of a head.
-  double Rope(uint32_t head_dim, uint32_t positions, Json* config);
+  // The columns of a head that turn: int(head_dim * the field's value). Errors: an odd number of them, or of those that do not.
+  uint32_t RotaryColumns(const char* key, double fallback, uint32_t head_dim);
+  // Fills what `config` says of rotary positions, by rope_theta and rope_scaling. `heads`: which columns of q and k turn;
+  // `positions`: the longest context of the model. Returns what cosines and sines are multiplied by: 1 without scaling. Errors: a
+  // kind of scaling that is not supported; positions of another part of a head.
+  double Rope(const RotaryHeads& heads, uint32_t positions, Json* config, float default_theta = 10000.0f);
   // bos_token_id and eos_token_id; the first of a list. Ids that the vocabulary has not are left out.
   void EndTokens(uint32_t vocab_size, Json* config);
 

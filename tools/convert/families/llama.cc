@@ -5,11 +5,11 @@ namespace tarn::convert {
 
 Translation TranslateLlama(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
-  const uint32_t positions = ReadLlama(config, {2048, 1e-6f, 0}, &translation);
-  AddProjections(&translation.rules);
+  const LlamaSizes sizes = ReadLlama(config, {2048, 1e-6f, 0}, &translation);
+  AddProjections(sizes, &translation.rules);
   translation.config["attention_bias"] = config->fields().Bool("attention_bias", false);
   translation.config["mlp_bias"] = config->fields().Bool("mlp_bias", false);
-  translation.config["attention"] = FullAttention(positions, options, &translation);
+  translation.config["attention"] = FullAttention(sizes.positions, options, &translation);
   return translation;
 }
 

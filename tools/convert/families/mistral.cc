@@ -5,12 +5,13 @@ namespace tarn::convert {
 
 Translation TranslateMistral(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
-  const uint32_t positions = ReadLlama(config, {131072, 1e-6f, 8}, &translation);
+  const LlamaSizes sizes = ReadLlama(config, {131072, 1e-6f, 8}, &translation);
   config->Require("attention_bias", false);
-  AddProjections(&translation.rules);
+  AddProjections(sizes, &translation.rules);
   const bool full = config->IsNull("sliding_window");
   const uint32_t window = config->fields().Size("sliding_window", 4096);
-  translation.config["attention"] = full ? FullAttention(positions, options, &translation) : WindowAttention(window, translation);
+  translation.config["attention"] =
+      full ? FullAttention(sizes.positions, options, &translation) : WindowAttention(window, translation);
   return translation;
 }
 

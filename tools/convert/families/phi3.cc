@@ -8,7 +8,7 @@ Translation TranslatePhi3(ForeignConfig* config, const FamilyOptions& options) {
   Fields& fields = config->fields();
   fields.Find("original_max_position_embeddings");  // of scaled positions alone
   config->Require("rope_scaling", nullptr);         // "longrope", also under the names "su" and "yarn"
-  const uint32_t positions = ReadLlama(config, {4096, 1e-5f, 0}, &translation);
+  const uint32_t positions = ReadLlama(config, {4096, 1e-5f, 0}, &translation).positions;
   config->Require("attention_bias", false);
   const Json& c = translation.config;
   const auto heads = c["num_heads"].get<uint32_t>(), kv_heads = c["num_kv_heads"].get<uint32_t>();

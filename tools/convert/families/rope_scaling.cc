@@ -9,13 +9,6 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-std::vector<double> Unscaled(const RopeScaling& scaling) {
-  std::vector<double> frequencies(scaling.pairs);
-  for (uint32_t i = 0; i < scaling.pairs; ++i)
-    frequencies[i] = std::pow(static_cast<double>(scaling.theta), -static_cast<double>(i) / scaling.pairs);
-  return frequencies;
-}
-
 // All angles by one factor (position interpolation, Chen et al. 2023).
 void ScaleLinear(Fields* fields, RopeScaling* scaling) {
   const double factor = fields->PositiveNumber("factor");
@@ -68,13 +61,24 @@ void ScaleYarn(Fields* fields, RopeScaling* scaling) {
 
 }  // namespace
 
+std::vector<double> UnscaledFrequencies(const RopeScaling& scaling) {
+  std::vector<double> frequencies(scaling.pairs);
+  for (uint32_t i = 0; i < scaling.pairs; ++i)
+    frequencies[i] = std::pow(static_cast<double>(scaling.theta), -static_cast<double>(i) / scaling.pairs);
+  return frequencies;
+}
+
 void ReadRopeScaling(Fields* fields, RopeScaling* scaling) {
   scaling->theta = fields->PositiveNumber("rope_theta", scaling->theta);
-  if (fields->Number("partial_rotary_factor", 1.0f) != 1.0f) fields->FailAt("partial_rotary_factor", "only 1 is supported");
+  const float part = fields->Number("partial_rotary_factor", scaling->part);
+  if (std::fabs(part - scaling->part) * static_cast<float>(scaling->pairs) >= 0.5f) {  // it is rounded to columns
+    fields->FailAt("partial_rotary_factor",
+                   std::to_string(part) + " is not the " + std::to_string(scaling->part) + " of the heads");
+  }
   const std::string newer = fields->Text("rope_type", "default"), kind = fields->Text("type", newer);
   for (const char* key : {"finetuned", "original_max_position_embeddings"}) fields->Find(key);  // not every kind reads the latter
   if (kind == "default") return;
-  scaling->frequencies = Unscaled(*scaling);
+  scaling->frequencies = UnscaledFrequencies(*scaling);
   if (kind == "linear") return ScaleLinear(fields, scaling);
   if (kind == "llama3") return ScaleLlama3(fields, scaling);
   if (kind == "yarn") return ScaleYarn(fields, scaling);

@@ -11,11 +11,15 @@ namespace tarn::convert {
 
 struct RopeScaling {
   float theta = 10000.0f;
-  uint32_t pairs = 0;               // d/2
+  uint32_t pairs = 0;               // that turn
+  float part = 1;                   // of a head that turns
   uint32_t positions = 0;           // the longest context of the model
   std::vector<double> frequencies;  // [pairs]; empty: theta^(-2i/d)
   double attention_factor = 1;      // of cosines and sines
 };
+
+// theta^(-i / pairs)
+std::vector<double> UnscaledFrequencies(const RopeScaling& scaling);
 
 // Reads an object "rope_scaling" or "rope_parameters": the kinds default, linear, llama3 and yarn.
 // Errors: another kind; a field that its kind needs is missing, or out of range.

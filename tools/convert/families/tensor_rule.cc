@@ -18,6 +18,7 @@ bool EndsWith(const std::string& text, const std::string& end) {
 
 // What stands for "*" in `name`; "" where the pattern has none. nullopt: the pattern does not fit.
 std::optional<std::string> Match(const std::string& pattern, const std::string& name) {
+  if (EndsWith(pattern, ".")) return StartsWith(name, pattern) ? std::optional<std::string>("") : std::nullopt;
   const size_t star = pattern.find('*');
   if (star == std::string::npos) return pattern == name ? std::optional<std::string>("") : std::nullopt;
   const std::string before = pattern.substr(0, star), behind = pattern.substr(star + 1);
@@ -32,6 +33,16 @@ std::string Filled(const std::string& pattern, const std::string& number) {
   return star == std::string::npos ? pattern : pattern.substr(0, star) + number + pattern.substr(star + 1);
 }
 
+// The rows that the rule names, in its order.
+std::optional<StoredTensor> WithOrder(StoredTensor tensor, const TensorRule& rule) {
+  if (tensor.shape.empty() || tensor.shape[0] != rule.all_rows) return std::nullopt;
+  const uint64_t row = tensor.elements / rule.all_rows;
+  tensor.row_order = rule.order;
+  tensor.shape[0] = rule.order->size();
+  tensor.elements = tensor.shape[0] * row;
+  return tensor;
+}
+
 // The tensor as the rule sees it; nullopt: it has not the shape for that.
 std::optional<StoredTensor> Seen(StoredTensor tensor, const TensorRule& rule) {
   if (rule.transposed) {
@@ -40,6 +51,9 @@ std::optional<StoredTensor> Seen(StoredTensor tensor, const TensorRule& rule) {
     std::swap(tensor.shape[0], tensor.shape[1]);
   }
   if (rule.flat) tensor.shape = {tensor.elements};
+  tensor.scale = rule.scale;
+  tensor.added = rule.added;
+  if (rule.order != nullptr) return WithOrder(std::move(tensor), rule);
   if (rule.first_row == 0 && rule.rows == 0) return tensor;
   if (tensor.shape.empty() || tensor.shape[0] < uint64_t{rule.first_row} + rule.rows) return std::nullopt;
   if (rule.all_rows != 0 && tensor.shape[0] != rule.all_rows) return std::nullopt;
@@ -79,6 +93,7 @@ std::optional<StoredTensor> WithRow(std::optional<StoredTensor> tensor, const Te
 void AddZeros(const TensorRule& rule, CheckpointTensors* out) {
   StoredTensor zeros{StoredType::kF32, rule.zeros, nullptr, 1};
   for (const uint64_t size : rule.zeros) zeros.elements *= size;
+  zeros.added = rule.added;
   for (uint32_t layer = 0; layer < rule.layers; ++layer) {
     out->emplace(Filled(rule.to, std::to_string(layer)), CheckpointTensor{zeros, "", ""});
   }

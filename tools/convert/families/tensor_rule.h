@@ -3,6 +3,7 @@
 #define TARN_TOOLS_CONVERT_FAMILIES_TENSOR_RULE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,15 +11,19 @@
 
 namespace tarn::convert {
 
-// "*" stands for the number of a layer, the same in both names.
+// "*" stands for the number of a layer, the same in both names. A name to read that ends in "." stands for all that begin so.
 struct TensorRule {
   std::string from;         // "": there is none
   std::string to;           // "": the tensor is not needed
   bool transposed = false;  // [in, out] becomes [out, in]; before rows are taken
   uint32_t first_row = 0;
-  uint32_t rows = 0;                 // 0: all from first_row on
-  uint32_t all_rows = 0;             // that there have to be; 0: any number
-  std::vector<uint64_t> zeros = {};  // the shape of zeros for every layer below `layers` that has no such tensor; {}: an error
+  uint32_t rows = 0;      // 0: all from first_row on
+  uint32_t all_rows = 0;  // that there have to be; 0: any number
+  std::shared_ptr<const std::vector<uint32_t>> order =
+      {};                            // the rows that are taken, each below all_rows; {}: by first_row and rows
+  float scale = 1, added = 0;        // an element x becomes scale * x + added
+  std::vector<uint64_t> zeros = {};  // the shape of zeros, or with `added` of that, for every layer below `layers` that has no such
+                                     // tensor; {}: an error
   uint32_t layers = 1;
   bool flat = false;                  // of one dimension
   bool outside_base = false;          // a part of the head: no prefix stands before its name

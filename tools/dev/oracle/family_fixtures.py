@@ -8,6 +8,7 @@ holds. expected.safetensors has 200 tokens and their logits, computed in float64
 requirements-models.txt.
 """
 
+import contextlib
 import copy
 import pathlib
 import shutil
@@ -24,6 +25,9 @@ SMALL = {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "num_at
 OPT = {"vocab_size": VOCAB, "hidden_size": 24, "word_embed_proj_dim": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "ffn_dim": 40}
 XGLM = {"vocab_size": VOCAB, "d_model": 24, "num_layers": 2, "attention_heads": 3, "ffn_dim": 40}
 GPT2 = {"vocab_size": VOCAB, "n_embd": 24, "n_layer": 2, "n_head": 3, "n_positions": 208}
+VISION = {"mm_tokens_per_image": 1, "vision_config": {"hidden_size": 4, "intermediate_size": 4, "num_hidden_layers": 1,
+                                                      "num_attention_heads": 1, "image_size": 8, "patch_size": 8}}
+GPTJ = {"vocab_size": VOCAB, "n_embd": 24, "n_layer": 2, "n_head": 3, "n_positions": 208}
 NEO = {"vocab_size": VOCAB, "hidden_size": 24, "num_layers": 3, "num_heads": 3, "max_position_embeddings": 200}
 
 ENCODER = {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40}
@@ -94,6 +98,82 @@ CASES = {
     "xglm_a": ("XGLM", {**XGLM, "max_position_embeddings": 256}, "float16"),
     "xglm_b": ("XGLM", {**XGLM, "scale_embedding": False, "num_layers": 3, "attention_heads": 2}, "bfloat16"),
     "xglm_c": ("XGLM", {**XGLM, "activation_function": "relu", "d_model": 28, "attention_heads": 7, "tie_word_embeddings": False}, "float32"),
+    "qwen3_a": ("Qwen3", {**SMALL, "num_key_value_heads": 1, "head_dim": 10, "tie_word_embeddings": True, "max_position_embeddings": 256},
+                "bfloat16"),
+    "qwen3_b": ("Qwen3", {**SMALL, "num_key_value_heads": 3, "head_dim": 16, "attention_bias": True, "use_sliding_window": True,
+                          "sliding_window": 20, "max_window_layers": 1, "num_hidden_layers": 3, "max_position_embeddings": 256}, "float16"),
+    "qwen3_c": ("Qwen3", {**SMALL, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 6, "rope_theta": 1e6, "rms_norm_eps": 1e-5,
+                          "max_position_embeddings": 256}, "float32"),
+    "olmo2_a": ("Olmo2", {**SMALL, "num_key_value_heads": 1, "max_position_embeddings": 256, "eos_token_id": 3}, "float16"),
+    "olmo2_b": ("Olmo2", {**SMALL, "attention_bias": True, "tie_word_embeddings": True, "num_hidden_layers": 3, "rope_theta": 5e5,
+                          "eos_token_id": None}, "bfloat16"),
+    "olmo2_c": ("Olmo2", {**SMALL, "hidden_size": 36, "num_attention_heads": 6, "num_key_value_heads": 2, "rms_norm_eps": 1e-6,
+                          "eos_token_id": 3}, "float32"),
+    "olmo_a": ("Olmo", {**SMALL, "num_key_value_heads": 1, "max_position_embeddings": 256, "eos_token_id": 3}, "float16"),
+    "olmo_b": ("Olmo", {**SMALL, "attention_bias": True, "tie_word_embeddings": True, "num_hidden_layers": 3, "eos_token_id": 3}, "bfloat16"),
+    "olmo_c": ("Olmo", {**SMALL, "hidden_size": 36, "num_attention_heads": 6, "num_key_value_heads": 2, "rope_theta": 5e5,
+                        "eos_token_id": 3}, "float32"),
+    "gemma_a": ("Gemma", {**SMALL, "num_key_value_heads": 1, "head_dim": 10, "max_position_embeddings": 256}, "bfloat16"),
+    "gemma_b": ("Gemma", {**SMALL, "num_key_value_heads": 3, "head_dim": 8, "hidden_act": "gelu", "tie_word_embeddings": False,
+                          "max_position_embeddings": 256}, "float16"),
+    "gemma_c": ("Gemma", {**SMALL, "hidden_size": 30, "num_key_value_heads": 3, "head_dim": 12, "attention_bias": True, "rms_norm_eps": 1e-5,
+                          "max_position_embeddings": 256}, "float32"),
+    "gemma2_a": ("Gemma2", {**SMALL, "num_key_value_heads": 1, "head_dim": 10, "sliding_window": 24, "query_pre_attn_scalar": 14,
+                            "attn_logit_softcapping": 1.5, "final_logit_softcapping": 2.0, "max_position_embeddings": 256}, "bfloat16"),
+    "gemma2_b": ("Gemma2", {**SMALL, "num_key_value_heads": 3, "head_dim": 8, "num_hidden_layers": 3, "sliding_window": 33,
+                            "attn_logit_softcapping": None, "final_logit_softcapping": None, "tie_word_embeddings": False,
+                            "max_position_embeddings": 256}, "float16"),
+    "gemma2_c": ("Gemma2", {**SMALL, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 12, "attention_bias": True,
+                            "layer_types": ["full_attention", "sliding_attention"], "sliding_window": 7, "hidden_activation": "gelu",
+                            "max_position_embeddings": 256}, "float32"),
+    "gemma3_text_a": ("Gemma3Text", {**SMALL, "num_key_value_heads": 1, "head_dim": 10, "num_hidden_layers": 7, "sliding_window": 24,
+                                     "query_pre_attn_scalar": 14, "max_position_embeddings": 256}, "bfloat16"),
+    "gemma3_text_b": ("Gemma3Text", {**SMALL, "num_key_value_heads": 3, "head_dim": 8, "num_hidden_layers": 3, "sliding_window": 16,
+                                     "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+                                     "rope_scaling": {"rope_type": "linear", "factor": 8.0}, "max_position_embeddings": 256}, "float16"),
+    "gemma3_text_c": ("Gemma3Text", {**SMALL, "num_key_value_heads": 3, "head_dim": 12, "sliding_window": 9, "attention_bias": True,
+                                     "rope_local_base_freq": 500.0, "final_logit_softcapping": 3.0,
+                                     "layer_types": ["full_attention", "sliding_attention"], "tie_word_embeddings": False,
+                                     "max_position_embeddings": 256}, "float32"),
+    "gpt_neox_a": ("GPTNeoX", {**SMALL, "rotary_pct": 0.5, "max_position_embeddings": 256}, "float16"),
+    "gpt_neox_b": ("GPTNeoX", {**SMALL, "num_attention_heads": 2, "rotary_pct": 1.0, "use_parallel_residual": False, "hidden_act": "gelu_new",
+                               "tie_word_embeddings": True, "rotary_emb_base": 5000, "max_position_embeddings": 256}, "bfloat16"),
+    "gpt_neox_c": ("GPTNeoX", {**SMALL, "hidden_size": 36, "rotary_pct": 0.34, "attention_bias": False, "layer_norm_eps": 1e-6,
+                               "max_position_embeddings": 256}, "float32"),
+    "phi_a": ("Phi", {**SMALL, "max_position_embeddings": 256}, "float16"),
+    "phi_b": ("Phi", {**SMALL, "hidden_size": 30, "num_key_value_heads": 1, "partial_rotary_factor": 0.4, "tie_word_embeddings": True,
+                      "qk_layernorm": True, "max_position_embeddings": 256}, "bfloat16"),
+    "phi_c": ("Phi", {**SMALL, "num_attention_heads": 2, "partial_rotary_factor": 1.0, "hidden_act": "gelu", "rope_theta": 5e4,
+                      "layer_norm_eps": 1e-6, "max_position_embeddings": 256}, "float32"),
+    "stablelm_a": ("StableLm", {**SMALL, "num_key_value_heads": 1, "partial_rotary_factor": 0.5, "max_position_embeddings": 256}, "float16"),
+    "stablelm_b": ("StableLm", {**SMALL, "num_key_value_heads": 3, "use_qkv_bias": True, "use_parallel_residual": True,
+                                "tie_word_embeddings": True, "max_position_embeddings": 256}, "bfloat16"),
+    "stablelm_c": ("StableLm", {**SMALL, "hidden_size": 36, "num_attention_heads": 6, "num_key_value_heads": 2, "partial_rotary_factor": 0.34,
+                                "rope_theta": 5e4, "layer_norm_eps": 1e-6, "max_position_embeddings": 256}, "float32"),
+    "gptj_a": ("GPTJ", {**GPTJ, "rotary_dim": 4}, "float16"),
+    "gptj_b": ("GPTJ", {**GPTJ, "rotary_dim": 6, "n_inner": 52, "n_layer": 3, "activation_function": "relu"}, "bfloat16"),
+    "gptj_c": ("GPTJ", {**GPTJ, "n_head": 2, "rotary_dim": 12, "layer_norm_epsilon": 1e-6}, "float32"),
+    "smollm3_a": ("SmolLM3", {**SMALL, "num_key_value_heads": 1, "num_hidden_layers": 4, "max_position_embeddings": 256, "pad_token_id": 0},
+                  "bfloat16"),
+    "smollm3_b": ("SmolLM3", {**SMALL, "num_key_value_heads": 3, "num_hidden_layers": 3, "no_rope_layers": [1, 0, 1], "mlp_bias": True,
+                              "use_sliding_window": True, "sliding_window": 20, "max_position_embeddings": 256, "pad_token_id": 0}, "float16"),
+    "smollm3_c": ("SmolLM3", {**SMALL, "num_attention_heads": 4, "num_key_value_heads": 2, "attention_bias": True, "no_rope_layer_interval": 2,
+                              "rope_theta": 1e4, "tie_word_embeddings": False, "max_position_embeddings": 256, "pad_token_id": 0}, "float32"),
+    "granite_a": ("Granite", {**SMALL, "num_key_value_heads": 1, "embedding_multiplier": 12.0, "logits_scaling": 8.0,
+                              "residual_multiplier": 0.22, "attention_multiplier": 0.125, "max_position_embeddings": 256}, "bfloat16"),
+    "granite_b": ("Granite", {**SMALL, "attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True, "residual_multiplier": 1.5,
+                              "max_position_embeddings": 256}, "float16"),
+    "granite_c": ("Granite", {**SMALL, "hidden_size": 36, "num_attention_heads": 6, "num_key_value_heads": 2, "logits_scaling": 0.5,
+                              "embedding_multiplier": 0.3, "max_position_embeddings": 256}, "float32"),
+    "gemma3_a": ("Gemma3" + SEQ2SEQ, {**VISION, "text_config": {**SMALL, "num_key_value_heads": 1, "head_dim": 10, "sliding_window": 24,
+                                                                "max_position_embeddings": 256}}, "bfloat16"),
+    "gemma3_b": ("Gemma3" + SEQ2SEQ, {**VISION, "text_config": {
+        **SMALL, "num_key_value_heads": 3, "head_dim": 8, "num_hidden_layers": 3, "sliding_window": 16, "query_pre_attn_scalar": 10,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+        "rope_scaling": {"rope_type": "linear", "factor": 8.0}, "max_position_embeddings": 256}}, "float16"),
+    "gemma3_c": ("Gemma3" + SEQ2SEQ, {**VISION, "text_config": {
+        **SMALL, "num_key_value_heads": 3, "head_dim": 12, "sliding_window": 9, "rope_theta": 1e4, "rms_norm_eps": 1e-5,
+        "layer_types": ["full_attention", "sliding_attention"], "max_position_embeddings": 256}}, "float32"),
 }
 
 
@@ -111,11 +191,22 @@ def randomize(model, dtype, seed):
     return model.eval()
 
 
+@contextlib.contextmanager
+def no_casts_to_float32():
+    """Norms and angles that the library computes in float32 whatever the model's type are computed in float64."""
+    saved = torch.Tensor.float
+    torch.Tensor.float = torch.Tensor.double
+    try:
+        yield
+    finally:
+        torch.Tensor.float = saved
+
+
 def model_of(name):
     kind, fields, dtype = CASES[name]
     family = next((kind[: -len(head)] for head in (MASKED, LABELS, SEQ2SEQ) if kind.endswith(head)), kind)
     config = getattr(tf, family + "Config")(**fields, attn_implementation="eager")
-    head = kind if family != kind else {"GPT2": "GPT2LMHeadModel"}.get(kind, kind + "ForCausalLM")
+    head = kind if family != kind else {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM"}.get(kind, kind + "ForCausalLM")
     return getattr(tf, head)(config), getattr(torch, dtype)
 
 
@@ -134,9 +225,10 @@ def write(name, seed):
     given = {"input_ids": tokens}
     if model.config.is_encoder_decoder:
         given = {"input_ids": torch.randint(4, VOCAB, (1, SOURCE), generator=generator), "decoder_input_ids": tokens}
-    if type(model).__name__ not in ("XGLMForCausalLM", "M2M100ForConditionalGeneration"):  # their masks or sinusoids are float32
+    double = type(model).__name__ not in ("XGLMForCausalLM", "M2M100ForConditionalGeneration")  # their masks or sinusoids are float32
+    if double:
         model = model.double()
-    with torch.no_grad():
+    with torch.no_grad(), no_casts_to_float32() if double else contextlib.nullcontext():
         logits = model(**given).logits[0]
     tensors = {key: value[0].int() for key, value in given.items()}
     logits = logits.reshape(-1, logits.shape[-1]).float().contiguous()
