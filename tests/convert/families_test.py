@@ -192,6 +192,20 @@ class Families(unittest.TestCase):
         self.refused(self.retensor("llama_a", add), '"model.layers.0.self_attn.q_norm.weight": unknown')
         self.refused(self.retensor("phi3_a", cut), '"model.layers.0.self_attn.qkv_proj.weight"')
 
+    def test_copies_of_tied_tensors_are_compared(self):
+        def copy_of(name, source, change):
+            def add(tensors):
+                values = list(tensors[source].values)
+                values[-1] += change
+                tensors[name] = tensors[source]._replace(values=values)
+            return add
+
+        for fixture, name, source in (("bart_a", "model.encoder.embed_tokens.weight", "model.shared.weight"),
+                                      ("bert_a", "cls.predictions.decoder.bias", "cls.predictions.bias"),
+                                      ("roberta_a", "lm_head.decoder.bias", "lm_head.bias")):
+            self.convert(self.retensor(fixture, copy_of(name, source, 0.0)))
+            self.refused(self.retensor(fixture, copy_of(name, source, 1.0)), f'tensor "{name}" is not the same as "{source}"')
+
     def same_logits(self, name, folder):
         """A folder that says what a fixture says, in another way."""
         self.convert(folder, "--quant", "f32")

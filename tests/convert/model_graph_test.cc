@@ -265,6 +265,49 @@ TEST(CausalLm, RopeFrequencies) {
   EXPECT_TRUE(FailsWith([&] { BuiltGraph{config}; }, {"rope_frequencies", "position_embedding is not \"rope\""}));
 }
 
+TEST(CausalLm, RopeOfLayers) {
+  Json config = With(With(SmallConfig(), "position_embedding", "rope"), "rope_theta", 99.0);
+  const BuiltGraph graph(With(config, "layer_rope", {false, 7.0}));
+  EXPECT_FALSE(graph.has("layers.0.attn.rope"));
+  EXPECT_EQ(graph.inputs("layers.1.attn.rope").at(1), "rope_angles[0, 2]");
+  EXPECT_EQ(graph.op("rope_angles").attributes_as_RopeAngles()->theta(), 7.0f);
+  EXPECT_FALSE(graph.has("rope_angles.1"));
+  const BuiltGraph both(With(config, "layer_rope", {nullptr, 7.0}));
+  EXPECT_EQ(both.op("rope_angles").attributes_as_RopeAngles()->theta(), 99.0f);
+  EXPECT_EQ(both.inputs("layers.1.attn.rope").at(1), "rope_angles.1[0, 2]");
+  for (const Json& wrong : {Json::array({1.0}), Json::array({1.0, "x"}), Json::array({1.0, 0}), Json(true)}) {
+    EXPECT_TRUE(FailsWith([&] { BuiltGraph{With(config, "layer_rope", wrong)}; }, {"layer_rope"}));
+  }
+}
+
+TEST(CausalLm, NormsOfQAndK) {
+  Json config = With(With(SmallConfig(), "position_embedding", "rope"), "qk_norm", "head");
+  const BuiltGraph graph(config);
+  EXPECT_EQ(graph.inputs("layers.1.attn.q_norm"), (Texts{"layers.1.attn.qkvg_proj[0, 8]"}));
+  EXPECT_EQ(graph.inputs("layers.1.attn.k_norm"), (Texts{"layers.1.attn.qkvg_proj[8, 4]"}));
+  EXPECT_EQ(graph.inputs("layers.1.attn.k_rope").at(0), "layers.1.attn.k_norm[0, 4]");
+  EXPECT_EQ(graph.inputs("layers.1.attn").at(0), "layers.1.attn.q_rope[0, 8]");
+  const auto width = [](const BuiltGraph& built, const char* op) {
+    return built.model().tensors()->Get(built.op(op).tensors()->Get(0))->shape()->Get(0);
+  };
+  EXPECT_EQ(width(graph, "layers.1.attn.q_norm"), 2u);
+  EXPECT_EQ(width(BuiltGraph(With(config, "qk_norm", "full")), "layers.1.attn.q_norm"), 8u);
+}
+
+TEST(CausalLm, WhereNormsAndPartsStand) {
+  const BuiltGraph output(With(SmallConfig(), "norm_position", "output"));
+  EXPECT_EQ(output.inputs("layers.0.attn_norm"), (Texts{"layers.0.attn.o_proj[0, 8]"}));
+  EXPECT_EQ(output.inputs("layers.0.attn.add"), (Texts{"embeddings[0, 8]", "layers.0.attn_norm[0, 8]"}));
+  const BuiltGraph both(With(SmallConfig(), "norm_position", "both"));
+  EXPECT_EQ(both.inputs("layers.0.attn_norm"), (Texts{"embeddings[0, 8]"}));
+  EXPECT_EQ(both.inputs("layers.0.attn_output_norm"), (Texts{"layers.0.attn.o_proj[0, 8]"}));
+  EXPECT_EQ(both.inputs("layers.0.attn.add"), (Texts{"embeddings[0, 8]", "layers.0.attn_output_norm[0, 8]"}));
+  const BuiltGraph parallel(With(SmallConfig(), "parallel", true));
+  EXPECT_EQ(parallel.inputs("layers.0.mlp_norm"), (Texts{"embeddings[0, 8]"}));
+  EXPECT_EQ(parallel.inputs("layers.0.mlp.add"), (Texts{"layers.0.attn.add[0, 8]", "layers.0.mlp.down_proj[0, 8]"}));
+  EXPECT_TRUE(FailsWith([] { BuiltGraph{With(With(SmallConfig(), "parallel", true), "norm_position", "post")}; }, {"parallel"}));
+}
+
 TEST(CausalLm, EmbeddingsAndHead) {
   Json config = With(With(SmallConfig(), "position_embedding", "learned"), "max_positions", 6);
   config["embedding_norm"] = config["lm_head_bias"] = config["scale_embeddings"] = true;

@@ -268,6 +268,28 @@ TEST(ModelWriter, RequiredFeatures) {
   EXPECT_EQ(Features(WrittenModel(Precision::kF32, rope)), Texts{"rope_frequencies"});
 }
 
+TEST(ModelWriter, FeaturesOfBlocks) {
+  using Texts = std::vector<std::string>;
+  const auto features = [](const char* key, const Json& value) {
+    Json config = WideConfig();
+    config[key] = value;
+    return Features(WrittenModel(Precision::kF32, config));
+  };
+  EXPECT_EQ(features("hidden_act", "swiglu"), Texts{});
+  EXPECT_EQ(features("hidden_act", "gelu_tanh"), Texts{});
+  for (const char* act : {"geglu", "geglu_tanh", "silu", "relu_squared"}) {
+    EXPECT_EQ(features("hidden_act", act), Texts{"activations"}) << act;
+  }
+  EXPECT_EQ(features("logits_soft_cap", 5.0), Texts{"activations"});
+  EXPECT_EQ(features("qk_norm", "head"), Texts{"grouped_norm"});
+  EXPECT_EQ(features("qk_norm", "full"), Texts{});
+  EXPECT_EQ(features("attention", {{"system", "sliding_window"}, {"window", 4}, {"soft_cap", 2.5}}), Texts{"soft_cap"});
+  Json sinusoid = WideConfig();
+  sinusoid["position_embedding"] = "sinusoidal";
+  sinusoid["sinusoid_frequencies"] = std::vector<double>(sinusoid["hidden_size"].get<size_t>() / 2, 0.5);
+  EXPECT_EQ(Features(WrittenModel(Precision::kF32, sinusoid)), Texts{"sinusoid_frequencies"});
+}
+
 TEST(ModelWriter, F16EndsSomewhere) {
   class Weights : public WeightReader {
    public:

@@ -71,7 +71,8 @@ TEST(Safetensors, EveryTruncationFails) {
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_TRUE(FailsWith([&] { Parse(bytes.substr(0, size)); }, {"m.safetensors"})) << size;
   }
-  EXPECT_TRUE(FailsWith([&] { Parse(bytes + "x"); }, {"bytes 12 .. 13 of the data belong to no tensor: the file was changed; copy it again"}));
+  EXPECT_TRUE(FailsWith([&] { Parse(bytes + "x"); },
+                        {"bytes 12 .. 13 of the data belong to no tensor: the file was changed; copy it again"}));
 }
 
 TEST(Safetensors, HeaderErrors) {

@@ -260,6 +260,19 @@ TEST(TokenizerFiles, MetaspaceOfOlderFiles) {
   EXPECT_EQ(read(R"({"type": "Metaspace", "replacement": "_", "split": false})").splits.size(), 1u);
 }
 
+// Fine-tuning adds tokens that the model has no rows for.
+TEST(TokenizerFiles, AddedTokensWithoutRowsAreLeftOut) {
+  json file = json::parse(std::ifstream("tests/data/tokenizers/llama3/tokenizer.json"));
+  const Folder folder;
+  folder.Write("tokenizer.json", file.dump());
+  const uint32_t whole = static_cast<uint32_t>(ReadTokenizer(folder.path(), 100000).piece_ends.size());
+  EXPECT_EQ(ReadTokenizer(folder.path(), whole).note, "");
+  const TokenizerData cut = ReadTokenizer(folder.path(), whole - 1);
+  EXPECT_EQ(cut.piece_ends.size(), whole - 1);
+  EXPECT_NE(cut.note.find("1 added tokens of the tokenizer are left out"), std::string::npos) << cut.note;
+  EXPECT_NE(Refusal(file, 10).find("vocab_size 10 is too small"), std::string::npos);  // tokens of the model itself
+}
+
 // Damage that the FlatBuffer's verifier cannot see.
 TEST(TokenizerTablesTest, DamageIsRefused) {
   const TokenizerData good = ReadTokenizer("tests/data/tokenizers/llama3", 1000);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
@@ -41,6 +42,7 @@ Result<CacheVariant> Read(size_t policy, uint32_t form, const Change& change) {
   out.add_heads(&heads);
   out.add_policy(static_cast<uint8_t>(policy));
   out.add_scale(table.scale);
+  out.add_soft_cap(table.soft_cap);
 #define TARN_NUMBER(name, ...) out.add_##name(table.name);
 #define TARN_LIST(name, ...) out.add_##name(name);
   TARN_CACHE_ATTRIBUTES(TARN_NUMBER, TARN_NUMBER, TARN_LIST)
@@ -93,6 +95,10 @@ TEST(CacheAttributes, RefusesWhatNoPolicyHas) {
   EXPECT_NE(std::string(Read(kCachePolicyCount, kCausalForm, none).status().message()).find("policy is"), std::string::npos);
   const auto endless = [](Table* t) { t->scale = std::numeric_limits<float>::infinity(); };
   EXPECT_NE(std::string(Read(0, kCausalForm, endless).status().message()).find("scale"), std::string::npos);
+  for (const float cap : {NAN, INFINITY, -1.0f}) {
+    const Change capped = [cap](Table* table) { table->soft_cap = cap; };
+    EXPECT_NE(std::string(Read(0, kCausalForm, capped).status().message()).find("soft_cap"), std::string::npos);
+  }
 }
 
 TEST(CacheAttributes, RefusesBlocksThatWouldNeverBeComplete) {

@@ -115,11 +115,14 @@ void ListFields(const std::string& name) {
   for (const std::string& one : names) std::printf("%s%s", &one == names.data() ? "" : "\n", FieldList(one).c_str());
 }
 
+void Note(const std::string& text) { std::fprintf(stderr, "tarn-convert: note: %s\n", tools::ErrorLine(text).c_str()); }
+
 // The tokenizer files of `folder`, if the config asks for them. What it does not say of the begin and the end of a text, they may.
 std::shared_ptr<const TokenizerData> AddTokenizer(const std::string& folder, TokenizerFiles files, Graph* graph) {
   if (files == TokenizerFiles::kNone || files == TokenizerFiles::kBytes) return nullptr;
   const uint32_t sources = graph->source_vocab_size != 0 ? graph->source_vocab_size : graph->vocab_size;
   const auto data = std::make_shared<TokenizerData>(ReadTokenizer(folder, std::min(graph->vocab_size, sources), files));
+  if (!data->note.empty()) Note(data->note);
   graph->tokenizer = data->kind;
   graph->tokenizer_writer = [data](flatbuffers::FlatBufferBuilder* builder) { return WriteTokenizer(*data, builder); };
   if (graph->bos_token < 0) graph->bos_token = data->bos_token;
@@ -127,8 +130,6 @@ std::shared_ptr<const TokenizerData> AddTokenizer(const std::string& folder, Tok
   if (graph->eos_token < 0) graph->eos_token = data->eos_token;
   return data;
 }
-
-void Note(const std::string& text) { std::fprintf(stderr, "tarn-convert: note: %s\n", tools::ErrorLine(text).c_str()); }
 
 // The chat template of `folder`, or the one that --chat-template names.
 void AddChatTemplate(const std::string& folder, const std::string& name, const TokenizerData* tokenizer, Graph* graph) {

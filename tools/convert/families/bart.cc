@@ -19,7 +19,9 @@ void AddSide(const std::string& side, std::vector<TensorRule>* rules) {
   AddBoth(from + "fc1", to + "mlp.up_proj", rules);
   AddBoth(from + "fc2", to + "mlp.down_proj", rules);
   // The shared table once more, in older files.
-  rules->push_back({side + ".embed_tokens.weight", ""});
+  TensorRule table{side + ".embed_tokens.weight", ""};
+  table.same_as = "shared.weight";
+  rules->push_back(table);
 }
 
 // What both have. The parts of a layer have the same sizes on both sides, or else are refused.

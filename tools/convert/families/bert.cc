@@ -88,7 +88,9 @@ void AddMaskedHead(ForeignConfig* config, const EncoderKind& kind, uint32_t voca
   AddBoth(kind.head_dense, "lm_head.dense", &rules);
   AddNorm(kind.head_norm, "lm_head.norm", &rules);
   rules.push_back({kind.head_bias, "lm_head.bias"});
-  rules.push_back({kind.tied_copies[0], ""});
+  TensorRule bias_copy{kind.tied_copies[0], ""};
+  bias_copy.same_as = kind.head_bias;
+  rules.push_back(bias_copy);
   rules.push_back({kind.tied_copies[1], "lm_head.weight"});
   Drop({"cls.seq_relationship", "pooler.dense"}, &rules);
   for (TensorRule& rule : rules) rule.outside_base = rule.from.compare(0, 6, "pooler") != 0;

@@ -1,6 +1,7 @@
 #include "tools/convert/families/tensor_rule.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -90,6 +91,26 @@ std::optional<StoredTensor> WithRow(std::optional<StoredTensor> tensor, const Te
   return tensor;
 }
 
+// Errors: a tensor that is dropped as the copy of another one has other values.
+void CheckCopy(const std::string& name, const CheckpointTensor& copy, const std::string& same_as, const CheckpointTensors& tensors,
+               const std::string& prefix) {
+  constexpr uint64_t kBlock = 1 << 16;
+  auto other = tensors.find(prefix + same_as);
+  if (other == tensors.end()) other = tensors.find(same_as);
+  if (other == tensors.end()) return;
+  const StoredTensor &a = copy.tensor, &b = other->second.tensor;
+  bool same = a.elements == b.elements && IsFloating(a.dtype) && IsFloating(b.dtype);
+  std::vector<float> found(std::min(kBlock, a.elements)), expected(found.size());
+  for (uint64_t first = 0; same && first < a.elements; first += kBlock) {
+    const uint64_t count = std::min(kBlock, a.elements - first);
+    ReadAsF32(a, first, count, found.data());
+    ReadAsF32(b, first, count, expected.data());
+    same = std::memcmp(found.data(), expected.data(), count * sizeof(float)) == 0;
+  }
+  if (!same)
+    Fail(copy.file, ": tensor ", ValueText(name), " is not the same as ", ValueText(other->first), ", to which it is tied");
+}
+
 void AddZeros(const TensorRule& rule, CheckpointTensors* out) {
   StoredTensor zeros{StoredType::kF32, rule.zeros, nullptr, 1};
   for (const uint64_t size : rule.zeros) zeros.elements *= size;
@@ -110,7 +131,10 @@ CheckpointTensors ApplyRules(const CheckpointTensors& tensors, const std::vector
       const auto number = rule.from.empty() ? std::nullopt : Match(rule.from, base);
       if (!number) continue;
       taken = true;
-      if (rule.to.empty()) continue;
+      if (rule.to.empty()) {
+        if (!rule.same_as.empty()) CheckCopy(name, entry, rule.same_as, tensors, prefix);
+        continue;
+      }
       const auto seen = WithRow(Seen(entry.tensor, rule), rule, tensors, name.substr(0, name.size() - base.size()));
       if (!seen)
         Fail(entry.file, ": tensor ", ValueText(name), ": found ", ShapeText(entry.tensor.shape), ", expected ", Expected(rule));

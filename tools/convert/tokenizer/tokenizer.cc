@@ -202,6 +202,17 @@ void CheckIds(const TokenizerData& data, const std::string& where, uint32_t voca
   }
 }
 
+// Added tokens that the model has no rows for: fine-tuning adds them to the tokenizer alone, or a published table was cut.
+void DropTokensWithoutRows(uint32_t vocab_size, Vocabulary* vocabulary, TokenizerData* data) {
+  std::vector<AddedToken>& added = vocabulary->added;
+  const auto has_row = [vocab_size](const AddedToken& token) { return token.id < vocab_size; };
+  const auto dropped = std::stable_partition(added.begin(), added.end(), has_row);
+  if (dropped == added.end()) return;
+  data->note = std::to_string(added.end() - dropped) + " added tokens of the tokenizer are left out, the first is " +
+               ValueText(dropped->content) + ": their ids are not below vocab_size = " + std::to_string(vocab_size);
+  added.erase(dropped, added.end());
+}
+
 // -1: no file names one.
 int32_t SpecialTokenId(const std::string& folder, const char* key, const Vocabulary& vocabulary, bool must_exist) {
   const std::string name = SpecialToken(folder, key);
@@ -234,14 +245,18 @@ TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size, Toke
     Fail(folder, ": no tokenizer.json, no vocab.json with merges.txt, no tokenizer.model or spiece.model: \"tokenizer\" of ",
          "config.json asks for one of them");
   }
+  const bool names_all = files == TokenizerFiles::kJson;  // other files may leave out special tokens
+  const auto special = [&](const char* key) {
+    const int32_t id = SpecialTokenId(folder, key, vocabulary, names_all);
+    return id >= 0 && static_cast<uint32_t>(id) < vocab_size ? id : -1;
+  };
+  const int32_t bos_token = special("bos_token"), eos_token = special("eos_token"), mask_token = special("mask_token");
+  DropTokensWithoutRows(vocab_size, &vocabulary, &data);
   CompileVocabulary(vocabulary, where, &data);
   CheckIds(data, where, vocab_size);
-  const bool names_all = files == TokenizerFiles::kJson;  // other files may leave out special tokens
-  const int32_t bos_token = SpecialTokenId(folder, "bos_token", vocabulary, names_all);
-  const int32_t eos_token = SpecialTokenId(folder, "eos_token", vocabulary, names_all);
   if (bos_token >= 0) data.bos_token = bos_token;
   if (eos_token >= 0) data.eos_token = eos_token;
-  data.mask_token = SpecialTokenId(folder, "mask_token", vocabulary, names_all);
+  data.mask_token = mask_token;
   return data;
 }
 

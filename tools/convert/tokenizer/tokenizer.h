@@ -70,12 +70,15 @@ struct TokenizerData {
   std::vector<uint32_t> prefix, suffix;
   bool trim_offsets = false, trim_keeps_first = false;
 
+  std::string note;  // what was left out, for people
+
   // Of tokenizer_config.json; -1: it names none.
   int32_t bos_token = -1, eos_token = -1, mask_token = -1;
 };
 
 // Reads the files of a folder, and what tokenizer_config.json adds.
-// Errors: no such files; a component that is not supported, with the file and the field; ids that do not fit `vocab_size`.
+// Added tokens with ids that are not below `vocab_size` are left out.
+// Errors: no such files; a component that is not supported, with the file and the field; other ids that do not fit `vocab_size`.
 TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size, TokenizerFiles files = TokenizerFiles::kJson);
 
 flatbuffers::Offset<format::Tokenizer> WriteTokenizer(const TokenizerData& data, flatbuffers::FlatBufferBuilder* builder);
