@@ -20,10 +20,13 @@ from tensor_files import Tensor, read_npy_f32, read_safetensors, write_npy_i32, 
 
 BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
-ENCODERS = "bert", "roberta", "xlm-roberta"
-FIXTURE_COUNT = 81
+ENCODERS = "bert", "distilbert", "roberta", "xlm-roberta"
+FIXTURE_COUNT = 86
 TOLERANCE = 1e-5  # relative L2 of all logits, in f32
 
+
+# With the first contexts alone, other angles.
+OPTIONS = {"phi3_e": ("--max-context", "208")}
 
 # Fields that published config.json files have, and newer versions of transformers do not write.
 OLDER_FIELDS = {
@@ -37,6 +40,7 @@ OLDER_FIELDS = {
     "bert_a": {"directionality": "bidi", "pooler_fc_size": 24, "pooler_type": "first_token_transform", "hidden_act": "gelu_python",
                "architectures": ["BertForPreTraining"]},
     "bert_b": {"num_labels": 5},
+    "distilbert_a": {"tie_weights_": True, "qa_dropout": 0.1},
     "bart_a": {"_num_labels": 3, "force_bos_token_to_be_generated": True, "normalize_before": False, "output_past": True,
                "extra_pos_embeddings": 2, "static_position_embeddings": False, "architectures": ["BartModel"]},
     "m2m_100_a": {"early_stopping": True, "gradient_checkpointing": False},
@@ -103,7 +107,7 @@ class Families(unittest.TestCase):
         self.assertEqual(len(names), FIXTURE_COUNT)
         for name in names:
             with self.subTest(name):
-                self.convert(FIXTURES / name, "--quant", "f32")
+                self.convert(FIXTURES / name, "--quant", "f32", *OPTIONS.get(name, ()))
                 tokens, logits = self.expected(name)
                 differences = [distance(found, logits) for found in self.found(name, tokens, logits)]
                 if "-v" in sys.argv:
@@ -139,7 +143,7 @@ class Families(unittest.TestCase):
         self.refused(self.copy("llama_a", model_type="lama"), 'model_type: "lama" is not supported', "did you mean llama?")
         self.refused(self.copy("llama_a", model_type=7), "model_type: 7 is not supported")
         self.refused(self.copy("llama_a", logit_softcapping=30.0), 'unknown field "logit_softcapping"')
-        self.refused(self.copy("llama_a", rope_scaling={"rope_type": "longrope"}), 'rope_scaling: rope_type: "longrope" is not')
+        self.refused(self.copy("llama_a", rope_scaling={"rope_type": "longrope"}), "rope_scaling: short_factor: a list of 4 numbers")
         self.refused(self.copy("llama_a", rope_scaling={"type": "dynamic", "factor": 2.0}), 'rope_scaling: type: "dynamic" is not')
         self.refused(self.copy("llama_a", rope_scaling={"rope_type": "llama3", "factor": 8.0}), '"low_freq_factor" is missing')
         self.refused(self.copy("llama_a", rope_parameters={"rope_type": "default", "factor": 8.0}), 'unknown field "factor"')
@@ -152,7 +156,8 @@ class Families(unittest.TestCase):
         self.refused(self.copy("qwen2_b", layer_types=["full_attention"]), "layer_types")
         self.refused(self.copy("gpt_neo_a", attention_types=[[["global"], 1]]), "names fewer than num_layers = 4")
         self.refused(self.copy("gpt_neo_a", attention_types=[[["global"], 5000000000]]), "attention_types")
-        self.refused(self.copy("phi3_a", rope_scaling={"type": "yarn", "factor": 2.0}), "rope_scaling", "is not supported")
+        self.refused(self.copy("phi3_d", rope_scaling={"type": "su", "short_factor": [1, 1, 1, 0], "long_factor": [1] * 4}),
+                     "short_factor: 0 is not a number above 0")
         self.refused(self.copy("roberta_a", pad_token_id=0), "pad_token_id: 0 is not supported, expected 1")
         self.refused(self.copy("qwen2_b", use_sliding_window=False), "layer_types: a layer has a window")
         self.refused(self.copy("olmo_a", clip_qkv=8.0), "clip_qkv: 8.0 is not supported, expected null")

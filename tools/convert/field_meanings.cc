@@ -78,8 +78,9 @@ constexpr Meaning kMeanings[] = {
     {"pad_token_id", "accepted and not used: nothing is padded", kConfig},
     {"num_labels", "number of classes", kConfig},
     {"pooling", "the row that is classified: the first, or mean or maximum over all rows", kConfig},
-    {"classifier_transform", "a dense layer and tanh before the classifier", kConfig},
-    {"lm_head_transform", "a dense layer, gelu and a norm before the head", kConfig},
+    {"classifier_transform", "a dense layer and head_act before the classifier", kConfig},
+    {"head_act", "the activation of classifier_transform or lm_head_transform", kConfig},
+    {"lm_head_transform", "a dense layer, head_act and a norm before the head", kConfig},
     {"mask_token_id", "the token that stands for a masked one", kConfig},
 
     // Linear states

@@ -84,7 +84,7 @@ class ModelGraph {
     Slice y = stack.FinalNorm(selected);
     if (c_.head_transform) {
       y = ops_.Dense("lm_head.dense", "lm_head.dense", c_.hidden_size, /*bias=*/true, y);
-      y = AddActivation(&b_, "lm_head.act", format::ActivationKind::Gelu, y);
+      y = AddActivation(&b_, "lm_head.act", c_.head_act, y);
       y = ops_.Norm("lm_head.norm", "lm_head.norm", y);
     }
     if (c_.tie_word_embeddings) {
@@ -117,7 +117,7 @@ class ModelGraph {
     Slice y = pooled;
     if (c_.head_transform) {
       y = ops_.Dense("classifier.dense", "classifier.dense", c_.hidden_size, /*bias=*/true, y);
-      y = AddActivation(&b_, "classifier.act", format::ActivationKind::Tanh, y);
+      y = AddActivation(&b_, "classifier.act", c_.head_act, y);
     }
     return ops_.Dense("classifier", "classifier", c_.num_labels, /*bias=*/true, y);
   }

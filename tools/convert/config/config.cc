@@ -25,6 +25,11 @@ constexpr Choice<HiddenAct> kHiddenActs[] = {{"swiglu", HiddenAct::kSwiglu}, {"r
                                              {"gelu", HiddenAct::kGelu},     {"gelu_tanh", HiddenAct::kGeluTanh},
                                              {"geglu", HiddenAct::kGeglu},   {"geglu_tanh", HiddenAct::kGegluTanh},
                                              {"silu", HiddenAct::kSilu},     {"relu_squared", HiddenAct::kReluSquared}};
+constexpr Choice<format::ActivationKind> kHeadActs[] = {{"tanh", format::ActivationKind::Tanh},
+                                                        {"gelu", format::ActivationKind::Gelu},
+                                                        {"gelu_tanh", format::ActivationKind::GeluTanh},
+                                                        {"relu", format::ActivationKind::Relu},
+                                                        {"silu", format::ActivationKind::Silu}};
 constexpr Choice<format::NormKind> kNorms[] = {{"rmsnorm", format::NormKind::RmsNorm}, {"layernorm", format::NormKind::LayerNorm}};
 constexpr Choice<NormPosition> kNormPositions[] = {
     {"pre", NormPosition::kPre}, {"post", NormPosition::kPost}, {"output", NormPosition::kOutput}, {"both", NormPosition::kBoth}};
@@ -203,11 +208,13 @@ void ParseClassification(Fields* fields, ModelConfig* config) {
   config->num_labels = fields->Size("num_labels");
   config->pooling = fields->OneOf("pooling", kPoolings);
   config->head_transform = fields->Bool("classifier_transform", false);
+  config->head_act = fields->OneOf<format::ActivationKind>("head_act", kHeadActs, format::ActivationKind::Tanh);
 }
 
 void ParseMaskedLm(Fields* fields, ModelConfig* config) {
   config->encoder = ParseLayers(fields, *config, {"attention", "num_layers", AttentionForm::kNoncausal});
   config->head_transform = fields->Bool("lm_head_transform", false);
+  config->head_act = fields->OneOf<format::ActivationKind>("head_act", kHeadActs, format::ActivationKind::Gelu);
   config->mask_token = ParseTokenId(fields, "mask_token_id", config->vocab_size);
 }
 

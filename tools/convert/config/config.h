@@ -56,7 +56,8 @@ struct ModelConfig {
   // Classification.
   uint32_t num_labels;
   format::PoolKind pooling;
-  bool head_transform;  // classification, masked LM: a dense layer and its activation before the head
+  format::ActivationKind head_act;  // of head_transform
+  bool head_transform;              // classification, masked LM: a dense layer and its activation before the head
 
   // One op per layer. Causal LM: decoder; classification, masked LM: encoder; seq2seq: all three, cross as many as decoder.
   std::vector<AttentionOp> encoder, decoder, cross;

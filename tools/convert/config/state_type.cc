@@ -18,8 +18,7 @@ constexpr char kSum[] =
 constexpr char kLasting[] =
     "a decay nearer to 1 than half precision resolves (2^-11) forgets nothing in f16: such states are sums, which round away what "
     "they take";
-constexpr char kDelta[] =
-    "the delta rule has no decay, and without one sums in f16 round away more of every token that they take";
+constexpr char kDelta[] = "the delta rule has no decay, and without one sums in f16 round away more of every token that they take";
 constexpr char kMean[] = "renormalised slots in f16 stop moving: rms error 0.26 after 20,000 tokens, where the true rms is 0.016";
 constexpr char kRewritten[] = "a state that is rewritten at every token loses 10 % in int8 (relative error 0.1)";
 constexpr char kRewrittenSlots[] = "slots that are rewritten at every token lose 6 to 8 % in int8";

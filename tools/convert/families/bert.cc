@@ -1,13 +1,52 @@
-// bert, roberta and xlm-roberta: encoders with norms behind each part, for masked language models and classifiers. The row of token
-// type 0 is added to the table of positions: a text of one part has no other type.
+// bert, distilbert, roberta and xlm-roberta: encoders with norms behind each part, for masked language models and classifiers. The
+// row of token type 0 is added to the table of positions: a text of one part has no other type.
 #include "tools/convert/families/decoder.h"
 #include "tools/convert/json/error.h"
 
 namespace tarn::convert {
 namespace {
 
-// How the two kinds of these encoders differ.
+// Names of fields, and of the tensors of a layer.
+struct EncoderNames {
+  const char *hidden, *layers, *heads, *inner, *activation;
+  const char *layer, *q, *k, *v, *output, *attention_norm, *up, *down, *mlp_norm;
+  bool token_types;
+};
+
+constexpr EncoderNames kBertNames = {"hidden_size",
+                                     "num_hidden_layers",
+                                     "num_attention_heads",
+                                     "intermediate_size",
+                                     "hidden_act",
+                                     "encoder.layer.*.",
+                                     "attention.self.query",
+                                     "attention.self.key",
+                                     "attention.self.value",
+                                     "attention.output.dense",
+                                     "attention.output.LayerNorm",
+                                     "intermediate.dense",
+                                     "output.dense",
+                                     "output.LayerNorm",
+                                     true};
+constexpr EncoderNames kDistilBertNames = {"dim",
+                                           "n_layers",
+                                           "n_heads",
+                                           "hidden_dim",
+                                           "activation",
+                                           "transformer.layer.*.",
+                                           "attention.q_lin",
+                                           "attention.k_lin",
+                                           "attention.v_lin",
+                                           "attention.out_lin",
+                                           "sa_layer_norm",
+                                           "ffn.lin1",
+                                           "ffn.lin2",
+                                           "output_layer_norm",
+                                           false};
+
+// How the kinds of these encoders differ.
 struct EncoderKind {
+  const EncoderNames& names;
   const char* prefix;     // of the encoder's tensors
   const char* masked_lm;  // names of architectures; pretraining: a masked language model with another head beside
   const char* pretraining;
@@ -21,7 +60,8 @@ struct EncoderKind {
   const char* tied_copies[2];  // of head bias and embeddings, under other names
 };
 
-constexpr EncoderKind kBert = {"bert.",
+constexpr EncoderKind kBert = {kBertNames,
+                               "bert.",
                                "BertForMaskedLM",
                                "BertForPreTraining",
                                "BertForSequenceClassification",
@@ -32,7 +72,20 @@ constexpr EncoderKind kBert = {"bert.",
                                "pooler.dense",
                                "classifier",
                                {"cls.predictions.decoder.bias", "cls.predictions.decoder.weight"}};
-constexpr EncoderKind kRoberta = {"roberta.",
+constexpr EncoderKind kDistilBert = {kDistilBertNames,
+                                     "distilbert.",
+                                     "DistilBertForMaskedLM",
+                                     "DistilBertForMaskedLM",
+                                     "DistilBertForSequenceClassification",
+                                     0,
+                                     "vocab_transform",
+                                     "vocab_layer_norm",
+                                     "vocab_projector.bias",
+                                     "pre_classifier",
+                                     "classifier",
+                                     {nullptr, "vocab_projector.weight"}};
+constexpr EncoderKind kRoberta = {kBertNames,
+                                  "roberta.",
                                   "RobertaForMaskedLM",
                                   "RobertaForMaskedLM",
                                   "RobertaForSequenceClassification",
@@ -81,6 +134,7 @@ void AddMaskedHead(ForeignConfig* config, const EncoderKind& kind, uint32_t voca
   std::vector<TensorRule>& rules = translation->rules;
   c["task"] = "masked_lm";
   c["lm_head_transform"] = true;
+  c["head_act"] = kind.first_position == 0 ? c["hidden_act"] : Json("gelu");  // roberta's head has its own
   c["lm_head_bias"] = true;
   config->Require("tie_word_embeddings", true);
   const Json* mask = config->fields().Find("mask_token_id");
@@ -88,9 +142,11 @@ void AddMaskedHead(ForeignConfig* config, const EncoderKind& kind, uint32_t voca
   AddBoth(kind.head_dense, "lm_head.dense", &rules);
   AddNorm(kind.head_norm, "lm_head.norm", &rules);
   rules.push_back({kind.head_bias, "lm_head.bias"});
-  TensorRule bias_copy{kind.tied_copies[0], ""};
-  bias_copy.same_as = kind.head_bias;
-  rules.push_back(bias_copy);
+  if (kind.tied_copies[0] != nullptr) {
+    TensorRule bias_copy{kind.tied_copies[0], ""};
+    bias_copy.same_as = kind.head_bias;
+    rules.push_back(bias_copy);
+  }
   rules.push_back({kind.tied_copies[1], "lm_head.weight"});
   Drop({"cls.seq_relationship", "pooler.dense"}, &rules);
   for (TensorRule& rule : rules) rule.outside_base = rule.from.compare(0, 6, "pooler") != 0;
@@ -102,36 +158,43 @@ void AddClassifierHead(ForeignConfig* config, const EncoderKind& kind, Translati
   c["num_labels"] = LabelCount(&config->fields());
   c["pooling"] = "first";
   c["classifier_transform"] = true;
+  c["head_act"] = kind.names.token_types ? "tanh" : "relu";
   AddBoth(kind.pooled, "classifier.dense", &translation->rules);
   AddBoth(kind.labels, "classifier", &translation->rules);
   for (TensorRule& rule : translation->rules) rule.outside_base = rule.from.compare(0, 6, "pooler") != 0;
   // What is left of other heads.
-  Drop({"pooler.dense", "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder"}, &translation->rules);
+  Drop({"pooler.dense", "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "vocab_transform", "vocab_layer_norm",
+        "vocab_projector"},
+       &translation->rules);
   translation->rules.push_back({"lm_head.bias", ""});
 }
 
-void AddEncoderRules(uint32_t first_position, std::vector<TensorRule>* rules) {
+void AddEncoderRules(const EncoderKind& kind, std::vector<TensorRule>* rules) {
+  const EncoderNames& names = kind.names;
   rules->push_back({"embeddings.word_embeddings.weight", "model.embeddings.weight"});
   rules->push_back({"embeddings.position_ids", ""});  // 0, 1, 2, ...
-  TensorRule positions{"embeddings.position_embeddings.weight", "model.position_embeddings.weight", false, first_position};
-  positions.add_first_row_of = "embeddings.token_type_embeddings.weight";
+  TensorRule positions{"embeddings.position_embeddings.weight", "model.position_embeddings.weight", false, kind.first_position};
+  if (names.token_types) positions.add_first_row_of = "embeddings.token_type_embeddings.weight";
   rules->push_back(positions);
   rules->push_back({"embeddings.token_type_embeddings.weight", ""});
   AddNorm("embeddings.LayerNorm", "model.embedding_norm", rules);
-  const std::string from = "encoder.layer.*.", to = "model.layers.*.";
-  for (const auto& [theirs, ours] : {std::pair{"query", "q_proj"}, {"key", "k_proj"}, {"value", "v_proj"}}) {
-    AddBoth(from + "attention.self." + theirs, to + "attn." + ours, rules);
+  const std::string from = names.layer, to = "model.layers.*.";
+  for (const auto& [theirs, ours] : {std::pair{names.q, "attn.q_proj"},
+                                     {names.k, "attn.k_proj"},
+                                     {names.v, "attn.v_proj"},
+                                     {names.output, "attn.o_proj"},
+                                     {names.up, "mlp.up_proj"},
+                                     {names.down, "mlp.down_proj"}}) {
+    AddBoth(from + theirs, to + ours, rules);
   }
-  AddBoth(from + "attention.output.dense", to + "attn.o_proj", rules);
-  AddNorm(from + "attention.output.LayerNorm", to + "attn_norm", rules);
-  AddBoth(from + "intermediate.dense", to + "mlp.up_proj", rules);
-  AddBoth(from + "output.dense", to + "mlp.down_proj", rules);
-  AddNorm(from + "output.LayerNorm", to + "mlp_norm", rules);
+  AddNorm(from + names.attention_norm, to + "attn_norm", rules);
+  AddNorm(from + names.mlp_norm, to + "mlp_norm", rules);
 }
 
 Translation TranslateEncoder(ForeignConfig* config, const EncoderKind& kind) {
   Translation translation;
   Fields& fields = config->fields();
+  const EncoderNames& names = kind.names;
   config->Require("position_embedding_type", "absolute");
   config->Require("is_decoder", false);
   if (kind.first_position != 0) config->Require("pad_token_id", kind.first_position - 1);  // positions begin behind it
@@ -142,14 +205,15 @@ Translation TranslateEncoder(ForeignConfig* config, const EncoderKind& kind) {
                   std::to_string(table) + ": the first position is row " + std::to_string(kind.first_position));
   }
   fields.Size("type_vocab_size", 2);
+  for (const char* key : {"sinusoidal_pos_embds", "qa_dropout", "seq_classif_dropout", "tie_weights_"}) fields.Find(key);
   const uint32_t positions = table - kind.first_position;
   translation.prefix = kind.prefix;
   translation.config = {{"vocab_size", vocab},
-                        {"hidden_size", fields.Size("hidden_size", 768)},
-                        {"num_layers", fields.Size("num_hidden_layers", 12, kMostLayers)},
-                        {"num_heads", fields.Size("num_attention_heads", 12)},
-                        {"intermediate_size", fields.Size("intermediate_size", 3072)},
-                        {"hidden_act", config->Activation("hidden_act", "gelu", /*gated=*/false)},
+                        {"hidden_size", fields.Size(names.hidden, 768)},
+                        {"num_layers", fields.Size(names.layers, names.token_types ? 12 : 6, kMostLayers)},
+                        {"num_heads", fields.Size(names.heads, 12)},
+                        {"intermediate_size", fields.Size(names.inner, 3072)},
+                        {"hidden_act", config->Activation(names.activation, "gelu", /*gated=*/false)},
                         {"norm", "layernorm"},
                         {"norm_eps", fields.NonNegativeNumber("layer_norm_eps", 1e-12f)},
                         {"norm_position", "post"},
@@ -162,9 +226,6 @@ Translation TranslateEncoder(ForeignConfig* config, const EncoderKind& kind) {
                         {"attention", {{"system", "softmax"}, {"max_context", positions}}}};
   const std::string architecture = Architecture(&fields);
   if (architecture == kind.masked_lm || architecture == kind.pretraining) {
-    // The transform of the head has an activation of its own only if it is the layers'.
-    if (translation.config["hidden_act"] != "gelu")
-      fields.FailAt("hidden_act", "the head of a masked language model has \"gelu\" alone");
     AddMaskedHead(config, kind, vocab, &translation);
   } else if (architecture == kind.classifier) {
     AddClassifierHead(config, kind, &translation);
@@ -172,13 +233,17 @@ Translation TranslateEncoder(ForeignConfig* config, const EncoderKind& kind) {
     fields.FailAt("architectures", ValueText(Json(architecture)) + " is not supported, expected \"" + kind.masked_lm + "\" or \"" +
                                        kind.classifier + "\"");
   }
-  AddEncoderRules(kind.first_position, &translation.rules);
+  AddEncoderRules(kind, &translation.rules);
   return translation;
 }
 
 }  // namespace
 
 Translation TranslateBert(ForeignConfig* config, const FamilyOptions& /*options*/) { return TranslateEncoder(config, kBert); }
+
+Translation TranslateDistilBert(ForeignConfig* config, const FamilyOptions& /*options*/) {
+  return TranslateEncoder(config, kDistilBert);
+}
 
 Translation TranslateRoberta(ForeignConfig* config, const FamilyOptions& /*options*/) { return TranslateEncoder(config, kRoberta); }
 

@@ -12,6 +12,7 @@ namespace {
 constexpr Family kFamilies[] = {
     {"bart", "full, in encoder, decoder and between them", TranslateBart},
     {"bert", "full, in an encoder", TranslateBert},
+    {"distilbert", "full, in an encoder", TranslateDistilBert},
     {"gemma", "full", TranslateGemma},
     {"gemma2", "full and window, in turn", TranslateGemma2},
     {"gemma3", "window; full in every sixth layer", TranslateGemma3},
@@ -74,7 +75,8 @@ std::optional<Translation> Translate(const std::string& text, const std::string&
     Fail(where, ": model_type: ", ValueText(type), " is not supported, expected ", tools::Alternatives(Names()),
          tools::DidYouMean(name, Names()));
   }
-  ForeignConfig config(object, where);
+  // A window lets a sequence go on without end.
+  ForeignConfig config(object, where, options.window ? std::optional(Fields::kMaxSize) : options.max_context);
   Translation translation = family->translate(&config, options);
   config.Finish();
   CheckOptions(translation, where, options);

@@ -58,6 +58,7 @@ std::string FamilyTable();
 
 Translation TranslateBart(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateBert(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateDistilBert(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGemma(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGemma2(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGemma3(ForeignConfig* config, const FamilyOptions& options);

@@ -140,8 +140,8 @@ constexpr std::pair<const char*, const char*> kGatedActivations[] = {
 
 }  // namespace
 
-ForeignConfig::ForeignConfig(const Json& object, const std::string& where)
-    : object_(object), present_(WithoutNulls(object, where)), fields_(present_, where) {
+ForeignConfig::ForeignConfig(const Json& object, const std::string& where, std::optional<uint32_t> context)
+    : object_(object), present_(WithoutNulls(object, where)), fields_(present_, where), context_(context) {
   for (const char* key : kIgnored) fields_.Find(key);
   Require("add_cross_attention", false);
   Require("pruned_heads", Json::object());
@@ -194,6 +194,8 @@ double ForeignConfig::Rope(const RotaryHeads& heads, uint32_t positions, Json* c
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* given = fields_.Find(key);
     if (given == nullptr) continue;
+    scaling.context = context_.value_or(positions);
+    if (fields_.Has("original_max_position_embeddings")) scaling.trained = fields_.Size("original_max_position_embeddings");
     const std::string where = fields_.where() + ": " + key;
     const Json present = WithoutNulls(*given, where);
     Fields rope(present, where);

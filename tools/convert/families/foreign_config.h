@@ -21,7 +21,9 @@ struct RotaryHeads {
 class ForeignConfig {
  public:
   // Fields that say nothing about the arithmetic of inference are known from the start (kIgnored).
-  ForeignConfig(const Json& object, const std::string& where);
+  // `context`: the most tokens that a sequence will have; nullopt: as many as the model's longest context.
+  ForeignConfig(const Json& object, const std::string& where, std::optional<uint32_t> context = std::nullopt);
+  std::optional<uint32_t> context() const { return context_; }
 
   // Fields whose value is null count as missing, but IsNull says so: it may stand for something else than the default.
   Fields& fields() { return fields_; }
@@ -47,6 +49,7 @@ class ForeignConfig {
  private:
   Json object_, present_;  // present_: without the null ones
   Fields fields_;
+  std::optional<uint32_t> context_;
 };
 
 }  // namespace tarn::convert

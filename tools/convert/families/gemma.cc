@@ -129,7 +129,7 @@ Translation TranslateGemma3(ForeignConfig* config, const FamilyOptions& options)
   for (const auto& [key, value] : given->items()) {
     if (!value.is_null() || !text.contains(key)) text[key] = value;
   }
-  ForeignConfig inner(text, fields.where() + ": text_config");
+  ForeignConfig inner(text, fields.where() + ": text_config", config->context());
   Translation translation = TranslateGemma3Text(&inner, options);
   inner.Finish();
   translation.prefix = "language_model.model.";

@@ -7,7 +7,6 @@ Translation TranslatePhi3(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
   Fields& fields = config->fields();
   fields.Find("original_max_position_embeddings");  // of scaled positions alone
-  config->Require("rope_scaling", nullptr);         // "longrope", also under the names "su" and "yarn"
   const uint32_t positions = ReadLlama(config, {4096, 1e-5f, 0}, &translation).positions;
   config->Require("attention_bias", false);
   const Json& c = translation.config;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string>
 
+#include "tools/convert/json/error.h"
+
 namespace tarn::convert {
 namespace {
 
@@ -59,6 +61,34 @@ void ScaleYarn(Fields* fields, RopeScaling* scaling) {
   }
 }
 
+std::vector<double> Factors(Fields* fields, const char* key, uint32_t pairs) {
+  const Json* list = fields->Find(key);
+  if (list == nullptr || !list->is_array() || list->size() != pairs) {
+    fields->FailAt(key, "a list of " + std::to_string(pairs) + " numbers expected, one for each pair that turns");
+  }
+  std::vector<double> factors;
+  for (const Json& factor : *list) {
+    if (!factor.is_number() || !(factor.get<double>() > 0)) fields->FailAt(key, ValueText(factor) + " is not a number above 0");
+    factors.push_back(factor.get<double>());
+  }
+  return factors;
+}
+
+// LongRoPE (Ding et al. 2024): a factor of each pair, of one list up to the context of training, of another one beyond. The
+// original changes lists within a sequence, and so its keys; here the longest sequence that the model is converted for decides.
+void ScaleLongrope(Fields* fields, RopeScaling* scaling) {
+  const uint32_t trained =
+      fields->Size("original_max_position_embeddings", scaling->trained != 0 ? scaling->trained : scaling->positions);
+  double factor = fields->PositiveNumber("factor", 1.0f);
+  if (scaling->trained != 0) factor = static_cast<double>(scaling->positions) / scaling->trained;
+  if (factor > 1 && trained > 1) scaling->attention_factor = std::sqrt(1 + std::log(factor) / std::log(trained));
+  if (fields->Has("attention_factor")) scaling->attention_factor = fields->PositiveNumber("attention_factor");
+  const std::vector<double> within = Factors(fields, "short_factor", scaling->pairs),
+                            beyond = Factors(fields, "long_factor", scaling->pairs);
+  const std::vector<double>& factors = scaling->context > trained ? beyond : within;
+  for (uint32_t i = 0; i < scaling->pairs; ++i) scaling->frequencies[i] /= factors[i];
+}
+
 }  // namespace
 
 std::vector<double> UnscaledFrequencies(const RopeScaling& scaling) {
@@ -82,8 +112,9 @@ void ReadRopeScaling(Fields* fields, RopeScaling* scaling) {
   if (kind == "linear") return ScaleLinear(fields, scaling);
   if (kind == "llama3") return ScaleLlama3(fields, scaling);
   if (kind == "yarn") return ScaleYarn(fields, scaling);
+  if (kind == "longrope" || kind == "su") return ScaleLongrope(fields, scaling);
   fields->FailAt(fields->Has("type") ? "type" : "rope_type",
-                 "\"" + kind + "\" is not supported, expected \"default\", \"linear\", \"llama3\" or \"yarn\"");
+                 "\"" + kind + "\" is not supported, expected \"default\", \"linear\", \"llama3\", \"yarn\" or \"longrope\"");
 }
 
 }  // namespace tarn::convert

@@ -14,6 +14,8 @@ struct RopeScaling {
   uint32_t pairs = 0;               // that turn
   float part = 1;                   // of a head that turns
   uint32_t positions = 0;           // the longest context of the model
+  uint32_t context = 0;             // the most tokens that a sequence will have
+  uint32_t trained = 0;             // original_max_position_embeddings beside the object; 0: none
   std::vector<double> frequencies;  // [pairs]; empty: theta^(-2i/d)
   double attention_factor = 1;      // of cosines and sines
 };
@@ -21,7 +23,7 @@ struct RopeScaling {
 // theta^(-i / pairs)
 std::vector<double> UnscaledFrequencies(const RopeScaling& scaling);
 
-// Reads an object "rope_scaling" or "rope_parameters": the kinds default, linear, llama3 and yarn.
+// Reads an object "rope_scaling" or "rope_parameters": the kinds default, linear, llama3, yarn and longrope.
 // Errors: another kind; a field that its kind needs is missing, or out of range.
 void ReadRopeScaling(Fields* fields, RopeScaling* scaling);
 

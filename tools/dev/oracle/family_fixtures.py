@@ -31,6 +31,7 @@ GPTJ = {"vocab_size": VOCAB, "n_embd": 24, "n_layer": 2, "n_head": 3, "n_positio
 NEO = {"vocab_size": VOCAB, "hidden_size": 24, "num_layers": 3, "num_heads": 3, "max_position_embeddings": 200}
 
 ENCODER = {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40}
+DISTIL = {"vocab_size": VOCAB, "dim": 24, "n_layers": 2, "n_heads": 3, "hidden_dim": 40}
 BART = {"vocab_size": VOCAB, "d_model": 24, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 3,
         "decoder_attention_heads": 3, "encoder_ffn_dim": 40, "decoder_ffn_dim": 40, "max_position_embeddings": 208}
 MASKED, LABELS, SEQ2SEQ = "ForMaskedLM", "ForSequenceClassification", "ForConditionalGeneration"
@@ -174,6 +175,16 @@ CASES = {
     "gemma3_c": ("Gemma3" + SEQ2SEQ, {**VISION, "text_config": {
         **SMALL, "num_key_value_heads": 3, "head_dim": 12, "sliding_window": 9, "rope_theta": 1e4, "rms_norm_eps": 1e-5,
         "layer_types": ["full_attention", "sliding_attention"], "max_position_embeddings": 256}}, "float32"),
+    "phi3_d": ("Phi3", {**SMALL, "num_key_value_heads": 1, "max_position_embeddings": 256, "original_max_position_embeddings": 64,
+                        "pad_token_id": 0, "rope_scaling": {"type": "longrope", "short_factor": [1.0, 1.1, 1.3, 1.7],
+                                                            "long_factor": [1.0, 1.5, 3.0, 6.5]}}, "float32"),
+    "phi3_e": ("Phi3", {**SMALL, "num_key_value_heads": 1, "max_position_embeddings": 832, "original_max_position_embeddings": 208,
+                        "pad_token_id": 0, "rope_scaling": {"type": "longrope", "short_factor": [1.0, 1.1, 1.3, 1.7],
+                                                            "long_factor": [1.0, 1.5, 3.0, 6.5]}}, "float32"),
+    "distilbert_a": ("DistilBert" + MASKED, {**DISTIL, "max_position_embeddings": 200}, "float16"),
+    "distilbert_b": ("DistilBert" + LABELS, {**DISTIL, "num_labels": 5, "activation": "relu", "max_position_embeddings": 210}, "bfloat16"),
+    "distilbert_c": ("DistilBert" + MASKED, {**DISTIL, "n_layers": 3, "n_heads": 2, "activation": "relu", "max_position_embeddings": 256},
+                     "float32"),
 }
 
 
