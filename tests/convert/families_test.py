@@ -21,7 +21,7 @@ from tensor_files import Tensor, read_npy_f32, read_safetensors, write_npy_i32, 
 BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
 ENCODERS = "bert", "distilbert", "roberta", "xlm-roberta"
-FIXTURE_COUNT = 86
+FIXTURE_COUNT = 89
 TOLERANCE = 1e-5  # relative L2 of all logits, in f32
 
 
@@ -43,6 +43,8 @@ OLDER_FIELDS = {
     "distilbert_a": {"tie_weights_": True, "qa_dropout": 0.1},
     "bart_a": {"_num_labels": 3, "force_bos_token_to_be_generated": True, "normalize_before": False, "output_past": True,
                "extra_pos_embeddings": 2, "static_position_embeddings": False, "architectures": ["BartModel"]},
+    "marian_a": {"add_bias_logits": False, "add_final_layer_norm": False, "normalize_before": False, "normalize_embedding": False,
+                 "static_position_embeddings": True, "extra_pos_embeddings": 41, "bos_token_id": 0, "num_hidden_layers": 2},
     "m2m_100_a": {"early_stopping": True, "gradient_checkpointing": False},
 }
 
@@ -160,6 +162,7 @@ class Families(unittest.TestCase):
                      "short_factor: 0 is not a number above 0")
         self.refused(self.copy("roberta_a", pad_token_id=0), "pad_token_id: 0 is not supported, expected 1")
         self.refused(self.copy("qwen2_b", use_sliding_window=False), "layer_types: a layer has a window")
+        self.refused(self.copy("marian_a", share_encoder_decoder_embeddings=False), "share_encoder_decoder_embeddings: false is not")
         self.refused(self.copy("olmo_a", clip_qkv=8.0), "clip_qkv: 8.0 is not supported, expected null")
         self.refused(self.copy("stablelm_a", qk_layernorm=True), "qk_layernorm: true is not supported")
         self.refused(self.copy("stablelm_a", partial_rotary_factor=0.4), "partial_rotary_factor: it turns 3 of 8 columns")

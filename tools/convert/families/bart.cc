@@ -1,4 +1,7 @@
-// bart and m2m_100 (NLLB, too): encoder and decoder with layer norms and biases everywhere, which share one table of embeddings.
+// bart, marian and m2m_100 (NLLB, too): encoder and decoder with layer norms and biases everywhere, which share one table of
+// embeddings.
+#include <cmath>
+
 #include "tools/convert/families/decoder.h"
 
 namespace tarn::convert {
@@ -64,6 +67,15 @@ Translation TranslateBoth(ForeignConfig* config, const FamilyOptions& options, c
   return translation;
 }
 
+// final_logits_bias [1, vocabulary], which is no parameter.
+void AddLogitsBias(Translation* translation) {
+  translation->config["lm_head_bias"] = true;
+  TensorRule bias{"final_logits_bias", "lm_head.bias"};
+  bias.flat = bias.outside_base = true;
+  bias.zeros = {translation->config["vocab_size"].get<uint64_t>()};  // checkpoints of the base model lack it
+  translation->rules.push_back(bias);
+}
+
 }  // namespace
 
 Translation TranslateBart(ForeignConfig* config, const FamilyOptions& options) {
@@ -75,16 +87,29 @@ Translation TranslateBart(ForeignConfig* config, const FamilyOptions& options) {
   c["scale_embeddings"] = config->fields().Bool("scale_embedding", false);
   c["position_embedding"] = "learned";
   c["max_positions"] = config->fields().Size("max_position_embeddings", 1024);
-  c["lm_head_bias"] = true;
   for (const std::string side : {"encoder", "decoder"}) {
     const std::string to = "model." + side;
     translation.rules.push_back({side + ".embed_positions.weight", to + ".position_embeddings.weight", false, kPositionOffset});
     AddBoth(side + ".layernorm_embedding", to + ".embedding_norm", &translation.rules);
   }
-  TensorRule bias{"final_logits_bias", "lm_head.bias"};
-  bias.flat = bias.outside_base = true;
-  bias.zeros = {c["vocab_size"].get<uint64_t>()};  // checkpoints of the base model lack it
-  translation.rules.push_back(bias);
+  AddLogitsBias(&translation);
+  return translation;
+}
+
+// Sines and cosines of p * 10000^(-2i / width), with norms behind each part.
+Translation TranslateMarian(ForeignConfig* config, const FamilyOptions& options) {
+  Translation translation = TranslateBoth(config, options, "gelu");
+  Json& c = translation.config;
+  config->Require("share_encoder_decoder_embeddings", true);
+  config->Require("decoder_vocab_size", c["vocab_size"]);
+  c["norm_position"] = "post";
+  c["final_norm"] = false;
+  c["scale_embeddings"] = config->fields().Bool("scale_embedding", false);
+  c["position_embedding"] = "sinusoidal";
+  const auto width = c["hidden_size"].get<uint32_t>();
+  for (uint32_t i = 0; i < width / 2; ++i) c["sinusoid_frequencies"].push_back(std::pow(10000.0, -2.0 * i / width));
+  for (const std::string side : {"encoder", "decoder"}) translation.rules.push_back({side + ".embed_positions.weight", ""});
+  AddLogitsBias(&translation);
   return translation;
 }
 

@@ -24,6 +24,7 @@ constexpr Family kFamilies[] = {
     {"granite", "full", TranslateGranite},
     {"llama", "full", TranslateLlama},
     {"m2m_100", "full, in encoder, decoder and between them", TranslateM2m100},
+    {"marian", "full, in encoder, decoder and between them", TranslateMarian},
     {"mistral", "window; full if it has none", TranslateMistral},
     {"olmo", "full", TranslateOlmo},
     {"olmo2", "full", TranslateOlmo2},

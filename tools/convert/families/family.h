@@ -70,6 +70,7 @@ Translation TranslateGptNeox(ForeignConfig* config, const FamilyOptions& options
 Translation TranslateGranite(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateLlama(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateM2m100(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateMarian(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateMistral(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateOlmo(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateOlmo2(ForeignConfig* config, const FamilyOptions& options);

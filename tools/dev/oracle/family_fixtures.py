@@ -34,6 +34,7 @@ ENCODER = {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "num_
 DISTIL = {"vocab_size": VOCAB, "dim": 24, "n_layers": 2, "n_heads": 3, "hidden_dim": 40}
 BART = {"vocab_size": VOCAB, "d_model": 24, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 3,
         "decoder_attention_heads": 3, "encoder_ffn_dim": 40, "decoder_ffn_dim": 40, "max_position_embeddings": 208}
+MARIAN = {"pad_token_id": 3, "decoder_start_token_id": 3, "eos_token_id": 0}
 MASKED, LABELS, SEQ2SEQ = "ForMaskedLM", "ForSequenceClassification", "ForConditionalGeneration"
 
 # name -> (class of the config, of the model, fields, dtype)
@@ -185,6 +186,10 @@ CASES = {
     "distilbert_b": ("DistilBert" + LABELS, {**DISTIL, "num_labels": 5, "activation": "relu", "max_position_embeddings": 210}, "bfloat16"),
     "distilbert_c": ("DistilBert" + MASKED, {**DISTIL, "n_layers": 3, "n_heads": 2, "activation": "relu", "max_position_embeddings": 256},
                      "float32"),
+    "marian_a": ("Marian" + SEQ2SEQ, {**BART, **MARIAN, "activation_function": "swish", "scale_embedding": True}, "float16"),
+    "marian_b": ("Marian" + SEQ2SEQ, {**BART, **MARIAN, "encoder_layers": 3, "activation_function": "relu"}, "bfloat16"),
+    "marian_c": ("Marian" + SEQ2SEQ, {**BART, **MARIAN, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2},
+                 "float32"),
 }
 
 
@@ -192,6 +197,8 @@ def randomize(model, dtype, seed):
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
+            if not parameter.requires_grad:  # sinusoids
+                continue
             values = torch.randn(parameter.shape, generator=generator)
             if parameter.ndim >= 2:
                 values /= parameter.shape[-1] ** 0.5
@@ -217,7 +224,7 @@ def model_of(name):
     kind, fields, dtype = CASES[name]
     family = next((kind[: -len(head)] for head in (MASKED, LABELS, SEQ2SEQ) if kind.endswith(head)), kind)
     config = getattr(tf, family + "Config")(**fields, attn_implementation="eager")
-    head = kind if family != kind else {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM"}.get(kind, kind + "ForCausalLM")
+    head = kind.replace("Marian" + SEQ2SEQ, "MarianMTModel") if family != kind else {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM"}.get(kind, kind + "ForCausalLM")
     return getattr(tf, head)(config), getattr(torch, dtype)
 
 
