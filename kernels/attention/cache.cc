@@ -64,11 +64,16 @@ HWY_INLINE FloatRows ReadValues(const CacheArgs& a, const CacheBuffers& s, const
 // ---- The running softmax
 // -------------------------------------------------------------------------------------------------------------
 
+// Few models have one: it is not inlined, to keep the code of the others small.
+HWY_NOINLINE void Cap(size_t n, float cap, float* p) {
+  Map(n, p, p, [cap](DF d, VF x) HWY_ATTR { return Capped(d, x, cap); });
+}
+
 // Logits p[n] become probabilities before division, next to those that `top` and `total` stand for. Returns the factor by which
 // what was summed so far is scaled: 0 where that is nothing.
 HWY_INLINE float AddToSoftmax(const CacheArgs& a, size_t n, float* p, float& top, float& total) {
   Scale(n, a.scale, p);
-  if (a.soft_cap > 0) Map(n, p, p, [cap = a.soft_cap](DF d, VF x) HWY_ATTR { return Capped(d, x, cap); });
+  if (a.soft_cap > 0) Cap(n, a.soft_cap, p);
   const float before = top;
   const float sum = ExpRow(n, p, top);
   const float shrink = before == -HUGE_VALF ? 0.0f : std::exp(before - top);
