@@ -34,11 +34,13 @@ class RuleCompiler {
     for (uint32_t rule = 0; rule < facts_.size(); ++rule) {
       if (!HasStates(rule)) continue;
       starts_[rule] = static_cast<uint32_t>(out_.states_.size());
+      TARN_GROW_OR_RETURN(out_.rules_.Push(starts_[rule]));
       Status status = nfa_.Build(rule);
       if (status.ok()) status = AddStates();
       if (status.code() == TARN_OUT_OF_MEMORY) return status;
       if (!status.ok()) return syntax_.At(syntax_.rule(rule).where, status.In("rule '%s'", syntax_.Name(rule).text));
     }
+    TARN_GROW_OR_RETURN(out_.rules_.Push(static_cast<uint32_t>(out_.states_.size())));
     TARN_GROW_OR_RETURN(out_.states_.Push(Here(false)));
     TARN_RETURN_IF_ERROR(CheckLeftRecursion());
     for (CallEdge& call : out_.calls_) {

@@ -2,6 +2,7 @@
 #ifndef TARN_RUNTIME_GRAMMAR_AUTOMATON_H_
 #define TARN_RUNTIME_GRAMMAR_AUTOMATON_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -33,7 +34,7 @@ class Automaton {
  public:
   static constexpr uint32_t kTail = UINT32_MAX;
 
-  explicit Automaton(const Allocator& allocator) : states_(allocator), edges_(allocator), calls_(allocator) {}
+  explicit Automaton(const Allocator& allocator) : states_(allocator), edges_(allocator), calls_(allocator), rules_(allocator) {}
 
   // Errors: TARN_BAD_FORMAT (names line and column, or the rules that are left-recursive), TARN_UNSUPPORTED (more than `max_states`
   // states, more work than `*effort` allows), TARN_OUT_OF_MEMORY.
@@ -42,6 +43,12 @@ class Automaton {
   uint32_t start() const { return start_; }
   bool takes_empty_text() const { return takes_empty_text_; }
   uint32_t state_count() const { return static_cast<uint32_t>(states_.size()) - 1; }
+  // Rules that have states of their own; those of a rule begin where it starts, and end where the next one starts.
+  uint32_t rule_count() const { return static_cast<uint32_t>(rules_.size()) - 1; }
+  uint32_t StartOf(uint32_t rule) const { return rules_[rule]; }
+  uint32_t RuleOf(uint32_t state) const {
+    return static_cast<uint32_t>(std::upper_bound(rules_.begin(), rules_.end(), state) - rules_.begin()) - 1;
+  }
   bool Ends(uint32_t state) const { return states_[state].ends; }
   // In ascending order; no two have a byte in common.
   Span<const ByteEdge> EdgesOf(uint32_t state) const {
@@ -50,7 +57,7 @@ class Automaton {
   Span<const CallEdge> CallsOf(uint32_t state) const {
     return {calls_.data() + states_[state].first_call, states_[state + 1].first_call - states_[state].first_call};
   }
-  uint64_t bytes() const { return states_.bytes() + edges_.bytes() + calls_.bytes(); }
+  uint64_t bytes() const { return states_.bytes() + edges_.bytes() + calls_.bytes() + rules_.bytes(); }
 
  private:
   friend class RuleCompiler;
@@ -58,6 +65,7 @@ class Automaton {
   Array<GrammarState> states_;  // and one behind the last
   Array<ByteEdge> edges_;
   Array<CallEdge> calls_;
+  Array<uint32_t> rules_;  // first states, and one behind the last
   uint32_t start_ = 0;
   bool takes_empty_text_ = false;
 };

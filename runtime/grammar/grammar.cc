@@ -31,6 +31,19 @@ Status CheckConfig(const GrammarConfig& config) {
                static_cast<unsigned long long>(entries), static_cast<unsigned long long>(kMostEntries));
 }
 
+constexpr uint32_t kBits[32] = {1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,  1u << 7,
+                                1u << 8,  1u << 9,  1u << 10, 1u << 11, 1u << 12, 1u << 13, 1u << 14, 1u << 15,
+                                1u << 16, 1u << 17, 1u << 18, 1u << 19, 1u << 20, 1u << 21, 1u << 22, 1u << 23,
+                                1u << 24, 1u << 25, 1u << 26, 1u << 27, 1u << 28, 1u << 29, 1u << 30, 1u << 31};
+
+// Without shifts and branches, so that compilers make vector code of it.
+void ForbidUnset(uint32_t bits, float never, float* logits) {
+  for (size_t i = 0; i < 32; ++i) {
+    const float logit = logits[i];
+    logits[i] = (bits & kBits[i]) != 0 ? logit : never;
+  }
+}
+
 }  // namespace
 
 Result<Grammar*> Grammar::Create(const TokenizerTables& tables, int32_t end_token, Span<const char> text,
@@ -104,7 +117,7 @@ Status Grammar::FindTokens() {
   }
   if (fits && others > 0) {
     stacks_->PushSome({others_.data(), others});
-    fits = Walk(vocabulary_, 0, vocabulary_.node_count(), 0, &*stacks_,
+    fits = Walk(vocabulary_, 0, vocabulary_.node_count(), 0, stacks_->NextBytes(), &*stacks_,
                 [&](uint32_t node) { AllowTokens(vocabulary_.TokensOf(node), words_.data()); });
   }
   stacks_->Return(1);
@@ -120,11 +133,12 @@ bool Grammar::AddMask(const StateMask& mask, const Stack& stack) {
   const Span<const uint32_t> resumes = masks_.Resumes(mask);
   if (resumes.empty() || stack.node == Stacks::kBottom) return true;
   if (!stacks_->PushReturn(stack.node)) return false;
+  const ByteSet first = stacks_->NextBytes();
   bool fits = true;
   for (const uint32_t node : resumes) {
     if (stacks_->stacks().empty()) break;
     const TextNode& text = vocabulary_.node(node);
-    fits = fits && Walk(vocabulary_, node + 1, text.behind, text.depth, &*stacks_,
+    fits = fits && Walk(vocabulary_, node + 1, text.behind, text.depth, first, &*stacks_,
                         [&](uint32_t at) { AllowTokens(vocabulary_.TokensOf(at), words_.data()); });
   }
   stacks_->Return(1);
@@ -142,6 +156,11 @@ Status Grammar::Apply(Span<float> logits) {
     if (word == ~uint64_t{0}) continue;
     if (word == 0) {
       std::fill(logits.begin() + begin, logits.begin() + end, kNever);
+      continue;
+    }
+    if (end - begin == 64) {
+      ForbidUnset(static_cast<uint32_t>(word), kNever, &logits[begin]);
+      ForbidUnset(static_cast<uint32_t>(word >> 32), kNever, &logits[begin + 32]);
       continue;
     }
     for (size_t token = begin; token < end; ++token) {

@@ -48,6 +48,14 @@ bool Stacks::StepFrom(uint32_t from_level, uint8_t byte) {
   return Close(true);
 }
 
+ByteSet Stacks::NextBytes() const {
+  ByteSet bytes;
+  for (const Stack& stack : stacks()) {
+    for (const ByteEdge& edge : automaton_.EdgesOf(stack.state)) bytes.Add(edge.low, edge.high);
+  }
+  return bytes;
+}
+
 bool Stacks::PushReturn(uint32_t node) {
   Open();
   return Close(AddReturn(node));

@@ -13,6 +13,7 @@
 #include "core/span.h"
 #include "core/status.h"
 #include "runtime/grammar/automaton.h"
+#include "runtime/grammar/byte_set.h"
 #include "runtime/grammar/effort.h"
 
 namespace tarn {
@@ -72,6 +73,8 @@ class Stacks {
     const uint32_t begin = level > 0 ? levels_[level - 1].items : 0;
     return {items_.data() + begin, levels_[level].items - begin};
   }
+  // The bytes that the last level can read.
+  ByteSet NextBytes() const;
   uint32_t DepthOf(uint32_t node) const { return nodes_[node].depth; }
 
   // The deepest node that was used since ResetDeepest().

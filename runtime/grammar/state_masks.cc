@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/bump.h"
+#include "runtime/grammar/follow.h"
 #include "runtime/grammar/state_classes.h"
 #include "runtime/grammar/walk.h"
 
@@ -33,6 +34,7 @@ class MaskBuilder {
         effort_(*effort),
         out_(*out),
         classes_(allocator),
+        follow_(allocator),
         latest_(allocator),
         stacks_(automaton, limits.stacks, 2 * (vocabulary.max_depth() + kSomeLevels), effort) {}
 
@@ -43,6 +45,7 @@ class MaskBuilder {
     Bump bump(block.bytes());
     stacks_.TakeArrays(&bump);
     TARN_RETURN_IF_ERROR(classes_.Build(automaton_, &effort_));
+    TARN_RETURN_IF_ERROR(follow_.Build(automaton_, &effort_));
     TARN_GROW_OR_RETURN(latest_.Resize(size_t{StateClasses::kLevels + 1} * automaton_.state_count()));
     std::fill(latest_.begin(), latest_.end(), kNone);
     for (uint32_t state = 0; state < automaton_.state_count() && out_.used_bytes() < limits_.mask_bytes; ++state) {
@@ -58,14 +61,27 @@ class MaskBuilder {
     return &latest_[size_t{level} * automaton_.state_count() + classes_.ClassOf(level, state)];
   }
 
+  // What may follow the rule of `state`.
+  const ByteSet& FollowOf(uint32_t state) const { return follow_.Of(automaton_.RuleOf(state)); }
+
+  // Whether one of the bytes may come behind `node`.
+  bool GoesOn(uint32_t node, const ByteSet& bytes) const {
+    for (uint32_t below = node + 1; below < vocabulary_.node(node).behind; below = vocabulary_.node(below).behind) {
+      if (bytes.Has(vocabulary_.node(below).byte)) return true;
+    }
+    return false;
+  }
+
   Status AddState(uint32_t state) {
     uint32_t level = StateClasses::kLevels;
     while (level > 0 && *Latest(level, state) == kNone) --level;
-    const uint32_t like = level == 0 ? kNone : *Latest(level, state);
+    uint32_t like = level == 0 ? kNone : *Latest(level, state);
+    // Their masks go on at other nodes where other bytes follow their rules.
+    if (like != kNone && !(FollowOf(like) == FollowOf(state))) like = kNone;
     const StateMask* mask = like == kNone ? nullptr : out_.Find(like);
     // What few nodes behind some bytes are read from the one is so of the other, too.
     const bool has_none = like != kNone && mask == nullptr;
-    if (level == StateClasses::kLevels && (has_none || vocabulary_.max_depth() < level)) {
+    if (like != kNone && level == StateClasses::kLevels && (has_none || vocabulary_.max_depth() < level)) {
       out_.index_[state] = out_.index_[like];
       return Ok();
     }
@@ -103,10 +119,11 @@ class MaskBuilder {
     stacks_.ResetDeepest();
     uint32_t visits = 0;
     bool fits = true;
-    const bool complete = Walk(vocabulary_, 0, vocabulary_.node_count(), 0, &stacks_, [&](uint32_t node) {
+    const ByteSet first = stacks_.NextBytes();
+    const bool complete = Walk(vocabulary_, 0, vocabulary_.node_count(), 0, first, &stacks_, [&](uint32_t node) {
       ++visits;
       AllowTokens(vocabulary_.TokensOf(node), bits);
-      if (stacks_.last().unknown && vocabulary_.node(node).behind > node + 1) fits = fits && out_.resumes_.elements().Push(node);
+      if (stacks_.last().unknown && GoesOn(node, FollowOf(state))) fits = fits && out_.resumes_.elements().Push(node);
     });
     if (!fits) return NoMemoryForGrammar();
     *deepest = stacks_.deepest();
@@ -127,7 +144,7 @@ class MaskBuilder {
       TARN_GROW_OR_RETURN(KeepResumes(mask, i, &kept));
       stacks_.Return(2u * node.depth);
       if (!StepBoth(node, &depth, &depth_of_other)) return false;
-      i = AreAlike(node) ? node.behind : ChangeNode(mask, i, bits, &kept);
+      i = AreAlike(node) ? node.behind : ChangeNode(mask, FollowOf(state), i, bits, &kept);
       if (i == kNone) return NoMemoryForGrammar();
     }
     TARN_GROW_OR_RETURN(KeepResumes(mask, vocabulary_.node_count(), &kept));
@@ -176,7 +193,7 @@ class MaskBuilder {
   }
 
   // What the state takes at node `i`. The next node to look at; kNone: out of memory.
-  uint32_t ChangeNode(const StateMask& mask, uint32_t i, uint64_t* bits, uint32_t* kept) {
+  uint32_t ChangeNode(const StateMask& mask, const ByteSet& follow, uint32_t i, uint64_t* bits, uint32_t* kept) {
     const TextNode& node = vocabulary_.node(i);
     const uint32_t own = stacks_.levels() - 2;
     const bool goes_on = !stacks_.StacksOf(own).empty(), is_unknown = stacks_.level(own).unknown;
@@ -186,7 +203,7 @@ class MaskBuilder {
     } else {
       ForbidTokens(vocabulary_.TokensOf(i), bits);
     }
-    if (is_unknown && node.behind > i + 1 && !out_.resumes_.elements().Push(i)) return kNone;
+    if (is_unknown && GoesOn(i, follow) && !out_.resumes_.elements().Push(i)) return kNone;
     if (goes_on) return i + 1;
     ForbidTokens(vocabulary_.TokensBelow(i), bits);
     DropResumes(mask, node.behind, kept);
@@ -199,6 +216,7 @@ class MaskBuilder {
   Effort& effort_;
   StateMasks& out_;
   StateClasses classes_;
+  FollowSets follow_;
   Array<uint32_t> latest_;  // [levels + 1, classes]: the last state of a class that was looked at
   Stacks stacks_;
 };
