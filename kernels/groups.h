@@ -14,6 +14,7 @@ namespace tarn {
 // than the scalar reference stays as it is.
 void FillNorms(int64_t target, Kernels& table);
 void FillActivations(int64_t target, Kernels& table);
+void FillCausalConv(int64_t target, Kernels& table);
 void FillEmbedding(int64_t target, Kernels& table);
 void FillPosition(int64_t target, Kernels& table);
 void FillGate(int64_t target, Kernels& table);

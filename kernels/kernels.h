@@ -16,6 +16,7 @@
 
 #include "core/span.h"
 #include "kernels/cache_attention.h"
+#include "kernels/causal_conv.h"
 #include "kernels/linear_state.h"
 #include "kernels/quantization.h"
 #include "kernels/slot_memory.h"
@@ -49,6 +50,7 @@ struct Kernels {
                         size_t y_stride);
   // y = a + b. y may be a or b.
   void (*add)(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y, size_t y_stride);
+  void (*causal_conv)(const CausalConvArgs&);
   // y = scale * x for one row of an embedding table.
   void (*scale_f32)(size_t n, const float* x, float scale, float* y);
   void (*scale_f16)(size_t n, const uint16_t* x, float scale, float* y);

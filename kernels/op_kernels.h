@@ -17,6 +17,7 @@
   X(silu_mul, "SiluMul")                                                                  \
   X(gelu_mul, "SiluMul")                                                                  \
   X(gelu_tanh_mul, "SiluMul")                                                             \
+  X(causal_conv, "CausalConv")                                                            \
   X(sinusoid, "AddSinusoid", "RopeAngles")                                                \
   X(rope, "Rope")                                                                         \
   X(forget_gate, "LinearState")                                                           \

@@ -38,6 +38,9 @@ void HalfSquaredNorm(size_t rows, size_t d, const float* x, const float* sigma, 
 void RunningMax(size_t tokens, bool first, const float* log_weight, float* m, float* log_decay, float* write);
 void BlockMax(size_t tokens, bool first, const float* log_weight, float* m, float* carry, float* write);
 
+// causal_conv.cc
+void CausalConv(const CausalConvArgs& a);
+
 // embedding.cc
 void ScaleF32(size_t n, const float* x, float scale, float* y);
 void ScaleF16(size_t n, const uint16_t* x, float scale, float* y);

@@ -23,6 +23,7 @@ constexpr Kernels kReferenceTable = {
     /*gelu_mul=*/reference::GeluMul,
     /*gelu_tanh_mul=*/reference::GeluTanhMul,
     /*add=*/reference::Add,
+    /*causal_conv=*/reference::CausalConv,
     /*scale_f32=*/reference::ScaleF32,
     /*scale_f16=*/reference::ScaleF16,
     /*scale_i8=*/reference::ScaleI8,

@@ -29,7 +29,8 @@ namespace tarn {
   X(ClusteredAttention)  \
   X(ProbSparse)          \
   X(Constant)            \
-  X(Pool)
+  X(Pool)                \
+  X(CausalConv)
 
 #define TARN_DECLARE_OP(name) extern const OpKind k##name##Op;
 TARN_OP_TABLE(TARN_DECLARE_OP)

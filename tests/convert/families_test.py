@@ -21,12 +21,22 @@ from tensor_files import Tensor, read_npy_f32, read_safetensors, write_npy_i32, 
 BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
 ENCODERS = "bert", "distilbert", "roberta", "xlm-roberta"
-FIXTURE_COUNT = 89
+FIXTURE_COUNT = 107
 TOLERANCE = 1e-5  # relative L2 of all logits, in f32
 
 
 # With the first contexts alone, other angles.
 OPTIONS = {"phi3_e": ("--max-context", "208")}
+
+# Elements of the states of a layer of these, by the fields of config.json: docs/published-models.md.
+STATES = {
+    "abc": lambda c: c["H"] * c["n"] * (c["d"] + c["dv"] + 1),
+    "delta_net": lambda c: c["H"] * c["d"] * c["dv"],
+    "gla": lambda c: c["Hkv"] * c["d"] * c["dv"],
+    "gsa": lambda c: c["Hkv"] * c["n"] * (c["d"] + c["dv"]),
+    "linear_attn": lambda c: c["Hkv"] * c["M"] * (c["dv"] + c["norm_feature_map"]),
+    "retnet": lambda c: c["H"] * c["d"] * c["dv"],
+}
 
 # Fields that published config.json files have, and newer versions of transformers do not write.
 OLDER_FIELDS = {
@@ -45,6 +55,9 @@ OLDER_FIELDS = {
                "extra_pos_embeddings": 2, "static_position_embeddings": False, "architectures": ["BartModel"]},
     "marian_a": {"add_bias_logits": False, "add_final_layer_norm": False, "normalize_before": False, "normalize_embedding": False,
                  "static_position_embeddings": True, "extra_pos_embeddings": 41, "bos_token_id": 0, "num_hidden_layers": 2},
+    "gla_a": {"use_gk": True, "rms_norm_eps": 1e-6, "norm_eps": None},
+    "gsa_a": {"expand_k": None, "exapnd_k": 1, "clamp_min": None, "use_output_gate": True},
+    "abc_a": {"gate_low_rank_dim": 16, "exapnd_k": 0.7, "exapnd_v": 1},
     "m2m_100_a": {"early_stopping": True, "gradient_checkpointing": False},
 }
 
@@ -177,6 +190,58 @@ class Families(unittest.TestCase):
         self.refused(self.copy("qwen3_a", num_key_value_heads=16777216), "num_key_value_heads: it is above")
         self.refused(self.copy("qwen3_a", num_attention_heads=16777216), "16777216 heads of 10 are too large")
         self.refused(self.copy("phi3_a", num_attention_heads=0), "num_attention_heads: 0 is outside")
+
+    def test_what_other_families_of_fla_have(self):
+        self.refused(self.copy("gla_a", model_type="rwkv7"), 'model_type: "rwkv7" is not supported: its layers mix')
+        self.refused(self.copy("gla_a", attn={"layers": [1], "num_heads": 2}), "attn: layers with softmax attention")
+        self.refused(self.copy("gla_a", elementwise_affine=False), "elementwise_affine: false is not supported")
+        self.refused(self.copy("gla_a", hidden_act="gelu"), 'hidden_act: "gelu" is not supported, expected "swish"')
+        self.refused(self.copy("gla_a", feature_map="hedgehog"), 'feature_map: "hedgehog" is not supported')
+        self.refused(self.copy("gla_a", expand_k=0.3), "expand_k: ", "which num_heads = 4 does not divide")
+        self.refused(self.copy("gla_a", num_kv_heads=3), "num_kv_heads: 3 does not divide num_heads = 4")
+        self.refused(self.copy("gla_b", conv_size=9), "conv_size: 9 is outside 2 .. 8")
+        self.refused(self.copy("gla_b", conv_size=3), '"model.layers.0.attn.k_conv1d.weight": found', "expected [24, 3]")
+        self.refused(self.copy("gla_a", clamp_min=0.5), "gate_clamp_min", "is above 0")
+        self.refused(self.copy("retnet_a", num_kv_heads=1), "num_kv_heads: every query head has a decay")
+        self.refused(self.copy("linear_attn_a", feature_map="elementwise_product"), 'feature_map: "elementwise_product" is not')
+        self.refused(self.copy("linear_attn_b", norm_k=False), "norm_q: a norm of q alone or k alone is not supported")
+        self.refused(self.copy("linear_attn_c", norm_k=True, norm_q=True), 'norm_q: true is not supported for feature_map "dpfp"')
+        self.refused(self.copy("delta_net_a", qk_activation="elu"), 'qk_activation: "elu" is not supported with qk_norm "l2"')
+        self.refused(self.copy("delta_net_c", qk_activation="silu"), 'qk_activation: "silu" is not supported with qk_norm "sum"')
+        self.refused(self.copy("gsa_a", expand_v=2), "expand_v: only 1 is supported")
+        folder = self.copy("abc_a")
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        (folder / "config.json").write_text(json.dumps({**config, "clamp_max": None}), encoding="utf-8")
+        self.refused(folder, "clamp_max: null is not supported")
+        error = self.convert(FIXTURES / "gla_a", "--window", "16", status=2)
+        self.assertIn("--window", error)
+
+        def flatten(tensors):
+            name = "model.layers.0.attn.q_conv1d.weight"
+            tensors[name] = tensors[name]._replace(shape=(tensors[name].shape[0], 4))
+
+        self.refused(self.retensor("gla_b", flatten), '"model.layers.0.attn.q_conv1d.weight": found [24, 4]', "[columns, 1, taps]")
+
+    def test_states_of_constant_size(self):
+        for folder in sorted(FIXTURES.iterdir()):
+            family = folder.name.rpartition("_")[0]
+            if family not in STATES:
+                continue
+            with self.subTest(folder.name):
+                self.convert(folder)
+                done = subprocess.run([BIN / "tarn", "inspect", self.model, "--json"], capture_output=True, text=True, check=True)
+                config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+                hidden, heads = config["hidden_size"], config["num_heads"]
+                sizes = {**config, "H": heads, "Hkv": config.get("num_kv_heads") or heads,
+                         "d": int(hidden * config["expand_k"]) // heads, "dv": int(hidden * config["expand_v"]) // heads}
+                sizes["n"] = config.get("num_slots") or sizes["d"]
+                sizes["M"] = 8 * sizes["d"] if config.get("feature_map") == "dpfp" else sizes["d"]
+                elements = STATES[family](sizes)
+                if config.get("use_short_conv") and family != "retnet":
+                    width = (sizes["H"] + sizes["Hkv"]) * sizes["d"] + sizes["Hkv"] * sizes["dv"]
+                    elements += (config["conv_size"] - 1) * width
+                held = sum(op["state_bytes"] for op in json.loads(done.stdout)["ops"])
+                self.assertEqual(held, 4 * elements * config["num_hidden_layers"])
 
     def test_tensors_are_named_as_in_the_folder(self):
         def drop(tensors):

@@ -308,6 +308,45 @@ TEST(CausalLm, WhereNormsAndPartsStand) {
   EXPECT_TRUE(FailsWith([] { BuiltGraph{With(With(SmallConfig(), "parallel", true), "norm_position", "post")}; }, {"parallel"}));
 }
 
+TEST(CausalLm, Block) {
+  Json config = With(With(SmallConfig(), "position_embedding", "rope"), "attention_conv", true);
+  config.update({{"conv_taps", 3},
+                 {"conv_bias", true},
+                 {"conv_activation", "none"},
+                 {"qk_activation", "silu"},
+                 {"v_activation", "relu"},
+                 {"output_activation", "silu"},
+                 {"output_norm", "head"},
+                 {"output_norm_eps", 0.5},
+                 {"output_gate", "silu"}});
+  config["attention"] = {{"system", "gla"}, {"gate_low_rank", true}, {"gate_rank", 5}, {"gate_bias", true}};
+  const BuiltGraph graph(config);
+  const std::string a = "layers.1.attn";
+  EXPECT_EQ(graph.inputs(a + ".conv"), (Texts{a + ".qkv_proj[0, 16]"}));
+  EXPECT_EQ(graph.tensors(a + ".conv"), (Texts{"model." + a + ".qkv_conv.weight", "model." + a + ".qkv_conv.bias"}));
+  EXPECT_FALSE(graph.op(a + ".conv").attributes_as_CausalConv()->silu());
+  EXPECT_EQ(graph.inputs(a + ".qk_act"), (Texts{a + ".conv[0, 12]"}));
+  EXPECT_EQ(graph.inputs(a + ".rope"), (Texts{a + ".qk_act[0, 12]", "rope_angles[0, 2]"}));
+  EXPECT_EQ(graph.inputs(a + ".v_act"), (Texts{a + ".conv[12, 4]"}));
+  EXPECT_EQ(graph.inputs(a + ".g_proj.1"), (Texts{a + ".g_proj.0[0, 5]"}));
+  EXPECT_EQ(graph.tensors(a + ".g_proj.1"), (Texts{"model." + a + ".g_proj.1.weight", "model." + a + ".g_proj.1.bias"}));
+  EXPECT_EQ(graph.inputs(a), (Texts{a + ".rope[0, 8]", a + ".rope[8, 4]", a + ".v_act[0, 4]", a + ".g_proj.1[0, 4]"}));
+  EXPECT_EQ(graph.inputs(a + ".o_norm"), (Texts{a + ".o_act[0, 8]"}));
+  EXPECT_EQ(graph.op(a + ".o_norm").attributes_as_Norm()->eps(), 0.5f);
+  EXPECT_EQ(graph.inputs(a + ".o_gate"), (Texts{a + ".o_gate_proj[0, 8]", a + ".o_norm[0, 8]"}));
+  EXPECT_EQ(graph.inputs(a + ".o_proj"), (Texts{a + ".o_gate[0, 8]"}));
+  // A state of the last taps - 1 rows, before that of the attention.
+  const format::State& rows = *graph.model().states()->Get(graph.op(a + ".conv").states()->Get(0));
+  EXPECT_EQ(rows.name()->str(), a + ".conv.rows");
+  EXPECT_EQ(std::vector<uint32_t>(rows.shape()->begin(), rows.shape()->end()), (std::vector<uint32_t>{2, 16}));
+
+  config.erase("output_norm_eps");
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph{config}; }, {"output_norm_eps", "is missing"}));
+  config["output_norm_eps"] = 0.5;
+  config["conv_taps"] = 9;
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph{config}; }, {"conv_taps", "9 is outside 2 .. 8"}));
+}
+
 TEST(CausalLm, EmbeddingsAndHead) {
   Json config = With(With(SmallConfig(), "position_embedding", "learned"), "max_positions", 6);
   config["embedding_norm"] = config["lm_head_bias"] = config["scale_embeddings"] = true;

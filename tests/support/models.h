@@ -39,6 +39,14 @@ inline std::string ConfigText(const std::string& attention, const std::string& p
          position + R"(", "attention": )" + attention + "}";
 }
 
+// The same with something around the attention op: a convolution, activations, a norm of heads or of rows, a gate.
+constexpr const char* kBlockOfHeads =
+    R"("num_kv_heads": 2, "value_head_dim": 12, "attention_conv": true, "conv_bias": true, "qk_activation": "relu",
+       "output_norm": "head", "output_norm_eps": 1e-5, "output_gate": "silu")";
+constexpr const char* kBlockOfRows =
+    R"("num_kv_heads": 2, "attention_conv": true, "conv_taps": 8, "conv_activation": "none", "v_activation": "silu",
+       "output_activation": "silu", "output_norm": "full", "output_norm_eps": 1e-5)";
+
 // Every causal system that the other constants do not show, small enough that rings wrap and windows end within 130 tokens.
 struct SystemCase {
   const char* name;
@@ -57,6 +65,8 @@ constexpr SystemCase kMoreSystems[] = {
     {"deltanet", R"({"system": "deltanet"})"},
     {"t2r", R"({"system": "t2r", "num_features": 6})"},
     {"gla", R"({"system": "gla"})"},
+    {"gla_block", R"({"system": "gla", "gate_low_rank": true, "gate_rank": 3, "gate_bias": true})", kBlockOfHeads},
+    {"gsa_block", R"({"system": "gsa", "num_slots": 5})", kBlockOfRows},
     {"retnet", R"({"system": "retnet"})", kPlainHeads},
     {"linformer", R"({"system": "linformer", "num_slots": 5, "max_len": 150})"},
     {"abc_rd", R"({"system": "abc_rd", "num_slots": 5, "seed": 3})"},

@@ -49,6 +49,7 @@ struct LogitInput {
   bool shared;    // one projection for all layers of the model
   Init weight_init;
   Init bias_init;
+  uint32_t rank = 0;  // of two dense layers, ".0" and ".1", of which the second has the bias; 0: one
 };
 
 // An I32 input of the op, after the logits, that an op without inputs draws for every token.

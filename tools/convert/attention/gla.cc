@@ -12,7 +12,9 @@ AttentionOp ParseGla(Fields* fields, const AttentionContext& context) {
   state.gate = Gate::kVector;
   ParseVectorGate(fields, &state);
   state.scale = fields->Number("scale", DefaultScale(context.heads));
-  return MakeLinearState(state, context, "gla");
+  AttentionOp op = MakeLinearState(state, context, "gla");
+  ParseGateProjection(fields, &op);
+  return op;
 }
 
 }  // namespace tarn::convert

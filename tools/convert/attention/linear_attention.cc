@@ -94,6 +94,7 @@ AttentionOp ParseLinearAttention(Fields* fields, const AttentionContext& context
 
   CheckCombination(fields, context, state);
   AttentionOp op = MakeLinearState(state, context, "linear_attention");
+  if (InfoOf(state.gate).logits == Logits::kPerFeature) ParseGateProjection(fields, &op);
   AddTensors(state, heads, &op);
   return op;
 }

@@ -139,6 +139,12 @@ void ParseVectorGate(Fields* fields, LinearAttributes* state) {
   if (state->gate_min > 0) fields->FailAt("gate_clamp_min", ValueText(*value) + " is above 0: rows would grow");
 }
 
+void ParseGateProjection(Fields* fields, AttentionOp* op) {
+  LogitInput& gate = op->logits[0];
+  if (fields->Bool("gate_low_rank", false)) gate.rank = fields->Size("gate_rank", 16);
+  gate.bias = fields->Bool("gate_bias", false);
+}
+
 float ParseBetaScale(Fields* fields) {
   const float scale = fields->PositiveNumber("beta_scale", 1.0f);
   if (scale > 2)

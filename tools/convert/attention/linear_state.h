@@ -27,6 +27,8 @@ void ParseQkNorm(Fields* fields, bool normalize, VectorNorm kind, float eps, Lin
 void ParseNu(Fields* fields, const format::Heads& heads, LinearAttributes* state);
 // gate_normalizer, and gate_clamp_min: of the logarithm of a decay, null or a number up to 0.
 void ParseVectorGate(Fields* fields, LinearAttributes* state);
+// What the logits of such a gate are projected by: gate_low_rank, gate_rank and gate_bias. Behind MakeLinearState.
+void ParseGateProjection(Fields* fields, AttentionOp* op);
 // beta = beta_scale * sigmoid(logit). Above 2 a step could overshoot by more than what was there.
 float ParseBetaScale(Fields* fields);
 

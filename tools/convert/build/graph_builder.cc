@@ -172,13 +172,17 @@ std::vector<uint32_t> GraphBuilder::AddAttentionTensors(const std::string& prefi
   return tensors;
 }
 
+uint32_t GraphBuilder::AddState(GraphState state) {
+  graph_.states.push_back(std::move(state));
+  return static_cast<uint32_t>(graph_.states.size() - 1);
+}
+
 std::vector<uint32_t> GraphBuilder::AddAttentionStates(const std::string& name, const AttentionOp& op) {
   std::vector<uint32_t> states;
   for (const char* feature : op.features) Need(feature);
-  for (const GraphState& state : op.states) {
-    states.push_back(static_cast<uint32_t>(graph_.states.size()));
-    graph_.states.push_back(state);
-    graph_.states.back().name = name + "." + state.name;
+  for (GraphState state : op.states) {
+    state.name = name + "." + state.name;
+    states.push_back(AddState(std::move(state)));
   }
   return states;
 }

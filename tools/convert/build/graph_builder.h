@@ -70,6 +70,9 @@ class GraphBuilder {
   // weight and, for layer norms, bias
   std::vector<uint32_t> AddNormTensors(const std::string& name, format::NormKind kind, uint32_t width);
 
+  // A state of a sequence; its index. States stand in the order of the ops that own them.
+  uint32_t AddState(GraphState state);
+
   void AddOp(GraphOp op) { program().ops.push_back(std::move(op)); }
   // An op with a new value of its name as its only output, which is returned. It has as many rows as the first input.
   format::Slice AddOp(const std::string& name, format::OpAttributes type, AttributeWriter attributes,

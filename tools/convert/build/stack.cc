@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tools/convert/build/attention_block.h"
 #include "tools/convert/build/layers.h"
 #include "tools/convert/json/error.h"
 
@@ -196,6 +197,15 @@ Slice Stack::Project(const std::string& name, std::string fused, std::vector<Den
   return b_.AddDense(name + "." + fused + "_proj", prefix + fused + "_proj", parts, x);
 }
 
+Slice Stack::ProjectLogits(const std::string& name, const std::string& tensor, const LogitInput& logit, Slice x) const {
+  const auto rows = [&](const std::string& of) {
+    return std::vector<DenseRows>{{of, logit.width, logit.bias, logit.weight_init, logit.bias_init}};
+  };
+  if (logit.rank == 0) return b_.AddDense(name, tensor, rows(tensor), x);
+  const Slice narrow = ops_.Dense(name + ".0", tensor + ".0", logit.rank, /*bias=*/false, x);
+  return b_.AddDense(name + ".1", tensor + ".1", rows(tensor + ".1"), narrow);
+}
+
 std::vector<Slice> Stack::Logits(const std::string& name, const AttentionOp& op, Slice small, const std::string& shared_prefix,
                                  Slice x, SharedLogits* shared) const {
   const std::string prefix = "model." + name + ".";
@@ -210,8 +220,7 @@ std::vector<Slice> Stack::Logits(const std::string& name, const AttentionOp& op,
     const std::string tensor = (logit.shared ? shared_prefix : prefix) + logit.projection;
     auto made = shared->find(tensor);
     if (made == shared->end()) {
-      const std::vector<DenseRows> rows = {{tensor, logit.width, logit.bias, logit.weight_init, logit.bias_init}};
-      made = shared->emplace(tensor, b_.AddDense(name + "." + logit.projection, tensor, rows, x)).first;
+      made = shared->emplace(tensor, ProjectLogits(name + "." + logit.projection, tensor, logit, x)).first;
     }
     logits.push_back(made->second);
   }
@@ -226,16 +235,18 @@ Slice Stack::Attend(size_t layer, const AttentionOp& op, Slice x) const {
                              {prefix + "k_proj", k_width(), c_.attention_bias},
                              {prefix + "v_proj", v_width(), c_.attention_bias}},
                             op, x);
+  const AttentionBlockOps block(ops_, name);
   const uint32_t qk_width = q_width() + k_width(), width = qk_width + v_width();
-  const auto [q, k] = NormedAndTurned(layer, name, Columns(all, 0, qk_width));
-  const Slice v = Columns(all, qk_width, v_width());
+  const Slice qkv = block.Convolve(Columns(all, 0, width));
+  const auto [q, k] = NormedAndTurned(layer, name, block.ActivateQk(Columns(qkv, 0, qk_width)));
+  const Slice v = block.ActivateV(Columns(qkv, qk_width, v_width()));
   if (op.composed) return Output(name, op.composed->heads(&b_, prefix, q, k, v));
   SharedLogits none;
   std::vector<Slice> inputs = {q, k, v};
   for (const Slice logits : Logits(name, op, Columns(all, width, all.width() - width), "model." + prefix_, x, &none)) {
     inputs.push_back(logits);
   }
-  return Output(name, b_.AddAttention(name, prefix, op, c_.heads, std::move(inputs)));
+  return Output(name, block.Finish(b_.AddAttention(name, prefix, op, c_.heads, std::move(inputs)), x));
 }
 
 std::vector<std::vector<uint32_t>> Stack::WriteSource(const std::vector<AttentionOp>& cross, Slice rows) const {

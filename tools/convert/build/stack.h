@@ -41,6 +41,8 @@ class Stack {
   // `fused` names it, by a letter for each part.
   format::Slice Project(const std::string& name, std::string fused, std::vector<DenseRows> parts, const AttentionOp& op,
                         format::Slice x) const;
+  // A projection of x of its own: one dense layer, or two with a narrow row between them. `tensor`: its name in the checkpoint.
+  format::Slice ProjectLogits(const std::string& name, const std::string& tensor, const LogitInput& logit, format::Slice x) const;
   // What an op reads behind q, k and v: its logits of x, the small ones being `small`, and what is drawn. `shared_prefix`: before
   // the projections that layers share.
   std::vector<format::Slice> Logits(const std::string& name, const AttentionOp& op, format::Slice small,

@@ -38,6 +38,11 @@ constexpr Choice<PositionEmbedding> kPositions[] = {{"none", PositionEmbedding::
                                                     {"sinusoidal", PositionEmbedding::kSinusoidal},
                                                     {"learned", PositionEmbedding::kLearned},
                                                     {"rope", PositionEmbedding::kRope}};
+constexpr Choice<ElementFunction> kElementFunctions[] = {
+    {"none", ElementFunction::kNone}, {"relu", ElementFunction::kRelu}, {"silu", ElementFunction::kSilu}};
+constexpr Choice<bool> kSiluOrNone[] = {{"none", false}, {"silu", true}};
+constexpr Choice<OutputNorm> kOutputNorms[] = {
+    {"none", OutputNorm::kNone}, {"head", OutputNorm::kHead}, {"full", OutputNorm::kFull}};
 // Files may hold any kind that has tables.
 constexpr Choice<TokenizerFiles> kTokenizers[] = {{"bytes", TokenizerFiles::kBytes},
                                                   {"tokenizer.json", TokenizerFiles::kJson},
@@ -191,6 +196,22 @@ std::vector<std::optional<Rope>> ParseLayerRope(Fields* fields, const ModelConfi
   return ropes;
 }
 
+AttentionBlock ParseBlock(Fields* fields) {
+  AttentionBlock block;
+  if (fields->Bool("attention_conv", false)) {
+    block.conv_taps = static_cast<uint32_t>(fields->Integer("conv_taps", kMinConvTaps, kMaxConvTaps, 4));
+    block.conv_bias = fields->Bool("conv_bias", false);
+    block.conv_silu = fields->OneOf<bool>("conv_activation", kSiluOrNone, true);
+  }
+  block.qk_activation = fields->OneOf<ElementFunction>("qk_activation", kElementFunctions, ElementFunction::kNone);
+  block.v_activation = fields->OneOf<ElementFunction>("v_activation", kElementFunctions, ElementFunction::kNone);
+  block.output_activation = fields->OneOf<ElementFunction>("output_activation", kElementFunctions, ElementFunction::kNone);
+  block.output_norm = fields->OneOf<OutputNorm>("output_norm", kOutputNorms, OutputNorm::kNone);
+  if (block.output_norm != OutputNorm::kNone) block.output_norm_eps = fields->NonNegativeNumber("output_norm_eps");
+  block.output_gate = fields->OneOf<bool>("output_gate", kSiluOrNone, false);
+  return block;
+}
+
 void ParseSeq2Seq(Fields* fields, ModelConfig* config) {
   config->encoder = ParseLayers(fields, *config, {"encoder_attention", "encoder_layers", AttentionForm::kNoncausal});
   config->decoder = ParseLayers(fields, *config, {"decoder_attention", "decoder_layers", AttentionForm::kCausal});
@@ -222,6 +243,7 @@ void ParseTask(Fields* fields, ModelConfig* config) {
   switch (config->task) {
     case format::Task::CausalLm:
       config->decoder = ParseLayers(fields, *config, {"attention", "num_layers", AttentionForm::kCausal});
+      config->block = ParseBlock(fields);
       ParseEndTokens(fields, config);
       break;
     case format::Task::Seq2Seq:

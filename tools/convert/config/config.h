@@ -25,6 +25,20 @@ struct Rope {
   std::vector<double> frequencies;  // in place of theta; empty: none
 };
 
+enum class ElementFunction : uint8_t { kNone, kRelu, kSilu };
+enum class OutputNorm : uint8_t { kNone, kHead, kFull };
+
+// What stands around the attention op of a layer: build/attention_block.h.
+struct AttentionBlock {
+  uint32_t conv_taps = 0;  // of a causal convolution of q, k and v; 0: none
+  bool conv_bias = false, conv_silu = false;
+  ElementFunction qk_activation = ElementFunction::kNone, v_activation = ElementFunction::kNone;
+  ElementFunction output_activation = ElementFunction::kNone;
+  OutputNorm output_norm = OutputNorm::kNone;
+  float output_norm_eps = 0;
+  bool output_gate = false;  // by silu of a projection
+};
+
 struct ModelConfig {
   format::Task task;
   uint32_t vocab_size, hidden_size;
@@ -49,6 +63,8 @@ struct ModelConfig {
   bool tie_word_embeddings;
   TokenizerFiles tokenizer;
   int32_t bos_token, eos_token, mask_token;  // -1: none
+
+  AttentionBlock block;  // of a causal language model
 
   // Seq2seq.
   uint32_t source_vocab_size;

@@ -9,19 +9,26 @@
 namespace tarn::convert {
 namespace {
 
+constexpr char kConstant[] = "none: a state of constant size";
+
 constexpr Family kFamilies[] = {
+    {"abc", kConstant, TranslateAbc},
     {"bart", "full, in encoder, decoder and between them", TranslateBart},
     {"bert", "full, in an encoder", TranslateBert},
+    {"delta_net", kConstant, TranslateDeltaNet},
     {"distilbert", "full, in an encoder", TranslateDistilBert},
     {"gemma", "full", TranslateGemma},
     {"gemma2", "full and window, in turn", TranslateGemma2},
     {"gemma3", "window; full in every sixth layer", TranslateGemma3},
     {"gemma3_text", "window; full in every sixth layer", TranslateGemma3Text},
+    {"gla", kConstant, TranslateGla},
     {"gpt2", "full", TranslateGpt2},
     {"gpt_neo", "full and window, in turn", TranslateGptNeo},
     {"gpt_neox", "full", TranslateGptNeox},
     {"gptj", "full", TranslateGptJ},
     {"granite", "full", TranslateGranite},
+    {"gsa", kConstant, TranslateGsa},
+    {"linear_attn", kConstant, TranslateLinearAttn},
     {"llama", "full", TranslateLlama},
     {"m2m_100", "full, in encoder, decoder and between them", TranslateM2m100},
     {"marian", "full, in encoder, decoder and between them", TranslateMarian},
@@ -33,11 +40,28 @@ constexpr Family kFamilies[] = {
     {"phi3", "full, or window", TranslatePhi3},
     {"qwen2", "full; window in some layers", TranslateQwen2},
     {"qwen3", "full; window in some layers", TranslateQwen3},
+    {"retnet", kConstant, TranslateRetNet},
     {"roberta", "full, in an encoder", TranslateRoberta},
     {"smollm3", "full, or window in some layers", TranslateSmolLm3},
     {"stablelm", "full", TranslateStableLm},
     {"xglm", "full", TranslateXglm},
     {"xlm-roberta", "full, in an encoder", TranslateRoberta},
+};
+
+// Known, and not read: why.
+constexpr struct {
+  const char* model_type;
+  const char* reason;
+} kNotRead[] = {
+    {"gated_deltanet", "its delta rule has a decay"},
+    {"gated_deltaproduct", "its delta rule has a decay and several writes for a token"},
+    {"hgrn", "its layers are recurrences of single numbers"},
+    {"hgrn2", "its decays have lower bounds that layers share"},
+    {"kda", "its delta rule has a decay for each channel"},
+    {"mamba", "its layers are selective state spaces"},
+    {"mamba2", "its layers are selective state spaces"},
+    {"rwkv6", "its layers mix a token with the one before it"},
+    {"rwkv7", "its layers mix a token with the one before it"},
 };
 
 std::vector<std::string> Names() {
@@ -73,6 +97,9 @@ std::optional<Translation> Translate(const std::string& text, const std::string&
       std::find_if(std::begin(kFamilies), std::end(kFamilies), [&](const Family& f) { return type == f.model_type; });
   if (family == std::end(kFamilies)) {
     const std::string name = type.is_string() ? type.get<std::string>() : "";
+    for (const auto& [model_type, reason] : kNotRead) {
+      if (name == model_type) Fail(where, ": model_type: ", ValueText(type), " is not supported: ", reason);
+    }
     Fail(where, ": model_type: ", ValueText(type), " is not supported, expected ", tools::Alternatives(Names()),
          tools::DidYouMean(name, Names()));
   }

@@ -56,6 +56,7 @@ std::optional<Translation> Translate(const std::string& text, const std::string&
 // A Markdown table of the families: tarn-convert --families.
 std::string FamilyTable();
 
+Translation TranslateAbc(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateBart(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateBert(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateDistilBert(ForeignConfig* config, const FamilyOptions& options);
@@ -63,11 +64,15 @@ Translation TranslateGemma(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGemma2(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGemma3(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGemma3Text(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateDeltaNet(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateGla(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGpt2(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGptJ(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGptNeo(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGptNeox(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGranite(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateGsa(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateLinearAttn(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateLlama(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateM2m100(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateMarian(ForeignConfig* config, const FamilyOptions& options);
@@ -79,6 +84,7 @@ Translation TranslatePhi(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslatePhi3(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateQwen2(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateQwen3(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateRetNet(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateRoberta(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateSmolLm3(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateStableLm(ForeignConfig* config, const FamilyOptions& options);

@@ -52,6 +52,10 @@ std::optional<StoredTensor> Seen(StoredTensor tensor, const TensorRule& rule) {
     std::swap(tensor.shape[0], tensor.shape[1]);
   }
   if (rule.flat) tensor.shape = {tensor.elements};
+  if (rule.matrix) {
+    if (tensor.shape.size() != 3 || tensor.shape[1] != 1) return std::nullopt;
+    tensor.shape = {tensor.shape[0], tensor.shape[2]};
+  }
   tensor.scale = rule.scale;
   tensor.added = rule.added;
   if (rule.order != nullptr) return WithOrder(std::move(tensor), rule);
@@ -69,6 +73,7 @@ std::optional<StoredTensor> Seen(StoredTensor tensor, const TensorRule& rule) {
 std::string Expected(const TensorRule& rule) {
   const uint64_t least = uint64_t{rule.first_row} + std::max(rule.rows, 1u);
   const std::string count = rule.all_rows != 0 ? std::to_string(rule.all_rows) : "at least " + std::to_string(least);
+  if (rule.matrix) return "[columns, 1, taps]";
   return rule.transposed ? "a matrix of " + count + " columns" : count + " rows";
 }
 

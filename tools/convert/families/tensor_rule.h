@@ -26,6 +26,7 @@ struct TensorRule {
                                      // tensor; {}: an error
   uint32_t layers = 1;
   bool flat = false;                  // of one dimension
+  bool matrix = false;                // [rows, 1, columns] becomes [rows, columns]
   bool outside_base = false;          // a part of the head: no prefix stands before its name
   std::string same_as = "";           // of a tensor that is not needed: another one, of which it has to be a copy, if that is there
   std::string add_first_row_of = "";  // another tensor, whose first row is added to every row

@@ -1,0 +1,39 @@
+// What a layer of a causal model has around its attention op (MATH 2.1): a convolution and activations before it, a norm and a gate
+// behind it.
+#ifndef TARN_TOOLS_CONVERT_BUILD_ATTENTION_BLOCK_H_
+#define TARN_TOOLS_CONVERT_BUILD_ATTENTION_BLOCK_H_
+
+#include <string>
+#include <utility>
+
+#include "tools/convert/build/model_ops.h"
+
+namespace tarn::convert {
+
+class AttentionBlockOps {
+ public:
+  // `name`: of the layer's attention, before the names of ops ("layers.0.attn") and, after "model.", of tensors.
+  AttentionBlockOps(const ModelOps& ops, std::string name)
+      : ops_(ops), builder_(ops.builder()), heads_(ops.config().heads), block_(ops.config().block), name_(std::move(name)) {}
+
+  // q, k and v side by side, convolved; as they are where there is no convolution.
+  format::Slice Convolve(format::Slice qkv) const;
+  format::Slice ActivateQk(format::Slice qk) const { return Activate("qk_act", block_.qk_activation, qk); }
+  format::Slice ActivateV(format::Slice v) const { return Activate("v_act", block_.v_activation, v); }
+  // What o_proj reads: the output of the attention op, its activation, norm and gate; the gate is a projection of the layer input
+  // x.
+  format::Slice Finish(format::Slice o, format::Slice x) const;
+
+ private:
+  format::Slice Activate(const char* part, ElementFunction function, format::Slice x) const;
+
+  const ModelOps& ops_;
+  GraphBuilder& builder_;
+  const format::Heads& heads_;
+  const AttentionBlock& block_;
+  const std::string name_;
+};
+
+}  // namespace tarn::convert
+
+#endif  // TARN_TOOLS_CONVERT_BUILD_ATTENTION_BLOCK_H_

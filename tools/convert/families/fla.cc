@@ -1,0 +1,130 @@
+#include "tools/convert/families/fla.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tarn::convert {
+namespace {
+
+// How a model is trained and which of several equal implementations runs.
+constexpr const char* kIgnored[] = {"attn_mode", "fuse_cross_entropy", "fuse_linear_cross_entropy",
+                                    "fuse_norm", "fuse_swiglu",        "max_position_embeddings",
+                                    "use_l2warp"};
+
+constexpr const char* kTensors[] = {"embeddings.weight",
+                                    "norm.weight",
+                                    "layers.*.attn_norm.weight",
+                                    "layers.*.mlp_norm.weight",
+                                    "layers.*.mlp.gate_proj.weight",
+                                    "layers.*.mlp.up_proj.weight",
+                                    "layers.*.mlp.down_proj.weight",
+                                    "layers.*.attn.q_proj.weight",
+                                    "layers.*.attn.k_proj.weight",
+                                    "layers.*.attn.v_proj.weight",
+                                    "layers.*.attn.o_proj.weight"};
+
+// Of the MLP, where config.json does not say it.
+uint32_t InnerWidth(uint32_t hidden, uint32_t ratio) {
+  constexpr uint64_t kStep = 256;
+  const uint64_t wanted = uint64_t{hidden} * ratio * 2 / 3;
+  return static_cast<uint32_t>(std::min<uint64_t>((wanted + kStep - 1) / kStep * kStep, Fields::kMaxSize));
+}
+
+// The width of a head whose heads together are `expand` times as wide as a row.
+uint32_t HeadWidth(Fields* fields, const char* key, double expand, uint32_t hidden, uint32_t heads) {
+  const double width = std::trunc(expand * hidden);
+  const auto all = static_cast<uint32_t>(std::min<double>(width, Fields::kMaxSize));
+  if (all == 0 || all % heads != 0) {
+    fields->FailAt(key, ValueText(Json(expand)) + " makes " + std::to_string(all) + " of hidden_size = " + std::to_string(hidden) +
+                            ", which num_heads = " + std::to_string(heads) + " does not divide");
+  }
+  return all / heads;
+}
+
+// expand_k or expand_v; older versions misspell it.
+double ReadExpand(Fields* fields, const std::string& name, double fallback) {
+  for (const char* spelling : {"exapnd_", "expand_"}) {
+    const std::string key = spelling + name;
+    if (!fields->Has(key.c_str())) continue;
+    fields->PositiveNumber(key.c_str());
+    fallback = fields->Find(key.c_str())->get<double>();  // as f32 a product might end below the whole number that it is
+  }
+  return fallback;
+}
+
+}  // namespace
+
+FlaHeads ReadFla(ForeignConfig* config, const FlaDefaults& defaults, Translation* translation) {
+  Fields& fields = config->fields();
+  for (const char* key : kIgnored) fields.Find(key);
+  if (fields.Has("attn")) fields.FailAt("attn", "layers with softmax attention among the others are not supported, expected null");
+  config->Require("elementwise_affine", true);
+  config->Require("hidden_act", "swish");
+  const uint32_t vocab = fields.Size("vocab_size", 32000), hidden = fields.Size("hidden_size", 2048);
+  const uint32_t heads = fields.Size("num_heads", defaults.heads, kMaxHeads);
+  const uint32_t ratio = fields.Size("hidden_ratio", config->IsNull("hidden_ratio") ? 4 : defaults.hidden_ratio);
+  FlaHeads sizes{heads, 0, 0};
+  sizes.key_dim = HeadWidth(&fields, "expand_k", ReadExpand(&fields, "k", defaults.expand_k), hidden, heads);
+  sizes.value_dim = HeadWidth(&fields, "expand_v", ReadExpand(&fields, "v", defaults.expand_v), hidden, heads);
+  translation->prefix = "model.";
+  translation->config = {{"vocab_size", vocab},
+                         {"hidden_size", hidden},
+                         {"num_layers", fields.Size("num_hidden_layers", 24, kMostLayers)},
+                         {"num_heads", heads},
+                         {"head_dim", sizes.key_dim},
+                         {"value_head_dim", sizes.value_dim},
+                         {"intermediate_size", fields.Size("intermediate_size", InnerWidth(hidden, ratio))},
+                         {"hidden_act", "swiglu"},
+                         {"norm", "rmsnorm"},
+                         {"norm_eps", fields.PositiveNumber("norm_eps", fields.PositiveNumber("rms_norm_eps", 1e-6f))},
+                         {"tie_word_embeddings", fields.Bool("tie_word_embeddings", false)}};
+  config->EndTokens(vocab, &translation->config);
+  for (const char* name : kTensors) translation->rules.push_back({name, std::string("model.") + name});
+  return sizes;
+}
+
+void ReadFlaKvHeads(ForeignConfig* config, const FlaHeads& heads, Translation* translation) {
+  Fields& fields = config->fields();
+  const uint32_t kv_heads = fields.Size("num_kv_heads", heads.heads, kMaxHeads);
+  if (heads.heads % kv_heads != 0) {
+    fields.FailAt("num_kv_heads", std::to_string(kv_heads) + " does not divide num_heads = " + std::to_string(heads.heads));
+  }
+  translation->config["num_kv_heads"] = kv_heads;
+}
+
+bool ReadShortConv(ForeignConfig* config, bool fallback, bool silu, Translation* translation) {
+  Fields& fields = config->fields();
+  const auto taps = static_cast<uint32_t>(fields.Integer("conv_size", kMinConvTaps, kMaxConvTaps, 4));
+  if (!fields.Bool("use_short_conv", fallback)) return false;
+  Json& ours = translation->config;
+  ours["attention_conv"] = true;
+  ours["conv_taps"] = taps;
+  ours["conv_activation"] = silu ? "silu" : "none";
+  for (const std::string part : {"q", "k", "v"}) {
+    AddAttnRule(part + "_conv1d.weight", part + "_conv.weight", translation);
+    translation->rules.back().matrix = true;
+  }
+  return true;
+}
+
+void SetHeadNorm(const char* norm, float eps, bool gate, Translation* translation) {
+  translation->config["output_norm"] = "head";
+  translation->config["output_norm_eps"] = eps;
+  AddAttnRule(norm, "o_norm.weight", translation);
+  if (!gate) return;
+  translation->config["output_gate"] = "silu";
+  AddAttnRule("g_proj.weight", "o_gate_proj.weight", translation);
+}
+
+void AddAttnRule(const std::string& from, const std::string& to, Translation* translation) {
+  translation->rules.push_back({"layers.*.attn." + from, "model.layers.*.attn." + to});
+}
+
+std::string FlaFunction(ForeignConfig* config, const char* key, const char* fallback) {
+  const std::string name = config->fields().Text(key, std::string(fallback));
+  if (name == "none" || name == "relu" || name == "silu") return name;
+  if (name == "swish") return "silu";
+  config->fields().FailAt(key, ValueText(name) + " is not supported, expected \"swish\" or \"relu\"");
+}
+
+}  // namespace tarn::convert
