@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "variants/limits.h"
+
 namespace tarn::convert {
 namespace {
 
