@@ -13,8 +13,8 @@ namespace {
 constexpr size_t kTokens = 11;
 
 struct Case {
-  Case(size_t width, size_t taps, bool has_bias, bool silu)
-      : width(width), taps(taps), has_bias(has_bias), silu(silu), random(static_cast<uint32_t>(width * 100 + taps)) {
+  Case(size_t n, size_t k, bool with_bias, bool with_silu)
+      : width(n), taps(k), has_bias(with_bias), silu(with_silu), random(static_cast<uint32_t>(n * 100 + k)) {
     x = random.Uniform(kTokens * width, -2.0f, 2.0f);
     weight = random.Uniform(taps * width, -1.0f, 1.0f);
     bias = random.Uniform(width, -1.0f, 1.0f);

@@ -57,7 +57,7 @@ MAY_INCLUDE = {
     "tools/convert/graph": CONVERT_GRAPH,
     # system_table.cc compares the tables of kernels.
     "tools/convert/attention": CONVERT_ATTENTION | {"core/span.h", "kernels/kernels.h", "kernels/op_kernels.h"},
-    "tools/convert/families": CONVERT_CHECKPOINT | {"tools/convert/families"},
+    "tools/convert/families": CONVERT_CHECKPOINT | {"tools/convert/families", "variants/limits.h"},
     "tools/convert/config": CONVERT_CONFIG | {"tools/convert/tokenizer/files.h"},
     "tools/convert/build": CONVERT_CONFIG | {"tools/convert/build"},
     # The layouts of tables that the runtime reads in place, and their hashes and limits.
