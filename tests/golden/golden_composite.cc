@@ -1,5 +1,7 @@
 #include "tests/golden/golden_composite.h"
 
+#include <vector>
+
 #include "tools/convert/build/layers.h"
 #include "tools/convert/build/luna.h"
 #include "tools/convert/build/poolingformer.h"
@@ -77,6 +79,15 @@ void AddPooling(Fields* fields, const File& file, ModelBuilder* model) {
   model->Output(level1, "o_level1");
 }
 
+void AddConvolution(Fields* fields, const File& file, ModelBuilder* model) {
+  const convert::Convolution convolution = {fields->Size("taps"), fields->Bool("bias"), fields->Bool("silu")};
+  model->Begin(Stage::kDecode, file.Rows("x"));
+  const Slice x = model->Input("x");
+  const std::vector<convert::ConvColumns> columns = {{"conv", x.width()}};
+  model->Output(convert::AddCausalConv(&model->graph(), "conv", "conv", columns, convolution, x), "o");
+  model->State(0, file.Tensor("state_rows"));
+}
+
 constexpr struct {
   const char* name;
   void (*add)(Fields* fields, const File& file, ModelBuilder* model);
@@ -84,7 +95,8 @@ constexpr struct {
                 {"set_transformer_isab", AddSetIsab},
                 {"set_transformer_pma", AddSetPma},
                 {"luna_encoder", AddLuna},
-                {"poolingformer", AddPooling}};
+                {"poolingformer", AddPooling},
+                {"causal_conv", AddConvolution}};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Systems over whole sequences that are graphs of several ops.
+// Systems that are no attention op of their own: graphs of several ops over whole sequences, and the causal convolution.
 #ifndef TARN_TESTS_GOLDEN_GOLDEN_COMPOSITE_H_
 #define TARN_TESTS_GOLDEN_GOLDEN_COMPOSITE_H_
 
@@ -6,7 +6,7 @@
 
 namespace tarn::golden {
 
-// The "encode" program of the system, with the converter's own functions. False: it is none of these.
+// The program of the system, with the converter's own functions. False: it is none of these.
 bool AddComposite(const File& file, ModelBuilder* model);
 
 }  // namespace tarn::golden

@@ -23,6 +23,7 @@ CASES = {
     "slots.clustering_online.b": ["state_V", "state_count"],
     "cache.softmax.l": ["o"],
     "cache.compressive_transformer.b": ["o"],
+    "conv.causal_conv.a": ["o", "state_rows"],
     "noncausal.softmax.b": ["o"],
     "noncausal.rfa_arccos.b": ["o", "state_S", "state_z"],
     "noncausal.kv_clustering.b": ["o", "state_K", "state_V", "state_count"],

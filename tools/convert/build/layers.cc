@@ -1,9 +1,29 @@
 #include "tools/convert/build/layers.h"
 
+#include <utility>
+
 namespace tarn::convert {
 
 using flatbuffers::FlatBufferBuilder;
 using format::Slice;
+
+namespace {
+
+// Rows of taps, one after the other for each column, become a row of columns for each tap.
+Fold Transposed(uint32_t taps) {
+  return [taps](const std::vector<std::vector<float>>& parts) {
+    std::vector<float> columns;
+    for (const std::vector<float>& part : parts) columns.insert(columns.end(), part.begin(), part.end());
+    const size_t width = columns.size() / taps;
+    std::vector<float> out(columns.size());
+    for (size_t i = 0; i < width; ++i) {
+      for (size_t j = 0; j < taps; ++j) out[j * width + i] = columns[i * taps + j];
+    }
+    return out;
+  };
+}
+
+}  // namespace
 
 Slice AddSum(GraphBuilder* builder, const std::string& name, Slice a, Slice b) {
   return builder->AddOp(name, format::OpAttributes::Add, NoAttributes(format::CreateAdd), {a, b}, a.width());
@@ -27,6 +47,26 @@ Slice AddNorm(GraphBuilder* builder, const std::string& name, const std::string&
   if (width != x.width()) builder->Need("grouped_norm");
   const auto attributes = [kind, eps](FlatBufferBuilder& buffer) { return format::CreateNorm(buffer, kind, eps).Union(); };
   return builder->AddOp(name, format::OpAttributes::Norm, attributes, {x}, x.width(), builder->AddNormTensors(tensor, kind, width));
+}
+
+Slice AddCausalConv(GraphBuilder* builder, const std::string& name, const std::string& tensor,
+                    const std::vector<ConvColumns>& parts, const Convolution& convolution, Slice x) {
+  const uint32_t taps = convolution.taps, width = x.width();
+  std::vector<WeightSpec> weights, biases;
+  for (const ConvColumns& part : parts) {
+    weights.push_back({part.name + ".weight", {part.width, taps}, Init::kLinear});
+    biases.push_back({part.name + ".bias", {part.width}, Init::kZero});
+  }
+  std::vector<uint32_t> tensors = {builder->AddConstant(tensor + ".weight", {taps, width}, std::move(weights), Transposed(taps))};
+  if (convolution.bias) tensors.push_back(builder->AddConstant(tensor + ".bias", {width}, std::move(biases)));
+  builder->Need("causal_conv");
+  const Slice output = builder->AddValue(name, width);
+  const auto attributes = [silu = convolution.silu](FlatBufferBuilder& buffer) {
+    return format::CreateCausalConv(buffer, silu).Union();
+  };
+  const uint32_t state = builder->AddState({name + ".rows", {taps - 1, width}});
+  builder->AddOp({name, format::OpAttributes::CausalConv, attributes, {x}, {output.value()}, std::move(tensors), {state}});
+  return output;
 }
 
 Slice AddRows(GraphBuilder* builder, const std::string& name, const std::string& tensor, uint32_t rows, uint32_t width) {

@@ -2,6 +2,7 @@
 #ifndef TARN_TOOLS_CONVERT_BUILD_LAYERS_H_
 #define TARN_TOOLS_CONVERT_BUILD_LAYERS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,19 @@ format::Slice AddGated(GraphBuilder* builder, const std::string& name, format::A
 // `group`: columns that are normed together, 0: all.
 format::Slice AddNorm(GraphBuilder* builder, const std::string& name, const std::string& tensor, format::NormKind kind, float eps,
                       format::Slice x, uint32_t group = 0);
+
+// Columns of the weight [columns, 1, taps] of a convolution and, where it has one, of its bias.
+struct ConvColumns {
+  std::string name;  // in the checkpoint, without ".weight"
+  uint32_t width;
+};
+struct Convolution {
+  uint32_t taps;
+  bool bias, silu;
+};
+// Every column of x convolved with its own taps. `tensor`: the weight of all columns in the file, without ".weight".
+format::Slice AddCausalConv(GraphBuilder* builder, const std::string& name, const std::string& tensor,
+                            const std::vector<ConvColumns>& parts, const Convolution& convolution, format::Slice x);
 
 // Rows of a tensor [rows, width], the same for every sequence: inducing points, seeds, a pack.
 format::Slice AddRows(GraphBuilder* builder, const std::string& name, const std::string& tensor, uint32_t rows, uint32_t width);
