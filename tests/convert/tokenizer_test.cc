@@ -63,7 +63,7 @@ TEST(TokenizerFiles, WhatIsNotSupportedIsRefusedByName) {
       {"/model/vocab/a", "-1", "\"a\" has id -1"},
       {"/model/vocab/a", "1", "have the same id 1"},
       {"/model/more", "1", "more"},
-      {"/pre_tokenizer", R"({"type": "UnicodeScripts"})", "pre_tokenizer: type: \"UnicodeScripts\" is not one of Split, ByteLevel"},
+      {"/pre_tokenizer", R"({"type": "Scripts"})", "pre_tokenizer: type: \"Scripts\" is not one of Split, ByteLevel"},
       {"/pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": "(a"},
         "behavior": "Isolated"}, {"type": "ByteLevel", "add_prefix_space": false}]})",
        "pre_tokenizer.pretokenizers[0].pattern"},

@@ -26,6 +26,27 @@ TEST(CodeSet, SetsOfRanges) {
   for (const uint32_t code : {0u, 9u, 21u, 29u, 41u}) EXPECT_FALSE(a.Contains(code));
 }
 
+// As the pre-tokenizer UnicodeScripts of the package `tokenizers` cuts pairs of these characters.
+TEST(ScriptSets, TellScriptsApart) {
+  const std::vector<CodeSet> sets = ScriptSets();
+  EXPECT_EQ(sets.size(), 135u);
+  const auto set_of = [&](uint32_t code) {
+    size_t found = sets.size();
+    for (size_t i = 0; i < sets.size(); ++i) {
+      if (!sets[i].Contains(code)) continue;
+      EXPECT_EQ(found, sets.size()) << code << " is in two sets";
+      found = i;
+    }
+    return found;
+  };
+  for (const uint32_t japanese : {0x3042u, 0x30ABu, 0x30FCu, 0x3005u}) EXPECT_EQ(set_of(japanese), set_of(0x4E00)) << japanese;
+  EXPECT_EQ(set_of('a'), set_of(0xE9));
+  EXPECT_EQ(set_of('\n'), set_of(','));
+  EXPECT_NE(set_of('a'), set_of(0x3B1));
+  EXPECT_NE(set_of(','), set_of(0x301));
+  for (const uint32_t none : {0x20u, 0x378u, 0x860u}) EXPECT_EQ(set_of(none), sets.size()) << none;  // the last: of 10.0
+}
+
 TEST(PropertySet, VersionsDiffer) {
   // Assigned in 9.0 (Osage), 10.0 (a Mongolian letter), 16.0 (Garay), 17.0 (Sidetic).
   const struct {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes what the tools know of Unicode: unicode_data.cc, normal_data.cc and grapheme_data.cc of tools/convert/tokenizer, and
-tools/tarn/column_data.cc.
+"""Writes what the tools know of Unicode: unicode_data.cc, normal_data.cc, grapheme_data.cc and script_data.cc of
+tools/convert/tokenizer, and tools/tarn/column_data.cc.
 
     unicode_tables.py [-o FOLDER]
 
@@ -153,6 +153,21 @@ def graphemes(package):
     return table("kGraphemeRuns", "uint32_t", lengths) + counted("kGraphemeRunCount", lengths)
 
 
+def scripts_apart(package):
+    """Scripts as the pre-tokenizer UnicodeScripts tells them apart: Japanese is one, and a space has none."""
+    names = [*package.scripts(), "Common", "Inherited"]
+    values = [value + 1 for value in package.partition([f"Script/{name}" for name in names], -1)]
+    han = names.index("Han") + 1
+    of = {names.index("Hiragana") + 1: han, names.index("Katakana") + 1: han}
+    values = [of.get(value, value) for value in values]
+    values[ord(" ")], values[0x30FC] = 0, han
+    ranges = runs(values)
+    ends = [begin for begin, _ in ranges[1:]] + [POINTS]
+    lengths = [str((end - begin) * 256 + value) for (begin, value), end in zip(ranges, ends)]
+    assert len(names) < 256
+    return table("kScriptRuns", "uint32_t", lengths) + counted("kScriptRunCount", lengths)
+
+
 def unicodedata(folder):
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, UNICODEDATA], check=True)
     sys.path.insert(0, folder)
@@ -217,6 +232,7 @@ def main():
         unicodedata2 = unicodedata(folder)
         write(tokenizer / "normal_data.cc", normalization(packages["9"], unicodedata2))
         write(tokenizer / "grapheme_data.cc", graphemes(packages["17"]))
+        write(tokenizer / "script_data.cc", scripts_apart(packages["9"]))
         write(arguments.output / "tarn/column_data.cc", columns(packages["16"], unicodedata2), "tarn_cli", "tools/tarn/column_data.h")
     return 0
 

@@ -8,7 +8,6 @@
 #include "tools/convert/json/error.h"
 #include "tools/convert/tokenizer/byte_alphabet.h"
 #include "tools/convert/tokenizer/pattern_automaton.h"
-#include "tools/convert/tokenizer/pattern_tree.h"
 
 namespace tarn::convert {
 namespace {
@@ -62,7 +61,11 @@ std::vector<uint16_t> Words(const PatternAutomaton& automaton, const CharacterCl
 }  // namespace
 
 std::vector<uint16_t> CompilePattern(std::string_view pattern, const std::string& where, const PatternView& view) {
-  const PatternNode tree = ParsePattern(pattern, where, view.version);
+  return CompilePattern(ParsePattern(pattern, where, view.version), pattern, where, view);
+}
+
+std::vector<uint16_t> CompilePattern(const PatternNode& tree, std::string_view name, const std::string& where,
+                                     const PatternView& view) {
   try {
     const PatternProgram program = CompileSteps(tree);
     CharacterClasses classes = Classify(program.sets);
@@ -72,7 +75,7 @@ std::vector<uint16_t> CompilePattern(std::string_view pattern, const std::string
       Fail("it needs a table of ", entries, " entries, at most ", kMaxPatternEntries, " are supported");
     return Words(automaton, classes, view);
   } catch (const ConvertError& error) {
-    FailInPattern(pattern, 0, where, std::string("the pattern is too large: ") + error.what());
+    FailInPattern(name, 0, where, std::string("the pattern is too large: ") + error.what());
   }
 }
 

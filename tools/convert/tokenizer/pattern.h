@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/convert/tokenizer/pattern_tree.h"
 #include "tools/convert/tokenizer/unicode.h"
 
 namespace tarn::convert {
@@ -26,6 +27,10 @@ struct PatternView {
 // The words of runtime/text/pattern_format.h.
 // Errors: what is outside the language, too large, or not UTF-8; the line begins with `where`, shows the pattern and the position.
 std::vector<uint16_t> CompilePattern(std::string_view pattern, const std::string& where, const PatternView& view = {});
+
+// The same, of a pattern that has no text; `name` is for messages.
+std::vector<uint16_t> CompilePattern(const PatternNode& tree, std::string_view name, const std::string& where,
+                                     const PatternView& view = {});
 
 // A pattern that matches `text` itself (`{"String": ...}` of a Split).
 std::string EscapePattern(std::string_view text);

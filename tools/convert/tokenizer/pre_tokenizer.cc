@@ -27,6 +27,27 @@ constexpr Choice<SplitBehavior> kBehaviors[] = {
     {"Contiguous", SplitBehavior::Contiguous},
 };
 
+// Characters of one script, the first of a run, and of none.
+PatternNode ScriptRun() {
+  const std::vector<CodeSet> scripts = ScriptSets();
+  CodeSet all;
+  for (const CodeSet& script : scripts) all = all.Union(script);
+  PatternNode run;
+  run.kind = PatternNode::Kind::kAlternate;
+  for (const CodeSet& script : scripts) {
+    PatternNode first, more, rest, sequence;
+    first.kind = more.kind = PatternNode::Kind::kSet;
+    first.set = script;
+    more.set = script.Union(all.Complement());
+    rest.kind = PatternNode::Kind::kRepeat;
+    rest.max = PatternNode::kUnbounded;
+    rest.children = {more};
+    sequence.children = {first, rest};
+    run.children.push_back(sequence);
+  }
+  return run;
+}
+
 enum class Prefix : uint8_t { kAlways, kFirst, kNever };
 constexpr Choice<Prefix> kPrefixes[] = {{"always", Prefix::kAlways}, {"first", Prefix::kFirst}, {"never", Prefix::kNever}};
 
@@ -46,7 +67,7 @@ class PreTokenizerReader {
 
  private:
   using ReadType = void (PreTokenizerReader::*)(Fields*, const std::string&);
-  static const Choice<ReadType> kTypes[10];
+  static const Choice<ReadType> kTypes[11];
 
   void Add(const std::string& pattern, const std::string& where, SplitBehavior behavior, bool invert = false,
            UnicodeVersion version = UnicodeVersion::k16) {
@@ -98,6 +119,12 @@ class PreTokenizerReader {
     Add("(?m:.){1," + std::to_string(length) + "}", where, SplitBehavior::Isolated);
   }
 
+  // What is in no script before the first one that is gets lost, as in the package.
+  void ReadUnicodeScripts(Fields*, const std::string& where) {
+    data_->splits.push_back(
+        {CompilePattern(ScriptRun(), "UnicodeScripts", where, view_), SplitBehavior::Removed, true, view_.by_bytes});
+  }
+
   void ReadByteLevel(Fields* fields, const std::string& where) {
     const bool prefix = fields->Bool("add_prefix_space", true), use_regex = fields->Bool("use_regex", true);
     fields->Bool("trim_offsets", true);  // the post-processor's
@@ -130,7 +157,7 @@ class PreTokenizerReader {
   PatternView view_;
 };
 
-const Choice<PreTokenizerReader::ReadType> PreTokenizerReader::kTypes[10] = {
+const Choice<PreTokenizerReader::ReadType> PreTokenizerReader::kTypes[11] = {
     {"Split", &PreTokenizerReader::ReadSplit},
     {"ByteLevel", &PreTokenizerReader::ReadByteLevel},
     {"Metaspace", &PreTokenizerReader::ReadMetaspace},
@@ -141,6 +168,7 @@ const Choice<PreTokenizerReader::ReadType> PreTokenizerReader::kTypes[10] = {
     {"BertPreTokenizer", &PreTokenizerReader::ReadBert},
     {"CharDelimiterSplit", &PreTokenizerReader::ReadCharDelimiterSplit},
     {"FixedLength", &PreTokenizerReader::ReadFixedLength},
+    {"UnicodeScripts", &PreTokenizerReader::ReadUnicodeScripts},
 };
 
 }  // namespace

@@ -88,9 +88,14 @@ void CompileUnigram(const Vocabulary& vocabulary, const std::string& where, Toke
 std::vector<int32_t> FallbackIds(const Vocabulary& vocabulary, const std::string& where) {
   std::vector<int32_t> ids;
   for (unsigned byte = 0; byte < kByteTokens; ++byte) {
-    char name[8];
-    std::snprintf(name, sizeof(name), "<0x%02X>", byte);
-    ids.push_back(static_cast<int32_t>(IdOf(vocabulary, name, where + ": byte_fallback")));
+    char name_text[8];
+    std::snprintf(name_text, sizeof(name_text), "<0x%02X>", byte);
+    const std::string name = name_text;
+    // A byte that is a character, and a token as such, is never looked up. Gemma has no <0x09>.
+    const std::string character(1, static_cast<char>(byte));
+    const bool is_found_before = byte < 0x80 && !vocabulary.Find(name) && vocabulary.Find(character);
+    const std::string& token = is_found_before ? character : name;
+    ids.push_back(static_cast<int32_t>(IdOf(vocabulary, token, where + ": byte_fallback")));
   }
   return ids;
 }

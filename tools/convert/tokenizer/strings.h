@@ -10,7 +10,7 @@
 
 namespace tarn::convert {
 
-// The ids of the tokens <0x00> to <0xFF>. Errors: one is missing.
+// The ids of the tokens <0x00> to <0xFF>. Errors: one is missing, and may be needed.
 std::vector<int32_t> FallbackIds(const Vocabulary& vocabulary, const std::string& where);
 
 // vocabulary and joints of `data`, which has its pieces and, of BPE, merges. Errors: names `where` and the token.

@@ -78,8 +78,9 @@ void ReadPostProcessor(const Json& object, const std::string& where, TokenizerDa
   if (object.is_null()) return;
   for (const auto& [part, place] : Parts(object, where, "processors")) {
     const std::string type = TypeOf(*part, place, "ByteLevel, TemplateProcessing, RobertaProcessing, BertProcessing");
+    // The package itself fails on a second template. A ByteLevel acts on the text between the tokens of the first.
     const bool has_template = !data->prefix.empty() || !data->suffix.empty();
-    if (has_template) Fail(place, ".type: \"", type, "\" is not supported behind a template");
+    if (has_template && type != "ByteLevel") Fail(place, ".type: \"", type, "\" is not supported behind a template");
     if (type == "TemplateProcessing") ReadTemplate(*part, place, data);
     if (type == "RobertaProcessing" || type == "BertProcessing") ReadClsSep(*part, place, data);
     if (type != "ByteLevel" && type != "RobertaProcessing") continue;

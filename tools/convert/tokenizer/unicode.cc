@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "tools/convert/tokenizer/unicode_data.h"
 
@@ -133,6 +134,19 @@ CodeSet CodeSet::Complement() const {
 }
 
 CodeSet CodeSet::Intersection(const CodeSet& other) const { return Complement().Union(other.Complement()).Complement(); }
+
+std::vector<CodeSet> ScriptSets() {
+  std::map<uint32_t, std::vector<CodeSet::Range>> ranges;
+  uint32_t first = 0;
+  for (size_t i = 0; i < kScriptRunCount; ++i) {
+    const uint32_t end = first + kScriptRuns[i] / 256, set = kScriptRuns[i] % 256;
+    if (set != 0) ranges[set].push_back({first, end - 1});
+    first = end;
+  }
+  std::vector<CodeSet> sets;
+  for (auto& [set, of] : ranges) sets.emplace_back(std::move(of));
+  return sets;
+}
 
 std::optional<CodeSet> PropertySet(std::string_view name, UnicodeVersion version) {
   const std::string plain = Plain(name);

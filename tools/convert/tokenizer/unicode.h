@@ -43,6 +43,10 @@ class CodeSet {
 // and scripts ("Han"), of 16.0. nullopt: no such property is known.
 std::optional<CodeSet> PropertySet(std::string_view name, UnicodeVersion version);
 
+// Scripts of 9.0 as the pre-tokenizer UnicodeScripts tells them apart: Han, Hiragana and Katakana are one; a space and what is not
+// assigned are in none.
+std::vector<CodeSet> ScriptSets();
+
 // Alphabetic, marks, decimal digits and connecting punctuation, of 16.0.
 CodeSet WordSet();
 

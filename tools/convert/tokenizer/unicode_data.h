@@ -1,4 +1,5 @@
-// The tables of unicode_data.cc, normal_data.cc and grapheme_data.cc, which tools/dev/unicode_tables.py writes. unicode.h is what others use.
+// The tables of unicode_data.cc, normal_data.cc, grapheme_data.cc and script_data.cc, which tools/dev/unicode_tables.py writes.
+// unicode.h is what others use.
 #ifndef TARN_TOOLS_CONVERT_TOKENIZER_UNICODE_DATA_H_
 #define TARN_TOOLS_CONVERT_TOKENIZER_UNICODE_DATA_H_
 
@@ -89,6 +90,11 @@ constexpr size_t kGraphemeClasses = 17;
 // From U+0000 on: length * 32 + GraphemeClass. Together they have all code points.
 extern const uint32_t kGraphemeRuns[];
 extern const size_t kGraphemeRunCount;
+
+// Scripts of 9.0 as ScriptSets() tells them apart. From U+0000 on: length * 256 + set; 0: in none of them. Together they have all
+// code points.
+extern const uint32_t kScriptRuns[];
+extern const size_t kScriptRunCount;
 
 }  // namespace tarn::convert
 

@@ -73,12 +73,16 @@ CASES = {
                         None, "single few"),
     "falcon": (FALCON, processors.ByteLevel(trim_offsets=False), ""),
     "whitespace": (sequence(pre_tokenizers.Whitespace(), pre_tokenizers.FixedLength(4)), None, "single"),
+    "scripts": (sequence(pre_tokenizers.UnicodeScripts(), pre_tokenizers.Digits(True)), "template first", "few"),
     "bert_words": (sequence(pre_tokenizers.BertPreTokenizer()), "template", ""),
 }
 
 
 def post_processor(kind, tokenizer):
     begin, end = ("<s>", tokenizer.token_to_id("<s>")), ("</s>", tokenizer.token_to_id("</s>"))
+    if kind == "template first":
+        parts = [processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[begin, end]), processors.ByteLevel(trim_offsets=True)]
+        return processors.Sequence(parts)
     if kind == "template":
         template = processors.TemplateProcessing(single="<s> $A", pair="<s> $A <s> $B", special_tokens=[begin])
         return processors.Sequence([processors.ByteLevel(trim_offsets=False), template])

@@ -74,6 +74,15 @@ def bpe(paragraphs, normalizer, decoder, fallback=True, unknown=True, fuse=True,
     return finish(tokenizer, normalizer, None, decoder, drop_merges)
 
 
+def gemma(paragraphs):
+    """The tab is a token as such, and not as a byte."""
+    read = json.loads(bpe(paragraphs, mark_spaces(False), decode_bytes(False)))
+    vocab = read["model"]["vocab"]
+    vocab["<unused>"] = vocab.pop("\t")
+    vocab["\t"] = vocab.pop("<0x09>")
+    return json.dumps(read, ensure_ascii=False)
+
+
 def unigram(paragraphs, normalizer, pre_tokenizer, decoder, fallback=False):
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace("\u2581", "always")
@@ -145,6 +154,7 @@ def spaces_taken(_):
 KINDS = {
     "llama2": lambda text: bpe(text, mark_spaces(), decode_bytes()),
     "gemma": lambda text: bpe(text, mark_spaces(False), decode_bytes(False)),
+    "gemma_tab": gemma,
     "bpe_unknown": lambda text: bpe(text, mark_spaces(), metaspace(), fallback=False),
     "bpe_unknown_apart": lambda text: bpe(text, mark_spaces(), metaspace("never"), fallback=False, fuse=False),
     "bpe_gaps": lambda text: bpe(text, mark_spaces(False), metaspace(), fallback=False, unknown=False),

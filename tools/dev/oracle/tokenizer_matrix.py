@@ -89,6 +89,8 @@ PRE_TOKENIZERS = {
     "inverted": [split(r"\p{L}+|\p{N}", "merged_with_next", True)],
     "delimiter": [pre_tokenizers.CharDelimiterSplit("e")],
     "fixed": [pre_tokenizers.FixedLength(5)],
+    "scripts": [pre_tokenizers.UnicodeScripts()],
+    "xlm": [pre_tokenizers.UnicodeScripts(), pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()],
 }
 
 
