@@ -91,12 +91,8 @@ void AddConvolution(Fields* fields, const File& file, ModelBuilder* model) {
 constexpr struct {
   const char* name;
   void (*add)(Fields* fields, const File& file, ModelBuilder* model);
-} kSystems[] = {{"set_transformer_mab", AddSetMab},
-                {"set_transformer_isab", AddSetIsab},
-                {"set_transformer_pma", AddSetPma},
-                {"luna_encoder", AddLuna},
-                {"poolingformer", AddPooling},
-                {"causal_conv", AddConvolution}};
+} kSystems[] = {{"set_transformer_mab", AddSetMab}, {"set_transformer_isab", AddSetIsab}, {"set_transformer_pma", AddSetPma},
+                {"luna_encoder", AddLuna},          {"poolingformer", AddPooling},        {"causal_conv", AddConvolution}};
 
 }  // namespace
 
