@@ -71,7 +71,7 @@ test: build  ## the fast tests, the include graph and the symbol scan: under two
 	tools/dev/check_elf.py host build
 	tools/dev/budgets.py build
 
-test-full: build asan tsan portable test-android test-bare faults  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
+test-full: build asan tsan portable test-android test-bare test-train faults  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
 	$(ctest) --test-dir build -L full
 	@$(MAKE) docs prose
 	@$(MAKE) test-arm test-16k budgets-arm test-dist check-android sizes
@@ -219,6 +219,18 @@ train:  ## train the small models of examples/train anew (fixed seeds, PyTorch, 
 	    $(PYTORCH) examples/train/evaluate.py $$dir build/train/$$task-test.tsv --golden $$dir/golden.safetensors || exit 1; \
 	  done; \
 	done
+
+# The package of examples/train, in an environment with what it needs from PyPI
+TRAIN_VENV = build/train-venv
+$(TRAIN_VENV)/installed: examples/train/pyproject.toml
+	@$(PYTORCH) -c 'import ensurepip, torch' 2> /dev/null || tools/dev/packages.sh train
+	@rm -rf $(TRAIN_VENV) && $(PYTORCH) -m venv --system-site-packages $(TRAIN_VENV)
+	@$(TRAIN_VENV)/bin/pip install --quiet --disable-pip-version-check --editable 'examples/train[test]'
+	@touch $@
+
+.PHONY: test-train
+test-train: build $(TRAIN_VENV)/installed  ## the tests of the Python package examples/train: its attention variants beside the runtime's (two minutes)
+	@OPENBLAS_NUM_THREADS=1 $(TRAIN_VENV)/bin/python -m pytest -q examples/train
 
 format:  ## rewrite our sources in the style of .clang-format
 	@tools/dev/packages.sh format

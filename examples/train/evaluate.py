@@ -18,9 +18,9 @@ except ModuleNotFoundError:
     sys.exit("evaluate.py: error: PyTorch is missing: apt-get install python3-torch, or pip install torch")
 
 import model as models
-import tensors
 from command_line import Parser, checkpoint, positive, readable_file
 from tasks import TASKS, accuracy
+from tarn_train import tensors
 
 GOLDEN_LINES = 6
 

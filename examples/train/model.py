@@ -11,17 +11,11 @@ import pathlib
 import torch
 from torch import nn
 
-import tensors
 from attention import attention
+from tarn_train import tensors
+from tarn_train.positions import sinusoidal
 
 ACTIVATIONS = {"relu": nn.functional.relu, "gelu": nn.functional.gelu}
-
-
-def positions(count, size, dtype):
-    """[count, size]: all sines, then all cosines; angles are formed in float64."""
-    rates = torch.exp(torch.arange(size // 2, dtype=torch.float64) * (-math.log(10000) / (size // 2 - 1)))
-    angles = torch.arange(count, dtype=torch.float64)[:, None] * rates
-    return torch.cat([angles.sin(), angles.cos()], 1).to(dtype)
 
 
 def norm(c):
@@ -79,7 +73,7 @@ class Embeddings(nn.Embedding):
 
     def forward(self, tokens):
         x = super().forward(tokens) * self.scale
-        return x + positions(tokens.shape[1], self.embedding_dim, self.weight.dtype) if self.positions else x
+        return x + sinusoidal(tokens.shape[1], self.embedding_dim, self.weight.dtype) if self.positions else x
 
 
 class Seq2Seq(nn.Module):

@@ -20,9 +20,9 @@ except ModuleNotFoundError:
     sys.exit("train.py: error: PyTorch is missing: apt-get install python3-torch, or pip install torch")
 
 import model as models
-import tensors
 from command_line import Parser, new_folder, positive, readable_file
 from tasks import SYSTEMS, TASKS, TEST_LINES, TEST_SEED, Language, accuracy, batches
+from tarn_train import tensors
 
 REPORT_STEPS = 250
 POOL = 50  # batches out of lines that were shuffled together

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a group of make targets needs, after saying which and what for.
 #
-#   packages.sh build|ci|cross|count|dist|docs|asan|format|android|bare|test-16k
+#   packages.sh build|ci|cross|count|dist|docs|asan|format|android|bare|test-16k|train
 #
 # TARN_NO_INSTALL=1 never installs. Without root it prints the command for root to run.
 set -euo pipefail
@@ -47,7 +47,11 @@ case ${1:-} in
     qemu-system-arm               boards to run on' ;;
   test-16k) needed='
     qemu-system-arm     boots a kernel for ARM here' ;;
-  *) echo 'usage: packages.sh build|ci|cross|count|dist|docs|asan|format|android|bare|test-16k' >&2; exit 2 ;;
+  train) needed='
+    python3-torch          trains the models of examples/train
+    libopenblas0-pthread   matrix products; the default ones take ten times as long
+    python3-venv           holds the package tarn-train and what it needs from PyPI' ;;
+  *) echo 'usage: packages.sh build|ci|cross|count|dist|docs|asan|format|android|bare|test-16k|train' >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query > /dev/null; then

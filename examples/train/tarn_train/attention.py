@@ -1,0 +1,84 @@
+"""What all causal attention variants share: projections, heads, and the two forms in which each variant is written.
+
+A variant computes the same outputs in two ways:
+
+    forward(x)                  a whole sequence from a reset, chunk by chunk or as one matrix product: for training
+    step(x, state, position)    one token, by the recurrence of docs/mathematics.md (cited as MATH): for checking
+
+Shapes: B batches, T tokens (C in a chunk), H heads, d the size of a head of q and k, dv that of v, M features, n slots.
+What decides an output is computed in float32, also under autocast: states and denominators in bf16 lose too much (MATH 4.3).
+"""
+
+import torch
+from torch import nn
+
+from .positions import rotate
+
+
+def exact(x):
+    """float32, or float64 where the model is in float64"""
+    return x if x.dtype == torch.float64 else x.float()
+
+
+def until(count, device):
+    """[count, count]: True where token i (column) is not behind token t (row)."""
+    return torch.ones(count, count, dtype=torch.bool, device=device).tril()
+
+
+class Attention(nn.Module):
+    def __init__(self, c, a):
+        super().__init__()
+        self.a, width = a, c["hidden_size"]
+        self.heads = c["num_heads"]
+        self.kv_heads = c.get("num_kv_heads", self.heads)
+        self.d = c.get("head_dim", width // self.heads)
+        self.dv = c.get("value_head_dim", self.d)
+        self.theta = c.get("rope_theta", 10000.0) if c.get("position_embedding") == "rope" else None
+        self.scale = a.get("scale", self.default_scale())
+        bias = c.get("attention_bias", False)
+        self.q_proj = nn.Linear(width, self.heads * self.d, bias=bias)
+        self.k_proj = nn.Linear(width, self.kv_heads * self.d, bias=bias)
+        self.v_proj = nn.Linear(width, self.kv_heads * self.dv, bias=bias)
+        self.o_proj = nn.Linear(self.heads * self.dv, width, bias=bias)
+
+    def default_scale(self):
+        return self.d**-0.5
+
+    def shared(self, x, dim=1):
+        """Key/value heads -> heads: each serves a group of query heads (MATH 0.3)."""
+        return x.repeat_interleave(self.heads // self.kv_heads, dim)
+
+    def per_head(self, projection, x, size):
+        """[B, T, E] -> [B, H, T, size], by a projection with rows for every key/value head"""
+        return self.shared(exact(projection(x)).unflatten(-1, (self.kv_heads, size)).transpose(1, 2))
+
+    def project(self, x, first):
+        """x [B, T, E] -> q, k [B, H, T, d], v [B, H, T, dv], turned to their positions"""
+        q = exact(self.q_proj(x)).unflatten(-1, (self.heads, self.d)).transpose(1, 2)
+        k, v = self.per_head(self.k_proj, x, self.d), self.per_head(self.v_proj, x, self.dv)
+        return (q, k, v) if self.theta is None else (rotate(q, self.theta, first), rotate(k, self.theta, first), v)
+
+    def controls(self, x):
+        """What the layer input says beside q, k and v: gates, write strengths, controls; a tensor [B, H, T, ...] or None."""
+        return None
+
+    def attend(self, q, k, v, control):
+        """[B, H, T, dv]: the outputs of a whole sequence"""
+        raise NotImplementedError
+
+    def recur(self, q, k, v, control, state):
+        """The output [B, H, dv] of one token, q, k [B, H, d], v [B, H, dv], and the state after it; state None: a reset."""
+        raise NotImplementedError
+
+    def forward(self, x):
+        q, k, v = self.project(x, 0)
+        control = self.controls(x)
+        with torch.autocast(x.device.type, enabled=False):
+            o = self.attend(q, k, v, control)
+        return self.o_proj(o.transpose(1, 2).flatten(2))
+
+    def step(self, x, state, position):
+        q, k, v = (part.squeeze(2) for part in self.project(x, position))
+        control = self.controls(x)
+        o, state = self.recur(q, k, v, None if control is None else control.squeeze(2), state)
+        return self.o_proj(o.flatten(1))[:, None], state

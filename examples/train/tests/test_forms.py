@@ -1,0 +1,51 @@
+"""The chunked form of every attention variant is its recurrent form, and can be trained."""
+
+import pytest
+import torch
+
+from variants import CASES, random_model
+
+TOKENS = 150  # more than two chunks of 64, the last one short
+TOLERANCE = {torch.float64: 1e-11, torch.float32: 1e-5}  # relative error of the logits
+
+
+def recurrent(model, tokens):
+    states, rows = None, []
+    for position in range(tokens.shape[1]):
+        row, states = model.step(tokens[:, position : position + 1], states, position)
+        rows.append(row)
+    return torch.cat(rows, 1)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("name", CASES)
+@torch.no_grad()
+def test_chunked_equals_recurrent(name, dtype):
+    count = 128 if name.startswith(("softmax", "linformer")) else TOKENS
+    tokens = torch.randint(0, 256, (2, count), generator=torch.Generator().manual_seed(2))
+    model = random_model(CASES[name], 1).to(dtype)
+    wanted = recurrent(model, tokens)
+    assert wanted.abs().max() > 0.5
+    assert (model(tokens) - wanted).norm() < TOLERANCE[dtype] * wanted.norm()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_finite_and_reach_every_parameter(name):
+    model = random_model(CASES[name], 3).train()
+    tokens = torch.randint(0, 256, (2, 100), generator=torch.Generator().manual_seed(4))
+    torch.nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.roll(-1, 1).flatten()).backward()
+    for parameter, weight in model.named_parameters():
+        assert weight.grad is not None and weight.grad.isfinite().all(), parameter
+        assert weight.grad.abs().max() > 0, parameter
+
+
+@pytest.mark.parametrize("name", ["rfa_gaussian_forget", "abc_exp", "gla", "deltanet", "softmax"])
+@torch.no_grad()
+def test_bf16_autocast_is_near_float32(name):
+    model = random_model(CASES[name], 5)
+    tokens = torch.randint(0, 256, (1, 100), generator=torch.Generator().manual_seed(6))
+    wanted = model(tokens)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = model(tokens).float()
+    assert not found.equal(wanted)
+    assert (found - wanted).norm() < 0.05 * wanted.norm()
