@@ -12,8 +12,8 @@ SOURCE = Path(os.environ["TARN_SOURCE"])
 BEGIN, END = "<!-- systems -->", "<!-- /systems -->"
 # Where golden files have names of their own for a form of a system.
 FORMS = {"rfa_gate": "rfa", "delta_rule_attn_norm": "delta_rule"}
-# Blocks of several layers (tests/golden/golden_composite.cc): more than an attention object.
-GRAPHS = {"set_transformer_mab", "set_transformer_isab", "set_transformer_pma"}
+# Blocks of several layers (tests/golden/golden_composite.cc), and an op beside attention: more or less than an attention object.
+GRAPHS = {"set_transformer_mab", "set_transformer_isab", "set_transformer_pma", "causal_conv"}
 
 
 def system_of(path: Path) -> str:

@@ -15,6 +15,8 @@ import re
 import subprocess
 import sys
 
+import markers
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/bare_metal"
 README = EXAMPLE / "README.md"
@@ -113,8 +115,7 @@ def main():
     print(f"The text of {len(rows)} cores, as on the host:\n{wanted}\n\n{table(rows)}")
     text = README.read_text(encoding="utf-8")
     if "--update" in sys.argv[2:]:
-        form = re.compile(r"(<!-- sizes -->\n).*(\n<!-- /sizes -->)", re.DOTALL)
-        README.write_text(form.sub(lambda match: match[1] + table(rows) + match[2], text), encoding="utf-8")
+        README.write_text(markers.replaced(text, "sizes", table(rows) + "\n", str(README)), encoding="utf-8")
         return 0
     errors = list(check_readme(rows, text))
     print("\n".join(errors), file=sys.stderr, end="\n" if errors else "")

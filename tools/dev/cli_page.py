@@ -20,6 +20,7 @@ import textwrap
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import cli_man
 import cli_shell
+from markers import split
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/cli.md"
@@ -192,12 +193,10 @@ def main():
     programs = read_programs(arguments.build)
     page = PAGE.read_text(encoding="utf-8")
     for name, block in blocks(programs).items():
-        begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
-        if page.count(begin) != 1 or page.count(end) != 1:
-            sys.exit(f"cli_page: {PAGE.name}: expected one {begin} and one {end}")
-        if arguments.check and page.split(begin)[1].split(end)[0].strip() != block:
+        before, stated, after = split(page, name, "docs/cli.md")
+        if arguments.check and stated != block + "\n":
             sys.exit(f"cli_page: docs/cli.md: the block '{name}' is not what the program says: run tools/dev/cli_page.py --build BUILD")
-        page = page.split(begin)[0] + f"{begin}\n{block}\n{end}" + page.split(end)[1]
+        page = f"{before}{block}\n{after}"
     files = {SHELL / name: text for name, text in shell_files(programs, page).items()}
     strange = [path for path in SHELL.iterdir() if path.suffix != ".md" and path not in files]
     for path, text in {PAGE: page, **files}.items():

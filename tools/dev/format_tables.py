@@ -9,9 +9,10 @@ import re
 import sys
 import textwrap
 
+import markers
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "schema/tarn.fbs"
-GENERATED = re.compile(r"(?<=<!-- reference -->\n).*?(?=\n<!-- /reference -->)", re.DOTALL)
 DEFINITION = re.compile(r"((?:^//[^\n]*\n)*)^(table|struct|enum) (\w+)[^{\n]*\{(.*?)\}", re.MULTILINE | re.DOTALL)
 FIELD = re.compile(r"((?:^ *//[^\n]*\n)*)^[ ]*(\w+): ([\w\[\]]+)(?: = ([^;]+?))?(?: (\(required\)))?;[ \t]*(?://[ \t]*([^\n]*))?",
                    re.MULTILINE)
@@ -117,10 +118,8 @@ def reference():
 
 def main():
     page = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs/file-format.md"
-    text = page.read_text(encoding="utf-8")
-    if not GENERATED.search(text):
-        sys.exit(f"{page}: the markers <!-- reference --> and <!-- /reference --> are missing")
-    page.write_text(GENERATED.sub(lambda _: "\n" + reference() + "\n", text), encoding="utf-8")
+    text = markers.replaced(page.read_text(encoding="utf-8"), "reference", f"\n{reference()}\n\n", str(page))
+    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,16 +10,16 @@ markers of the page. Two minutes.
 
 import argparse
 import json
-import re
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import markers
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "grammars.md"
-TABLE = re.compile(r"(?<=<!-- grammar cost -->\n).*?(?=<!-- /grammar cost -->)", re.DOTALL)
 GRAMMARS = {"records": "JSON records with strings, numbers and lists", "arithmetic": "lines of arithmetic with brackets",
             "names": "a list of any of 5,000 names", "long_text": "a JSON string of up to 1,000 characters"}
 
@@ -83,10 +83,7 @@ def main() -> int:
     made = table(options.build, options.repetitions)
     print(made, end="")
     if options.update:
-        page = PAGE.read_text(encoding="utf-8")
-        if len(TABLE.findall(page)) != 1:
-            sys.exit("grammar_cost: docs/grammars.md: expected the markers <!-- grammar cost --> and <!-- /grammar cost --> once")
-        PAGE.write_text(TABLE.sub(lambda _: made, page), encoding="utf-8")
+        PAGE.write_text(markers.replaced(PAGE.read_text(encoding="utf-8"), "grammar cost", made, "docs/grammars.md"), encoding="utf-8")
     return 0
 
 

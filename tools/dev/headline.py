@@ -10,8 +10,9 @@ import pathlib
 import re
 import sys
 
+import markers
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BEGIN, END = "<!-- headline -->\n", "<!-- /headline -->"
 TESTS = "lm-big", "Q8_0 / int8", "2", "tg64 @ d2048"  # the row of llama.cpp and of tarn
 
 
@@ -64,10 +65,8 @@ def table(page):
 def main():
     readme = ROOT / "README.md"
     text = readme.read_text(encoding="utf-8")
-    if text.count(BEGIN) != 1 or text.count(END) != 1:
-        sys.exit(f"headline: README.md: one {BEGIN.strip()} and one {END} expected")
-    before, rest = text.split(BEGIN)
-    wanted = before + BEGIN + table(Page((ROOT / "docs" / "performance.md").read_text(encoding="utf-8"))) + END + rest.split(END)[1]
+    made = table(Page((ROOT / "docs" / "performance.md").read_text(encoding="utf-8")))
+    wanted = markers.replaced(text, "headline", made, "README.md")
     if "--check" in sys.argv[1:]:
         sys.exit(wanted != text and "headline: README.md has other numbers than docs/performance.md: run `make headline`")
     readme.write_text(wanted, encoding="utf-8")

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import markers
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "models.md"
 TASKS = {
@@ -88,10 +90,7 @@ def sections(build: Path) -> dict:
 
 def filled(page: str, build: Path) -> str:
     for name, text in sections(build).items():
-        begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
-        if page.count(begin) != 1 or page.count(end) != 1:
-            sys.exit(f"docs/models.md: expected {begin} and {end} once")
-        page = page.split(begin)[0] + f"{begin}\n{text}{end}" + page.split(end)[1]
+        page = markers.replaced(page, name, text, "docs/models.md")
     return page
 
 

@@ -9,15 +9,15 @@ markers of the page. A minute on two idle cores.
 
 import argparse
 import json
-import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import markers
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "quantization.md"
-TABLE = re.compile(r"(?<=<!-- quantization -->\n).*?(?=<!-- /quantization -->)", re.DOTALL)
 MODELS = ("dates-rfa", "dates-abc", "listops-rfa", "listops-abc")
 EMBEDDINGS = ("--quant", "int4", "--keep", "*embeddings*=int8")
 WEIGHTS = {
@@ -87,10 +87,7 @@ def main() -> int:
     made = table(options.build, options.lines)
     print(made, end="")
     if options.update:
-        page = PAGE.read_text(encoding="utf-8")
-        if len(TABLE.findall(page)) != 1:
-            sys.exit("quantization: docs/quantization.md: expected the markers <!-- quantization --> and <!-- /quantization --> once")
-        PAGE.write_text(TABLE.sub(lambda _: made, page), encoding="utf-8")
+        PAGE.write_text(markers.replaced(PAGE.read_text(encoding="utf-8"), "quantization", made, "docs/quantization.md"), encoding="utf-8")
     return 0
 
 

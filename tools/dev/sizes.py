@@ -14,10 +14,10 @@ import subprocess
 import sys
 import tempfile
 
+import markers
 from dist import cache_entry
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/performance.md"
-TABLE = re.compile(r"(?<=<!-- sizes -->\n).*?(?=\n<!-- /sizes -->)", re.DOTALL)
 TOLERANCE = 0.02
 
 
@@ -50,9 +50,10 @@ def main():
     rows = {target: tuple(map(stripped_bytes, folders)) for target, folders in builds.items()}
     print(table(rows))
     text = PAGE.read_text(encoding="utf-8")
-    stated = rows_of(TABLE.search(text)[0])
+    stated = rows_of(markers.split(text, "sizes", "docs/performance.md")[1])
     if arguments.update:
-        PAGE.write_text(TABLE.sub(lambda _: table({**stated, **rows}), text), encoding="utf-8")
+        made = table({**stated, **rows}) + "\n"
+        PAGE.write_text(markers.replaced(text, "sizes", made, "docs/performance.md"), encoding="utf-8")
         return 0
     errors = [f"sizes: {target}: {row[0]} and {row[1]} bytes, docs/performance.md says {stated[target][0]} and {stated[target][1]}: UPDATE=1"
               for target, row in rows.items() if target in stated and cache_entry(builds[target][0], "CMAKE_TOOLCHAIN_FILE")

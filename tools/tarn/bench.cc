@@ -120,7 +120,7 @@ void AddBench(CLI::App* app, Command* command) {
   const auto options = std::make_shared<BenchCommand>();
   BenchOptions& wanted = options->bench;
   CLI::Option* models =
-      bench->add_option("model,-m,--model", wanted.models, "Model files (default: TARN_MODEL)")->type_name("FILE");
+      bench->add_option("model,-m,--model", wanted.models, "Model files; TARN_MODEL can name one instead")->type_name("FILE");
   if (Environment("TARN_MODEL").empty()) models->required();
   AddIntegerList(bench, "-p,--n-prompt", &wanted.prompts,
                  "Tokens of the prompt, or of each source; 0: skip this test (default: 512)", 0, kMostTokens);

@@ -163,7 +163,7 @@ void AddEval(CLI::App* app, Command* command) {
   eval->add_option(
           "-f,--file", options->files,
           "Text; classification: lines LABEL<tab>TEXT; seq2seq: lines SOURCE<tab>TARGET; without tokenizer a .npy file of int32 "
-          "ids, or ids in lines; -: standard input; repeatable")
+          "ids, or a text of ids, separated by commas or else by spaces; -: standard input; repeatable")
       ->type_name("FILE")
       ->allow_extra_args(false);
   by_task->Only({TARN_TASK_CAUSAL_LM},
@@ -183,9 +183,9 @@ void AddEval(CLI::App* app, Command* command) {
   AddSessionOptions(eval, &options->session);
   AddModelOptions(eval, &options->model);
   eval->footer(
-      "causal_lm: nats per token; the first token of the text, or of each block, is not scored. masked_lm: nats per\n"
-      "hidden token; 15 % of each block are hidden. classification: accuracy. seq2seq: share of outputs that equal the\n"
-      "target. Several files: a row for each, and the total.\n"
+      "causal_lm: nats per token; the first token of the text is not scored, and without --stride that of no block.\n"
+      "masked_lm: nats per hidden token; 15 % of each block are hidden. classification: accuracy. seq2seq: share of\n"
+      "outputs that equal the target. Several files: a row for each, and the total.\n"
       "Examples (listops: tarn-convert examples/train/checkpoints/listops-abc -o listops.tarn; others as in tarn help run):\n"
       "  tarn eval shakespeare-abc-mlp-int8.tarn -f README.md\n"
       "  tarn eval shakespeare-abc-mlp-int8.tarn -f README.md --begin 1000 --block 256 --stride 128 --json\n"

@@ -95,7 +95,7 @@ OptionGroup::~OptionGroup() { app_->option_defaults()->group(before_); }
 namespace {
 
 CLI::Option* AddModel(CLI::App* app, std::string* path) {
-  return app->add_option("model,-m,--model", *path, "Model file (default: TARN_MODEL)")->type_name("FILE");
+  return app->add_option("model,-m,--model", *path, "Model file; TARN_MODEL can name it instead")->type_name("FILE");
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ void AddRun(CLI::App* app, Command* command) {
       ->needs(chat);
   options->by_task.Only(
       {TARN_TASK_CAUSAL_LM},
-      run->add_option("--stop", options->stop_strings, "End the text before TEXT, also where several tokens make it; repeatable")
+      run->add_option("--stop", options->stop_strings, "End the output before the first TEXT in it, which may span several tokens; repeatable")
           ->type_name("TEXT")
           ->allow_extra_args(false));
   run->add_flag("-e,--escape", options->escapes, "Read escape sequences, such as \\n and \\u00e9, in -p, --stop and --system");

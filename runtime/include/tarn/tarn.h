@@ -2,13 +2,14 @@
  *
  * Conventions
  *  1. Ownership: every `*_open` / `*_create` has one `*_close` / `*_destroy`, which accepts NULL. A tarn_model must
- *     outlive its sessions. Strings and logits returned by pointer are borrowed; each declaration says for how long.
+ *     outlive its sessions and the tokenizers, grammars and text streams that were made from it. Strings and logits
+ *     returned by pointer are borrowed; each declaration says for how long.
  *  2. Errors: every call that can fail returns a tarn_status and takes a `tarn_error* error`, which may be NULL. On failure
  *     it holds one line that names the thing, the value found and the value expected. The library never aborts, exits,
  *     throws, prints or keeps an error in a global. Unless a declaration says otherwise, a failed call changes nothing
  *     and out parameters are left alone; a NULL where a value is needed is TARN_INVALID_ARGUMENT.
- *  3. Threads: a tarn_model is immutable and may be shared between threads. A session, a sampler, a beam search and a
- *     text decoder belong to one thread at a time.
+ *  3. Threads: a tarn_model is immutable and may be shared between threads. Everything else that is created (session,
+ *     sampler, beam search, tokenizer, grammar, text stream) belongs to one thread at a time.
  *  4. Memory: tarn_requirements() reports the exact memory use, by class, before a model is opened. After
  *     tarn_session_create() a session allocates nothing. The library has no global state, with one exception: XNNPACK's
  *     process-wide allocator hook, set at the first use. On ARM, XNNPACK also keeps cpuinfo's description of the

@@ -53,7 +53,7 @@ typedef struct tarn_text_stream_config {
 TARN_API tarn_status tarn_text_stream_requirements(const tarn_model* model, const tarn_text_stream_config* config,
                                                    uint64_t* size_bytes, tarn_error* error);
 
-/* Creates a stream at the begin of a text. It allocates nothing afterwards. The model must outlive it.
+/* Creates a stream at the beginning of a text. It allocates nothing afterwards. The model must outlive it.
  * Errors: as tarn_text_stream_requirements(), TARN_BUFFER_TOO_SMALL (names both sizes), TARN_OUT_OF_MEMORY.
  * Thread safety: any thread; a stream belongs to one thread at a time. */
 TARN_API tarn_status tarn_text_stream_create(const tarn_model* model, const tarn_text_stream_config* config,
@@ -86,7 +86,7 @@ TARN_API tarn_status tarn_text_stream_finish(tarn_text_stream* stream, char* tex
 /* The index of the stop string that ended the text; -1 if none did, and for NULL. */
 TARN_API int32_t tarn_text_stream_stop(const tarn_text_stream* stream);
 
-/* Returns the stream to the begin of a text. What it held back is dropped. */
+/* Returns the stream to the beginning of a text. What it held back is dropped. */
 TARN_API void tarn_text_stream_reset(tarn_text_stream* stream);
 
 #ifdef __cplusplus
