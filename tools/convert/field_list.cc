@@ -55,6 +55,7 @@ std::string SizeText(double number, const std::string& key) {
       {std::pow(kDim, -0.5), key == "pack_scale" ? "(hidden_size / num_pack_heads)^-1/2" : "head_dim^-1/2"},
       {std::pow(kDim, -0.25), "head_dim^-1/4"},
       {std::pow(kHidden, -0.5), "hidden_size^-1/2"},
+      {std::pow(kHidden, 0.5), "hidden_size^1/2"},
       {2 * kDim * 17, "2 * head_dim * nu"},  // the first sample size
   };
   for (const auto& [size, text] : sizes) {

@@ -18,7 +18,7 @@ typedef struct tarn_tokenizer tarn_tokenizer; /* the memory to turn text into to
 typedef struct tarn_tokenizer_config {
   size_t struct_size;
   /* The longest word of a text, in bytes of normalized text. A word is what the tokenizer's patterns do not cut any further: a
-   * longer one is an error. It takes 32 bytes for each, 49 if the text is changed. 0 means 4,096; at most 2^26. */
+   * longer one is an error. Each takes up to 33 bytes, up to 50 if the text is changed. 0 means 4,096; at most 2^26. */
   uint32_t max_word_bytes;
   /* Words whose tokens are kept for when they come again, at 64 bytes each; rounded down to a power of two. 0 means 4,096; at most
    * 2^20. */
