@@ -110,6 +110,10 @@ void tarn_sampler_accept(tarn_sampler* sampler, int32_t token) {
   if (sampler != nullptr) tarn::Of(sampler)->Accept(token);
 }
 
+void tarn_sampler_set_seed(tarn_sampler* sampler, uint64_t seed) {
+  if (sampler != nullptr) tarn::Of(sampler)->SetSeed(seed);
+}
+
 void tarn_sampler_reset(tarn_sampler* sampler) {
   if (sampler != nullptr) tarn::Of(sampler)->Reset();
 }

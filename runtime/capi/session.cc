@@ -95,6 +95,16 @@ Status Restore(tarn_session* session, const void* snapshot, uint64_t size_bytes)
   return Of(session)->Restore({static_cast<const uint8_t*>(snapshot), SizeOf(size_bytes)});
 }
 
+Status Copy(tarn_session* session, const tarn_session* from) {
+  if (session == nullptr) return NullArgument("session");
+  return from == nullptr ? NullArgument("from") : Of(session)->CopyFrom(*Of(from));
+}
+
+Status CopySequence(tarn_session* session, uint32_t sequence, const tarn_session* from, uint32_t from_sequence) {
+  if (session == nullptr) return NullArgument("session");
+  return from == nullptr ? NullArgument("from") : Of(session)->CopySequence(sequence, *Of(from), from_sequence);
+}
+
 enum class Rows { kLast, kAll };
 
 Status Feed(tarn_session* session, const int32_t* tokens, size_t count, Rows rows, const float** logits) {
@@ -169,6 +179,15 @@ tarn_status tarn_session_save(const tarn_session* session, void* snapshot, uint6
 
 tarn_status tarn_session_restore(tarn_session* session, const void* snapshot, uint64_t size_bytes, tarn_error* error) {
   return tarn::Report(tarn::Restore(session, snapshot, size_bytes), error);
+}
+
+tarn_status tarn_session_copy(tarn_session* session, const tarn_session* from, tarn_error* error) {
+  return tarn::Report(tarn::Copy(session, from), error);
+}
+
+tarn_status tarn_session_copy_sequence(tarn_session* session, uint32_t sequence, const tarn_session* from, uint32_t from_sequence,
+                                       tarn_error* error) {
+  return tarn::Report(tarn::CopySequence(session, sequence, from, from_sequence), error);
 }
 
 uint64_t tarn_session_tokens(const tarn_session* session) {

@@ -8,6 +8,7 @@
 
 #include "core/bump.h"
 #include "runtime/capi/handles.h"
+#include "runtime/capi/text_stream_state.h"
 #include "runtime/text/stop_strings.h"
 #include "tarn/tokenizer.h"
 
@@ -190,7 +191,30 @@ Status FinishText(tarn_text_stream* stream, Output output) {
   return Ok();
 }
 
+// As in SaveTextStream(); the finder's state comes behind it.
+struct StreamState {
+  tarn_text_decoder decoder;
+  uint32_t has_ended;
+};
+
 }  // namespace
+
+size_t TextStreamStateBytes(const tarn_text_stream& stream) { return sizeof(StreamState) + stream.finder.state_bytes(); }
+
+void SaveTextStream(const tarn_text_stream& stream, uint8_t* state) {
+  const StreamState saved = {stream.decoder, stream.has_ended ? 1u : 0u};
+  std::memcpy(state, &saved, sizeof(saved));
+  stream.finder.Save(state + sizeof(saved));
+}
+
+void RestoreTextStream(tarn_text_stream* stream, const uint8_t* state) {
+  StreamState saved;
+  std::memcpy(&saved, state, sizeof(saved));
+  stream->decoder = saved.decoder;
+  stream->has_ended = saved.has_ended != 0;
+  stream->finder.Restore(state + sizeof(saved));
+}
+
 }  // namespace tarn
 
 tarn_status tarn_text_stream_requirements(const tarn_model* model, const tarn_text_stream_config* config, uint64_t* size_bytes,

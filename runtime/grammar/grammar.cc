@@ -1,6 +1,7 @@
 #include "runtime/grammar/grammar.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <new>
 #include <utility>
@@ -30,6 +31,11 @@ Status CheckConfig(const GrammarConfig& config) {
   return Error(TARN_INVALID_ARGUMENT, "max_depth x max_stacks is %llu, must be at most %llu",
                static_cast<unsigned long long>(entries), static_cast<unsigned long long>(kMostEntries));
 }
+
+// As in Save(); the stacks come behind it.
+struct TextState {
+  uint64_t bytes_read, tokens_read, ended;
+};
 
 constexpr uint32_t kBits[32] = {1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,  1u << 7,
                                 1u << 8,  1u << 9,  1u << 10, 1u << 11, 1u << 12, 1u << 13, 1u << 14, 1u << 15,
@@ -91,6 +97,7 @@ void Grammar::TakeArrays(Bump* bump) {
 // False: a limit is exceeded, which Build() finds out.
 bool Grammar::Begin() {
   bytes_read_ = 0;
+  tokens_read_ = 0;
   ended_ = false;
   return stacks_->BeginText();
 }
@@ -178,6 +185,7 @@ Status Grammar::Apply(Span<float> logits) {
 Status Grammar::Accept(int32_t token) {
   if (end_token_ >= 0 && token == end_token_ && (ended_ || stacks_->last().may_end)) {
     ended_ = true;
+    ++tokens_read_;
     return Ok();
   }
   const Span<const uint8_t> text = texts_.Of(token);
@@ -191,12 +199,30 @@ Status Grammar::Accept(int32_t token) {
   }
   stacks_->KeepLast();
   bytes_read_ += text.size();
+  ++tokens_read_;
   return Ok();
 }
 
 Status Grammar::Refuse(int32_t token) const {
   return Error(TARN_INVALID_ARGUMENT, "token %d does not go on behind byte %llu of the text as the grammar wants", token,
                static_cast<unsigned long long>(bytes_read_));
+}
+
+size_t Grammar::state_bytes() const { return sizeof(TextState) + stacks_->LevelBytes(); }
+
+void Grammar::Save(uint8_t* state) const {
+  const TextState text = {bytes_read_, tokens_read_, ended_ ? 1u : 0u};
+  std::memcpy(state, &text, sizeof(text));
+  stacks_->SaveLevel(state + sizeof(text));
+}
+
+void Grammar::Restore(const uint8_t* state) {
+  TextState text;
+  std::memcpy(&text, state, sizeof(text));
+  bytes_read_ = text.bytes_read;
+  tokens_read_ = text.tokens_read;
+  ended_ = text.ended != 0;
+  stacks_->RestoreLevel(state + sizeof(text));
 }
 
 uint64_t Grammar::bytes() const {

@@ -45,6 +45,13 @@ class Grammar final : public LogitMask {
   uint32_t vocab_size() const override { return tables_.vocab_size; }
 
   void Reset() { Begin(); }  // begins another text
+  // Where the text stands, in state_bytes(), which change with it, at any alignment. Restore() takes what Save() wrote for this
+  // grammar.
+  size_t state_bytes() const;
+  void Save(uint8_t* state) const;
+  void Restore(const uint8_t* state);
+  // Tokens of the text.
+  uint64_t tokens_read() const { return tokens_read_; }
   Progress progress() const;
   // All memory that it holds.
   uint64_t bytes() const;
@@ -78,6 +85,7 @@ class Grammar final : public LogitMask {
   Span<uint64_t> words_;  // the tokens that may come next
   Span<Stack> others_;    // stacks whose state has no mask
   uint64_t bytes_read_ = 0;
+  uint64_t tokens_read_ = 0;
   bool ended_ = false;  // by the end token
   Block own_block_, work_block_;
 };

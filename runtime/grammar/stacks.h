@@ -65,6 +65,12 @@ class Stacks {
   // Keeps the last level alone, and the nodes that it needs.
   void KeepLast();
 
+  // The one level of a text between tokens, in LevelBytes() at any alignment. RestoreLevel() takes what SaveLevel() wrote for the
+  // same automaton and limits.
+  size_t LevelBytes() const;
+  void SaveLevel(uint8_t* state) const;
+  void RestoreLevel(const uint8_t* state);
+
   uint32_t levels() const { return count_; }
   const Level& last() const { return levels_[count_ - 1]; }
   const Level& level(uint32_t i) const { return levels_[i]; }

@@ -91,6 +91,9 @@ class Instance {
   // sources to decode from. The caller fills the states with that instance's.
   void Restore(uint64_t tokens_seen, const uint8_t* source_tokens);
 
+  // Source `source` is one of `tokens` tokens, whose states the caller fills; the model has sources to decode from.
+  void SetSourceTokens(uint32_t source, uint32_t tokens) { source_tokens_[source] = tokens; }
+
   void Profile(bool on);
   // Ops of all programs, in the order of the file.
   uint32_t op_count() const;

@@ -43,6 +43,19 @@ class Session {
   Status Save(Span<uint8_t> snapshot) const;
   Status Restore(Span<const uint8_t> snapshot);
 
+  // The same for memory of this process, without a format: session_state.cc, which a program that does not need it does not link.
+  // `state` has StateBytes(), at any alignment; SetState() takes what CopyState() wrote of a session of the same model and shape.
+  uint64_t StateBytes() const;
+  // Errors: TARN_INVALID_ARGUMENT where a chunk was left in its middle.
+  Status CopyState(uint8_t* state) const;
+  void SetState(const uint8_t* state);
+  // Goes on as `from`, another session of the model. Errors: TARN_INVALID_ARGUMENT (another model, another shape, a chunk of `from`
+  // that was left in its middle); this one has not changed.
+  Status CopyFrom(const Session& from);
+  // Sequence `to` goes on as sequence `sequence` of `from`, which may be this session. Errors: TARN_INVALID_ARGUMENT (as CopyFrom;
+  // the other sequences of this one have seen another number of tokens, or decode from the same source).
+  Status CopySequence(uint32_t to, const Session& from, uint32_t sequence);
+
   // Any thread, a signal handler: the call that runs, or else the next one that runs the model, fails with TARN_CANCELLED.
   void Cancel() { instance_->cancellation().Request(); }
   void Reset() {
@@ -52,6 +65,7 @@ class Session {
   void Profile(bool on) { instance_->Profile(on); }
 
   const Instance& instance() const { return *instance_; }
+  const LoadedModel& model() const { return model_; }
 
  private:
   explicit Session(const LoadedModel& model) : model_(model) {}
@@ -65,6 +79,8 @@ class Session {
   Status RunChunk(const int32_t* tokens, size_t count, size_t begin, size_t chunk, size_t output_rows);
   Status CheckSources(const int32_t* tokens, size_t stride, const size_t* lengths) const;
   Status CheckSource(size_t source, const int32_t* tokens, size_t count) const;
+  Status CheckStates(const Session& from) const;
+  Status CheckSequencePlaces(uint32_t to, const Session& from, uint32_t sequence) const;
   Status EncodeSource(size_t source, const int32_t* tokens, size_t count, Span<const uint32_t> output_tokens);
   const float* Logits(Stage stage) const { return reinterpret_cast<const float*>(instance_->output(stage, 0)); }
 

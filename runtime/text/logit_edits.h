@@ -31,6 +31,8 @@ class LogitEdits {
   // A token of the vocabulary.
   void Accept(int32_t token) { recent_.Add(token); }
   void Reset() { recent_.Clear(); }
+  const RecentTokens& recent() const { return recent_; }
+  RecentTokens& recent() { return recent_; }
 
  private:
   bool AlwaysEdits() const {

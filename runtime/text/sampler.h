@@ -71,6 +71,23 @@ class Sampler {
   // Back to the seed and an empty window.
   void Reset();
 
+  // sampler_state.cc, which a program without checkpoints does not link. Draws go on as those of a new sampler with `seed`.
+  void SetSeed(uint64_t seed);
+  // What a sampler carries from token to token, but for the window of the penalties.
+  struct Point {
+    Pcg32 random;
+    MirostatState mirostat;
+  };
+  Point point() const { return {random_, mirostat_}; }
+  void SetPoint(const Point& point);
+  // The same with the window: `state` has state_bytes(), at any alignment. Restore() takes what Save() wrote for a sampler of the
+  // same config.
+  size_t state_bytes() const;
+  void Save(uint8_t* state) const;
+  void Restore(const uint8_t* state);
+  // The window of the penalties.
+  const RecentTokens& recent() const { return edits_.recent(); }
+
  private:
   Sampler(uint32_t vocab_size, const SamplerConfig& config);
   Sampler(const Sampler&) = delete;  // edits_ refers to config_

@@ -104,6 +104,29 @@ size_t StopFinder::Finish(char* out) {
   return held;
 }
 
+void StopFinder::Save(uint8_t* state) const {
+  const Progress progress = {holder_ == nullptr ? -1 : holder_ - patterns_.data(), held_, found_};
+  std::memcpy(state, &progress, sizeof(progress));
+  state += sizeof(progress);
+  for (const Pattern& pattern : patterns_) {
+    std::memcpy(state, &pattern.matched, sizeof(pattern.matched));
+    state += sizeof(pattern.matched);
+  }
+}
+
+void StopFinder::Restore(const uint8_t* state) {
+  Progress progress;
+  std::memcpy(&progress, state, sizeof(progress));
+  holder_ = progress.holder < 0 ? nullptr : &patterns_[static_cast<size_t>(progress.holder)];
+  held_ = static_cast<size_t>(progress.held);
+  found_ = static_cast<int32_t>(progress.found);
+  state += sizeof(progress);
+  for (Pattern& pattern : patterns_) {
+    std::memcpy(&pattern.matched, state, sizeof(pattern.matched));
+    state += sizeof(pattern.matched);
+  }
+}
+
 void StopFinder::Reset() {
   found_ = -1;
   held_ = 0;

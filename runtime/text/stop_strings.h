@@ -39,6 +39,11 @@ class StopFinder {
   // Begins a text.
   void Reset();
 
+  // What it carries from byte to byte, in state_bytes() at any alignment. Restore() takes what Save() wrote for the same strings.
+  size_t state_bytes() const { return sizeof(Progress) + patterns_.size() * sizeof(uint32_t); }
+  void Save(uint8_t* state) const;
+  void Restore(const uint8_t* state);
+
   // The stop string that was found; -1: none.
   int32_t found() const { return found_; }
   size_t max_bytes() const { return longest_ == 0 ? 1 : longest_; }
@@ -51,6 +56,13 @@ class StopFinder {
 
     void FindBorders();
     uint32_t Next(uint32_t length, char byte) const;
+  };
+
+  // As in Save().
+  struct Progress {
+    int64_t holder;  // a pattern; -1: none
+    uint64_t held;
+    int64_t found;
   };
 
   Span<Pattern> patterns_;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tarn/chat.h"
+#include "tarn/checkpoints.h"
 #include "tarn/grammar.h"
 #include "tarn/inspect.h"
 #include "tarn/tarn.h"
@@ -19,6 +20,12 @@ TEST(Header, InitialisersSetTheSize) {
   const tarn_tokenizer_config tokenizer = TARN_TOKENIZER_CONFIG_INIT;
   const tarn_text_stream_config text_stream = TARN_TEXT_STREAM_CONFIG_INIT;
   const tarn_grammar_config grammar = TARN_GRAMMAR_CONFIG_INIT;
+  const tarn_generation generation = TARN_GENERATION_INIT;
+  const tarn_checkpoints_config checkpoints = TARN_CHECKPOINTS_CONFIG_INIT;
+  const tarn_checkpoints_memory checkpoints_memory = TARN_CHECKPOINTS_MEMORY_INIT;
+  EXPECT_EQ(generation.struct_size, sizeof(generation));
+  EXPECT_EQ(checkpoints.struct_size, sizeof(checkpoints));
+  EXPECT_EQ(checkpoints_memory.struct_size, sizeof(checkpoints_memory));
   EXPECT_EQ(source.struct_size, sizeof(source));
   EXPECT_EQ(grammar.struct_size, sizeof(grammar));
   EXPECT_EQ(model.struct_size, sizeof(model));

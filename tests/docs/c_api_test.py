@@ -22,6 +22,7 @@ OUTPUT = {
     "buffer": r"shakespeare-rfa-gate: 3351824 parameters",
     "errors": r"not found: no-such-file\.tarn: ",
     "threads": r"session 1: 100 tokens",
+    "rewind": r"\nequal\nROMEO:",
     "batch": r"\[ROMEO:",
     "sampling": r"(token +\d+: log p = +-?\d+\.\d+; best( \d+ \(-?\d+\.\d+\)){3}\n){20}",
 }

@@ -4,48 +4,27 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "runtime/session/session.h"
-#include "tests/support/models.h"
+#include "tests/support/loaded.h"
 
 namespace tarn {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
 using Bits = std::vector<uint32_t>;  // of logits
-using SessionPointer = std::unique_ptr<Session, void (*)(Session*)>;
+using test::CausalCase;
+using test::Loaded;
+using test::SessionPointer;
 
 constexpr size_t kVocab = 256;
 constexpr size_t kHeaderBytes = 80;
 constexpr size_t kDigestBytes = 16;
 
 int32_t Token(size_t index) { return static_cast<int32_t>(std::mt19937(static_cast<uint32_t>(index))() % kVocab); }
-
-class Loaded {
- public:
-  explicit Loaded(const std::string& config, format::DType state = format::DType::F32)
-      : file_(test::MakeModel(config, convert::Precision::kF32, state)) {
-    Result<LoadedModel> model =
-        LoadedModel::Open(FileMap(), {file_.data(), file_.size()}, {Verify::kOnce, nullptr, true, DefaultAllocator()});
-    EXPECT_TRUE(model.ok()) << model.status().message();
-    model_ = std::move(model.value());
-    EXPECT_TRUE(model_.Pack().ok());
-  }
-
-  SessionPointer New(const Limits& limits) const {
-    Result<Session*> session = Session::Create(model_, limits, {});
-    EXPECT_TRUE(session.ok()) << session.status().message();
-    return SessionPointer(session.value(), Session::Destroy);
-  }
-
- private:
-  const Bytes file_;
-  LoadedModel model_;
-};
 
 Bytes Save(const Session& session) {
   // One byte more, which is nobody's, and on an odd address.
@@ -105,36 +84,10 @@ void ExpectExact(const Loaded& model, const Limits& limits, const Limits& other,
   }
 }
 
-struct Case {
-  const char* name;
-  std::string attention;
-  const char* heads;
-  format::DType state;
-};
+class SnapshotTest : public testing::TestWithParam<CausalCase> {};
 
-std::vector<Case> Cases() {
-  const std::string hybrid = std::string("[") + test::kRfa + ", " + test::kSoftmax + "]";
-  std::vector<Case> cases = {
-      {"rfa", test::kRfa, test::kGroupedHeads, format::DType::F32},
-      {"arccos", test::kArccos, test::kGroupedHeads, format::DType::F32},
-      {"abc", test::kAbc, test::kGroupedHeads, format::DType::F32},
-      {"abc_relu", test::kAbcRelu, test::kGroupedHeads, format::DType::F32},
-      {"softmax", test::kSoftmax, test::kGroupedHeads, format::DType::F32},
-      {"hybrid", hybrid, test::kGroupedHeads, format::DType::F32},
-      {"rfa_f16", test::kRfa, test::kGroupedHeads, format::DType::F16},
-      {"softmax_f16", test::kSoftmax, test::kGroupedHeads, format::DType::F16},
-      {"softmax_i8", test::kSoftmax, test::kGroupedHeads, format::DType::I8},
-  };
-  for (const test::SystemCase& system : test::kMoreSystems) {
-    cases.push_back({system.name, system.attention, system.heads, format::DType::F32});
-  }
-  return cases;
-}
-
-class SnapshotTest : public testing::TestWithParam<Case> {};
-
-INSTANTIATE_TEST_SUITE_P(Families, SnapshotTest, testing::ValuesIn(Cases()),
-                         [](const testing::TestParamInfo<Case>& c) { return std::string(c.param.name); });
+INSTANTIATE_TEST_SUITE_P(Families, SnapshotTest, testing::ValuesIn(test::CausalCases()),
+                         [](const testing::TestParamInfo<CausalCase>& c) { return std::string(c.param.name); });
 
 TEST_P(SnapshotTest, EveryPositionGoesOnBitForBit) {
   const Loaded model(test::ConfigText(GetParam().attention, "sinusoidal", GetParam().heads), GetParam().state);

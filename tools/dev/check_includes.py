@@ -20,7 +20,7 @@ OPS = MODEL | {"runtime/planner", "runtime/ops", "kernels"}
 INTERPRETER = OPS | {"runtime/interpreter"}
 SESSION = INTERPRETER | {"runtime/session"}
 PUBLIC = {"tarn/status.h", "tarn/tarn.h", "tarn/sampler.h", "tarn/tokenizer.h", "tarn/chat.h", "tarn/text_stream.h",
-          "tarn/grammar.h", "tarn/inspect.h"}
+          "tarn/grammar.h", "tarn/checkpoints.h", "tarn/inspect.h"}
 
 # Layers of the converter, likewise.
 CONVERT = PUBLIC | {"tools/common", "tools/convert/json", "schema", "flatbuffers/", "nlohmann/", "xxhash.h"}
@@ -42,7 +42,8 @@ MAY_INCLUDE = {
     "runtime/session": SESSION | {"xxhash.h"},
     "runtime/text": CORE | {"runtime/text"},
     "runtime/grammar": CORE | {"runtime/text", "runtime/grammar"},
-    "runtime/capi": SESSION | PUBLIC | {"runtime/capi", "runtime/text", "runtime/grammar"},
+    "runtime/generation": SESSION | {"runtime/text", "runtime/grammar", "runtime/generation"},
+    "runtime/capi": SESSION | PUBLIC | {"runtime/capi", "runtime/text", "runtime/grammar", "runtime/generation"},
     "kernels": CORE | {"kernels", "variants", "hwy/"},
     "kernels/reference": CORE | {"kernels/reference", "kernels/kernels.h", "kernels/quantization.h", "kernels/slot_limits.h",
                                  "kernels/features/features.h", "kernels/slot_controls/slot_controls.h"},

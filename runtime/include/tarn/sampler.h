@@ -122,6 +122,9 @@ TARN_API tarn_status tarn_sampler_sample(tarn_sampler* sampler, const float* log
 /* Adds a token that the sampler did not pick, as those of a prompt, to the recently accepted ones. */
 TARN_API void tarn_sampler_accept(tarn_sampler* sampler, int32_t token);
 
+/* Draws go on as those of a new sampler with `seed`: another text from here on. Recent tokens stay. */
+TARN_API void tarn_sampler_set_seed(tarn_sampler* sampler, uint64_t seed);
+
 /* Returns the sampler to its seed and to what Mirostat starts with, with no accepted tokens. */
 TARN_API void tarn_sampler_reset(tarn_sampler* sampler);
 

@@ -422,6 +422,20 @@ TARN_API tarn_status tarn_session_save(const tarn_session* session, void* snapsh
  * value expected. */
 TARN_API tarn_status tarn_session_restore(tarn_session* session, const void* snapshot, uint64_t size_bytes, tarn_error* error);
 
+/* Gives `session` the state of `from`, another session of the same tarn_model and shape (as for snapshots), without a snapshot
+ * between them: a fork. It takes one copy of the state. tarn/checkpoints.h goes back within one session.
+ * Errors: TARN_INVALID_ARGUMENT (of another model or shape: names both values; a chunk of `from` was left in its middle); nothing
+ * has been copied.
+ * Thread safety: one thread for both sessions. */
+TARN_API tarn_status tarn_session_copy(tarn_session* session, const tarn_session* from, tarn_error* error);
+
+/* Gives sequence `sequence` of `session` the state of sequence `from_sequence` of `from`, which may be the same session: a sequence
+ * leaves a batch, or comes into it. In a session of one sequence it may have seen any number of tokens, in others as many as those.
+ * It brings its source along; a session with `beams` above 1 whose model has sources takes none.
+ * Errors: as tarn_session_copy(). */
+TARN_API tarn_status tarn_session_copy_sequence(tarn_session* session, uint32_t sequence, const tarn_session* from,
+                                                uint32_t from_sequence, tarn_error* error);
+
 /* ---- Text ------------------------------------------------------------------------------------------------------- */
 
 /* Turns text into token ids. Writes up to `capacity` ids and sets `*count` to the number that the text has, also where

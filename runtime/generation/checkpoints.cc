@@ -1,0 +1,295 @@
+#include "runtime/generation/checkpoints.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace tarn {
+namespace {
+
+using Ull = unsigned long long;
+
+}  // namespace
+
+Status Checkpoints::Check() const {
+  if (batch() > 1 && (generation_.sampler != nullptr || generation_.grammar != nullptr || generation_.text.object != nullptr)) {
+    return Error(TARN_INVALID_ARGUMENT, "the session has %zu sequences, 1 expected with a sampler, a grammar or a text stream",
+                 batch());
+  }
+  if (config_.log_tokens == 0) return Error(TARN_INVALID_ARGUMENT, "log_tokens is 0, at least 1 expected");
+  if (config_.spacing == 0) return Error(TARN_INVALID_ARGUMENT, "spacing is 0, at least 1 expected");
+  return Ok();
+}
+
+Checkpoints::Places Checkpoints::LayCheckpoint() const {
+  Places places{};
+  places.logits = AlignUp(generation_.session->StateBytes());
+  places.sampler = places.logits + AlignUp(uint64_t{batch()} * generation_.vocab_size * sizeof(float));
+  places.text = places.sampler + (generation_.sampler == nullptr ? 0 : generation_.sampler->state_bytes());
+  places.grammar = places.text + generation_.text.bytes;
+  places.end = AlignUp(places.grammar + (generation_.grammar == nullptr ? 0 : config_.grammar_bytes));
+  return places;
+}
+
+size_t Checkpoints::point_bytes() const {
+  return (generation_.sampler == nullptr ? 0 : sizeof(Sampler::Point)) + generation_.text.bytes;
+}
+
+void Checkpoints::TakeArrays(Bump* bump, uint32_t capacity) {
+  const Limits& limits = generation_.session->instance().limits();
+  slot_bytes_ = LayCheckpoint().end;
+  ring_.TakeArrays(bump, capacity);
+  log_.TakeArrays(bump, config_.log_tokens, batch(), point_bytes());
+  call_ = TakeArray<int32_t>(*bump, uint64_t{limits.batch} * limits.max_chunk);
+  point_ = TakeArray<uint8_t>(*bump, point_bytes());
+  slots_ = TakeArray<uint8_t>(*bump, slot_bytes_ * capacity);
+}
+
+Result<CheckpointsBytes> Checkpoints::Measure(const Generation& generation, const CheckpointsConfig& config) {
+  Checkpoints measured(generation, config);
+  TARN_RETURN_IF_ERROR(measured.Check());
+  CheckpointsBytes bytes{};
+  bytes.checkpoint = measured.LayCheckpoint().end;
+  const uint64_t capacity = std::min<uint64_t>(config.ring_bytes / bytes.checkpoint, UINT32_MAX);
+  if (capacity == 0) {
+    return Error(TARN_INVALID_ARGUMENT, "ring_bytes is %llu, a checkpoint takes %llu", static_cast<Ull>(config.ring_bytes),
+                 static_cast<Ull>(bytes.checkpoint));
+  }
+  bytes.capacity = static_cast<uint32_t>(capacity);
+  bytes.log = uint64_t{config.log_tokens} * (sizeof(TokenLog::Entry) + measured.batch() * sizeof(int32_t) + measured.point_bytes());
+  Bump bump;
+  bump.Take(sizeof(Checkpoints));
+  measured.TakeArrays(&bump, bytes.capacity);
+  bytes.total = bump.used();
+  if (bytes.total > SIZE_MAX) return Error(TARN_OUT_OF_MEMORY, "%llu bytes of checkpoints", static_cast<Ull>(bytes.total));
+  return bytes;
+}
+
+Result<Checkpoints*> Checkpoints::Create(const Generation& generation, const CheckpointsConfig& config, Span<uint8_t> block,
+                                         const Allocator& allocator) {
+  TARN_ASSIGN_OR_RETURN(const CheckpointsBytes bytes, Measure(generation, config));
+  Block own;
+  if (block.data() == nullptr) {
+    TARN_ASSIGN_OR_RETURN(own, Block::Allocate(allocator, bytes.total, "checkpoints"));
+    block = own.bytes();
+  } else if (block.size() < bytes.total) {
+    return Error(TARN_BUFFER_TOO_SMALL, "the block has %zu bytes, the checkpoints need %llu", block.size(),
+                 static_cast<Ull>(bytes.total));
+  }
+  Bump bump(block);
+  auto* created = new (bump.Take(sizeof(Checkpoints))) Checkpoints(generation, config);
+  created->TakeArrays(&bump, bytes.capacity);
+  created->own_block_ = std::move(own);
+  const Status status = created->Restart();
+  if (status.ok()) return created;
+  Destroy(created);
+  return status;
+}
+
+void Checkpoints::Destroy(Checkpoints* checkpoints) {
+  if (checkpoints == nullptr) return;
+  const Block block = std::move(checkpoints->own_block_);  // outlives the object that lies in it
+  checkpoints->~Checkpoints();
+}
+
+Status Checkpoints::Restart() {
+  ring_.Clear();
+  log_.Restart(generation_.session->instance().tokens_seen());
+  SavePoint(point_.data());
+  if (!GrammarFits()) return Ok();
+  return Fill(ring_.Add(position(), /*has_tag=*/false, 0), nullptr);
+}
+
+// ---- now ----
+
+void Checkpoints::SavePoint(uint8_t* point) const {
+  if (generation_.sampler != nullptr) {
+    const Sampler::Point sampler = generation_.sampler->point();
+    std::memcpy(point, &sampler, sizeof(sampler));
+    point += sizeof(sampler);
+  }
+  if (generation_.text.object != nullptr) generation_.text.save(generation_.text.object, point);
+}
+
+void Checkpoints::RestorePoint(const uint8_t* point) {
+  if (generation_.sampler != nullptr) {
+    Sampler::Point sampler = generation_.sampler->point();
+    std::memcpy(&sampler, point, sizeof(sampler));
+    generation_.sampler->SetPoint(sampler);
+    point += sizeof(sampler);
+  }
+  if (generation_.text.object != nullptr) generation_.text.restore(generation_.text.object, point);
+}
+
+// A checkpoint that fails is none: it is the last one.
+Status Checkpoints::Fill(Checkpoint* checkpoint, const float* logits) {
+  uint8_t* const slot = Slot(*checkpoint);
+  const Places places = LayCheckpoint();
+  const Status status = generation_.session->CopyState(slot);
+  if (!status.ok()) {
+    ring_.DropLast();
+    return status;
+  }
+  if (logits != nullptr) {  // which may be those of the checkpoint
+    std::memmove(slot + places.logits, logits, batch() * generation_.vocab_size * sizeof(float));
+    checkpoint->has_logits = true;
+  }
+  if (generation_.sampler != nullptr) generation_.sampler->Save(slot + places.sampler);
+  if (generation_.text.object != nullptr) generation_.text.save(generation_.text.object, slot + places.text);
+  if (generation_.grammar != nullptr) {
+    generation_.grammar->Save(slot + places.grammar);
+    grammar_tokens_ = generation_.grammar->tokens_read();
+  }
+  return Ok();
+}
+
+Status Checkpoints::CheckRecorded(const int32_t* tokens, size_t count) const {
+  if (count == 0) return Error(TARN_INVALID_ARGUMENT, "count is 0, at least one token expected");
+  const uint64_t seen = generation_.session->instance().tokens_seen();
+  if (seen != position() + count) {
+    return Error(TARN_INVALID_ARGUMENT, "the session has seen %llu tokens, %llu and %zu expected: record every call, or restart",
+                 static_cast<Ull>(seen), static_cast<Ull>(position()), count);
+  }
+  if (generation_.sampler == nullptr || generation_.sampler->recent().capacity() == 0) return Ok();
+  const RecentTokens& recent = generation_.sampler->recent();
+  if (recent.size() > 0 && recent[0] == tokens[count - 1]) return Ok();
+  return Error(TARN_INVALID_ARGUMENT, "the sampler's last token is %d, %d expected: it must accept what it has not picked",
+               recent.size() > 0 ? recent[0] : -1, tokens[count - 1]);
+}
+
+Status Checkpoints::Record(const int32_t* tokens, size_t count, const float* logits) {
+  TARN_RETURN_IF_ERROR(CheckRecorded(tokens, count));
+  const uint64_t grammar_tokens = generation_.grammar == nullptr ? 0 : generation_.grammar->tokens_read();
+  const uint64_t in_grammar = grammar_tokens - grammar_tokens_;  // the last ones
+  for (size_t i = 0; i < count; ++i) {
+    const size_t place = log_.Add();
+    for (size_t sequence = 0; sequence < batch(); ++sequence) log_.tokens(place)[sequence] = tokens[sequence * count + i];
+    log_.entry(place) = {i == 0, count - i <= in_grammar};
+    if (i + 1 == count) SavePoint(point_.data());
+    if (!point_.empty()) std::memcpy(log_.point(place), point_.data(), point_.size());
+  }
+  grammar_tokens_ = grammar_tokens;
+  const bool is_due = ring_.size() == 0 || position() - ring_.back().position >= config_.spacing;
+  if (config_.spacing == UINT32_MAX || !is_due || !GrammarFits()) return Ok();
+  Checkpoint* const added = ring_.Add(position(), /*has_tag=*/false, 0);
+  return added == nullptr ? Ok() : Fill(added, logits);
+}
+
+Status Checkpoints::Mark(uint64_t tag, const float* logits) {
+  if (!GrammarFits()) {
+    return Error(TARN_CONTEXT_FULL, "the grammar's state has %zu bytes, a checkpoint has room for %u (grammar_bytes)",
+                 generation_.grammar->state_bytes(), config_.grammar_bytes);
+  }
+  const uint64_t seen = generation_.session->instance().tokens_seen();
+  if (seen != position()) {
+    return Error(TARN_INVALID_ARGUMENT, "the session has seen %llu tokens, %llu expected: record every call, or restart",
+                 static_cast<Ull>(seen), static_cast<Ull>(position()));
+  }
+  if (ring_.size() > 0 && ring_.back().position == position() && !ring_.back().has_tag) {
+    ring_.back().has_tag = true;
+    ring_.back().tag = tag;
+    return Fill(&ring_.back(), logits);
+  }
+  return Fill(ring_.Add(position(), /*has_tag=*/true, tag), logits);
+}
+
+// ---- back ----
+
+uint64_t Checkpoints::earliest() const {
+  for (size_t i = 0; i < ring_.size(); ++i) {
+    if (ring_[i].position >= log_.begin()) return ring_[i].position;
+  }
+  return position();
+}
+
+Status Checkpoints::TooFar(uint64_t wanted) const {
+  if (ring_.size() > 0 && ring_[0].position < earliest()) {
+    return Error(TARN_NOT_FOUND,
+                 "position %llu is too far back: %llu to %llu can be rewound to, before them checkpoints alone, "
+                 "the first at %llu",
+                 static_cast<Ull>(wanted), static_cast<Ull>(earliest()), static_cast<Ull>(position()),
+                 static_cast<Ull>(ring_[0].position));
+  }
+  return Error(TARN_NOT_FOUND, "position %llu is too far back: %llu to %llu can be rewound to", static_cast<Ull>(wanted),
+               static_cast<Ull>(earliest()), static_cast<Ull>(position()));
+}
+
+const float* Checkpoints::LogitsOf(const Checkpoint& checkpoint) const {
+  return checkpoint.has_logits ? reinterpret_cast<const float*>(Slot(checkpoint) + LayCheckpoint().logits) : nullptr;
+}
+
+void Checkpoints::GoTo(const Checkpoint& checkpoint) {
+  const uint8_t* const slot = Slot(checkpoint);
+  const Places places = LayCheckpoint();
+  generation_.session->SetState(slot);
+  if (generation_.sampler != nullptr) generation_.sampler->Restore(slot + places.sampler);
+  if (generation_.text.object != nullptr) generation_.text.restore(generation_.text.object, slot + places.text);
+  if (generation_.grammar != nullptr) {
+    generation_.grammar->Restore(slot + places.grammar);
+    grammar_tokens_ = generation_.grammar->tokens_read();
+  }
+  SavePoint(point_.data());
+  ring_.DropBehind(checkpoint.position);
+}
+
+Result<const float*> Checkpoints::Rewind(uint64_t wanted) {
+  if (wanted > position()) {
+    return Error(TARN_INVALID_ARGUMENT, "position is %llu, at most %llu expected", static_cast<Ull>(wanted),
+                 static_cast<Ull>(position()));
+  }
+  const Checkpoint* const found = ring_.LastUntil(wanted);
+  if (found == nullptr || (found->position < log_.begin() && found->position != wanted)) return TooFar(wanted);
+  const Checkpoint checkpoint = *found;
+  GoTo(checkpoint);
+  if (checkpoint.position == wanted) {
+    log_.DropBehind(wanted);
+    return LogitsOf(checkpoint);
+  }
+  const Result<const float*> logits = Replay(wanted);
+  if (!logits.ok()) {
+    GoTo(checkpoint);
+    log_.DropBehind(checkpoint.position);
+  }
+  return logits;
+}
+
+Result<const float*> Checkpoints::RewindToTag(uint64_t tag) {
+  const Checkpoint* const found = ring_.FindTag(tag);
+  if (found == nullptr) return Error(TARN_NOT_FOUND, "no checkpoint has the tag %llu", static_cast<Ull>(tag));
+  const Checkpoint checkpoint = *found;
+  GoTo(checkpoint);
+  log_.DropBehind(checkpoint.position);
+  return LogitsOf(checkpoint);
+}
+
+// From where the session is: the calls that it was given, the last of them up to `wanted`.
+Result<const float*> Checkpoints::Replay(uint64_t wanted) {
+  const uint64_t most = generation_.session->instance().limits().max_chunk;
+  const float* logits = nullptr;
+  for (uint64_t begin = generation_.session->instance().tokens_seen(); begin < wanted;) {
+    const uint64_t limit = std::min(wanted, begin + most);
+    uint64_t end = begin + 1;
+    while (end < limit && !log_.entry(log_.At(end)).begins_call) ++end;
+    TARN_ASSIGN_OR_RETURN(logits, ReplayPiece(begin, static_cast<size_t>(end - begin)));
+    begin = end;
+  }
+  RestorePoint(log_.point(log_.At(wanted - 1)));
+  SavePoint(point_.data());
+  if (generation_.grammar != nullptr) grammar_tokens_ = generation_.grammar->tokens_read();
+  log_.DropBehind(wanted);
+  return logits;
+}
+
+// The session cuts calls into chunks: a piece is one of those, so that it gets the same bits.
+Result<const float*> Checkpoints::ReplayPiece(uint64_t begin, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const int32_t* const tokens = log_.tokens(log_.At(begin + i));
+    for (size_t sequence = 0; sequence < batch(); ++sequence) call_[sequence * count + i] = tokens[sequence];
+    if (generation_.sampler != nullptr) generation_.sampler->Accept(tokens[0]);
+    if (log_.entry(log_.At(begin + i)).in_grammar) TARN_RETURN_IF_ERROR(generation_.grammar->Accept(tokens[0]));
+  }
+  return generation_.session->Prefill(call_.data(), count);
+}
+
+}  // namespace tarn
