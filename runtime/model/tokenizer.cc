@@ -114,6 +114,7 @@ Status ReadTokenizer(const format::Model& graph, TokenizerTables* tables) {
   tables->suffix = SpanOf(tokenizer.suffix());
   tables->trim_offsets = tokenizer.trim_offsets();
   tables->trim_keeps_first = tokenizer.trim_keeps_first();
+  tables->edge_spaces = SpanOf(tokenizer.edge_spaces());
   ReadDecoder(tokenizer, tables);
   TARN_RETURN_IF_ERROR(ReadModel(tokenizer, tables).In("tokenizer"));
   TARN_RETURN_IF_ERROR(ReadSplits(tokenizer, tables).In("tokenizer"));

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/text/edge_spaces.h"
 #include "runtime/text/longest.h"
 #include "runtime/text/spaces.h"
 
@@ -34,30 +35,6 @@ uint32_t PowerOfTwoUpTo(uint32_t most) {
   uint32_t power = 1;
   while (power <= most / 2) power *= 2;
   return power;
-}
-
-// Spaces at the beginning of an added token's text; the letter that stands for a space counts, too.
-size_t LeadingSpaces(Span<const char> text, size_t* bytes_of_first) {
-  *bytes_of_first = SpaceBytes(text);
-  if (*bytes_of_first == 0 && text.size() >= 2 && std::memcmp(text.data(), "\xC4\xA0", 2) == 0) *bytes_of_first = 2;
-  return *bytes_of_first;
-}
-
-size_t CountLeadingSpaces(Span<const char> text) {
-  size_t count = 0, bytes = 0;
-  for (; LeadingSpaces(text, &bytes) > 0; ++count) text = text.subspan(bytes, text.size() - bytes);
-  return count;
-}
-
-size_t CountTrailingSpaces(Span<const char> text) {
-  size_t count = 0;
-  for (; !text.empty(); ++count) {
-    const size_t begin = CharacterBegin(text, text.size() - 1);
-    size_t bytes = 0;
-    if (LeadingSpaces(text.subspan(begin, text.size() - begin), &bytes) == 0 || begin + bytes != text.size()) break;
-    text = text.subspan(0, begin);
-  }
-  return count;
 }
 
 }  // namespace
@@ -319,7 +296,7 @@ void Encoder::SetFound(Span<const WordToken> tokens, TextRange word) {
   word_ = word;
   word_at_ = word.begin;
   spelled_at_ = spelled_next_ = 0;
-  has_gap_ = is_added_ = false;
+  has_gap_ = is_added_ = is_raw_ = false;
 }
 
 void Encoder::SetAdded(const FoundToken& token, bool in_whole_text) {
@@ -338,25 +315,33 @@ void Encoder::WriteFound(Span<int32_t> tokens, Span<TextRange> ranges, size_t* c
 }
 
 TextRange Encoder::NextRange(const WordToken& token) {
-  if (is_added_) {
-    const Span<const char> text = (is_raw_ ? text_ : window_.text()).subspan(word_.begin, word_.end - word_.begin);
-    const TextRange range = is_raw_ ? word_ : window_.Origin(word_.begin, word_.end);
-    return tables_->trim_offsets ? Trim(range, CountLeadingSpaces(text), CountTrailingSpaces(text)) : range;
-  }
-  TextRange range = {};
-  if (has_gap_ || !tables_->space.empty()) {
-    range = RangeAsSpelled(token);
-  } else {
-    const uint32_t length = token.length & ~kStays;
-    range = window_.Origin(word_at_, word_at_ + length);
-    if (length == token.length) word_at_ += length;
-  }
+  const TextRange slice = is_added_ ? word_ : NextSlice(token);
+  const TextRange range = is_raw_ ? slice : window_.Origin(slice.begin, slice.end);
   if (!tables_->trim_offsets) return range;
-  const Span<const uint8_t> piece = tables_->Piece(static_cast<uint32_t>(token.id));
-  size_t leading = 0, trailing = 0;
-  while (leading < piece.size() && piece[leading] == ' ') ++leading;
-  while (trailing < piece.size() && piece[piece.size() - 1 - trailing] == ' ') ++trailing;
-  return Trim(range, leading, trailing);
+  EdgeSpaces spaces = SpacesOf(token, slice);
+  const bool is_first = written_ == 0 || range.begin == 0;
+  if (is_first && tables_->trim_keeps_first && spaces.leading == 1) spaces.leading = 0;
+  return TrimRange(text_, range, spaces);
+}
+
+// The next token's part of the text of `window_`.
+TextRange Encoder::NextSlice(const WordToken& token) {
+  if (has_gap_ || !tables_->space.empty()) return SliceAsSpelled(token);
+  const uint32_t length = token.length & ~kStays;
+  const TextRange slice = {word_at_, word_at_ + length};
+  if (length == token.length) word_at_ += length;
+  return slice;
+}
+
+// Of an added token, and of what is unknown to Unigram, the package knows the text; of others the token.
+EdgeSpaces Encoder::SpacesOf(const WordToken& token, TextRange slice) const {
+  const size_t bytes = slice.end - slice.begin;
+  if (is_added_) return EdgeSpacesOfText((is_raw_ ? text_ : window_.text()).subspan(slice.begin, bytes));
+  if (tables_->kind != TokenizerKind::kUnigram || token.id != tables_->vocabulary.unk_id) {
+    return EdgeSpacesOfToken(*tables_, static_cast<uint32_t>(token.id));
+  }
+  if (tables_->space.empty()) return EdgeSpacesOfText(window_.text().subspan(slice.begin, bytes));
+  return EdgeSpacesOfText({reinterpret_cast<const char*>(&spelled_[spelled_next_ - token.length]), token.length});
 }
 
 // Bytes of what byte `at` of the window's text became.
@@ -370,28 +355,13 @@ uint32_t Encoder::SpelledBytes(size_t at) const {
 }
 
 // The next token's part of the word as it is spelled.
-TextRange Encoder::RangeAsSpelled(const WordToken& token) {
+TextRange Encoder::SliceAsSpelled(const WordToken& token) {
   while (spelled_at_ + SpelledBytes(word_at_) <= spelled_next_) spelled_at_ += SpelledBytes(word_at_++);
   const uint32_t length = token.length & ~kStays, end = spelled_next_ + length;
   if (length == token.length) spelled_next_ = end;
   size_t last = word_at_;
   for (uint32_t at = spelled_at_; at + SpelledBytes(last) < end;) at += SpelledBytes(last++);
-  return window_.Origin(word_at_, last + 1);
-}
-
-TextRange Encoder::Trim(TextRange range, size_t leading, size_t trailing) const {
-  const bool is_first = written_ == 0 || range.begin == 0;
-  if (is_first && tables_->trim_keeps_first && leading == 1) leading = 0;
-  for (; leading > 0 && range.begin < range.end; --leading) {
-    range.begin = std::min(CharacterEnd(text_, range.begin), range.end);
-  }
-  size_t end = range.end;
-  for (size_t i = 0; i < trailing; ++i) {
-    if (end == 0) return range;  // it has fewer characters before it: the package leaves it alone
-    end = CharacterBegin(text_, end - 1);
-  }
-  range.end = std::max(end, range.begin);
-  return range;
+  return {word_at_, last + 1};
 }
 
 }  // namespace tarn

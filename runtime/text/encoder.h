@@ -14,6 +14,7 @@
 #include "core/result.h"
 #include "core/span.h"
 #include "runtime/text/added_tokens.h"
+#include "runtime/text/edge_spaces.h"
 #include "runtime/text/text_window.h"
 #include "runtime/text/tokenizer_tables.h"
 #include "runtime/text/word_cache.h"
@@ -79,9 +80,10 @@ class Encoder {
   void SetFound(Span<const WordToken> tokens, TextRange word);
   void WriteFound(Span<int32_t> tokens, Span<TextRange> ranges, size_t* count);
   TextRange NextRange(const WordToken& token);
-  TextRange RangeAsSpelled(const WordToken& token);
+  TextRange NextSlice(const WordToken& token);
+  TextRange SliceAsSpelled(const WordToken& token);
+  EdgeSpaces SpacesOf(const WordToken& token, TextRange slice) const;
   uint32_t SpelledBytes(size_t at) const;
-  TextRange Trim(TextRange range, size_t leading, size_t trailing) const;
   Status TooLong() const;
 
   const TokenizerTables* tables_;

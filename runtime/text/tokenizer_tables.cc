@@ -157,6 +157,11 @@ Status CheckSpace(const TokenizerTables& tables) {
   return Error(TARN_BAD_FORMAT, "space has %zu bytes, one character expected", tables.space.size());
 }
 
+Status CheckEdgeSpaces(const TokenizerTables& tables, uint32_t ids) {
+  if (tables.edge_spaces.empty() || tables.edge_spaces.size() == ids) return Ok();
+  return Error(TARN_BAD_FORMAT, "edge_spaces: %zu found, %u expected", tables.edge_spaces.size(), ids);
+}
+
 Status CheckTemplate(Span<const uint32_t> tokens, uint32_t ids, const char* what) {
   if (tokens.size() > kMaxTemplateTokens) {
     return Error(TARN_BAD_FORMAT, "%s: %zu ids, at most %u expected", what, tokens.size(), kMaxTemplateTokens);
@@ -181,6 +186,7 @@ Status CheckTables(TokenizerTables* tables) {
   TARN_RETURN_IF_ERROR(CheckTemplate(tables->prefix, ids, "prefix"));
   TARN_RETURN_IF_ERROR(CheckTemplate(tables->suffix, ids, "suffix"));
   TARN_RETURN_IF_ERROR(CheckSpace(*tables));
+  TARN_RETURN_IF_ERROR(CheckEdgeSpaces(*tables, ids));
   return OpenPatterns(tables);
 }
 

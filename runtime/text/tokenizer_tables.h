@@ -124,7 +124,8 @@ struct TokenizerTables {
   Span<const uint32_t> prefix, suffix;
   bool trim_offsets = false;
   bool trim_keeps_first = false;
-  uint32_t max_piece_bytes = 0;  // the longest piece
+  Span<const uint32_t> edge_spaces;  // of ids: those a token begins with + 2^16 * those it ends with; empty: those of its piece
+  uint32_t max_piece_bytes = 0;      // the longest piece
 
   // What an id of this kind of tokenizer decodes to; empty for one without a piece.
   Span<const uint8_t> Piece(uint32_t id) const {

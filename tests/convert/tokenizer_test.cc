@@ -120,8 +120,6 @@ TEST(TokenizerFiles, WhatOtherModelsLackIsRefusedByName) {
       {"unigram", "/model/vocab/5", R"(["a"])", "model.vocab[5]: [\"a\"], a token and its score expected"},
       {"unigram", "/model/byte_fallback", "true", "byte_fallback: \"<0x00>\" is not in the vocabulary"},
       {"llama2", "/model/vocab/<0x41>", "null", "has id null"},
-      {"llama2", "/post_processor", R"({"type": "ByteLevel", "trim_offsets": true})",
-       "trim_offsets is not supported without ByteLevel"},
       {"wordpiece", "/model/unk_token", R"("[NO]")", "\"[NO]\" is not in the vocabulary"},
       {"llama2", "/model/end_of_word_suffix", R"("</w>")", "end_of_word_suffix: \"</w>\" is not supported without ByteLevel"},
       {"wordlevel", "/pre_tokenizer", R"({"type": "ByteLevel", "add_prefix_space": false})", "is not supported with ByteLevel"},

@@ -1,4 +1,5 @@
-// A tokenizer with anything in its tables: they are refused with words, or every text gives ids and ranges that exist.
+// A tokenizer with anything in its tables: they are refused with words, or every text gives ids and ranges that exist, and all ids
+// decode to UTF-8.
 //
 // The input says how good tables are spoiled, so that corpus files keep their sense whatever the tables look like:
 //
@@ -8,9 +9,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "runtime/text/code_point.h"
 #include "runtime/text/encoder.h"
+#include "runtime/text/piece_decoder.h"
 #include "runtime/text/tokenizer.h"
 #include "tests/support/tokenizers.h"
 
@@ -19,10 +23,11 @@ namespace {
 using tarn::convert::TokenizerData;
 
 // Not the numbers of corpus files: at the end.
-constexpr const char* kFixtures[] = {"gpt2_trimmed", "roberta",   "llama3",    "deepseek",        "few_bytes",
-                                     "unknown",      "no_split",  "metaspace", "metaspace_first", "falcon",
-                                     "llama2",       "bpe_gaps",  "unigram",   "unigram_bytes",   "wordpiece",
-                                     "wordlevel",    "word_ends", "rwkv",      "spaces_taken",    "t5"};
+constexpr const char* kFixtures[] = {
+    "gpt2_trimmed", "roberta",         "llama3",       "deepseek",     "few_bytes",      "unknown", "no_split",
+    "metaspace",    "metaspace_first", "falcon",       "llama2",       "bpe_gaps",       "unigram", "unigram_bytes",
+    "wordpiece",    "wordlevel",       "word_ends",    "rwkv",         "spaces_taken",   "t5",      "scripts",
+    "clip",         "gemma_tab",       "byte_letters", "trimmed_gaps", "trimmed_unigram"};
 
 [[noreturn]] void Fail(const char* what) {
   std::fprintf(stderr, "%s\n", what);
@@ -101,6 +106,8 @@ void ChangeVocabulary(uint32_t array, uint32_t where, uint32_t value, TokenizerD
     case 13:
       data->kind = static_cast<tarn::format::TokenizerKind>(2 + where % 5);
       return;
+    case 14:
+      return Put(&data->edge_spaces, where, value);
     default:
       vocabulary.whole_words = value % 2 != 0;
   }
@@ -177,6 +184,39 @@ void Encode(const tarn::TokenizerTables& tables, uint32_t options, uint32_t max_
   }
 }
 
+void CheckUtf8(const std::string& text) {
+  const auto* at = reinterpret_cast<const uint8_t*>(text.data());
+  const uint8_t* const end = at + text.size();
+  while (at < end) {
+    const tarn::CodePoint character = tarn::DecodeCodePoint(at, end);
+    if (!character.is_valid) Fail("decoded text that is not UTF-8");
+    at += character.bytes;
+  }
+}
+
+// Any ids in any order, from the beginning of a text or from any state.
+void Decode(const tarn::TokenizerTables& tables, bool any_state, Input input) {
+  tarn::Utf8State state = {};
+  if (any_state) {
+    for (uint8_t& byte : state.pending) byte = static_cast<uint8_t>(input.Take(1));
+    state.pending_bytes = input.Take(1);
+    state.flags = input.Take(2);
+  }
+  std::vector<char> piece(tarn::MaxPieceBytes(tables));
+  std::string text;
+  while (!input.rest().empty()) {
+    size_t bytes = 0;
+    const auto id = static_cast<int32_t>(input.Take(2));
+    const tarn::Status status = tarn::Decode(tables, &state, id, {piece.data(), piece.size()}, &bytes);
+    if (status.code() == TARN_BUFFER_TOO_SMALL) Fail("a piece that is longer than MaxPieceBytes()");
+    if (status.ok()) text.append(piece.data(), bytes);
+  }
+  if (any_state) return;
+  char rest[3 * tarn::kMaxRunBytes];
+  text.append(rest, tarn::FinishPieces(&state, rest));
+  CheckUtf8(text);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
@@ -196,6 +236,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   }
   const tarn::test::TokenizerGraph graph(data);
   const tarn::Result<tarn::TokenizerTables> tables = graph.Read();
-  if (tables.ok()) Encode(tables.value(), options, max_word_bytes, input.rest());
+  if (!tables.ok()) return 0;
+  Encode(tables.value(), options, max_word_bytes, input.rest());
+  Decode(tables.value(), (options & 4) != 0, input);
   return 0;
 }

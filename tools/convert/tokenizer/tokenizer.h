@@ -69,6 +69,7 @@ struct TokenizerData {
 
   std::vector<uint32_t> prefix, suffix;
   bool trim_offsets = false, trim_keeps_first = false;
+  std::vector<uint32_t> edge_spaces;
 
   std::string note;  // what was left out, for people
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/text/edge_spaces.h"
 #include "runtime/text/tokenizer_tables.h"
 #include "tools/convert/json/error.h"
 #include "tools/convert/tokenizer/byte_alphabet.h"
@@ -166,6 +167,15 @@ void CompilePieces(const Vocabulary& vocabulary, const std::string& where, Token
   data->last_token_drops_space = LastTokenDropsSpace(vocabulary.decoder);
 }
 
+// A decoder may leave other spaces in a piece than the token has.
+void CompileEdgeSpaces(const Vocabulary& vocabulary, TokenizerData* data) {
+  data->edge_spaces.resize(data->piece_ends.size());
+  for (const auto& [token, id] : vocabulary.ids) {
+    const EdgeSpaces spaces = EdgeSpacesOfText({token.data(), token.size()});
+    data->edge_spaces[id] = static_cast<uint32_t>(spaces.leading | spaces.trailing << 16);  // a token has at most kMaxPieceBytes
+  }
+}
+
 }  // namespace
 
 std::optional<uint32_t> Vocabulary::Find(const std::string& token) const {
@@ -230,11 +240,11 @@ void CompileVocabulary(const Vocabulary& vocabulary, const std::string& where, T
   const bool is_bpe = vocabulary.kind == format::TokenizerKind::Bpe;
   if (data->byte_level && !is_bpe) Fail(where, ": the model is not supported with ByteLevel, \"BPE\" is");
   if (data->byte_level && !vocabulary.decoder.is_byte_level) Fail(where, ": decoder: ByteLevel, as the pre-tokenizer, expected");
-  if (!data->byte_level && data->trim_offsets) Fail(where, ": post_processor: trim_offsets is not supported without ByteLevel");
   data->kind = vocabulary.kind;
   CompilePieces(vocabulary, where, data);
   if (is_bpe) CompileBpe(vocabulary, where, data);
   if (!data->byte_level) CompileStrings(vocabulary, where, data);
+  if (!data->byte_level && data->trim_offsets) CompileEdgeSpaces(vocabulary, data);
   if (data->byte_level && vocabulary.ignore_merges) CompileWords(vocabulary, data);
   CompileAdded(vocabulary, where, data);
 }

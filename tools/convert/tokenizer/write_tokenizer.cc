@@ -52,7 +52,7 @@ Offset<format::Tokenizer> WriteTokenizer(const TokenizerData& data, FlatBufferBu
       data.normalizer.empty() ? nullptr : &data.normalizer, data.prefix_space, splits.empty() ? nullptr : &splits, bpe,
       optional(data.prefix), optional(data.suffix), data.trim_offsets, data.trim_keeps_first, data.prefix_level, data.prefix_first,
       data.space.empty() ? nullptr : data.space.c_str(), vocabulary, data.joints.empty() ? nullptr : &data.joints, first_pieces,
-      data.first_token_drops_space, data.text_drops_space, data.last_token_drops_space);
+      data.first_token_drops_space, data.text_drops_space, data.last_token_drops_space, optional(data.edge_spaces));
 }
 
 }  // namespace tarn::convert

@@ -151,6 +151,20 @@ def spaces_taken(_):
     return tokenizer.to_str()
 
 
+def trimmed(text, post):
+    """Another tokenizer that trims offsets, and adds no tokens."""
+    return json.dumps({**json.loads(text), "post_processor": json.loads(post.__getstate__())}, ensure_ascii=False)
+
+
+def spaces_kept(paragraphs):
+    """Spaces begin and end tokens; characters that are unknown are left out, and merges reach over the gap."""
+    tokenizer = Tokenizer(models.BPE())
+    pre_tokenizer = pre_tokenizers.Split(Regex(r"\s*\S+\s?"), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizer
+    tokenizer.train_from_iterator(paragraphs, trainers.BpeTrainer(vocab_size=400, show_progress=False, special_tokens=["<s>", "</s>"]))
+    return finish(tokenizer, None, pre_tokenizer, decoders.Fuse())
+
+
 KINDS = {
     "llama2": lambda text: bpe(text, mark_spaces(), decode_bytes()),
     "gemma": lambda text: bpe(text, mark_spaces(False), decode_bytes(False)),
@@ -171,4 +185,11 @@ KINDS = {
     "wordlevel": wordlevel,
     "word_ends": word_ends,
     "spaces_taken": spaces_taken,
+    "trimmed_letters": lambda text: trimmed(byte_letters(text), processors.ByteLevel(trim_offsets=True)),
+    "trimmed_gaps": lambda text: trimmed(spaces_kept(text), processors.ByteLevel(trim_offsets=True)),
+    "trimmed_unigram": lambda text: trimmed(unigram(text, None, pre_tokenizers.Split(Regex(r"\S+"), "isolated"), metaspace()),
+                                            processors.RobertaProcessing(("</s>", 1), ("<pad>", 0), True, False)),
+    "trimmed_metaspace": lambda text: trimmed(unigram(text, None, pre_tokenizers.Metaspace("\u0120", "always"), metaspace()),
+                                              processors.ByteLevel(trim_offsets=True)),
+    "trimmed_wordpiece": lambda text: trimmed(wordpiece(text, False), processors.ByteLevel(trim_offsets=True)),
 }
