@@ -220,7 +220,7 @@ class Families(unittest.TestCase):
             name = "model.layers.0.attn.q_conv1d.weight"
             tensors[name] = tensors[name]._replace(shape=(tensors[name].shape[0], 4))
 
-        self.refused(self.retensor("gla_b", flatten), '"model.layers.0.attn.q_conv1d.weight": found [24, 4]', "[columns, 1, taps]")
+        self.refused(self.retensor("gla_b", flatten), '"model.layers.0.attn.q_conv1d.weight": found F16 [24, 4]', "[columns, 1, taps]")
 
     def test_states_of_constant_size(self):
         for folder in sorted(FIXTURES.iterdir()):
@@ -264,6 +264,29 @@ class Families(unittest.TestCase):
                      "expected [40, 24]")
         self.refused(self.retensor("llama_a", add), '"model.layers.0.self_attn.q_norm.weight": unknown')
         self.refused(self.retensor("phi3_a", cut), '"model.layers.0.self_attn.qkv_proj.weight"')
+
+        def cut_and_drop(tensors):
+            cut(tensors)
+            del tensors["model.norm.weight"]
+
+        def add_bias(tensors):
+            tensors["model.layers.0.self_attn.q_proj.bias"] = tensors["model.norm.weight"]
+
+        self.refused(self.retensor("phi3_a", cut_and_drop), "2 tensors do not fit config.json (missing: 1, different: 1, unknown: 0)",
+                     '"model.layers.0.self_attn.qkv_proj.weight": found', '"model.norm.weight": missing')
+        self.refused(self.retensor("llama_a", add_bias), '"model.layers.0.self_attn.q_proj.bias": unknown')
+
+    def test_list_of_tensors_has_both_names(self):
+        done = subprocess.run([BIN / "tarn-convert", "--list-tensors", FIXTURES / "llama_a"], capture_output=True, text=True,
+                              check=True)
+        self.assertIn("model.layers.1.attn.k_proj.weight [8, 24] from model.layers.1.self_attn.k_proj.weight\n", done.stdout)
+        tensors = read_safetensors(FIXTURES / "llama_a" / "model.safetensors")
+        names = {line.split(" from ")[-1].split(" [")[0] for line in done.stdout.splitlines()}
+        self.assertEqual(names, set(tensors))
+
+    def test_a_config_without_its_type(self):
+        self.refused(self.copy("llama_a", model_type=None), '"model_type" is missing', "architectures")
+        self.refused(self.copy("llama_a", num_key_value_heads=2), "config.json, in tarn's terms: num_kv_heads: 2 does not divide")
 
     def test_copies_of_tied_tensors_are_compared(self):
         def copy_of(name, source, change):
@@ -328,7 +351,7 @@ class Families(unittest.TestCase):
         for name in "self_attn.qkv_proj", "mlp.gate_up_proj":
             tensor = f"model.layers.0.{name}.weight"
             for rows in (lambda n: n - 1), (lambda n: 2 * n), (lambda n: n // 3):
-                self.refused(self.retensor("phi3_b", resize(tensor, rows)), f'tensor "{tensor}": found [', "rows")
+                self.refused(self.retensor("phi3_b", resize(tensor, rows)), f'"{tensor}": found F16 [', "rows")
         self.refused(self.retensor("gpt2_a", resize("transformer.h.0.attn.c_attn.bias", lambda n: n // 3)), "expected 72 rows")
 
     def test_ends_of_texts(self):
@@ -339,6 +362,8 @@ class Families(unittest.TestCase):
 
         self.assertEqual(special("llama_c"), [1, 2])  # the first of [2, 3]
         self.assertEqual(special("llama_a", bos_token_id=40, eos_token_id=41), [40, -1])  # 41 tokens
+        self.assertIn("eos_token_id: 41 is no token of the vocabulary of 41", self.convert(self.copy("llama_a", eos_token_id=41)))
+        self.assertIn("eos_token_id: only the first of [2,3] is used", self.convert(FIXTURES / "llama_c"))
         self.assertEqual(special("bart_a"), [2, 2])
         self.assertEqual(special("bart_a", decoder_start_token_id=7), [7, 2])
         self.assertEqual(special("m2m_100_a", decoder_start_token_id=None), [2, 2])

@@ -97,17 +97,19 @@ std::string FolderOf(const std::string& input, bool is_folder) {
   return parent.empty() ? "." : parent;
 }
 
-// Name and shape of every tensor that a checkpoint with this config has to have.
+// Name and shape of every tensor that a checkpoint with this config has to have, and what it is made from if it has another name.
 void ListTensors(const Options& options) {
   struct stat info;
   const std::string& input = options.input;
   const bool folder = stat(input.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
   const std::string path = folder ? input + "/config.json" : input;
   GraphBuilder builder(Precision::kF32);
-  std::vector<std::string> notes;
-  const std::string text = OwnConfig(ReadConfig(path), path, FolderOf(input, folder), options.family, nullptr, &notes);
-  BuildModel(ParseConfig(text, path), &builder);
-  for (const WeightSpec& spec : builder.weights()) std::printf("%s %s\n", spec.name.c_str(), ShapeText(spec.shape).c_str());
+  const OwnConfig own = ReadOwnConfig(ReadConfig(path), path, FolderOf(input, folder), options.family, nullptr);
+  BuildModel(ParseConfig(own.text, own.where), &builder);
+  for (const WeightSpec& spec : builder.weights()) {
+    const std::string name = own.name_in_folder ? own.name_in_folder(spec.name) : spec.name;
+    std::printf("%s %s%s\n", spec.name.c_str(), ShapeText(spec.shape).c_str(), name == spec.name ? "" : (" from " + name).c_str());
+  }
 }
 
 void ListFields(const std::string& name) {
@@ -181,10 +183,9 @@ void Convert(const Options& options) {
     where = inputs[0];
   }
 
-  std::vector<std::string> notes;
   const std::string folder = FolderOf(options.input, S_ISDIR(info.st_mode));
-  text = OwnConfig(text, where, folder, options.family, checkpoint.get(), &notes);
-  ModelConfig config = ParseConfig(text, where);
+  const OwnConfig own = ReadOwnConfig(text, where, folder, options.family, checkpoint.get());
+  ModelConfig config = ParseConfig(own.text, own.where);
   if (!options.eval.file.empty() && config.task != format::Task::CausalLm) {
     throw tools::UsageFailure("--eval: the loss of the next token is measured, which only a model of task \"causal_lm\" has");
   }
@@ -196,8 +197,9 @@ void Convert(const Options& options) {
   AddChatTemplate(folder, options.chat_template, tokenizer.get(), &builder.graph());
   builder.graph().name = options.name.empty() ? DefaultName(options.input) : options.name;
   builder.graph().precision = options.quant;
-  const auto hint = [&](const std::string& name) { return UnknownTensorHint(name, text); };
+  const auto hint = [&](const std::string& name) { return UnknownTensorHint(name, own.text); };
   if (checkpoint) checkpoint->Check(builder.weights(), builder.tied(), hint);
+  std::vector<std::string> notes = own.notes;
   notes.push_back(NarrowText(builder.matrices()));
   for (const std::string& note : notes) {
     if (!note.empty()) Note(note);

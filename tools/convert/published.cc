@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 #include "tools/common/failure.h"
 
 namespace tarn::convert {
@@ -32,28 +34,34 @@ bool HasPrefix(const CheckpointTensors& tensors, const std::string& prefix) {
 
 }  // namespace
 
-std::string OwnConfig(const std::string& text, const std::string& where, const std::string& folder, const FamilyOptions& options,
-                      Checkpoint* checkpoint, std::vector<std::string>* notes) {
+OwnConfig ReadOwnConfig(const std::string& text, const std::string& where, const std::string& folder, const FamilyOptions& options,
+                        Checkpoint* checkpoint) {
   std::optional<Translation> translation = Translate(text, where, options);
   if (!translation) {
     if (options.max_context || options.window || options.sinks != 0) {
       throw tools::UsageFailure("--max-context, --window and --sinks are for checkpoints whose config.json has a model_type; in " +
                                 where + " the attention objects say it");
     }
-    return text;
+    return {text, where, nullptr, {}};
   }
+  const bool has_prefix = checkpoint == nullptr || HasPrefix(checkpoint->tensors(), translation->prefix);
+  OwnConfig own{"", where + ", in tarn's terms", nullptr, std::move(translation->notes)};
+  own.name_in_folder = [rules = translation->rules, prefix = has_prefix ? translation->prefix : ""](const std::string& name) {
+    return NameInFolder(name, rules, prefix);
+  };
   if (checkpoint != nullptr) {
-    const std::string prefix = HasPrefix(checkpoint->tensors(), translation->prefix) ? translation->prefix : "";
-    checkpoint->Rename(ApplyRules(checkpoint->tensors(), translation->rules, translation->prefix),
-                       [rules = translation->rules, prefix](const std::string& name) { return NameInFolder(name, rules, prefix); });
+    TensorMisfits misfits;
+    CheckpointTensors tensors = ApplyRules(checkpoint->tensors(), translation->rules, translation->prefix, &misfits);
+    checkpoint->Rename(std::move(tensors), std::move(misfits), own.name_in_folder);
   }
   std::string tokenizer_note;
   translation->config["tokenizer"] = TokenizerOf(folder, *translation, &tokenizer_note);
-  if (!tokenizer_note.empty()) notes->push_back(tokenizer_note);
+  if (!tokenizer_note.empty()) own.notes.push_back(tokenizer_note);
   if (translation->bounded_by_model) {
-    notes->push_back("the caches hold the longest context that config.json names; --max-context N makes them smaller");
+    own.notes.push_back("the caches hold the longest context that config.json names; --max-context N makes them smaller");
   }
-  return translation->config.dump(2);
+  own.text = translation->config.dump(2);
+  return own;
 }
 
 }  // namespace tarn::convert

@@ -2,6 +2,7 @@
 #ifndef TARN_TOOLS_CONVERT_PUBLISHED_H_
 #define TARN_TOOLS_CONVERT_PUBLISHED_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,19 @@
 
 namespace tarn::convert {
 
-// A config.json of tarn that says what `text` says: `text` itself, if it is one. `folder`: where it lies; tokenizer files there are
-// taken. The tensors of `checkpoint`, if there is one, get their names in tarn. `notes`: what the user should know.
+// A config.json of tarn.
+struct OwnConfig {
+  std::string text;
+  std::string where;                                              // of its fields, for errors
+  std::function<std::string(const std::string&)> name_in_folder;  // of a tensor; nullptr: its name
+  std::vector<std::string> notes;                                 // what the user should know
+};
+
+// One that says what `text` says: `text` itself, if it is one. `folder`: where it lies; tokenizer files there are taken. The
+// tensors of `checkpoint`, if there is one, get their names in tarn.
 // Errors: as Translate(); options for a config of tarn, which says all that itself.
-std::string OwnConfig(const std::string& text, const std::string& where, const std::string& folder, const FamilyOptions& options,
-                      Checkpoint* checkpoint, std::vector<std::string>* notes);
+OwnConfig ReadOwnConfig(const std::string& text, const std::string& where, const std::string& folder, const FamilyOptions& options,
+                        Checkpoint* checkpoint);
 
 }  // namespace tarn::convert
 

@@ -84,8 +84,10 @@ void Checkpoint::AddShards(const std::string& folder, const std::string& index) 
   }
 }
 
-void Checkpoint::Rename(CheckpointTensors tensors, std::function<std::string(const std::string& name)> name_in_folder) {
+void Checkpoint::Rename(CheckpointTensors tensors, TensorMisfits misfits,
+                        std::function<std::string(const std::string& name)> name_in_folder) {
   tensors_ = std::move(tensors);
+  misfits_ = std::move(misfits);
   name_in_folder_ = std::move(name_in_folder);
 }
 

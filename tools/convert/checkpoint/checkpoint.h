@@ -24,6 +24,11 @@ struct CheckpointTensor {
   std::string origin;  // its name there
 };
 using CheckpointTensors = std::map<std::string, CheckpointTensor>;
+// Why a tensor, by its name in the folder, cannot be what it should become.
+using TensorMisfits = std::map<std::string, std::string>;
+
+// "found F32 [2, 3] in model.safetensors"
+std::string FoundText(const CheckpointTensor& entry);
 
 class Checkpoint : public WeightReader {
  public:
@@ -35,9 +40,9 @@ class Checkpoint : public WeightReader {
   // Every file that was opened.
   const std::vector<std::string>& files() const { return files_; }
 
-  // The tensors of all files; under other names, from then on.
+  // The tensors of all files; under other names, from then on. Check() reports `misfits` with what it finds.
   const CheckpointTensors& tensors() const { return tensors_; }
-  void Rename(CheckpointTensors tensors, std::function<std::string(const std::string& name)> name_in_folder);
+  void Rename(CheckpointTensors tensors, TensorMisfits misfits, std::function<std::string(const std::string& name)> name_in_folder);
 
   // Errors, all in one: a tensor of `specs` that is missing, has another shape, or has a dtype that is no weight's; a tensor that
   // no spec names, unless it is one of `tied` and has the same values. `hint` says more of the first ones that no spec names.
@@ -56,6 +61,7 @@ class Checkpoint : public WeightReader {
   std::vector<std::unique_ptr<MappedFile>> maps_;
   std::string folder_;
   CheckpointTensors tensors_;
+  TensorMisfits misfits_;
   std::function<std::string(const std::string&)> name_in_folder_;  // of a tensor, for messages; nullptr: its name
 };
 

@@ -40,10 +40,6 @@ class Misfits {
   std::vector<std::string> lines_;
 };
 
-std::string FoundText(const StoredTensor& tensor, const std::string& file) {
-  return std::string("found ") + StoredTypeName(tensor.dtype) + " " + ShapeText(tensor.shape) + " in " + file;
-}
-
 bool SameShape(const StoredTensor& tensor, const std::vector<uint32_t>& shape) {
   return std::equal(tensor.shape.begin(), tensor.shape.end(), shape.begin(), shape.end());
 }
@@ -55,7 +51,7 @@ bool SameValue(float a, float b) { return a == b || std::memcmp(&a, &b, sizeof(a
 std::string Misfit(const WeightSpec& spec, const CheckpointTensor& entry) {
   const bool weight = IsFloating(entry.tensor.dtype);
   if (weight && SameShape(entry.tensor, spec.shape)) return "";
-  return FoundText(entry.tensor, entry.file) + ", expected " + (weight ? "" : "F32, F16 or BF16 ") + ShapeText(spec.shape);
+  return FoundText(entry) + ", expected " + (weight ? "" : "F32, F16 or BF16 ") + ShapeText(spec.shape);
 }
 
 // The same for a tensor that is there although it is tied to another one.
@@ -65,7 +61,7 @@ std::string MisfitOfTied(const CheckpointTensor& entry, const TiedWeight& tied, 
       "expected the values of " + spec.name + ", to which config.json ties it (\"" + tied.option + "\": false would convert both)";
   const auto other = tensors.find(spec.name);
   if (other == tensors.end() || !Misfit(spec, other->second).empty()) return "";  // the report says so already
-  if (!Misfit(spec, entry).empty()) return FoundText(entry.tensor, entry.file) + ", " + rule;
+  if (!Misfit(spec, entry).empty()) return FoundText(entry) + ", " + rule;
   std::vector<float> values(kBlockElements), expected(kBlockElements);
   for (uint64_t first = 0; first < entry.tensor.elements; first += kBlockElements) {
     const uint64_t count = std::min(kBlockElements, entry.tensor.elements - first);
@@ -101,10 +97,14 @@ std::string MisfitOfUnknown(const std::string& name, const CheckpointTensor& ent
   for (const TiedWeight& candidate : tied) {
     if (candidate.name == name) return MisfitOfTied(entry, candidate, tensors);
   }
-  return "unknown, " + FoundText(entry.tensor, entry.file) + (hint ? hint(name) : "");
+  return "unknown, " + FoundText(entry) + (hint ? hint(name) : "");
 }
 
 }  // namespace
+
+std::string FoundText(const CheckpointTensor& entry) {
+  return std::string("found ") + StoredTypeName(entry.tensor.dtype) + " " + ShapeText(entry.tensor.shape) + " in " + entry.file;
+}
 
 void Checkpoint::Check(std::vector<WeightSpec> specs, const std::vector<TiedWeight>& tied, const Hint& hint) const {
   std::sort(specs.begin(), specs.end(), [](const WeightSpec& a, const WeightSpec& b) { return a.name < b.name; });
@@ -118,13 +118,15 @@ void Checkpoint::Check(std::vector<WeightSpec> specs, const std::vector<TiedWeig
     for (; found != tensors_.end() && (name == nullptr || found->first < *name); ++found) {
       const std::string text =
           MisfitOfUnknown(found->first, found->second, tied, tensors_, misfits.unknown < kMostHints ? with_names : nullptr);
-      if (!text.empty()) misfits.Add(&misfits.unknown, found->first, text);
+      if (!text.empty()) misfits.Add(&misfits.unknown, found->second.origin, text);
     }
   };
+  for (const auto& [name, text] : misfits_) misfits.Add(&misfits.different, name, text);
   for (const WeightSpec& spec : specs) {
     unknown_before(&spec.name);
     const std::string name = name_in_folder_ ? name_in_folder_(spec.name) : spec.name;
     if (found == tensors_.end() || found->first != spec.name) {
+      if (misfits_.count(name) != 0) continue;  // reported
       misfits.Add(&misfits.missing, name, "missing, expected " + ShapeText(spec.shape));
       continue;
     }

@@ -91,7 +91,14 @@ FamilyList Families() { return {kFamilies, std::size(kFamilies)}; }
 
 std::optional<Translation> Translate(const std::string& text, const std::string& where, const FamilyOptions& options) {
   const Json object = ParseJson(text, where);
-  if (!object.is_object() || !object.contains("model_type")) return std::nullopt;
+  if (!object.is_object()) return std::nullopt;
+  if (!object.contains("model_type")) {
+    // Fields that no config.json of tarn has.
+    for (const char* key : {"architectures", "num_attention_heads", "n_head", "transformers_version"}) {
+      if (object.contains(key)) Fail(where, ": \"model_type\" is missing, by which a config.json with ", key, " is understood");
+    }
+    return std::nullopt;
+  }
   const Json& type = object["model_type"];
   const auto family =
       std::find_if(std::begin(kFamilies), std::end(kFamilies), [&](const Family& f) { return type == f.model_type; });
@@ -107,6 +114,7 @@ std::optional<Translation> Translate(const std::string& text, const std::string&
   ForeignConfig config(object, where, options.window ? std::optional(Fields::kMaxSize) : options.max_context);
   Translation translation = family->translate(&config, options);
   config.Finish();
+  translation.notes = config.notes();
   CheckOptions(translation, where, options);
   return translation;
 }

@@ -31,6 +31,7 @@ struct Translation {
   bool has_full_attention = false;  // so that options may bound it
   bool bounded_by_model = false;    // it is bounded by the config's own longest context
   bool gpt2_tokenizer = false;      // vocab.json and merges.txt say all of it: nothing stands around a text
+  std::vector<std::string> notes;   // what the user should know
 };
 
 struct Family {

@@ -218,8 +218,18 @@ double ForeignConfig::Rope(const RotaryHeads& heads, uint32_t positions, Json* c
 void ForeignConfig::EndTokens(uint32_t vocab_size, Json* config) {
   for (const char* key : {"bos_token_id", "eos_token_id"}) {
     const Json* id = fields_.Find(key);
-    if (id != nullptr && id->is_array() && !id->empty()) id = &id->front();
-    if (id != nullptr && id->is_number_unsigned() && id->get<uint64_t>() < vocab_size) (*config)[key] = *id;
+    if (id == nullptr) continue;
+    const std::string field = fields_.where() + ": " + key + ": ";
+    if (id->is_array() && !id->empty()) {
+      if (id->size() > 1) notes_.push_back(field + "only the first of " + ValueText(*id) + " is used");
+      id = &id->front();
+    }
+    if (id->is_number_unsigned() && id->get<uint64_t>() < vocab_size) {
+      (*config)[key] = *id;
+    } else {
+      notes_.push_back(field + ValueText(*id) + " is no token of the vocabulary of " + std::to_string(vocab_size) +
+                       ", and ignored");
+    }
   }
 }
 

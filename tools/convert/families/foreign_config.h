@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tools/convert/json/json.h"
 
@@ -40,8 +41,11 @@ class ForeignConfig {
   // `positions`: the longest context of the model. Returns what cosines and sines are multiplied by: 1 without scaling. Errors: a
   // kind of scaling that is not supported; positions of another part of a head.
   double Rope(const RotaryHeads& heads, uint32_t positions, Json* config, float default_theta = 10000.0f);
-  // bos_token_id and eos_token_id; the first of a list. Ids that the vocabulary has not are left out.
+  // bos_token_id and eos_token_id; the first of a list. Ids that the vocabulary has not are left out, with a note.
   void EndTokens(uint32_t vocab_size, Json* config);
+
+  // What the user should know.
+  const std::vector<std::string>& notes() const { return notes_; }
 
   // Errors: a field that nobody asked for.
   void Finish() const;
@@ -50,6 +54,7 @@ class ForeignConfig {
   Json object_, present_;  // present_: without the null ones
   Fields fields_;
   std::optional<uint32_t> context_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace tarn::convert

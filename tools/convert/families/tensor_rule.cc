@@ -112,8 +112,9 @@ void CheckCopy(const std::string& name, const CheckpointTensor& copy, const std:
     ReadAsF32(b, first, count, expected.data());
     same = std::memcmp(found.data(), expected.data(), count * sizeof(float)) == 0;
   }
-  if (!same)
+  if (!same) {
     Fail(copy.file, ": tensor ", ValueText(name), " is not the same as ", ValueText(other->first), ", to which it is tied");
+  }
 }
 
 void AddZeros(const TensorRule& rule, CheckpointTensors* out) {
@@ -127,7 +128,8 @@ void AddZeros(const TensorRule& rule, CheckpointTensors* out) {
 
 }  // namespace
 
-CheckpointTensors ApplyRules(const CheckpointTensors& tensors, const std::vector<TensorRule>& rules, const std::string& prefix) {
+CheckpointTensors ApplyRules(const CheckpointTensors& tensors, const std::vector<TensorRule>& rules, const std::string& prefix,
+                             TensorMisfits* misfits) {
   CheckpointTensors out;
   for (const auto& [name, entry] : tensors) {
     const std::string base = StartsWith(name, prefix) ? name.substr(prefix.size()) : name;
@@ -141,8 +143,10 @@ CheckpointTensors ApplyRules(const CheckpointTensors& tensors, const std::vector
         continue;
       }
       const auto seen = WithRow(Seen(entry.tensor, rule), rule, tensors, name.substr(0, name.size() - base.size()));
-      if (!seen)
-        Fail(entry.file, ": tensor ", ValueText(name), ": found ", ShapeText(entry.tensor.shape), ", expected ", Expected(rule));
+      if (!seen) {
+        (*misfits)[name] = FoundText(entry) + ", expected " + Expected(rule);
+        continue;
+      }
       const auto [other, added] = out.emplace(Filled(rule.to, *number), CheckpointTensor{*seen, entry.file, name});
       if (!added) Fail(entry.file, ": tensor ", ValueText(name), " is the same as ", ValueText(other->second.origin));
     }

@@ -33,8 +33,10 @@ struct TensorRule {
 };
 
 // The tensors under the names of tarn. One that no rule names keeps its own. `prefix` may stand before the names in the folder, or
-// be left out there. Errors: a tensor that has not the rows or the dimensions that a rule asks for; one that is there twice.
-CheckpointTensors ApplyRules(const CheckpointTensors& tensors, const std::vector<TensorRule>& rules, const std::string& prefix);
+// be left out there. `misfits` gets the tensors that have not the rows or the dimensions that a rule asks for. Errors: one that is
+// there twice; one that is not what it is tied to.
+CheckpointTensors ApplyRules(const CheckpointTensors& tensors, const std::vector<TensorRule>& rules, const std::string& prefix,
+                             TensorMisfits* misfits);
 // The name in the folder of what the rules make `name` of; `prefix`: "" where the folder leaves it out.
 std::string NameInFolder(const std::string& name, const std::vector<TensorRule>& rules, const std::string& prefix);
 
