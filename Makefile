@@ -232,6 +232,17 @@ $(TRAIN_VENV)/installed: examples/train/pyproject.toml
 test-train: build $(TRAIN_VENV)/installed  ## the tests of the Python package examples/train: its attention variants beside the runtime's (two minutes)
 	@OPENBLAS_NUM_THREADS=1 $(TRAIN_VENV)/bin/python -m pytest -q examples/train
 
+# Arguments of tarn-train besides those of the demo
+TRAIN ?=
+DEMO = build/train-demo
+.PHONY: train-demo
+train-demo: setup $(TRAIN_VENV)/installed  ## a model from the text of docs: tokenizer, training, .tarn file, text of it (ten minutes on two cores)
+	$(call preset,host,,--target tarn_cli tarn_convert_cli)
+	@rm -rf $(DEMO) && mkdir -p $(DEMO)
+	$(TRAIN_VENV)/bin/tarn-train docs/*.md --steps 1000 --converter build/bin/tarn-convert -o $(DEMO)/model $(TRAIN)
+	@$(TRAIN_VENV)/bin/python -m tarn_train.compare $(DEMO)/model --text $(DEMO)/model/held-out.txt --bin build/bin
+	build/bin/tarn run $(DEMO)/model.tarn -p "The model" -n 200 -s 1
+
 format:  ## rewrite our sources in the style of .clang-format
 	@tools/dev/packages.sh format
 	@$(sources) | xargs -r clang-format -i

@@ -1,0 +1,120 @@
+"""What a training run is asked for: a preset, then a YAML file, then flags; each overrides what was there before."""
+
+import argparse
+import dataclasses
+import pathlib
+
+import yaml
+
+from .attentions import ATTENTIONS
+
+PRESETS = {
+    "tiny": dict(hidden_size=128, num_layers=4, num_heads=4, intermediate_size=384, vocab_size=1024, context=256, batch=8,
+                 steps=1500, learning_rate=3e-3, warmup=100, evaluate_every=100),
+    "small": dict(hidden_size=384, num_layers=8, num_heads=6, intermediate_size=1024, vocab_size=8192, context=512, batch=32,
+                  steps=20_000, learning_rate=1e-3, warmup=500, evaluate_every=500),
+    "base": dict(hidden_size=768, num_layers=12, num_heads=12, intermediate_size=2048, vocab_size=16_384, context=1024, batch=64,
+                 steps=100_000, learning_rate=6e-4, warmup=2000, evaluate_every=1000),
+}
+PRECISIONS = ("auto", "f32", "bf16")
+QUANTS = ("f32", "f16", "int8", "int4")
+
+
+def option(help_text, default=None, **more):
+    return dataclasses.field(default=default, metadata={"help": help_text, **more})
+
+
+@dataclasses.dataclass
+class Settings:
+    preset: str = option("sizes to begin with", "tiny", choices=tuple(PRESETS))
+    attention: str = option("attention variant; in a YAML file also an attention object of docs/models.md, or a list of those",
+                            "rfa_gate", choices=tuple(ATTENTIONS))
+    tokenizer: str = option("train: a byte-level BPE, trained on the text; bytes: a token is a byte; or a tokenizer.json", "train")
+    vocab_size: int = option("pieces of a tokenizer that is trained, at most")
+    hidden_size: int = option("width of the model")
+    num_layers: int = option("layers")
+    num_heads: int = option("heads of the attention")
+    intermediate_size: int = option("inner width of the MLP")
+    context: int = option("tokens of a training window")
+    batch: int = option("windows of a step")
+    steps: int = option("steps of the optimizer")
+    learning_rate: float = option("largest learning rate; it rises over the warm-up, then falls along a cosine to a tenth")
+    warmup: int = option("steps of the warm-up")
+    weight_decay: float = option("of matrices, AdamW", 0.1)
+    clip: float = option("largest norm of the gradients", 1.0)
+    held_out: float = option("share of each text, at its end, that is only evaluated; 0: none", 0.05)
+    evaluate_every: int = option("steps between two evaluations on the held-out text")
+    patience: int = option("stop after so many evaluations without a better one; 0: never", 0)
+    save_seconds: float = option("seconds between two saves of what resuming needs", 60.0)
+    seed: int = option("of weights and of the order of windows", 1)
+    threads: int = option("threads of PyTorch; 0: as many as it chooses", 0)
+    device: str = option("device of PyTorch; auto: a GPU if there is one", "auto")
+    precision: str = option("bf16: autocast; auto: bf16 on a GPU that has it", "auto", choices=PRECISIONS)
+    quant: str = option("type of matrices in the .tarn file", "int8", choices=QUANTS)
+
+    def check(self):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, (int, float)) and value < 0:
+                raise ValueError(f"{field.name} is {value}, expected 0 or more")
+        for name in ("vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size", "context", "batch", "steps",
+                     "evaluate_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected 1 or more")
+        if self.hidden_size % (2 * self.num_heads):
+            raise ValueError(f"hidden_size is {self.hidden_size}, expected a multiple of 2 * num_heads = {2 * self.num_heads}")
+        if self.held_out > 0.5:
+            raise ValueError(f"held_out is {self.held_out}, expected at most 0.5")
+        if self.patience and not self.held_out:
+            raise ValueError(f"patience is {self.patience} and held_out 0: early stop needs held-out text")
+        return self
+
+
+TYPES = {field.name: field.type for field in dataclasses.fields(Settings)}
+
+
+def typed(name, value, where):
+    """YAML's value as the field's type; YAML reads 1e-3 as a text."""
+    kind, choices = TYPES[name], Settings.__dataclass_fields__[name].metadata.get("choices")
+    if name == "attention" and isinstance(value, (dict, list)):
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise ValueError(f"{where}{name} is {value!r}, expected {kind.__name__}")
+    try:
+        if kind is int and isinstance(value, float):
+            raise ValueError
+        value = kind(value)
+    except ValueError:
+        raise ValueError(f"{where}{name} is {value!r}, expected {kind.__name__}") from None
+    if choices and value not in choices:
+        raise ValueError(f"{where}{name} is {value!r}, expected one of {', '.join(choices)}")
+    return value
+
+
+def read_yaml(path):
+    try:
+        values = yaml.safe_load(pathlib.Path(path).read_text(encoding="utf-8")) or {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ValueError(f"cannot read {path}: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"{path}: is not a list of settings, expected lines NAME: VALUE")
+    for name in values:
+        if name not in TYPES:
+            raise ValueError(f"{path}: {name} is no setting, expected one of {', '.join(TYPES)}")
+    return {name: typed(name, value, f"{path}: ") for name, value in values.items()}
+
+
+def add_flags(parser):
+    for field in dataclasses.fields(Settings):
+        known = field.metadata.get("choices")
+        shown = "by the preset" if field.default is None else field.default
+        parser.add_argument("--" + field.name.replace("_", "-"), dest=field.name, default=argparse.SUPPRESS, choices=known,
+                            type=field.type, metavar=None if known else field.type.__name__.upper(),
+                            help=f"{field.metadata['help']} (default: {shown})")
+
+
+def settings(flags, file=None):
+    """flags: name -> value, as add_flags gave them"""
+    given = {**(read_yaml(file) if file else {}), **flags}
+    preset = PRESETS[given.get("preset", "tiny")]
+    return Settings(**{**preset, **given}).check()

@@ -1,0 +1,172 @@
+"""The training loop. Everything that a later step depends on is in one file, so that a run can be killed at any moment: the next
+one goes on from the last save, and ends with the bits of a run that nobody stopped (on the same machine, with as many threads).
+"""
+
+import dataclasses
+import io
+import json
+import math
+import os
+import pathlib
+import time
+
+import torch
+
+from . import checkpoint, report, tensors
+from .model import LanguageModel
+from .text import blocks
+
+BETAS = (0.9, 0.95)
+LEAST_RATE = 0.1  # of the largest, where the cosine ends
+
+
+def rate_factor(s, step):
+    """Of the step with this number, from 0"""
+    if step < s.warmup:
+        return (step + 1) / s.warmup
+    share = min(1.0, (step - s.warmup) / max(1, s.steps - s.warmup))
+    return LEAST_RATE + (1 - LEAST_RATE) * (0.5 + 0.5 * math.cos(math.pi * share))
+
+
+def make_optimizer(model, s):
+    """AdamW; weights of matrices decay, and neither norms nor biases do."""
+    matrices = [weight for weight in model.parameters() if weight.dim() >= 2]
+    others = [weight for weight in model.parameters() if weight.dim() < 2]
+    groups = [{"params": matrices, "weight_decay": s.weight_decay}, {"params": others, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=s.learning_rate, betas=BETAS)
+
+
+class Trainer:
+    """Trains the model of `config` on `windows` (text.Windows), and writes its best checkpoint into `folder`.
+
+    folder/training/state.pt is what resuming needs, `identity` what has to be the same then: name -> value.
+    """
+
+    def __init__(self, settings, config, windows, held_out, folder, identity):
+        self.s, self.windows, self.held_out, self.folder = settings, windows, held_out, pathlib.Path(folder)
+        self.state_file, self.identity = self.folder / "training" / "state.pt", identity
+        self.device = self.choose_device()
+        self.bf16 = self.choose_bf16()
+        torch.manual_seed(settings.seed)
+        self.model = LanguageModel(config).to(self.device)
+        self.optimizer = make_optimizer(self.model, settings)
+        self.done = {"step": 0, "losses": [], "evaluations": [], "best": math.inf, "worse": 0, "seconds": 0.0}
+
+    def choose_device(self):
+        if self.s.device != "auto":
+            return torch.device(self.s.device)
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    def choose_bf16(self):
+        if self.s.precision == "auto":
+            return self.device.type == "cuda" and torch.cuda.is_bf16_supported()
+        return self.s.precision == "bf16"
+
+    def resume(self):
+        """True if there was something to go on from"""
+        if not self.state_file.exists():
+            return False
+        try:
+            state = torch.load(self.state_file, map_location="cpu", weights_only=True)
+        except Exception as error:  # of many types, by what is damaged
+            raise ValueError(f"cannot read {self.state_file}: {type(error).__name__}: remove it to begin anew") from None
+        for name, value in self.identity.items():
+            if state["identity"].get(name) != value:
+                raise ValueError(f"{self.state_file} was trained with {name} {state['identity'].get(name)!r}, not {value!r}: "
+                                 "say the same again, or choose another directory")
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.done = state["done"]
+        return True
+
+    def save(self):
+        state = {"identity": self.identity, "model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(),
+                 "done": self.done}
+        data = io.BytesIO()
+        torch.save(state, data)
+        self.state_file.parent.mkdir(parents=True, exist_ok=True)
+        tensors.write_atomically(self.state_file, data.getvalue())
+
+    def loss(self, tokens, reduction="mean"):
+        tokens = tokens.to(self.device)
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16):
+            logits = self.model(tokens[:, :-1])
+        return torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten(), reduction=reduction)
+
+    def step(self):
+        """The loss of one more step"""
+        number = self.done["step"]
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.s.learning_rate * rate_factor(self.s, number)
+        loss = self.loss(self.windows.batch(number))
+        self.optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.s.clip)
+        self.optimizer.step()
+        return loss.item()
+
+    @torch.no_grad()
+    def evaluate(self):
+        """Nats per token of the held-out text"""
+        self.model.eval()
+        total, count = 0.0, 0
+        for rows in blocks(self.held_out, self.s.context, self.s.batch):
+            total += self.loss(rows, "sum").item()
+            count += rows.shape[0] * (rows.shape[1] - 1)
+        self.model.train()
+        return total / count
+
+    def judge(self, tokenizer):
+        """Evaluates, and keeps the model if it is the best so far. What it writes is written again if the process dies here."""
+        loss = self.evaluate()
+        self.done["evaluations"].append((self.done["step"], loss))
+        if loss < self.done["best"]:
+            self.done.update(best=loss, worse=0)
+            checkpoint.save(self.model, self.folder, tokenizer)
+        else:
+            self.done["worse"] += 1
+        return loss
+
+    def finished(self):
+        return self.done["step"] >= self.s.steps or bool(self.s.patience and self.done["worse"] >= self.s.patience)
+
+    def run(self, tokenizer):
+        """tokenizer: path of the tokenizer.json, or None"""
+        self.model.train()
+        progress = report.Progress(self.done["step"], self.s.steps, self.s.batch * self.s.context)
+        saved = time.monotonic()
+        while not self.finished():
+            begin = time.monotonic()
+            loss = self.step()
+            if not math.isfinite(loss):
+                raise ValueError(f"the loss of step {self.done['step'] + 1} is {loss}: choose a smaller learning_rate")
+            self.done["step"] += 1
+            self.done["losses"].append(loss)
+            if self.held_out is not None and (self.done["step"] % self.s.evaluate_every == 0 or self.done["step"] == self.s.steps):
+                progress.held_out = self.judge(tokenizer)
+                self.write_curve()
+            self.done["seconds"] += time.monotonic() - begin
+            progress.step(self.done["step"], loss)
+            if time.monotonic() - saved >= self.s.save_seconds or self.finished():
+                self.save()
+                saved = time.monotonic()
+        if self.held_out is None:
+            checkpoint.save(self.model, self.folder, tokenizer)
+        self.write_curve()
+        return self.write_report()
+
+    def write_curve(self):
+        picture = report.svg(self.done["losses"], self.done["evaluations"], self.s.steps)
+        tensors.write_atomically(self.folder / "loss.svg", picture.encode())
+
+    def write_report(self):
+        done = self.done
+        result = {
+            "settings": dataclasses.asdict(self.s), "steps": done["step"], "tokens": done["step"] * self.s.batch * self.s.context,
+            "parameters": sum(weight.numel() for weight in self.model.parameters()), "seconds": round(done["seconds"]),
+            "last_training_nats_per_token": done["losses"][-1],
+            "held_out_nats_per_token": None if self.held_out is None else done["best"],
+            "device": str(self.device), "bf16": self.bf16, "cores": os.cpu_count(), "pytorch": str(torch.__version__),
+        }
+        tensors.write_atomically(self.folder / "training.json", (json.dumps(result, indent=2) + "\n").encode())
+        return result

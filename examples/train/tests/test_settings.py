@@ -1,0 +1,54 @@
+"""Presets, YAML and flags; errors are one line that names the setting."""
+
+import pytest
+
+from tarn_train.main import main, parse
+from tarn_train.settings import PRESETS, TYPES, settings
+
+
+def flags(*arguments):
+    args = parse(["text", "-o", "out", *arguments])[1]
+    return {name: value for name, value in vars(args).items() if name in TYPES}
+
+
+def test_flags_override_yaml_and_yaml_the_preset(tmp_path):
+    file = tmp_path / "settings.yaml"
+    file.write_text("preset: small\nlearning_rate: 1e-3\nsteps: 7\n"
+                    "attention: {system: rfa, feature_map: arccos, num_features: 8}\n")
+    s = settings(flags("--steps", "9", "--seed", "3"), file)
+    assert (s.preset, s.hidden_size, s.learning_rate, s.steps, s.seed) == ("small", 384, 1e-3, 9, 3)
+    assert s.attention == {"system": "rfa", "feature_map": "arccos", "num_features": 8}
+    for name in PRESETS:
+        assert settings(flags("--preset", name)).hidden_size == PRESETS[name]["hidden_size"]
+
+
+@pytest.mark.parametrize("line, message", [
+    ("steps: 1.5", "steps is 1.5, expected int"),
+    ("stepz: 3", "stepz is no setting"), ("steps: many", "steps is 'many', expected int"), ("steps: 0", "steps is 0"),
+    ("attention: rnn", "attention is 'rnn', expected one of softmax"), ("- 1", "expected lines NAME: VALUE"),
+    ("hidden_size: 90", "hidden_size is 90, expected a multiple of 2"), ("held_out: 0.9", "held_out is 0.9"),
+    ("{held_out: 0, patience: 2}", "early stop needs held-out text"), ("clip: -1", "clip is -1"), ("steps: [1]", "expected int"),
+    ("a: [", "cannot read"),
+])
+def test_wrong_settings(line, message, tmp_path):
+    (tmp_path / "settings.yaml").write_text(line + "\n")
+    with pytest.raises(ValueError, match=".*") as error:
+        settings({}, tmp_path / "settings.yaml")
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_errors_of_the_command_are_one_line(tmp_path, capsys):
+    (tmp_path / "short.txt").write_text("short\n" * 20)
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
+    out = ["-o", str(tmp_path / "out"), "--no-convert"]
+    for arguments, message in (([str(tmp_path / "nowhere"), *out], "cannot read"),
+                               ([str(tmp_path / "latin.txt"), *out], "byte 3 is no UTF-8"),
+                               ([str(tmp_path / "short.txt"), *out, "--tokenizer", "bytes"], "tokens to train on"),
+                               ([str(tmp_path / "short.txt"), *out, "--tokenizer", "nowhere"], "cannot read the tokenizer"),
+                               ([str(tmp_path / "short.txt"), *out, "--steps", "x"], "invalid int value"),
+                               ([str(tmp_path / "short.txt"), "-o", "x", "--converter", "nowhere"], "nowhere is no program")):
+        with pytest.raises(SystemExit) as stopped:
+            main(arguments)
+        shown = capsys.readouterr().err
+        assert stopped.value.code == 2 and shown.count("\n") == 1
+        assert shown.startswith("tarn-train: error: ") and message in shown

@@ -1,0 +1,133 @@
+"""tarn-train from end to end: what it learns, what it writes, and that killing it changes nothing."""
+
+import json
+import math
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+
+import pytest
+import torch
+
+from tarn_train import compare, report
+from tarn_train.tensors import read_safetensors
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[1]
+SMALL = ["--threads", "1", "--hidden-size", "16", "--num-layers", "2", "--num-heads", "2", "--intermediate-size", "32",
+         "--vocab-size", "300", "--context", "32", "--batch", "4", "--warmup", "5", "--evaluate-every", "10"]
+
+
+@pytest.fixture(scope="session")
+def text(tmp_path_factory):
+    generator, path = random.Random(1), tmp_path_factory.mktemp("text") / "text.txt"
+    words = ["water", "stone", "tarn", "river", "cloud", "of", "the", "and", "runs", "under"]
+    path.write_text("".join(" ".join(generator.choices(words, k=8)) + ".\n" for _ in range(400)), encoding="utf-8")
+    return path
+
+
+def start(text, folder, *arguments):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-m", "tarn_train.main", text, "-o", folder, *SMALL, *arguments]
+    return subprocess.Popen(list(map(str, command)), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def train(text, folder, *arguments, status=0):
+    process = start(text, folder, *arguments)
+    out, error = process.communicate()
+    assert process.returncode == status, error
+    return out, error
+
+
+def trained(folder):
+    """The bits of the checkpoint, of the losses and of the optimizer"""
+    state = torch.load(folder / "training" / "state.pt")
+    averages = [entry["exp_avg"].numpy().tobytes() for entry in state["optimizer"]["state"].values()]
+    return ((folder / "model.safetensors").read_bytes(), (folder / "config.json").read_bytes(), state["done"]["losses"],
+            state["done"]["evaluations"], averages)
+
+
+def steps_saved(folder):
+    try:
+        return torch.load(folder / "training" / "state.pt")["done"]["step"]
+    except FileNotFoundError:
+        return 0
+
+
+def test_killed_at_any_moment_it_goes_on_to_the_same_bits(text, tmp_path):
+    common = ["--no-convert", "--steps", "60", "--save-seconds", "0.02"]
+    train(text, tmp_path / "whole", *common)
+    generator, stops = random.Random(2), []
+    for wanted in 5, 25, 45:
+        process = start(text, tmp_path / "parts", *common)
+        while steps_saved(tmp_path / "parts") < wanted and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(generator.random() * 0.02)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        stops.append(steps_saved(tmp_path / "parts"))
+    assert stops[0] >= 5 and stops == sorted(stops) and stops[0] < 60
+    _, error = train(text, tmp_path / "parts", *common)
+    assert f"goes on after step {stops[-1]}" in error
+    assert trained(tmp_path / "parts") == trained(tmp_path / "whole")
+
+
+def test_from_text_to_a_model_that_runs(text, tmp_path, programs):
+    folder = tmp_path / "model"
+    out, error = train(text, folder, "--steps", "120", "--converter", programs / "tarn-convert", "--quant", "int8")
+    assert "step 120/120" in error and "tokens/s" in error and "left" in error
+    result = json.loads((folder / "training.json").read_text())
+    assert result["steps"] == 120 and result["tokens"] == 120 * 4 * 32
+    assert result["held_out_nats_per_token"] < 0.8 * math.log(300)
+    done = subprocess.run([programs / "tarn", "run", f"{folder}.tarn", "-p", "the river", "-n", "5", "-s", "1", "-q"],
+                          capture_output=True, check=True)
+    assert done.stdout.startswith(b"the river")
+    largest, count = compare.difference(folder, folder / "held-out.txt", programs)
+    assert count > 150 and largest < compare.TOLERANCE
+    command = [programs / "tarn", "eval", f"{folder}.tarn", "-f", folder / "held-out.txt", "--block", "32", "--json"]
+    measured = subprocess.run(command, capture_output=True, check=True)
+    assert abs(json.loads(measured.stdout)["nats_per_token"] - result["held_out_nats_per_token"]) < 0.01  # of int8
+    curve = xml.etree.ElementTree.parse(folder / "loss.svg").getroot()
+    assert len(curve.findall("{http://www.w3.org/2000/svg}polyline")) == 2
+
+
+def test_another_attention_goes_on_only_as_it_began(text, tmp_path):
+    yaml = tmp_path / "settings.yaml"
+    yaml.write_text("tokenizer: bytes\nsteps: 3\n"
+                    "attention: [{system: sliding_window, window: 8}, {system: abc_mlp, num_slots: 8}]\n")
+    train(text, tmp_path / "model", "--no-convert", "--config", yaml)
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert [a["system"] for a in config["attention"]] == ["sliding_window", "abc_mlp"] and config["vocab_size"] == 256
+    before = read_safetensors(tmp_path / "model" / "model.safetensors")
+    _, error = train(text, tmp_path / "model", "--no-convert", "--config", yaml, "--seed", "2", status=2)
+    assert "was trained with seed 1, not 2" in error
+    train(text, tmp_path / "model", "--no-convert", "--config", yaml)
+    after = read_safetensors(tmp_path / "model" / "model.safetensors")
+    assert all((before[name] == after[name]).all() for name in before)
+
+
+def test_a_damaged_save_is_an_error_of_one_line(text, tmp_path):
+    (tmp_path / "model" / "training").mkdir(parents=True)
+    (tmp_path / "model" / "training" / "state.pt").write_bytes(b"no state")
+    _, error = train(text, tmp_path / "model", "--no-convert", "--steps", "1", status=2)
+    assert error.count("\n") == 1 and "state.pt" in error and "remove it" in error
+
+
+def test_early_stop_keeps_the_best_model(text, tmp_path):
+    rate = ["--learning-rate", "0.5", "--clip", "100", "--warmup", "0"]  # far too large: the loss soon rises
+    train(text, tmp_path / "model", "--no-convert", "--steps", "400", "--evaluate-every", "2", "--patience", "3", *rate)
+    state = torch.load(tmp_path / "model" / "training" / "state.pt")["done"]
+    losses = [loss for _, loss in state["evaluations"]]
+    assert state["step"] < 400 and min(losses) == losses[-4] == state["best"]
+    assert json.loads((tmp_path / "model" / "training.json").read_text())["held_out_nats_per_token"] == min(losses)
+
+
+def test_clock_and_curve():
+    assert [report.clock(seconds) for seconds in (0, 61.4, 3600)] == ["0:00", "1:01", "1:00:00"]
+    assert report.means([1.0, 2.0]) == [(1, 1.0), (2, 2.0)]
+    assert report.means([1.0] * 600 + [3.0])[-1] == (601, 3.0)
+    xml.etree.ElementTree.fromstring(report.svg([2.0], [], 1))
