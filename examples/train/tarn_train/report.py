@@ -54,9 +54,9 @@ def polyline(points, x, y, color):
 
 
 def svg(losses, held_out, steps):
-    """losses: of every step so far; held_out: [(step, loss)]; nats per token over steps"""
+    """losses: of every step so far; held_out: [[step, loss]]; nats per token over steps"""
     curve = means(losses)
-    values = [loss for _, loss in curve + held_out]
+    values = [loss for _, loss in [*curve, *held_out]]
     low, high = min(values), max(values)
     low, high = low - 0.05 * (high - low) - 1e-3, high + 0.05 * (high - low) + 1e-3
 

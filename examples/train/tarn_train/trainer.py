@@ -36,6 +36,17 @@ def make_optimizer(model, s):
     return torch.optim.AdamW(groups, lr=s.learning_rate, betas=BETAS)
 
 
+def read_state(path):
+    """What Trainer.save wrote"""
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        return {**state, **json.loads(state.pop("rest"))}
+    except OSError:
+        raise
+    except Exception as error:  # of many types, by what is damaged
+        raise ValueError(f"cannot read {path}: {type(error).__name__}: remove it to begin anew") from None
+
+
 class Trainer:
     """Trains the model of `config` on `windows` (text.Windows), and writes its best checkpoint into `folder`.
 
@@ -66,22 +77,19 @@ class Trainer:
         """True if there was something to go on from"""
         if not self.state_file.exists():
             return False
-        try:
-            state = torch.load(self.state_file, map_location="cpu", weights_only=True)
-        except Exception as error:  # of many types, by what is damaged
-            raise ValueError(f"cannot read {self.state_file}: {type(error).__name__}: remove it to begin anew") from None
+        state = read_state(self.state_file)
         for name, value in self.identity.items():
             if state["identity"].get(name) != value:
                 raise ValueError(f"{self.state_file} was trained with {name} {state['identity'].get(name)!r}, not {value!r}: "
                                  "say the same again, or choose another directory")
         self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state["optimizer"]})
         self.done = state["done"]
         return True
 
     def save(self):
-        state = {"identity": self.identity, "model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(),
-                 "done": self.done}
+        rest = json.dumps({"identity": self.identity, "done": self.done})  # PyTorch 1.13 loads no numbers from an untrusted file
+        state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()["state"], "rest": rest}
         data = io.BytesIO()
         torch.save(state, data)
         self.state_file.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +127,7 @@ class Trainer:
     def judge(self, tokenizer):
         """Evaluates, and keeps the model if it is the best so far. What it writes is written again if the process dies here."""
         loss = self.evaluate()
-        self.done["evaluations"].append((self.done["step"], loss))
+        self.done["evaluations"].append([self.done["step"], loss])
         if loss < self.done["best"]:
             self.done.update(best=loss, worse=0)
             checkpoint.save(self.model, self.folder, tokenizer)

@@ -12,10 +12,10 @@ import time
 import xml.etree.ElementTree
 
 import pytest
-import torch
 
 from tarn_train import compare, report
 from tarn_train.tensors import read_safetensors
+from tarn_train.trainer import read_state
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 SMALL = ["--threads", "1", "--hidden-size", "16", "--num-layers", "2", "--num-heads", "2", "--intermediate-size", "32",
@@ -45,15 +45,15 @@ def train(text, folder, *arguments, status=0):
 
 def trained(folder):
     """The bits of the checkpoint, of the losses and of the optimizer"""
-    state = torch.load(folder / "training" / "state.pt")
-    averages = [entry["exp_avg"].numpy().tobytes() for entry in state["optimizer"]["state"].values()]
+    state = read_state(folder / "training" / "state.pt")
+    averages = [entry["exp_avg"].numpy().tobytes() for entry in state["optimizer"].values()]
     return ((folder / "model.safetensors").read_bytes(), (folder / "config.json").read_bytes(), state["done"]["losses"],
             state["done"]["evaluations"], averages)
 
 
 def steps_saved(folder):
     try:
-        return torch.load(folder / "training" / "state.pt")["done"]["step"]
+        return read_state(folder / "training" / "state.pt")["done"]["step"]
     except FileNotFoundError:
         return 0
 
@@ -120,7 +120,7 @@ def test_a_damaged_save_is_an_error_of_one_line(text, tmp_path):
 def test_early_stop_keeps_the_best_model(text, tmp_path):
     rate = ["--learning-rate", "0.5", "--clip", "100", "--warmup", "0"]  # far too large: the loss soon rises
     train(text, tmp_path / "model", "--no-convert", "--steps", "400", "--evaluate-every", "2", "--patience", "3", *rate)
-    state = torch.load(tmp_path / "model" / "training" / "state.pt")["done"]
+    state = read_state(tmp_path / "model" / "training" / "state.pt")["done"]
     losses = [loss for _, loss in state["evaluations"]]
     assert state["step"] < 400 and min(losses) == losses[-4] == state["best"]
     assert json.loads((tmp_path / "model" / "training.json").read_text())["held_out_nats_per_token"] == min(losses)
