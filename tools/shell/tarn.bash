@@ -15,13 +15,13 @@ _tarn() {
   fi
   case ${COMP_WORDS[1]} in
     run)
-      names='--help --model --prompt --file --tokens --raw --plain --n-predict --interactive --chat --system --stop --escape --batch --quiet --no-echo --jsonl --json-stats --seed --logit-bias --ban --grammar --json-schema --print-grammar --grammar-states --grammar-work --repeat-penalty --frequency-penalty --presence-penalty --repeat-last-n --dry-multiplier --dry-base --dry-allowed-length --dry-last-n --dry-breaker --top-n-sigma --top-k --typical-p --top-p --min-p --xtc-probability --xtc-threshold --temp --dynatemp-range --dynatemp-exponent --mirostat --mirostat-tau --mirostat-eta --logprobs --beam --length-penalty --threads --chunk --isa --portable-dense --packed-cache --verify --no-verify --max-work --max-packed'
+      names='--help --model --prompt --file --tokens --raw --plain --n-predict --interactive --chat --system --stop --escape --batch --quiet --no-echo --jsonl --load-state --save-state --prompt-cache --prompt-cache-bytes --json-stats --seed --logit-bias --ban --grammar --json-schema --print-grammar --grammar-states --grammar-work --repeat-penalty --frequency-penalty --presence-penalty --repeat-last-n --dry-multiplier --dry-base --dry-allowed-length --dry-last-n --dry-breaker --top-n-sigma --top-k --typical-p --top-p --min-p --xtc-probability --xtc-threshold --temp --dynatemp-range --dynatemp-exponent --mirostat --mirostat-tau --mirostat-eta --logprobs --beam --length-penalty --threads --chunk --isa --portable-dense --packed-cache --verify --no-verify --max-work --max-packed'
       case $option in
         -m | --model) kind=models ;;
-        -p | --prompt | --tokens | -n | --n-predict | --system | --stop | --batch | -s | --seed | --logit-bias | --ban | --grammar-states | --grammar-work | --repeat-penalty | --frequency-penalty | --presence-penalty | --repeat-last-n | --dry-multiplier | --dry-base | --dry-allowed-length | --dry-last-n | --dry-breaker | --top-n-sigma | --top-k | --typical-p | --top-p | --min-p | --xtc-probability | --xtc-threshold | --temp | --dynatemp-range | --dynatemp-exponent | --mirostat | --mirostat-tau | --mirostat-eta | --logprobs | --beam | --length-penalty | -t | --threads | --chunk | --max-work | --max-packed) kind=none ;;
-        -f | --file | --json-stats | --grammar | --json-schema) kind=files ;;
+        -p | --prompt | --tokens | -n | --n-predict | --system | --stop | --batch | --prompt-cache-bytes | -s | --seed | --logit-bias | --ban | --grammar-states | --grammar-work | --repeat-penalty | --frequency-penalty | --presence-penalty | --repeat-last-n | --dry-multiplier | --dry-base | --dry-allowed-length | --dry-last-n | --dry-breaker | --top-n-sigma | --top-k | --typical-p | --top-p | --min-p | --xtc-probability | --xtc-threshold | --temp | --dynatemp-range | --dynatemp-exponent | --mirostat | --mirostat-tau | --mirostat-eta | --logprobs | --beam | --length-penalty | -t | --threads | --chunk | --max-work | --max-packed) kind=none ;;
+        -f | --file | --load-state | --save-state | --json-stats | --grammar | --json-schema) kind=files ;;
+        --prompt-cache | --packed-cache) kind=directories ;;
         --isa) kind=words words=$(tarn inspect --cpu 2>/dev/null | sed -n 's/^kernels *//p') ;;
-        --packed-cache) kind=directories ;;
         *) kind=models value= ;;
       esac
       ;;

@@ -45,6 +45,10 @@ _tarn() {
         '(-q --quiet)'{-q,--quiet}'[Write no statistics and no progress to standard error]' \
         ''--no-echo'[Do not repeat the prompt in the output]' \
         ''--jsonl'[Write a line of JSON for each event instead of the text]' \
+        ''--load-state='[Go on from the state in FILE]:FILE:_files' \
+        ''--save-state='[Write the state at the end to FILE]:FILE:_files' \
+        ''--prompt-cache='[Keep states behind prompts in the directory DIR]:DIR:_files -/' \
+        ''--prompt-cache-bytes='[Remove states that were not used for the longest time above N bytes]:N: ' \
         ''--json-stats='[Write times, memory and the reason of the end as JSON]:FILE:_files' \
         '(-s --seed)'{-s+,--seed=}'[Seed of the random draws]:N: ' \
         '*'--logit-bias='[Add BIAS to the logit of token ID, for example 10=-5]:ID=BIAS: ' \

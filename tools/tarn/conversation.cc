@@ -1,6 +1,5 @@
 #include "tools/tarn/conversation.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,8 +8,8 @@
 #include "tools/common/output_file.h"
 #include "tools/common/signals.h"
 #include "tools/tarn/error.h"
-#include "tools/tarn/files.h"
 #include "tools/tarn/report.h"
+#include "tools/tarn/state_file.h"
 
 namespace tarn_cli {
 namespace {
@@ -50,6 +49,7 @@ Conversation::Conversation(const RunOptions& options, const Model& model, TokenW
       next_seed_(chain_.seed),
       history_(LookBack(chain_)) {
   tarn::tools::DoNotCancel(session_.get());
+  if (!options.prompt_cache.empty()) cache_.emplace(model, config_, options.prompt_cache, options.prompt_cache_bytes);
   MakeSampler();  // what is wrong with its options shows now
 }
 
@@ -94,8 +94,10 @@ GenerationStats Conversation::Answer(const Tokens& turn, bool echo) {
   generation.echo = echo;
   generation.progress = !options_.quiet && isatty(STDERR_FILENO) == 1;
   generation.history = &history_;
+  if (tokens() == 0 && cache_) generation.cache = &*cache_;
   try {
     GenerationStats stats = Generate(generation, session_.get(), sampler.get(), writer_);
+    if (cache_) cache_->Write();
     if (stats.stop == StopReason::kError || stats.prompt_read < turn.size()) {
       TakeBack();
     } else {
@@ -139,28 +141,13 @@ void Conversation::Reset() {
 }
 
 void Conversation::Save(const std::string& path) const {
-  const std::vector<uint8_t> snapshot = Snapshot();
   tarn::tools::OutputFile file(path, {model_.path()});
-  file.Write(snapshot.data(), snapshot.size());
-  file.Commit();
+  SaveState(session_.get(), &file);
 }
 
 void Conversation::Load(const std::string& path) {
-  struct stat info;
-  if (stat(path.c_str(), &info) == 0) {
-    const uint64_t most = model_.Requirements(config_).state_bytes / 512 * 513 + 1024;
-    if (!S_ISREG(info.st_mode)) throw Failure(path + ": is no regular file, expected one that /save wrote");
-    if (static_cast<uint64_t>(info.st_size) > most) {
-      throw Failure(Format("%s: has %llu bytes, expected at most %llu: a snapshot of this model", path.c_str(),
-                           static_cast<unsigned long long>(info.st_size), static_cast<unsigned long long>(most)));
-    }
-  }
-  const std::string content = ReadFile(path);
   Checkpoint before = Now(std::nullopt);
-  tarn_error error;
-  if (tarn_session_restore(session_.get(), content.data(), content.size(), &error) != TARN_OK) {
-    throw Failure(path + ": " + error.message);
-  }
+  LoadState(path, model_, config_, session_.get());
   Keep(std::move(before));
   history_.Clear();
   place_ = tokens() == 0 ? TurnPlace::kBegin : TurnPlace::kInLine;
@@ -173,7 +160,7 @@ uint64_t Conversation::kept_bytes() const {
 }
 
 Conversation::Checkpoint Conversation::Now(std::optional<Tokens> turn) const {
-  return {Snapshot(), history_, place_, std::move(turn)};
+  return {Snapshot(session_.get()), history_, place_, std::move(turn)};
 }
 
 void Conversation::Keep(Checkpoint checkpoint) {
@@ -187,13 +174,6 @@ void Conversation::GoBackTo(const Checkpoint& checkpoint) {
   Restore(checkpoint.snapshot);
   history_ = checkpoint.history;
   place_ = checkpoint.place;
-}
-
-std::vector<uint8_t> Conversation::Snapshot() const {
-  std::vector<uint8_t> snapshot(tarn_session_snapshot_bytes(session_.get()));
-  tarn_error error;
-  Check(tarn_session_save(session_.get(), snapshot.data(), snapshot.size(), &error), error);
-  return snapshot;
 }
 
 void Conversation::Restore(const std::vector<uint8_t>& snapshot) {

@@ -14,6 +14,7 @@
 
 #include "tools/tarn/generation.h"
 #include "tools/tarn/model.h"
+#include "tools/tarn/prompt_cache.h"
 #include "tools/tarn/run.h"
 #include "tools/tarn/turn.h"
 
@@ -62,7 +63,6 @@ class Conversation {
   GenerationStats Answer(const Tokens& turn, bool echo);
   void TakeBack();
   void FeedLast(const GenerationStats& stats);
-  std::vector<uint8_t> Snapshot() const;
   void Restore(const std::vector<uint8_t>& snapshot);
 
   const RunOptions& options_;
@@ -75,6 +75,7 @@ class Conversation {
   uint64_t seed_;
   uint64_t next_seed_;
   size_t turn_tokens_ = 0;
+  std::optional<PromptCache> cache_;
   TokenRing history_;  // what a sampler has to know of the text
   TurnPlace place_ = TurnPlace::kBegin;
   std::deque<Checkpoint> checkpoints_;

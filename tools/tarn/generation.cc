@@ -28,6 +28,12 @@ void AllocateOnPurpose() {
   if (mapping != MAP_FAILED) munmap(mapping, page);
 }
 
+// Where a part of the prompt ends that is fed as a whole: a cache has the state before the last token.
+size_t NextEnd(const GenerationOptions& options, size_t read) {
+  const size_t size = options.prompt.size();
+  return options.cache != nullptr && read + 1 < size ? size - 1 : size;
+}
+
 // Feeds the prompt, then shows it. Returns the logits after it, or nullptr with the reason if it did not come to its end.
 const float* FeedPrompt(const GenerationOptions& options, tarn_session* session, tarn_sampler* sampler, TokenWriter* writer,
                         GenerationStats* stats) {
@@ -35,12 +41,13 @@ const float* FeedPrompt(const GenerationOptions& options, tarn_session* session,
   {
     tarn::tools::Progress progress(stderr, options.progress, "prompt", options.prompt.size(), "tokens");
     const auto start = Clock::now();
+    if (options.cache != nullptr) stats->prompt_cached = stats->prompt_read = options.cache->Restore(options.prompt, session);
     while (stats->prompt_read < options.prompt.size()) {
       if (tarn::tools::Interrupted()) {
         stats->stop = StopReason::kInterrupted;
         return nullptr;
       }
-      const size_t count = std::min<size_t>(options.chunk, options.prompt.size() - stats->prompt_read);
+      const size_t count = std::min<size_t>(options.chunk, NextEnd(options, stats->prompt_read) - stats->prompt_read);
       tarn_error error;
       const tarn_status status = tarn_session_prefill(session, &options.prompt[stats->prompt_read], count, &logits, &error);
       if (status == TARN_CANCELLED) {  // of this chunk nothing was read
@@ -50,6 +57,7 @@ const float* FeedPrompt(const GenerationOptions& options, tarn_session* session,
       if (status != TARN_OK) throw Failure(std::string("prompt: ") + error.message);
       stats->prompt_read += count;
       stats->prompt_seconds = SecondsSince(start);
+      if (options.cache != nullptr) options.cache->Note(options.prompt, stats->prompt_read, session);
       if (options.progress) progress.Advance(count);
     }
   }
@@ -125,7 +133,7 @@ std::optional<double> TokenTimes::Median(std::vector<double> times) const {
 }
 
 double GenerationStats::PromptRate(size_t prompt_tokens) const {
-  return prompt_seconds > 0 ? static_cast<double>(prompt_tokens) / prompt_seconds : 0;
+  return prompt_seconds > 0 ? static_cast<double>(prompt_tokens - prompt_cached) / prompt_seconds : 0;
 }
 
 std::optional<double> GenerationStats::Rate() const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tools/tarn/log_probability_writer.h"
+#include "tools/tarn/prompt_cache.h"
 #include "tools/tarn/token_writer.h"
 
 namespace tarn_cli {
@@ -75,12 +76,14 @@ struct GenerationOptions {
   const tarn_grammar* grammar = nullptr;  // the sampler's: what it says is complete is the end
   bool test_allocate = false;             // allocate on purpose, to show that the counter counts
   LogProbabilityWriter* log_probabilities = nullptr;  // gets every generated token
+  PromptCache* cache = nullptr;                       // the session is at its begin: what of the prompt is there is not read
   TokenRing* history = nullptr;                       // gets the tokens of the prompt, and of the text that is drawn
 };
 
 struct GenerationStats {
   StopReason stop = StopReason::kTokens;
   uint64_t prompt_read = 0;
+  uint64_t prompt_cached = 0;  // of these, tokens that the cache had
   uint64_t generated = 0;
   double prompt_seconds = 0;       // of a seq2seq model: to encode the sources
   double first_token_seconds = 0;  // from the start of the prompt, or of the first source
@@ -95,7 +98,7 @@ struct GenerationStats {
   // Of StopReason::kError the call that failed.
   tarn_error error = {TARN_OK, ""};
 
-  double PromptRate(size_t prompt_tokens) const;  // tokens/s of the prompt, or of the sources
+  double PromptRate(size_t prompt_tokens) const;  // tokens/s of the prompt without what was cached, or of the sources
   std::optional<double> Rate() const;             // tokens/s of what was timed; nothing if there is none
 };
 

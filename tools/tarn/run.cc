@@ -54,6 +54,27 @@ void CheckChat(RunOptions* options) {
   options->echo = false;
 }
 
+// States in files, of causal models.
+void AddStates(CLI::App* run, RunOptions* options) {
+  CLI::Option* load =
+      run->add_option("--load-state", options->load_state, "Go on from the state in FILE: the prompt comes after its text")
+          ->type_name("FILE");
+  options->by_task.Only({TARN_TASK_CAUSAL_LM}, load);
+  options->by_task.Only(
+      {TARN_TASK_CAUSAL_LM},
+      run->add_option("--save-state", options->save_state, "Write the state at the end to FILE")->type_name("FILE"));
+  CLI::Option* cache = run->add_option("--prompt-cache", options->prompt_cache,
+                                       "Keep states behind prompts in the directory DIR: what prompts have in common is read once")
+                           ->type_name("DIR")
+                           ->excludes(load);
+  options->by_task.Only({TARN_TASK_CAUSAL_LM}, cache);
+  options->by_task.Only(
+      {TARN_TASK_CAUSAL_LM},
+      AddInteger<uint64_t>(run, "--prompt-cache-bytes", &options->prompt_cache_bytes,
+                           "Remove states that were not used for the longest time above N bytes (default: 2^30)", 1)
+          ->needs(cache));
+}
+
 }  // namespace
 
 StatsOutput::StatsOutput(const RunOptions& options) : to_stdout_(options.json_stats == "-") {
@@ -92,11 +113,11 @@ void AddRun(CLI::App* app, Command* command) {
   run->add_option("--system", options->turns.system, "What the model is told before the conversation")
       ->type_name("TEXT")
       ->needs(chat);
-  options->by_task.Only(
-      {TARN_TASK_CAUSAL_LM},
-      run->add_option("--stop", options->stop_strings, "End the output before the first TEXT in it, which may span several tokens; repeatable")
-          ->type_name("TEXT")
-          ->allow_extra_args(false));
+  options->by_task.Only({TARN_TASK_CAUSAL_LM},
+                        run->add_option("--stop", options->stop_strings,
+                                        "End the output before the first TEXT in it, which may span several tokens; repeatable")
+                            ->type_name("TEXT")
+                            ->allow_extra_args(false));
   run->add_flag("-e,--escape", options->escapes, "Read escape sequences, such as \\n and \\u00e9, in -p, --stop and --system");
   options->sampling.AddTo(run, &options->by_task);
   AddTranslationOptions(run, &options->translation, &options->by_task);
@@ -110,6 +131,7 @@ void AddRun(CLI::App* app, Command* command) {
       "--no-echo", [=] { options->echo = false; }, "Do not repeat the prompt in the output");
   options->by_task.Only({TARN_TASK_CAUSAL_LM},
                         run->add_flag("--jsonl", options->jsonl, "Write a line of JSON for each event instead of the text"));
+  AddStates(run, options.get());
   run->add_option("--json-stats", options->json_stats,
                   "Write times, memory and the reason of the end as JSON; -: to standard output, instead of the text")
       ->type_name("FILE");

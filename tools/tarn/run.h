@@ -38,6 +38,9 @@ struct RunOptions {
   bool quiet = false;    // nothing on standard error but errors
   bool jsonl = false;    // a line of JSON for each event, instead of the text
   bool interactive = false;
+  std::string load_state, save_state;  // snapshots
+  std::string prompt_cache;            // a directory
+  uint64_t prompt_cache_bytes = uint64_t{1} << 30;
   std::string json_stats;  // "-": standard output, instead of the text
   TaskOptions by_task;
 };
@@ -48,7 +51,7 @@ int RunCausal(const RunOptions& options, const Model& model);
 int RunSeq2Seq(const RunOptions& options, const Model& model);
 
 // The prompt of a causal model. Throws UsageError or Failure: none, or one that the model does not take.
-Tokens PromptTokens(const RunOptions& options, const Model& model);
+Tokens PromptTokens(const RunOptions& options, const Model& model, TurnPlace place);
 
 // Where --json-stats goes.
 class StatsOutput {

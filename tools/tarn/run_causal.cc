@@ -10,18 +10,31 @@
 #include "tools/tarn/files.h"
 #include "tools/tarn/report.h"
 #include "tools/tarn/run.h"
+#include "tools/tarn/state_file.h"
 
 namespace tarn_cli {
+namespace {
 
-Tokens PromptTokens(const RunOptions& options, const Model& model) {
+// The token that was drawn last is part of the text, and not of the state yet. In a chat the next turn begins with the end of this
+// one.
+void FeedLast(const RunOptions& options, const Model& model, const GenerationStats& stats, tarn_session* session) {
+  const bool belongs_to_turn = stats.stop == StopReason::kEos && options.turns.chat;
+  if (!stats.unfed_token || belongs_to_turn || tarn_session_tokens(session) == model.info().max_context) return;
+  tarn_error error;
+  Check(tarn_session_step(session, &*stats.unfed_token, nullptr, &error), error);
+}
+
+}  // namespace
+
+Tokens PromptTokens(const RunOptions& options, const Model& model, TurnPlace place) {
   Tokens tokens = options.input.tokens();
   RequireIds(tokens, model, model.info().vocab_size, "run", "--tokens");
   if (tokens.empty()) {
     if (model.info().tokenizer == TARN_TOKENIZER_NONE) {
       throw Failure(model.path() + ": the model has no tokenizer: give the prompt as ids with --tokens 1,2,3");
     }
-    tokens = TurnTokens(model, options.turns, options.input.Text(options.raw), TurnPlace::kBegin);
-    if (tokens.empty() && model.info().bos_token >= 0) tokens.push_back(model.info().bos_token);
+    tokens = TurnTokens(model, options.turns, options.input.Text(options.raw), place);
+    if (tokens.empty() && place == TurnPlace::kBegin && model.info().bos_token >= 0) tokens.push_back(model.info().bos_token);
   }
   if (tokens.empty()) {
     throw Failure("the prompt is empty, and the model has no begin token to start from: give one with -p, -f or --tokens");
@@ -42,9 +55,19 @@ int RunCausal(const RunOptions& options, const Model& model) {
     WriteStdout(options.sampling.Rules());
     return 0;
   }
+  const tarn_session_config config = SessionConfig(options.session);
+  const Session session = CreateSession(model, config);
+  if (!options.load_state.empty()) LoadState(options.load_state, model, config, session.get());
+  std::optional<tarn::tools::OutputFile> state_output;  // now: that it cannot be written should not be found out after an hour
+  if (!options.save_state.empty()) state_output.emplace(options.save_state, std::vector<std::string>{model.path()});
+  std::optional<PromptCache> cache;
+  if (!options.prompt_cache.empty()) cache.emplace(model, config, options.prompt_cache, options.prompt_cache_bytes);
+
   GenerationOptions generation;
   generation.end_tokens = EndTokens(model, options.turns);
-  generation.prompt = PromptTokens(options, model);
+  const uint64_t loaded = tarn_session_tokens(session.get());
+  generation.prompt = PromptTokens(options, model, loaded == 0 ? TurnPlace::kBegin : TurnPlace::kAfterLineBreak);
+  generation.cache = cache ? &*cache : nullptr;
   generation.max_output_tokens = options.max_output_tokens;
   generation.test_allocate = options.test_allocate;
   tarn_sampler_config chain = options.sampling.Config();
@@ -53,12 +76,10 @@ int RunCausal(const RunOptions& options, const Model& model) {
   generation.grammar = grammar.get();
 
   StatsOutput stats_output(options);
-  const tarn_session_config config = SessionConfig(options.session);
   generation.chunk = config.max_chunk;
-  generation.max_context = model.info().max_context;
+  generation.max_context = model.info().max_context - loaded;
   generation.echo = options.echo;
   generation.progress = !options.quiet && isatty(STDERR_FILENO) == 1;
-  const Session session = CreateSession(model, config);
   tarn_error error;
   tarn_sampler* created = nullptr;
   Check(tarn_sampler_create(model.info().vocab_size, &chain, &created, &error), error);
@@ -75,7 +96,13 @@ int RunCausal(const RunOptions& options, const Model& model) {
     std::fprintf(stderr, "seed %llu, %s\n\n", static_cast<unsigned long long>(chain.seed), HowItRuns(model, config).c_str());
   }
   const GenerationStats stats = Generate(generation, session.get(), sampler.get(), &writer);
-  if (stats.prompt_read == generation.prompt.size()) writer.Finish();
+  const bool was_read = stats.prompt_read == generation.prompt.size();
+  if (was_read) writer.Finish();
+  if (cache) cache->Write();
+  if (state_output && was_read && stats.stop != StopReason::kError) {
+    FeedLast(options, model, stats, session.get());
+    SaveState(session.get(), &*state_output);
+  }
   WriteReport({model, config, stats.prompt_read, generation.prompt.size(), chain.seed, std::nullopt, stats}, options,
               &stats_output);
   if (stats.error.status != TARN_OK) {

@@ -41,9 +41,12 @@ class Interaction {
       : options_(options),
         model_(model),
         writer_(model, FormatOf(options), options.stop_strings),
-        conversation_(options, model, &writer_) {}
+        conversation_(options, model, &writer_) {
+    if (!options.load_state.empty()) conversation_.Load(options.load_state);
+  }
 
   int Run();
+  void Save(const std::string& path) const { conversation_.Save(path); }
 
  private:
   // A line of the user, with those that it goes on with.
@@ -76,7 +79,9 @@ int Interaction::Run() {
   }
   tarn::tools::AskAtCtrlC();
   input_ = LineInput::Create();
-  if (!options_.input.is_nothing()) OnAnswer(conversation_.Say(PromptTokens(options_, model_), options_.echo));
+  if (!options_.input.is_nothing()) {
+    OnAnswer(conversation_.Say(PromptTokens(options_, model_, conversation_.place()), options_.echo));
+  }
   while (!has_quit_ && !writer_.closed()) {
     std::string line;
     const LineInput::End end = ReadTurn(&line);
@@ -200,7 +205,10 @@ int RunInteractive(const RunOptions& options, const Model& model) {
   if (model.info().tokenizer == TARN_TOKENIZER_NONE) {
     throw Failure(model.path() + ": the model has no tokenizer, which -i needs; expected one with a tokenizer");
   }
-  return Interaction(options, model).Run();
+  Interaction interaction(options, model);
+  const int status = interaction.Run();
+  if (!options.save_state.empty()) interaction.Save(options.save_state);
+  return status;
 }
 
 }  // namespace tarn_cli

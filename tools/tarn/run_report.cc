@@ -47,6 +47,7 @@ Json StatsJson(const RunReport& report, Json json) {
   json.Add("seed", report.seed);
   json.Add("prompt_tokens", report.prompt_tokens);
   json.Add("prompt_length", report.prompt_length);
+  json.Add("prompt_cached", stats.prompt_cached);
   json.Add("generated_tokens", stats.generated);
   json.Add("stop_reason", NameOf(stats.stop));
   json.Add("encode_seconds", report.encode_seconds);
@@ -76,6 +77,7 @@ std::string ReportText(const RunReport& report) {
                              : Format("of %llu tokens", static_cast<unsigned long long>(report.prompt_length));
   table.Add({report.encode_seconds ? "source" : "prompt", std::to_string(report.prompt_tokens), of,
              Format("%.1f", stats.PromptRate(report.prompt_tokens)), "tokens/s"});
+  if (stats.prompt_cached > 0) table.Add({"from cache", std::to_string(stats.prompt_cached), "tokens"});
   const std::optional<double> rate = stats.Rate();
   table.Add({"generation", std::to_string(stats.generated), "tokens", rate ? Format("%.1f", *rate) : "-", "tokens/s"});
   if (stats.generated > 0) table.Add({"first token", Format("%.2f", 1000 * stats.first_token_seconds), "ms"});

@@ -1,0 +1,180 @@
+#include "tools/tarn/prompt_cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <regex>
+#include <utility>
+
+#include "tools/common/output_file.h"
+#include "tools/common/printable.h"
+#include "tools/tarn/error.h"
+#include "tools/tarn/files.h"
+#include "tools/tarn/report.h"
+#include "tools/tarn/state_file.h"
+
+namespace tarn_cli {
+namespace {
+
+constexpr uint8_t kMagic[8] = {'T', 'P', 'R', 'M', '\r', '\n', 0x1A, '\n'};
+
+struct Header {
+  uint8_t magic[8];
+  uint32_t version;
+  uint32_t chunk;
+  uint64_t tokens;
+  uint8_t fingerprint[32];
+};
+static_assert(sizeof(Header) == 56, "the header is written and read as bytes");
+
+Header MakeHeader(const Model& model, uint32_t chunk, size_t tokens) {
+  Header header{};
+  std::memcpy(header.magic, kMagic, sizeof(kMagic));
+  header.version = 1;
+  header.chunk = chunk;
+  header.tokens = tokens;
+  std::memcpy(header.fingerprint, model.info().fingerprint, sizeof(header.fingerprint));
+  return header;
+}
+
+// FNV-1a. It names files; what they are of is compared.
+uint64_t Hash(uint64_t hash, const void* data, size_t size) {
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  for (size_t i = 0; i < size; ++i) hash = (hash ^ bytes[i]) * 0x100000001B3u;
+  return hash;
+}
+
+void Warn(const std::string& text) { std::fprintf(stderr, "tarn: prompt cache: %s\n", tarn::tools::ErrorLine(text).c_str()); }
+
+}  // namespace
+
+PromptCache::PromptCache(const Model& model, const tarn_session_config& config, std::string directory, uint64_t most_bytes)
+    : model_(model),
+      chunk_(config.max_chunk),
+      most_snapshot_bytes_(MostSnapshotBytes(model, config)),
+      directory_(std::move(directory)),
+      most_bytes_(most_bytes) {
+  constexpr mode_t kForThisUser = 0700;
+  if (mkdir(directory_.c_str(), kForThisUser) == 0) return;
+  const int reason = errno;
+  struct stat info;
+  if (stat(directory_.c_str(), &info) != 0) throw Failure(directory_ + ": cannot be created: " + std::strerror(reason));
+  if (!S_ISDIR(info.st_mode)) throw Failure(directory_ + ": is no directory, expected one for --prompt-cache");
+}
+
+std::string PromptCache::PathOf(const Tokens& prompt, size_t count) const {
+  const Header header = MakeHeader(model_, chunk_, count);
+  const uint64_t hash = Hash(Hash(0xCBF29CE484222325u, &header, sizeof(header)), prompt.data(), count * sizeof(prompt[0]));
+  return directory_ + Format("/%016llx-%zu.prompt", static_cast<unsigned long long>(hash), count);
+}
+
+// Before the last token, and at ends of chunks: the last one, and 1, 3, 7, 15, ... chunks before it.
+bool PromptCache::IsKept(size_t prompt_size, size_t count) const {
+  if (count == 0) return false;
+  if (count == prompt_size - 1) return true;
+  if (count % chunk_ != 0) return false;
+  const size_t back = (prompt_size - 1) / chunk_ - count / chunk_ + 1;
+  return (back & (back - 1)) == 0;
+}
+
+size_t PromptCache::Restore(const Tokens& prompt, tarn_session* session) {
+  size_t count = prompt.size() - 1;
+  while (count > 0) {
+    const std::string path = PathOf(prompt, count);
+    if (access(path.c_str(), F_OK) == 0 && RestoreFrom(path, prompt, count, session)) return count;
+    count = (count - 1) / chunk_ * chunk_;
+  }
+  return 0;
+}
+
+bool PromptCache::RestoreFrom(const std::string& path, const Tokens& prompt, size_t count, tarn_session* session) const {
+  try {
+    const size_t before = sizeof(Header) + count * sizeof(prompt[0]);
+    std::error_code failed;
+    const uint64_t size = std::filesystem::file_size(path, failed);
+    if (failed || size < before || size > before + most_snapshot_bytes_) throw Failure("it has a wrong size");
+    const std::string content = ReadFile(path);
+    const Header header = MakeHeader(model_, chunk_, count);
+    if (content.size() < before || std::memcmp(content.data(), &header, sizeof(header)) != 0) throw Failure("its header is wrong");
+    if (std::memcmp(content.data() + sizeof(header), prompt.data(), before - sizeof(header)) != 0) {
+      throw Failure("it has other tokens");
+    }
+    tarn_error error;
+    Check(tarn_session_restore(session, content.data() + before, content.size() - before, &error), error);
+    if (tarn_session_tokens(session) != count) {
+      tarn_session_reset(session);
+      throw Failure("its state has seen another number of tokens");
+    }
+  } catch (const Failure& failure) {
+    Warn(path + " is damaged, and is removed: " + failure.what());
+    unlink(path.c_str());
+    return false;
+  }
+  utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // where that cannot be, it goes earlier
+  return true;
+}
+
+void PromptCache::Note(const Tokens& prompt, size_t count, const tarn_session* session) {
+  if (!IsKept(prompt.size(), count)) return;
+  const std::string path = PathOf(prompt, count);
+  if (access(path.c_str(), F_OK) == 0) return;
+  const Header header = MakeHeader(model_, chunk_, count);
+  const std::vector<uint8_t> snapshot = Snapshot(session);
+  const size_t before = sizeof(header) + count * sizeof(prompt[0]);
+  if (before + snapshot.size() > most_bytes_) return;
+  Noted noted = {path, std::vector<char>(before + snapshot.size())};
+  std::memcpy(noted.content.data(), &header, sizeof(header));
+  std::memcpy(noted.content.data() + sizeof(header), prompt.data(), before - sizeof(header));
+  std::memcpy(noted.content.data() + before, snapshot.data(), snapshot.size());
+  noted_.push_back(std::move(noted));
+}
+
+void PromptCache::Write() {
+  try {
+    for (const Noted& noted : noted_) {
+      tarn::tools::OutputFile file(noted.path, {});
+      file.Write(noted.content.data(), noted.content.size());
+      file.Commit();
+    }
+    if (!noted_.empty()) RemoveOld();
+  } catch (const std::exception& failure) {  // of the file, or of the directory
+    Warn(failure.what());
+  }
+  noted_.clear();
+}
+
+void PromptCache::RemoveOld() const {
+  // And what a process left that was killed while it wrote.
+  static const std::regex kName("[0-9a-f]{16}-[0-9]+\\.prompt(\\.tmp\\.[0-9]+)?");
+  struct File {
+    std::filesystem::file_time_type used;
+    std::filesystem::path path;
+    uint64_t size;
+  };
+  std::vector<File> files;
+  uint64_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+    std::error_code gone;  // another process may remove it
+    if (!std::regex_match(entry.path().filename().string(), kName) || !entry.is_regular_file(gone)) continue;
+    const uint64_t size = entry.file_size(gone);
+    const auto used = entry.last_write_time(gone);
+    if (gone) continue;
+    files.push_back({used, entry.path(), size});
+    bytes += size;
+  }
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
+  for (const File& file : files) {
+    if (bytes <= most_bytes_) return;
+    std::error_code gone;
+    std::filesystem::remove(file.path, gone);
+    bytes -= file.size;
+  }
+}
+
+}  // namespace tarn_cli

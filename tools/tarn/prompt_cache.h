@@ -1,0 +1,57 @@
+// A directory of states behind the begins of prompts, so that a prompt, or the begin that several share, is read once.
+//
+//   file HASH-TOKENS.prompt: [ header | tokens, i32 | snapshot ]      HASH: of model, chunk and tokens; little-endian
+//
+// The last token of a prompt is fed alone, after the state that is kept: its logits are not part of a snapshot. States at ends of
+// chunks are kept too, the farther from the end of the prompt the fewer: of a prompt that begins as one of those, at most about
+// twice the tokens that are new are read. Whether a state comes from a file or not, the session gets its tokens in the same chunks,
+// and so the text is the same.
+#ifndef TARN_TOOLS_TARN_PROMPT_CACHE_H_
+#define TARN_TOOLS_TARN_PROMPT_CACHE_H_
+
+#include <tarn/tarn.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/tarn/model.h"
+#include "tools/tarn/sources.h"
+
+namespace tarn_cli {
+
+class PromptCache {
+ public:
+  // Makes the directory where its parent exists. `model` outlives it. Throws Failure.
+  PromptCache(const Model& model, const tarn_session_config& config, std::string directory, uint64_t most_bytes);
+
+  // Gives a session that is at its begin the longest begin of `prompt` that is there, without its last token. Returns how many
+  // tokens that are. A damaged file is removed, with a line on standard error.
+  size_t Restore(const Tokens& prompt, tarn_session* session);
+  // The session has read `count` tokens of the prompt: notes its state, if it is to be kept.
+  void Note(const Tokens& prompt, size_t count, const tarn_session* session);
+  // Writes what was noted, and removes files that were not used for the longest time. What fails is a line on standard error.
+  void Write();
+
+ private:
+  struct Noted {
+    std::string path;
+    std::vector<char> content;
+  };
+
+  bool IsKept(size_t prompt_size, size_t count) const;
+  std::string PathOf(const Tokens& prompt, size_t count) const;
+  bool RestoreFrom(const std::string& path, const Tokens& prompt, size_t count, tarn_session* session) const;
+  void RemoveOld() const;
+
+  const Model& model_;
+  const uint32_t chunk_;
+  const uint64_t most_snapshot_bytes_;
+  const std::string directory_;
+  const uint64_t most_bytes_;
+  std::vector<Noted> noted_;
+};
+
+}  // namespace tarn_cli
+
+#endif  // TARN_TOOLS_TARN_PROMPT_CACHE_H_
