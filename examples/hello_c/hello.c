@@ -57,12 +57,13 @@ int main(int argc, char** argv) {
   tarn_sampler* sampler = NULL;
   check(tarn_sampler_create(info.vocab_size, &chain, &sampler, &error));
 
-  /* Prompt to token ids: a text never has more of them than bytes. From here on the library allocates nothing. */
+  /* Prompt to token ids: without room for any, the call counts them. */
   const size_t prompt_bytes = strlen(argv[2]);
-  int32_t* tokens = need(malloc((prompt_bytes + 1) * sizeof(*tokens)));
-  char* text = need(malloc(tarn_max_piece_bytes(model)));
   size_t count = 0;
-  check(tarn_tokenize(model, argv[2], prompt_bytes, tokens, prompt_bytes, &count, &error));
+  tarn_tokenize(model, argv[2], prompt_bytes, NULL, 0, &count, NULL);
+  int32_t* tokens = need(malloc((count + 1) * sizeof(*tokens)));
+  char* text = need(malloc(tarn_max_piece_bytes(model)));
+  check(tarn_tokenize(model, argv[2], prompt_bytes, tokens, count, &count, &error));
 
   const float* logits = NULL; /* [vocab_size], the session's, until its next call */
   check(tarn_session_prefill(session, tokens, count, &logits, &error));
@@ -73,6 +74,7 @@ int main(int argc, char** argv) {
     int32_t token = 0;
     size_t text_bytes = 0;
     check(tarn_sampler_sample(sampler, logits, &token, &error));
+    if (token == info.eos_token) break;
     check(tarn_text_decode(model, &decoder, token, text, tarn_max_piece_bytes(model), &text_bytes, &error));
     if (fwrite(text, 1, text_bytes, stdout) != text_bytes || fflush(stdout) != 0) break; /* nobody reads */
     check(tarn_session_step(session, &token, &logits, &error));

@@ -300,11 +300,11 @@ class TalkTest(CliTest):
         talk = self.terminal("-n", 3)
         talk.ready()
         talk.send(b"half a line\x03")
-        talk.until(lambda: b"(Ctrl-C again ends it" in talk.shown)
+        talk.until(lambda: b"(Ctrl-C again ends tarn run" in talk.shown)
         self.assertNotEqual(talk.say(b"ROMEO:")[0], b"")
         talk.shown = b""
         talk.send(b"\x03")
-        talk.until(lambda: b"(Ctrl-C again ends it" in talk.shown)
+        talk.until(lambda: b"(Ctrl-C again ends tarn run" in talk.shown)
         self.assertEqual(talk.end(b"\x03"), 130)
         self.assertEqual(talk.after, talk.before)
 

@@ -115,7 +115,7 @@ LineInput::End Interaction::ReadTurn(std::string* turn) {
 std::optional<int> Interaction::OnSignal(const std::string& line) {
   if (!tarn::tools::InterruptedByCtrlC() || (was_asked_ && line.empty())) return tarn::tools::InterruptedExit();
   tarn::tools::ForgetCtrlC();
-  Tell("(Ctrl-C again ends it, as Ctrl-D does)");
+  Tell("(Ctrl-C again ends tarn run, as Ctrl-D does)");
   was_asked_ = true;
   return std::nullopt;
 }
@@ -194,7 +194,8 @@ void Interaction::ShowStats() const {
   const uint64_t most = model_.info().max_context;
   const std::string of = most == UINT64_MAX ? "" : Format(" of %llu", static_cast<unsigned long long>(most));
   Tell(Format("text        %llu%s tokens", static_cast<unsigned long long>(conversation_.tokens()), of.c_str()));
-  Tell(Format("undo        %zu steps, %s", conversation_.kept(), FormatBytes(conversation_.kept_bytes()).c_str()));
+  Tell(Format("undo        %zu %s, %s", conversation_.kept(), conversation_.kept() == 1 ? "step" : "steps",
+              FormatBytes(conversation_.kept_bytes()).c_str()));
   Tell(Format("seed        %llu", static_cast<unsigned long long>(conversation_.seed())));
   if (last_) std::fputs(ReportText(ReportOf(*last_)).c_str(), stderr);
 }
