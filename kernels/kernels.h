@@ -41,13 +41,15 @@ struct Kernels {
   void (*silu)(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
   void (*relu_squared)(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
   void (*soft_cap)(size_t rows, size_t n, const float* x, size_t x_stride, float cap, float* y, size_t y_stride);
-  // y = gate * sigmoid(gate) * up, and gelu(gate) * up in both forms. y may be gate or up.
+  // y = gate * sigmoid(gate) * up, gelu(gate) * up in both forms, and sigmoid(gate) * up. y may be gate or up.
   void (*silu_mul)(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
                    size_t y_stride);
   void (*gelu_mul)(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
                    size_t y_stride);
   void (*gelu_tanh_mul)(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
                         size_t y_stride);
+  void (*sigmoid_mul)(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+                      size_t y_stride);
   // y = a + b. y may be a or b.
   void (*add)(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y, size_t y_stride);
   void (*causal_conv)(const CausalConvArgs&);
@@ -70,6 +72,8 @@ struct Kernels {
   void (*forget_gate)(size_t n, const float* a, size_t a_stride, float* decay, float* write, float* log_decay);
   // decay = exp(max(logsigmoid(a) / normalizer, clamp_min)); clamp_min may be -inf.
   void (*vector_gate)(size_t n, const float* a, float normalizer, float clamp_min, float* decay);
+  // log_decay = -rate * softplus(a), decay = exp(log_decay); rate >= 0. Each output may be nullptr.
+  void (*softplus_gate)(size_t n, const float* a, size_t a_stride, float rate, float* decay, float* log_decay);
   // y = scale * sigmoid(a): write strengths of the delta rule.
   void (*scaled_sigmoid)(size_t n, const float* a, size_t a_stride, float scale, float* y);
   // phi = phi / (sum(phi) + eps) for each row of m features; a row of zeros stays one.

@@ -106,17 +106,19 @@ struct LinearReadArgs {
   size_t o_stride;
 };
 
-// Delta rule (MATH 1.6), one token: retrieve what k has stored, write the difference, then read.
-//   v_old = S^T phi_k / d,  S <- S + phi_k x beta (v - v_old),  o_g = scale * phi_q_g^T S / den
-// d = den = 1. With `norm` (attention-normalised): d = phi_k . z before this token (1 at the first), then z <- z + phi_k, and
-// den = phi_q_g . z + den_eps.
+// Delta rule (MATH 1.6), one token: decay, retrieve what k has stored, write the difference, then read.
+//   S <- decay*S,  v_old = S^T phi_k / d,  S <- S + phi_k x beta (v - v_old),  o_g = scale * phi_q_g^T S / den
+// With `row_decay` the decay of feature row r is row_decay[r] (KDA). d = den = 1. With `norm` (attention-normalised): no decay, d =
+// phi_k . z before this token (1 at the first), then z <- z + phi_k, and den = phi_q_g . z + den_eps.
 struct DeltaStepArgs {
   size_t queries;
   size_t features;
   size_t value_dim;
-  const float* phi_q;  // [G, M]
-  const float* phi_k;  // [M]
-  const float* v;      // [dv]
+  const float* phi_q;      // [G, M]
+  const float* phi_k;      // [M]
+  const float* v;          // [dv]
+  float decay;             // in [0, 1]; 1 without a gate, or with row_decay
+  const float* row_decay;  // [M], or nullptr
   float beta;
   float den_eps;
   float scale;
@@ -124,11 +126,12 @@ struct DeltaStepArgs {
   float* state;    // S [M, dv]
   float* norm;     // z [M], or nullptr
   float* o;        // [G, dv], contiguous
-  float* scratch;  // [dv]
+  float* scratch;  // [dv], with row_decay [dv + M]
 };
 
-// C tokens at once, without `norm` (MATH 0.2, "F1 delta rule (WY)"): A = tril(diag(beta) K K^T, -1), T = (I + A)^-1 by forward
-// substitution, U = T diag(beta) (V - K S), O = scale * (Q S + tril(Q K^T) U), S <- S + K^T U.
+// C tokens at once, without `norm` (MATH 0.2, "F1 delta rule (WY)"): A = tril(diag(beta) (L o K K^T), -1), T = (I + A)^-1 by
+// forward substitution, U = T diag(beta) (V - diag(exp c) K S), O = scale * (diag(exp c) Q S + tril(L o Q K^T) U), and S <-
+// exp(c_C) S + K^T diag(L_C) U, with c = cumsum(log_decay), L_ij = exp(c_i - c_j).
 struct DeltaChunkArgs {
   size_t tokens;
   size_t queries;
@@ -138,7 +141,8 @@ struct DeltaChunkArgs {
   const float* phi_k;  // [C, M]
   const float* v;      // [C, dv], rows v_stride apart
   size_t v_stride;
-  const float* beta;  // [C]
+  const float* log_decay;  // [C], each <= 0; nullptr: no decay
+  const float* beta;       // [C]
   float scale;
   float* state;
   float* o;  // o of token t, query g at o + t*o_token_stride + g*dv

@@ -17,11 +17,13 @@
   X(silu_mul, "SiluMul")                                                                  \
   X(gelu_mul, "SiluMul")                                                                  \
   X(gelu_tanh_mul, "SiluMul")                                                             \
+  X(sigmoid_mul, "SiluMul")                                                               \
   X(causal_conv, "CausalConv")                                                            \
   X(sinusoid, "AddSinusoid", "RopeAngles")                                                \
   X(rope, "Rope")                                                                         \
   X(forget_gate, "LinearState")                                                           \
   X(vector_gate, "LinearState")                                                           \
+  X(softplus_gate, "LinearState")                                                         \
   X(scaled_sigmoid, "LinearState")                                                        \
   X(l2_normalize, "LinearState", "NoncausalLinear")                                       \
   X(features, "LinearState", "NoncausalLinear")                                           \

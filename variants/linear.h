@@ -31,18 +31,22 @@ enum class Logits : uint8_t { kNone, kPerHead, kPerFeature };
 struct GateInfo {
   const char* name;
   Logits logits;
-  bool decay_tensor;  // a constant decay [Hkv]
-  bool chunks;        // MATH 0.2 has a chunked form; else a chunk is a loop of steps
+  const char* tensor;  // a constant [Hkv] that it reads, or nullptr
+  bool chunks;         // MATH 0.2 has a chunked form; else a chunk is a loop of steps
   const char* equation;
 };
 
 // Gates forget; without an order of the tokens there is none.
-#define TARN_GATES(X)                                                                                           \
-  X(None, "none", Logits::kNone, false, true, "S <- S + phi(k) x v")                                            \
-  X(Forget, "forget", Logits::kPerHead, false, true, "S <- g S + (1 - g) phi(k) x v, g = sigmoid (RFA, eq. 7)") \
-  X(Vector, "vector", Logits::kPerFeature, false, false,                                                        \
-    "S <- diag(g) S + phi(k) x v, log g = max(logsigmoid / gate_normalizer, gate_min) (GLA)")                   \
-  X(Constant, "constant", Logits::kNone, true, true, "S <- decay S + phi(k) x v (RetNet)")
+#define TARN_GATES(X)                                                                                             \
+  X(None, "none", Logits::kNone, nullptr, true, "S <- S + phi(k) x v")                                            \
+  X(Forget, "forget", Logits::kPerHead, nullptr, true, "S <- g S + (1 - g) phi(k) x v, g = sigmoid (RFA, eq. 7)") \
+  X(Vector, "vector", Logits::kPerFeature, nullptr, false,                                                        \
+    "S <- diag(g) S + phi(k) x v, log g = max(logsigmoid / gate_normalizer, gate_min) (GLA)")                     \
+  X(Constant, "constant", Logits::kNone, "decay", true, "S <- decay S + phi(k) x v (RetNet)")                     \
+  X(Softplus, "softplus", Logits::kPerHead, "rate", true,                                                         \
+    "S <- g S + phi(k) x v, log g = -rate softplus (Gated DeltaNet; Mamba 2)")                                    \
+  X(SoftplusVector, "softplus_vector", Logits::kPerFeature, "rate", false,                                        \
+    "S <- diag(g) S + phi(k) x v, log g = -rate softplus (KDA)")
 
 struct WriteRuleInfo {
   const char* name;
@@ -53,7 +57,8 @@ struct WriteRuleInfo {
 
 #define TARN_WRITE_RULES(X)                            \
   X(Sum, "sum", Logits::kNone, true, "S + phi(k) x v") \
-  X(Delta, "delta", Logits::kPerHead, false, "S + beta phi(k) x (v - S^T phi(k)), beta = beta_scale * sigmoid (MATH 1.6)")
+  X(Delta, "delta", Logits::kPerHead, false,           \
+    "S + beta phi(k) x (v - S^T phi(k)), S as it has decayed, beta = beta_scale * sigmoid (MATH 1.6)")
 
 #define TARN_ENUMERATOR(id, ...) k##id,
 enum class Gate : uint8_t { TARN_GATES(TARN_ENUMERATOR) };
@@ -103,7 +108,8 @@ constexpr const WriteRuleInfo& InfoOf(WriteRule rule) { return kWriteRules[stati
   FLAG(attention_normalized) /* delta rule: retrieval divided by phi(k) . z, with den_eps */ \
   CHOICE(DenMode, den_mode, kDenModeNames, kNone)                                            \
   NUMBER(den_eps, 0, Bounds::kNotNegative)                                                   \
-  NUMBER(scale, 1, Bounds::kFinite) /* of the output */
+  NUMBER(scale, 1, Bounds::kFinite) /* of the output */                                      \
+  SIZE(key_heads, 0)                /* of q and k, each for a group of heads; 0: as those */
 
 struct LinearAttributes {
 #define TARN_CHOICE(type, name, list, fallback) type name = type::fallback;
@@ -127,6 +133,8 @@ struct LinearAttributes {
 
   constexpr bool is_delta() const { return rule == WriteRule::kDelta; }
   constexpr bool has_gate() const { return gate != Gate::kNone; }
+  // Its decays are exp(-rate * softplus(logit)).
+  constexpr bool has_rates() const { return gate == Gate::kSoftplus || gate == Gate::kSoftplusVector; }
   constexpr bool has_gate_logits() const { return InfoOf(gate).logits != Logits::kNone; }
   constexpr bool has_beta_logits() const { return InfoOf(rule).logits != Logits::kNone; }
   // Columns of an input of logits, of all key/value heads.
@@ -141,13 +149,14 @@ struct LinearAttributes {
   constexpr bool has_running_max() const { return map().log_weights || key_norm_weight; }
 
   constexpr bool has_chunk_form() const { return InfoOf(gate).chunks && !attention_normalized; }
-  constexpr bool has_noncausal_form() const { return !has_gate() && InfoOf(rule).noncausal; }
+  constexpr bool has_noncausal_form() const { return !has_gate() && key_heads == 0 && InfoOf(rule).noncausal; }
 
   // Why the attributes cannot stand together; nullptr: they can.
   constexpr const char* Conflict() const {
-    if (is_delta() && (has_gate() || has_running_max() || has_denominator())) {
-      return "the delta rule has no gate, no running maximum and no den_mode";
+    if (is_delta() && (gate == Gate::kForget || has_running_max() || has_denominator())) {
+      return "the delta rule has no forget gate, no running maximum and no den_mode";
     }
+    if (attention_normalized && has_gate()) return "attention_normalized has no gate";
     if (attention_normalized && !is_delta()) return "attention_normalized is for the delta rule";
     if (has_running_max() && has_gate()) return "a running maximum and a gate";
     if (map().log_weights && key_norm_weight) return "key_norm_weight: the features have the key's weight already";

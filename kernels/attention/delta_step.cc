@@ -22,13 +22,34 @@ HWY_INLINE float Stored(const DeltaStepArgs& a) {
   return stored == 0.0f ? 1.0f : stored;
 }
 
+// What k finds is read from the state before it decays: the key decays in its place.
 void DeltaStep(const DeltaStepArgs& a) {
-  const float keep = 1.0f;
-  RankOneArgs pass = {a.features, a.value_dim, 1, &keep, 0, false, a.phi_k, a.v, 1.0f, a.phi_k, 0, a.state, a.scratch, 0, false};
+  const bool by_row = a.row_decay != nullptr, decays = by_row || a.decay != 1.0f;
+  const float* find = a.phi_k;
+  if (by_row) {
+    float* decayed = a.scratch + a.value_dim;
+    Map2(a.features, a.phi_k, a.row_decay, decayed, [](DF, VF k, VF decay) HWY_ATTR { return hn::Mul(k, decay); });
+    find = decayed;
+  }
+  RankOneArgs pass = {a.features,
+                      a.value_dim,
+                      1,
+                      by_row ? a.row_decay : &a.decay,
+                      by_row ? size_t{1} : 0,
+                      decays,
+                      a.phi_k,
+                      a.v,
+                      1.0f,
+                      find,
+                      0,
+                      a.state,
+                      a.scratch,
+                      0,
+                      false};
   RankOneRows<Pass::kRead>(pass);
-  const float beta = a.beta, stored = Stored(a);
-  Map2(a.value_dim, a.v, a.scratch, a.scratch, [beta, stored](DF d, VF v, VF old) HWY_ATTR {
-    return hn::Mul(hn::Set(d, beta), hn::Sub(v, hn::Div(old, hn::Set(d, stored))));
+  const float beta = a.beta, stored = Stored(a), kept = by_row ? 1.0f : a.decay;
+  Map2(a.value_dim, a.v, a.scratch, a.scratch, [beta, stored, kept](DF d, VF v, VF old) HWY_ATTR {
+    return hn::Mul(hn::Set(d, beta), hn::Sub(v, hn::Div(hn::Mul(old, hn::Set(d, kept)), hn::Set(d, stored))));
   });
   pass.queries = a.queries;
   pass.v = a.scratch;

@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "kernels/attention/linear_chunk.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/attention/chunk_decay-inl.h"
 #include "kernels/attention/denominator.h"
 #include "kernels/gemm-inl.h"
 #include "kernels/groups.h"
@@ -34,17 +35,6 @@ struct LinearScratch {
 
 HWY_INLINE float WriteOf(const LinearChunkArgs& a, size_t token) { return a.write == nullptr ? 1.0f : a.write[token]; }
 
-// left: from row i - 1 to row i. Each entry is a product of decays, all in [0, 1]: no exponential of a difference, so no digits are
-// lost in one, and nothing that could overflow.
-HWY_INLINE void NextRow(const LinearChunkArgs& a, const LinearScratch& s, size_t i) {
-  if (a.log_decay != nullptr) Scale(i, s.decay[i], s.left);
-  s.left[i] = WriteOf(a, i);
-}
-
-HWY_INLINE void Weigh(size_t n, const float* by, float* x) {
-  Map2(n, by, x, x, [](DF, VF v, VF w) HWY_ATTR { return hn::Mul(v, w); });
-}
-
 // o of query head g for every token.
 HWY_INLINE void ReadChunk(const LinearChunkArgs& a, const LinearScratch& s, size_t g) {
   const float* phi_q = a.phi_q + g * a.tokens * a.features;
@@ -54,7 +44,7 @@ HWY_INLINE void ReadChunk(const LinearChunkArgs& a, const LinearScratch& s, size
   const bool gated = a.log_decay != nullptr || a.write != nullptr;
   for (size_t i = 0; i < a.tokens; ++i) {
     if (gated) {
-      NextRow(a, s, i);
+      NextRow(i, a.log_decay == nullptr ? 1.0f : s.decay[i], WriteOf(a, i), s.left);
       Weigh(i + 1, s.left, s.scores + i * a.tokens);
     }
     if (a.log_decay != nullptr) Scale(a.value_dim, s.carry[i], o + i * a.o_token_stride);
@@ -88,15 +78,8 @@ HWY_INLINE void MoveState(const LinearChunkArgs& a, const LinearScratch& s) {
 
 void LinearChunk(const LinearChunkArgs& a) {
   const LinearScratch s(a);
-  if (a.log_decay != nullptr) {
-    Map(a.tokens, a.log_decay, s.decay, [](DF d, VF v) HWY_ATTR { return Exp(d, v); });
-  }
-  float carry = 1.0f;
-  for (size_t i = 0; i < a.tokens; ++i) {
-    if (a.log_decay != nullptr) carry *= s.decay[i];
-    s.carry[i] = carry;
-    s.left[i] = WriteOf(a, i);  // right for a chunk without decay, and rebuilt row by row in one with
-  }
+  MakeDecays(a.tokens, a.log_decay, s.decay, s.carry);
+  for (size_t i = 0; i < a.tokens; ++i) s.left[i] = WriteOf(a, i);  // right without decay, rebuilt row by row with
   Transpose(a.tokens, a.features, a.phi_k, a.features, s.keys_t);
   for (size_t g = 0; g < a.queries; ++g) ReadChunk(a, s, g);
   MoveState(a, s);

@@ -121,6 +121,14 @@ void GeluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const
   }
 }
 
+void SigmoidMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+                size_t y_stride) {
+  for (size_t r = 0; r < rows; ++r) {
+    Map2(n, gate + r * gate_stride, up + r * up_stride, y + r * y_stride,
+         [](DF d, VF g, VF u) HWY_ATTR { return hn::Mul(Sigmoid(d, g), u); });
+  }
+}
+
 void GeluTanhMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
                  size_t y_stride) {
   for (size_t r = 0; r < rows; ++r) {
@@ -146,6 +154,7 @@ void FillActivations(Kernels& table) {
   table.silu_mul = SiluMul;
   table.gelu_mul = GeluMul;
   table.gelu_tanh_mul = GeluTanhMul;
+  table.sigmoid_mul = SigmoidMul;
   table.add = Add;
 }
 

@@ -1,5 +1,6 @@
 // Gates. For a logit a: the forget gate of RFA-GATE (MATH 1.2.4), sigmoid(a), sigmoid(-a) and -softplus(-a); the vector gate of GLA
-// (MATH 0.1), exp(logsigmoid(a) / normalizer); the write strength of the delta rule (MATH 1.6), scale * sigmoid(a).
+// (MATH 0.1), exp(logsigmoid(a) / normalizer); the softplus gate of Gated DeltaNet (MATH 1.6), exp(-rate * softplus(a)); the write
+// strength of the delta rule (MATH 1.6), scale * sigmoid(a).
 #include <algorithm>
 
 #include "kernels/targets.h"
@@ -40,6 +41,22 @@ void VectorGate(size_t n, const float* a, float normalizer, float clamp_min, flo
   });
 }
 
+void SoftplusGate(size_t n, const float* a, size_t a_stride, float rate, float* decay, float* log_decay) {
+  const DF d;
+  const size_t lanes = hn::Lanes(d);
+  float block[kBlock];
+  for (size_t first = 0; first < n; first += kBlock) {
+    const size_t count = std::min(kBlock, n - first);
+    for (size_t i = 0; i < count; ++i) block[i] = a[(first + i) * a_stride];
+    for (size_t i = 0; i < count; i += lanes) {
+      const size_t left = count - i;
+      const VF log = hn::Mul(hn::Set(d, rate), LogSigmoid(d, hn::Neg(hn::LoadN(d, block + i, left))));
+      if (decay != nullptr) hn::StoreN(Exp(d, log), d, decay + first + i, left);
+      if (log_decay != nullptr) hn::StoreN(log, d, log_decay + first + i, left);
+    }
+  }
+}
+
 void ScaledSigmoid(size_t n, const float* a, size_t a_stride, float scale, float* y) {
   float block[kBlock];
   for (size_t first = 0; first < n; first += kBlock) {
@@ -52,6 +69,7 @@ void ScaledSigmoid(size_t n, const float* a, size_t a_stride, float scale, float
 void FillGate(Kernels& table) {
   table.forget_gate = ForgetGate;
   table.vector_gate = VectorGate;
+  table.softplus_gate = SoftplusGate;
   table.scaled_sigmoid = ScaledSigmoid;
 }
 

@@ -117,6 +117,11 @@ void GeluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const
   GatedMap(rows, n, gate, gate_stride, up, up_stride, y, y_stride, GeluOf);
 }
 
+void SigmoidMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+                size_t y_stride) {
+  GatedMap(rows, n, gate, gate_stride, up, up_stride, y, y_stride, Sigmoid);
+}
+
 void GeluTanhMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
                  size_t y_stride) {
   GatedMap(rows, n, gate, gate_stride, up, up_stride, y, y_stride, GeluTanhOf);
@@ -144,6 +149,15 @@ void VectorGate(size_t n, const float* a, float normalizer, float clamp_min, flo
     const double log_decay = LogSigmoid(a[i]) / static_cast<double>(normalizer);
     const double least = static_cast<double>(clamp_min);
     decay[i] = static_cast<float>(std::exp(log_decay < least ? least : log_decay));
+  }
+}
+
+// Gated DeltaNet and KDA (MATH 1.6), as Mamba 2: log_decay = -rate * softplus(a).
+void SoftplusGate(size_t n, const float* a, size_t a_stride, float rate, float* decay, float* log_decay) {
+  for (size_t i = 0; i < n; ++i) {
+    const double log = static_cast<double>(rate) * LogSigmoid(-static_cast<double>(a[i * a_stride]));
+    if (decay != nullptr) decay[i] = static_cast<float>(std::exp(log));
+    if (log_decay != nullptr) log_decay[i] = static_cast<float>(log);
   }
 }
 

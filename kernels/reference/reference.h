@@ -25,6 +25,8 @@ void ReluSquared(size_t rows, size_t n, const float* x, size_t x_stride, float* 
 void SoftCap(size_t rows, size_t n, const float* x, size_t x_stride, float cap, float* y, size_t y_stride);
 void GeluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
              size_t y_stride);
+void SigmoidMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+                size_t y_stride);
 void GeluTanhMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
                  size_t y_stride);
 void SiluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
@@ -32,6 +34,7 @@ void SiluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const
 void Add(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y, size_t y_stride);
 void ForgetGate(size_t n, const float* a, size_t a_stride, float* decay, float* write, float* log_decay);
 void VectorGate(size_t n, const float* a, float normalizer, float clamp_min, float* decay);
+void SoftplusGate(size_t n, const float* a, size_t a_stride, float rate, float* decay, float* log_decay);
 void ScaledSigmoid(size_t n, const float* a, size_t a_stride, float scale, float* y);
 void SumNormalize(size_t rows, size_t m, float eps, float* phi);
 void HalfSquaredNorm(size_t rows, size_t d, const float* x, const float* sigma, float* log_weight);

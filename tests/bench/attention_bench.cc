@@ -37,7 +37,7 @@ void DeltaStep(benchmark::State& state, const Kernels& kernels, const BenchModel
   Floats s(states * elements), o(dv), scratch(dv);
   const Floats phi = UnitKeys(1), v = Numbers(dv);
   Measure(state, 1, 2 * sizeof(float) * elements, [&](size_t i) {
-    kernels.delta_step({1, kFeatures, dv, phi.data(), phi.data(), v.data(), 0.5f, 0.0f, 1.0f, false,
+    kernels.delta_step({1, kFeatures, dv, phi.data(), phi.data(), v.data(), 1.0f, nullptr, 0.5f, 0.0f, 1.0f, false,
                         s.data() + i % states * elements, nullptr, o.data(), scratch.data()});
   });
 }
@@ -47,8 +47,8 @@ void DeltaChunk(benchmark::State& state, const Kernels& kernels, const BenchMode
   Floats s(kFeatures * dv), o(kChunk * width), scratch(DeltaChunkScratch(kChunk, kFeatures, dv));
   const Floats phi = UnitKeys(kChunk), v = Numbers(kChunk * width), beta(kChunk, 0.5f);
   Measure(state, kChunk, sizeof(float) * 2 * (s.size() + kChunk * (kFeatures + dv)), [&](size_t) {
-    kernels.delta_chunk({kChunk, 1, kFeatures, dv, phi.data(), phi.data(), v.data(), width, beta.data(), 1.0f, s.data(), o.data(),
-                         width, scratch.data()});
+    kernels.delta_chunk({kChunk, 1, kFeatures, dv, phi.data(), phi.data(), v.data(), width, nullptr, beta.data(), 1.0f, s.data(),
+                         o.data(), width, scratch.data()});
   });
 }
 

@@ -90,6 +90,10 @@ TEST(Attention, EverySystemWithWhatItRequires) {
       {R"({"system": "delta_rule", "feature_map": "elu_plus_one"})", "b_proj[2] -> S[2,4,3]"},
       {R"({"system": "delta_rule", "nu": 1, "attention_normalized": true})", "b_proj[2] -> S[2,8,3] z[2,8]"},
       {R"({"system": "deltanet"})", "b_proj[2] -> S[2,4,3]"},
+      {R"({"system": "gated_deltanet"})", "g_proj[2]+bias b_proj[2] rate[2] -> S[2,4,3]"},
+      {R"({"system": "gated_deltanet", "gate": "softplus_vector"})", "g_proj[8] alone b_proj[2] rate[2] -> S[2,4,3]"},
+      {R"({"system": "linear_attention", "feature_map": "identity", "gate": "softplus", "den_mode": "add"})",
+       "g_proj[2]+bias rate[2] -> S[2,4,3] z[2,4]"},
       {R"({"system": "t2r", "num_features": 3})", "projection[2,4,3] feature_bias[2,3] -> S[2,3,3] z[2,3]"},
       {R"({"system": "gla"})", "g_proj[8] alone -> S[2,4,3]"},
       {R"({"system": "retnet"})", "decay[4] -> S[4,4,4]", kEqualHeads},
@@ -207,6 +211,14 @@ TEST(Attention, LinearDefaults) {
   EXPECT_TRUE(is(deltanet, DenMode::kNone, 0, 0.5f));
   EXPECT_EQ(deltanet->qk_norm(), static_cast<uint8_t>(VectorNorm::kL2Inside));
   EXPECT_EQ(deltanet->qk_norm_eps(), 1e-6f);
+  const AttentionOp gated = Parse(R"({"system": "gated_deltanet"})");
+  EXPECT_EQ(LinearTable(gated)->gate(), static_cast<uint8_t>(Gate::kSoftplus));
+  EXPECT_EQ(LinearTable(gated)->qk_norm_eps(), 1e-6f);
+  EXPECT_EQ(LinearTable(gated)->scale(), 0.5f);
+  EXPECT_EQ(LinearTable(gated)->key_heads(), 0u);
+  EXPECT_EQ(gated.tensors[0].fold({{0.0f, std::log(3.0f)}})[0], 1.0f);
+  EXPECT_NEAR(gated.tensors[0].fold({{0.0f, std::log(3.0f)}})[1], 3.0f, 1e-6f);
+  EXPECT_TRUE(FailsWith([&] { gated.tensors[0].fold({{0.0f, 100.0f}}); }, {"A_log", "100 found"}));
   const LinearTable t2r = parse(R"({"system": "t2r", "num_features": 3})");
   EXPECT_TRUE(is(t2r, DenMode::kClampMin, 1e-2f, 1));
   EXPECT_EQ(t2r->q_input_scale(), 0.5f);

@@ -21,7 +21,7 @@ from tensor_files import Tensor, read_npy_f32, read_safetensors, write_npy_i32, 
 BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
 ENCODERS = "bert", "distilbert", "roberta", "xlm-roberta"
-FIXTURE_COUNT = 107
+FIXTURE_COUNT = 113
 TOLERANCE = 1e-5  # relative L2 of all logits, in f32
 
 
@@ -32,6 +32,8 @@ OPTIONS = {"phi3_e": ("--max-context", "208")}
 STATES = {
     "abc": lambda c: c["H"] * c["n"] * (c["d"] + c["dv"] + 1),
     "delta_net": lambda c: c["H"] * c["d"] * c["dv"],
+    "gated_deltanet": lambda c: c["H"] * c["d"] * c["dv"],
+    "kda": lambda c: c["H"] * c["d"] * c["dv"],
     "gla": lambda c: c["Hkv"] * c["d"] * c["dv"],
     "gsa": lambda c: c["Hkv"] * c["n"] * (c["d"] + c["dv"]),
     "linear_attn": lambda c: c["Hkv"] * c["M"] * (c["dv"] + c["norm_feature_map"]),
@@ -209,6 +211,11 @@ class Families(unittest.TestCase):
         self.refused(self.copy("delta_net_a", qk_activation="elu"), 'qk_activation: "elu" is not supported with qk_norm "l2"')
         self.refused(self.copy("delta_net_c", qk_activation="silu"), 'qk_activation: "silu" is not supported with qk_norm "sum"')
         self.refused(self.copy("gsa_a", expand_v=2), "expand_v: only 1 is supported")
+        self.refused(self.copy("gated_deltanet_a", num_v_heads=4), "num_v_heads: 4 is no multiple of num_heads = 3")
+        self.refused(self.copy("gated_deltanet_a", expand_v=1.3), "expand_v: 1.3 makes no width of heads of head_dim = 8")
+        self.refused(self.copy("gated_deltanet_c", conv_size=1), "conv_size: 1 is outside 2 .. 8")
+        self.refused(self.copy("kda_a", safe_gate=True), 'unknown field "safe_gate"')
+        self.refused(self.copy("kda_b", num_v_heads=4), "num_v_heads: 4 is not supported, expected num_heads = 2")
         folder = self.copy("abc_a")
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         (folder / "config.json").write_text(json.dumps({**config, "clamp_max": None}), encoding="utf-8")
@@ -232,13 +239,19 @@ class Families(unittest.TestCase):
                 done = subprocess.run([BIN / "tarn", "inspect", self.model, "--json"], capture_output=True, text=True, check=True)
                 config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
                 hidden, heads = config["hidden_size"], config["num_heads"]
-                sizes = {**config, "H": heads, "Hkv": config.get("num_kv_heads") or heads,
-                         "d": int(hidden * config["expand_k"]) // heads, "dv": int(hidden * config["expand_v"]) // heads}
+                sizes = {**config, "H": heads, "Hkv": config.get("num_kv_heads") or heads}
+                if "num_v_heads" in config:
+                    sizes.update(H=config["num_v_heads"] or heads, d=config["head_dim"],
+                                 dv=int(config["head_dim"] * config["expand_v"]))
+                else:
+                    sizes.update(d=int(hidden * config["expand_k"]) // heads, dv=int(hidden * config["expand_v"]) // heads)
                 sizes["n"] = config.get("num_slots") or sizes["d"]
                 sizes["M"] = 8 * sizes["d"] if config.get("feature_map") == "dpfp" else sizes["d"]
                 elements = STATES[family](sizes)
                 if config.get("use_short_conv") and family != "retnet":
                     width = (sizes["H"] + sizes["Hkv"]) * sizes["d"] + sizes["Hkv"] * sizes["dv"]
+                    if "num_v_heads" in config:
+                        width = 2 * heads * sizes["d"] + sizes["H"] * sizes["dv"]
                     elements += (config["conv_size"] - 1) * width
                 held = sum(op["state_bytes"] for op in json.loads(done.stdout)["ops"])
                 self.assertEqual(held, 4 * elements * config["num_hidden_layers"])

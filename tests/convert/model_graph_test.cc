@@ -347,6 +347,36 @@ TEST(CausalLm, Block) {
   EXPECT_TRUE(FailsWith([&] { BuiltGraph{config}; }, {"conv_taps", "9 is outside 2 .. 8"}));
 }
 
+TEST(CausalLm, HeadsOfValuesThatShareKeys) {
+  Json config = With(With(SmallConfig(), "num_heads", 4), "num_key_heads", 2);
+  config.update({{"num_kv_heads", 4},
+                 {"head_dim", 2},
+                 {"value_head_dim", 3},
+                 {"attention_conv", true},
+                 {"output_norm", "head"},
+                 {"output_norm_eps", 0.5},
+                 {"output_gate", "sigmoid"},
+                 {"output_gate_low_rank", true},
+                 {"output_gate_rank", 5},
+                 {"output_gate_bias", true}});
+  config["attention"] = {{"system", "gated_deltanet"}};
+  const BuiltGraph graph(config);
+  const std::string a = "layers.0.attn";
+  EXPECT_EQ(graph.inputs(a + ".conv"), (Texts{a + ".qkvgb_proj[0, 20]"}));
+  EXPECT_EQ(graph.inputs(a),
+            (Texts{a + ".conv[0, 4]", a + ".conv[4, 4]", a + ".conv[8, 12]", a + ".qkvgb_proj[20, 4]", a + ".qkvgb_proj[24, 4]"}));
+  EXPECT_EQ(graph.op(a).attributes_as_LinearState()->key_heads(), 2u);
+  EXPECT_EQ(graph.inputs(a + ".o_gate"), (Texts{a + ".o_gate_proj.1[0, 12]", a + ".o_norm[0, 12]"}));
+  EXPECT_EQ(graph.op(a + ".o_gate").attributes_as_SiluMul()->kind(), format::ActivationKind::Sigmoid);
+  EXPECT_EQ(graph.tensors(a + ".o_gate_proj.1"),
+            (Texts{"model." + a + ".o_gate_proj.1.weight", "model." + a + ".o_gate_proj.1.bias"}));
+
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph{With(config, "num_key_heads", 3)}; }, {"num_key_heads", "3 must divide num_heads = 4"}));
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph{With(config, "num_kv_heads", 2)}; }, {"num_key_heads", "num_kv_heads = 2 must be"}));
+  config["attention"] = {{"system", "softmax"}, {"max_context", 9}};
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph{config}; }, {"system", "\"softmax\" has q and k for every head"}));
+}
+
 TEST(CausalLm, EmbeddingsAndHead) {
   Json config = With(With(SmallConfig(), "position_embedding", "learned"), "max_positions", 6);
   config["embedding_norm"] = config["lm_head_bias"] = config["scale_embeddings"] = true;

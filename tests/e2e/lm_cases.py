@@ -78,6 +78,8 @@ CASES = [
          hidden_act="gelu", num_kv_heads=2, dtypes=("BF16", "F32"), **ODD),
     case("deltanet_gla", [dict(system="deltanet"), dict(system="gla", gate_normalizer=2)], num_kv_heads=2,
          position_embedding="rope"),
+    case("gated_deltanet", dict(system="gated_deltanet", beta_scale=2.0), num_kv_heads=2, value_head_dim=12,
+         position_embedding="rope", dtypes=("F32", "BF16")),
     case("rfa_normfree_t2r", [dict(system="rfa_normfree", num_features=10, den_eps=0.3),
                               dict(system="t2r", num_features=9, den_eps=0.5)], num_kv_heads=2, value_head_dim=6,
          attention_bias=True, norm="layernorm", position_embedding="sinusoidal", dtypes=("F32", "F16")),

@@ -9,6 +9,7 @@ ATTENTION_DEFAULTS = dict(
     abc_mlp=dict(activation="exp", normalization="renorm", logit_clamp=None, mask_empty=False, control_sharing="layer"),
     softmax=dict(), sliding_window=dict(), strided_window=dict(),
     linear_transformer=dict(den_eps=1e-6, scale=1.0), delta_rule=dict(beta_scale=1.0, scale=1.0), deltanet=dict(beta_scale=1.0),
+    gated_deltanet=dict(beta_scale=1.0),
     rfa_normfree=dict(feature_map="gaussian", gate="none", normalize_qk=False, den_mode="clamp_min", den_eps=1e-2, scale=1.0),
     t2r=dict(den_eps=1e-2, scale=1.0), gla=dict(gate_normalizer=16.0), retnet=dict(), linformer=dict(), abc_rd=dict(seed=0),
     gsa=dict(gate_normalizer=8.0, scale=1.0), luna_causal=dict(), compressive_transformer=dict(), memory_compressed=dict())
@@ -96,7 +97,10 @@ class Shapes:
             shapes[layer + "sigma"] = (Hkv, d)
             if a["gate"] == "forget":
                 self.linear(layer + "g_proj", Hkv, E, True)
-        if a["system"] in ("delta_rule", "deltanet"):
+        if a["system"] == "gated_deltanet":
+            self.linear(layer + "g_proj", Hkv, E, True)
+            shapes[layer + "A_log"] = (Hkv,)
+        if a["system"] in ("delta_rule", "deltanet", "gated_deltanet"):
             self.linear(layer + "b_proj", Hkv, E, False)
         if a["system"] in ("gla", "gsa"):
             self.linear(layer + "g_proj", Hkv * (d if a["system"] == "gla" else a["num_slots"]), E, False)

@@ -170,6 +170,23 @@ class Delta:
         return scaled(self.a["scale"], weighted_rows(self.features(q), self.S))
 
 
+class GatedDelta(Delta):
+    """The same with k / |k|, and before every write S <- exp(-exp(A_log) softplus(gate)) S."""
+
+    def __init__(self, c, a, weights, layer, head):
+        super().__init__(c, a, weights, layer, head)
+        self.gate = Linear(weights, layer + "g_proj", slice(head, head + 1))
+        self.rate = math.exp(weights.vector(layer + "A_log")[head])
+
+    def features(self, x):
+        return scaled(1 / math.sqrt(dot(x, x) + 1e-6), x)
+
+    def write(self, x, k, v):
+        decay = math.exp(-self.rate * math.log1p(math.exp(self.gate(x)[0])))
+        self.S = [scaled(decay, row) for row in self.S]
+        super().write(x, k, v)
+
+
 class T2r(LinearTransformer):
     """phi = relu(W x + b) of k and of d^-1/2 q."""
 
@@ -370,7 +387,7 @@ class CompressiveTransformer:
 
 SYSTEMS = {
     "rfa": Rfa, "rfa_normfree": RfaNormfree, "linear_transformer": LinearTransformer, "t2r": T2r, "delta_rule": Delta,
-    "deltanet": Delta, "gla": Gla, "retnet": RetNet,
+    "deltanet": Delta, "gated_deltanet": GatedDelta, "gla": Gla, "retnet": RetNet,
     "abc_mlp": AbcMlp, "linformer": Linformer, "abc_rd": AbcRd, "gsa": Gsa, "luna_causal": LunaCausal,
     "softmax": Softmax, "sliding_window": Window, "strided_window": Window,
     "compressive_transformer": CompressiveTransformer, "memory_compressed": MemoryCompressed,

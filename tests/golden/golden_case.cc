@@ -89,6 +89,8 @@ class OpCase {
   explicit OpCase(const File& file) : file_(file), system_(ConfigName(file.Text("system"))), where_(file.path() + ": attributes") {
     Json attributes = file.Object("attributes");
     heads_ = TakeHeads(&attributes, where_);
+    key_heads_ = attributes.value("num_key_heads", 0u);
+    attributes.erase("num_key_heads");
     tokens_ = file.Rows(file.Has("x") ? "x" : "k");
     const uint64_t queries = file.Has("q") ? file.Rows("q") : tokens_;
     attributes_ = ConfigObject(file, std::move(attributes), system_, std::max(queries, tokens_));
@@ -132,7 +134,8 @@ class OpCase {
  private:
   AttentionOp Parse(AttentionForm form) const {
     // The width of the model is in `scale` already; a golden file knows neither biases nor positions.
-    const convert::AttentionContext context{heads_, 0, heads_.heads() * heads_.head_dim(), false, false, form};
+    convert::AttentionContext context{heads_, 0, heads_.heads() * heads_.head_dim(), false, false, form};
+    context.key_heads = key_heads_;
     AttentionOp op = convert::ParseAttention(attributes_, where_, context);
     for (convert::AttentionTensor& tensor : op.tensors) {
       for (size_t i = 1; i < tensor.parts.size(); ++i) tensor.parts[i].name = kFoldedSigma;
@@ -207,6 +210,7 @@ class OpCase {
   const std::string system_, where_;
   Json attributes_;  // as config.json has them
   format::Heads heads_;
+  uint32_t key_heads_;
   uint64_t tokens_;  // keys
 };
 

@@ -16,6 +16,7 @@ DATA = Path(os.environ["TARN_SOURCE"]) / "tests" / "golden" / "data"
 CASES = {
     "linear.rfa_gaussian.b": ["o", "state_S", "state_z"],
     "linear.rfa_gate_arccos.a": ["o", "state_S"],
+    "linear.gated_deltanet.b": ["o", "state_S"],
     "slots.abc_mlp_exp_renorm.b": ["o", "state_K", "state_V", "state_lse"],
     "linear.performer_positive.b": ["o", "state_m"],
     "slots.abc_mlp_relu_frozen.a": ["o", "state_z"],

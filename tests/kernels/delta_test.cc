@@ -9,6 +9,9 @@
 namespace tarn::testing {
 namespace {
 
+// What the state is multiplied by before a token is written.
+enum class Decay { kNone, kScalar, kByRow };
+
 enum class Keys { kUnit, kPositive };  // of length 1 and both signs (DeltaNet); positive with sum 1 (DPFP)
 
 // A state, and a stream of tokens to run through it.
@@ -18,9 +21,13 @@ struct Stream {
   float eps = 1e-5f, scale = 0.75f;
   Floats phi_q;  // [C, G, M]
   Floats phi_k, v, beta, state;
+  Decay decay;
+  Floats log_decay;  // [C], kScalar
+  Floats row_decay;  // [C, M], kByRow
 
-  Stream(Random& random, size_t c, size_t g, size_t m, size_t dv, Keys keys, bool attention_normed, float most_beta = 1.0f)
-      : tokens(c), queries(g), features(m), value_dim(dv), normed(attention_normed) {
+  Stream(Random& random, size_t c, size_t g, size_t m, size_t dv, Keys keys, bool attention_normed, float most_beta = 1.0f,
+         Decay kind = Decay::kNone)
+      : tokens(c), queries(g), features(m), value_dim(dv), normed(attention_normed), decay(kind) {
     const float low = keys == Keys::kUnit ? -1.0f : 0.1f;
     phi_q = random.Uniform(c * g * m, low, 1.0f);
     phi_k = random.Uniform(c * m, low, 1.0f);
@@ -35,6 +42,17 @@ struct Stream {
     v = random.Uniform(c * dv, -1.0f, 1.0f);
     beta = random.Uniform(c, 0.0f, most_beta);
     state = normed ? Floats(m * dv, 0.0f) : random.Uniform(m * dv, -1.0f, 1.0f);
+    // Among them decays that forget all but nothing, and some that forget nothing at all.
+    log_decay = random.Uniform(c, -0.5f, 0.0f);
+    for (size_t t = 0; t < c; t += 9) log_decay[t] = t % 2 == 0 ? -40.0f : 0.0f;
+    row_decay = random.Uniform(c * m, 0.0f, 1.0f);
+    for (size_t i = 0; i < c * m; i += 7) row_decay[i] = i % 2 == 0 ? 0.0f : 1.0f;
+  }
+
+  float ScalarDecay(size_t token) const { return decay == Decay::kScalar ? std::exp(log_decay[token]) : 1.0f; }
+  double DecayOf(size_t token, size_t row) const {
+    if (decay == Decay::kScalar) return std::exp(static_cast<double>(log_decay[token]));
+    return decay == Decay::kByRow ? static_cast<double>(row_decay[token * features + row]) : 1.0;
   }
 };
 
@@ -52,9 +70,12 @@ Result RunSteps(const Kernels& table, const Stream& s, Place place = Place::kEnd
                            place);
     };
     Buffer<float> q = slice(s.phi_q, s.queries * s.features), k = slice(s.phi_k, s.features), v = slice(s.v, s.value_dim);
-    Buffer<float> o(s.queries * s.value_dim, place), scratch(s.value_dim, place);
-    table.delta_step({s.queries, s.features, s.value_dim, q.data(), k.data(), v.data(), s.beta[t], s.eps, s.scale, t == 0,
-                      state.data(), s.normed ? norm.data() : nullptr, o.data(), scratch.data()});
+    const bool by_row = s.decay == Decay::kByRow;
+    Buffer<float> decays = slice(s.row_decay, s.features);
+    Buffer<float> o(s.queries * s.value_dim, place), scratch(s.value_dim + (by_row ? s.features : 0), place);
+    table.delta_step({s.queries, s.features, s.value_dim, q.data(), k.data(), v.data(), s.ScalarDecay(t),
+                      by_row ? decays.data() : nullptr, s.beta[t], s.eps, s.scale, t == 0, state.data(),
+                      s.normed ? norm.data() : nullptr, o.data(), scratch.data()});
     for (const float value : o.values()) result.o.push_back(value);
   }
   result.state = state.values();
@@ -67,6 +88,7 @@ Result RunChunks(const Kernels& table, const Stream& s, size_t chunk, Place plac
   const size_t row = s.queries * s.value_dim, o_stride = row + 3, v_stride = s.value_dim + 1;
   Buffer<float> state(s.state, place), o(StridedSize(s.tokens, row, o_stride), place);
   Buffer<float> v(Strided(s.v, s.value_dim, v_stride), place), k(s.phi_k, place), beta(s.beta, place);
+  Buffer<float> log_decay(s.log_decay, place);
   for (size_t first = 0; first < s.tokens; first += chunk) {
     const size_t c = std::min(chunk, s.tokens - first);
     Floats phi_q;  // [G, c, M] of [C, G, M]
@@ -78,8 +100,8 @@ Result RunChunks(const Kernels& table, const Stream& s, size_t chunk, Place plac
     }
     Buffer<float> q(phi_q, place), scratch(DeltaChunkScratch(c, s.features, s.value_dim), place);
     table.delta_chunk({c, s.queries, s.features, s.value_dim, q.data(), k.data() + first * s.features, v.data() + first * v_stride,
-                       v_stride, beta.data() + first, s.scale, state.data(), o.data() + first * o_stride, o_stride,
-                       scratch.data()});
+                       v_stride, s.decay == Decay::kScalar ? log_decay.data() + first : nullptr, beta.data() + first, s.scale,
+                       state.data(), o.data() + first * o_stride, o_stride, scratch.data()});
   }
   return {Unstrided(o.values(), row, o_stride), state.values(), Floats(s.features, 0.0f)};
 }
@@ -103,7 +125,9 @@ double Length(const float* a, size_t n) {
 //   delta_t = beta (M + C + 8) u (|v| + |k| stored_{t-1}/d),  and with z by beta |v_old| times the relative error of d.
 // A step maps an error in S by I - beta k k^T/d, whose norm is rho = max(1, |1 - beta |k|^2/d|), and rounds S twice:
 //   err_t = rho err_{t-1} + |k| delta_t + 2 u stored_t.
-// The same holds for the chunk: an error in row t of its triangular system is an error in U_t.
+// Decays, in [0, 1], make nothing larger. Each is an exponential and a product: off by 4 u, which a step adds to its roundings of
+// S. The product of those between two tokens of a chunk is off by 4 C u, which every sum above has on top of its M + C + 8. The
+// same holds for the chunk: an error in row t of its triangular system is an error in U_t.
 struct Exact {
   std::vector<double> o, o_bound;
   std::vector<double> state, state_bound;  // [M, dv]
@@ -135,7 +159,10 @@ class Simulation {
   }
 
  private:
-  double Roundings() const { return static_cast<double>(s_.features + s_.tokens + 8) * kU; }
+  double Roundings() const {
+    const size_t decays = s_.decay == Decay::kNone ? 0 : 4 * s_.tokens;
+    return static_cast<double>(s_.features + s_.tokens + 8 + decays) * kU;
+  }
 
   void Write(size_t t) {
     const float* k = &s_.phi_k[t * s_.features];
@@ -145,13 +172,14 @@ class Simulation {
     const double growth = std::fmax(1.0, std::fabs(1.0 - beta * length * length / d));
     for (size_t e = 0; e < s_.value_dim; ++e) {
       double old = 0;
+      for (size_t r = 0; r < s_.features; ++r) state_[r * s_.value_dim + e] *= s_.DecayOf(t, r);
       for (size_t r = 0; r < s_.features; ++r) old += k[r] * state_[r * s_.value_dim + e];
       old /= d;
       const double v = s_.v[t * s_.value_dim + e], written = beta * (v - old);
       const double delta = beta * (Roundings() * (std::fabs(v) + length * stored_[e] / d) + d_error * std::fabs(old));
       for (size_t r = 0; r < s_.features; ++r) state_[r * s_.value_dim + e] += k[r] * written;
       stored_[e] += length * std::fabs(written);
-      error_[e] = growth * error_[e] + length * delta + 2 * kU * stored_[e];
+      error_[e] = growth * error_[e] + length * delta + (s_.decay == Decay::kNone ? 2 : 6) * kU * stored_[e];
     }
     for (size_t r = 0; r < s_.features; ++r) norm_[r] += k[r];
   }
@@ -197,8 +225,11 @@ TEST(DeltaRule, StepOfEveryTable) {
       for (const size_t queries : {1, 2, 3, 8}) {
         for (const bool normed : {false, true}) {
           const Keys keys = normed || queries % 2 == 0 ? Keys::kPositive : Keys::kUnit;
-          const Stream s(random, 3, queries, 1 + (size * 3) % 70, size, keys, normed);
-          Compare(s, Simulation(s).Run(), RunSteps(kernels, s, normed ? Place::kEnd : Place::kShifted));
+          for (const Decay decay : {Decay::kNone, Decay::kScalar, Decay::kByRow}) {
+            if (normed && decay != Decay::kNone) continue;
+            const Stream s(random, 3, queries, 1 + (size * 3) % 70, size, keys, normed, 1.0f, decay);
+            Compare(s, Simulation(s).Run(), RunSteps(kernels, s, normed ? Place::kEnd : Place::kShifted));
+          }
         }
       }
     }
@@ -211,8 +242,11 @@ TEST(DeltaRule, ChunkOfEveryTable) {
     for (size_t tokens = 1; tokens <= 35; ++tokens) {
       for (const size_t queries : {1, 2, 3, 8}) {
         const size_t features = 1 + (tokens * 7 + queries) % 37, value_dim = 1 + (tokens * 5 + queries) % 37;
-        const Stream s(random, tokens, queries, features, value_dim, queries % 2 == 0 ? Keys::kPositive : Keys::kUnit, false);
-        Compare(s, Simulation(s).Run(), RunChunks(kernels, s, tokens, queries % 2 == 0 ? Place::kEnd : Place::kShifted));
+        const Keys keys = queries % 2 == 0 ? Keys::kPositive : Keys::kUnit;
+        for (const Decay decay : {Decay::kNone, Decay::kScalar}) {
+          const Stream s(random, tokens, queries, features, value_dim, keys, false, 1.0f, decay);
+          Compare(s, Simulation(s).Run(), RunChunks(kernels, s, tokens, queries % 2 == 0 ? Place::kEnd : Place::kShifted));
+        }
       }
     }
   });
@@ -225,11 +259,36 @@ TEST(DeltaRule, ChunksEqualSteps) {
     Random random(3);
     for (const float most_beta : {1.0f, 2.0f}) {
       for (const size_t tokens : {5, 40, 64}) {
-        const Stream s(random, tokens, 2, 96, 64, Keys::kUnit, false, most_beta);
-        const Exact exact = Simulation(s).Run();
-        Compare(s, exact, RunSteps(kernels, s));
-        for (const size_t chunk : {size_t{1}, size_t{7}, size_t{16}, tokens}) Compare(s, exact, RunChunks(kernels, s, chunk));
+        for (const Decay decay : {Decay::kNone, Decay::kScalar}) {
+          const Stream s(random, tokens, 2, 96, 64, Keys::kUnit, false, most_beta, decay);
+          const Exact exact = Simulation(s).Run();
+          Compare(s, exact, RunSteps(kernels, s));
+          for (const size_t chunk : {size_t{1}, size_t{7}, size_t{16}, tokens}) Compare(s, exact, RunChunks(kernels, s, chunk));
+        }
       }
+    }
+  });
+}
+
+// A state that forgets all of itself is the new write alone, by steps and in a chunk.
+TEST(DeltaRule, DecaysOfNothingAndOfAll) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(7);
+    Stream kept(random, 9, 2, 13, 11, Keys::kUnit, false);
+    Stream same = kept;
+    same.decay = Decay::kScalar;
+    same.log_decay.assign(same.tokens, 0.0f);
+    ExpectEqual("o of steps without decay", RunSteps(kernels, kept).o, RunSteps(kernels, same).o);
+    ExpectEqual("o of a chunk without decay", RunChunks(kernels, kept, 9).o, RunChunks(kernels, same, 9).o);
+    Stream gone = same;
+    gone.log_decay.assign(gone.tokens, -200.0f);
+    Floats last(gone.features * gone.value_dim);
+    const size_t t = gone.tokens - 1;
+    for (size_t i = 0; i < last.size(); ++i) {
+      last[i] = gone.phi_k[t * 13 + i / 11] * gone.beta[t] * gone.v[t * 11 + i % 11];
+    }
+    for (const Result& result : {RunSteps(kernels, gone), RunChunks(kernels, gone, 9)}) {
+      ExpectNear("S", last, result.state, [&](size_t i) { return 4 * kU * std::fabs(last[i]) + kTiny; });
     }
   });
 }

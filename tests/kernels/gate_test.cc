@@ -86,6 +86,39 @@ TEST(Gate, VectorGate) {
   });
 }
 
+// The logarithm: exp 2, log1p 4, sum 1, product 1, oracle 1. The decay is exp of that: 9 u |log|, exp 2, oracle 1.
+TEST(Gate, SoftplusGate) {
+  ForEachTable([&](const Kernels& kernels) {
+    Random random(4);
+    for (const size_t n : Sizes()) {
+      for (const size_t stride : {1, 5}) {
+        const float rate = stride == 1 ? 0.125f : 11.5f;
+        const Floats a = Logits(random, n);
+        Buffer<float> logits(Strided(a, 1, stride), Place::kEnd);
+        const auto run = [&](const Kernels& table, bool log) {
+          Buffer<float> y(n, Place::kEnd);
+          table.softplus_gate(n, logits.data(), stride, rate, log ? nullptr : y.data(), log ? y.data() : nullptr);
+          return y.values();
+        };
+        const Floats log_decay = run(Reference(), true), decay = run(Reference(), false);
+        const double tiny = kTiny * (1.0 + static_cast<double>(rate));
+        ExpectNear("log_decay", log_decay, run(kernels, true), [&](size_t i) { return 9 * kU * std::fabs(log_decay[i]) + tiny; });
+        ExpectNear("decay", decay, run(kernels, false),
+                   [&](size_t i) { return (9 * std::fabs(log_decay[i]) + 3) * kU * decay[i] + kTiny; });
+        for (size_t i = 0; i < n; ++i) {
+          const double x = a[i], softplus = x > 30 ? x : std::log1p(std::exp(x));
+          EXPECT_NEAR(log_decay[i], -static_cast<double>(rate) * softplus, 2 * kU * std::fabs(log_decay[i]) + tiny);
+        }
+        Buffer<float> both(2 * n, Place::kEnd);
+        kernels.softplus_gate(n, logits.data(), stride, rate, both.data(), both.data() + n);
+        Floats expected = run(kernels, false);
+        for (const float value : run(kernels, true)) expected.push_back(value);
+        ExpectEqual("outputs together", expected, both.values());
+      }
+    }
+  });
+}
+
 // Exp 2, sum, quotient and product 3, oracle 1.
 TEST(Gate, ScaledSigmoid) {
   ForEachTable([&](const Kernels& kernels) {

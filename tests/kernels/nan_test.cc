@@ -41,6 +41,10 @@ TEST(Nan, Gates) {
   ExpectElementwise("write", [](const Kernels& t, float* x, float* y) { t.forget_gate(kWidth, x, 1, nullptr, y, nullptr); });
   ExpectElementwise("log_decay", [](const Kernels& t, float* x, float* y) { t.forget_gate(kWidth, x, 1, nullptr, nullptr, y); });
   ExpectElementwise("vector_gate", [](const Kernels& t, float* x, float* y) { t.vector_gate(kWidth, x, 16.0f, -5.0f, y); });
+  ExpectElementwise("softplus_gate, decay",
+                    [](const Kernels& t, float* x, float* y) { t.softplus_gate(kWidth, x, 1, 2.0f, y, nullptr); });
+  ExpectElementwise("softplus_gate, log_decay",
+                    [](const Kernels& t, float* x, float* y) { t.softplus_gate(kWidth, x, 1, 2.0f, nullptr, y); });
   ExpectElementwise("scaled_sigmoid", [](const Kernels& t, float* x, float* y) { t.scaled_sigmoid(kWidth, x, 1, 2.0f, y); });
 }
 
@@ -58,6 +62,9 @@ TEST(Nan, Activations) {
   });
   ExpectElementwise("gelu_tanh_mul, gate", [&](const Kernels& t, float* x, float* y) {
     t.gelu_tanh_mul(1, kWidth, x, kWidth, ones.data(), kWidth, y, kWidth);
+  });
+  ExpectElementwise("sigmoid_mul, gate", [&](const Kernels& t, float* x, float* y) {
+    t.sigmoid_mul(1, kWidth, x, kWidth, ones.data(), kWidth, y, kWidth);
   });
   ExpectElementwise("silu_mul, gate", [&](const Kernels& t, float* x, float* y) {
     t.silu_mul(1, kWidth, x, kWidth, ones.data(), kWidth, y, kWidth);

@@ -237,6 +237,25 @@ TEST(Pointwise, AddAndSiluMul) {
   });
 }
 
+// exp 2, sum, quotient and product 3, the oracle's own rounding 1
+TEST(Pointwise, GatedSigmoid) {
+  ForEachTable([&](const Kernels& kernels) {
+    Random random(10);
+    for (const size_t n : Sizes()) {
+      const size_t rows = 2;
+      const Floats gate = Values(random, rows * n, 20.0f), up = random.Uniform(rows * n, -3.0f, 3.0f);
+      const auto run = [&](const Kernels& table) {
+        Buffer<float> first(gate, Place::kEnd), second(up, Place::kShifted), out(Floats(rows * n), Place::kEnd);
+        table.sigmoid_mul(rows, n, first.data(), n, second.data(), n, out.data(), n);
+        return out.values();
+      };
+      const Floats expected = run(Reference());
+      ExpectNear("sigmoid_mul", expected, run(kernels),
+                 [&](size_t i) { return 6 * kU * std::fabs(expected[i]) + (1.0 + std::fabs(up[i])) * kTiny; });
+    }
+  });
+}
+
 // The activation, whose bound is that of Gelu and GeluTanh above, a product, and the oracle's own rounding.
 TEST(Pointwise, GatedGelus) {
   ForEachTable([&](const Kernels& kernels) {

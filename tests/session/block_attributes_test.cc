@@ -47,16 +47,25 @@ convert::AttributeWriter Gate(format::ActivationKind kind) {
   return [kind](FlatBufferBuilder& builder) { return format::CreateSiluMul(builder, kind).Union(); };
 }
 
-TEST(BlockAttributes, GatesAreOfThreeKinds) {
+TEST(BlockAttributes, GatesAreOfFourKinds) {
   for (int kind = 0; kind <= static_cast<int>(format::ActivationKind::MAX) + 1; ++kind) {
     const auto as_kind = static_cast<format::ActivationKind>(kind);
     const std::string message =
         Refusal(Config("swiglu", ""), "layers.0.mlp.act", [&](convert::GraphOp* op) { op->attributes = Gate(as_kind); });
     const bool known = as_kind == format::ActivationKind::Silu || as_kind == format::ActivationKind::Gelu ||
-                       as_kind == format::ActivationKind::GeluTanh;
+                       as_kind == format::ActivationKind::GeluTanh || as_kind == format::ActivationKind::Sigmoid;
     EXPECT_EQ(message.find("gate of kind") == std::string::npos, known) << kind << ": " << message;
     EXPECT_EQ(message.empty(), known) << message;
   }
+}
+
+TEST(BlockAttributes, SigmoidIsForGatesAlone) {
+  const std::string message = Refusal(Config("relu", ""), "layers.0.mlp.act", [](convert::GraphOp* op) {
+    op->attributes = [](FlatBufferBuilder& builder) {
+      return format::CreateActivation(builder, format::ActivationKind::Sigmoid, 0).Union();
+    };
+  });
+  EXPECT_NE(message.find("unknown activation 7"), std::string::npos) << message;
 }
 
 TEST(BlockAttributes, ACapIsPositive) {

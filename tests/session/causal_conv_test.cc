@@ -3,58 +3,22 @@
 
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "runtime/session/session.h"
-#include "tests/support/models.h"
+#include "tests/support/changed_model.h"
 
 namespace tarn {
 namespace {
 
 using convert::Graph;
-using convert::GraphOp;
+using test::FindOp;
+using test::SetTensor;
 
-GraphOp& FindOp(Graph* graph, const std::string& name) {
-  for (GraphOp& op : graph->programs[0].ops) {
-    if (op.name == name) return op;
-  }
-  ADD_FAILURE() << "no op " << name;
-  return graph->programs[0].ops[0];
-}
+const std::string kConfig = test::ConfigText(test::kRfa, "none", test::kBlockOfHeads);
 
-// Zeros of that shape in place of what the converter made.
-void SetTensor(Graph* graph, uint32_t index, std::vector<uint32_t> shape) {
-  size_t elements = 1;
-  for (const uint32_t size : shape) elements *= size;
-  graph->tensors[index].shape = std::move(shape);
-  graph->tensors[index].parts.clear();
-  graph->tensors[index].fold = [elements](const std::vector<std::vector<float>>&) { return std::vector<float>(elements); };
-}
-
-// Of a session of a model with a block around its attention, changed by `change`.
-Status Opened(const std::function<void(Graph*)>& change) {
-  convert::ModelConfig config = convert::ParseConfig(test::ConfigText(test::kRfa, "none", test::kBlockOfHeads), "test");
-  convert::GraphBuilder builder(convert::Precision::kF32);
-  convert::BuildModel(config, &builder);
-  change(&builder.graph());
-  const convert::RandomWeights weights(/*seed=*/1);
-  convert::MemorySink sink;
-  convert::WriteModel(builder.graph(), weights, &sink);
-  const std::vector<uint8_t> file = sink.bytes();
-  Result<LoadedModel> model =
-      LoadedModel::Open(FileMap(), {file.data(), file.size()}, {Verify::kOnce, nullptr, true, DefaultAllocator()});
-  if (!model.ok()) return model.status();
-  TARN_RETURN_IF_ERROR(model.value().Pack());
-  Result<Session*> session = Session::Create(model.value(), {1, 8, 1, 1}, {});
-  if (session.ok()) Session::Destroy(session.value());
-  return session.status();
-}
-
+Status Opened(const std::function<void(Graph*)>& change) { return test::Opened(kConfig, change); }
 void ExpectRefused(const std::string& words, const std::function<void(Graph*)>& change) {
-  const Status status = Opened(change);
-  EXPECT_EQ(status.code(), TARN_BAD_FORMAT) << words;
-  EXPECT_NE(std::string(status.message()).find(words), std::string::npos) << status.message();
+  test::ExpectRefused(kConfig, words, change);
 }
 
 constexpr char kConv[] = "layers.0.attn.conv";

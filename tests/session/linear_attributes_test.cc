@@ -72,6 +72,17 @@ TEST(LinearAttributes, RefusesWhatCannotStandTogether) {
     table.add_rule(static_cast<uint8_t>(WriteRule::kDelta));
     table.add_gate(static_cast<uint8_t>(Gate::kForget));
   });
+  for (const Gate gate : {Gate::kVector, Gate::kConstant, Gate::kSoftplus, Gate::kSoftplusVector}) {
+    const auto gated = [gate](format::LinearStateBuilder& table) {
+      table.add_rule(static_cast<uint8_t>(WriteRule::kDelta));
+      table.add_gate(static_cast<uint8_t>(gate));
+    };
+    EXPECT_TRUE(Read(gated).ok());
+    ExpectRefused("attention_normalized has no gate", [&](format::LinearStateBuilder& table) {
+      gated(table);
+      table.add_attention_normalized(true);
+    });
+  }
   ExpectRefused("attention_normalized", [](format::LinearStateBuilder& table) { table.add_attention_normalized(true); });
   ExpectRefused("key_norm_sigma", [](format::LinearStateBuilder& table) { table.add_key_norm_sigma(true); });
   ExpectRefused("running maximum", [](format::LinearStateBuilder& table) {

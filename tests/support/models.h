@@ -47,6 +47,11 @@ constexpr const char* kBlockOfRows =
     R"("num_kv_heads": 2, "attention_conv": true, "conv_taps": 8, "conv_activation": "none", "v_activation": "silu",
        "output_activation": "silu", "output_norm": "full", "output_norm_eps": 1e-5)";
 
+// And with heads of q and k that several heads of v share.
+constexpr const char* kBlockOfKeys =
+    R"("num_key_heads": 2, "value_head_dim": 12, "attention_conv": true, "output_norm": "head", "output_norm_eps": 1e-5,
+       "output_gate": "sigmoid", "output_gate_low_rank": true, "output_gate_rank": 5, "output_gate_bias": true)";
+
 // Every causal system that the other constants do not show, small enough that rings wrap and windows end within 130 tokens.
 struct SystemCase {
   const char* name;
@@ -63,6 +68,13 @@ constexpr SystemCase kMoreSystems[] = {
     {"delta_rule", R"({"system": "delta_rule", "nu": 1})"},
     {"delta_attn_norm", R"({"system": "delta_rule", "nu": 1, "attention_normalized": true})"},
     {"deltanet", R"({"system": "deltanet"})"},
+    {"gated_deltanet", R"({"system": "gated_deltanet", "beta_scale": 2})"},
+    {"gated_delta_keys", R"({"system": "gated_deltanet"})", kBlockOfKeys},
+    {"gated_delta_channels",
+     R"({"system": "gated_deltanet", "gate": "softplus_vector", "gate_low_rank": true, "gate_rank": 3, "gate_bias": true})",
+     kBlockOfKeys},
+    {"delta_vector", R"({"system": "linear_attention", "feature_map": "identity", "normalize_qk": true, "rule": "delta",
+                         "gate": "vector"})"},
     {"t2r", R"({"system": "t2r", "num_features": 6})"},
     {"gla", R"({"system": "gla"})"},
     {"gla_block", R"({"system": "gla", "gate_low_rank": true, "gate_rank": 3, "gate_bias": true})", kBlockOfHeads},

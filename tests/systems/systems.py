@@ -36,6 +36,8 @@ def systems(max_context):
         System("delta_rule", {"system": "delta_rule", "nu": 1}, _linear(lambda d: 2 * d, z=False), None),
         System("delta_rule_attn_norm", {"system": "delta_rule", "nu": 1, "attention_normalized": True}, _linear(lambda d: 2 * d), None),
         System("deltanet", {"system": "deltanet"}, _linear(lambda d: d, z=False), None),
+        System("gated_deltanet", {"system": "gated_deltanet"}, _linear(lambda d: d, z=False), None),
+        System("gated_deltanet_vector", {"system": "gated_deltanet", "gate": "softplus_vector"}, _linear(lambda d: d, z=False), None),
         System("t2r", {"system": "t2r", "num_features": 32}, _linear(lambda d: 32), None),
         System("gla", {"system": "gla"}, _linear(lambda d: d, z=False), None),
         System("retnet", {"system": "retnet"}, _linear(lambda d: d, z=False), None),

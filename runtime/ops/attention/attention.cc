@@ -18,8 +18,13 @@ Result<Heads> Heads::Of(const format::Heads& numbers) {
   return heads;
 }
 
-Result<Heads> Heads::Read(const PrepareContext& context, const format::Heads& numbers) {
-  TARN_ASSIGN_OR_RETURN(const Heads heads, Of(numbers));
+Result<Heads> Heads::Read(const PrepareContext& context, const format::Heads& numbers, uint32_t shared_keys) {
+  TARN_ASSIGN_OR_RETURN(Heads heads, Of(numbers));
+  if (shared_keys > 0 && (heads.group() != 1 || heads.heads() % shared_keys != 0)) {
+    return Error(TARN_BAD_FORMAT, "key_heads %u, heads %u, kv_heads %u: a divisor of heads expected, and kv_heads as many as heads",
+                 shared_keys, numbers.heads(), numbers.kv_heads());
+  }
+  heads.shared_keys_ = shared_keys;
   TARN_RETURN_IF_ERROR(heads.ExpectOperands(context));
   return heads;
 }
@@ -32,7 +37,7 @@ Status Heads::ExpectOperands(const PrepareContext& context) const {
 }
 
 Status Heads::ExpectQueries(const PrepareContext& context, Axis* axis) const {
-  TARN_RETURN_IF_ERROR(context.ExpectInput(0, "q", uint64_t{heads_} * key_dim_));
+  TARN_RETURN_IF_ERROR(context.ExpectInput(0, "q", query_width()));
   TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "o", uint64_t{heads_} * value_dim_));
   *axis = context.input_axis(0);
   if (*axis == context.output_axis(0)) return Ok();
@@ -40,7 +45,7 @@ Status Heads::ExpectQueries(const PrepareContext& context, Axis* axis) const {
 }
 
 Status Heads::ExpectKeys(const PrepareContext& context, uint32_t first, Axis* axis) const {
-  TARN_RETURN_IF_ERROR(context.ExpectInput(first, "k", uint64_t{kv_heads_} * key_dim_));
+  TARN_RETURN_IF_ERROR(context.ExpectInput(first, "k", key_width()));
   TARN_RETURN_IF_ERROR(context.ExpectInput(first + 1, "v", uint64_t{kv_heads_} * value_dim_));
   *axis = context.input_axis(first);
   if (*axis == context.input_axis(first + 1)) return Ok();
@@ -50,9 +55,9 @@ Status Heads::ExpectKeys(const PrepareContext& context, uint32_t first, Axis* ax
 HeadSlices::HeadSlices(const RunContext& context, const Heads& heads, size_t sequence, size_t kv_head) {
   const size_t row = sequence * context.tokens;
   const auto at = [row](const Operand& operand, size_t column) { return operand.f32() + row * operand.stride + column; };
-  q = at(context.inputs[0], kv_head * heads.group() * heads.key_dim());
+  q = at(context.inputs[0], heads.query_column(kv_head));
   q_stride = context.inputs[0].stride;
-  k = at(context.inputs[1], kv_head * heads.key_dim());
+  k = at(context.inputs[1], heads.key_column(kv_head));
   k_stride = context.inputs[1].stride;
   v = at(context.inputs[2], kv_head * heads.value_dim());
   v_stride = context.inputs[2].stride;

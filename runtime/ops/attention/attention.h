@@ -16,8 +16,9 @@ class Heads {
  public:
   // Checks the numbers of heads and sizes against each other. Errors, here and below: TARN_BAD_FORMAT.
   static Result<Heads> Of(const format::Heads& heads);
-  // The same, then ExpectOperands.
-  static Result<Heads> Read(const PrepareContext& context, const format::Heads& heads);
+  // The same, then ExpectOperands. `shared_keys`: so many heads of q and k, each for a group of heads that have a state each; 0:
+  // none are shared.
+  static Result<Heads> Read(const PrepareContext& context, const format::Heads& heads, uint32_t shared_keys = 0);
 
   // q, k, v (inputs 0, 1, 2) and o (output 0), each with a row per token.
   Status ExpectOperands(const PrepareContext& context) const;
@@ -32,13 +33,21 @@ class Heads {
   size_t group() const { return heads_ / kv_heads_; }
   size_t key_dim() const { return key_dim_; }
   size_t value_dim() const { return value_dim_; }
+  // Columns of q and k, and the first of them that a key/value head reads.
+  size_t query_width() const { return (shared_keys_ > 0 ? shared_keys_ : heads_) * key_dim_; }
+  size_t key_width() const { return (shared_keys_ > 0 ? shared_keys_ : kv_heads_) * key_dim_; }
+  size_t query_column(size_t kv_head) const { return key_dim_ * (shared_keys_ > 0 ? SharedKey(kv_head) : kv_head * group()); }
+  size_t key_column(size_t kv_head) const { return key_dim_ * (shared_keys_ > 0 ? SharedKey(kv_head) : kv_head); }
   HeadSizes sizes() const { return {kv_heads_, key_dim_, value_dim_}; }
 
  private:
+  size_t SharedKey(size_t kv_head) const { return kv_head / (kv_heads_ / shared_keys_); }
+
   size_t heads_ = 0;
   size_t kv_heads_ = 0;
   size_t key_dim_ = 0;
   size_t value_dim_ = 0;
+  size_t shared_keys_ = 0;
 };
 
 // The columns of one task in the first row of its sequence's chunk. The heads of a group stand side by side.

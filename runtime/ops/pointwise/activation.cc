@@ -10,7 +10,7 @@ class ActivationOp final : public Op {
  public:
   Status Prepare(PrepareContext& context) override {
     kind_ = context.op().attributes_as_Activation()->kind();
-    if (kind_ > format::ActivationKind::MAX) {
+    if (kind_ >= format::ActivationKind::Sigmoid) {
       return Error(TARN_BAD_FORMAT, "unknown activation %u", static_cast<unsigned>(kind_));
     }
     cap_ = context.op().attributes_as_Activation()->cap();
@@ -53,6 +53,7 @@ class ActivationOp final : public Op {
       case format::ActivationKind::ReluSquared:
         return kernels.relu_squared;
       case format::ActivationKind::SoftCap:  // it has a parameter
+      case format::ActivationKind::Sigmoid:  // refused
         break;
     }
     return kernels.relu;

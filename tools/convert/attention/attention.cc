@@ -35,10 +35,11 @@ constexpr AttentionSystem kSystems[] = {
     {"dpfp", kLinear, kAllForms, ParseDpfp, kChunks, ""},
     {"delta_rule", kLinear, kCausalForm, ParseDeltaRule, "attention_normalized", ""},
     {"deltanet", kLinear, kCausalForm, ParseDeltaNet, kChunks, ""},
+    {"gated_deltanet", kLinear, kCausalForm, ParseGatedDeltaNet, "gate \"softplus_vector\"", ""},
     {"t2r", kLinear, kAllForms, ParseT2r, kChunks, ""},
     {"gla", kLinear, kCausalForm, ParseGla, kTokenLoop, ""},
     {"retnet", kLinear, kCausalForm, ParseRetNet, kChunks, ""},
-    {"linear_attention", kLinear, kAllForms, ParseLinearAttention, "a vector gate", ""},
+    {"linear_attention", kLinear, kAllForms, ParseLinearAttention, "a gate of features", ""},
     {"abc_mlp", kSlots, kAllForms, ParseAbcMlp, kChunks, ""},
     {"linformer", kSlots, kAllForms, ParseLinformer, kChunks, "max_len"},
     {"compressive_mean", kSlots, kAllForms, ParseCompressiveMean, kChunks, "max_len"},
@@ -117,6 +118,9 @@ AttentionOp ParseAttention(const Json& object, const std::string& where, const A
   }
   fields.SetNames([&] { return FieldNames(ExploreAttention(name, SampleContext(context.form))); });
   AttentionOp op = system->parse(&fields, context);
+  if (context.key_heads > 0 && op.type != format::OpAttributes::LinearState) {
+    fields.FailAt("system", ValueText(name) + " has q and k for every head: num_key_heads must be num_heads");
+  }
   op.system = name;
   fields.Finish([&](const std::string& key) { return UnknownFieldHint(name, context.form, key); });
   return op;

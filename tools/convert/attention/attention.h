@@ -37,6 +37,7 @@ struct AttentionContext {
   bool rope;
   AttentionForm form = AttentionForm::kCausal;
   FieldLog* log = nullptr;  // records the fields that the object's parser reads
+  uint32_t key_heads = 0;   // of q and k, each for a group of heads; 0: every head has its own
 };
 
 // A projection of the layer input that the op reads after q, k and v.
@@ -197,6 +198,7 @@ AttentionOp ParseDpfp(Fields* fields, const AttentionContext& context);
 AttentionOp ParseLinearAttention(Fields* fields, const AttentionContext& context);
 AttentionOp ParseDeltaRule(Fields* fields, const AttentionContext& context);
 AttentionOp ParseDeltaNet(Fields* fields, const AttentionContext& context);
+AttentionOp ParseGatedDeltaNet(Fields* fields, const AttentionContext& context);
 AttentionOp ParseT2r(Fields* fields, const AttentionContext& context);
 AttentionOp ParseGla(Fields* fields, const AttentionContext& context);
 AttentionOp ParseRetNet(Fields* fields, const AttentionContext& context);

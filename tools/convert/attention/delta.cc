@@ -1,9 +1,12 @@
 // Delta rules: linear state that takes away what a key has stored before it writes. delta_rule has the features of fast weight
-// programmers, divided by their sum; DeltaNet has the l2-normalised keys themselves.
+// programmers, divided by their sum; DeltaNet has the l2-normalised keys themselves; in Gated DeltaNet the state decays, too.
 #include "tools/convert/attention/linear_state.h"
 
 namespace tarn::convert {
 namespace {
+
+// A decay of each head (Gated DeltaNet), or of each of its channels (Kimi Delta Attention).
+constexpr Choice<Gate> kDecays[] = {{"softplus", Gate::kSoftplus}, {"softplus_vector", Gate::kSoftplusVector}};
 
 constexpr Choice<FeatureMap> kFeatureMaps[] = {{"dpfp", FeatureMap::kDpfp}, {"elu_plus_one", FeatureMap::kEluPlusOne}};
 
@@ -17,6 +20,20 @@ void ParseFeatures(Fields* fields, const format::Heads& heads, LinearAttributes*
   fields->Fix("feature_norm", "sum");    // without it the state grows without end
   state->sum_norm = true;
   state->sum_norm_eps = fields->NonNegativeNumber("sum_norm_eps", 1e-6f);
+}
+
+// The delta rule over l2-normalised keys, but for its gate.
+LinearAttributes ParseUnitKeys(Fields* fields, const AttentionContext& context) {
+  FixFeatures(fields, "identity", context.heads.head_dim());
+  fields->Fix("feature_norm", "none");
+  fields->Fix("attention_normalized", false);
+  FixUndivided(fields);
+  LinearAttributes state;
+  state.rule = WriteRule::kDelta;
+  ParseQkNorm(fields, true, VectorNorm::kL2Inside, 1e-6f, &state);
+  state.beta_scale = ParseBetaScale(fields);
+  state.scale = fields->Number("scale", DefaultScale(context.heads));
+  return state;
 }
 
 }  // namespace
@@ -40,17 +57,17 @@ AttentionOp ParseDeltaRule(Fields* fields, const AttentionContext& context) {
 }
 
 AttentionOp ParseDeltaNet(Fields* fields, const AttentionContext& context) {
-  FixFeatures(fields, "identity", context.heads.head_dim());
-  fields->Fix("feature_norm", "none");
   fields->Fix("gate", "none");
-  fields->Fix("attention_normalized", false);
-  FixUndivided(fields);
-  LinearAttributes state;
-  state.rule = WriteRule::kDelta;
-  ParseQkNorm(fields, true, VectorNorm::kL2Inside, 1e-6f, &state);
-  state.beta_scale = ParseBetaScale(fields);
-  state.scale = fields->Number("scale", DefaultScale(context.heads));
-  return MakeLinearState(state, context, "deltanet");
+  return MakeLinearState(ParseUnitKeys(fields, context), context, "deltanet");
+}
+
+AttentionOp ParseGatedDeltaNet(Fields* fields, const AttentionContext& context) {
+  LinearAttributes state = ParseUnitKeys(fields, context);
+  state.gate = fields->OneOf<Gate>("gate", kDecays, Gate::kSoftplus);
+  AttentionOp op = MakeLinearState(state, context, "gated_deltanet");
+  if (state.gate == Gate::kSoftplusVector) ParseGateProjection(fields, &op);
+  op.tensors.push_back(DecayRates(context.heads));
+  return op;
 }
 
 }  // namespace tarn::convert

@@ -34,7 +34,8 @@ void AddTensors(const LinearAttributes& state, const format::Heads& heads, Atten
   };
   if (state.map().bias) add("feature_bias", {kv_heads, features}, Init::kZero);
   if (state.key_norm_sigma) add("sigma", {kv_heads, heads.head_dim()}, Init::kOne);
-  if (InfoOf(state.gate).decay_tensor) {
+  if (state.has_rates()) op->tensors.push_back(DecayRates(heads));
+  if (state.gate == Gate::kConstant) {
     add("decay", {kv_heads}, Init::kOne);
     op->tensors.back().fold = [](const std::vector<std::vector<float>>& parts) {
       for (const float decay : parts[0]) {
@@ -83,7 +84,7 @@ AttentionOp ParseLinearAttention(Fields* fields, const AttentionContext& context
   state.key_norm_weight = fields->Bool("key_norm_weight", false);
   state.key_norm_sigma = fields->Bool("key_norm_sigma", false);
   state.gate = fields->OneOfList<Gate>("gate", kGates, Gate::kNone);
-  if (InfoOf(state.gate).logits == Logits::kPerFeature) ParseVectorGate(fields, &state);
+  if (state.gate == Gate::kVector) ParseVectorGate(fields, &state);
   state.rule = fields->OneOfList<WriteRule>("rule", kWriteRules, WriteRule::kSum);
   if (state.is_delta()) {
     state.beta_scale = ParseBetaScale(fields);

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tools/convert/json/error.h"
+
 namespace tarn::convert {
 namespace {
 
@@ -27,7 +29,8 @@ Offset<format::LinearState> Write(FlatBufferBuilder* builder, const LinearAttrib
 }
 
 StateKind KindOf(const LinearAttributes& state) {
-  if (InfoOf(state.gate).logits == Logits::kPerFeature) {
+  if (state.has_rates()) return StateKind::kLasting;  // how long is known when the weights are
+  if (state.gate == Gate::kVector) {
     // A gate of 0 decays by exp(-ln 2 / normalizer).
     const bool lasting = state.gate_min > -kHalfRounding || std::log(2.0f) / state.gate_normalizer < kHalfRounding;
     return lasting ? StateKind::kLasting : StateKind::kDecaying;
@@ -45,10 +48,10 @@ AttentionOp MakeCausal(const LinearAttributes& state, const format::Heads& heads
     return static_cast<uint32_t>(LinearAttributes::LogitWidth(logits, heads.kv_heads(), state.Features(heads.head_dim())));
   };
   if (gate != Logits::kNone) {
-    // A forget gate begins open, by its bias.
+    // A forget gate begins open, by its bias; the bias of a softplus gate is called dt_bias elsewhere.
     const bool per_head = gate == Logits::kPerHead;
     op.logits.push_back({"gate_logit", "g_proj", width(gate), /*bias=*/per_head, /*with_qkv=*/per_head, /*shared=*/false,
-                         Init::kLinear, per_head ? Init::kGateBias : Init::kZero});
+                         Init::kLinear, state.gate == Gate::kForget ? Init::kGateBias : Init::kZero});
   }
   if (state.has_beta_logits()) {
     op.logits.push_back({"beta_logit", "b_proj", width(InfoOf(state.rule).logits), /*bias=*/false, /*with_qkv=*/true,
@@ -59,6 +62,7 @@ AttentionOp MakeCausal(const LinearAttributes& state, const format::Heads& heads
   for (uint32_t i = 0; i < StateCount(state); ++i) op.states.push_back(ToGraphState(states[i]));
   op.num_sized_states = 1;
   op.state_kind = KindOf(state);
+  if (state.has_rates() || (state.is_delta() && state.has_gate()) || state.key_heads > 0) op.features.push_back("gated_delta");
   return op;
 }
 
@@ -85,7 +89,10 @@ AttentionOp MakeNoncausal(const LinearAttributes& state, const AttentionContext&
 }  // namespace
 
 AttentionOp MakeLinearState(const LinearAttributes& state, const AttentionContext& context, const std::string& system) {
-  return context.form == AttentionForm::kCausal ? MakeCausal(state, context.heads, system) : MakeNoncausal(state, context, system);
+  if (context.form != AttentionForm::kCausal) return MakeNoncausal(state, context, system);
+  LinearAttributes causal = state;
+  causal.key_heads = context.key_heads;
+  return MakeCausal(causal, context.heads, system);
 }
 
 AttentionTensor Projection(const format::Heads& heads, uint32_t num_features, const char* matrix, Init init, bool sigma) {
@@ -106,6 +113,18 @@ AttentionTensor Projection(const format::Heads& heads, uint32_t num_features, co
   std::vector<WeightSpec> parts = {{matrix, {kv_heads, features, d}, init}};
   if (sigma) parts.push_back({"sigma", {kv_heads, d}, Init::kOne});
   return {"projection", {kv_heads, d, features}, std::move(parts), fold};
+}
+
+AttentionTensor DecayRates(const format::Heads& heads) {
+  const auto fold = [](const std::vector<std::vector<float>>& parts) {
+    std::vector<float> rates;
+    for (const float log : parts[0]) {
+      rates.push_back(std::exp(log));
+      if (!std::isfinite(rates.back())) Fail("A_log: ", log, " found, a number whose exponential is finite expected");
+    }
+    return rates;
+  };
+  return {"rate", {heads.kv_heads()}, {{"A_log", {heads.kv_heads()}, Init::kZero}}, fold};
 }
 
 void ParseDenominator(Fields* fields, DenMode mode, float eps, LinearAttributes* state) {

@@ -21,13 +21,16 @@ AttentionOp MakeLinearState(const LinearAttributes& state, const AttentionContex
 // sigma [Hkv, d] first.
 AttentionTensor Projection(const format::Heads& heads, uint32_t num_features, const char* matrix, Init init, bool sigma);
 
+// The rates of a softplus gate, the exponentials of A_log [Hkv] of the checkpoint.
+AttentionTensor DecayRates(const format::Heads& heads);
+
 // Common attributes. Errors, each with its field: a value out of range.
 void ParseDenominator(Fields* fields, DenMode mode, float eps, LinearAttributes* state);
 void ParseQkNorm(Fields* fields, bool normalize, VectorNorm kind, float eps, LinearAttributes* state);
 void ParseNu(Fields* fields, const format::Heads& heads, LinearAttributes* state);
 // gate_normalizer, and gate_clamp_min: of the logarithm of a decay, null or a number up to 0.
 void ParseVectorGate(Fields* fields, LinearAttributes* state);
-// What the logits of such a gate are projected by: gate_low_rank, gate_rank and gate_bias. Behind MakeLinearState.
+// What the logits of a gate of features are projected by: gate_low_rank, gate_rank and gate_bias. Behind MakeLinearState.
 void ParseGateProjection(Fields* fields, AttentionOp* op);
 // beta = beta_scale * sigmoid(logit). Above 2 a step could overshoot by more than what was there.
 float ParseBetaScale(Fields* fields);

@@ -11,9 +11,9 @@ using format::Slice;
 Slice AttentionBlockOps::Convolve(Slice qkv) const {
   if (block_.conv_taps == 0) return qkv;
   const std::string prefix = "model." + name_ + ".";
-  const std::vector<ConvColumns> parts = {{prefix + "q_conv", heads_.heads() * heads_.head_dim()},
-                                          {prefix + "k_conv", heads_.kv_heads() * heads_.head_dim()},
-                                          {prefix + "v_conv", heads_.kv_heads() * heads_.value_dim()}};
+  const std::vector<ConvColumns> parts = {{prefix + "q_conv", ops_.config().q_width()},
+                                          {prefix + "k_conv", ops_.config().k_width()},
+                                          {prefix + "v_conv", ops_.config().v_width()}};
   const Convolution convolution = {block_.conv_taps, block_.conv_bias, block_.conv_silu};
   return AddCausalConv(&builder_, name_ + ".conv", prefix + "qkv_conv", parts, convolution, qkv);
 }
@@ -31,10 +31,17 @@ Slice AttentionBlockOps::Finish(Slice o, Slice x) const {
     const uint32_t group = block_.output_norm == OutputNorm::kHead ? heads_.value_dim() : 0;
     o = AddNorm(&builder_, norm, "model." + norm, format::NormKind::RmsNorm, block_.output_norm_eps, o, group);
   }
-  if (!block_.output_gate) return o;
+  if (block_.output_gate == OutputGate::kNone) return o;
+  const auto kind = block_.output_gate == OutputGate::kSilu ? format::ActivationKind::Silu : format::ActivationKind::Sigmoid;
   const std::string gate = name_ + ".o_gate";
-  const Slice logits = ops_.Dense(gate + "_proj", "model." + gate + "_proj", o.width(), /*bias=*/false, x);
-  return AddGated(&builder_, gate, format::ActivationKind::Silu, logits, o);
+  return AddGated(&builder_, gate, kind, GateLogits(gate + "_proj", o.width(), x), o);
+}
+
+Slice AttentionBlockOps::GateLogits(const std::string& name, uint32_t width, Slice x) const {
+  const std::string tensor = "model." + name;
+  if (block_.output_gate_rank == 0) return ops_.Dense(name, tensor, width, block_.output_gate_bias, x);
+  const Slice narrow = ops_.Dense(name + ".0", tensor + ".0", block_.output_gate_rank, /*bias=*/false, x);
+  return ops_.Dense(name + ".1", tensor + ".1", width, block_.output_gate_bias, narrow);
 }
 
 }  // namespace tarn::convert

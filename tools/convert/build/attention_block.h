@@ -25,6 +25,8 @@ class AttentionBlockOps {
   format::Slice Finish(format::Slice o, format::Slice x) const;
 
  private:
+  // What the gate is a function of: a projection of x.
+  format::Slice GateLogits(const std::string& name, uint32_t width, format::Slice x) const;
   format::Slice Activate(const char* part, ElementFunction function, format::Slice x) const;
 
   const ModelOps& ops_;

@@ -69,9 +69,9 @@ class Stack {
 
   // "layers.0.attn" in this stack
   std::string Name(size_t layer, const char* part) const { return prefix_ + "layers." + std::to_string(layer) + "." + part; }
-  uint32_t q_width() const { return c_.heads.heads() * c_.heads.head_dim(); }
-  uint32_t k_width() const { return c_.heads.kv_heads() * c_.heads.head_dim(); }
-  uint32_t v_width() const { return c_.heads.kv_heads() * c_.heads.value_dim(); }
+  uint32_t q_width() const { return c_.q_width(); }
+  uint32_t k_width() const { return c_.k_width(); }
+  uint32_t v_width() const { return c_.v_width(); }
 
   const ModelOps& ops_;
   const ModelConfig& c_;

@@ -41,6 +41,8 @@ constexpr Choice<PositionEmbedding> kPositions[] = {{"none", PositionEmbedding::
 constexpr Choice<ElementFunction> kElementFunctions[] = {
     {"none", ElementFunction::kNone}, {"relu", ElementFunction::kRelu}, {"silu", ElementFunction::kSilu}};
 constexpr Choice<bool> kSiluOrNone[] = {{"none", false}, {"silu", true}};
+constexpr Choice<OutputGate> kOutputGates[] = {
+    {"none", OutputGate::kNone}, {"silu", OutputGate::kSilu}, {"sigmoid", OutputGate::kSigmoid}};
 constexpr Choice<OutputNorm> kOutputNorms[] = {
     {"none", OutputNorm::kNone}, {"head", OutputNorm::kHead}, {"full", OutputNorm::kFull}};
 // Files may hold any kind that has tables.
@@ -165,7 +167,8 @@ std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config, 
   const bool rope = config.position_embedding == PositionEmbedding::kRope && stack.form != AttentionForm::kCross;
   std::vector<AttentionOp> layers;
   for (uint32_t i = 0; i < count; ++i) {
-    const AttentionContext context{config.heads, i, config.hidden_size, config.attention_bias, rope, stack.form};
+    AttentionContext context{config.heads, i, config.hidden_size, config.attention_bias, rope, stack.form};
+    context.key_heads = config.key_heads;
     layers.push_back(attention->is_array() ? ParseAttention((*attention)[i], where + "[" + std::to_string(i) + "]", context)
                                            : ParseAttention(*attention, where, context));
   }
@@ -196,6 +199,17 @@ std::vector<std::optional<Rope>> ParseLayerRope(Fields* fields, const ModelConfi
   return ropes;
 }
 
+// Fewer heads of q and k than of v; 0: there are as many.
+uint32_t ParseKeyHeads(Fields* fields, const format::Heads& heads) {
+  const uint32_t key_heads = fields->Size("num_key_heads", heads.heads(), kMaxHeads);
+  if (key_heads == heads.heads()) return 0;
+  if (heads.heads() % key_heads != 0 || heads.kv_heads() != heads.heads()) {
+    fields->FailAt("num_key_heads", std::to_string(key_heads) + " must divide num_heads = " + std::to_string(heads.heads()) +
+                                        ", and num_kv_heads = " + std::to_string(heads.kv_heads()) + " must be num_heads");
+  }
+  return key_heads;
+}
+
 AttentionBlock ParseBlock(Fields* fields) {
   AttentionBlock block;
   if (fields->Bool("attention_conv", false)) {
@@ -208,7 +222,11 @@ AttentionBlock ParseBlock(Fields* fields) {
   block.output_activation = fields->OneOf<ElementFunction>("output_activation", kElementFunctions, ElementFunction::kNone);
   block.output_norm = fields->OneOf<OutputNorm>("output_norm", kOutputNorms, OutputNorm::kNone);
   if (block.output_norm != OutputNorm::kNone) block.output_norm_eps = fields->NonNegativeNumber("output_norm_eps");
-  block.output_gate = fields->OneOf<bool>("output_gate", kSiluOrNone, false);
+  block.output_gate = fields->OneOf<OutputGate>("output_gate", kOutputGates, OutputGate::kNone);
+  if (block.output_gate != OutputGate::kNone) {
+    if (fields->Bool("output_gate_low_rank", false)) block.output_gate_rank = fields->Size("output_gate_rank", 16);
+    block.output_gate_bias = fields->Bool("output_gate_bias", false);
+  }
   return block;
 }
 
@@ -242,6 +260,7 @@ void ParseMaskedLm(Fields* fields, ModelConfig* config) {
 void ParseTask(Fields* fields, ModelConfig* config) {
   switch (config->task) {
     case format::Task::CausalLm:
+      config->key_heads = ParseKeyHeads(fields, config->heads);
       config->decoder = ParseLayers(fields, *config, {"attention", "num_layers", AttentionForm::kCausal});
       config->block = ParseBlock(fields);
       ParseEndTokens(fields, config);

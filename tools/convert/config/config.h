@@ -27,6 +27,7 @@ struct Rope {
 
 enum class ElementFunction : uint8_t { kNone, kRelu, kSilu };
 enum class OutputNorm : uint8_t { kNone, kHead, kFull };
+enum class OutputGate : uint8_t { kNone, kSilu, kSigmoid };
 
 // What stands around the attention op of a layer: build/attention_block.h.
 struct AttentionBlock {
@@ -36,13 +37,16 @@ struct AttentionBlock {
   ElementFunction output_activation = ElementFunction::kNone;
   OutputNorm output_norm = OutputNorm::kNone;
   float output_norm_eps = 0;
-  bool output_gate = false;  // by silu of a projection
+  OutputGate output_gate = OutputGate::kNone;  // by a function of a projection
+  uint32_t output_gate_rank = 0;               // of its two dense layers; 0: one
+  bool output_gate_bias = false;
 };
 
 struct ModelConfig {
   format::Task task;
   uint32_t vocab_size, hidden_size;
   format::Heads heads;
+  uint32_t key_heads = 0;  // of q and k, each for a group of heads; 0: every head has its own
   uint32_t intermediate_size;
   HiddenAct hidden_act;
   format::NormKind norm;
@@ -78,6 +82,11 @@ struct ModelConfig {
   // One op per layer. Causal LM: decoder; classification, masked LM: encoder; seq2seq: all three, cross as many as decoder.
   std::vector<AttentionOp> encoder, decoder, cross;
   std::string text;  // the file as it was
+
+  // Columns of q, k and v.
+  uint32_t q_width() const { return (key_heads > 0 ? key_heads : heads.heads()) * heads.head_dim(); }
+  uint32_t k_width() const { return (key_heads > 0 ? key_heads : heads.kv_heads()) * heads.head_dim(); }
+  uint32_t v_width() const { return heads.kv_heads() * heads.value_dim(); }
 };
 
 // `where` (the file's name) begins every message.

@@ -17,6 +17,7 @@ constexpr Family kFamilies[] = {
     {"bert", "full, in an encoder", TranslateBert},
     {"delta_net", kConstant, TranslateDeltaNet},
     {"distilbert", "full, in an encoder", TranslateDistilBert},
+    {"gated_deltanet", kConstant, TranslateGatedDeltaNet},
     {"gemma", "full", TranslateGemma},
     {"gemma2", "full and window, in turn", TranslateGemma2},
     {"gemma3", "window; full in every sixth layer", TranslateGemma3},
@@ -28,6 +29,7 @@ constexpr Family kFamilies[] = {
     {"gptj", "full", TranslateGptJ},
     {"granite", "full", TranslateGranite},
     {"gsa", kConstant, TranslateGsa},
+    {"kda", kConstant, TranslateKda},
     {"linear_attn", kConstant, TranslateLinearAttn},
     {"llama", "full", TranslateLlama},
     {"m2m_100", "full, in encoder, decoder and between them", TranslateM2m100},
@@ -53,11 +55,9 @@ constexpr struct {
   const char* model_type;
   const char* reason;
 } kNotRead[] = {
-    {"gated_deltanet", "its delta rule has a decay"},
     {"gated_deltaproduct", "its delta rule has a decay and several writes for a token"},
     {"hgrn", "its layers are recurrences of single numbers"},
     {"hgrn2", "its decays have lower bounds that layers share"},
-    {"kda", "its delta rule has a decay for each channel"},
     {"mamba", "its layers are selective state spaces"},
     {"mamba2", "its layers are selective state spaces"},
     {"rwkv6", "its layers mix a token with the one before it"},

@@ -66,6 +66,7 @@ Translation TranslateGemma2(ForeignConfig* config, const FamilyOptions& options)
 Translation TranslateGemma3(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGemma3Text(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateDeltaNet(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateGatedDeltaNet(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGla(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGpt2(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGptJ(ForeignConfig* config, const FamilyOptions& options);
@@ -73,6 +74,7 @@ Translation TranslateGptNeo(ForeignConfig* config, const FamilyOptions& options)
 Translation TranslateGptNeox(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGranite(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGsa(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateKda(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateLinearAttn(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateLlama(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateM2m100(ForeignConfig* config, const FamilyOptions& options);

@@ -54,27 +54,26 @@ double ReadExpand(Fields* fields, const std::string& name, double fallback) {
   return fallback;
 }
 
+void SetHeads(const FlaHeads& heads, Json* config) {
+  (*config)["num_heads"] = heads.heads;
+  (*config)["head_dim"] = heads.key_dim;
+  (*config)["value_head_dim"] = heads.value_dim;
+}
+
 }  // namespace
 
-FlaHeads ReadFla(ForeignConfig* config, const FlaDefaults& defaults, Translation* translation) {
+void ReadFlaSkeleton(ForeignConfig* config, uint32_t hidden_ratio, uint32_t layers, Translation* translation) {
   Fields& fields = config->fields();
   for (const char* key : kIgnored) fields.Find(key);
   if (fields.Has("attn")) fields.FailAt("attn", "layers with softmax attention among the others are not supported, expected null");
   config->Require("elementwise_affine", true);
   config->Require("hidden_act", "swish");
   const uint32_t vocab = fields.Size("vocab_size", 32000), hidden = fields.Size("hidden_size", 2048);
-  const uint32_t heads = fields.Size("num_heads", defaults.heads, kMaxHeads);
-  const uint32_t ratio = fields.Size("hidden_ratio", config->IsNull("hidden_ratio") ? 4 : defaults.hidden_ratio);
-  FlaHeads sizes{heads, 0, 0};
-  sizes.key_dim = HeadWidth(&fields, "expand_k", ReadExpand(&fields, "k", defaults.expand_k), hidden, heads);
-  sizes.value_dim = HeadWidth(&fields, "expand_v", ReadExpand(&fields, "v", defaults.expand_v), hidden, heads);
+  const uint32_t ratio = fields.Size("hidden_ratio", config->IsNull("hidden_ratio") ? 4 : hidden_ratio);
   translation->prefix = "model.";
   translation->config = {{"vocab_size", vocab},
                          {"hidden_size", hidden},
-                         {"num_layers", fields.Size("num_hidden_layers", 24, kMostLayers)},
-                         {"num_heads", heads},
-                         {"head_dim", sizes.key_dim},
-                         {"value_head_dim", sizes.value_dim},
+                         {"num_layers", fields.Size("num_hidden_layers", layers, kMostLayers)},
                          {"intermediate_size", fields.Size("intermediate_size", InnerWidth(hidden, ratio))},
                          {"hidden_act", "swiglu"},
                          {"norm", "rmsnorm"},
@@ -82,6 +81,40 @@ FlaHeads ReadFla(ForeignConfig* config, const FlaDefaults& defaults, Translation
                          {"tie_word_embeddings", fields.Bool("tie_word_embeddings", false)}};
   config->EndTokens(vocab, &translation->config);
   for (const char* name : kTensors) translation->rules.push_back({name, std::string("model.") + name});
+}
+
+FlaHeads ReadFla(ForeignConfig* config, const FlaDefaults& defaults, Translation* translation) {
+  ReadFlaSkeleton(config, defaults.hidden_ratio, 24, translation);
+  Fields& fields = config->fields();
+  Json& ours = translation->config;
+  const auto hidden = ours["hidden_size"].get<uint32_t>();
+  FlaHeads sizes{fields.Size("num_heads", defaults.heads, kMaxHeads), 0, 0};
+  sizes.key_dim = HeadWidth(&fields, "expand_k", ReadExpand(&fields, "k", defaults.expand_k), hidden, sizes.heads);
+  sizes.value_dim = HeadWidth(&fields, "expand_v", ReadExpand(&fields, "v", defaults.expand_v), hidden, sizes.heads);
+  SetHeads(sizes, &ours);
+  return sizes;
+}
+
+FlaHeads ReadGatedDelta(ForeignConfig* config, const FlaHeads& defaults, double expand_v, uint32_t layers,
+                        Translation* translation) {
+  ReadFlaSkeleton(config, /*hidden_ratio=*/4, layers, translation);
+  Fields& fields = config->fields();
+  const uint32_t key_heads = fields.Size("num_heads", defaults.heads, kMaxHeads);
+  FlaHeads sizes{fields.Size("num_v_heads", key_heads, kMaxHeads), fields.Size("head_dim", defaults.key_dim, kMaxHeads), 0};
+  if (sizes.heads % key_heads != 0) {
+    fields.FailAt("num_v_heads", std::to_string(sizes.heads) + " is no multiple of num_heads = " + std::to_string(key_heads));
+  }
+  const double expand = ReadExpand(&fields, "v", expand_v), width = expand * sizes.key_dim;
+  // As fla has it: a product may end below the whole number that it is.
+  if (!(width >= 1 && width <= kMaxHeads) || std::fabs(width - std::round(width)) > 1e-5 * width) {
+    fields.FailAt("expand_v", ValueText(Json(expand)) + " makes no width of heads of head_dim = " + std::to_string(sizes.key_dim));
+  }
+  sizes.value_dim = static_cast<uint32_t>(std::round(width));
+  SetHeads(sizes, &translation->config);
+  translation->config["num_key_heads"] = key_heads;
+  if (!ReadShortConv(config, true, /*silu=*/true, translation)) {
+    translation->config["qk_activation"] = translation->config["v_activation"] = "silu";
+  }
   return sizes;
 }
 

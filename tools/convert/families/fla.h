@@ -20,9 +20,17 @@ struct FlaHeads {
   uint32_t heads, key_dim, value_dim;
 };
 
-// Sizes, heads, MLP, norms and tied embeddings, and the table of the tensors that all have. What the attention has is for the
-// caller. Errors: layers with softmax attention among the others; a width that the heads do not divide.
+// Sizes, MLP, norms and tied embeddings, and the table of the tensors that all have. What the attention has is for the caller.
+// Errors: layers with softmax attention among the others.
+void ReadFlaSkeleton(ForeignConfig* config, uint32_t hidden_ratio, uint32_t layers, Translation* translation);
+
+// The same, with heads whose widths together are a part of hidden_size. Errors: a width that the heads do not divide.
 FlaHeads ReadFla(ForeignConfig* config, const FlaDefaults& defaults, Translation* translation);
+
+// Models of the gated delta rule: num_v_heads heads of v, each group of which shares one of q and k, with head_dim and expand_v.
+// Returns them, not those of q and k. Errors: numbers that do not divide each other.
+FlaHeads ReadGatedDelta(ForeignConfig* config, const FlaHeads& defaults, double expand_v, uint32_t layers,
+                        Translation* translation);
 
 // num_kv_heads, of models that have it; null: as many as heads.
 void ReadFlaKvHeads(ForeignConfig* config, const FlaHeads& heads, Translation* translation);

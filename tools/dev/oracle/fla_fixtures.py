@@ -24,6 +24,7 @@ import fla.models  # noqa: E402
 FIXTURES = pathlib.Path(__file__).resolve().parents[3] / "tests/data/families"
 VOCAB, TOKENS = 41, 200
 SMALL = {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "intermediate_size": 40, "num_heads": 3}
+DELTA = {**SMALL, "attn_mode": "fused_recurrent"}
 
 # name -> (class, fields, dtype)
 CASES = {
@@ -56,6 +57,16 @@ CASES = {
     "abc_b": ("ABC", {**SMALL, "num_heads": 4, "num_slots": 16, "use_short_conv": True, "hidden_size": 32,
                       "tie_word_embeddings": True, "clamp_min": -0.5, "clamp_max": 1.5}, "float16"),
     "abc_c": ("ABC", {**SMALL, "use_rope": False, "num_slots": None, "norm_eps": 1e-5, "num_hidden_layers": 3}, "float32"),
+    "gated_deltanet_a": ("GatedDeltaNet", {**DELTA, "head_dim": 8, "num_v_heads": 6}, "bfloat16"),
+    "gated_deltanet_b": ("GatedDeltaNet", {**DELTA, "head_dim": 10, "expand_v": 1.0, "use_short_conv": False, "use_gate": False,
+                                           "tie_word_embeddings": True, "allow_neg_eigval": True}, "float16"),
+    "gated_deltanet_c": ("GatedDeltaNet", {**DELTA, "head_dim": 8, "expand_v": 1.5, "conv_size": 3, "norm_eps": 1e-5,
+                                           "num_hidden_layers": 3}, "float32"),
+    "kda_a": ("KDA", {**DELTA, "head_dim": 8}, "bfloat16"),
+    "kda_b": ("KDA", {**DELTA, "head_dim": 16, "num_heads": 2, "expand_v": 0.5, "tie_word_embeddings": True,
+                      "allow_neg_eigval": True}, "float16"),
+    "kda_c": ("KDA", {**DELTA, "head_dim": 12, "expand_v": 0.5, "use_short_conv": False, "norm_eps": 1e-5,
+                      "num_hidden_layers": 3}, "float32"),
 }
 
 
@@ -68,6 +79,8 @@ def randomize(model, dtype, seed):
                 values /= parameter.shape[-1] ** 0.5
             else:
                 values = 0.2 * values + (1 if "norm" in name else 0)
+            if name.endswith("dt_bias"):
+                values = 5 * values - 3  # decays of single tokens and of hundreds
             parameter.copy_(values.to(dtype))
     return model.eval()
 

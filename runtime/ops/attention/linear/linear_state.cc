@@ -1,5 +1,5 @@
 // Linear state attention (MATH F1): S <- A S + phi(k) x u, o = scale * phi(q)^T S / den. The feature map phi, the decay A and the
-// write u are chosen by attributes: RFA, linear transformer, Performer, DPFP, delta rule, T2R, GLA, RetNet.
+// write u are chosen by attributes: RFA, linear transformer, Performer, DPFP, delta rule with decay or without, T2R, GLA, RetNet.
 #include <cmath>
 
 #include "runtime/ops/attention/attention.h"
@@ -34,10 +34,10 @@ class LinearStateOp final : public Op {
     float* x;        // [(G + 1) C, d] q of all heads of the group, then k: normalised and scaled
     float* phi;      // [(G + 1) C, M]
     float* weights;  // [(G + 1) C] logarithms
-    float* gates;    // [C] decay of each token, or beta
-    float* writes;   // [C]
+    float* gates;    // [C] logarithm of the decay of each token
+    float* writes;   // [C], or beta
     float* state;    // [M, dv] the copy that HeldState takes
-    float* decay;    // [M] of one token, with a vector gate
+    float* decay;    // [M] of one token, with a gate of features
     float* work;     // of the kernels
   };
 
@@ -51,6 +51,9 @@ class LinearStateOp final : public Op {
   void WeighTokens(const RunContext& context, Head* head, const Pieces& pieces) const;
   void RunChunk(const RunContext& context, const Head& head, const Pieces& pieces) const;
   void RunStep(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const;
+  // The decay of every feature at a token, in pieces.decay; nullptr: they have none of their own.
+  const float* RowDecay(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const;
+  bool decays_by_row() const { return InfoOf(a_.gate).logits == Logits::kPerFeature; }
   // Logits of input `index` for the first token of a sequence's chunk, from column `column` on.
   static const float* Logits(const RunContext& context, size_t index, size_t sequence, size_t column) {
     const Operand& input = context.inputs[index];
@@ -64,10 +67,10 @@ class LinearStateOp final : public Op {
   Heads heads_;
   LinearAttributes a_;
   LinearFeatures map_;
-  size_t features_;               // M
-  DType state_dtype_;             // of S
-  const float* decay_ = nullptr;  // [kv_heads]
-  uint64_t thread_bytes_;         // of scratch
+  size_t features_;              // M
+  DType state_dtype_;            // of S
+  const float* gate_ = nullptr;  // [kv_heads] decay or rate
+  uint64_t thread_bytes_;        // of scratch
 };
 
 Status LinearStateOp::Prepare(PrepareContext& context) {
@@ -75,9 +78,9 @@ Status LinearStateOp::Prepare(PrepareContext& context) {
   TARN_ASSIGN_OR_RETURN(a_, ReadLinearAttributes(table));
   const uint32_t inputs = 3 + a_.has_gate_logits() + a_.has_beta_logits();
   const uint32_t feature_tensors = LinearFeatures::TensorCount(a_);
-  const uint32_t tensors = feature_tensors + InfoOf(a_.gate).decay_tensor;
+  const uint32_t tensors = feature_tensors + (InfoOf(a_.gate).tensor != nullptr);
   TARN_RETURN_IF_ERROR(context.Expect(inputs, /*outputs=*/1, tensors, tensors, StateCount(a_)));
-  TARN_ASSIGN_OR_RETURN(heads_, Heads::Read(context, *table.heads()));
+  TARN_ASSIGN_OR_RETURN(heads_, Heads::Read(context, *table.heads(), a_.key_heads));
   TARN_ASSIGN_OR_RETURN(map_, LinearFeatures::Read(context, a_, heads_));
   features_ = map_.size();
   const uint64_t kv_heads = heads_.kv_heads();
@@ -86,8 +89,8 @@ Status LinearStateOp::Prepare(PrepareContext& context) {
     TARN_RETURN_IF_ERROR(context.ExpectInput(static_cast<uint32_t>(gate_input()), "gate", width));
   }
   if (a_.has_beta_logits()) TARN_RETURN_IF_ERROR(context.ExpectInput(static_cast<uint32_t>(beta_input()), "beta", kv_heads));
-  if (InfoOf(a_.gate).decay_tensor) {
-    TARN_ASSIGN_OR_RETURN(decay_, context.ExpectTensor(feature_tensors, "decay", {kv_heads}));
+  if (InfoOf(a_.gate).tensor != nullptr) {
+    TARN_ASSIGN_OR_RETURN(gate_, context.ExpectTensor(feature_tensors, InfoOf(a_.gate).tensor, {kv_heads}));
   }
   TARN_RETURN_IF_ERROR(PrepareStates(context));
   context.AddWork(
@@ -111,10 +114,9 @@ LinearStateOp::Pieces LinearStateOp::Lay(Scratch* scratch, uint64_t tokens) cons
     const auto work_floats = a_.is_delta() ? DeltaChunkScratch : LinearChunkScratch;
     pieces.work = scratch->Take(work_floats(tokens, features_, dv));
   } else if (a_.is_delta()) {
-    pieces.work = scratch->Take(dv);
-  } else if (a_.gate == Gate::kVector) {
-    pieces.decay = scratch->Take(features_);
+    pieces.work = scratch->Take(dv + (decays_by_row() ? features_ : 0));
   }
+  if (decays_by_row()) pieces.decay = scratch->Take(features_);
   return pieces;
 }
 
@@ -190,16 +192,21 @@ void LinearStateOp::WeighTokens(const RunContext& context, Head* head, const Pie
   float* const second = pieces.writes;
   if (a_.is_delta()) {
     const float* logits = Logits(context, beta_input(), head->sequence, head->kv_head);
-    kernels.scaled_sigmoid(tokens, logits, context.inputs[beta_input()].stride, a_.beta_scale, first);
-    head->beta = first;
-  } else if (a_.gate == Gate::kForget) {
+    kernels.scaled_sigmoid(tokens, logits, context.inputs[beta_input()].stride, a_.beta_scale, second);
+    head->beta = second;
+  }
+  if (a_.gate == Gate::kForget) {
     const float* logits = Logits(context, gate_input(), head->sequence, head->kv_head);
     kernels.forget_gate(tokens, logits, context.inputs[gate_input()].stride, nullptr, second, first);
     head->log_decay = first;
     head->write = second;
   } else if (a_.gate == Gate::kConstant) {
-    const float log_decay = std::log(decay_[head->kv_head]);
+    const float log_decay = std::log(gate_[head->kv_head]);
     for (size_t t = 0; t < tokens; ++t) first[t] = log_decay;
+    head->log_decay = first;
+  } else if (a_.gate == Gate::kSoftplus) {
+    const float* logits = Logits(context, gate_input(), head->sequence, head->kv_head);
+    kernels.softplus_gate(tokens, logits, context.inputs[gate_input()].stride, gate_[head->kv_head], nullptr, first);
     head->log_decay = first;
   } else if (a_.has_running_max()) {
     float* m = context.states[max_state()].f32(head->sequence) + head->kv_head;
@@ -215,13 +222,25 @@ void LinearStateOp::RunChunk(const RunContext& context, const Head& head, const 
   const size_t tokens = context.tokens;
   const size_t dv = heads_.value_dim();
   if (a_.is_delta()) {
-    context.kernels->delta_chunk({tokens, heads_.group(), features_, dv, head.phi_q, head.phi_k, at.v, at.v_stride, head.beta,
-                                  a_.scale, head.state.as<float>(), at.o, at.o_stride, pieces.work});
+    context.kernels->delta_chunk({tokens, heads_.group(), features_, dv, head.phi_q, head.phi_k, at.v, at.v_stride, head.log_decay,
+                                  head.beta, a_.scale, head.state.as<float>(), at.o, at.o_stride, pieces.work});
     return;
   }
   context.kernels->linear_chunk({tokens, heads_.group(), features_, dv, head.phi_q, head.phi_k, at.v, at.v_stride, head.log_decay,
                                  head.write, a_.den_mode, a_.den_eps, a_.scale, head.state.as<float>(), head.norm, at.o,
                                  at.o_stride, pieces.work});
+}
+
+const float* LinearStateOp::RowDecay(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const {
+  if (!decays_by_row()) return nullptr;
+  const float* logits = Logits(context, gate_input(), head.sequence, head.kv_head * features_);
+  logits += token * context.inputs[gate_input()].stride;
+  if (a_.gate == Gate::kVector) {
+    context.kernels->vector_gate(features_, logits, a_.gate_normalizer, a_.gate_min, pieces.decay);
+  } else {
+    context.kernels->softplus_gate(features_, logits, 1, gate_[head.kv_head], pieces.decay, nullptr);
+  }
+  return pieces.decay;
 }
 
 void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const {
@@ -232,20 +251,14 @@ void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t 
   const float* phi_k = head.phi_k + token * features_;
   const float* v = head.slices.v + token * head.slices.v_stride;
   float* o = head.slices.o + token * head.slices.o_stride;
+  const float* row_decay = RowDecay(context, head, token, pieces);
+  const float decay = head.log_decay == nullptr ? 1.0f : std::exp(head.log_decay[token]);
   if (a_.is_delta()) {
     const bool first = context.tokens_seen + token == 0;
-    kernels.delta_step({group, features_, dv, phi_q, phi_k, v, head.beta[token], a_.den_eps, a_.scale, first,
+    kernels.delta_step({group, features_, dv, phi_q, phi_k, v, decay, row_decay, head.beta[token], a_.den_eps, a_.scale, first,
                         head.state.as<float>(), head.norm, o, pieces.work});
     return;
   }
-  const float* row_decay = nullptr;
-  if (a_.gate == Gate::kVector) {
-    const float* logits = Logits(context, gate_input(), head.sequence, head.kv_head * features_);
-    kernels.vector_gate(features_, logits + token * context.inputs[gate_input()].stride, a_.gate_normalizer, a_.gate_min,
-                        pieces.decay);
-    row_decay = pieces.decay;
-  }
-  const float decay = head.log_decay == nullptr ? 1.0f : std::exp(head.log_decay[token]);
   const float write = head.write == nullptr ? 1.0f : head.write[token];
   kernels.linear_step({group, features_, dv, phi_q, phi_k, v, decay, row_decay, write, a_.den_mode, a_.den_eps, a_.scale,
                        head.state, head.norm, o});

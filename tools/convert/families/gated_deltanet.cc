@@ -1,0 +1,20 @@
+// gated_deltanet: the delta rule with a decay of each head. Its output gate is called g_proj, its decay a_proj.
+#include "tools/convert/families/fla.h"
+
+namespace tarn::convert {
+
+Translation TranslateGatedDeltaNet(ForeignConfig* config, const FamilyOptions&) {
+  Translation translation;
+  Fields& fields = config->fields();
+  ReadGatedDelta(config, {6, 256, 0}, 2, 21, &translation);
+  SetHeadNorm("o_norm.weight", translation.config["norm_eps"], fields.Bool("use_gate", true), &translation);
+  const double beta_scale = fields.Bool("allow_neg_eigval", false) ? 2 : 1;
+  translation.config["attention"] = {{"system", "gated_deltanet"}, {"beta_scale", beta_scale}};
+  AddAttnRule("a_proj.weight", "g_proj.weight", &translation);
+  AddAttnRule("dt_bias", "g_proj.bias", &translation);
+  AddAttnRule("A_log", "A_log", &translation);
+  AddAttnRule("b_proj.weight", "b_proj.weight", &translation);
+  return translation;
+}
+
+}  // namespace tarn::convert
