@@ -3,7 +3,7 @@
 A variant computes the same outputs in two ways:
 
     forward(x)                  a whole sequence from a reset, chunk by chunk or as one matrix product: for training
-    step(x, state, position)    one token, by the recurrence of docs/mathematics.md (cited as MATH): for checking
+    step(x, state, position)    one token, by the recurrence of docs/mathematics.md, which comments cite by section: for checking
 
 Shapes: B batches, T tokens (C in a chunk), H heads, d the size of a head of q and k, dv that of v, M features, n slots.
 What decides an output is computed in float32, also under autocast: states and denominators in bf16 lose too much (MATH 4.3).
