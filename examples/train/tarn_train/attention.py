@@ -12,6 +12,7 @@ What decides an output is computed in float32, also under autocast: states and d
 import torch
 from torch import nn
 
+from .dense import Linear
 from .positions import rotate
 
 
@@ -36,10 +37,10 @@ class Attention(nn.Module):
         self.theta = c.get("rope_theta", 10000.0) if c.get("position_embedding") == "rope" else None
         self.scale = a.get("scale", self.default_scale())
         bias = c.get("attention_bias", False)
-        self.q_proj = nn.Linear(width, self.heads * self.d, bias=bias)
-        self.k_proj = nn.Linear(width, self.kv_heads * self.d, bias=bias)
-        self.v_proj = nn.Linear(width, self.kv_heads * self.dv, bias=bias)
-        self.o_proj = nn.Linear(self.heads * self.dv, width, bias=bias)
+        self.q_proj = Linear(width, self.heads * self.d, bias=bias)
+        self.k_proj = Linear(width, self.kv_heads * self.d, bias=bias)
+        self.v_proj = Linear(width, self.kv_heads * self.dv, bias=bias)
+        self.o_proj = Linear(self.heads * self.dv, width, bias=bias)
 
     def default_scale(self):
         return self.d**-0.5

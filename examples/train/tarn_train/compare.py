@@ -19,12 +19,12 @@ TOLERANCE = 2e-4
 TOKENS = 256
 
 
-def runtime_logits(folder, text, count, programs):
+def runtime_logits(folder, text, count, programs, quant="f32"):
     """float32 [count, vocab_size]: the logits after each of the first tokens of the file `text`"""
     programs = pathlib.Path(programs)
     with tempfile.TemporaryDirectory() as scratch:
         model, logits = pathlib.Path(scratch) / "model.tarn", pathlib.Path(scratch) / "logits.npy"
-        commands = [[programs / "tarn-convert", folder, "-o", model, "--quant", "f32"],
+        commands = [[programs / "tarn-convert", folder, "-o", model, "--quant", quant],
                     [programs / "tarn", "eval", model, "-f", text, "--tokens", str(count), "--logits", logits, "-t", "1"]]
         for command in commands:
             subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)

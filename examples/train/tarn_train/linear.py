@@ -17,6 +17,7 @@ from torch import nn
 
 from . import features
 from .attention import Attention, until
+from .dense import Linear
 
 CHUNK = 64
 VECTOR_CHUNK = 16  # with a decay for each feature: [C, C, M] numbers
@@ -119,7 +120,7 @@ class Rfa(LinearState):
         self.sigma = nn.Parameter(torch.full((self.kv_heads, self.d), 1.5))
         self.map = features.arccos if a.get("feature_map") == "arccos" else features.gaussian
         if self.gate:
-            self.g_proj = nn.Linear(c["hidden_size"], self.kv_heads)
+            self.g_proj = Linear(c["hidden_size"], self.kv_heads)
             nn.init.zeros_(self.g_proj.weight)
             self.g_proj.bias.data = torch.linspace(1, 5, self.kv_heads)
 
@@ -212,7 +213,7 @@ class Gla(LinearState):
 
     def __init__(self, c, a):
         super().__init__(c, a)
-        self.g_proj = nn.Linear(c["hidden_size"], self.kv_heads * self.d, bias=False)
+        self.g_proj = Linear(c["hidden_size"], self.kv_heads * self.d, bias=False)
 
     def default_scale(self):
         return self.d**-0.5
@@ -256,7 +257,7 @@ class Delta(Attention):
 
     def __init__(self, c, a):
         super().__init__(c, a)
-        self.b_proj = nn.Linear(c["hidden_size"], self.kv_heads, bias=False)
+        self.b_proj = Linear(c["hidden_size"], self.kv_heads, bias=False)
 
     def controls(self, x):
         return self.a.get("beta_scale", 1.0) * self.per_head(self.b_proj, x, 1).sigmoid()

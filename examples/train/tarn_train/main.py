@@ -69,7 +69,7 @@ def make_config(s, tokenizer):
     return {
         "task": "causal_lm", "vocab_size": tokenizer.size, "hidden_size": s.hidden_size, "num_layers": s.num_layers,
         "num_heads": s.num_heads, "intermediate_size": s.intermediate_size, "hidden_act": "swiglu", "norm": "rmsnorm",
-        "norm_eps": 1e-5, "position_embedding": positions, "tie_word_embeddings": True,
+        "norm_eps": 1e-5, "position_embedding": s.position_embedding or positions, "tie_word_embeddings": True,
         "tokenizer": tokenizer.name, **end, "attention": attention,
     }
 
@@ -91,7 +91,8 @@ def train(args, s, folder):
     held_out_tokens = torch.tensor(tokenizer.encode(held_out), dtype=torch.long)
     if s.held_out and len(held_out_tokens) < 2:
         raise ValueError(f"the held-out text has {len(held_out_tokens)} tokens, expected at least 2: more text, or held_out 0")
-    said = {name: value for name, value in dataclasses.asdict(s).items() if name not in ("save_seconds", "quant")}
+    free = ("save_seconds",) if s.round_steps else ("save_seconds", "quant")
+    said = {name: value for name, value in dataclasses.asdict(s).items() if name not in free}
     windows = text.Windows(tokens, s.context, s.batch, s.seed)
     trainer = Trainer(s, make_config(s, tokenizer), windows, held_out_tokens if s.held_out else None, folder,
                       {**said, "text": text.fingerprint(texts)})

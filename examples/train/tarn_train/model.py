@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from . import cache, linear, slots
+from .dense import Embedding, Linear, product
 from .positions import sinusoidal
 
 SYSTEMS = {**linear.SYSTEMS, **slots.SYSTEMS, **cache.SYSTEMS}
@@ -71,8 +72,8 @@ class Mlp(nn.Module):
         super().__init__()
         width, inner, bias = c["hidden_size"], c["intermediate_size"], c.get("mlp_bias", False)
         self.act = ACTIVATIONS[c["hidden_act"]]
-        self.gate_proj = nn.Linear(width, inner, bias=bias) if c["hidden_act"] in GATED else None
-        self.up_proj, self.down_proj = nn.Linear(width, inner, bias=bias), nn.Linear(inner, width, bias=bias)
+        self.gate_proj = Linear(width, inner, bias=bias) if c["hidden_act"] in GATED else None
+        self.up_proj, self.down_proj = Linear(width, inner, bias=bias), Linear(inner, width, bias=bias)
 
     def forward(self, x):
         up = self.up_proj(x)
@@ -100,9 +101,14 @@ class Block(nn.Module):
 class Stack(nn.Module):
     def __init__(self, c):
         super().__init__()
-        self.embeddings = nn.Embedding(c["vocab_size"], c["hidden_size"])
+        self.embeddings = Embedding(c["vocab_size"], c["hidden_size"])
         self.layers = nn.ModuleList(Block(c, a) for a in attention_objects(c))
         self.norm = norm(c)
+        sharing = [layer.attn for layer in self.layers if getattr(layer.attn, "of_model", False)]
+        if sharing:  # ABC with one control for all layers, as in its paper
+            self.control_proj = sharing[0].projection(c)
+            for attn in sharing:
+                attn.control = [self.control_proj]
 
 
 class LanguageModel(nn.Module):
@@ -110,7 +116,7 @@ class LanguageModel(nn.Module):
         super().__init__()
         self.c, self.model = checked(c), Stack(c)
         tied = c.get("tie_word_embeddings", True)
-        self.lm_head = None if tied else nn.Linear(c["hidden_size"], c["vocab_size"], bias=False)
+        self.lm_head = None if tied else Linear(c["hidden_size"], c["vocab_size"], bias=False)
         self.scale = math.sqrt(c["hidden_size"]) if c.get("scale_embeddings", False) else 1.0
         self.initialize()
 
@@ -131,7 +137,7 @@ class LanguageModel(nn.Module):
 
     def head(self, x):
         x = self.model.norm(x)
-        return nn.functional.linear(x, self.model.embeddings.weight) if self.lm_head is None else self.lm_head(x)
+        return product(x, self.model.embeddings) if self.lm_head is None else self.lm_head(x)
 
     def forward(self, tokens):
         """tokens [B, T], each sequence from a reset -> logits [B, T, V] of the token after each; the chunked form"""

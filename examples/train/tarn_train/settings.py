@@ -16,6 +16,7 @@ PRESETS = {
     "base": dict(hidden_size=768, num_layers=12, num_heads=12, intermediate_size=2048, vocab_size=16_384, context=1024, batch=64,
                  steps=100_000, learning_rate=6e-4, warmup=2000, evaluate_every=1000),
 }
+POSITIONS = ("none", "sinusoidal", "rope")
 PRECISIONS = ("auto", "f32", "bf16")
 QUANTS = ("f32", "f16", "int8", "int4")
 
@@ -29,6 +30,7 @@ class Settings:
     preset: str = option("sizes to begin with", "tiny", choices=tuple(PRESETS))
     attention: str = option("attention variant; in a YAML file also an attention object of docs/models.md, or a list of those",
                             "rfa_gate", choices=tuple(ATTENTIONS))
+    position_embedding: str = option("how positions enter the model", choices=POSITIONS)
     tokenizer: str = option("train: a byte-level BPE, trained on the text; bytes: a token is a byte; or a tokenizer.json", "train")
     vocab_size: int = option("pieces of a tokenizer that is trained, at most")
     hidden_size: int = option("width of the model")
@@ -44,6 +46,7 @@ class Settings:
     clip: float = option("largest norm of the gradients", 1.0)
     held_out: float = option("share of each text, at its end, that is only evaluated; 0: none", 0.05)
     evaluate_every: int = option("steps between two evaluations on the held-out text")
+    evaluate_windows: int = option("windows of the held-out text that are evaluated, from its beginning; 0: all", 256)
     patience: int = option("stop after so many evaluations without a better one; 0: never", 0)
     save_seconds: float = option("seconds between two saves of what resuming needs", 60.0)
     seed: int = option("of weights and of the order of windows", 1)
@@ -51,6 +54,7 @@ class Settings:
     device: str = option("device of PyTorch; auto: a GPU if there is one", "auto")
     precision: str = option("bf16: autocast; auto: bf16 on a GPU that has it", "auto", choices=PRECISIONS)
     quant: str = option("type of matrices in the .tarn file", "int8", choices=QUANTS)
+    round_steps: int = option("the last steps train with weights and inputs rounded as the .tarn file has them (int8, int4)", 0)
 
     def check(self):
         for field in dataclasses.fields(self):
@@ -67,6 +71,11 @@ class Settings:
             raise ValueError(f"held_out is {self.held_out}, expected at most 0.5")
         if self.patience and not self.held_out:
             raise ValueError(f"patience is {self.patience} and held_out 0: early stop needs held-out text")
+        if self.round_steps > self.steps:
+            raise ValueError(f"round_steps is {self.round_steps}, expected at most steps = {self.steps}")
+        if self.round_steps and (self.patience or self.quant not in ("int8", "int4")):
+            raise ValueError(f"round_steps is {self.round_steps} with quant {self.quant} and patience {self.patience}, "
+                             "expected int8 or int4, and no early stop")
         return self
 
 
@@ -107,7 +116,7 @@ def read_yaml(path):
 def add_flags(parser):
     for field in dataclasses.fields(Settings):
         known = field.metadata.get("choices")
-        shown = "by the preset" if field.default is None else field.default
+        shown = "by the preset or the attention" if field.default is None else field.default
         parser.add_argument("--" + field.name.replace("_", "-"), dest=field.name, default=argparse.SUPPRESS, choices=known,
                             type=field.type, metavar=None if known else field.type.__name__.upper(),
                             help=f"{field.metadata['help']} (default: {shown})")

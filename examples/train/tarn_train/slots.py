@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from .attention import Attention, until
+from .dense import Linear
 
 CHUNK = 32  # [C, C, n] numbers
 TINY = 1e-30  # in place of a sum of nothing, whose logarithm is infinite
@@ -74,12 +75,17 @@ class AbcMlp(Slots):
     def __init__(self, c, a):
         super().__init__(c, a)
         self.frozen, self.activation = a.get("normalization") == "frozen", a.get("activation", "exp")
-        if a.get("mask_empty", False) or a.get("control_sharing", "layer") != "layer":
-            raise ValueError("abc_mlp: mask_empty and control_sharing are not offered here, expected false and \"layer\"")
-        self.control_proj = nn.Linear(c["hidden_size"], self.kv_heads * self.slots, bias=False)
+        if a.get("mask_empty", False):
+            raise ValueError("abc_mlp: mask_empty is true, expected false: there is no module for it")
+        self.of_model = a.get("control_sharing", "layer") == "model"
+        self.control_proj = None if self.of_model else self.projection(c)
+        self.control = [self.control_proj]  # in a list, so that a projection of all layers is no parameter of this one
+
+    def projection(self, c):
+        return Linear(c["hidden_size"], self.kv_heads * self.slots, bias=False)
 
     def controls(self, x):
-        logits = self.per_head(self.control_proj, x, self.slots)
+        logits = self.per_head(self.control[0], x, self.slots)
         least, most = self.a.get("logit_clamp") or (-math.inf, math.inf)
         return logits.clamp(least, most)
 
@@ -117,7 +123,7 @@ class Gsa(Slots):
 
     def __init__(self, c, a):
         super().__init__(c, a)
-        self.g_proj = nn.Linear(c["hidden_size"], self.kv_heads * self.slots, bias=False)
+        self.g_proj = Linear(c["hidden_size"], self.kv_heads * self.slots, bias=False)
 
     def default_scale(self):
         return 1.0
@@ -163,7 +169,7 @@ class LunaCausal(Slots):
 
     def __init__(self, c, a):
         super().__init__(c, a)
-        self.control_proj = nn.Linear(c["hidden_size"], self.kv_heads * self.slots, bias=False)
+        self.control_proj = Linear(c["hidden_size"], self.kv_heads * self.slots, bias=False)
 
     def controls(self, x):
         return nn.functional.softplus(self.per_head(self.control_proj, x, self.slots), beta=math.log(2))

@@ -12,7 +12,10 @@ DTYPES = {"F32": "<f4", "I32": "<i4"}
 
 def write_atomically(path, data):
     part = pathlib.Path(f"{path}.part")
-    part.write_bytes(data)
+    with part.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())  # else a power cut could leave the new name with nothing in it
     os.replace(part, path)
 
 

@@ -13,6 +13,7 @@ import time
 import torch
 
 from . import checkpoint, report, tensors
+from .dense import round_as
 from .model import LanguageModel
 from .text import blocks
 
@@ -56,11 +57,14 @@ class Trainer:
     def __init__(self, settings, config, windows, held_out, folder, identity):
         self.s, self.windows, self.held_out, self.folder = settings, windows, held_out, pathlib.Path(folder)
         self.state_file, self.identity = self.folder / "training" / "state.pt", identity
+        scored = settings.evaluate_windows * settings.context
+        self.scored = held_out[:scored] if held_out is not None and scored else held_out
         self.device = self.choose_device()
         self.bf16 = self.choose_bf16()
         torch.manual_seed(settings.seed)
         self.model = LanguageModel(config).to(self.device)
         self.optimizer = make_optimizer(self.model, settings)
+        self.rounding = None
         self.done = {"step": 0, "losses": [], "evaluations": [], "best": math.inf, "worse": 0, "seconds": 0.0}
 
     def choose_device(self):
@@ -97,15 +101,25 @@ class Trainer:
 
     def loss(self, tokens, reduction="mean"):
         tokens = tokens.to(self.device)
-        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16):
+        exact = self.rounding is not None  # rounded numbers have more digits than bf16
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16 and not exact):
             logits = self.model(tokens[:, :-1])
         return torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten(), reduction=reduction)
+
+    def round(self, number):
+        """The last steps train what the .tarn file will be. Losses of before do not compare: the best model is of these steps."""
+        first = self.s.steps - self.s.round_steps
+        self.rounding = self.s.quant if self.s.round_steps and number >= first else None
+        round_as(self.model, self.rounding)
+        if self.s.round_steps and number == first:
+            self.done.update(best=math.inf, worse=0)
 
     def step(self):
         """The loss of one more step"""
         number = self.done["step"]
         for group in self.optimizer.param_groups:
             group["lr"] = self.s.learning_rate * rate_factor(self.s, number)
+        self.round(number)
         loss = self.loss(self.windows.batch(number))
         self.optimizer.zero_grad()
         loss.backward()
@@ -115,10 +129,10 @@ class Trainer:
 
     @torch.no_grad()
     def evaluate(self):
-        """Nats per token of the held-out text"""
+        """Nats per token of the held-out text, of its first evaluate_windows windows"""
         self.model.eval()
         total, count = 0.0, 0
-        for rows in blocks(self.held_out, self.s.context, self.s.batch):
+        for rows in blocks(self.scored, self.s.context, self.s.batch):
             total += self.loss(rows, "sum").item()
             count += rows.shape[0] * (rows.shape[1] - 1)
         self.model.train()

@@ -23,6 +23,7 @@ def test_flags_override_yaml_and_yaml_the_preset(tmp_path):
 
 
 @pytest.mark.parametrize("line, message", [
+    ("{steps: 3, round_steps: 4}", "round_steps is 4, expected at most"), ("{round_steps: 4, quant: f16}", "expected int8 or int4"),
     ("steps: 1.5", "steps is 1.5, expected int"),
     ("stepz: 3", "stepz is no setting"), ("steps: many", "steps is 'many', expected int"), ("steps: 0", "steps is 0"),
     ("attention: rnn", "attention is 'rnn', expected one of softmax"), ("- 1", "expected lines NAME: VALUE"),

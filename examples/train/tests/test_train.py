@@ -59,7 +59,7 @@ def steps_saved(folder):
 
 
 def test_killed_at_any_moment_it_goes_on_to_the_same_bits(text, tmp_path):
-    common = ["--no-convert", "--steps", "60", "--save-seconds", "0.02"]
+    common = ["--no-convert", "--steps", "60", "--save-seconds", "0.02", "--round-steps", "20"]
     train(text, tmp_path / "whole", *common)
     generator, stops = random.Random(2), []
     for wanted in 5, 25, 45:
@@ -93,6 +93,15 @@ def test_from_text_to_a_model_that_runs(text, tmp_path, programs):
     assert abs(json.loads(measured.stdout)["nats_per_token"] - result["held_out_nats_per_token"]) < 0.01  # of int8
     curve = xml.etree.ElementTree.parse(folder / "loss.svg").getroot()
     assert len(curve.findall("{http://www.w3.org/2000/svg}polyline")) == 2
+
+
+def test_rounded_steps_train_what_the_file_is(text, tmp_path, programs):
+    folder = tmp_path / "model"
+    arguments = ["--steps", "60", "--round-steps", "20", "--quant", "int4", "--hidden-size", "32", "--tokenizer", "bytes"]
+    train(text, folder, *arguments, "--converter", programs / "tarn-convert")
+    command = [programs / "tarn", "eval", f"{folder}.tarn", "-f", folder / "held-out.txt", "--block", "32", "--json", "-t", "1"]
+    measured = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["nats_per_token"]
+    assert abs(measured - json.loads((folder / "training.json").read_text())["held_out_nats_per_token"]) < 1e-3
 
 
 def test_another_attention_goes_on_only_as_it_began(text, tmp_path):

@@ -41,6 +41,7 @@ CASES = {
     "abc_relu_frozen": case("abc_mlp", num_slots=8, activation="relu", normalization="frozen"),
     "abc_sigmoid": case("abc_mlp", LAYERNORM, num_slots=8, activation="sigmoid"),
     "abc_sigmoid_frozen": case("abc_mlp", num_slots=8, activation="sigmoid", normalization="frozen"),
+    "abc_shared": case("abc_mlp", GROUPED, num_slots=8, control_sharing="model"),
     "gsa": case("gsa", GROUPED, num_slots=8),
     "linformer": case("linformer", num_slots=8, max_len=128),
     "luna_causal": case("luna_causal", GROUPED, num_slots=8),
