@@ -29,7 +29,7 @@ def option(help_text, default=None, **more):
 class Settings:
     preset: str = option("sizes to begin with", "tiny", choices=tuple(PRESETS))
     attention: str = option("attention variant; in a YAML file also an attention object of docs/models.md, or a list of those",
-                            "rfa_gate", choices=tuple(ATTENTIONS))
+                            "rfa_arccos_gate", choices=tuple(ATTENTIONS))
     position_embedding: str = option("how positions enter the model", choices=POSITIONS)
     tokenizer: str = option("train: a byte-level BPE, trained on the text; bytes: a token is a byte; or a tokenizer.json", "train")
     vocab_size: int = option("pieces of a tokenizer that is trained, at most")
