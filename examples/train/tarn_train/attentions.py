@@ -19,6 +19,7 @@ ATTENTIONS = {
     "retnet": (lambda d, context: {"system": "retnet"}, "rope"),
     "delta_rule": (lambda d, context: {"system": "delta_rule", "nu": 1}, "none"),
     "deltanet": (lambda d, context: {"system": "deltanet"}, "none"),
+    "gated_deltanet": (lambda d, context: {"system": "gated_deltanet"}, "none"),
 }
 
 

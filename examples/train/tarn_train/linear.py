@@ -253,34 +253,45 @@ class RetNet(LinearState):
 
 
 class Delta(Attention):
-    """MATH 1.6: S += beta phi(k) x (v - S^T phi(k)), o = S^T phi(q), beta = beta_scale sigmoid(b_proj x)."""
+    """MATH 1.6: S <- g S, S += beta phi(k) x (v - S^T phi(k)), o = S^T phi(q), beta = beta_scale sigmoid(b_proj x).
+
+    The control is [beta, log g]; g is 1 where a variant has no decay.
+    """
 
     def __init__(self, c, a):
         super().__init__(c, a)
         self.b_proj = Linear(c["hidden_size"], self.kv_heads, bias=False)
 
+    def log_decay(self, x, beta):
+        return torch.zeros_like(beta)
+
     def controls(self, x):
-        return self.a.get("beta_scale", 1.0) * self.per_head(self.b_proj, x, 1).sigmoid()
+        beta = self.a.get("beta_scale", 1.0) * self.per_head(self.b_proj, x, 1).sigmoid()
+        return torch.cat([beta, self.log_decay(x, beta)], -1)
 
     def attend(self, q, k, v, control):
         """The WY form of MATH 0.2: what the tokens of a chunk write is the solution of a triangular system."""
         phi_q, phi_k = self.features(q), self.features(k)
-        S, outputs = 0.0, []
+        S, outputs = v.new_zeros(*phi_k.shape[:2], phi_k.shape[-1], v.shape[-1]), []
         for begin in range(0, q.shape[2], CHUNK):
             part = slice(begin, begin + CHUNK)
-            fq, fk, beta = phi_q[:, :, part], phi_k[:, :, part], control[:, :, part]
-            system = (beta * (fk @ fk.transpose(-1, -2))).tril(-1)
-            wanted = v[:, :, part] - (fk @ S if begin else 0.0)
+            fq, fk, beta, c = phi_q[:, :, part], phi_k[:, :, part], control[:, :, part, :1], control[:, :, part, 1:].cumsum(2)
+            hidden = ~until(fq.shape[2], fq.device)
+            L = (c - c.transpose(-1, -2)).masked_fill(hidden, -math.inf).exp()
+            system = (beta * (fk @ fk.transpose(-1, -2)) * L).tril(-1)
+            wanted = v[:, :, part] - c.exp() * (fk @ S)
             written = torch.linalg.solve_triangular(system, beta * wanted, upper=False, unitriangular=True)
-            outputs.append((fq @ S if begin else 0.0) + (fq @ fk.transpose(-1, -2)).tril() @ written)
-            S = S + fk.transpose(-1, -2) @ written
+            outputs.append(c.exp() * (fq @ S) + ((fq @ fk.transpose(-1, -2)) * L) @ written)
+            last = c[:, :, -1:]
+            S = last.exp() * S + (fk * (last - c).exp()).transpose(-1, -2) @ written
         return self.scale * torch.cat(outputs, 2)
 
     def recur(self, q, k, v, control, state):
         phi_q, phi_k = self.features(q), self.features(k)
-        S = v.new_zeros(*phi_k.shape, v.shape[-1]) if state is None else state
+        beta, decay = control[..., :1], control[..., 1:].exp()
+        S = v.new_zeros(*phi_k.shape, v.shape[-1]) if state is None else decay.unsqueeze(-1) * state
         stored = torch.einsum("bhm,bhmv->bhv", phi_k, S)
-        S = S + phi_k.unsqueeze(-1) * (control * (v - stored)).unsqueeze(-2)
+        S = S + phi_k.unsqueeze(-1) * (beta * (v - stored)).unsqueeze(-2)
         return self.scale * torch.einsum("bhm,bhmv->bhv", phi_q, S), S
 
 
@@ -305,7 +316,23 @@ class DeltaNet(Delta):
         return features.l2_normalized(x, self.a.get("norm_eps", 1e-6), self.a.get("norm_eps_mode", "inside"))
 
 
+class GatedDeltaNet(DeltaNet):
+    """A decay of each head before it is written, log g = -exp(A_log) softplus(g_proj x)."""
+
+    def __init__(self, c, a):
+        super().__init__(c, a)
+        if a.get("gate", "softplus") != "softplus":
+            raise ValueError(f"gated_deltanet: gate is {a['gate']!r}, expected \"softplus\": there is no module for others")
+        self.g_proj = Linear(c["hidden_size"], self.kv_heads)
+        self.A_log = nn.Parameter(torch.zeros(self.kv_heads))
+        self.g_proj.bias.data = torch.linspace(-5, -1, self.kv_heads)  # decays from 0.99 to 0.7
+
+    def log_decay(self, x, beta):
+        return -self.shared(self.A_log.exp(), 0)[:, None, None] * nn.functional.softplus(self.per_head(self.g_proj, x, 1))
+
+
 SYSTEMS = {
     "rfa": Rfa, "rfa_normfree": RfaNormfree, "linear_transformer": LinearTransformer, "dpfp": Dpfp, "t2r": T2r, "gla": Gla,
     "retnet": RetNet, "delta_rule": DeltaRule, "deltanet": DeltaNet,
+    "gated_deltanet": GatedDeltaNet,
 }

@@ -34,6 +34,7 @@ CASES = {
     "delta_rule": case("delta_rule", GROUPED, nu=2, beta_scale=1.5),
     "delta_rule_elu": case("delta_rule", LAYERNORM, feature_map="elu_plus_one"),
     "deltanet": case("deltanet", GROUPED),
+    "gated_deltanet": case("gated_deltanet", GROUPED),
     "abc_exp": case("abc_mlp", GROUPED, num_slots=8),
     "abc_exp_frozen": case("abc_mlp", LAYERNORM, num_slots=8, normalization="frozen"),
     "abc_exp_clamped": case("abc_mlp", num_slots=8, logit_clamp=[-1.0, 1.5]),
