@@ -59,8 +59,4 @@ void CheckpointRing::Remove(size_t index) {
   --size_;
 }
 
-void CheckpointRing::DropBehind(uint64_t position) {
-  while (size_ > 0 && entries_[size_ - 1].position > position) --size_;
-}
-
 }  // namespace tarn

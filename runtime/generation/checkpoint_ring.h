@@ -38,9 +38,8 @@ class CheckpointRing {
   Checkpoint* Add(uint64_t position, bool has_tag, uint64_t tag);
   // The last one.
   Checkpoint& back() { return entries_[size_ - 1]; }
-  // Forgets those behind `position`.
-  void DropBehind(uint64_t position);
-  void DropLast() { --size_; }
+  // Forgets those after `checkpoint`, which is one of them.
+  void DropAfter(const Checkpoint& checkpoint) { size_ = static_cast<size_t>(&checkpoint - entries_.data()) + 1; }
   void Clear() { size_ = 0; }
 
  private:

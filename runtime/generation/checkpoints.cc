@@ -94,11 +94,12 @@ void Checkpoints::Destroy(Checkpoints* checkpoints) {
 }
 
 Status Checkpoints::Restart() {
+  TARN_RETURN_IF_ERROR(generation_.session->ExpectWhole());
   ring_.Clear();
   log_.Restart(generation_.session->instance().tokens_seen());
   SavePoint(point_.data());
-  if (!GrammarFits()) return Ok();
-  return Fill(ring_.Add(position(), /*has_tag=*/false, 0), nullptr);
+  if (GrammarFits()) Fill(ring_.Add(position(), /*has_tag=*/false, 0), nullptr);
+  return Ok();
 }
 
 // ---- now ----
@@ -112,6 +113,13 @@ void Checkpoints::SavePoint(uint8_t* point) const {
   if (generation_.text.object != nullptr) generation_.text.save(generation_.text.object, point);
 }
 
+void Checkpoints::SavePointOfNow() {
+  SavePoint(point_.data());
+  if (log_.begin() < log_.end() && !point_.empty()) {
+    std::memcpy(log_.point(log_.At(log_.end() - 1)), point_.data(), point_.size());
+  }
+}
+
 void Checkpoints::RestorePoint(const uint8_t* point) {
   if (generation_.sampler != nullptr) {
     Sampler::Point sampler = generation_.sampler->point();
@@ -122,18 +130,13 @@ void Checkpoints::RestorePoint(const uint8_t* point) {
   if (generation_.text.object != nullptr) generation_.text.restore(generation_.text.object, point);
 }
 
-// A checkpoint that fails is none: it is the last one.
-Status Checkpoints::Fill(Checkpoint* checkpoint, const float* logits) {
+void Checkpoints::Fill(Checkpoint* checkpoint, const float* logits) {
   uint8_t* const slot = Slot(*checkpoint);
   const Places places = LayCheckpoint();
-  const Status status = generation_.session->CopyState(slot);
-  if (!status.ok()) {
-    ring_.DropLast();
-    return status;
-  }
+  generation_.session->CopyState(slot);
+  checkpoint->has_logits = logits != nullptr;
   if (logits != nullptr) {  // which may be those of the checkpoint
     std::memmove(slot + places.logits, logits, batch() * generation_.vocab_size * sizeof(float));
-    checkpoint->has_logits = true;
   }
   if (generation_.sampler != nullptr) generation_.sampler->Save(slot + places.sampler);
   if (generation_.text.object != nullptr) generation_.text.save(generation_.text.object, slot + places.text);
@@ -141,11 +144,11 @@ Status Checkpoints::Fill(Checkpoint* checkpoint, const float* logits) {
     generation_.grammar->Save(slot + places.grammar);
     grammar_tokens_ = generation_.grammar->tokens_read();
   }
-  return Ok();
 }
 
 Status Checkpoints::CheckRecorded(const int32_t* tokens, size_t count) const {
   if (count == 0) return Error(TARN_INVALID_ARGUMENT, "count is 0, at least one token expected");
+  TARN_RETURN_IF_ERROR(generation_.session->ExpectWhole());
   const uint64_t seen = generation_.session->instance().tokens_seen();
   if (seen != position() + count) {
     return Error(TARN_INVALID_ARGUMENT, "the session has seen %llu tokens, %llu and %zu expected: record every call, or restart",
@@ -173,7 +176,8 @@ Status Checkpoints::Record(const int32_t* tokens, size_t count, const float* log
   const bool is_due = ring_.size() == 0 || position() - ring_.back().position >= config_.spacing;
   if (config_.spacing == UINT32_MAX || !is_due || !GrammarFits()) return Ok();
   Checkpoint* const added = ring_.Add(position(), /*has_tag=*/false, 0);
-  return added == nullptr ? Ok() : Fill(added, logits);
+  if (added != nullptr) Fill(added, logits);
+  return Ok();
 }
 
 Status Checkpoints::Mark(uint64_t tag, const float* logits) {
@@ -181,17 +185,19 @@ Status Checkpoints::Mark(uint64_t tag, const float* logits) {
     return Error(TARN_CONTEXT_FULL, "the grammar's state has %zu bytes, a checkpoint has room for %u (grammar_bytes)",
                  generation_.grammar->state_bytes(), config_.grammar_bytes);
   }
+  TARN_RETURN_IF_ERROR(generation_.session->ExpectWhole());
   const uint64_t seen = generation_.session->instance().tokens_seen();
   if (seen != position()) {
     return Error(TARN_INVALID_ARGUMENT, "the session has seen %llu tokens, %llu expected: record every call, or restart",
                  static_cast<Ull>(seen), static_cast<Ull>(position()));
   }
-  if (ring_.size() > 0 && ring_.back().position == position() && !ring_.back().has_tag) {
-    ring_.back().has_tag = true;
-    ring_.back().tag = tag;
-    return Fill(&ring_.back(), logits);
-  }
-  return Fill(ring_.Add(position(), /*has_tag=*/true, tag), logits);
+  SavePointOfNow();
+  const bool is_there = ring_.size() > 0 && ring_.back().position == position() && !ring_.back().has_tag;
+  Checkpoint* const marked = is_there ? &ring_.back() : ring_.Add(position(), /*has_tag=*/true, tag);
+  marked->has_tag = true;
+  marked->tag = tag;
+  Fill(marked, logits);
+  return Ok();
 }
 
 // ---- back ----
@@ -200,10 +206,14 @@ uint64_t Checkpoints::earliest() const {
   for (size_t i = 0; i < ring_.size(); ++i) {
     if (ring_[i].position >= log_.begin()) return ring_[i].position;
   }
-  return position();
+  return position() + 1;
 }
 
 Status Checkpoints::TooFar(uint64_t wanted) const {
+  if (earliest() > position()) {
+    return Error(TARN_NOT_FOUND, "position %llu cannot be rewound to: only those of checkpoints can, of which there are %zu",
+                 static_cast<Ull>(wanted), ring_.size());
+  }
   if (ring_.size() > 0 && ring_[0].position < earliest()) {
     return Error(TARN_NOT_FOUND,
                  "position %llu is too far back: %llu to %llu can be rewound to, before them checkpoints alone, "
@@ -230,7 +240,7 @@ void Checkpoints::GoTo(const Checkpoint& checkpoint) {
     grammar_tokens_ = generation_.grammar->tokens_read();
   }
   SavePoint(point_.data());
-  ring_.DropBehind(checkpoint.position);
+  ring_.DropAfter(checkpoint);
 }
 
 Result<const float*> Checkpoints::Rewind(uint64_t wanted) {
@@ -240,16 +250,17 @@ Result<const float*> Checkpoints::Rewind(uint64_t wanted) {
   }
   const Checkpoint* const found = ring_.LastUntil(wanted);
   if (found == nullptr || (found->position < log_.begin() && found->position != wanted)) return TooFar(wanted);
-  const Checkpoint checkpoint = *found;
-  GoTo(checkpoint);
-  if (checkpoint.position == wanted) {
+  GoTo(*found);
+  if (found->position == wanted) {
     log_.DropBehind(wanted);
-    return LogitsOf(checkpoint);
+    SavePointOfNow();
+    return LogitsOf(*found);
   }
   const Result<const float*> logits = Replay(wanted);
   if (!logits.ok()) {
-    GoTo(checkpoint);
-    log_.DropBehind(checkpoint.position);
+    GoTo(*found);
+    log_.DropBehind(found->position);
+    SavePointOfNow();
   }
   return logits;
 }
@@ -257,10 +268,10 @@ Result<const float*> Checkpoints::Rewind(uint64_t wanted) {
 Result<const float*> Checkpoints::RewindToTag(uint64_t tag) {
   const Checkpoint* const found = ring_.FindTag(tag);
   if (found == nullptr) return Error(TARN_NOT_FOUND, "no checkpoint has the tag %llu", static_cast<Ull>(tag));
-  const Checkpoint checkpoint = *found;
-  GoTo(checkpoint);
-  log_.DropBehind(checkpoint.position);
-  return LogitsOf(checkpoint);
+  GoTo(*found);
+  log_.DropBehind(found->position);
+  SavePointOfNow();
+  return LogitsOf(*found);
 }
 
 // From where the session is: the calls that it was given, the last of them up to `wanted`.

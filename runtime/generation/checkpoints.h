@@ -69,8 +69,8 @@ class Checkpoints {
   // The session was given tokens [batch, count] in one call, and returned `logits` [batch, vocab] behind the last (nullptr: nobody
   // needs them). Errors: TARN_INVALID_ARGUMENT (the session or the sampler is not there).
   Status Record(const int32_t* tokens, size_t count, const float* logits);
-  // A checkpoint of now, as the text was recorded last. Errors: TARN_CONTEXT_FULL (the grammar's state is larger than
-  // grammar_bytes).
+  // A checkpoint of now. Errors: TARN_CONTEXT_FULL (the grammar's state is larger than grammar_bytes), TARN_INVALID_ARGUMENT (a
+  // call was not recorded, or left the session in the middle of a chunk); nothing has changed.
   Status Mark(uint64_t tag, const float* logits);
 
   // Returns the logits there; nullptr where nobody knew them. Errors: TARN_NOT_FOUND (too far back), TARN_INVALID_ARGUMENT (ahead
@@ -80,7 +80,7 @@ class Checkpoints {
   Result<const float*> RewindToTag(uint64_t tag);
 
   uint64_t position() const { return log_.end(); }
-  // Every position from here on can be rewound to; position() at most.
+  // Every position from here on can be rewound to; position() + 1: not even that.
   uint64_t earliest() const;
   const CheckpointRing& ring() const { return ring_; }
 
@@ -99,11 +99,15 @@ class Checkpoints {
 
   Status CheckRecorded(const int32_t* tokens, size_t count) const;
   bool GrammarFits() const { return generation_.grammar == nullptr || generation_.grammar->state_bytes() <= config_.grammar_bytes; }
-  Status Fill(Checkpoint* checkpoint, const float* logits);
+  // The session is whole.
+  void Fill(Checkpoint* checkpoint, const float* logits);
   void SavePoint(uint8_t* point) const;
+  // What replays up to now end with, too.
+  void SavePointOfNow();
   void RestorePoint(const uint8_t* point);
   uint8_t* Slot(const Checkpoint& checkpoint) const { return slots_.data() + checkpoint.slot * slot_bytes_; }
   const float* LogitsOf(const Checkpoint& checkpoint) const;
+  // To one of the ring.
   void GoTo(const Checkpoint& checkpoint);
   Result<const float*> Replay(uint64_t position);
   Result<const float*> ReplayPiece(uint64_t begin, size_t count);

@@ -43,11 +43,13 @@ class Session {
   Status Save(Span<uint8_t> snapshot) const;
   Status Restore(Span<const uint8_t> snapshot);
 
-  // The same for memory of this process, without a format: session_state.cc, which a program that does not need it does not link.
-  // `state` has StateBytes(), at any alignment; SetState() takes what CopyState() wrote of a session of the same model and shape.
-  uint64_t StateBytes() const;
   // Errors: TARN_INVALID_ARGUMENT where a chunk was left in its middle.
-  Status CopyState(uint8_t* state) const;
+  Status ExpectWhole() const;
+  // The same for memory of this process, without a format: session_state.cc, which a program that does not need it does not link.
+  // `state` has StateBytes(), at any alignment; SetState() takes what CopyState() wrote of a session of the same model and shape,
+  // which was whole.
+  uint64_t StateBytes() const;
+  void CopyState(uint8_t* state) const;
   void SetState(const uint8_t* state);
   // Goes on as `from`, another session of the model. Errors: TARN_INVALID_ARGUMENT (another model, another shape, a chunk of `from`
   // that was left in its middle); this one has not changed.
@@ -72,8 +74,6 @@ class Session {
   Status ExpectTask(format::Task task) const;
   // Errors: TARN_CANCELLED where that was requested; the request is then done with.
   Status TakeCancellation();
-  // Errors: TARN_INVALID_ARGUMENT where a chunk was left in its middle.
-  Status ExpectWhole() const;
   Status CheckSequences(const int32_t* tokens, size_t count) const;
   // Columns [begin, begin + chunk) of tokens [batch, count].
   Status RunChunk(const int32_t* tokens, size_t count, size_t begin, size_t chunk, size_t output_rows);

@@ -17,8 +17,7 @@ uint64_t Session::StateBytes() const {
   return bytes;
 }
 
-Status Session::CopyState(uint8_t* state) const {
-  TARN_RETURN_IF_ERROR(ExpectWhole());
+void Session::CopyState(uint8_t* state) const {
   const uint64_t tokens = instance_->tokens_seen();
   std::memcpy(state, &tokens, sizeof(tokens));
   state += sizeof(tokens);
@@ -31,7 +30,6 @@ Status Session::CopyState(uint8_t* state) const {
     std::memcpy(state, bytes.data(), bytes.size());
     state += bytes.size();
   }
-  return Ok();
 }
 
 void Session::SetState(const uint8_t* state) {

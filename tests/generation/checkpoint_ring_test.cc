@@ -80,7 +80,7 @@ TEST(CheckpointRing, TagsStayWhileThereAreOthers) {
   EXPECT_EQ(ring.Positions(), (std::vector<uint64_t>{2, 50, 51, 53}));
   EXPECT_EQ(ring->LastUntil(1), nullptr);
   EXPECT_EQ(ring->LastUntil(52)->position, 51u);
-  ring->DropBehind(50);
+  ring->DropAfter(*ring->LastUntil(50));
   EXPECT_EQ(ring.Positions(), (std::vector<uint64_t>{2, 50}));
 }
 

@@ -212,7 +212,9 @@ TEST_F(Tokens, TagsAreFound) {
   EXPECT_EQ(session->instance().tokens_seen(), 10u);
   // Without a checkpoint behind it, the log alone goes nowhere.
   Feed(checkpoints.get(), 50);
-  ExpectError(checkpoints->Rewind(55).status(), TARN_NOT_FOUND, "position 55 is too far back");
+  EXPECT_EQ(checkpoints->earliest(), 61u);
+  ExpectError(checkpoints->Rewind(55).status(), TARN_NOT_FOUND,
+              "position 55 cannot be rewound to: only those of checkpoints can, of which there are 2");
 }
 
 TEST_F(Tokens, CallsThatWereNotRecordedAreNoticed) {

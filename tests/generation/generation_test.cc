@@ -186,6 +186,38 @@ TEST(Generation, AnotherSeedIsAnotherText) {
   EXPECT_EQ(text.pieces(), first);
 }
 
+TEST(Generation, WhatComesAfterATagIsForgottenWhereItStands) {
+  Text text;
+  text.Create("", EveryState());
+  text.Prompt("JULIET: ");
+  OK(tarn_checkpoints_mark(text.checkpoints(), 1, text.logits(), &error));
+  text.Go(40);
+  const std::vector<Text::Piece> first = text.pieces();
+  text.BackTo(8);
+  tarn_sampler_set_seed(text.sampler(), 6);
+  OK(tarn_checkpoints_mark(text.checkpoints(), 2, text.logits(), &error));
+  text.BackToTag(1, 8);
+  text.BackTo(8);
+  text.Go(40);
+  EXPECT_EQ(text.pieces(), first);
+  EXPECT_EQ(tarn_checkpoints_rewind_to_tag(text.checkpoints(), 2, nullptr, &error), TARN_NOT_FOUND);
+}
+
+TEST(Generation, ASeedThatWasMarkedHoldsInTheMiddleOfTheNextCall) {
+  Text expected, rewound;
+  for (Text* text : {&expected, &rewound}) {
+    text->Create("", EveryState());
+    text->Prompt("JULIET: ");
+    tarn_sampler_set_seed(text->sampler(), 6);
+    OK(tarn_checkpoints_mark(text->checkpoints(), 1, text->logits(), &error));
+  }
+  expected.Prompt("a");
+  rewound.Prompt("abc");
+  rewound.BackTo(9);
+  for (Text* text : {&expected, &rewound}) text->Go(30);
+  EXPECT_EQ(rewound.pieces(), expected.pieces());
+}
+
 // Rules that nest deeper than a checkpoint has room for.
 TEST(Generation, AGrammarThatNeedsMoreRoomIsNamed) {
   const tarn_logit_bias deeper = {'(', 100};

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/generation/checkpoints.h"
 #include "runtime/session/session.h"
 #include "tests/support/models.h"
 
@@ -103,6 +104,12 @@ TEST_F(Cancelling, ALongChunkMayBeBrokenOffAndIsThenRefused) {
   std::vector<uint8_t> snapshot(static_cast<size_t>(session_->SnapshotBytes()));
   ASSERT_TRUE(session_->Save({snapshot.data(), snapshot.size()}).ok());
   session_->Reset();
+  const Generation generation = {session_.get(), 256, nullptr, nullptr, {}};
+  const CheckpointsConfig one = {uint64_t{1} << 31, 16, 16, 1};
+  const Result<Checkpoints*> created = Checkpoints::Create(
+      generation, {Checkpoints::Measure(generation, one).value().checkpoint, 16, 16, 1}, {}, DefaultAllocator());
+  ASSERT_TRUE(created.ok()) << created.status().message();
+  const std::unique_ptr<Checkpoints, void (*)(Checkpoints*)> checkpoints(created.value(), Checkpoints::Destroy);
 
   Instance& instance = const_cast<Instance&>(session_->instance());
   const ThreadPool alone;
@@ -120,6 +127,10 @@ TEST_F(Cancelling, ALongChunkMayBeBrokenOffAndIsThenRefused) {
   EXPECT_STREQ(session_->Save({snapshot.data(), snapshot.size()}).message(), words);
   const uint32_t parent = 0;
   EXPECT_EQ(session_->Reorder(&parent).code(), TARN_INVALID_ARGUMENT);
+  EXPECT_STREQ(checkpoints->Mark(1, nullptr).message(), words);
+  EXPECT_STREQ(checkpoints->Restart().message(), words);
+  ASSERT_TRUE(checkpoints->Rewind(0).ok()) << "the checkpoint is still there, and is a way back";
+  EXPECT_EQ(Prefill(0, kChunk), expected);
   ASSERT_TRUE(session_->Restore({snapshot.data(), snapshot.size()}).ok());
   EXPECT_EQ(seen(), kChunk);
   Prefill(0, 1);

@@ -2,9 +2,10 @@
 
 import json
 import os
+import signal
 import unittest
 
-from tarn_testing import MODEL, CliTest, tarn
+from tarn_testing import MODEL, CliTest, start, tarn
 
 GREEDY = ["-q", "--temp", 0, "-t", 1]
 # Longer than two chunks, with a common begin of more than one.
@@ -49,6 +50,26 @@ class StateTest(CliTest):
         self.fails(1, "would be overwritten", "run", MODEL, "-p", "A", "--save-state", MODEL)
         self.fails(1, "no-such: cannot", "run", MODEL, "-p", "A", "--load-state", self.path("no-such"))
         self.fails(1, "the prompt is empty", "run", MODEL, "-p", "", "--load-state", self.save())
+
+    def test_a_signal_ends_the_text_and_not_the_state(self):
+        state, stats = self.path("interrupted"), self.path("interrupted.json")
+        process = start("run", MODEL, *map(str, GREEDY), "-p", "ROMEO:", "-n", "-1", "--save-state", state, "--json-stats", stats)
+        self.addCleanup(process.kill)
+        shown = process.stdout.read(40)  # the prompt, and some of the text
+        process.send_signal(signal.SIGTERM)
+        shown += process.stdout.read()
+        self.assertEqual((process.wait(), process.stderr.read()), (143, b""))
+        with open(stats) as file:
+            count = json.load(file)["generated_tokens"]
+        whole = self.run_text("-p", "ROMEO:", "-n", count + 9)
+        self.assertEqual(whole[:len(shown) - 1] + b"\n", shown)
+        rest = self.run_text("-p", chr(whole[len("ROMEO:") + count]), "--no-echo", "-n", 8, "--load-state", state)
+        self.assertEqual(rest, whole[len("ROMEO:") + count + 1:])
+
+    def test_the_interactive_mode_says_first_that_a_state_cannot_be_written(self):
+        status, out, err = tarn("run", MODEL, *GREEDY, "-i", "--save-state", self.path("nowhere/state"), stdin=b"A\n")
+        self.assertEqual((status, out), (1, b""))
+        self.assertIn("nowhere/state: cannot be created", err)
 
     def save(self):
         state = self.path("saved")
@@ -113,6 +134,25 @@ class CacheTest(CliTest):
             found, cached = self.ask(FIRST, errors=r"^(tarn: prompt cache: \S+\.prompt is damaged, and is removed: .*\n)+$")
             self.assertEqual((found, cached), (text, 0))
             self.assertEqual(self.ask(FIRST), (text, len(FIRST) - 1))
+
+    def test_files_that_are_not_of_the_cache(self):
+        text, _ = self.ask(FIRST)
+        names = self.files()
+        victim = self.write("victim.txt", b"not of the cache")
+        for name in names:
+            os.unlink(os.path.join(self.cache, name))
+            os.symlink(victim, os.path.join(self.cache, name))
+        # What a link leads to is read, is no state, and stays.
+        self.ask(FIRST, errors="is damaged, and is removed")
+        with open(victim, "rb") as file:
+            self.assertEqual(file.read(), b"not of the cache")
+        self.assertEqual(self.ask(FIRST), (text, len(FIRST) - 1))
+        # What cannot be read is not damaged.
+        for name in self.files():
+            os.unlink(os.path.join(self.cache, name))
+            os.mkdir(os.path.join(self.cache, name))
+        self.assertEqual(self.ask(FIRST)[0], text)
+        self.assertEqual(self.files(), names)
 
     def test_the_budget_holds(self):
         self.ask("ROMEO:")

@@ -33,17 +33,23 @@ void CheckReplaceable(const std::string& path, const struct stat& existing, cons
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path, const std::vector<std::string>& inputs, std::string name)
+OutputFile::OutputFile(const std::string& path, const std::vector<std::string>& inputs, std::string name, Links links)
     : name_(std::move(name)), final_(path) {
   struct stat existing;
-  if (stat(path.c_str(), &existing) == 0) {
+  if (links == Links::kFollow && stat(path.c_str(), &existing) == 0) {
     CheckReplaceable(path, existing, inputs);
     std::error_code error;
     const std::filesystem::path target = std::filesystem::canonical(path, error);
     if (!error) final_ = target.string();
   }
-  temporary_ = final_ + ".tmp." + std::to_string(getpid());
-  file_ = std::fopen(temporary_.c_str(), "wbx");
+  // A process that was killed may have left a file, and another one may have its number: in containers many are process 1.
+  constexpr int kMostLeft = 100;
+  const std::string own = final_ + ".tmp." + std::to_string(getpid());
+  for (int i = 0; file_ == nullptr && i < kMostLeft; ++i) {
+    temporary_ = i == 0 ? own : own + "-" + std::to_string(i);
+    file_ = std::fopen(temporary_.c_str(), "wbx");
+    if (file_ == nullptr && errno != EEXIST) break;
+  }
   if (file_ == nullptr) throw Failure(name_ + ": cannot be created: " + std::strerror(errno));
 }
 

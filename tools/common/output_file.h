@@ -16,15 +16,18 @@ class ByteSink {
   virtual void Rewrite(size_t at, const void* bytes, size_t count) = 0;  // bytes that were written before
 };
 
+// Where a path is a link: what it leads to is replaced, or the link itself.
+enum class Links { kFollow, kReplace };
+
 // Writes to a temporary file beside `path`. Commit() makes it durable and renames it; without a Commit() the destructor removes it.
-// Where `path` is a link, what it leads to is replaced. Every function throws a Failure with the path and the system's reason (a
+// Every function throws a Failure with the path and the system's reason (a
 // full disk, no permission).
 class OutputFile : public ByteSink {
  public:
   // Errors: `path` is one of `inputs`, by whatever name, or where standard output goes, or exists and is not a regular file.
   OutputFile(const std::string& path, const std::vector<std::string>& inputs) : OutputFile(path, inputs, path) {}
   // Errors name `name`: of a scratch file, the output that it serves.
-  OutputFile(const std::string& path, const std::vector<std::string>& inputs, std::string name);
+  OutputFile(const std::string& path, const std::vector<std::string>& inputs, std::string name, Links links = Links::kFollow);
   ~OutputFile() override;
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;

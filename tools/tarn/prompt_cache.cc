@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -44,6 +45,7 @@ Header MakeHeader(const Model& model, uint32_t chunk, size_t tokens) {
 }
 
 // FNV-1a. It names files; what they are of is compared.
+constexpr uint64_t kEmpty = 0xCBF29CE484222325u;
 uint64_t Hash(uint64_t hash, const void* data, size_t size) {
   const auto* bytes = static_cast<const unsigned char*>(data);
   for (size_t i = 0; i < size; ++i) hash = (hash ^ bytes[i]) * 0x100000001B3u;
@@ -68,9 +70,9 @@ PromptCache::PromptCache(const Model& model, const tarn_session_config& config, 
   if (!S_ISDIR(info.st_mode)) throw Failure(directory_ + ": is no directory, expected one for --prompt-cache");
 }
 
-std::string PromptCache::PathOf(const Tokens& prompt, size_t count) const {
+std::string PromptCache::PathOf(uint64_t hash, size_t count) const {
   const Header header = MakeHeader(model_, chunk_, count);
-  const uint64_t hash = Hash(Hash(0xCBF29CE484222325u, &header, sizeof(header)), prompt.data(), count * sizeof(prompt[0]));
+  hash = Hash(hash, &header, sizeof(header));
   return directory_ + Format("/%016llx-%zu.prompt", static_cast<unsigned long long>(hash), count);
 }
 
@@ -84,22 +86,39 @@ bool PromptCache::IsKept(size_t prompt_size, size_t count) const {
 }
 
 size_t PromptCache::Restore(const Tokens& prompt, tarn_session* session) {
-  size_t count = prompt.size() - 1;
-  while (count > 0) {
-    const std::string path = PathOf(prompt, count);
+  std::vector<std::pair<size_t, uint64_t>> begins;  // lengths, and the hashes of so many tokens
+  const size_t most = prompt.size() - 1;
+  uint64_t hash = kEmpty;
+  for (size_t begin = 0; begin < most;) {
+    const size_t count = std::min<size_t>(most, begin + chunk_);
+    hash = Hash(hash, prompt.data() + begin, (count - begin) * sizeof(prompt[0]));
+    begins.emplace_back(count, hash);
+    begin = count;
+  }
+  for (; !begins.empty(); begins.pop_back()) {
+    const auto [count, of_tokens] = begins.back();
+    const std::string path = PathOf(of_tokens, count);
     if (access(path.c_str(), F_OK) == 0 && RestoreFrom(path, prompt, count, session)) return count;
-    count = (count - 1) / chunk_ * chunk_;
   }
   return 0;
 }
 
 bool PromptCache::RestoreFrom(const std::string& path, const Tokens& prompt, size_t count, tarn_session* session) const {
+  const size_t before = sizeof(Header) + count * sizeof(prompt[0]);
+  std::string content;
+  bool has_size = false;
   try {
-    const size_t before = sizeof(Header) + count * sizeof(prompt[0]);
     std::error_code failed;
     const uint64_t size = std::filesystem::file_size(path, failed);
-    if (failed || size < before || size > before + most_snapshot_bytes_) throw Failure("it has a wrong size");
-    const std::string content = ReadFile(path);
+    if (failed) return false;  // another process has removed it
+    has_size = size >= before && size <= before + most_snapshot_bytes_;
+    if (has_size) content = ReadFile(path);
+  } catch (const Failure& failure) {
+    Warn(failure.what());
+    return false;
+  }
+  try {
+    if (!has_size) throw Failure("it has a wrong size");
     const Header header = MakeHeader(model_, chunk_, count);
     if (content.size() < before || std::memcmp(content.data(), &header, sizeof(header)) != 0) throw Failure("its header is wrong");
     if (std::memcmp(content.data() + sizeof(header), prompt.data(), before - sizeof(header)) != 0) {
@@ -112,8 +131,8 @@ bool PromptCache::RestoreFrom(const std::string& path, const Tokens& prompt, siz
       throw Failure("its state has seen another number of tokens");
     }
   } catch (const Failure& failure) {
-    Warn(path + " is damaged, and is removed: " + failure.what());
-    unlink(path.c_str());
+    const bool is_removed = unlink(path.c_str()) == 0;
+    Warn(path + " is damaged, and " + (is_removed ? "is removed: " : "cannot be removed: ") + failure.what());
     return false;
   }
   utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // where that cannot be, it goes earlier
@@ -122,7 +141,7 @@ bool PromptCache::RestoreFrom(const std::string& path, const Tokens& prompt, siz
 
 void PromptCache::Note(const Tokens& prompt, size_t count, const tarn_session* session) {
   if (!IsKept(prompt.size(), count)) return;
-  const std::string path = PathOf(prompt, count);
+  const std::string path = PathOf(Hash(kEmpty, prompt.data(), count * sizeof(prompt[0])), count);
   if (access(path.c_str(), F_OK) == 0) return;
   const Header header = MakeHeader(model_, chunk_, count);
   const std::vector<uint8_t> snapshot = Snapshot(session);
@@ -137,11 +156,7 @@ void PromptCache::Note(const Tokens& prompt, size_t count, const tarn_session* s
 
 void PromptCache::Write() {
   try {
-    for (const Noted& noted : noted_) {
-      tarn::tools::OutputFile file(noted.path, {});
-      file.Write(noted.content.data(), noted.content.size());
-      file.Commit();
-    }
+    for (const Noted& noted : noted_) WriteOne(noted);
     if (!noted_.empty()) RemoveOld();
   } catch (const std::exception& failure) {  // of the file, or of the directory
     Warn(failure.what());
@@ -149,9 +164,17 @@ void PromptCache::Write() {
   noted_.clear();
 }
 
+void PromptCache::WriteOne(const Noted& noted) const {
+  // A link is nothing of this cache: somebody else made it.
+  tarn::tools::OutputFile file(noted.path, {}, noted.path, tarn::tools::Links::kReplace);
+  file.Write(noted.content.data(), noted.content.size());
+  file.Commit();
+}
+
 void PromptCache::RemoveOld() const {
-  // And what a process left that was killed while it wrote.
-  static const std::regex kName("[0-9a-f]{16}-[0-9]+\\.prompt(\\.tmp\\.[0-9]+)?");
+  // And what a process left that was killed while it wrote; one that still writes has less than a minute to do.
+  static const std::regex kName("[0-9a-f]{16}-[0-9]+\\.prompt(\\.tmp\\.[0-9-]+)?");
+  const auto left_since = std::filesystem::file_time_type::clock::now() - std::chrono::minutes(1);
   struct File {
     std::filesystem::file_time_type used;
     std::filesystem::path path;
@@ -164,7 +187,7 @@ void PromptCache::RemoveOld() const {
     if (!std::regex_match(entry.path().filename().string(), kName) || !entry.is_regular_file(gone)) continue;
     const uint64_t size = entry.file_size(gone);
     const auto used = entry.last_write_time(gone);
-    if (gone) continue;
+    if (gone || (entry.path().extension() != ".prompt" && used > left_since)) continue;
     files.push_back({used, entry.path(), size});
     bytes += size;
   }
@@ -173,7 +196,7 @@ void PromptCache::RemoveOld() const {
     if (bytes <= most_bytes_) return;
     std::error_code gone;
     std::filesystem::remove(file.path, gone);
-    bytes -= file.size;
+    if (!gone) bytes -= file.size;
   }
 }
 

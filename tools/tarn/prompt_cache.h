@@ -26,7 +26,7 @@ class PromptCache {
   PromptCache(const Model& model, const tarn_session_config& config, std::string directory, uint64_t most_bytes);
 
   // Gives a session that is at its begin the longest begin of `prompt` that is there, without its last token. Returns how many
-  // tokens that are. A damaged file is removed, with a line on standard error.
+  // tokens that are. A damaged file is removed, and one that cannot be read is not used, with a line on standard error.
   size_t Restore(const Tokens& prompt, tarn_session* session);
   // The session has read `count` tokens of the prompt: notes its state, if it is to be kept.
   void Note(const Tokens& prompt, size_t count, const tarn_session* session);
@@ -40,8 +40,10 @@ class PromptCache {
   };
 
   bool IsKept(size_t prompt_size, size_t count) const;
-  std::string PathOf(const Tokens& prompt, size_t count) const;
+  // `hash`: of the tokens before.
+  std::string PathOf(uint64_t hash, size_t count) const;
   bool RestoreFrom(const std::string& path, const Tokens& prompt, size_t count, tarn_session* session) const;
+  void WriteOne(const Noted& noted) const;
   void RemoveOld() const;
 
   const Model& model_;

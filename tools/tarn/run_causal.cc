@@ -21,7 +21,10 @@ void FeedLast(const RunOptions& options, const Model& model, const GenerationSta
   const bool belongs_to_turn = stats.stop == StopReason::kEos && options.turns.chat;
   if (!stats.unfed_token || belongs_to_turn || tarn_session_tokens(session) == model.info().max_context) return;
   tarn_error error;
-  Check(tarn_session_step(session, &*stats.unfed_token, nullptr, &error), error);
+  tarn_status status = tarn_session_step(session, &*stats.unfed_token, nullptr, &error);
+  // A signal that ended the text behind its last step had asked for this: the request is done with.
+  if (status == TARN_CANCELLED) status = tarn_session_step(session, &*stats.unfed_token, nullptr, &error);
+  Check(status, error);
 }
 
 }  // namespace

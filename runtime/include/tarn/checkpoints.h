@@ -120,7 +120,8 @@ TARN_API tarn_status tarn_checkpoints_rewind(tarn_checkpoints* checkpoints, uint
 TARN_API tarn_status tarn_checkpoints_rewind_to_tag(tarn_checkpoints* checkpoints, uint64_t tag, const float** logits,
                                                     tarn_error* error);
 
-/* The first position from which on every one can be rewound to; before it, those of checkpoints alone. 0 for NULL. */
+/* The first position from which on every one can be rewound to; before it, those of checkpoints alone. One more than the
+ * session's tokens where not even the present one can be, since the log does not reach back to a checkpoint. 0 for NULL. */
 TARN_API uint64_t tarn_checkpoints_earliest(const tarn_checkpoints* checkpoints);
 
 /* A checkpoint. */
