@@ -27,7 +27,7 @@ class SamplingTest(CliTest):
                         ["--xtc-probability", 1], ["--dynatemp-range", 0.7], ["--mirostat", 2], ["--top-k", 2], ["--top-p", 0.3],
                         ["--min-p", 0.5], ["--temp", 2]):
             self.assertNotEqual(self.text(*options), plain, options)
-        for base, options in ((["--dry-multiplier", 1], ["--dry-base", 4]), (["--dry-multiplier", 1], ["--dry-allowed-length", 1]),
+        for base, options in ((["--dry-multiplier", 0.3, "--dry-allowed-length", 1], ["--dry-base", 4]), (["--dry-multiplier", 1], ["--dry-allowed-length", 1]),
                               (["--dry-multiplier", 5, "--dry-allowed-length", 1], ["--dry-last-n", 2]),
                               (["--dry-multiplier", 5, "--dry-allowed-length", 1], ["--dry-breaker", 32, "--dry-breaker", 101]),
                               (["--xtc-probability", 1], ["--xtc-threshold", 0.3]),
