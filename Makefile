@@ -243,6 +243,22 @@ train-demo: setup $(TRAIN_VENV)/installed  ## a model from the text of docs: tok
 	@$(TRAIN_VENV)/bin/python -m tarn_train.compare $(DEMO)/model --text $(DEMO)/model/held-out.txt --bin build/bin
 	build/bin/tarn run $(DEMO)/model.tarn -p "The model" -n 200 -s 1
 
+# A teacher with softmax attention, what tarn-transfer makes of it, and the same attention trained from nothing for as many steps
+TRANSFER = build/transfer-demo
+TRANSFER_ATTENTIONS = rfa t2r abc gla
+.PHONY: transfer-demo
+transfer-demo: setup $(TRAIN_VENV)/installed  ## a softmax model of the text of docs becomes RFA, T2R, ABC and GLA: the table of docs/training.md (half an hour on one core)
+	$(call preset,host,,--target tarn_cli tarn_convert_cli)
+	@mkdir -p $(TRANSFER)
+	$(TRAIN_VENV)/bin/tarn-train docs/*.md --attention softmax --steps 1000 --converter build/bin/tarn-convert -o $(TRANSFER)/teacher $(TRAIN)
+	@for name in $(TRANSFER_ATTENTIONS); do \
+	  $(TRAIN_VENV)/bin/tarn-transfer $(TRANSFER)/teacher docs/*.md --attention $$name --match-steps 200 --steps 200 \
+	    --converter build/bin/tarn-convert -o $(TRANSFER)/$$name-transferred $(TRAIN) || exit 1; \
+	  $(TRAIN_VENV)/bin/tarn-train docs/*.md --attention $$name --position-embedding rope --steps 400 \
+	    --converter build/bin/tarn-convert -o $(TRANSFER)/$$name-from-nothing $(TRAIN) || exit 1; \
+	done
+	@$(TRAIN_VENV)/bin/python -m tarn_train.transfer_table $(TRANSFER) $(TRANSFER_ATTENTIONS)
+
 format:  ## rewrite our sources in the style of .clang-format
 	@tools/dev/packages.sh format
 	@$(sources) | xargs -r clang-format -i

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,7 @@
 #include "tools/convert/summary.h"
 #include "tools/convert/tensor_list.h"
 #include "tools/convert/tokenizer/tokenizer.h"
+#include "tools/convert/writer/checkpoint_writer.h"
 #include "tools/convert/writer/model_writer.h"
 
 const char tarn::tools::kToolName[] = "tarn-convert";
@@ -56,6 +58,8 @@ constexpr char kExamples[] = R"(Examples:
       A model of that shape with weights drawn from seed 1: the same on every machine.
   tarn-convert checkpoints/shakespeare -o shakespeare.tarn --state f16
       States in half the memory, for the variants that lose nothing by it.
+  tarn-convert SmolLM2-135M --write-checkpoint -o teacher
+      The published checkpoint as a directory in tarn's own layout, F32, for programs that train.
   tarn-convert --list-tensors config.json
       The tensors that a checkpoint with that config.json needs, with their shapes.
   tarn-convert --list-fields rfa
@@ -67,7 +71,7 @@ constexpr char kExamples[] = R"(Examples:
 struct Options {
   std::string input, output, quant = "int8", name, state = "f32", list_fields, chat_template;
   std::vector<std::string> keep;
-  bool force = false, list_tensors = false, list_systems = false, list_families = false;
+  bool force = false, write_checkpoint = false, list_tensors = false, list_systems = false, list_families = false;
   std::optional<uint64_t> seed;
   FamilyOptions family;
   MeasureOptions eval{"", {0, UINT64_MAX, 256}, 0};
@@ -161,6 +165,30 @@ MeasuredLoss MeasureLoss(const Options& options, const ModelConfig& config, cons
   return {after.scored, before.Mean(), after.Mean()};
 }
 
+// A bar while elements are written; Ctrl-C ends it.
+class WriteProgress {
+ public:
+  WriteProgress(const std::string& output, uint64_t elements)
+      : progress_(stderr, isatty(STDERR_FILENO) != 0, "writing " + tools::Printable(output), elements) {}
+  void operator()(uint64_t elements) {
+    if (tools::Interrupted()) Fail("interrupted");
+    progress_.Advance(elements);
+  }
+
+ private:
+  tools::Progress progress_;
+};
+
+void WriteOwnCheckpoint(const Options& options, const CheckpointSource& source, uint64_t parameters) {
+  uint64_t bytes;
+  {
+    WriteProgress progress(options.output, parameters);
+    bytes = WriteCheckpoint(source, options.output, std::ref(progress));
+  }
+  std::printf("%s: %zu tensors, %s, %.2f M parameters, F32\n", tools::Printable(options.output).c_str(), source.specs.size(),
+              BytesText(bytes).c_str(), static_cast<double>(parameters) * 1e-6);
+}
+
 void Convert(const Options& options) {
   struct stat info;
   if (stat(options.input.c_str(), &info) != 0) Fail(options.input, ": no such file or directory");
@@ -209,17 +237,17 @@ void Convert(const Options& options) {
   for (const WeightSpec& spec : builder.weights()) parameters += ElementCount(spec.shape);
   tools::CatchInterrupts();
   const WeightReader& weights = checkpoint ? static_cast<const WeightReader&>(*checkpoint) : *random;
+  if (options.write_checkpoint) {
+    return WriteOwnCheckpoint(options, {own.text, builder.weights(), weights, folder, inputs}, parameters);
+  }
   if (!options.eval.file.empty()) inputs.push_back(options.eval.file);
   OutputFile file(options.output, inputs);
   if (!options.eval.file.empty()) builder.graph().loss = MeasureLoss(options, f32_config, builder.graph(), weights);
   const std::string output = tools::Printable(options.output);
   ModelSizes sizes;
   {
-    tools::Progress progress(stderr, isatty(STDERR_FILENO) != 0, "writing " + output, parameters);
-    sizes = WriteModel(builder.graph(), weights, &file, [&](uint64_t elements) {
-      if (tools::Interrupted()) Fail("interrupted");
-      progress.Advance(elements);
-    });
+    WriteProgress progress(options.output, parameters);
+    sizes = WriteModel(builder.graph(), weights, &file, std::ref(progress));
     file.Commit();
   }
   std::printf("%s: %s (weights %s, graph %s), %.2f M parameters, %s, state %s, %s\n", output.c_str(),
@@ -283,7 +311,9 @@ int Run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("tarn-convert ") + tarn_version() + "\n");
   app.add_option("input", options.input, "Checkpoint directory; with --random-weights or --list-tensors a config.json")
       ->type_name("PATH");
-  app.add_option("-o,--output", options.output, "Model file to write (required, but not with --list-tensors)")->type_name("FILE");
+  app.add_option("-o,--output", options.output,
+                 "Model file to write, or with --write-checkpoint a directory (required, but not with --list-tensors)")
+      ->type_name("FILE");
   AddName(&app, "--quant", &options.quant, "Type of matrices", PrecisionNames());
   app.add_option("--keep", options.keep,
                  "Another type for matrices whose name matches, as PATTERN=TYPE; repeatable, the last match wins")
@@ -297,6 +327,11 @@ int Run(int argc, char** argv) {
   AddEvalOptions(&app, &options.eval);
   app.add_flag("--force", options.force, "Accept --state f16 where it loses more than rounding");
   AddFamilyOptions(&app, &options.family);
+  CLI::Option* write = app.add_flag("--write-checkpoint", options.write_checkpoint,
+                                    "Write a checkpoint directory in tarn's own layout, F32, in place of a model file");
+  for (const char* other : {"--quant", "--keep", "--name", "--chat-template", "--state", "--eval", "--force"}) {
+    write->excludes(app.get_option(other));
+  }
   app.add_flag("--list-tensors", options.list_tensors, "Print the tensors that a checkpoint with this config.json needs");
   app.add_option("--list-fields", options.list_fields,
                  "Print the fields of config.json (config), of a task, of an attention variant, or of all (default: config)")

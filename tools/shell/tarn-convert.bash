@@ -9,7 +9,7 @@ _tarn_convert() {
     option=${COMP_WORDS[COMP_CWORD - 2]}
   fi
   COMPREPLY=()
-  names='--help --version --output --quant --keep --name --chat-template --state --eval --eval-begin --eval-tokens --eval-block --threads --force --max-context --window --sinks --list-tensors --list-fields --systems --families --random-weights'
+  names='--help --version --output --quant --keep --name --chat-template --state --eval --eval-begin --eval-tokens --eval-block --threads --force --max-context --window --sinks --write-checkpoint --list-tensors --list-fields --systems --families --random-weights'
   case $option in
     -o | --output | --eval) kind=files ;;
     --quant) kind=words words='f32 f16 int8 int4' ;;

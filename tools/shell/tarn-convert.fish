@@ -3,7 +3,7 @@
 complete -c tarn-convert -f
 complete -c tarn-convert -s h -l help -d 'Print this help message and exit'
 complete -c tarn-convert -l version -d 'Display program version information and exit'
-complete -c tarn-convert -s o -l output -r -F -d 'Model file to write (required, but not with --list-tensors)'
+complete -c tarn-convert -s o -l output -r -F -d 'Model file to write, or with --write-checkpoint a directory (required, but not with --list-tensors)'
 complete -c tarn-convert -l quant -x -a 'f32 f16 int8 int4' -d 'Type of matrices'
 complete -c tarn-convert -l keep -x -d 'Another type for matrices whose name matches, as PATTERN=TYPE'
 complete -c tarn-convert -l name -x -d 'Name of the model'
@@ -18,6 +18,7 @@ complete -c tarn-convert -l force -d 'Accept --state f16 where it loses more tha
 complete -c tarn-convert -l max-context -x -d 'Published checkpoint'
 complete -c tarn-convert -l window -x -d 'Published checkpoint'
 complete -c tarn-convert -l sinks -x -d 'With --window'
+complete -c tarn-convert -l write-checkpoint -d 'Write a checkpoint directory in tarn\'s own layout, F32, in place of a model file'
 complete -c tarn-convert -l list-tensors -d 'Print the tensors that a checkpoint with this config.json needs'
 complete -c tarn-convert -l list-fields -x -d 'Print the fields of config.json (config), of a task, of an attention variant, or of all'
 complete -c tarn-convert -l systems -d 'Print the table of attention variants, as Markdown, and exit'

@@ -10,7 +10,7 @@ _tarn-convert() {
   _arguments -s -S \
         '(-h --help)'{-h,--help}'[Print this help message and exit]' \
         ''--version'[Display program version information and exit]' \
-        '(-o --output)'{-o+,--output=}'[Model file to write (required, but not with --list-tensors)]:FILE:_files' \
+        '(-o --output)'{-o+,--output=}'[Model file to write, or with --write-checkpoint a directory (required, but not with --list-tensors)]:FILE:_files' \
         ''--quant='[Type of matrices]:value:(f32 f16 int8 int4)' \
         '*'--keep='[Another type for matrices whose name matches, as PATTERN=TYPE]:RULE: ' \
         ''--name='[Name of the model]:NAME: ' \
@@ -25,6 +25,7 @@ _tarn-convert() {
         ''--max-context='[Published checkpoint]:N: ' \
         ''--window='[Published checkpoint]:N: ' \
         ''--sinks='[With --window]:N: ' \
+        ''--write-checkpoint'[Write a checkpoint directory in tarn'\''s own layout, F32, in place of a model file]' \
         ''--list-tensors'[Print the tensors that a checkpoint with this config.json needs]' \
         ''--list-fields='[Print the fields of config.json (config), of a task, of an attention variant, or of all]:NAME=config: ' \
         ''--systems'[Print the table of attention variants, as Markdown, and exit]' \

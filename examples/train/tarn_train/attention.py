@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from .dense import Linear
+from .norms import norm
 from .positions import rotate
 
 
@@ -34,13 +35,22 @@ class Attention(nn.Module):
         self.kv_heads = c.get("num_kv_heads", self.heads)
         self.d = c.get("head_dim", width // self.heads)
         self.dv = c.get("value_head_dim", self.d)
-        self.theta = c.get("rope_theta", 10000.0) if c.get("position_embedding") == "rope" else None
+        self.rates = self.rotary_rates(c) if c.get("position_embedding") == "rope" else None
         self.scale = a.get("scale", self.default_scale())
         bias = c.get("attention_bias", False)
         self.q_proj = Linear(width, self.heads * self.d, bias=bias)
         self.k_proj = Linear(width, self.kv_heads * self.d, bias=bias)
         self.v_proj = Linear(width, self.kv_heads * self.dv, bias=bias)
         self.o_proj = Linear(self.heads * self.dv, width, bias=bias)
+        by_head = c.get("qk_norm", "none") == "head"
+        self.q_norm, self.k_norm = (norm(c, self.d) if by_head else None for _ in range(2))
+
+    def rotary_rates(self, c):
+        """The angle of each pair of a head per position: float64 [d / 2]"""
+        if "rope_frequencies" in c:
+            return torch.tensor(c["rope_frequencies"], dtype=torch.float64)
+        half = self.d // 2
+        return c.get("rope_theta", 10000.0) ** (-torch.arange(half, dtype=torch.float64) / half)
 
     def default_scale(self):
         return self.d**-0.5
@@ -57,7 +67,12 @@ class Attention(nn.Module):
         """x [B, T, E] -> q, k [B, H, T, d], v [B, H, T, dv], turned to their positions"""
         q = exact(self.q_proj(x)).unflatten(-1, (self.heads, self.d)).transpose(1, 2)
         k, v = self.per_head(self.k_proj, x, self.d), self.per_head(self.v_proj, x, self.dv)
-        return (q, k, v) if self.theta is None else (rotate(q, self.theta, first), rotate(k, self.theta, first), v)
+        if self.q_norm is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
+        return (q, k, v) if self.rates is None else (rotate(q, self.rates, first), rotate(k, self.rates, first), v)
+
+    def inherit(self, q, k, scale):
+        """Begins as near to softmax(scale q . k) as it can, for q and k [B, H, T, d] of some text. q_proj ... o_proj are there."""
 
     def controls(self, x):
         """What the layer input says beside q, k and v: gates, write strengths, controls; a tensor [B, H, T, ...] or None."""

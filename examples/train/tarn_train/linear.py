@@ -20,6 +20,7 @@ from .attention import Attention, until
 from .dense import Linear
 
 CHUNK = 64
+SIGMAS = (0.5, 2.0)  # to begin with: the variance of the estimate grows with exp(sigma^2)
 VECTOR_CHUNK = 16  # with a decay for each feature: [C, C, M] numbers
 
 
@@ -131,6 +132,11 @@ class Rfa(LinearState):
             q, k = features.l2_normalized(q, eps, mode), features.l2_normalized(k, eps, mode)
         return self.map(features.projected(q, matrix)), self.map(features.projected(k, matrix))
 
+    def inherit(self, q, k, scale):
+        """The features estimate exp(sigma^2 q . k) of rows of length 1: sigma^2 is what the lengths and the scale were (MATH 1.2.2)."""
+        product = scale * q.norm(dim=-1).mean((0, 2)) * k.norm(dim=-1).mean((0, 2))
+        self.sigma.data.copy_(product.view(self.kv_heads, -1).mean(1).sqrt().clamp(*SIGMAS)[:, None].expand_as(self.sigma))
+
     def controls(self, x):
         return self.per_head(self.g_proj, x, 1) if self.gate else None
 
@@ -149,6 +155,9 @@ class RfaNormfree(Rfa):
     """MATH 1.2.3: keys are not normalised and weigh exp(|sigma k|^2 / 2), relative to the largest so far."""
 
     normalize = False
+
+    def inherit(self, q, k, scale):
+        self.sigma.data.fill_(scale**0.5)
 
     def key_log(self, k):
         sigma = self.shared(self.sigma, 0)

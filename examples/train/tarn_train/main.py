@@ -6,43 +6,18 @@ Trains a tokenizer and a model, writes the checkpoint into DIR, and converts it 
 it was stopped. docs/training.md is the guide.
 """
 
-import argparse
-import dataclasses
 import os
 import pathlib
-import shutil
-import subprocess
 import sys
 
+from . import command
 from . import settings as options
 
 
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
-
-
 def parse(arguments):
-    parser = Parser(prog="tarn-train", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-                    usage=argparse.SUPPRESS)
+    parser = command.parser_of("tarn-train", __doc__, options.Settings, "by the preset or the attention")
     parser.add_argument("text", nargs="+", metavar="TEXT", help="text file, UTF-8")
-    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="directory of the checkpoint; is created")
-    parser.add_argument("--config", metavar="FILE", help="settings as YAML, NAME: VALUE; flags override them")
-    parser.add_argument("--converter", metavar="PROGRAM", help="tarn-convert (default: that of PATH, else build/bin/tarn-convert)")
-    parser.add_argument("--no-convert", action="store_true", help="write the checkpoint alone")
-    options.add_flags(parser.add_argument_group("settings, with their names in a YAML file: - becomes _"))
     return parser, parser.parse_args(arguments)
-
-
-def find_converter(args):
-    """None: nobody wants it."""
-    if args.no_convert:
-        return None
-    places = [args.converter] if args.converter else [shutil.which("tarn-convert"), "build/bin/tarn-convert"]
-    for place in places:
-        if place and os.access(place, os.X_OK):
-            return place
-    raise ValueError(f"{args.converter or 'tarn-convert'} is no program: name it with --converter, or say --no-convert")
 
 
 def make_tokenizer(s, texts, folder):
@@ -83,44 +58,30 @@ def train(args, s, folder):
 
     if s.threads:
         torch.set_num_threads(s.threads)
-    texts = text.read_texts(args.text)
-    beginnings, held_out = text.split(texts, s.held_out)
-    tokenizer, tokenizer_file = make_tokenizer(s, beginnings, folder)
-    tokens = text.packed(tokenizer, beginnings)
-    (folder / "held-out.txt").write_bytes(held_out.encode())
-    held_out_tokens = torch.tensor(tokenizer.encode(held_out), dtype=torch.long)
-    if s.held_out and len(held_out_tokens) < 2:
-        raise ValueError(f"the held-out text has {len(held_out_tokens)} tokens, expected at least 2: more text, or held_out 0")
-    free = ("save_seconds",) if s.round_steps else ("save_seconds", "quant")
-    said = {name: value for name, value in dataclasses.asdict(s).items() if name not in free}
-    windows = text.Windows(tokens, s.context, s.batch, s.seed)
-    trainer = Trainer(s, make_config(s, tokenizer), windows, held_out_tokens if s.held_out else None, folder,
-                      {**said, "text": text.fingerprint(texts)})
-    resumed = trainer.resume()
-    print(f"{len(tokens)} tokens to train on, {len(held_out_tokens)} held out, {tokenizer.size} pieces; "
-          f"{sum(weight.numel() for weight in trainer.model.parameters()) / 1e6:.2f} M parameters on {trainer.device}"
-          + (f"; goes on after step {trainer.done['step']}" if resumed else ""), file=sys.stderr, flush=True)
+    whole = text.read_texts(args.text)
+    texts = text.split(whole, s.held_out)
+    tokenizer, tokenizer_file = make_tokenizer(s, texts[0], folder)
+    windows, held_out, counts = command.training_data(s, texts, tokenizer, folder)
+    trainer = Trainer(s, make_config(s, tokenizer), windows, held_out, folder, command.identity(s, whole))
+    command.begin(trainer, counts)
     return trainer.run(tokenizer_file)
 
 
 def main(arguments=None):
     parser, args = parse(arguments)
-    flags = {name: value for name, value in vars(args).items() if name in options.TYPES}
-    try:
-        s = options.settings(flags, args.config)
-        converter, folder = find_converter(args), pathlib.Path(args.output)
+    folder = pathlib.Path(args.output)
+
+    def work():
+        s = options.settings(args, args.config)
+        converter = None if args.no_convert else command.find_converter(args)
         (folder / "training").mkdir(parents=True, exist_ok=True)
         result = train(args, s, folder)
-    except (ValueError, OSError) as error:
-        parser.error(str(error))
-    except KeyboardInterrupt:
-        parser.exit(130, f"\n{parser.prog}: stopped; the same command goes on\n")
-    held_out = result["held_out_nats_per_token"]
-    print(f"{folder}: {result['steps']} steps, " + ("" if held_out is None else f"{held_out:.4f} nats per token held out, ")
-          + f"{result['seconds']} s")
-    if converter is None:
-        return 0
-    return subprocess.run([converter, str(folder), "-o", f"{folder}.tarn", "--quant", s.quant]).returncode
+        held_out = result["held_out_nats_per_token"]
+        print(f"{folder}: {result['steps']} steps, " + ("" if held_out is None else f"{held_out:.4f} nats per token held out, ")
+              + f"{result['seconds']} s", flush=True)
+        return 0 if converter is None else command.convert(converter, folder, s.quant)
+
+    return command.run(parser, work)
 
 
 if __name__ == "__main__":

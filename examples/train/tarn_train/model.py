@@ -7,6 +7,7 @@ from torch import nn
 
 from . import cache, linear, slots
 from .dense import Embedding, Linear, product
+from .norms import norm
 from .positions import sinusoidal
 
 SYSTEMS = {**linear.SYSTEMS, **slots.SYSTEMS, **cache.SYSTEMS}
@@ -18,9 +19,10 @@ ACTIVATIONS = {
 REQUIRED = ("vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size", "hidden_act", "norm", "norm_eps",
             "tokenizer", "attention")
 OPTIONAL = ("task", "num_kv_heads", "head_dim", "value_head_dim", "attention_bias", "mlp_bias", "tie_word_embeddings",
-            "position_embedding", "rope_theta", "scale_embeddings", "norm_position", "final_norm", "first_position", "bos_token_id",
-            "eos_token_id", "pad_token_id")
-FIXED = {"task": "causal_lm", "norm_position": "pre", "final_norm": True, "first_position": 0}
+            "position_embedding", "max_positions", "rope_theta", "rope_frequencies", "scale_embeddings", "embedding_scale", "qk_norm",
+            "norm_position", "parallel", "lm_head_bias", "final_norm", "first_position", "bos_token_id", "eos_token_id", "pad_token_id")
+FIXED = {"task": "causal_lm", "norm_position": "pre", "parallel": False, "lm_head_bias": False, "final_norm": True,
+         "first_position": 0}
 
 
 def expect(value, choices, name):
@@ -39,7 +41,8 @@ def checked(c):
         expect(c.get(name, value), [value], name)
     expect(c["hidden_act"], ACTIVATIONS, "hidden_act")
     expect(c["norm"], ["rmsnorm", "layernorm"], "norm")
-    expect(c.get("position_embedding", "none"), ["none", "sinusoidal", "rope"], "position_embedding")
+    expect(c.get("position_embedding", "none"), ["none", "sinusoidal", "learned", "rope"], "position_embedding")
+    expect(c.get("qk_norm", "none"), ["none", "head"], "qk_norm")
     if isinstance(c["attention"], list) and len(c["attention"]) != c["num_layers"]:
         raise ValueError(f"attention has {len(c['attention'])} objects, expected num_layers = {c['num_layers']}")
     for a in attention_objects(c):
@@ -49,20 +52,6 @@ def checked(c):
 
 def attention_objects(c):
     return c["attention"] if isinstance(c["attention"], list) else [c["attention"]] * c["num_layers"]
-
-
-class RmsNorm(nn.Module):
-    def __init__(self, size, eps):
-        super().__init__()
-        self.weight, self.eps = nn.Parameter(torch.ones(size)), eps
-
-    def forward(self, x):
-        return x * (x.square().mean(-1, keepdim=True) + self.eps).rsqrt() * self.weight
-
-
-def norm(c):
-    kind = RmsNorm if c["norm"] == "rmsnorm" else nn.LayerNorm
-    return kind(c["hidden_size"], eps=c["norm_eps"])
 
 
 class Mlp(nn.Module):
@@ -85,8 +74,8 @@ class Block(nn.Module):
 
     def __init__(self, c, a):
         super().__init__()
-        self.attn_norm, self.attn = norm(c), SYSTEMS[a["system"]](c, a)
-        self.mlp_norm, self.mlp = norm(c), Mlp(c)
+        self.attn_norm, self.attn = norm(c, c["hidden_size"]), SYSTEMS[a["system"]](c, a)
+        self.mlp_norm, self.mlp = norm(c, c["hidden_size"]), Mlp(c)
 
     def forward(self, x):
         x = x + self.attn(self.attn_norm(x))
@@ -102,8 +91,10 @@ class Stack(nn.Module):
     def __init__(self, c):
         super().__init__()
         self.embeddings = Embedding(c["vocab_size"], c["hidden_size"])
+        learned = c.get("position_embedding") == "learned"
+        self.position_embeddings = nn.Embedding(c["max_positions"], c["hidden_size"]) if learned else None
         self.layers = nn.ModuleList(Block(c, a) for a in attention_objects(c))
-        self.norm = norm(c)
+        self.norm = norm(c, c["hidden_size"])
         sharing = [layer.attn for layer in self.layers if getattr(layer.attn, "of_model", False)]
         if sharing:  # ABC with one control for all layers, as in its paper
             self.control_proj = sharing[0].projection(c)
@@ -117,12 +108,14 @@ class LanguageModel(nn.Module):
         self.c, self.model = checked(c), Stack(c)
         tied = c.get("tie_word_embeddings", True)
         self.lm_head = None if tied else Linear(c["hidden_size"], c["vocab_size"], bias=False)
-        self.scale = math.sqrt(c["hidden_size"]) if c.get("scale_embeddings", False) else 1.0
+        self.scale = c.get("embedding_scale", math.sqrt(c["hidden_size"]) if c.get("scale_embeddings", False) else 1.0)
         self.initialize()
 
     def initialize(self):
         """Rows of matrices of length about 1; what is added to the residual starts smaller, by the number of layers."""
         nn.init.normal_(self.model.embeddings.weight, std=self.c["hidden_size"] ** -0.5)
+        if self.model.position_embeddings is not None:
+            nn.init.normal_(self.model.position_embeddings.weight, std=self.c["hidden_size"] ** -0.5)
         for name, weight in self.named_parameters():
             if name.endswith(("q_proj.weight", "k_proj.weight", "v_proj.weight", "up_proj.weight", "gate_proj.weight")):
                 nn.init.normal_(weight, std=weight.shape[1] ** -0.5)
@@ -131,6 +124,8 @@ class LanguageModel(nn.Module):
 
     def embed(self, tokens, first):
         x = self.model.embeddings(tokens) * self.scale
+        if self.model.position_embeddings is not None:
+            return x + self.model.position_embeddings(torch.arange(first, first + tokens.shape[1], device=x.device))
         if self.c.get("position_embedding") != "sinusoidal":
             return x
         return x + sinusoidal(tokens.shape[1], x.shape[-1], x.dtype, first).to(x.device)

@@ -12,10 +12,9 @@ def sinusoidal(count, size, dtype, first=0):
     return torch.cat([angles.sin(), angles.cos()], 1).to(dtype)
 
 
-def rotate(x, theta, first=0):
-    """x [B, H, T, d]: pair i of the halves of a head turns by position * theta^(-2i / d)."""
+def rotate(x, rates, first=0):
+    """x [B, H, T, d]: pair i of the halves of a head turns by position * rates[i]."""
     half = x.shape[-1] // 2
-    rates = theta ** (-torch.arange(half, dtype=torch.float64) / half)
     angles = torch.arange(first, first + x.shape[-2], dtype=torch.float64)[:, None] * rates
     sin, cos = angles.sin().to(x), angles.cos().to(x)
     a, b = x[..., :half], x[..., half:]

@@ -53,8 +53,8 @@ def polyline(points, x, y, color):
     return f'<polyline points="{text}" fill="none" stroke="{color}" stroke-width="1.5"/>'
 
 
-def svg(losses, held_out, steps):
-    """losses: of every step so far; held_out: [[step, loss]]; nats per token over steps"""
+def svg(losses, held_out, steps, measure="nats per token"):
+    """losses: of every step so far; held_out: [[step, loss]]; `measure` over steps"""
     curve = means(losses)
     values = [loss for _, loss in [*curve, *held_out]]
     low, high = min(values), max(values)
@@ -75,7 +75,7 @@ def svg(losses, held_out, steps):
         lines.append(f'<text x="{x(step):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{step}</text>')
     lines.append(polyline(curve, x, y, "#1f77b4"))
     lines.append(polyline(held_out, x, y, "#d62728") if held_out else "")
-    lines.append(f'<text x="{LEFT}" y="18">nats per token: <tspan fill="#1f77b4">training</tspan>'
+    lines.append(f'<text x="{LEFT}" y="18">{measure}: <tspan fill="#1f77b4">training</tspan>'
                  + (' <tspan fill="#d62728">held-out</tspan>' if held_out else "") + "</text>")
     lines.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">step</text></svg>')
     return "\n".join(line for line in lines if line) + "\n"

@@ -26,17 +26,13 @@ def option(help_text, default=None, **more):
 
 
 @dataclasses.dataclass
-class Settings:
-    preset: str = option("sizes to begin with", "tiny", choices=tuple(PRESETS))
+class Training:
+    """What every training is asked for. `positive`: the names of numbers that cannot be 0."""
+
+    positive = ("context", "batch", "steps", "evaluate_every")
+
     attention: str = option("attention variant; in a YAML file also an attention object of docs/models.md, or a list of those",
                             "rfa_arccos_gate", choices=tuple(ATTENTIONS))
-    position_embedding: str = option("how positions enter the model", choices=POSITIONS)
-    tokenizer: str = option("train: a byte-level BPE, trained on the text; bytes: a token is a byte; or a tokenizer.json", "train")
-    vocab_size: int = option("pieces of a tokenizer that is trained, at most")
-    hidden_size: int = option("width of the model")
-    num_layers: int = option("layers")
-    num_heads: int = option("heads of the attention")
-    intermediate_size: int = option("inner width of the MLP")
     context: int = option("tokens of a training window")
     batch: int = option("windows of a step")
     steps: int = option("steps of the optimizer")
@@ -61,12 +57,9 @@ class Settings:
             value = getattr(self, field.name)
             if isinstance(value, (int, float)) and value < 0:
                 raise ValueError(f"{field.name} is {value}, expected 0 or more")
-        for name in ("vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size", "context", "batch", "steps",
-                     "evaluate_every"):
+        for name in self.positive:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected 1 or more")
-        if self.hidden_size % (2 * self.num_heads):
-            raise ValueError(f"hidden_size is {self.hidden_size}, expected a multiple of 2 * num_heads = {2 * self.num_heads}")
         if self.held_out > 0.5:
             raise ValueError(f"held_out is {self.held_out}, expected at most 0.5")
         if self.patience and not self.held_out:
@@ -79,12 +72,60 @@ class Settings:
         return self
 
 
-TYPES = {field.name: field.type for field in dataclasses.fields(Settings)}
+@dataclasses.dataclass
+class Settings(Training):
+    """Of tarn-train: also the model and its tokenizer"""
+
+    positive = (*Training.positive, "vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size")
+
+    preset: str = option("sizes to begin with", "tiny", choices=tuple(PRESETS))
+    position_embedding: str = option("how positions enter the model", choices=POSITIONS)
+    tokenizer: str = option("train: a byte-level BPE, trained on the text; bytes: a token is a byte; or a tokenizer.json", "train")
+    vocab_size: int = option("pieces of a tokenizer that is trained, at most")
+    hidden_size: int = option("width of the model")
+    num_layers: int = option("layers")
+    num_heads: int = option("heads of the attention")
+    intermediate_size: int = option("inner width of the MLP")
+
+    def check(self):
+        super().check()
+        if self.hidden_size % (2 * self.num_heads):
+            raise ValueError(f"hidden_size is {self.hidden_size}, expected a multiple of 2 * num_heads = {2 * self.num_heads}")
+        return self
 
 
-def typed(name, value, where):
+@dataclasses.dataclass
+class TransferSettings(Training):
+    """Of tarn-transfer: the model is the teacher's; what is said of steps and rates is for the fine-tuning."""
+
+    context: int = option("tokens of a training window", 256)
+    batch: int = option("windows of a step", 8)
+    steps: int = option("steps of the fine-tuning", 500)
+    learning_rate: float = option("largest learning rate of the fine-tuning", 5e-4)
+    warmup: int = option("steps of the warm-up", 50)
+    evaluate_every: int = option("steps between two evaluations on the held-out text", 100)
+    match_steps: int = option("steps that match the attention of each layer to the teacher's, before the fine-tuning", 500)
+    match_learning_rate: float = option("largest learning rate of these steps", 2e-3)
+    distill: float = option("share of the loss that is the distance from the teacher's distribution; the rest is that of the text", 0.5)
+
+    def check(self):
+        if self.distill > 1:
+            raise ValueError(f"distill is {self.distill}, expected at most 1")
+        return super().check()
+
+    def matching(self):
+        """The settings of the first stage"""
+        return dataclasses.replace(self, steps=self.match_steps, learning_rate=self.match_learning_rate, patience=0, round_steps=0)
+
+
+def types(kind):
+    """name -> type of its settings"""
+    return {field.name: field.type for field in dataclasses.fields(kind)}
+
+
+def typed(of, name, value, where):
     """YAML's value as the field's type; YAML reads 1e-3 as a text."""
-    kind, choices = TYPES[name], Settings.__dataclass_fields__[name].metadata.get("choices")
+    kind, choices = types(of)[name], of.__dataclass_fields__[name].metadata.get("choices")
     if name == "attention" and isinstance(value, (dict, list)):
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
@@ -100,7 +141,7 @@ def typed(name, value, where):
     return value
 
 
-def read_yaml(path):
+def read_yaml(of, path):
     try:
         values = yaml.safe_load(pathlib.Path(path).read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -108,22 +149,32 @@ def read_yaml(path):
     if not isinstance(values, dict):
         raise ValueError(f"{path}: is not a list of settings, expected lines NAME: VALUE")
     for name in values:
-        if name not in TYPES:
-            raise ValueError(f"{path}: {name} is no setting, expected one of {', '.join(TYPES)}")
-    return {name: typed(name, value, f"{path}: ") for name, value in values.items()}
+        if name not in types(of):
+            raise ValueError(f"{path}: {name} is no setting, expected one of {', '.join(types(of))}")
+    return {name: typed(of, name, value, f"{path}: ") for name, value in values.items()}
 
 
-def add_flags(parser):
-    for field in dataclasses.fields(Settings):
+def add_flags(parser, of, default="by the preset or the attention"):
+    for field in dataclasses.fields(of):
         known = field.metadata.get("choices")
-        shown = "by the preset or the attention" if field.default is None else field.default
+        shown = default if field.default is None else field.default
         parser.add_argument("--" + field.name.replace("_", "-"), dest=field.name, default=argparse.SUPPRESS, choices=known,
                             type=field.type, metavar=None if known else field.type.__name__.upper(),
                             help=f"{field.metadata['help']} (default: {shown})")
 
 
-def settings(flags, file=None):
-    """flags: name -> value, as add_flags gave them"""
-    given = {**(read_yaml(file) if file else {}), **flags}
-    preset = PRESETS[given.get("preset", "tiny")]
-    return Settings(**{**preset, **given}).check()
+def given(of, args, file=None):
+    """name -> value of what a YAML file and flags say; args: as parsed with add_flags"""
+    flags = {name: value for name, value in vars(args).items() if name in types(of)}
+    return {**(read_yaml(of, file) if file else {}), **flags}
+
+
+def transfer_settings(args, file=None):
+    """Of tarn-transfer"""
+    return TransferSettings(**given(TransferSettings, args, file)).check()
+
+
+def settings(args, file=None):
+    """Of tarn-train"""
+    said = given(Settings, args, file)
+    return Settings(**{**PRESETS[said.get("preset", "tiny")], **said}).check()

@@ -24,9 +24,19 @@ TINY = 1e-30  # in place of a sum of nothing, whose logarithm is infinite
 
 
 class Slots(Attention):
+    controlled_by = "control_proj"
+
     def __init__(self, c, a):
         super().__init__(c, a)
         self.slots = a["num_slots"]
+
+    def inherit(self, q, k, scale):
+        """Which slots a token is written to depends on its key: random directions in the space of keys."""
+        projection = getattr(self, self.controlled_by)
+        if projection is not None:
+            keys = self.k_proj.weight.unflatten(0, (self.kv_heads, self.d))
+            directions = torch.randn(self.kv_heads, self.slots, self.d).to(keys) * self.d**-0.5
+            projection.weight.data.copy_((directions @ keys).flatten(0, 1))
 
     def logs(self, control, carried):
         """strength, write, read of a chunk; what `read` is for the state before it; what the next chunk is to know."""
@@ -121,6 +131,8 @@ class AbcMlp(Slots):
 class Gsa(Slots):
     """Gated slots, MATH 2.2: K~ <- f K~ + (1 - f) x k, f = sigmoid(g_proj x)^(1 / gate_normalizer) of each slot."""
 
+    controlled_by = "g_proj"
+
     def __init__(self, c, a):
         super().__init__(c, a)
         self.g_proj = Linear(c["hidden_size"], self.kv_heads * self.slots, bias=False)
@@ -145,6 +157,7 @@ class Linformer(Slots):
 
     def __init__(self, c, a):
         super().__init__(c, a)
+        self.control_proj = None  # positions decide
         self.linformer_weight = nn.Parameter(torch.randn(self.slots, a["max_len"]) * a["max_len"] ** -0.5)
 
     def controls(self, x):

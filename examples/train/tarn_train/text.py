@@ -55,8 +55,9 @@ class Pieces:
 
     name = "tokenizer.json"
 
-    def __init__(self, tokenizer):
-        self.tokenizer, self.end = tokenizer, tokenizer.token_to_id(END)
+    def __init__(self, tokenizer, end=None):
+        """end: the id of the token behind each text, if it is not END"""
+        self.tokenizer, self.end = tokenizer, tokenizer.token_to_id(END) if end is None else end
         self.size = max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
 
     def encode(self, text):

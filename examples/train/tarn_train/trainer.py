@@ -31,8 +31,8 @@ def rate_factor(s, step):
 
 def make_optimizer(model, s):
     """AdamW; weights of matrices decay, and neither norms nor biases do."""
-    matrices = [weight for weight in model.parameters() if weight.dim() >= 2]
-    others = [weight for weight in model.parameters() if weight.dim() < 2]
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    matrices, others = [weight for weight in trained if weight.dim() >= 2], [weight for weight in trained if weight.dim() < 2]
     groups = [{"params": matrices, "weight_decay": s.weight_decay}, {"params": others, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=s.learning_rate, betas=BETAS)
 
@@ -51,8 +51,11 @@ def read_state(path):
 class Trainer:
     """Trains the model of `config` on `windows` (text.Windows), and writes its best checkpoint into `folder`.
 
-    folder/training/state.pt is what resuming needs, `identity` what has to be the same then: name -> value.
+    folder/training/state.pt is what resuming needs, `identity` what has to be the same then: name -> value. What a training
+    minimises is its own: tarn_train.transfer has others.
     """
+
+    measure = "nats_per_token"  # what a loss is
 
     def __init__(self, settings, config, windows, held_out, folder, identity):
         self.s, self.windows, self.held_out, self.folder = settings, windows, held_out, pathlib.Path(folder)
@@ -62,10 +65,14 @@ class Trainer:
         self.device = self.choose_device()
         self.bf16 = self.choose_bf16()
         torch.manual_seed(settings.seed)
-        self.model = LanguageModel(config).to(self.device)
+        self.model = self.make_model(config).to(self.device)
         self.optimizer = make_optimizer(self.model, settings)
         self.rounding = None
         self.done = {"step": 0, "losses": [], "evaluations": [], "best": math.inf, "worse": 0, "seconds": 0.0}
+
+    def make_model(self, config):
+        """The model before the first step; parameters that need no gradient are not trained."""
+        return LanguageModel(config)
 
     def choose_device(self):
         if self.s.device != "auto":
@@ -99,10 +106,14 @@ class Trainer:
         self.state_file.parent.mkdir(parents=True, exist_ok=True)
         tensors.write_atomically(self.state_file, data.getvalue())
 
-    def loss(self, tokens, reduction="mean"):
-        tokens = tokens.to(self.device)
+    def autocast(self):
         exact = self.rounding is not None  # rounded numbers have more digits than bf16
-        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16 and not exact):
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16 and not exact)
+
+    def loss(self, tokens, reduction="mean"):
+        """Of windows [B, context + 1]; "sum": over their tokens, what the held-out text is judged by"""
+        tokens = tokens.to(self.device)
+        with self.autocast():
             logits = self.model(tokens[:, :-1])
         return torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten(), reduction=reduction)
 
@@ -129,7 +140,7 @@ class Trainer:
 
     @torch.no_grad()
     def evaluate(self):
-        """Nats per token of the held-out text, of its first evaluate_windows windows"""
+        """The mean loss of the held-out text, of its first evaluate_windows windows"""
         self.model.eval()
         total, count = 0.0, 0
         for rows in blocks(self.scored, self.s.context, self.s.batch):
@@ -178,7 +189,7 @@ class Trainer:
         return self.write_report()
 
     def write_curve(self):
-        picture = report.svg(self.done["losses"], self.done["evaluations"], self.s.steps)
+        picture = report.svg(self.done["losses"], self.done["evaluations"], self.s.steps, self.measure.replace("_", " "))
         tensors.write_atomically(self.folder / "loss.svg", picture.encode())
 
     def write_report(self):
@@ -186,8 +197,8 @@ class Trainer:
         result = {
             "settings": dataclasses.asdict(self.s), "steps": done["step"], "tokens": done["step"] * self.s.batch * self.s.context,
             "parameters": sum(weight.numel() for weight in self.model.parameters()), "seconds": round(done["seconds"]),
-            "last_training_nats_per_token": done["losses"][-1],
-            "held_out_nats_per_token": None if self.held_out is None else done["best"],
+            f"last_training_{self.measure}": done["losses"][-1],
+            f"held_out_{self.measure}": None if self.held_out is None else done["best"],
             "device": str(self.device), "bf16": self.bf16, "cores": os.cpu_count(), "pytorch": str(torch.__version__),
         }
         tensors.write_atomically(self.folder / "training.json", (json.dumps(result, indent=2) + "\n").encode())

@@ -3,12 +3,11 @@
 import pytest
 
 from tarn_train.main import main, parse
-from tarn_train.settings import PRESETS, TYPES, settings
+from tarn_train.settings import PRESETS, settings
 
 
 def flags(*arguments):
-    args = parse(["text", "-o", "out", *arguments])[1]
-    return {name: value for name, value in vars(args).items() if name in TYPES}
+    return parse(["text", "-o", "out", *arguments])[1]
 
 
 def test_flags_override_yaml_and_yaml_the_preset(tmp_path):
@@ -34,7 +33,7 @@ def test_flags_override_yaml_and_yaml_the_preset(tmp_path):
 def test_wrong_settings(line, message, tmp_path):
     (tmp_path / "settings.yaml").write_text(line + "\n")
     with pytest.raises(ValueError, match=".*") as error:
-        settings({}, tmp_path / "settings.yaml")
+        settings(flags(), tmp_path / "settings.yaml")
     assert message in str(error.value) and "\n" not in str(error.value)
 
 

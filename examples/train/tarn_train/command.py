@@ -1,0 +1,86 @@
+"""What the commands of this package share: command lines, the text as training data, and the .tarn file at the end."""
+
+import argparse
+import dataclasses
+import os
+import shutil
+import subprocess
+import sys
+
+from . import settings as options
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def parser_of(name, description, kind, default):
+    """With what all commands have; `kind`: the class of its settings, `default`: what is said of those without a default."""
+    parser = Parser(prog=name, description=description, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
+    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="directory of the checkpoint; is created")
+    parser.add_argument("--config", metavar="FILE", help="settings as YAML, NAME: VALUE; flags override them")
+    parser.add_argument("--converter", metavar="PROGRAM", help="tarn-convert (default: that of PATH, else build/bin/tarn-convert)")
+    parser.add_argument("--no-convert", action="store_true", help="write the checkpoint alone")
+    options.add_flags(parser.add_argument_group("settings, with their names in a YAML file: - becomes _"), kind, default)
+    return parser
+
+
+def find_converter(args):
+    places = [args.converter] if args.converter else [shutil.which("tarn-convert"), "build/bin/tarn-convert"]
+    for place in places:
+        if place and os.access(place, os.X_OK):
+            return place
+    raise ValueError(f"{args.converter or 'tarn-convert'} is no program: name it with --converter, or say --no-convert")
+
+
+def training_data(s, texts, tokenizer, folder):
+    """Windows to train on, the held-out tokens or None, and a line that says how many; the held-out text is written into the folder.
+
+    texts: (beginnings, held-out text), as text.split gives them
+    """
+    import torch
+
+    from . import text
+
+    beginnings, held_out = texts
+    tokens = text.packed(tokenizer, beginnings)
+    (folder / "held-out.txt").write_bytes(held_out.encode())
+    held_out_tokens = torch.tensor(tokenizer.encode(held_out), dtype=torch.long)
+    if s.held_out and len(held_out_tokens) < 2:
+        raise ValueError(f"the held-out text has {len(held_out_tokens)} tokens, expected at least 2: more text, or held_out 0")
+    windows = text.Windows(tokens, s.context, s.batch, s.seed)
+    counts = f"{len(tokens)} tokens to train on, {len(held_out_tokens)} held out, {tokenizer.size} pieces"
+    return windows, held_out_tokens if s.held_out else None, counts
+
+
+def identity(s, texts, **more):
+    """What has to be the same when a training goes on"""
+    from . import text
+
+    free = ("save_seconds",) if s.round_steps else ("save_seconds", "quant")
+    said = {name: value for name, value in dataclasses.asdict(s).items() if name not in free}
+    return {**said, "text": text.fingerprint(texts), **more}
+
+
+def begin(trainer, about):
+    """Goes on where the training was stopped, if it was, and says so."""
+    resumed = trainer.resume()
+    count = sum(weight.numel() for weight in trainer.model.parameters()) / 1e6
+    print(f"{about}; {count:.2f} M parameters on {trainer.device}" + (f"; goes on after step {trainer.done['step']}" if resumed else ""),
+          file=sys.stderr, flush=True)
+
+
+def run(parser, work):
+    """The status that work() returns; its errors are one line."""
+    try:
+        return work()
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    except KeyboardInterrupt:
+        parser.exit(130, f"\n{parser.prog}: stopped; the same command goes on\n")
+
+
+def convert(converter, folder, quant):
+    """DIR.tarn from the checkpoint DIR. Returns the status of the converter."""
+    return subprocess.run([converter, str(folder), "-o", f"{folder}.tarn", "--quant", quant]).returncode

@@ -1,0 +1,101 @@
+"""tarn-transfer: a pretrained model with softmax attention becomes one whose memory does not grow.
+
+    tarn-transfer TEACHER TEXT... -o DIR [--attention NAME] [--config FILE.yaml] ...
+
+TEACHER is a checkpoint directory that tarn-convert reads. Its weights are kept, its attention is exchanged: first the new one learns
+the outputs of the old one, then the whole model is trained on the text. Writes the checkpoint into DIR, and converts it into
+DIR.tarn. The same command again goes on where it was stopped. docs/training.md is the guide.
+"""
+
+import hashlib
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from . import command
+from . import settings as options
+
+
+def parse(arguments):
+    parser = command.parser_of("tarn-transfer", __doc__, options.TransferSettings, "none")
+    parser.add_argument("teacher", metavar="TEACHER", help="checkpoint directory with softmax attention")
+    parser.add_argument("text", nargs="+", metavar="TEXT", help="text file, UTF-8")
+    return parser, parser.parse_args(arguments)
+
+
+def read_teacher(folder, converter, kept):
+    """The model of any checkpoint that tarn-convert reads, through a copy in tarn's own layout, `kept`; its tokenizer; a hash"""
+    from . import checkpoint, text
+
+    shutil.rmtree(kept, ignore_errors=True)
+    done = subprocess.run([converter, folder, "--write-checkpoint", "-o", kept], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True)
+    if done.returncode:
+        raise ValueError(f"{converter}: {done.stderr.strip()}")
+    model, file = checkpoint.load(kept), kept / "tokenizer.json"
+    if model.c["tokenizer"] == "bytes":
+        tokenizer, file = text.Bytes(), None
+    elif model.c["tokenizer"] == "tokenizer.json" and file.exists():
+        tokenizer = text.Pieces(text.read_tokenizer(file), model.c.get("eos_token_id"))
+    else:
+        raise ValueError(f"{folder}: has no tokenizer.json, which training on text needs")
+    return model, tokenizer, file, hashlib.sha256((kept / "model.safetensors").read_bytes()).hexdigest()
+
+
+def transfer(args, s, folder):
+    """The losses of all stages. PyTorch takes seconds to load: errors of the command line come first."""
+    import torch
+
+    from . import checkpoint, tensors, text
+    from .transfer import Distilling, Matching, student, student_config
+
+    if s.threads:
+        torch.set_num_threads(s.threads)
+    whole = text.read_texts(args.text)
+    teacher, tokenizer, tokenizer_file, digest = read_teacher(args.teacher, command.find_converter(args), folder / "teacher")
+    windows, held_out, counts = command.training_data(s, text.split(whole, s.held_out), tokenizer, folder)
+    config = student_config(teacher.c, s.attention, s.context)
+    identity = command.identity(s, whole, teacher=digest)
+    first = student(teacher, config, windows.batch(0)[:, :-1], s.seed)
+
+    def run(kind, model, settings, where, name):
+        trainer = kind(teacher, model, settings, config, windows, held_out, where, identity)
+        command.begin(trainer, f"{name}: {counts}")
+        return trainer.run(tokenizer_file)
+
+    losses = {}
+    judge = Distilling(teacher, first, s, config, windows, held_out, folder, identity)
+    if held_out is not None:
+        losses = {"teacher": judge.held_out_loss(teacher), "exchanged": judge.held_out_loss(first)}
+    if s.match_steps:
+        run(Matching, first, s.matching(), folder / "matched", "matching")
+        first = checkpoint.load(folder / "matched")
+        if held_out is not None:
+            losses["matched"] = judge.held_out_loss(first)
+    result = run(Distilling, first, s, folder, "fine-tuning")
+    losses["fine_tuned"] = result["held_out_nats_per_token"]
+    tensors.write_atomically(folder / "transfer.json", (json.dumps({"held_out_nats_per_token": losses}, indent=2) + "\n").encode())
+    return losses
+
+
+def main(arguments=None):
+    parser, args = parse(arguments)
+    folder = pathlib.Path(args.output)
+
+    def work():
+        s = options.transfer_settings(args, args.config)
+        converter = command.find_converter(args)
+        (folder / "training").mkdir(parents=True, exist_ok=True)
+        losses = transfer(args, s, folder)
+        print(f"{folder}: nats per token held out: "
+              + ", ".join(f"{name.replace('_', ' ')} {'not measured' if loss is None else format(loss, '.4f')}"
+                          for name, loss in losses.items()), flush=True)
+        return 0 if args.no_convert else command.convert(converter, folder, s.quant)
+
+    return command.run(parser, work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
