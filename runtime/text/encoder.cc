@@ -341,7 +341,9 @@ EdgeSpaces Encoder::SpacesOf(const WordToken& token, TextRange slice) const {
     return EdgeSpacesOfToken(*tables_, static_cast<uint32_t>(token.id));
   }
   if (tables_->space.empty()) return EdgeSpacesOfText(window_.text().subspan(slice.begin, bytes));
-  return EdgeSpacesOfText({reinterpret_cast<const char*>(&spelled_[spelled_next_ - token.length]), token.length});
+  // NextSlice() has gone on behind the token, unless the next one begins where it does.
+  const uint32_t length = token.length & ~kStays, begin = spelled_next_ - (length == token.length ? length : 0);
+  return EdgeSpacesOfText({reinterpret_cast<const char*>(&spelled_[begin]), length});
 }
 
 // Bytes of what byte `at` of the window's text became.

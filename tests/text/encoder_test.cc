@@ -317,6 +317,19 @@ TEST(Encoder, BytesThatAreNoUtf8AreTokensToo) {
 }
 
 // In one call, texts that are shorter than what the tokenizer makes of them.
+// A model file may say so: the byte then stands for a part of a character, as well as for what is unknown.
+TEST(Encoder, AByteThatIsTheUnknownTokenIsTrimmed) {
+  convert::TokenizerData data = test::TokenizerGraph::ReadFolder(std::string(kFolder) + "sentencepiece_unigram_bytes");
+  data.space = "\xE2\x96\x81";
+  data.vocabulary.unk_id = data.vocabulary.byte_ids[0xF0];
+  data.trim_offsets = true;
+  Fixture fixture(data);
+  const Encoding found = fixture.Encode("a \xF0\x9F\x98\x80 b", {false, true});
+  const auto first = std::find(found.ids.begin(), found.ids.end(), data.vocabulary.unk_id);
+  ASSERT_NE(first, found.ids.end());
+  EXPECT_EQ(found.ranges[static_cast<size_t>(first - found.ids.begin())], std::make_pair(size_t{2}, size_t{6}));
+}
+
 TEST(Encoder, EncodeTextHasRoomForWhatTheTokenizerAdds) {
   for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
     Fixture fixture(entry.path().filename().string());
