@@ -299,7 +299,9 @@ const RowKernel* FindRowKernel(DenseWeights type) {
 #if defined(__x86_64__) && !defined(__ANDROID__)
   if (cpuinfo_has_x86_avx512f() && cpuinfo_has_x86_avx512bw() && cpuinfo_has_x86_avx512dq() && cpuinfo_has_x86_avx512vl() &&
       cpuinfo_has_x86_avx512vnni()) {
-    return type == DenseWeights::kQC8W ? &kVnniInt8 : type == DenseWeights::kQB4W ? &kVnniInt4 : nullptr;
+    // For the tiles of AMX, XNNPACK packs int8 in another order: panels of 64 outputs, in groups of 4 inputs.
+    if (type == DenseWeights::kQC8W) return cpuinfo_has_x86_amx_int8() ? nullptr : &kVnniInt8;
+    return type == DenseWeights::kQB4W ? &kVnniInt4 : nullptr;
   }
 #endif
   if (type != DenseWeights::kQB4W) return nullptr;
