@@ -240,19 +240,27 @@ TEST(Checkpoint, FilesThatAreNotThere) {
   const TestFolder folder;
   EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; }, {"config.json", "No such file"}));
   folder.Write("config.json", "{}");
-  EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; }, {"neither model.safetensors nor model.safetensors.index.json"}));
+  EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; },
+                        {"has no weights: neither model.safetensors nor model.safetensors.index.json, nor a .bin or .pt file"}));
   const std::pair<const char*, std::string> others[] = {
-      {"z.onnx", "z.onnx is an ONNX file, expected safetensors: take the checkpoint"},
-      {"model.gguf", "model.gguf is a GGUF file, expected safetensors: take the checkpoint"},
-      {"c.pt", "c.pt is a PyTorch checkpoint, expected safetensors: torch.load() it, and write its tensors to"},
-      {"b.bin", "b.bin is a PyTorch checkpoint"}};
+      {"z.onnx", "z.onnx is an ONNX file, expected safetensors or a file of torch.save(): take the checkpoint"},
+      {"tf_model.h5", "tf_model.h5 is a TensorFlow checkpoint, expected safetensors or a file of torch.save(): load it with"},
+      {"model.gguf", "model.gguf is a GGUF file, expected safetensors or a file of torch.save(): take the checkpoint"},
+      {"flax_model.msgpack", "flax_model.msgpack is a Flax checkpoint"}};
   for (const auto& [file, words] : others) {  // the first one by name is named
     folder.Write(file, "");
-    EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; }, {"nor model.safetensors.index.json; " + words}));
+    EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; }, {"nor a .bin or .pt file; " + words}));
     EXPECT_EQ(OtherFormat(folder.path() + "/" + file).find(words), 0u);
   }
   EXPECT_EQ(OtherFormat(folder.path() + "/config.json"), "");
-  EXPECT_EQ(OtherFormat(folder.path() + "/nosuch.bin"), "");
+  EXPECT_EQ(OtherFormat(folder.path() + "/nosuch.gguf"), "");
+  for (const char* file : {"c.pt", "b.pth", "a.ckpt", "pytorch_model.bin"}) {
+    EXPECT_FALSE(IsTorchFile(folder.File(file)));
+    folder.Write(file, "");
+    EXPECT_TRUE(IsTorchFile(folder.File(file)));
+    const bool alone = std::string(file) == "c.pt" || std::string(file) == "pytorch_model.bin";
+    EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; }, {alone ? file : "which of them is the model?", alone ? "0 bytes" : ""}));
+  }
   folder.Write("model.safetensors", "");
   EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; }, {"model.safetensors", "0 bytes are too few"}));
   folder.Write("model.safetensors.index.json", "{}");

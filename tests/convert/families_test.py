@@ -22,6 +22,7 @@ BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
 ENCODERS = "bert", "distilbert", "roberta", "xlm-roberta"
 FIXTURE_COUNT = 113
+TORCH = FIXTURES.parent / "torch"  # checkpoints of torch.save()
 TOLERANCE = 1e-5  # relative L2 of all logits, in f32
 
 
@@ -131,6 +132,50 @@ class Families(unittest.TestCase):
                     print(f"{name:<14} " + " ".join(f"{difference:.1e}" for difference in differences))
                 for difference in differences:  # no max(): it passes over a NaN
                     self.assertLess(difference, TOLERANCE)
+
+    def test_files_of_torch(self):
+        for name, family in (("zip", "gla_a"), ("old", "qwen2_a"), ("shards", "llama_a")):
+            with self.subTest(name):
+                self.convert(FIXTURES / family, "--name", "same")
+                expected = self.model.read_bytes()
+                self.convert(TORCH / name, "--name", "same")
+                self.assertEqual(self.model.read_bytes(), expected)
+
+    def torch_folder(self, file, *more):
+        folder = self.work / "torch"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(TORCH / "zip", folder)
+        (folder / "pytorch_model.bin").unlink()
+        for path in (file, *more):
+            shutil.copy(path, folder)
+        return folder
+
+    def test_a_file_of_torch_with_another_name(self):
+        self.convert(FIXTURES / "gla_a", "--name", "same")
+        expected = self.model.read_bytes()
+        folder = self.torch_folder(TORCH / "zip" / "pytorch_model.bin")
+        (folder / "pytorch_model.bin").rename(folder / "model.pt")
+        self.convert(folder, "--name", "same")
+        self.assertEqual(self.model.read_bytes(), expected)
+        shutil.copy(TORCH / "views.pt", folder / "other.ckpt")
+        self.refused(folder, "has model.pt and other.ckpt: which of them is the model?")
+        shutil.copy(FIXTURES / "gla_a" / "model.safetensors", folder)  # is taken first
+        self.convert(folder, "--name", "same")
+        self.assertEqual(self.model.read_bytes(), expected)
+
+    def test_files_of_torch_that_are_refused(self):
+        self.refused(self.torch_folder(TORCH / "attack.pt"), "attack.pt: data.pkl: byte ", "it names posix.system", "nothing was executed")
+        self.assertFalse(os.path.exists("/tmp/tarn-was-here"))
+        self.refused(self.torch_folder(TORCH / "module.pt"), "tensors do not fit config.json", '"first.bias": unknown, found F32 [2] in module.pt')
+        self.refused(self.torch_folder(TORCH / "script.pt"), "a TorchScript archive")
+        folder = self.torch_folder(TORCH / "zip" / "pytorch_model.bin")
+        (folder / "pytorch_model.bin").write_bytes((folder / "pytorch_model.bin").read_bytes()[:-1])
+        self.refused(folder, "truncated; copy it again")
+        shutil.copytree(TORCH / "shards", folder, dirs_exist_ok=True)
+        self.refused(folder, "has both pytorch_model.bin and pytorch_model.bin.index.json")
+        (folder / "pytorch_model.bin").unlink()
+        (folder / "pytorch_model-00002-of-00002.bin").unlink()
+        self.refused(folder, "pytorch_model-00002-of-00002.bin: cannot be opened")
 
     def copy(self, name, **changes):
         """A fixture with other fields; None removes one."""

@@ -1,4 +1,4 @@
-// A checkpoint directory: config.json, and model.safetensors or shards with model.safetensors.index.json.
+// A checkpoint directory: config.json and weights, in one file or in shards with an index: safetensors, or files of torch.save().
 #ifndef TARN_TOOLS_CONVERT_CHECKPOINT_CHECKPOINT_H_
 #define TARN_TOOLS_CONVERT_CHECKPOINT_CHECKPOINT_H_
 
@@ -32,8 +32,10 @@ std::string FoundText(const CheckpointTensor& entry);
 
 class Checkpoint : public WeightReader {
  public:
-  // Maps the files and reads their headers.
-  // Errors: what MappedFile and ParseSafetensors find; no weights, or both kinds of them; an index that does not fit its shards.
+  // Maps the files and reads their headers. Weights are model.safetensors; else pytorch_model.bin; else the only file whose name
+  // ends in .bin, .pt, .pth or .ckpt.
+  // Errors: what MappedFile, ParseSafetensors and ParseTorchFile find; no weights, or one file of them and shards; an index that
+  // does not fit its shards.
   explicit Checkpoint(const std::string& folder);
 
   const std::string& config_text() const { return config_text_; }
@@ -52,13 +54,15 @@ class Checkpoint : public WeightReader {
   void Read(const WeightSpec& spec, uint64_t first, uint64_t count, float* out) const override;
 
  private:
+  using Parse = std::map<std::string, StoredTensor>(const uint8_t* data, size_t size, const std::string& name);
   // Adds the tensors of one file and returns their names.
-  std::vector<std::string> AddFile(const std::string& folder, const std::string& file);
-  void AddShards(const std::string& folder, const std::string& index);
+  std::vector<std::string> AddFile(const std::string& folder, const std::string& file, Parse* parse);
+  void AddShards(const std::string& folder, const std::string& index, Parse* parse);
 
   std::string config_text_;
   std::vector<std::string> files_;
   std::vector<std::unique_ptr<MappedFile>> maps_;
+  mutable uint64_t mapped_elements_ = 0;  // that were read since the memory of `maps_` was given back
   std::string folder_;
   CheckpointTensors tensors_;
   TensorMisfits misfits_;

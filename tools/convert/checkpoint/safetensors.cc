@@ -27,26 +27,6 @@ constexpr Choice<StoredType> kTypes[] = {
     {"I16", StoredType::kI16},   {"U16", StoredType::kU16},        {"I8", StoredType::kI8},         {"U8", StoredType::kU8},
     {"BOOL", StoredType::kBool}, {"F8_E4M3", StoredType::kF8E4M3}, {"F8_E5M2", StoredType::kF8E5M2}};
 
-uint64_t ElementBytes(StoredType dtype) {
-  switch (dtype) {
-    case StoredType::kF64:
-    case StoredType::kI64:
-    case StoredType::kU64:
-      return 8;
-    case StoredType::kF32:
-    case StoredType::kI32:
-    case StoredType::kU32:
-      return 4;
-    case StoredType::kF16:
-    case StoredType::kBf16:
-    case StoredType::kI16:
-    case StoredType::kU16:
-      return 2;
-    default:
-      return 1;
-  }
-}
-
 uint64_t Unsigned(const Fields& fields, const char* key, const Json& value) {
   if (!value.is_number_unsigned()) fields.FailAt(key, ValueText(value) + " is not a non-negative integer");
   return value.get<uint64_t>();
@@ -137,8 +117,21 @@ std::string ByteText(uint8_t byte) {
   return {'0', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
 }
 
-// Elements that lie one after the other.
+void ReadRun(const StoredTensor& tensor, uint64_t first, uint64_t count, float* out);
+
+// Elements by their row-major numbers, each from where its strides say.
+void ReadStrided(StoredTensor tensor, uint64_t first, uint64_t count, float* out) {
+  const std::shared_ptr<const Strides> layout = std::move(tensor.strides);
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t rest = first + i, at = 0;
+    for (size_t d = layout->shape.size(); d-- > 0; rest /= layout->shape[d]) at += rest % layout->shape[d] * layout->strides[d];
+    ReadRun(tensor, at, 1, out + i);
+  }
+}
+
+// Elements that lie one after the other, unless strides say more.
 void ReadRun(const StoredTensor& tensor, uint64_t first, uint64_t count, float* out) {
+  if (tensor.strides != nullptr) return ReadStrided(tensor, first, count, out);
   const uint8_t* source = tensor.data + first * ElementBytes(tensor.dtype);
   if (tensor.dtype == StoredType::kF32) {
     if (count > 0) std::memcpy(out, source, count * sizeof(float));
@@ -172,6 +165,26 @@ void ReadRows(const StoredTensor& tensor, uint64_t first, uint64_t count, float*
 }
 
 }  // namespace
+
+uint64_t ElementBytes(StoredType dtype) {
+  switch (dtype) {
+    case StoredType::kF64:
+    case StoredType::kI64:
+    case StoredType::kU64:
+      return 8;
+    case StoredType::kF32:
+    case StoredType::kI32:
+    case StoredType::kU32:
+      return 4;
+    case StoredType::kF16:
+    case StoredType::kBf16:
+    case StoredType::kI16:
+    case StoredType::kU16:
+      return 2;
+    default:
+      return 1;
+  }
+}
 
 const char* StoredTypeName(StoredType dtype) {
   for (const auto& type : kTypes) {

@@ -22,6 +22,11 @@ enum class StoredType : uint8_t { kF32, kF16, kBf16, kI32, kF64, kI64, kU64, kU3
 // Weights have these; files hold tensors of the others, which nobody reads.
 inline bool IsFloating(StoredType dtype) { return dtype <= StoredType::kBf16; }
 
+// How far apart neighbours along each dimension lie, in elements.
+struct Strides {
+  std::vector<uint64_t> shape, strides;
+};
+
 // A tensor as a file holds it, or a part of it, or its transposed matrix.
 struct StoredTensor {
   StoredType dtype;
@@ -33,6 +38,7 @@ struct StoredTensor {
   std::shared_ptr<const std::vector<uint32_t>> row_order = nullptr;  // row r is row (*row_order)[r] of what is at `data`
   float scale = 1, added = 0;                                        // an element x becomes scale * x + added
   std::shared_ptr<const StoredTensor> added_row = nullptr;           // its elements are added to every row; nullptr: none
+  std::shared_ptr<const Strides> strides = nullptr;  // where the elements at `data` lie; nullptr: one after the other, row-major
 };
 
 struct Safetensors {
@@ -46,6 +52,7 @@ struct Safetensors {
 Safetensors ParseSafetensors(const uint8_t* data, size_t size, const std::string& name);
 
 const char* StoredTypeName(StoredType dtype);
+uint64_t ElementBytes(StoredType dtype);
 
 // Elements [first, first + count) of a floating tensor as f32, exactly. The dtype IsFloating, the range lies inside the tensor.
 void ReadAsF32(const StoredTensor& tensor, uint64_t first, uint64_t count, float* out);

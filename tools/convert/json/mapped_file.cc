@@ -45,6 +45,10 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) munmap(const_cast<uint8_t*>(data_), size_);
 }
 
+void MappedFile::Release() const {
+  if (data_ != nullptr) madvise(const_cast<uint8_t*>(data_), size_, MADV_DONTNEED);
+}
+
 std::string ReadFile(const std::string& path, uint64_t max_bytes) {
   const MappedFile file(path);
   if (file.size() > max_bytes) Fail(path, ": ", file.size(), " bytes, expected at most ", max_bytes);

@@ -18,6 +18,8 @@ class MappedFile {
 
   const uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
+  // Gives back the memory that pages of the file take in this process. They are read again when they are needed.
+  void Release() const;
 
  private:
   const uint8_t* data_ = nullptr;
