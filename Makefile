@@ -54,7 +54,10 @@ busy: build  ## measure threads beside a program that takes a core: a table (a q
 peers: build  ## compare with llama.cpp, in a Debian sid made under build/peers (needs root; PEERS="--models lm-small -r 2" for a short one)
 	@tools/dev/peers.sh build/peers $(PEERS)
 
-.PHONY: quantization-table models-page grammar-table
+.PHONY: quantization-table models-page grammar-table speculation
+speculation: build  ## what speculation gains on several texts: the table of docs/speculation.md anew (a quarter of an hour)
+	@tools/dev/speculation.py --update
+
 grammar-table: build  ## what the mask of a token costs beside a token of lm-small: the table of docs/grammars.md anew (two minutes)
 	@tools/dev/grammar_cost.py --update
 

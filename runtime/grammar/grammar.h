@@ -53,6 +53,7 @@ class Grammar final : public LogitMask {
   // Tokens of the text.
   uint64_t tokens_read() const { return tokens_read_; }
   Progress progress() const;
+  bool is_complete() const override { return progress() == Progress::kComplete; }
   // All memory that it holds.
   uint64_t bytes() const;
 

@@ -255,21 +255,54 @@ Status Instance::Encode(size_t source, size_t tokens, Span<const uint32_t> outpu
   return Ok();
 }
 
-Status Instance::Decode(size_t tokens, size_t output_rows, const ThreadPool& threads) {
+RunContext Instance::DecodeContext(size_t tokens, size_t output_rows, const ThreadPool& threads) {
   RunContext context{};
   context.tokens = tokens;
   context.output_rows = output_rows;
   context.tokens_seen = *tokens_seen_;
   context.source_tokens = source_tokens_;
   context.threads = &threads;
+  const uint64_t work = program(Stage::kDecode)->work().per_token;
+  if (work >= kLongRun / (uint64_t{limits_.batch} * tokens)) context.cancellation = &cancellation_;
+  return context;
+}
+
+Status Instance::Decode(size_t tokens, size_t output_rows, const ThreadPool& threads) {
+  const RunContext context = DecodeContext(tokens, output_rows, threads);
   Program& program = *programs_[static_cast<size_t>(Stage::kDecode)];
-  if (program.work().per_token >= kLongRun / (uint64_t{limits_.batch} * tokens)) context.cancellation = &cancellation_;
   broken_off_ = true;
   const Status status = program.Run(context);
   OpenInputs();
   TARN_RETURN_IF_ERROR(status);
   broken_off_ = false;
   *tokens_seen_ += tokens;
+  return Ok();
+}
+
+Status Instance::DecodeSteps(size_t tokens, StepLog* log, const ThreadPool& threads) {
+  Program& program = *programs_[static_cast<size_t>(Stage::kDecode)];
+  const Status status = program.RunSteps(DecodeContext(tokens, /*output_rows=*/tokens, threads), log);
+  OpenInputs();
+  if (!status.ok()) {
+    broken_off_ = true;
+    RunContext context = DecodeContext(1, 0, threads);
+    context.cancellation = nullptr;
+    TARN_RETURN_IF_ERROR(program.KeepSteps(context, log, 0));
+    broken_off_ = false;
+    return status;
+  }
+  *tokens_seen_ += tokens;
+  return Ok();
+}
+
+Status Instance::KeepSteps(size_t kept, StepLog* log, const ThreadPool& threads) {
+  if (kept == log->steps) return Ok();
+  RunContext context = DecodeContext(1, 0, threads);
+  context.cancellation = nullptr;
+  broken_off_ = true;
+  TARN_RETURN_IF_ERROR(programs_[static_cast<size_t>(Stage::kDecode)]->KeepSteps(context, log, kept));
+  broken_off_ = false;
+  *tokens_seen_ = log->tokens_seen + kept;
   return Ok();
 }
 

@@ -75,6 +75,13 @@ class Instance {
   // with 0, what only serves outputs is left out. output_rows <= tokens, both within the limits, and tokens_seen() + tokens <= the
   // program's bound: the caller has checked. Errors: TARN_CANCELLED, TARN_INTERNAL (the sequences are then broken off).
   Status Decode(size_t tokens, size_t output_rows, const ThreadPool& threads);
+  // The same with a row of outputs for every token, for a single sequence, and with the bits of `tokens` runs of one token each.
+  // `log` (TakeStepLog) then knows the way back. Errors: as Decode; nothing has changed.
+  Status DecodeSteps(size_t tokens, StepLog* log, const ThreadPool& threads);
+  // Goes back behind the first `kept` tokens of the last DecodeSteps, which nothing has followed. Errors: TARN_INTERNAL.
+  Status KeepSteps(size_t kept, StepLog* log, const ThreadPool& threads);
+  // Of "decode", whose states all belong to sequences, with batch 1; only counts when `bump` has no block.
+  void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const { program(Stage::kDecode)->TakeStepLog(bump, max_steps, log); }
   // A chunk was left in its middle: the states of sequences are those of no token, until Reset, ForgetSources or Restore.
   bool broken_off() const { return broken_off_; }
   // Makes Encode and Decode fail while it is requested. Decode looks at it in chunks of at least kLongRun multiply-adds alone: a
@@ -147,6 +154,7 @@ class Instance {
     void* scratch;
   };
   Memory LayMemory(Bump& bump);
+  RunContext DecodeContext(size_t tokens, size_t output_rows, const ThreadPool& threads);
   void OpenInputs() const;
   void ForgetTokens();
   uint64_t Owners(uint32_t state) const;

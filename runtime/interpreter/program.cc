@@ -156,18 +156,24 @@ void Program::BindOperands() {
   }
 }
 
-Status Program::Run(RunContext context) {
-  context.batch = limits_.batch;
-  context.beams = limits_.beams;
-  context.first_position = environment_.model->graph().first_position();
-  context.kernels = environment_.kernels;
+void Program::FillContext(RunContext* context) const {
+  context->batch = limits_.batch;
+  context->beams = limits_.beams;
+  context->first_position = environment_.model->graph().first_position();
+  context->kernels = environment_.kernels;
+}
+
+Status Program::Run(RunContext context) { return RunAll(context, {nullptr, nullptr}); }
+
+Status Program::RunAll(RunContext context, const StatefulNodes& stateful) {
+  FillContext(&context);
   if (kPoisons) OpenRun(context);
-  const Status status = RunNodes(&context);
+  const Status status = RunNodes(&context, stateful);
   if (kPoisons) CloseRun(context);
   return status;
 }
 
-Status Program::RunNodes(RunContext* of_run) {
+Status Program::RunNodes(RunContext* of_run, const StatefulNodes& stateful) {
   RunContext& context = *of_run;
   for (Node& node : nodes_) {
     if (node.serves_outputs && context.output_rows == 0) continue;
@@ -178,7 +184,11 @@ Status Program::RunNodes(RunContext* of_run) {
     context.dense = node.dense;
     context.dense_backend = node.dense_backend;
     if (kPoisons) OpenNode(node, context);
-    TARN_RETURN_IF_ERROR(profiled_ ? RunProfiled(node, context) : node.op->Run(context));
+    if (stateful.run != nullptr && !node.states.empty()) {
+      TARN_RETURN_IF_ERROR((this->*stateful.run)(node, context, stateful.log));
+    } else {
+      TARN_RETURN_IF_ERROR(profiled_ ? RunProfiled(node, context) : node.op->Run(context));
+    }
     if (kPoisons) CloseNode(node);
     if (context.cancelled()) {
       return Error(TARN_CANCELLED, "cancelled at op '%s'",

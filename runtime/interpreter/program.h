@@ -11,6 +11,7 @@
 #include "core/allocator.h"
 #include "core/bump.h"
 #include "core/result.h"
+#include "runtime/interpreter/step_log.h"
 #include "runtime/ops/op.h"
 #include "runtime/planner/planner.h"
 
@@ -77,6 +78,16 @@ class Program {
   // run, others have not.
   Status Run(RunContext context);
 
+  // steps.cc. A log for runs of at most `max_steps` tokens of a program with batch 1, all of whose ops with states have a row per
+  // token; only counts when `bump` has no block.
+  void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const;
+  // As Run, for at most max_steps tokens, but ops with states see them one by one: rows and states get the bits that runs of single
+  // tokens give.
+  Status RunSteps(RunContext context, StepLog* log);
+  // Makes the states what they were behind the first `kept` tokens of the last RunSteps, which may have failed if `kept` is 0.
+  // Outputs stay as they are. Errors: TARN_INTERNAL.
+  Status KeepSteps(RunContext context, StepLog* log, size_t kept);
+
   // On: zeroes all counts and starts. Off: stops and keeps them.
   void Profile(bool on);
   uint32_t op_count() const { return static_cast<uint32_t>(nodes_.size()); }
@@ -125,7 +136,20 @@ class Program {
   Status PlanValues();
   Status CreateDense(Bump& bump);
   void BindOperands();
-  Status RunNodes(RunContext* context);
+  void FillContext(RunContext* context) const;
+  // How nodes with states run, if not as others do: a pointer, so that a program without runs in steps does not link them.
+  struct StatefulNodes {
+    Status (Program::*run)(Node& node, const RunContext& context, StepLog* log);
+    StepLog* log;
+  };
+  Status RunAll(RunContext context, const StatefulNodes& stateful);
+  Status RunNodes(RunContext* context, const StatefulNodes& stateful);
+  Status RunNodeSteps(Node& node, const RunContext& context, StepLog* log);
+  Status RunStep(Node& node, size_t step, RunContext context);
+  // `steps` steps over the rows of an entry.
+  Status StepAgain(Node& node, const StepLog::Entry& entry, RunContext context, uint64_t tokens_seen, size_t steps) const;
+  // Room for rows of a node's inputs or outputs, as operands.
+  Span<Operand> TakeRows(const Node& node, bool of_inputs, size_t rows, Bump* bump) const;
   // What AddressSanitizer lets a run touch: its inputs and outputs at its own number of rows, other values while they live, and of
   // scratch what the op that runs lays out.
   void OpenRun(const RunContext& context) const;

@@ -66,6 +66,25 @@ struct StateBuffer {
   float* f32(size_t sequence) const { return reinterpret_cast<float*>(bytes(sequence)); }
 };
 
+// Rows of one state that a step writes: the state has `parts` equal parts, and `bytes` from `begin` on are written in each.
+struct StateWrite {
+  uint32_t state;  // of those of the op
+  uint64_t parts;
+  uint64_t begin;
+  uint64_t bytes;
+};
+
+class StateWrites {
+ public:
+  static constexpr size_t kMost = 12;
+  void Add(const StateWrite& write) { writes_[count_++] = write; }
+  Span<const StateWrite> all() const { return {writes_, count_}; }
+
+ private:
+  StateWrite writes_[kMost];
+  size_t count_ = 0;
+};
+
 // "encode" runs with batch 1: one source at a time, `tokens` of it, all of them. "decode" runs chunks.
 struct RunContext {
   size_t batch;
@@ -208,6 +227,13 @@ class Op {
   // Fills the constants that Prepare requested; once, before the first run.
   virtual void FillConstants(uint8_t*) {}
   virtual Status Run(const RunContext& context) = 0;
+  // Of an op whose step writes a few rows of its states: how many bytes at most, and what the step behind `tokens_seen` tokens
+  // writes. 0: it writes all of them.
+  virtual uint64_t step_write_bytes() const { return 0; }
+  virtual void FindStepWrites(uint64_t tokens_seen, StateWrites* writes) const {
+    static_cast<void>(tokens_seen);
+    static_cast<void>(writes);
+  }
 
  protected:
   ~Op() = default;

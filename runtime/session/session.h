@@ -27,6 +27,16 @@ class Session {
   Result<const float*> Prefill(const int32_t* tokens, size_t count);
   // Feeds one chunk and returns the logits of all its tokens, [batch, count, vocab].
   Result<const float*> Score(const int32_t* tokens, size_t count);
+  // session_steps.cc. Feeds `count` tokens of one sequence in one chunk and returns the logits of all of them, [count, vocab]: the
+  // bits that `count` calls of Prefill with one token each would give. `log` is this session's, of at least `count` steps. Errors:
+  // as Score; whatever the error, nothing has changed.
+  Result<const float*> Steps(const int32_t* tokens, size_t count, StepLog* log);
+  // Goes back behind the first `kept` tokens of the last Steps, which no other call has followed. The logits stay where they are.
+  Status KeepSteps(size_t kept, StepLog* log);
+  // The most tokens that Steps takes; TARN_UNSUPPORTED or TARN_INVALID_ARGUMENT (the session has several sequences, another task).
+  Result<uint32_t> MaxSteps() const;
+  void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const { instance_->TakeStepLog(bump, max_steps, log); }
+
   // Sequence i goes on as sequence parents[i], of the same source.
   Status Reorder(const uint32_t* parents);
 

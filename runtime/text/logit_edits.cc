@@ -32,13 +32,13 @@ void LogitEdits::CopyLists() {
   std::sort(breakers_.begin(), breakers_.end());
 }
 
-Result<const float*> LogitEdits::Apply(const float* logits) {
+Result<const float*> LogitEdits::Apply(const float* logits, LogitMask* mask) {
   if (recent_.size() == 0 && !AlwaysEdits()) return logits;
   std::memcpy(edited_.data(), logits, edited_.size() * sizeof(float));
   for (const TokenBias& bias : biases_) edited_[bias.token] = Lowered(edited_[bias.token], -static_cast<double>(bias.bias));
   for (const int32_t token : banned_) edited_[token] = -std::numeric_limits<float>::infinity();
   if (config_.edit_logits != nullptr) config_.edit_logits(config_.edit_context, edited_.data(), edited_.size());
-  if (config_.mask != nullptr) TARN_RETURN_IF_ERROR(config_.mask->Apply(edited_));
+  if (mask != nullptr) TARN_RETURN_IF_ERROR(mask->Apply(edited_));
   if (config_.Penalizes()) Penalize(config_, recent_, per_token_, edited_);
   if (config_.UsesDry()) PenalizeRepeats(config_, recent_, breakers_, lengths_, per_token_, edited_);
   return static_cast<const float*>(edited_.data());

@@ -25,8 +25,9 @@ class LogitEdits {
   // Copies the caller's arrays into those.
   void CopyLists();
 
-  // The edited logits [vocab_size], borrowed until the next call; `logits` itself where nothing changes. Errors: those of the mask.
-  Result<const float*> Apply(const float* logits);
+  // The edited logits [vocab_size], borrowed until the next call; `logits` itself where nothing changes. `mask`: the config's, or
+  // nullptr. Errors: those of the mask.
+  Result<const float*> Apply(const float* logits, LogitMask* mask);
 
   // A token of the vocabulary.
   void Accept(int32_t token) { recent_.Add(token); }

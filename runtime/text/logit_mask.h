@@ -15,6 +15,8 @@ class LogitMask {
   virtual Status Apply(Span<float> logits) = 0;
   // Takes a token that was picked.
   virtual Status Accept(int32_t token) = 0;
+  // No token may come next.
+  virtual bool is_complete() const = 0;
   // Of logits.
   virtual uint32_t vocab_size() const = 0;
 

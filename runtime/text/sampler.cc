@@ -53,16 +53,25 @@ void Sampler::TakeArrays(Bump* bump) {
 }
 
 Status Sampler::Sample(const float* logits, int32_t* token) {
-  TARN_ASSIGN_OR_RETURN(const float* const applied, edits_.Apply(logits));
-  const Span<const float> edited(applied, vocab_size_);
-  if (config_.Greedy()) {
-    TARN_RETURN_IF_ERROR(Largest(edited, token));
-  } else {
-    TARN_RETURN_IF_ERROR(Truncate(edited));
-    *token = DrawToken();
-  }
+  TARN_ASSIGN_OR_RETURN(const float* const edited, edits_.Apply(logits, config_.mask));
+  TARN_RETURN_IF_ERROR(Pick(edited, token));
   if (config_.mask != nullptr) TARN_RETURN_IF_ERROR(config_.mask->Accept(*token));
   edits_.Accept(*token);
+  return Ok();
+}
+
+Status Sampler::Guess(const float* logits, int32_t* token) {
+  TARN_ASSIGN_OR_RETURN(const float* const edited, edits_.Apply(logits, nullptr));
+  TARN_RETURN_IF_ERROR(Pick(edited, token));
+  edits_.Accept(*token);
+  return Ok();
+}
+
+Status Sampler::Pick(const float* logits, int32_t* token) {
+  const Span<const float> edited(logits, vocab_size_);
+  if (config_.Greedy()) return Largest(edited, token);
+  TARN_RETURN_IF_ERROR(Truncate(edited));
+  *token = DrawToken();
   return Ok();
 }
 

@@ -65,6 +65,9 @@ class Sampler {
   // Errors: TARN_INVALID_ARGUMENT (a logit is NaN, or all are -inf); the sampler is then unchanged.
   Status Sample(const float* logits, int32_t* token);
 
+  // What Sample would pick if there were no mask; whoever guesses saves the state before and restores it. Errors: as Sample.
+  Status Guess(const float* logits, int32_t* token);
+
   // Puts a token into the window of the penalties. One that is out of range is ignored.
   void Accept(int32_t token);
 
@@ -85,6 +88,9 @@ class Sampler {
   size_t state_bytes() const;
   void Save(uint8_t* state) const;
   void Restore(const uint8_t* state);
+  uint32_t vocab_size() const { return vocab_size_; }
+  // Its mask lets nothing follow.
+  bool is_complete() const { return config_.mask != nullptr && config_.mask->is_complete(); }
   // The window of the penalties.
   const RecentTokens& recent() const { return edits_.recent(); }
 
@@ -95,6 +101,7 @@ class Sampler {
   // Lays the arrays out; only counts when `bump` has no block.
   void TakeArrays(Bump* bump);
 
+  Status Pick(const float* edited, int32_t* token);
   Status Truncate(Span<const float> logits);
   int32_t DrawToken();
 

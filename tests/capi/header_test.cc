@@ -5,6 +5,7 @@
 #include "tarn/checkpoints.h"
 #include "tarn/grammar.h"
 #include "tarn/inspect.h"
+#include "tarn/speculation.h"
 #include "tarn/tarn.h"
 #include "tarn/text_stream.h"
 #include "tarn/tokenizer.h"
@@ -23,6 +24,10 @@ TEST(Header, InitialisersSetTheSize) {
   const tarn_generation generation = TARN_GENERATION_INIT;
   const tarn_checkpoints_config checkpoints = TARN_CHECKPOINTS_CONFIG_INIT;
   const tarn_checkpoints_memory checkpoints_memory = TARN_CHECKPOINTS_MEMORY_INIT;
+  const tarn_speculation_config speculation = TARN_SPECULATION_CONFIG_INIT;
+  const tarn_speculation_stats speculation_stats = TARN_SPECULATION_STATS_INIT;
+  EXPECT_EQ(speculation.struct_size, sizeof(speculation));
+  EXPECT_EQ(speculation_stats.struct_size, sizeof(speculation_stats));
   EXPECT_EQ(generation.struct_size, sizeof(generation));
   EXPECT_EQ(checkpoints.struct_size, sizeof(checkpoints));
   EXPECT_EQ(checkpoints_memory.struct_size, sizeof(checkpoints_memory));

@@ -23,6 +23,7 @@ OUTPUT = {
     "errors": r"not found: no-such-file\.tarn: ",
     "threads": r"session 1: 100 tokens",
     "rewind": r"\nequal\nROMEO:",
+    "speculate": r"\nequal; runs of the model: fewer than tokens\n",
     "batch": r"\[ROMEO:",
     "sampling": r"(token +\d+: log p = +-?\d+\.\d+; best( \d+ \(-?\d+\.\d+\)){3}\n){20}",
 }

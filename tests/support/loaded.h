@@ -19,10 +19,10 @@ using SessionPointer = std::unique_ptr<Session, void (*)(Session*)>;
 class Loaded {
  public:
   explicit Loaded(const std::string& config, format::DType state = format::DType::F32,
-                  convert::Precision precision = convert::Precision::kF32)
+                  convert::Precision precision = convert::Precision::kF32, bool portable = true)
       : file_(MakeModel(config, precision, state)) {
     Result<LoadedModel> model =
-        LoadedModel::Open(FileMap(), {file_.data(), file_.size()}, {Verify::kOnce, nullptr, true, DefaultAllocator()});
+        LoadedModel::Open(FileMap(), {file_.data(), file_.size()}, {Verify::kOnce, nullptr, portable, DefaultAllocator()});
     EXPECT_TRUE(model.ok()) << model.status().message();
     model_ = std::move(model.value());
     EXPECT_TRUE(model_.Pack().ok());

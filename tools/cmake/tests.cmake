@@ -206,7 +206,7 @@ endif()
 # --- what a token costs at any depth: instructions (by ptrace, or under QEMU) and time -----------------------------------------
 
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
-  foreach(name IN ITEMS instructions marked_step step_time)
+  foreach(name IN ITEMS instructions marked_step step_time speculation_time)
     add_executable(tarn_${name} tests/bench/${name}.c)
     set_target_properties(tarn_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
     target_include_directories(tarn_${name} PRIVATE ${PROJECT_SOURCE_DIR})

@@ -13,8 +13,8 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "runtime/include/tarn"
 PAGE = ROOT / "docs/c-api-reference.md"
-HEADERS = ["tarn.h", "sampler.h", "tokenizer.h", "chat.h", "text_stream.h", "grammar.h", "checkpoints.h", "inspect.h",
-           "status.h"]
+HEADERS = ["tarn.h", "sampler.h", "tokenizer.h", "chat.h", "text_stream.h", "grammar.h", "checkpoints.h", "speculation.h",
+           "inspect.h", "status.h"]
 COLUMNS = 120
 # TARN_STATUS_TABLE stands for the enum that is made from it.
 WITHOUT_PAGE = re.compile(r"#define TARN_STATUS_ENUMERATOR|typedef enum tarn_status ")
@@ -31,7 +31,7 @@ Every declaration of the public headers, with its comment. `tools/dev/api_page.p
 [`tarn.h`](../runtime/include/tarn/tarn.h), [`sampler.h`](../runtime/include/tarn/sampler.h),
 [`tokenizer.h`](../runtime/include/tarn/tokenizer.h), [`chat.h`](../runtime/include/tarn/chat.h),
 [`text_stream.h`](../runtime/include/tarn/text_stream.h), [`grammar.h`](../runtime/include/tarn/grammar.h),
-[`checkpoints.h`](../runtime/include/tarn/checkpoints.h),
+[`checkpoints.h`](../runtime/include/tarn/checkpoints.h), [`speculation.h`](../runtime/include/tarn/speculation.h),
 [`inspect.h`](../runtime/include/tarn/inspect.h) and
 [`status.h`](../runtime/include/tarn/status.h). [The walk through the API](c-api.md) says in which order to use them.
 """

@@ -20,7 +20,7 @@ OPS = MODEL | {"runtime/planner", "runtime/ops", "kernels"}
 INTERPRETER = OPS | {"runtime/interpreter"}
 SESSION = INTERPRETER | {"runtime/session"}
 PUBLIC = {"tarn/status.h", "tarn/tarn.h", "tarn/sampler.h", "tarn/tokenizer.h", "tarn/chat.h", "tarn/text_stream.h",
-          "tarn/grammar.h", "tarn/checkpoints.h", "tarn/inspect.h"}
+          "tarn/grammar.h", "tarn/checkpoints.h", "tarn/speculation.h", "tarn/inspect.h"}
 
 # Layers of the converter, likewise.
 CONVERT = PUBLIC | {"tools/common", "tools/convert/json", "schema", "flatbuffers/", "nlohmann/", "xxhash.h"}

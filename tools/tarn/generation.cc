@@ -65,6 +65,7 @@ const float* FeedPrompt(const GenerationOptions& options, tarn_session* session,
     tarn_sampler_accept(sampler, token);
     if (options.history != nullptr) options.history->Add(token);
   }
+  if (options.speculation != nullptr) options.speculation->Read(options.prompt);
   writer->WritePrompt(options.prompt, options.echo);
   return logits;
 }
@@ -83,44 +84,109 @@ std::optional<StopReason> WhyEnd(const GenerationOptions& options, const TokenWr
   return std::nullopt;
 }
 
-// Samples and steps until something ends it; returns what did.
-StopReason GenerateAfter(const float* logits, const GenerationOptions& options, tarn_session* session, tarn_sampler* sampler,
-                         TokenWriter* writer, std::optional<uint64_t>* warm_pages, GenerationStats* stats) {
-  std::optional<StopReason> end;
-  int32_t token = 0;
-  while (!(end = WhyEnd(options, *writer, *stats))) {
-    const bool first = stats->generated == 0;
-    const auto start = Clock::now();
-    if (!first) {
-      const tarn_status status = tarn_session_step(session, &token, &logits, &stats->error);
-      if (status == TARN_CANCELLED) {
-        stats->error = {TARN_OK, ""};
-        return StopReason::kInterrupted;
+// The text behind the prompt.
+class Generator {
+ public:
+  Generator(const GenerationOptions& options, tarn_session* session, tarn_sampler* sampler, TokenWriter* writer,
+            std::optional<uint64_t>* warm_pages, GenerationStats* stats)
+      : options_(options), session_(session), sampler_(sampler), writer_(writer), warm_pages_(warm_pages), stats_(stats) {}
+
+  // Samples and steps until something ends it; returns what did.
+  StopReason Run(const float* logits) {
+    end_ = WhyEnd(options_, *writer_, *stats_);
+    if (!end_) Sample(logits, Clock::now());
+    while (!end_) {
+      if (options_.speculation != nullptr) {
+        Speculate();
+      } else {
+        Step();
       }
-      if (status != TARN_OK) return StopReason::kError;
-      stats->unfed_token.reset();
     }
-    if (tarn_sampler_sample(sampler, logits, &token, &stats->error) != TARN_OK) return StopReason::kError;
-    const double seconds = SecondsSince(start);
-    stats->unfed_token = token;
-    const auto ends = options.end_tokens.end();
-    if (std::find(options.end_tokens.begin(), ends, token) != ends) return StopReason::kEos;
-    if (options.history != nullptr) options.history->Add(token);
-    ++stats->generated;
-    if (first) {
-      stats->first_token_seconds = stats->prompt_seconds + seconds;
-    } else {
-      stats->generate_seconds += seconds;
-      stats->times.Add(1e6 * seconds);
-      ++stats->timed_tokens;
-    }
-    if (options.log_probabilities != nullptr) options.log_probabilities->Write(logits, token);
-    writer->Write(token);
-    if (options.test_allocate && first) AllocateOnPurpose();
-    if (stats->generated == TokenTimes::kKept) *warm_pages = AnonymousPages();
+    return *end_;
   }
-  return *end;
-}
+
+ private:
+  void Step() {
+    const auto start = Clock::now();
+    const float* logits = nullptr;
+    if (IsError(tarn_session_step(session_, &token_, &logits, &stats_->error))) return;
+    stats_->unfed_token.reset();
+    Sample(logits, start);
+  }
+
+  void Sample(const float* logits, Clock::time_point start) {
+    int32_t token = 0;
+    if (tarn_sampler_sample(sampler_, logits, &token, &stats_->error) != TARN_OK) {
+      end_ = StopReason::kError;
+      return;
+    }
+    const double seconds = SecondsSince(start);
+    const uint64_t before = stats_->generated;
+    Take(token, logits);
+    AddTime(seconds, stats_->generated - before);
+  }
+
+  void Speculate() {
+    const auto start = Clock::now();
+    const uint64_t before = stats_->generated;
+    written_seconds_ = 0;
+    IsError(options_.speculation->Step(token_, on_token_, &stats_->error));
+    AddTime(SecondsSince(start) - written_seconds_, stats_->generated - before);
+  }
+
+  bool IsError(tarn_status status) {
+    if (status == TARN_OK) return false;
+    if (status == TARN_CANCELLED) stats_->error = {TARN_OK, ""};
+    end_ = status == TARN_CANCELLED ? StopReason::kInterrupted : StopReason::kError;
+    return true;
+  }
+
+  // A token that was drawn, and whether it is the last.
+  void Take(int32_t token, const float* logits) {
+    const auto start = Clock::now();
+    token_ = token;
+    stats_->unfed_token = token;
+    const auto ends = options_.end_tokens.end();
+    if (std::find(options_.end_tokens.begin(), ends, token) != ends) {
+      end_ = StopReason::kEos;
+      return;
+    }
+    if (options_.history != nullptr) options_.history->Add(token);
+    ++stats_->generated;
+    if (options_.log_probabilities != nullptr) options_.log_probabilities->Write(logits, token);
+    writer_->Write(token);
+    if (options_.test_allocate && stats_->generated == 1) AllocateOnPurpose();
+    if (stats_->generated == TokenTimes::kKept) *warm_pages_ = AnonymousPages();
+    end_ = WhyEnd(options_, *writer_, *stats_);
+    written_seconds_ += SecondsSince(start);
+  }
+
+  // Of `tokens` that came out of one call.
+  void AddTime(double seconds, uint64_t tokens) {
+    if (tokens == 0) return;
+    if (stats_->generated == tokens) {  // the first is there
+      stats_->first_token_seconds = stats_->prompt_seconds + seconds;
+      return;
+    }
+    stats_->generate_seconds += seconds;
+    for (uint64_t i = 0; i < tokens; ++i) stats_->times.Add(1e6 * seconds / static_cast<double>(tokens));
+    stats_->timed_tokens += tokens;
+  }
+
+  const GenerationOptions& options_;
+  tarn_session* const session_;
+  tarn_sampler* const sampler_;
+  TokenWriter* const writer_;
+  std::optional<uint64_t>* const warm_pages_;
+  GenerationStats* const stats_;
+  int32_t token_ = 0;  // the last one
+  double written_seconds_ = 0;
+  std::optional<StopReason> end_;
+  const Speculation::OnToken on_token_ = [this](int32_t token, const float* logits) {
+    Take(token, logits);
+    return !end_;
+  };
+};
 
 }  // namespace
 
@@ -147,9 +213,13 @@ GenerationStats Generate(const GenerationOptions& options, tarn_session* session
   const uint64_t allocations_before = AllocationCount();
 
   const float* logits = FeedPrompt(options, session, sampler, writer, &stats);
-  if (logits != nullptr) stats.stop = GenerateAfter(logits, options, session, sampler, writer, &warm_pages, &stats);
+  if (logits != nullptr) stats.stop = Generator(options, session, sampler, writer, &warm_pages, &stats).Run(logits);
 
   if (AllocationCounterMissing() == nullptr) stats.allocations = AllocationCount() - allocations_before;
+  if (options.speculation != nullptr) {
+    stats.speculation = options.speculation->Stats();
+    stats.speculation_bytes = options.speculation->size_bytes();
+  }
   const std::optional<uint64_t> pages = AnonymousPages();
   if (stats.generated < TokenTimes::kKept) warm_pages = pages;
   // A page that was given back is no growth.

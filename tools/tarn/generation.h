@@ -13,6 +13,7 @@
 
 #include "tools/tarn/log_probability_writer.h"
 #include "tools/tarn/prompt_cache.h"
+#include "tools/tarn/speculation.h"
 #include "tools/tarn/token_writer.h"
 
 namespace tarn_cli {
@@ -77,6 +78,7 @@ struct GenerationOptions {
   bool test_allocate = false;             // allocate on purpose, to show that the counter counts
   LogProbabilityWriter* log_probabilities = nullptr;  // gets every generated token
   PromptCache* cache = nullptr;                       // the session is at its begin: what of the prompt is there is not read
+  Speculation* speculation = nullptr;                 // makes several tokens of one run, with the same text
   TokenRing* history = nullptr;                       // gets the tokens of the prompt, and of the text that is drawn
 };
 
@@ -94,7 +96,9 @@ struct GenerationStats {
   TokenTimes times;
   std::optional<uint64_t> allocations;             // in the whole process, from before the prompt to the last token
   std::optional<uint64_t> anonymous_growth_pages;  // from the 1,000th token (or the last, if fewer) to the last
-  std::optional<int32_t> unfed_token;              // which was drawn last: the state does not have it
+  std::optional<tarn_speculation_stats> speculation;
+  uint64_t speculation_bytes = 0;
+  std::optional<int32_t> unfed_token;  // which was drawn last: the state does not have it
   // Of StopReason::kError the call that failed.
   tarn_error error = {TARN_OK, ""};
 

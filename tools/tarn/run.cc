@@ -15,6 +15,8 @@ namespace {
 
 using tarn::tools::AddInteger;
 
+constexpr uint32_t kMostDrafts = 64;
+
 int Run(const RunOptions& options) {
   const Model model(options.model);
   RequireTask(model, "run", {TARN_TASK_CAUSAL_LM, TARN_TASK_SEQ2SEQ});
@@ -75,6 +77,27 @@ void AddStates(CLI::App* run, RunOptions* options) {
           ->needs(cache));
 }
 
+// Several tokens of one run.
+void AddSpeculation(CLI::App* run, RunOptions* options) {
+  options->by_task.Only({TARN_TASK_CAUSAL_LM},
+                        AddInteger<uint32_t>(run, "--speculate", &options->speculation.drafts,
+                                             "Guess up to N tokens at a time from the text so far and check them in one run: the "
+                                             "same text, sooner where it repeats itself (default: 0, none; with --draft 8)",
+                                             0, kMostDrafts));
+  options->by_task.Only({TARN_TASK_CAUSAL_LM}, run->add_option("--draft", options->speculation.draft_model,
+                                                               "A smaller model of the same tokenizer, which guesses as well")
+                                                   ->type_name("FILE"));
+}
+
+void CheckSpeculation(RunOptions* options) {
+  SpeculationOptions& speculation = options->speculation;
+  constexpr uint32_t kDefaultDrafts = 8;
+  if (!speculation.draft_model.empty() && speculation.drafts == 0) speculation.drafts = kDefaultDrafts;
+  if (options->interactive && speculation.drafts > 0) {
+    throw UsageError("run: -i and --speculate or --draft do not go together, expected one of them");
+  }
+}
+
 }  // namespace
 
 StatsOutput::StatsOutput(const RunOptions& options) : to_stdout_(options.json_stats == "-") {
@@ -132,6 +155,7 @@ void AddRun(CLI::App* app, Command* command) {
   options->by_task.Only({TARN_TASK_CAUSAL_LM},
                         run->add_flag("--jsonl", options->jsonl, "Write a line of JSON for each event instead of the text"));
   AddStates(run, options.get());
+  AddSpeculation(run, options.get());
   run->add_option("--json-stats", options->json_stats,
                   "Write times, memory and the reason of the end as JSON; -: to standard output, instead of the text")
       ->type_name("FILE");
@@ -151,6 +175,7 @@ void AddRun(CLI::App* app, Command* command) {
     options->input.Choose("run", options->interactive);
     CheckOutputs(*options);
     CheckChat(options.get());
+    CheckSpeculation(options.get());
     if (options->escapes && run->count("--prompt") + run->count("--stop") == 0) {
       throw UsageError("run: -e is there without -p and --stop, expected one of them, whose escape sequences it reads");
     }

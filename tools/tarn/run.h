@@ -16,6 +16,7 @@
 #include "tools/tarn/model.h"
 #include "tools/tarn/sampling_options.h"
 #include "tools/tarn/sources.h"
+#include "tools/tarn/speculation.h"
 #include "tools/tarn/task.h"
 #include "tools/tarn/translation.h"
 #include "tools/tarn/turn.h"
@@ -38,6 +39,7 @@ struct RunOptions {
   bool quiet = false;    // nothing on standard error but errors
   bool jsonl = false;    // a line of JSON for each event, instead of the text
   bool interactive = false;
+  SpeculationOptions speculation;
   std::string load_state, save_state;  // snapshots
   std::string prompt_cache;            // a directory
   uint64_t prompt_cache_bytes = uint64_t{1} << 30;

@@ -58,7 +58,7 @@ int RunCausal(const RunOptions& options, const Model& model) {
     WriteStdout(options.sampling.Rules());
     return 0;
   }
-  const tarn_session_config config = SessionConfig(options.session);
+  const tarn_session_config config = WithDrafts(SessionConfig(options.session), options.speculation);
   const Session session = CreateSession(model, config);
   if (!options.load_state.empty()) LoadState(options.load_state, model, config, session.get());
   std::optional<tarn::tools::OutputFile> state_output;  // now: that it cannot be written should not be found out after an hour
@@ -87,6 +87,11 @@ int RunCausal(const RunOptions& options, const Model& model) {
   tarn_sampler* created = nullptr;
   Check(tarn_sampler_create(model.info().vocab_size, &chain, &created, &error), error);
   const std::unique_ptr<tarn_sampler, void (*)(tarn_sampler*)> sampler(created, tarn_sampler_destroy);
+  std::optional<Speculation> speculation;
+  if (options.speculation.drafts > 0) {
+    speculation.emplace(options.speculation, options.model, model, config, session.get(), sampler.get());
+  }
+  generation.speculation = speculation ? &*speculation : nullptr;
   std::optional<LogProbabilityWriter> log_probabilities;
   if (options.sampling.log_probabilities) log_probabilities.emplace(model, *options.sampling.log_probabilities);
   generation.log_probabilities = log_probabilities ? &*log_probabilities : nullptr;

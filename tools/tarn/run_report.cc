@@ -56,6 +56,12 @@ Json StatsJson(const RunReport& report, Json json) {
   json.Add("generate_seconds", stats.generate_seconds);
   json.Add("prompt_tokens_per_second", stats.PromptRate(report.prompt_tokens));
   json.Add("tokens_per_second", stats.Rate());
+  if (stats.speculation) {
+    json.Add("model_runs", stats.speculation->runs);
+    json.Add("drafted_tokens", stats.speculation->drafted);
+    json.Add("accepted_tokens", stats.speculation->accepted);
+    json.Add("speculation_bytes", stats.speculation_bytes);
+  }
   json.Add("first_1000_median_us", stats.times.FirstMedian());
   json.Add("last_1000_median_us", stats.times.LastMedian());
   json.Add("allocations_after_creation", stats.allocations);
@@ -81,6 +87,11 @@ std::string ReportText(const RunReport& report) {
   const std::optional<double> rate = stats.Rate();
   table.Add({"generation", std::to_string(stats.generated), "tokens", rate ? Format("%.1f", *rate) : "-", "tokens/s"});
   if (stats.generated > 0) table.Add({"first token", Format("%.2f", 1000 * stats.first_token_seconds), "ms"});
+  if (stats.speculation) {
+    const auto& drafts = *stats.speculation;
+    table.Add(
+        {"drafts", std::to_string(drafts.drafted), Format("tokens, %llu right", static_cast<unsigned long long>(drafts.accepted))});
+  }
   const std::string why = WhyItEnded(report);
   return table.Text() + (why.empty() ? "" : "ended: " + why + "\n") + "memory\n" +
          MemoryText(report.model.Requirements(report.config));

@@ -58,6 +58,19 @@ Result<RowStates> RowStates::ReadOfSource(const PrepareContext& context, const H
   return states;
 }
 
+uint64_t RowBytes(const RowStates& states, const Heads& heads) {
+  const uint64_t elements = heads.key_dim() + heads.value_dim();
+  return elements * (DTypeBits(states.dtype) / 8) + (states.dtype == DType::kI8 ? 2 * sizeof(float) : 0);
+}
+
+void AddRowWrites(const RowStates& states, const Heads& heads, uint64_t row, StateWrites* writes) {
+  const uint64_t kv_heads = heads.kv_heads(), element = DTypeBits(states.dtype) / 8;
+  const auto add = [&](uint32_t state, uint64_t parts, uint64_t bytes) { writes->Add({state, parts, row * bytes, bytes}); };
+  add(states.first, kv_heads, heads.key_dim() * element);
+  add(states.first + 1, kv_heads, heads.value_dim() * element);
+  if (states.dtype == DType::kI8) add(states.first + 2, 2 * kv_heads, sizeof(float));
+}
+
 RowStore::RowStore(const RunContext& context, const Heads& heads, const RowStates& states, size_t sequence, size_t kv_head)
     : kernels_(context.kernels),
       dtype_(states.dtype),

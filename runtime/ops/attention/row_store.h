@@ -29,6 +29,11 @@ struct RowStates {
   static Result<RowStates> ReadOfSource(const PrepareContext& context, const Heads& heads, uint64_t rows);
 };
 
+// Of one row of one key/value head, in all states of a store.
+uint64_t RowBytes(const RowStates& states, const Heads& heads);
+// Row `row` of all key/value heads.
+void AddRowWrites(const RowStates& states, const Heads& heads, uint64_t row, StateWrites* writes);
+
 class RowStore {
  public:
   RowStore(const RunContext& context, const Heads& heads, const RowStates& states, size_t sequence, size_t kv_head);

@@ -47,6 +47,24 @@ class CacheAttentionOp final : public Op {
     return Ok();
   }
 
+  uint64_t step_write_bytes() const override {
+    if (policy_->find_rows == nullptr) return 0;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < config_.store_count; ++i) {
+      bytes += config_.variant.heads.kv_heads() * RowBytes(config_.stores[i], config_.variant.heads);
+    }
+    return bytes;
+  }
+
+  void FindStepWrites(uint64_t tokens_seen, StateWrites* writes) const override {
+    uint64_t rows[kMaxCacheRows];
+    for (uint64_t& row : rows) row = kNoRow;
+    policy_->find_rows(config_, tokens_seen, rows);
+    for (uint32_t i = 0; i < config_.store_count; ++i) {
+      if (rows[i] != kNoRow) AddRowWrites(config_.stores[i], config_.variant.heads, rows[i], writes);
+    }
+  }
+
  private:
   const CachePolicyKind* policy_;
   CacheConfig config_;

@@ -100,7 +100,11 @@ struct CachePolicyKind {
   // Sets what Run needs; attributes, tensors and states have been read.
   void (*prepare)(CacheConfig* config);
   void (*run)(CacheTask& task);
+  // The row of each store that the token behind `tokens_seen` others writes: rows[store], kNoRow where it writes none. nullptr: a
+  // token may write many.
+  void (*find_rows)(const CacheConfig& config, uint64_t tokens_seen, uint64_t* rows);
 };
+constexpr uint64_t kNoRow = UINT64_MAX;
 
 // k<Policy>Cache: of the policies that have a causal form.
 #define TARN_DECLARE(id, ...) extern const CachePolicyKind k##id##Cache;

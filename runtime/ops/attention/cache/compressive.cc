@@ -108,6 +108,6 @@ void Run(CacheTask& task) {
 
 }  // namespace
 
-const CachePolicyKind kCompressiveCache = {Prepare, Run};
+const CachePolicyKind kCompressiveCache = {Prepare, Run, nullptr};
 
 }  // namespace tarn

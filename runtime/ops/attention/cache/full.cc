@@ -23,9 +23,11 @@ void Run(CacheTask& task) {
   task.Attend(tokens);
 }
 
+void FindRows(const CacheConfig&, uint64_t tokens_seen, uint64_t* rows) { rows[0] = tokens_seen; }
+
 }  // namespace
 
-const CachePolicyKind kFullCache = {Prepare, Run};
+const CachePolicyKind kFullCache = {Prepare, Run, FindRows};
 const NoncausalPolicyKind kNoncausalFull = {nullptr, nullptr, nullptr};
 
 }  // namespace tarn

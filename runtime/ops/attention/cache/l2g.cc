@@ -35,8 +35,16 @@ void Run(CacheTask& task) {
   }
 }
 
+void FindRows(const CacheConfig& config, uint64_t tokens_seen, uint64_t* rows) {
+  rows[0] = tokens_seen % config.stores[0].rows;
+  const auto& positions = *config.variant.positions;
+  for (uint32_t i = 0; i < positions.size(); ++i) {
+    if (positions.Get(i) == tokens_seen) rows[1] = i;
+  }
+}
+
 }  // namespace
 
-const CachePolicyKind kL2gCache = {Prepare, Run};
+const CachePolicyKind kL2gCache = {Prepare, Run, FindRows};
 
 }  // namespace tarn

@@ -71,6 +71,6 @@ void Run(CacheTask& task) {
 
 }  // namespace
 
-const CachePolicyKind kMemoryCompressedCache = {Prepare, Run};
+const CachePolicyKind kMemoryCompressedCache = {Prepare, Run, nullptr};
 
 }  // namespace tarn

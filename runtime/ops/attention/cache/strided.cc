@@ -40,8 +40,14 @@ void Run(CacheTask& task) {
   }
 }
 
+void FindRows(const CacheConfig& config, uint64_t tokens_seen, uint64_t* rows) {
+  const CacheAttributes& a = config.variant.attributes;
+  rows[0] = tokens_seen % config.stores[0].rows;
+  if (tokens_seen % a.stride + 1 == a.stride) rows[1] = tokens_seen / a.stride % a.num_strided;
+}
+
 }  // namespace
 
-const CachePolicyKind kStridedCache = {Prepare, Run};
+const CachePolicyKind kStridedCache = {Prepare, Run, FindRows};
 
 }  // namespace tarn

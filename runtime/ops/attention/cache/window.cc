@@ -26,6 +26,11 @@ void Run(CacheTask& task) {
   }
 }
 
+void FindRows(const CacheConfig& config, uint64_t tokens_seen, uint64_t* rows) {
+  const CacheAttributes& a = config.variant.attributes;
+  rows[0] = tokens_seen % a.dilation * a.window + tokens_seen / a.dilation % a.window;
+}
+
 }  // namespace
 
 void AddWindow(CacheTask& task, const RowStore& ring, const CacheTokens& tokens, bool masked) {
@@ -44,7 +49,7 @@ void StoreWindow(const RowStore& ring, const CacheTokens& tokens) {
   }
 }
 
-const CachePolicyKind kWindowCache = {Prepare, Run};
+const CachePolicyKind kWindowCache = {Prepare, Run, FindRows};
 const NoncausalPolicyKind kNoncausalWindow = {PrepareNoncausal, nullptr, nullptr};
 
 }  // namespace tarn

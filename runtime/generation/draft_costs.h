@@ -1,0 +1,61 @@
+// How many drafts are worth their time: what a run of several rows takes, as a multiple of a step, is measured as it happens.
+#ifndef TARN_RUNTIME_GENERATION_DRAFT_COSTS_H_
+#define TARN_RUNTIME_GENERATION_DRAFT_COSTS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace tarn {
+
+class DraftCosts {
+ public:
+  // `row_cost` > 0: a row costs that much of a step, always.
+  explicit DraftCosts(float row_cost) : row_(row_cost > 0 ? row_cost : kFirstRow), is_fixed_(row_cost > 0) {}
+
+  struct Choice {
+    size_t drafts;
+    float rate;  // tokens in the time of a step; 1: without drafts
+  };
+
+  // Of drafts that are right with these probabilities, each if those before it are; a draft costs `draft_cost` of a step besides
+  // its row. Few tokens are not worth a risk: the rate of a choice of drafts is at least kLeastRate.
+  Choice Choose(const float* probabilities, size_t count, float draft_cost) const {
+    Choice best = {0, 1};
+    float right = 1, tokens = 1;
+    for (size_t i = 0; i < count; ++i) {
+      right *= probabilities[i];
+      tokens += right;
+      const auto drafts = static_cast<float>(i + 1);
+      const float rate = tokens / (1 + drafts * (row_ + draft_cost));
+      if (rate > best.rate && rate >= kLeastRate) best = {i + 1, rate};
+    }
+    return best;
+  }
+
+  // A run of `rows` rows took `ns`.
+  void Note(size_t rows, uint64_t ns) {
+    if (is_fixed_ || ns == 0) return;
+    const auto time = static_cast<float>(ns);
+    if (rows == 1) {
+      // A run that was interrupted says little.
+      step_ = step_ == 0 ? time : Blend(step_, std::min(time, 2 * step_));
+    } else if (step_ > 0) {
+      const float row = (time / step_ - 1) / static_cast<float>(rows - 1);
+      row_ = Blend(row_, std::max(kLeastRow, std::min(row, 2 * row_)));
+    }
+  }
+  float step_ns() const { return step_; }
+
+ private:
+  static constexpr float kFirstRow = 0.25f, kLeastRow = 0.01f, kLeastRate = 1.04f;
+  static float Blend(float old_value, float value) { return old_value + (value - old_value) / 8; }
+
+  float row_;
+  bool is_fixed_;
+  float step_ = 0;  // nanoseconds; 0: not known, as where there is no clock
+};
+
+}  // namespace tarn
+
+#endif  // TARN_RUNTIME_GENERATION_DRAFT_COSTS_H_

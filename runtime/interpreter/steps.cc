@@ -1,0 +1,168 @@
+// Runs of a program in steps, and the way back from them (step_log.h).
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/interpreter/program.h"
+
+namespace tarn {
+namespace {
+
+uint64_t StateBytes(Span<const StateBuffer> states) {
+  uint64_t bytes = 0;
+  for (const StateBuffer& state : states) bytes += state.bytes_per_sequence;
+  return bytes;
+}
+
+enum class Copy { kSave, kPutBack };
+
+uint8_t* CopyBytes(Copy direction, uint8_t* state, uint8_t* saved, uint64_t bytes) {
+  const size_t size = static_cast<size_t>(bytes);
+  if (direction == Copy::kSave) {
+    std::memcpy(saved, state, size);
+  } else {
+    std::memcpy(state, saved, size);
+  }
+  return saved + size;
+}
+
+void CopyStates(Copy direction, Span<const StateBuffer> states, uint8_t* saved) {
+  for (const StateBuffer& state : states) saved = CopyBytes(direction, state.data, saved, state.bytes_per_sequence);
+}
+
+// What the step behind `tokens_seen` tokens writes.
+void CopyWrites(Copy direction, const Op& op, uint64_t tokens_seen, Span<const StateBuffer> states, uint8_t* saved) {
+  StateWrites writes;
+  op.FindStepWrites(tokens_seen, &writes);
+  for (const StateWrite& write : writes.all()) {
+    const StateBuffer& state = states[write.state];
+    for (uint64_t part = 0; part < write.parts; ++part) {
+      const uint64_t begin = part * (state.bytes_per_sequence / write.parts) + write.begin;
+      saved = CopyBytes(direction, state.data + begin, saved, write.bytes);
+    }
+  }
+}
+
+void CopyRows(Span<const Operand> from, Span<const Operand> to, size_t rows) {
+  for (size_t i = 0; i < from.size(); ++i) {
+    for (size_t row = 0; row < rows; ++row) {
+      std::memcpy(to[i].f32() + row * to[i].stride, from[i].f32() + row * from[i].stride, to[i].stride * sizeof(float));
+    }
+  }
+}
+
+void MoveRows(Span<Operand> operands, ptrdiff_t rows) {
+  for (Operand& operand : operands) operand.data = operand.f32() + rows * static_cast<ptrdiff_t>(operand.stride);
+}
+
+}  // namespace
+
+void Program::TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const {
+  log->max_steps = max_steps;
+  size_t count = 0;
+  for (const Node& node : nodes()) count += !node.states.empty();
+  log->entries = TakeArray<StepLog::Entry>(*bump, count);
+  size_t next = 0;
+  for (const Node& node : nodes()) {
+    if (node.states.empty()) continue;
+    StepLog::Entry entry{};
+    const uint64_t write_bytes = node.op->step_write_bytes();
+    entry.before = TakeArray<uint8_t>(*bump, write_bytes > 0 ? max_steps * write_bytes : StateBytes(node.states));
+    if (write_bytes == 0) {
+      entry.inputs = TakeRows(node, /*of_inputs=*/true, max_steps, bump);
+      entry.outputs = TakeRows(node, /*of_inputs=*/false, 1, bump);
+    }
+    if (!log->entries.empty()) log->entries[next++] = entry;
+  }
+}
+
+Span<Operand> Program::TakeRows(const Node& node, bool of_inputs, size_t rows, Bump* bump) const {
+  const format::Op& op = *graph().ops()->Get(static_cast<uint32_t>(&node - nodes_.data()));
+  const size_t count = of_inputs ? node.inputs.size() : node.outputs.size();
+  const Span<Operand> operands = TakeArray<Operand>(*bump, count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t width = of_inputs ? op.inputs()->Get(i)->width() : graph().values()->Get(op.outputs()->Get(i))->width();
+    const Span<float> memory = TakeArray<float>(*bump, uint64_t{width} * rows);
+    if (!operands.empty()) operands[i] = {memory.data(), width};
+  }
+  return operands;
+}
+
+Status Program::RunSteps(RunContext context, StepLog* log) {
+  log->steps = context.tokens;
+  log->tokens_seen = context.tokens_seen;
+  log->saved = 0;
+  return RunAll(context, {&Program::RunNodeSteps, log});
+}
+
+// One node with states: token by token, so that each has the bits of a run of its own.
+Status Program::RunNodeSteps(Node& node, const RunContext& context, StepLog* log) {
+  const StepLog::Entry& entry = log->entries[log->saved++];
+  const uint64_t write_bytes = node.op->step_write_bytes();
+  if (write_bytes == 0) {
+    CopyStates(Copy::kSave, node.states, entry.before.data());
+    CopyRows(node.inputs, entry.inputs, context.tokens);
+  }
+  Status status;
+  for (size_t t = 0; t < context.tokens; ++t) {
+    // A ring may be shorter than the run: each step keeps what the one before it left. Also where one fails, so that the way back
+    // finds all of them.
+    if (write_bytes > 0) {
+      CopyWrites(Copy::kSave, *node.op, log->tokens_seen + t, node.states, entry.before.data() + t * write_bytes);
+    }
+    if (status.ok()) status = RunStep(node, t, context);
+  }
+  return status;
+}
+
+Status Program::RunStep(Node& node, size_t step, RunContext context) {
+  const auto rows = static_cast<ptrdiff_t>(step);
+  MoveRows(node.inputs, rows);
+  MoveRows(node.outputs, rows);
+  context.tokens_seen += step;
+  context.tokens = 1;
+  const Status status = profiled_ ? RunProfiled(node, context) : node.op->Run(context);
+  MoveRows(node.inputs, -rows);
+  MoveRows(node.outputs, -rows);
+  return status;
+}
+
+Status Program::KeepSteps(RunContext context, StepLog* log, size_t kept) {
+  FillContext(&context);
+  size_t next = 0;
+  for (Node& node : nodes_) {
+    if (node.states.empty()) continue;
+    if (next == log->saved) break;
+    const StepLog::Entry& entry = log->entries[next++];
+    const uint64_t write_bytes = node.op->step_write_bytes();
+    if (write_bytes == 0) {
+      CopyStates(Copy::kPutBack, node.states, entry.before.data());
+      TARN_RETURN_IF_ERROR(StepAgain(node, entry, context, log->tokens_seen, kept));
+    } else {
+      for (size_t t = log->steps; t-- > kept;) {
+        CopyWrites(Copy::kPutBack, *node.op, log->tokens_seen + t, node.states, entry.before.data() + t * write_bytes);
+      }
+    }
+  }
+  log->steps = kept;
+  return Ok();
+}
+
+Status Program::StepAgain(Node& node, const StepLog::Entry& entry, RunContext context, uint64_t tokens_seen, size_t steps) const {
+  context.tokens = 1;
+  context.output_rows = 0;
+  context.inputs = entry.inputs;
+  context.outputs = entry.outputs;
+  context.states = node.states;
+  context.scratch = {scratch_, static_cast<size_t>(node.scratch_bytes)};
+  for (size_t t = 0; t < steps; ++t) {
+    context.tokens_seen = tokens_seen + t;
+    MoveRows(entry.inputs, static_cast<ptrdiff_t>(t));
+    const Status status = node.op->Run(context);
+    MoveRows(entry.inputs, -static_cast<ptrdiff_t>(t));
+    TARN_RETURN_IF_ERROR(status);
+  }
+  if (kPoisons) Poison(scratch_, node.scratch_bytes);
+  return Ok();
+}
+
+}  // namespace tarn

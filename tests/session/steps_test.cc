@@ -1,0 +1,158 @@
+// A run in steps has the bits of single steps, and so has what is left after some of them are taken back: logits, states, and all
+// that follows. Speculation stands on this.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/bump.h"
+#include "tests/support/loaded.h"
+
+namespace tarn {
+namespace {
+
+using test::CausalCase;
+using test::Loaded;
+using test::SessionPointer;
+
+constexpr uint32_t kVocab = 256;
+constexpr uint64_t kMostTokens = 149;  // the smallest context of the models
+constexpr uint32_t kMostSteps = 13;
+
+// A session, and another one that takes the same tokens one by one.
+class Pair {
+ public:
+  Pair(const Loaded& model, uint32_t threads, uint32_t seed)
+      : session_(model.New({1, /*max_chunk=*/kMostSteps, kMostSteps, threads})), plain_(model.New({1, 16, 1, 1})), random_(seed) {
+    Bump count;
+    session_->TakeStepLog(&count, kMostSteps, &log_);
+    block_ = std::move(Block::Allocate(DefaultAllocator(), count.used(), "test").value());
+    Bump bump(block_.bytes());
+    session_->TakeStepLog(&bump, kMostSteps, &log_);
+    EXPECT_EQ(bump.used(), count.used());
+  }
+
+  // Some steps, of which some are kept.
+  void Go() {
+    const uint64_t room = kMostTokens - session_->instance().tokens_seen();
+    const auto count = static_cast<size_t>(std::min<uint64_t>(room, 1 + random_() % kMostSteps));
+    std::vector<int32_t> tokens(count);
+    for (int32_t& token : tokens) token = static_cast<int32_t>(random_() % kVocab);
+    const size_t kept = random_() % 3 == 0 ? count : random_() % (count + 1);
+    const Result<const float*> rows = session_->Steps(tokens.data(), count, &log_);
+    ASSERT_TRUE(rows.ok()) << rows.status().message();
+    const Status status = session_->KeepSteps(kept, &log_);
+    ASSERT_TRUE(status.ok()) << status.message();
+    taken_back_ += count - kept;
+    for (size_t i = 0; i < kept; ++i) {
+      const Result<const float*> wanted = plain_->Prefill(&tokens[i], 1);
+      ASSERT_TRUE(wanted.ok()) << wanted.status().message();
+      ASSERT_EQ(std::memcmp(rows.value() + i * kVocab, wanted.value(), kVocab * sizeof(float)), 0)
+          << "row " << i << " of " << count << " behind " << plain_->instance().tokens_seen() << " tokens";
+    }
+    ExpectSameStates();
+  }
+
+  // Both may go on in any other way.
+  void Restart() {
+    for (const SessionPointer* session : {&session_, &plain_}) {
+      (*session)->Reset();
+      std::vector<int32_t> prompt = {7, 1, 200, 33, 5, 9, 77};
+      for (int32_t& token : prompt) ASSERT_TRUE((*session)->Prefill(&token, 1).ok());
+    }
+  }
+
+  bool is_full() const { return session_->instance().tokens_seen() == kMostTokens; }
+  size_t taken_back() const { return taken_back_; }
+
+ private:
+  void ExpectSameStates() {
+    std::vector<uint8_t> state(session_->StateBytes()), wanted(plain_->StateBytes());
+    ASSERT_EQ(state.size(), wanted.size());
+    session_->CopyState(state.data());
+    plain_->CopyState(wanted.data());
+    ASSERT_TRUE(state == wanted) << "behind " << plain_->instance().tokens_seen() << " tokens";
+  }
+
+  const SessionPointer session_, plain_;
+  StepLog log_;
+  Block block_;
+  std::mt19937 random_;
+  size_t taken_back_ = 0;
+};
+
+void ExpectBitsOfSteps(const Loaded& model, uint32_t threads) {
+  Pair pair(model, threads, /*seed=*/threads);
+  for (int text = 0; text < 2; ++text) {
+    while (!pair.is_full()) {
+      pair.Go();
+      if (testing::Test::HasFatalFailure()) return;
+    }
+    pair.Restart();
+  }
+  EXPECT_GT(pair.taken_back(), 50u);
+}
+
+class StepsTest : public testing::TestWithParam<CausalCase> {};
+
+INSTANTIATE_TEST_SUITE_P(Families, StepsTest, testing::ValuesIn(test::CausalCases()),
+                         [](const testing::TestParamInfo<CausalCase>& c) { return std::string(c.param.name); });
+
+constexpr convert::Precision kPrecisions[] = {convert::Precision::kF32, convert::Precision::kF16, convert::Precision::kInt8,
+                                              convert::Precision::kInt4};
+
+TEST_P(StepsTest, HaveTheBitsOfSingleStepsAndCanBeTakenBack) {
+  for (const convert::Precision precision : kPrecisions) {
+    for (const bool portable : {false, true}) {
+      SCOPED_TRACE(std::string(portable ? "portable" : "not portable") + ", precision " +
+                   std::to_string(static_cast<int>(precision)));
+      const Loaded model(test::ConfigText(GetParam().attention, "sinusoidal", GetParam().heads), GetParam().state, precision,
+                         portable);
+      ExpectBitsOfSteps(model, 1);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+  if (GetParam().attention.find("compressive_transformer") != std::string::npos) return;  // its means want keys without positions
+  const Loaded rope(test::ConfigText(GetParam().attention, "rope", GetParam().heads), GetParam().state, convert::Precision::kInt8);
+  ExpectBitsOfSteps(rope, 2);
+}
+
+// Widths at which dense layers use all of their tiles, and tails.
+TEST(Steps, HaveTheBitsOfSingleStepsInWideLayers) {
+  constexpr char kWide[] = R"({"task": "causal_lm", "vocab_size": 256, "hidden_size": 416, "num_layers": 2, "num_heads": 8,
+    "intermediate_size": 1056, "hidden_act": "gelu", "norm": "layernorm", "norm_eps": 1e-5, "attention_bias": true,
+    "tokenizer": "bytes", "position_embedding": "learned", "max_positions": 149, "attention": )";
+  for (const char* attention : {test::kRfa, test::kAbc}) {
+    for (const convert::Precision precision : kPrecisions) {
+      for (const bool portable : {false, true}) {
+        SCOPED_TRACE(std::string(attention) + (portable ? " portable" : "") + ", precision " +
+                     std::to_string(static_cast<int>(precision)));
+        const Loaded model(std::string(kWide) + attention + "}", format::DType::F32, precision, portable);
+        ExpectBitsOfSteps(model, 2);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+// ---- What cannot be ----
+
+TEST(Steps, OfSeveralSequencesOrTooManyAreRefused) {
+  const Loaded model(test::ConfigText(test::kRfa));
+  StepLog log;
+  const int32_t token = 1;
+  const Result<const float*> several = model.New({2, 8, 8, 1})->Steps(&token, 1, &log);
+  EXPECT_EQ(several.status().code(), TARN_INVALID_ARGUMENT);
+  EXPECT_STREQ(several.status().message(), "the session has 2 sequences, 1 expected");
+  const SessionPointer session = model.New({1, 8, 4, 1});
+  log.max_steps = 8;
+  const int32_t tokens[5] = {};
+  const Result<const float*> many = session->Steps(tokens, 5, &log);
+  EXPECT_EQ(many.status().code(), TARN_INVALID_ARGUMENT);
+  EXPECT_STREQ(many.status().message(), "5 tokens in steps, at most 4 expected");
+}
+
+}  // namespace
+}  // namespace tarn
