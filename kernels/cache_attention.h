@@ -25,11 +25,23 @@ struct CacheBlock {
   int64_t from;
   int64_t until;
   int64_t step;
+  int64_t position = 0;  // with a DistanceBias: that of row 0, from token 0 of the chunk on; row r stands r tokens behind it
 };
 constexpr int64_t kAlways = INT64_MAX / 4;  // as `until`; its negative as `from`
 
+// What is added to the logit of query head h for a row at a distance (its position less that of the token; MATH 1.1):
+//   b_h(distance) = table[h, clamp(distance + behind - 1, 0, columns - 1)] - slopes[h] * |distance|
+// Of G query heads, from h = 0.
+struct DistanceBias {
+  const float* table;   // [G, columns]; nullptr: none
+  size_t columns;       // >= behind >= 1
+  int64_t behind;       // columns for distances up to 0
+  const float* slopes;  // [G]; nullptr: none
+};
+
 // o_t = softmax over the visible rows of all blocks of l = scale * q_t . k times their values; 0 where no row is visible. With a
-// soft cap, l = soft_cap * tanh(scale * q_t . k / soft_cap). One pass over the rows in tiles, with a running maximum.
+// soft cap, l = soft_cap * tanh(scale * q_t . k / soft_cap). With a bias, that of its distance is added to l. One pass over the
+// rows in tiles, with a running maximum.
 struct CacheArgs {
   size_t tokens;   // C; 1 in a step
   size_t queries;  // G
@@ -44,6 +56,7 @@ struct CacheArgs {
   size_t o_token_stride;
   float* scratch;      // CacheScratch(...) elements
   float soft_cap = 0;  // 0: none
+  const DistanceBias* bias = nullptr;
 };
 uint64_t CacheScratch(uint64_t tokens, uint64_t queries, uint64_t key_dim, uint64_t value_dim);
 

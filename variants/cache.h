@@ -39,6 +39,9 @@ struct CacheAttributes {
 #undef TARN_LIST
   float scale = 1;     // of q . k
   float soft_cap = 0;  // logits become soft_cap * tanh(logit / soft_cap); 0: they stay
+  // Columns of a table [H, bias_behind + bias_ahead] of what is added to logits by distance: for the token itself and those before
+  // it, and for those behind it. 0: no table.
+  uint32_t bias_behind = 0, bias_ahead = 0;
 };
 
 namespace internal {

@@ -98,6 +98,12 @@ constexpr size_t kCachePolicyCount = sizeof(kCachePolicies) / sizeof(kCachePolic
 
 constexpr const CachePolicyInfo& InfoOf(CachePolicy policy) { return kCachePolicies[static_cast<size_t>(policy)]; }
 
+// Whether rows stand at a known distance from a token, so that logits may have a bias by distance.
+constexpr bool HasDistances(CachePolicy policy, const CacheAttributes& a, uint32_t form) {
+  if (form == kCrossForm) return false;
+  return policy == CachePolicy::kFull || policy == CachePolicy::kL2g || (policy == CachePolicy::kWindow && a.dilation == 1);
+}
+
 }  // namespace tarn
 
 #endif  // TARN_VARIANTS_CACHE_POLICIES_H_

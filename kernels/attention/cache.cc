@@ -69,11 +69,47 @@ HWY_NOINLINE void Cap(size_t n, float cap, float* p) {
   Map(n, p, p, [cap](DF d, VF x) HWY_ATTR { return Capped(d, x, cap); });
 }
 
+// x[i] += b.
+HWY_INLINE void AddNumber(size_t n, float b, float* x) {
+  Map(n, x, x, [b](DF d, VF v) HWY_ATTR { return hn::Add(v, hn::Set(d, b)); });
+}
+
+// p[r] += b_g(distance + r): the columns of a table stand in the order of rows, and beyond either end is one number.
+HWY_NOINLINE void AddBias(const DistanceBias& bias, size_t g, int64_t distance, size_t n, float* p) {
+  if (bias.table != nullptr) {
+    const float* row = bias.table + g * bias.columns;
+    const int64_t first = distance + bias.behind - 1;  // column of p[0]
+    const size_t begin = ClampTo(-first, n), end = std::max(begin, ClampTo(static_cast<int64_t>(bias.columns) - first, n));
+    AddNumber(begin, row[0], p);
+    if (begin < end) {
+      Map2(end - begin, p + begin, row + (first + static_cast<int64_t>(begin)), p + begin,
+           [](DF, VF x, VF b) HWY_ATTR { return hn::Add(x, b); });
+    }
+    AddNumber(n - end, row[bias.columns - 1], p + end);
+  }
+  if (bias.slopes == nullptr) return;
+  const DF d;
+  const size_t lanes = hn::Lanes(d);
+  const VF slope = hn::Set(d, bias.slopes[g]);
+  for (size_t i = 0; i < n; i += lanes) {
+    const VF at = hn::Add(hn::Iota(d, 0), hn::Set(d, static_cast<float>(distance + static_cast<int64_t>(i))));
+    const size_t count = std::min(lanes, n - i);
+    hn::StoreN(hn::NegMulAdd(slope, hn::Abs(at), hn::LoadN(d, p + i, count)), d, p + i, count);
+  }
+}
+
+// Where logits stand: those of query g of a token, of which the first one's row is at that distance.
+struct LogitPlace {
+  size_t g;
+  int64_t distance;
+};
+
 // Logits p[n] become probabilities before division, next to those that `top` and `total` stand for. Returns the factor by which
 // what was summed so far is scaled: 0 where that is nothing.
-HWY_INLINE float AddToSoftmax(const CacheArgs& a, size_t n, float* p, float& top, float& total) {
+HWY_INLINE float AddToSoftmax(const CacheArgs& a, LogitPlace place, size_t n, float* p, float& top, float& total) {
   Scale(n, a.scale, p);
   if (a.soft_cap > 0) Cap(n, a.soft_cap, p);
+  if (a.bias != nullptr) AddBias(*a.bias, place.g, place.distance, n, p);
   const float before = top;
   const float sum = ExpRow(n, p, top);
   const float shrink = before == -HUGE_VALF ? 0.0f : std::exp(before - top);
@@ -100,7 +136,7 @@ HWY_INLINE void StepTile(const CacheArgs& a, const CacheBuffers& s, const CacheT
     const float* q = a.q + g * a.key_dim;
     float* o = a.o + g * a.value_dim;
     for (size_t r = 0; r < tile.rows; ++r) s.p[r] = Dot(a.key_dim, q, keys.rows + r * keys.stride);
-    const float shrink = AddToSoftmax(a, tile.rows, s.p, s.top[g], s.total[g]);
+    const float shrink = AddToSoftmax(a, {g, DistanceOf(tile, 0, 0)}, tile.rows, s.p, s.top[g], s.total[g]);
     if (shrink != 0.0f && shrink != 1.0f) Scale(a.value_dim, shrink, o);
     Gemm({1, a.value_dim, tile.rows, s.p, tile.rows, 1, values.rows, values.stride, shrink != 0.0f, o, a.value_dim});
   }
@@ -125,6 +161,7 @@ void AttendStep(const CacheArgs& a, const CacheBuffers& s) {
 struct HeadTile {
   const CacheArgs& a;
   const CacheBuffers& s;
+  const CacheTile& tile;
   FloatRows values;
   size_t g;
 
@@ -133,7 +170,8 @@ struct HeadTile {
   HWY_INLINE void Softmax(size_t token, Range rows) const {
     float* p = s.p + token * kCacheTile + rows.first;
     const size_t at = g * a.tokens + token;
-    const float shrink = AddToSoftmax(a, rows.last - rows.first, p, s.top[at], s.total[at]);
+    const float shrink =
+        AddToSoftmax(a, {g, DistanceOf(tile, rows.first, token)}, rows.last - rows.first, p, s.top[at], s.total[at]);
     if (shrink != 1.0f) Scale(a.value_dim, shrink, Output(token));
   }
 
@@ -185,7 +223,7 @@ HWY_INLINE void ChunkTile(const CacheArgs& a, const CacheBuffers& s, const Cache
   for (size_t g = 0; g < a.queries; ++g) {
     Gemm({any.last - any.first, tile.rows, a.key_dim, a.q + any.first * a.q_stride + g * a.key_dim, a.q_stride, 1, s.keys_t,
           tile.rows, false, s.p + any.first * kCacheTile, kCacheTile});
-    const HeadTile head{a, s, values, g};
+    const HeadTile head{a, s, tile, values, g};
     if (tokens.all.Empty()) {
       SeeSome(head, tile, any);
     } else {

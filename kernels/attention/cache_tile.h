@@ -52,6 +52,11 @@ inline Range VisibleRows(const CacheTile& tile, size_t t) {
   return {ClampTo(-FloorDivide(begun, -b.step), tile.rows), ClampTo(-FloorDivide(ended, -b.step), tile.rows)};
 }
 
+// Of row r of the tile from token t: CacheBlock::position.
+inline int64_t DistanceOf(const CacheTile& tile, size_t r, size_t t) {
+  return tile.block->position + static_cast<int64_t>(tile.first + r) - static_cast<int64_t>(t);
+}
+
 // The tokens of a chunk that see any row of a tile, perhaps with some between them that see none, and those that see all rows.
 struct TileTokens {
   TileTokens(const CacheTile& tile, size_t tokens) {

@@ -20,8 +20,8 @@ from tensor_files import Tensor, read_npy_f32, read_safetensors, write_npy_i32, 
 
 BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
-ENCODERS = "bert", "distilbert", "roberta", "xlm-roberta"
-FIXTURE_COUNT = 113
+ENCODERS = "bert", "distilbert", "modernbert", "roberta", "xlm-roberta"
+FIXTURE_COUNT = 126
 TORCH = FIXTURES.parent / "torch"  # checkpoints of torch.save()
 TOLERANCE = 1e-5  # relative L2 of all logits, in f32
 
@@ -62,6 +62,13 @@ OLDER_FIELDS = {
     "gsa_a": {"expand_k": None, "exapnd_k": 1, "clamp_min": None, "use_output_gate": True},
     "abc_a": {"gate_low_rank_dim": 16, "exapnd_k": 0.7, "exapnd_v": 1},
     "m2m_100_a": {"early_stopping": True, "gradient_checkpointing": False},
+    "m2m_100_b": {"max_length": 200, "tokenizer_class": "NllbTokenizer", "num_hidden_layers": 3, "bos_token_id": 0},  # of NLLB
+    "t5_a": {"output_past": True, "task_specific_params": {}, "relative_attention_max_distance": None, "is_gated_act": None,
+             "dense_act_fn": None, "num_decoder_layers": None, "gradient_checkpointing": False},
+    "modernbert_a": {"layer_norm_eps": 1e-5, "position_embedding_type": "absolute", "gradient_checkpointing": False},
+    "bloom_a": {"n_embed": 24, "hidden_size": None, "num_attention_heads": 3, "n_head": None, "n_inner": None, "offset_alibi": 100,
+                "attention_softmax_in_fp32": True, "masked_softmax_fusion": True, "bias_dropout_fusion": True, "skip_bias_add": True,
+                "skip_bias_add_qkv": False, "unk_token_id": 0, "seq_length": 2048},
 }
 
 
@@ -237,6 +244,37 @@ class Families(unittest.TestCase):
         self.refused(self.copy("qwen3_a", num_key_value_heads=16777216), "num_key_value_heads: it is above")
         self.refused(self.copy("qwen3_a", num_attention_heads=16777216), "16777216 heads of 10 are too large")
         self.refused(self.copy("phi3_a", num_attention_heads=0), "num_attention_heads: 0 is outside")
+
+    def test_what_is_not_supported_of_biases_by_distance(self):
+        self.refused(self.copy("t5_a", feed_forward_proj="gated-relu"), 'feed_forward_proj: "gated-relu" is not supported')
+        self.refused(self.copy("t5_b", dense_act_fn="silu"), 'dense_act_fn: "silu" is not supported, expected "gelu_new"')
+        self.refused(self.copy("t5_a", relative_attention_num_buckets=31), "distance_buckets: 31 is not at least 4 and even",
+                     "in tarn's terms")
+        self.refused(self.copy("t5_a", relative_attention_max_distance=8), "distance_max: 8 is not above 8")
+        self.refused(self.copy("t5_a", model_type="umt5"), 'model_type: "umt5" is not supported: its layers have tables')
+        self.refused(self.copy("bloom_a", apply_residual_connection_post_layernorm=True), "apply_residual_connection_post_layernorm")
+        self.refused(self.copy("bloom_a", n_head=5), "n_head: 5 does not divide 24")
+        self.refused(self.copy("bloom_a", n_inner=50), "n_inner: 50 is not supported, expected 96")
+        name = "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+        self.refused(self.retensor("t5_a", lambda tensors: tensors.pop(name)), f'"{name}": missing, expected [32, 3]')
+        unused = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"
+        self.convert(self.retensor("t5_a", lambda tensors: tensors.update({unused: tensors[name]})))
+
+    def test_what_is_not_supported_of_modernbert(self):
+        self.refused(self.copy("modernbert_b", classifier_pooling="max"), 'classifier_pooling: "max" is not supported')
+        self.refused(self.copy("modernbert_a", architectures=["ModernBertModel"]), '"ModernBertModel" is not supported')
+        self.refused(self.copy("modernbert_a", architectures=None), "architectures: a list with the name")
+        self.refused(self.copy("modernbert_a", hidden_activation="relu"), 'hidden_activation: "relu" is not supported in a gated MLP')
+        self.refused(self.copy("modernbert_a", tie_word_embeddings=False), "tie_word_embeddings: false is not supported")
+
+    @unittest.skipUnless(loads(), "the library cannot be loaded here")
+    def test_windows_of_a_decoder_keep_distances(self):
+        """A window as long as the text, and one with first tokens, give the logits of full attention."""
+        tokens, logits = self.expected("bloom_a")
+        for options in ("--window", "200"), ("--window", "198", "--sinks", "2"):
+            self.convert(FIXTURES / "bloom_a", "--quant", "f32", *options)
+            for chunk in 1, 7, 64:
+                self.assertLess(distance(self.logits(tokens, chunk), logits), TOLERANCE)
 
     def test_what_other_families_of_fla_have(self):
         self.refused(self.copy("gla_a", model_type="rwkv7"), 'model_type: "rwkv7" is not supported: its layers mix')

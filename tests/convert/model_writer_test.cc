@@ -284,6 +284,10 @@ TEST(ModelWriter, FeaturesOfBlocks) {
   EXPECT_EQ(features("qk_norm", "head"), Texts{"grouped_norm"});
   EXPECT_EQ(features("qk_norm", "full"), Texts{});
   EXPECT_EQ(features("attention", {{"system", "sliding_window"}, {"window", 4}, {"soft_cap", 2.5}}), Texts{"soft_cap"});
+  EXPECT_EQ(features("attention", {{"system", "softmax"}, {"max_context", 4}, {"distance_buckets", 4}}), Texts{"distance_bias"});
+  const std::vector<double> slopes(WideConfig()["num_heads"].get<size_t>(), 0.5);
+  EXPECT_EQ(features("attention", {{"system", "sliding_window"}, {"window", 4}, {"distance_slopes", slopes}}),
+            Texts{"distance_bias"});
   Json sinusoid = WideConfig();
   sinusoid["position_embedding"] = "sinusoidal";
   sinusoid["sinusoid_frequencies"] = std::vector<double>(sinusoid["hidden_size"].get<size_t>() / 2, 0.5);

@@ -96,7 +96,11 @@ class OpCase {
     attributes_ = ConfigObject(file, std::move(attributes), system_, std::max(queries, tokens_));
   }
 
-  bool has_cross_form() const { return convert::HasForm(system_, AttentionForm::kCross); }
+  // Positions of target and source have no distance.
+  bool has_cross_form() const {
+    const bool distances = attributes_.contains("distance_buckets") || attributes_.contains("distance_slopes");
+    return convert::HasForm(system_, AttentionForm::kCross) && !distances;
+  }
 
   GoldenModel BuildCausal() const {
     const AttentionOp op = Parse(AttentionForm::kCausal);

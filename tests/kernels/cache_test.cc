@@ -17,6 +17,7 @@ struct Rows {
   RowType type;
   size_t key_gap = 0, value_gap = 0;  // elements between rows
   int64_t from, until, step;
+  int64_t position = 0;
   Floats keys, values;  // [rows, d], [rows, dv]: exactly what the stored rows mean
   std::vector<uint16_t> key_f16, value_f16;
   std::vector<int8_t> key_i8, value_i8;
@@ -54,6 +55,8 @@ struct Case {
   size_t tokens, queries, key_dim, value_dim;
   float scale;
   float soft_cap = 0;
+  Floats table, slopes;  // [G, columns], [G]; empty: none
+  int64_t behind = 0;
   Floats q;  // [C, G, d]
   std::vector<Rows> blocks;
 
@@ -102,7 +105,7 @@ Floats Attend(const Kernels& table, const Case& c, Place place = Place::kEnd) {
   std::vector<CacheBlock> blocks;
   for (const Rows& b : c.blocks) {
     const size_t k = c.key_dim + b.key_gap, v = c.value_dim + b.value_gap;
-    CacheBlock block = {b.rows, b.type, nullptr, k, nullptr, v, nullptr, nullptr, b.from, b.until, b.step};
+    CacheBlock block = {b.rows, b.type, nullptr, k, nullptr, v, nullptr, nullptr, b.from, b.until, b.step, b.position};
     if (b.type == RowType::kF32) {
       block.keys = Store(f32, b.keys, c.key_dim, k, place);
       block.values = Store(f32, b.values, c.value_dim, v, place);
@@ -119,9 +122,25 @@ Floats Attend(const Kernels& table, const Case& c, Place place = Place::kEnd) {
   }
   Buffer<float> q(Strided(c.q, q_row, q_row + 5), place), o(StridedSize(c.tokens, o_row, o_row + 2), place);
   Buffer<float> scratch(CacheScratch(c.tokens, c.queries, c.key_dim, c.value_dim), place);
+  Buffer<float> columns(c.table, place), slopes(c.slopes, place);
+  const DistanceBias bias = {c.table.empty() ? nullptr : columns.data(), c.table.size() / c.queries, c.behind,
+                             c.slopes.empty() ? nullptr : slopes.data()};
+  const bool biased = bias.table != nullptr || bias.slopes != nullptr;
   table.cache_attend({c.tokens, c.queries, c.key_dim, c.value_dim, q.data(), q_row + 5, blocks.data(), blocks.size(), c.scale,
-                      o.data(), o_row + 2, scratch.data(), c.soft_cap});
+                      o.data(), o_row + 2, scratch.data(), c.soft_cap, biased ? &bias : nullptr});
   return Unstrided(o.values(), o_row, o_row + 2);
+}
+
+// What a query head adds for a row `distance` behind its token.
+double BiasOf(const Case& c, size_t head, int64_t distance) {
+  double bias = 0;
+  if (!c.table.empty()) {
+    const size_t columns = c.table.size() / c.queries;
+    const int64_t last = static_cast<int64_t>(columns) - 1, column = distance + c.behind - 1;
+    bias = static_cast<double>(c.table[head * columns + static_cast<size_t>(std::clamp<int64_t>(column, 0, last))]);
+  }
+  if (!c.slopes.empty()) bias -= static_cast<double>(c.slopes[head]) * static_cast<double>(std::abs(distance));
+  return bias;
 }
 
 struct Expected {
@@ -138,7 +157,7 @@ Expected Softmax(const Case& c, const F& sees) {
   for (size_t at = 0; at < c.tokens * c.queries; ++at) {
     std::vector<double> logits;
     std::vector<const float*> values;
-    double top = -HUGE_VAL, largest = 0, total = 0;
+    double top = -HUGE_VAL, largest = 0, total = 0, added = 0;
     for (size_t i = 0; i < c.blocks.size(); ++i) {
       const Rows& b = c.blocks[i];
       for (size_t r = 0; r < b.rows; ++r) {
@@ -150,7 +169,9 @@ Expected Softmax(const Case& c, const F& sees) {
           size += std::fabs(product);
         }
         const double logit = static_cast<double>(c.scale) * dot, cap = c.soft_cap;
-        logits.push_back(cap > 0 ? cap * std::tanh(logit / cap) : logit);
+        const double bias = BiasOf(c, at % c.queries, b.position + static_cast<int64_t>(r) - static_cast<int64_t>(at / c.queries));
+        logits.push_back((cap > 0 ? cap * std::tanh(logit / cap) : logit) + bias);
+        added = std::fmax(added, std::fabs(bias) + std::fabs(logits.back()));
         values.push_back(&b.values[r * c.value_dim]);
         top = std::fmax(top, logits.back());
         largest = std::fmax(largest, size);
@@ -158,9 +179,10 @@ Expected Softmax(const Case& c, const F& sees) {
     }
     for (double& p : logits) total += p = std::exp(p - top);
     const double rows = static_cast<double>(logits.size()), blocks = static_cast<double>(c.blocks.size());
-    // A cap makes differences no larger; tanh, quotient and product: 12 u of it.
+    // A cap makes differences no larger; tanh, quotient and product: 12 u of it. Slope times distance, and two sums: 3 u of what is
+    // added and of the logit.
     const double delta = (static_cast<double>(c.key_dim) + 3) * kU * static_cast<double>(c.scale) * largest +
-                         12 * kU * static_cast<double>(c.soft_cap);
+                         12 * kU * static_cast<double>(c.soft_cap) + (c.table.empty() && c.slopes.empty() ? 0 : 3 * kU * added);
     const double u = 2 * delta + (2 * rows + 4 * (rows / 64 + 2 * blocks) + 8) * kU;
     for (size_t x = 0; x < c.value_dim; ++x) {
       double sum = 0, size = 0;
@@ -249,6 +271,32 @@ TEST(Cache, StepOfEverySize) {
         c.Add(random, type, 1 + (size * 13 + queries * 41) % 200, -kAlways, kAlways, 0);
         CheckEveryTable(c, Softmax(c), queries % 2 == 0 ? Place::kEnd : Place::kShifted);
       }
+    }
+  }
+}
+
+// Tables that are longer and shorter than the rows are far, with and without columns for rows behind a token, and slopes.
+TEST(Cache, BiasByDistance) {
+  Random random(10);
+  for (const size_t tokens : {1, 2, 7, 40}) {
+    for (size_t trial = 0; trial < 24; ++trial) {
+      SCOPED_TRACE(::testing::Message() << tokens << " tokens, trial " << trial);
+      const size_t queries = 1 + trial % 3, past = trial * 7;
+      Case c(random, tokens, queries, 5, 6);
+      if (trial % 5 == 0) c.soft_cap = 2.0f;
+      if (trial % 4 != 1) {
+        constexpr size_t kBehind[] = {1, 3, 20, 300}, kAhead[] = {0, 2, 90};
+        c.behind = static_cast<int64_t>(kBehind[trial / 2 % 4]);
+        c.table = random.Uniform(queries * (kBehind[trial / 2 % 4] + kAhead[trial % 3]), -3.0f, 3.0f);
+      }
+      if (trial % 4 != 0) c.slopes = random.Uniform(queries, 0.0f, 0.5f);
+      c.Add(random, RowType::kF32, past, -kAlways, kAlways, 0).position = -static_cast<int64_t>(past);
+      if (trial % 2 == 0) {
+        c.Add(random, RowType::kF16, tokens, 0, kAlways, 1);
+      } else {  // every token sees all
+        c.Add(random, RowType::kF32, tokens + 30, -kAlways, kAlways, 0).position = 0;
+      }
+      CheckEveryTable(c, Softmax(c), trial % 3 == 0 ? Place::kEnd : Place::kShifted);
     }
   }
 }

@@ -13,6 +13,7 @@ namespace tarn {
 namespace {
 
 struct Table : CacheAttributes {
+  std::vector<float> bias_slopes;
 #define TARN_IGNORE(...)
 #define TARN_LIST(name, ...) std::vector<uint32_t> name = {1, 5, 40};
   TARN_CACHE_ATTRIBUTES(TARN_IGNORE, TARN_IGNORE, TARN_LIST)
@@ -38,11 +39,15 @@ Result<CacheVariant> Read(size_t policy, uint32_t form, const Change& change) {
   TARN_CACHE_ATTRIBUTES(TARN_IGNORE, TARN_IGNORE, TARN_LIST)
 #undef TARN_IGNORE
 #undef TARN_LIST
+  const auto slopes = table.bias_slopes.empty() ? 0 : builder.CreateVector(table.bias_slopes);
   format::CacheAttentionBuilder out(builder);
   out.add_heads(&heads);
   out.add_policy(static_cast<uint8_t>(policy));
   out.add_scale(table.scale);
   out.add_soft_cap(table.soft_cap);
+  out.add_bias_behind(table.bias_behind);
+  out.add_bias_ahead(table.bias_ahead);
+  if (!table.bias_slopes.empty()) out.add_bias_slopes(slopes);
 #define TARN_NUMBER(name, ...) out.add_##name(table.name);
 #define TARN_LIST(name, ...) out.add_##name(name);
   TARN_CACHE_ATTRIBUTES(TARN_NUMBER, TARN_NUMBER, TARN_LIST)
@@ -99,6 +104,38 @@ TEST(CacheAttributes, RefusesWhatNoPolicyHas) {
     const Change capped = [cap](Table* table) { table->soft_cap = cap; };
     EXPECT_NE(std::string(Read(0, kCausalForm, capped).status().message()).find("soft_cap"), std::string::npos);
   }
+}
+
+// Rows of some policies have no distance from a token.
+TEST(CacheAttributes, ABiasByDistanceNeedsDistances) {
+  const std::vector<Change> biases = {[](Table* t) { t->bias_behind = 3; }, [](Table* t) { t->bias_slopes = {1.0f, 0.5f}; }};
+  for (size_t policy = 0; policy < kCachePolicyCount; ++policy) {
+    for (const uint32_t form : {kCausalForm, kNoncausalForm, kCrossForm}) {
+      if ((kCachePolicies[policy].forms & form) == 0) continue;
+      for (const Change& bias : biases) {
+        const auto whole = [&](Table* t) { t->dilation = 1, bias(t); };
+        const auto dilated = [&](Table* t) { t->dilation = 2, bias(t); };
+        const auto id = static_cast<CachePolicy>(policy);
+        const bool known =
+            form != kCrossForm && (id == CachePolicy::kFull || id == CachePolicy::kWindow || id == CachePolicy::kL2g);
+        EXPECT_EQ(Read(policy, form, whole).ok(), known) << kCachePolicies[policy].name << ", form " << form;
+        if (id == CachePolicy::kWindow && form == kCausalForm) EXPECT_FALSE(Read(policy, form, dilated).ok());
+      }
+    }
+  }
+}
+
+TEST(CacheAttributes, RefusesABiasThatCannotBe) {
+  const auto refused = [](const char* name, const Change& change) {
+    const Result<CacheVariant> read = Read(0, kCausalForm, change);
+    EXPECT_EQ(read.status().code(), TARN_BAD_FORMAT) << name;
+    EXPECT_NE(std::string(read.status().message()).find(name), std::string::npos) << read.status().message();
+  };
+  refused("bias_behind", [](Table* t) { t->bias_ahead = 1; });
+  refused("bias_behind", [](Table* t) { t->bias_behind = kMaxRows + 1; });
+  refused("bias_ahead", [](Table* t) { t->bias_behind = 1, t->bias_ahead = kMaxRows + 1; });
+  refused("bias_slopes", [](Table* t) { t->bias_slopes = {1.0f}; });
+  refused("bias_slopes", [](Table* t) { t->bias_slopes = {1.0f, NAN}; });
 }
 
 TEST(CacheAttributes, RefusesBlocksThatWouldNeverBeComplete) {

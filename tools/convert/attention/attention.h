@@ -63,11 +63,12 @@ struct DrawnInput {
 
 // A constant of the op. The names of its parts are those of the checkpoint without the layer's prefix ("random_matrix").
 struct AttentionTensor {
-  const char* name;
+  std::string name;
   std::vector<uint32_t> shape;
   std::vector<WeightSpec> parts;
   Fold fold;
   format::DType dtype = format::DType::F32;
+  bool shared = false;  // by the layers of a stack
 };
 
 // How an op treats its states from token to token. It decides what they may be stored as: state_type.h.

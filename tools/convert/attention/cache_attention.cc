@@ -19,10 +19,12 @@ Offset<format::CacheAttention> Attributes(FlatBufferBuilder* builder, const Cach
                                           const std::string& system) {
   const auto name = builder->CreateString(system);
   const auto positions = cache.positions.empty() ? 0 : builder->CreateVector(cache.positions);
+  const auto slopes = cache.distance_slopes.empty() ? 0 : builder->CreateVector(cache.distance_slopes);
   return format::CreateCacheAttention(*builder, &heads, cache.capacity, cache.scale, static_cast<uint8_t>(cache.policy),
                                       cache.window, cache.dilation, cache.stride, cache.num_strided, positions, cache.mask_empty,
                                       cache.segment_len, cache.mem_len, cache.cmem_len, cache.compression_ratio, cache.factor,
-                                      cache.null_kv, name, cache.pool_kernel, cache.pool_stride, cache.soft_cap);
+                                      cache.null_kv, name, cache.pool_kernel, cache.pool_stride, cache.soft_cap, cache.bias_behind,
+                                      cache.bias_ahead, slopes);
 }
 
 AttentionOp MakeCausal(const CacheAttention& cache, const format::Heads& heads, const std::string& system) {
@@ -120,6 +122,7 @@ CacheAttention ParseCachePolicy(Fields* fields, const AttentionContext& context,
 #undef TARN_FLAG
 #undef TARN_LIST
   ParseLogits(fields, context, &cache);
+  ParseDistanceBias(fields, context, &cache);
   CheckRows(*fields, cache);
   const char* conflict = info.conflict == nullptr ? nullptr : info.conflict(cache, SizesOf(context.heads));
   if (conflict != nullptr) Fail(fields->where(), ": ", conflict);
@@ -130,6 +133,8 @@ AttentionOp MakeCacheAttention(const CacheAttention& cache, const AttentionConte
   AttentionOp op =
       context.form == AttentionForm::kCausal ? MakeCausal(cache, context.heads, system) : MakeNoncausal(cache, context, system);
   if (cache.soft_cap > 0) op.features.push_back("soft_cap");
+  if (cache.bias_behind > 0) op.tensors.push_back(DistanceTable(cache, context));
+  if (cache.bias_behind > 0 || !cache.distance_slopes.empty()) op.features.push_back("distance_bias");
   return op;
 }
 

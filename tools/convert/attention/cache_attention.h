@@ -13,12 +13,21 @@ namespace tarn::convert {
 struct CacheAttention : CacheAttributes {
   CachePolicy policy = CachePolicy::kFull;
   std::vector<uint32_t> positions = {};
+  uint32_t distance_buckets = 0;  // 0: no bias by learned numbers
+  uint32_t distance_max = 0;
+  std::vector<float> distance_slopes = {};
 };
 
 // scale and soft_cap, of the logits.
 void ParseLogits(Fields* fields, const AttentionContext& context, CacheAttention* cache);
 
-// What the policy reads in the context's form, and what ParseLogits does, within the bounds of variants/cache.h.
+// A bias by distance, where rows have distances. It sets the columns of the table, too.
+void ParseDistanceBias(Fields* fields, const AttentionContext& context, CacheAttention* cache);
+
+// The table of that bias, where it has one.
+AttentionTensor DistanceTable(const CacheAttention& cache, const AttentionContext& context);
+
+// What the policy reads in the context's form, what ParseLogits and ParseDistanceBias do, within the bounds of variants/cache.h.
 // Errors: a missing field, one out of its bounds; fields that cannot stand together.
 CacheAttention ParseCachePolicy(Fields* fields, const AttentionContext& context, CachePolicy policy);
 

@@ -1,5 +1,7 @@
 // Windows: softmax over the last tokens, over every dilation-th of them, or over the last tokens and every stride-th before.
 // sliding_window over whole sequences sees both sides: `window` is its full width, keys at a distance of at most window / 2.
+#include <utility>
+
 #include "tools/convert/attention/cache_attention.h"
 
 namespace tarn::convert {
@@ -24,7 +26,9 @@ AttentionOp MakeWindow(CacheAttention cache, Fields* fields, const AttentionCont
 AttentionOp ParseSlidingWindow(Fields* fields, const AttentionContext& context) {
   CacheAttention cache;
   cache.window = fields->Size("window");
-  return MakeWindow(cache, fields, context, "sliding_window");
+  cache.policy = CachePolicy::kWindow;
+  ParseDistanceBias(fields, context, &cache);
+  return MakeWindow(std::move(cache), fields, context, "sliding_window");
 }
 
 AttentionOp ParseDilatedWindow(Fields* fields, const AttentionContext& context) {

@@ -162,12 +162,14 @@ format::Slice GraphBuilder::AddDrawn(const std::string& name, const DrawnInput& 
   return output;
 }
 
-std::vector<uint32_t> GraphBuilder::AddAttentionTensors(const std::string& prefix, const AttentionOp& op) {
+std::vector<uint32_t> GraphBuilder::AddAttentionTensors(const std::string& prefix, const AttentionOp& op,
+                                                        const std::string& shared_prefix) {
   std::vector<uint32_t> tensors;
   for (const AttentionTensor& tensor : op.tensors) {
+    const std::string& before = tensor.shared ? shared_prefix : prefix;
     std::vector<WeightSpec> parts = tensor.parts;
-    for (WeightSpec& part : parts) part.name = prefix + part.name;
-    tensors.push_back(AddConstant(prefix + tensor.name, tensor.shape, std::move(parts), tensor.fold, tensor.dtype));
+    for (WeightSpec& part : parts) part.name = before + part.name;
+    tensors.push_back(AddConstant(before + tensor.name, tensor.shape, std::move(parts), tensor.fold, tensor.dtype));
   }
   return tensors;
 }
@@ -188,14 +190,15 @@ std::vector<uint32_t> GraphBuilder::AddAttentionStates(const std::string& name, 
 }
 
 format::Slice GraphBuilder::AddAttention(const std::string& name, const std::string& prefix, const AttentionOp& op,
-                                         const format::Heads& heads, std::vector<format::Slice> inputs) {
+                                         const format::Heads& heads, std::vector<format::Slice> inputs,
+                                         const std::string& shared_prefix) {
   const format::Slice output = AddValueLike(inputs[0], name, heads.heads() * heads.value_dim());
   AddOp({name,
          op.type,
          op.attributes,
          std::move(inputs),
          {output.value()},
-         AddAttentionTensors(prefix, op),
+         AddAttentionTensors(prefix, op, shared_prefix),
          AddAttentionStates(name, op)});
   return output;
 }

@@ -84,9 +84,9 @@ class GraphBuilder {
   // The op that draws an input of the attention op `name`.
   format::Slice AddDrawn(const std::string& name, const DrawnInput& drawn);
   // Attention of a sequence to itself. `inputs`: q, k, v, the op's logits and what is drawn. `prefix` ("model.layers.0.attn.")
-  // stands before its tensors in checkpoint and file.
+  // stands before its tensors in checkpoint and file, `shared_prefix` before those that layers share.
   format::Slice AddAttention(const std::string& name, const std::string& prefix, const AttentionOp& op, const format::Heads& heads,
-                             std::vector<format::Slice> inputs);
+                             std::vector<format::Slice> inputs, const std::string& shared_prefix = "");
   // Cross attention, in two programs. The part that writes has the inputs without q, and returns the states that it owns; the part
   // that reads has q and those states.
   std::vector<uint32_t> AddAttentionWrite(const std::string& name, const std::string& prefix, const AttentionOp& op,
@@ -100,7 +100,8 @@ class GraphBuilder {
   uint32_t AddTensor(GraphTensor tensor);
   Matrix ChoosePrecision(const GraphTensor& tensor);
   void Use(const std::vector<WeightSpec>& specs);
-  std::vector<uint32_t> AddAttentionTensors(const std::string& prefix, const AttentionOp& op);
+  std::vector<uint32_t> AddAttentionTensors(const std::string& prefix, const AttentionOp& op,
+                                            const std::string& shared_prefix = "");
   std::vector<uint32_t> AddAttentionStates(const std::string& name, const AttentionOp& op);
   uint32_t AddDenseBias(const std::string& name, const std::vector<DenseRows>& parts);
 

@@ -118,6 +118,7 @@ class ModelGraph {
     if (c_.head_transform) {
       y = ops_.Dense("classifier.dense", "classifier.dense", c_.hidden_size, /*bias=*/true, y);
       y = AddActivation(&b_, "classifier.act", c_.head_act, y);
+      if (c_.head_norm) y = ops_.Norm("classifier.norm", "classifier.norm", y);
     }
     return ops_.Dense("classifier", "classifier", c_.num_labels, /*bias=*/true, y);
   }

@@ -143,6 +143,7 @@ std::pair<Slice, Slice> Stack::NormedAndTurned(size_t layer, const std::string& 
 }
 
 Slice Stack::SelfAttention(size_t layer, const AttentionOp& op, Slice x) {
+  if (layer == 0 && !c_.first_norm) return AddSum(&b_, Name(layer, "attn") + ".add", x, AttendSelf(layer, op, x));
   return Residual(Name(layer, "attn"), x, [&](Slice in) { return AttendSelf(layer, op, in); });
 }
 
@@ -246,7 +247,7 @@ Slice Stack::Attend(size_t layer, const AttentionOp& op, Slice x) const {
   for (const Slice logits : Logits(name, op, Columns(all, width, all.width() - width), "model." + prefix_, x, &none)) {
     inputs.push_back(logits);
   }
-  return Output(name, block.Finish(b_.AddAttention(name, prefix, op, c_.heads, std::move(inputs)), x));
+  return Output(name, block.Finish(b_.AddAttention(name, prefix, op, c_.heads, std::move(inputs), "model." + prefix_), x));
 }
 
 std::vector<std::vector<uint32_t>> Stack::WriteSource(const std::vector<AttentionOp>& cross, Slice rows) const {

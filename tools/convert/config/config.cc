@@ -248,6 +248,8 @@ void ParseClassification(Fields* fields, ModelConfig* config) {
   config->pooling = fields->OneOf("pooling", kPoolings);
   config->head_transform = fields->Bool("classifier_transform", false);
   config->head_act = fields->OneOf<format::ActivationKind>("head_act", kHeadActs, format::ActivationKind::Tanh);
+  config->head_norm = fields->Bool("classifier_norm", false);
+  if (config->head_norm && !config->head_transform) fields->FailAt("classifier_norm", "it needs classifier_transform");
 }
 
 void ParseMaskedLm(Fields* fields, ModelConfig* config) {
@@ -304,6 +306,10 @@ ModelConfig ParseObject(const Json& object, const std::string& where, FieldLog* 
   config.parallel = fields.Bool("parallel", false);
   if (config.parallel && (config.norm_position != NormPosition::kPre || config.task == format::Task::Seq2Seq)) {
     fields.FailAt("parallel", "it needs norm_position \"pre\" and a task other than seq2seq");
+  }
+  config.first_norm = fields.Bool("first_norm", true);
+  if (!config.first_norm && (config.norm_position != NormPosition::kPre || config.parallel)) {
+    fields.FailAt("first_norm", "false needs norm_position \"pre\" and no parallel parts");
   }
   config.qk_norm = fields.OneOf<QkNorm>("qk_norm", kQkNorms, QkNorm::kNone);
   config.final_norm = fields.Bool("final_norm", true);

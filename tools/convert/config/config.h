@@ -55,6 +55,7 @@ struct ModelConfig {
   bool parallel;  // x + attn(norm x) + mlp(norm x)
   QkNorm qk_norm;
   bool final_norm, embedding_norm;
+  bool first_norm;  // of the first layer's attention
   bool attention_bias, mlp_bias, lm_head_bias;
   PositionEmbedding position_embedding;
   uint32_t max_positions;  // learned only
@@ -78,6 +79,7 @@ struct ModelConfig {
   format::PoolKind pooling;
   format::ActivationKind head_act;  // of head_transform
   bool head_transform;              // classification, masked LM: a dense layer and its activation before the head
+  bool head_norm;                   // behind these, classification; a masked LM always has it
 
   // One op per layer. Causal LM: decoder; classification, masked LM: encoder; seq2seq: all three, cross as many as decoder.
   std::vector<AttentionOp> encoder, decoder, cross;

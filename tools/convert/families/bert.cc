@@ -1,6 +1,7 @@
 // bert, distilbert, roberta and xlm-roberta: encoders with norms behind each part, for masked language models and classifiers. The
 // row of token type 0 is added to the table of positions: a text of one part has no other type.
 #include "tools/convert/families/decoder.h"
+#include "tools/convert/families/encoder_head.h"
 #include "tools/convert/json/error.h"
 
 namespace tarn::convert {
@@ -112,21 +113,10 @@ void Drop(const std::vector<std::string>& names, std::vector<TensorRule>* rules)
   }
 }
 
-// The head, by the first name of "architectures"; that of XLM-RoBERTa begins with XLM.
+// The head; that of XLM-RoBERTa begins with XLM.
 std::string Architecture(Fields* fields) {
-  const Json* names = fields->Find("architectures");
-  if (names == nullptr || !names->is_array() || names->empty() || !names->front().is_string()) {
-    fields->FailAt("architectures", "a list with the name of the model's class is missing: it says which head the model has");
-  }
-  const std::string name = names->front();
+  const std::string name = HeadArchitecture(fields);
   return name.compare(0, 3, "XLM") == 0 ? name.substr(3) : name;
-}
-
-uint32_t LabelCount(Fields* fields) {
-  const Json* labels = fields->Find("id2label");  // num_labels says the same
-  if (labels == nullptr) return fields->Size("num_labels", 2);
-  if (!labels->is_object() || labels->empty()) fields->FailAt("id2label", ValueText(*labels) + " is not an object of labels");
-  return static_cast<uint32_t>(labels->size());
 }
 
 void AddMaskedHead(ForeignConfig* config, const EncoderKind& kind, uint32_t vocab, Translation* translation) {

@@ -15,6 +15,7 @@ constexpr Family kFamilies[] = {
     {"abc", kConstant, TranslateAbc},
     {"bart", "full, in encoder, decoder and between them", TranslateBart},
     {"bert", "full, in an encoder", TranslateBert},
+    {"bloom", "full", TranslateBloom},
     {"delta_net", kConstant, TranslateDeltaNet},
     {"distilbert", "full, in an encoder", TranslateDistilBert},
     {"gated_deltanet", kConstant, TranslateGatedDeltaNet},
@@ -35,6 +36,8 @@ constexpr Family kFamilies[] = {
     {"m2m_100", "full, in encoder, decoder and between them", TranslateM2m100},
     {"marian", "full, in encoder, decoder and between them", TranslateMarian},
     {"mistral", "window; full if it has none", TranslateMistral},
+    {"modernbert", "window, and full in every third layer, in an encoder", TranslateModernBert},
+    {"mt5", "full, in encoder, decoder and between them", TranslateMt5},
     {"olmo", "full", TranslateOlmo},
     {"olmo2", "full", TranslateOlmo2},
     {"opt", "full", TranslateOpt},
@@ -46,6 +49,7 @@ constexpr Family kFamilies[] = {
     {"roberta", "full, in an encoder", TranslateRoberta},
     {"smollm3", "full, or window in some layers", TranslateSmolLm3},
     {"stablelm", "full", TranslateStableLm},
+    {"t5", "full, in encoder, decoder and between them", TranslateT5},
     {"xglm", "full", TranslateXglm},
     {"xlm-roberta", "full, in an encoder", TranslateRoberta},
 };
@@ -62,6 +66,7 @@ constexpr struct {
     {"mamba2", "its layers are selective state spaces"},
     {"rwkv6", "its layers mix a token with the one before it"},
     {"rwkv7", "its layers mix a token with the one before it"},
+    {"umt5", "its layers have tables of distances of their own"},
 };
 
 std::vector<std::string> Names() {

@@ -60,6 +60,7 @@ std::string FamilyTable();
 Translation TranslateAbc(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateBart(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateBert(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateBloom(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateDistilBert(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGemma(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGemma2(ForeignConfig* config, const FamilyOptions& options);
@@ -80,6 +81,8 @@ Translation TranslateLlama(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateM2m100(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateMarian(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateMistral(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateModernBert(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateMt5(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateOlmo(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateOlmo2(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateOpt(ForeignConfig* config, const FamilyOptions& options);
@@ -91,6 +94,7 @@ Translation TranslateRetNet(ForeignConfig* config, const FamilyOptions& options)
 Translation TranslateRoberta(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateSmolLm3(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateStableLm(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateT5(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateXglm(ForeignConfig* config, const FamilyOptions& options);
 
 }  // namespace tarn::convert

@@ -35,6 +35,10 @@ DISTIL = {"vocab_size": VOCAB, "dim": 24, "n_layers": 2, "n_heads": 3, "hidden_d
 BART = {"vocab_size": VOCAB, "d_model": 24, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 3,
         "decoder_attention_heads": 3, "encoder_ffn_dim": 40, "decoder_ffn_dim": 40, "max_position_embeddings": 208}
 MARIAN = {"pad_token_id": 3, "decoder_start_token_id": 3, "eos_token_id": 0}
+T5 = {"vocab_size": VOCAB, "d_model": 24, "d_kv": 10, "d_ff": 40, "num_layers": 2, "num_heads": 3}
+MODERN = {**ENCODER, "pad_token_id": 3, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2,
+          "max_position_embeddings": 256, "reference_compile": False}
+BLOOM = {"vocab_size": VOCAB, "hidden_size": 24, "n_layer": 2, "n_head": 3}
 MASKED, LABELS, SEQ2SEQ = "ForMaskedLM", "ForSequenceClassification", "ForConditionalGeneration"
 
 # name -> (class of the config, of the model, fields, dtype)
@@ -190,6 +194,26 @@ CASES = {
     "marian_b": ("Marian" + SEQ2SEQ, {**BART, **MARIAN, "encoder_layers": 3, "activation_function": "relu"}, "bfloat16"),
     "marian_c": ("Marian" + SEQ2SEQ, {**BART, **MARIAN, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2},
                  "float32"),
+    "t5_a": ("T5" + SEQ2SEQ, {**T5, "n_positions": 208}, "float16"),
+    "t5_b": ("T5" + SEQ2SEQ, {**T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False, "num_decoder_layers": 3,
+                              "relative_attention_num_buckets": 16, "relative_attention_max_distance": 40}, "bfloat16"),
+    "t5_c": ("T5" + SEQ2SEQ, {**T5, "num_heads": 4, "d_kv": 6, "num_layers": 3, "num_decoder_layers": 1, "layer_norm_epsilon": 1e-5,
+                              "feed_forward_proj": "gated-silu", "relative_attention_num_buckets": 10,
+                              "relative_attention_max_distance": 30, "decoder_start_token_id": 5}, "float32"),
+    "mt5_a": ("MT5" + SEQ2SEQ, T5, "float16"),
+    "mt5_b": ("MT5" + SEQ2SEQ, {**T5, "tie_word_embeddings": True, "feed_forward_proj": "relu", "num_decoder_layers": 1}, "bfloat16"),
+    "mt5_c": ("MT5" + SEQ2SEQ, {**T5, "num_heads": 2, "d_kv": 12, "num_layers": 3, "relative_attention_num_buckets": 12}, "float32"),
+    "modernbert_a": ("ModernBert" + MASKED, {**MODERN, "num_hidden_layers": 4, "local_attention": 16}, "float16"),
+    "modernbert_b": ("ModernBert" + LABELS, {**MODERN, "num_labels": 5, "num_hidden_layers": 3, "global_attn_every_n_layers": 2,
+                                             "classifier_pooling": "mean", "norm_bias": True, "attention_bias": True, "mlp_bias": True,
+                                             "classifier_bias": True, "local_attention": 30}, "bfloat16"),
+    "modernbert_c": ("ModernBert" + MASKED, {**MODERN, "num_hidden_layers": 5, "num_attention_heads": 2, "local_attention": 37,
+                                             "decoder_bias": False, "classifier_activation": "relu", "hidden_activation": "silu",
+                                             "local_rope_theta": None, "norm_eps": 1e-6}, "float32"),
+    "modernbert_d": ("ModernBert" + LABELS, {**MODERN, "num_labels": 2, "local_attention": 48}, "float32"),
+    "bloom_a": ("Bloom", BLOOM, "float16"),
+    "bloom_b": ("Bloom", {**BLOOM, "n_layer": 3, "n_head": 4, "tie_word_embeddings": False}, "bfloat16"),
+    "bloom_c": ("Bloom", {**BLOOM, "n_head": 6, "hidden_size": 36, "layer_norm_epsilon": 1e-6}, "float32"),
 }
 
 

@@ -28,7 +28,19 @@ Result<CacheAttributes> ReadAttributes(const format::CacheAttention& table, uint
   TARN_RETURN_IF_ERROR(ExpectNumber("scale", a.scale, Bounds::kFinite));
   a.soft_cap = table.soft_cap();
   TARN_RETURN_IF_ERROR(ExpectNumber("soft_cap", a.soft_cap, Bounds::kNotNegative));
+  a.bias_behind = table.bias_behind();
+  a.bias_ahead = table.bias_ahead();
+  TARN_RETURN_IF_ERROR(ExpectAtLeast("bias_behind", a.bias_behind, a.bias_ahead > 0 ? 1 : 0));
+  TARN_RETURN_IF_ERROR(ExpectAtLeast("bias_ahead", a.bias_ahead, 0));
   return a;
+}
+
+// Slopes of the heads, finite; nullptr: there are none.
+Result<const float*> ReadSlopes(const flatbuffers::Vector<float>* slopes, uint32_t heads) {
+  if (slopes == nullptr) return static_cast<const float*>(nullptr);
+  if (slopes->size() != heads) return Error(TARN_BAD_FORMAT, "bias_slopes: %u numbers, %u expected", slopes->size(), heads);
+  for (const float slope : *slopes) TARN_RETURN_IF_ERROR(ExpectNumber("bias_slopes", slope, Bounds::kFinite));
+  return slopes->data();
 }
 
 }  // namespace
@@ -42,6 +54,10 @@ Result<CacheVariant> CacheVariant::Read(const format::CacheAttention& table, uin
   TARN_ASSIGN_OR_RETURN(variant.attributes, ReadAttributes(table, info.AttributesOf(form)));
   variant.positions = table.positions();
   TARN_ASSIGN_OR_RETURN(variant.heads, Heads::Of(*table.heads()));
+  TARN_ASSIGN_OR_RETURN(variant.bias_slopes, ReadSlopes(table.bias_slopes(), table.heads()->heads()));
+  if (variant.has_bias() && !HasDistances(variant.policy, variant.attributes, form)) {
+    return Error(TARN_BAD_FORMAT, "policy %s has no bias by distance in this form", info.name);
+  }
   const char* conflict = info.conflict == nullptr ? nullptr : info.conflict(variant.attributes, variant.heads.sizes());
   if (conflict != nullptr) return Error(TARN_BAD_FORMAT, "%s", conflict);
   return variant;
@@ -54,7 +70,17 @@ Status CacheVariant::ReadTensors(const PrepareContext& context) {
     TARN_ASSIGN_OR_RETURN(tensors[i], context.ExpectTensor(tensor_count, info().tensors[i].name, shape));
     ++tensor_count;
   }
+  if (attributes.bias_behind == 0) return Ok();
+  const uint64_t columns = uint64_t{attributes.bias_behind} + attributes.bias_ahead;
+  TARN_ASSIGN_OR_RETURN(bias_table, context.ExpectTensor(tensor_count, "bias_table", {heads.heads(), columns}));
+  ++tensor_count;
   return Ok();
+}
+
+DistanceBias CacheVariant::BiasOf(size_t kv_head) const {
+  const size_t columns = size_t{attributes.bias_behind} + attributes.bias_ahead, first = kv_head * heads.group();
+  return {bias_table == nullptr ? nullptr : bias_table + first * columns, columns, attributes.bias_behind,
+          bias_slopes == nullptr ? nullptr : bias_slopes + first};
 }
 
 const char* NameOfCachePolicy(uint8_t policy) { return policy < kCachePolicyCount ? kCachePolicies[policy].name : "unknown"; }

@@ -16,6 +16,9 @@ struct CacheVariant {
   Status ReadTensors(const PrepareContext& context);
 
   const CachePolicyInfo& info() const { return InfoOf(policy); }
+  bool has_bias() const { return attributes.bias_behind > 0 || bias_slopes != nullptr; }
+  // Of the query heads of a key/value head.
+  DistanceBias BiasOf(size_t kv_head) const;
 
   CachePolicy policy = CachePolicy::kFull;
   CacheAttributes attributes;
@@ -23,6 +26,8 @@ struct CacheVariant {
   Heads heads;
   const float* tensors[kMaxCacheTensors] = {};  // as the policy lists them; nullptr: there is none
   uint32_t tensor_count = 0;                    // that the op has
+  const float* bias_table = nullptr;            // [H, bias_behind + bias_ahead]
+  const float* bias_slopes = nullptr;           // [H]
 };
 
 const char* NameOfCachePolicy(uint8_t policy);

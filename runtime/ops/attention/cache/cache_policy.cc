@@ -97,7 +97,9 @@ void CacheTask::AddRing(const RowStore& ring, int64_t low, int64_t high, int64_t
   while (low < high) {
     const int64_t row = (low % rows + rows) % rows;
     const int64_t count = high - low < rows - row ? high - low : rows - row;
-    Add(ring.Block(static_cast<uint64_t>(row), static_cast<uint64_t>(count)), from, until, step);
+    CacheBlock block = ring.Block(static_cast<uint64_t>(row), static_cast<uint64_t>(count));
+    block.position = low - static_cast<int64_t>(tokens_.seen);
+    Add(block, from, until, step);
     low += count;
     from += count * step;
     until += count * step;
@@ -113,13 +115,16 @@ void CacheTask::AddOwn(const CacheTokens& tokens, size_t first, size_t count, si
   block.key_stride = tokens.k_stride * every;
   block.values = tokens.v + first * tokens.v_stride;
   block.value_stride = tokens.v_stride * every;
+  block.position = static_cast<int64_t>(first);
   Add(block, from, until, step);
 }
 
 void CacheTask::Attend(const CacheTokens& tokens) {
+  const CacheVariant& variant = config_.variant;
+  const DistanceBias bias = variant.BiasOf(kv_head_);
   context_.kernels->cache_attend({tokens.count, heads().group(), heads().key_dim(), heads().value_dim(), tokens.q, tokens.q_stride,
                                   pieces_.blocks, block_count_, attributes().scale, tokens.o, tokens.o_stride, pieces_.attend,
-                                  attributes().soft_cap});
+                                  attributes().soft_cap, variant.has_bias() ? &bias : nullptr});
   block_count_ = 0;
 }
 

@@ -62,11 +62,11 @@ class CacheTask {
   CacheTokens tokens() const { return tokens_; }
   Scratch policy_scratch() const { return pieces_.policy[0]; }
 
-  // Collects the blocks that the next Attend looks at, at most max_blocks: a debug build stops at one more, any other leaves it
-  // out.
+  // Collects the blocks that the next Attend looks at (with their `position`), at most max_blocks: a debug build stops at one more,
+  // any other leaves it out.
   void Add(CacheBlock block, int64_t from, int64_t until, int64_t step);
   // Rows of a ring, of positions [low, high): position p stands in row p mod rows (also below 0). The visibility is that of the
-  // first of them and moves by `step` with each.
+  // first of them and moves by `step` with each. With a bias by distance, these are the positions of tokens.
   void AddRing(const RowStore& ring, int64_t low, int64_t high, int64_t from, int64_t until, int64_t step);
   // Own rows first, first + every, ... (`count` of them).
   void AddOwn(const CacheTokens& tokens, size_t first, size_t count, size_t every, int64_t from, int64_t until, int64_t step);

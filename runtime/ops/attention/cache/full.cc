@@ -18,8 +18,11 @@ void Run(CacheTask& task) {
   }
   // A step sees every row: one block. Of a chunk's rows each comes in with its own token.
   const uint64_t seen_by_all = tokens.seen + 1;
-  task.Add(rows.Block(0, seen_by_all), -kAlways, kAlways, 0);
-  task.Add(rows.Block(seen_by_all, tokens.count - 1), 1, kAlways, 1);
+  CacheBlock before = rows.Block(0, seen_by_all), own = rows.Block(seen_by_all, tokens.count - 1);
+  before.position = -static_cast<int64_t>(tokens.seen);
+  own.position = 1;
+  task.Add(before, -kAlways, kAlways, 0);
+  task.Add(own, 1, kAlways, 1);
   task.Attend(tokens);
 }
 

@@ -20,7 +20,9 @@ void Run(CacheTask& task) {
   for (uint32_t i = 0; i < positions.size() && positions.Get(i) < end; ++i) {
     const int64_t offset = static_cast<int64_t>(positions.Get(i)) - seen;  // in this chunk, or below 0
     if (offset < 0) {
-      task.Add(global.Block(i, 1), offset + window, kAlways, 0);
+      CacheBlock row = global.Block(i, 1);
+      row.position = offset;
+      task.Add(row, offset + window, kAlways, 0);
     } else {
       task.AddOwn(tokens, static_cast<size_t>(offset), 1, 1, offset + window, kAlways, 0);
     }

@@ -18,8 +18,10 @@ constexpr const NoncausalPolicyKind* kPolicies[] = {TARN_CACHE_POLICIES(TARN_POL
 
 // What the queries of a range look at, of `rows` that everybody would see.
 CacheBlock Seen(const RowSpans& spans, CacheBlock rows, RowRange queries) {
+  const int64_t begin = static_cast<int64_t>(queries.first);
+  rows.position = -begin;
   if (spans.reach == kAlways) return rows;
-  const int64_t begin = static_cast<int64_t>(queries.first), end = begin + static_cast<int64_t>(queries.count);
+  const int64_t end = begin + static_cast<int64_t>(queries.count);
   const int64_t before = begin - spans.reach - spans.length + 1;  // row p begins here or later
   const int64_t low = before <= 0 ? 0 : (before + spans.stride - 1) / spans.stride;
   const int64_t past = (end - 1 + spans.reach) / spans.stride + 1;
@@ -31,6 +33,7 @@ CacheBlock Seen(const RowSpans& spans, CacheBlock rows, RowRange queries) {
   rows.from = low * spans.stride - spans.reach - begin;
   rows.until = low * spans.stride + spans.length + spans.reach - begin;
   rows.step = spans.stride;
+  rows.position = low - begin;
   return rows;
 }
 
@@ -92,7 +95,8 @@ class NoncausalCacheOp final : public Op {
     TARN_RETURN_IF_ERROR(context.ExpectOwned(tensors, tensors, /*states=*/0));
     TARN_RETURN_IF_ERROR(BoundKeys(context));
     if (policy_->prepare != nullptr) policy_->prepare(&config_);
-    if (config_.spans.reach != kAlways && !(query_axis_ == config_.key_axis)) {
+    const bool measures = config_.spans.reach != kAlways || config_.variant.has_bias();
+    if (measures && !(query_axis_ == config_.key_axis)) {
       return Error(TARN_BAD_FORMAT, "queries and keys have different numbers of rows, but a distance is asked for");
     }
     const uint64_t max_keys = context.limits().MaxRows(config_.key_axis);
@@ -218,10 +222,11 @@ class NoncausalCacheOp final : public Op {
     const Heads& heads = config_.variant.heads;
     const size_t d = heads.key_dim(), dv = heads.value_dim();
     const Operand &q = context.inputs[0], &o = context.outputs[0];
+    const DistanceBias bias = config_.variant.BiasOf(head);
     context.kernels->cache_attend({rows.count, heads.group(), d, dv, HeadRows(q, rows.first, head, heads.group() * d), q.stride,
                                    blocks, count, config_.variant.attributes.scale,
                                    HeadRows(o, rows.first, head, heads.group() * dv), o.stride, LayAttend(&scratch, rows.count),
-                                   config_.variant.attributes.soft_cap});
+                                   config_.variant.attributes.soft_cap, config_.variant.has_bias() ? &bias : nullptr});
   }
 
   NoncausalPart part_;
