@@ -31,6 +31,13 @@ class FrontPageTest(unittest.TestCase):
             _, different, missing = filecmp.cmpfiles(folder, ROOT / "docs/img", drawn, shallow=False)
             self.assertEqual(different + missing, [], "run `make drawings`")
 
+    def test_number_of_families(self):
+        """As many as the table of docs/published-models.md has, which families_test.py compares with the converter's."""
+        page = (ROOT / "docs/published-models.md").read_text(encoding="utf-8")
+        table = page.partition("<!-- families -->")[2].partition("<!-- /families -->")[0]
+        stated = re.search(r"\[(\d+) types\]\(docs/published-models\.md\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+        self.assertEqual(int(stated[1]), len(re.findall(r"^\| `", table, re.MULTILINE)))
+
     def test_citation_has_the_version(self):
         header = (ROOT / "runtime/include/tarn/tarn.h").read_text(encoding="utf-8")
         version = ".".join(re.findall(r"#define TARN_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header))
