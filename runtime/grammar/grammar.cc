@@ -76,15 +76,15 @@ Status Grammar::Build(Span<const char> text, const Allocator& allocator) {
   }
   Effort effort(config_.max_work);
   TARN_RETURN_IF_ERROR(automaton_.Compile(text, config_.max_states, allocator, &effort));
-  TARN_RETURN_IF_ERROR(vocabulary_.Build(texts_, tables_.vocab_size, allocator));
-  stacks_.emplace(automaton_, config_.limits, vocabulary_.max_depth() + kLevelsBesidesToken);
+  TARN_RETURN_IF_ERROR(vocabulary_.AddAll(texts_));
+  stacks_.emplace(automaton_, config_.limits, vocabulary_.Of(0).max_depth() + kLevelsBesidesToken);
   Bump measure;
   TakeArrays(&measure);
   TARN_ASSIGN_OR_RETURN(work_block_, Block::Allocate(allocator, measure.used(), "stacks of the grammar"));
   Bump bump(work_block_.bytes());
   TakeArrays(&bump);
   const MaskLimits limits = {config_.limits, MaskWords(tables_.vocab_size), config_.max_mask_bytes};
-  TARN_RETURN_IF_ERROR(masks_.Build(automaton_, vocabulary_, limits, allocator, &effort));
+  TARN_RETURN_IF_ERROR(masks_.Build(automaton_, texts_, vocabulary_.Of(0), limits, allocator, &effort));
   return Begin() ? Ok() : stacks_->LimitError().In("before the first byte of the text");
 }
 
@@ -124,8 +124,7 @@ Status Grammar::FindTokens() {
   }
   if (fits && others > 0) {
     stacks_->PushSome({others_.data(), others});
-    fits = Walk(vocabulary_, 0, vocabulary_.node_count(), 0, stacks_->NextBytes(), &*stacks_,
-                [&](uint32_t node) { AllowTokens(vocabulary_.TokensOf(node), words_.data()); });
+    fits = AddWalk(vocabulary_.Of(0));
   }
   stacks_->Return(1);
   if (fits) return Ok();
@@ -137,19 +136,17 @@ bool Grammar::AddMask(const StateMask& mask, const Stack& stack) {
   if (stacks_->DepthOf(stack.node) + mask.deepest > config_.limits.max_depth) return stacks_->FailAtDepth();
   const Span<const uint64_t> words = masks_.Words(mask);
   for (size_t i = 0; i < words_.size(); ++i) words_[i] |= words[i];
-  const Span<const uint32_t> resumes = masks_.Resumes(mask);
-  if (resumes.empty() || stack.node == Stacks::kBottom) return true;
+  const TextTree rests = masks_.Rests(mask);
+  if (rests.node_count() == 0 || stack.node == Stacks::kBottom) return true;
   if (!stacks_->PushReturn(stack.node)) return false;
-  const ByteSet first = stacks_->NextBytes();
-  bool fits = true;
-  for (const uint32_t node : resumes) {
-    if (stacks_->stacks().empty()) break;
-    const TextNode& text = vocabulary_.node(node);
-    fits = fits && Walk(vocabulary_, node + 1, text.behind, text.depth, first, &*stacks_,
-                        [&](uint32_t at) { AllowTokens(vocabulary_.TokensOf(at), words_.data()); });
-  }
+  const bool fits = AddWalk(rests);
   stacks_->Return(1);
   return fits;
+}
+
+// The tokens of `tree` that the last level takes. False: a limit is exceeded.
+bool Grammar::AddWalk(const TextTree& tree) {
+  return Walk(tree, stacks_->NextBytes(), &*stacks_, [&](uint32_t node) { AllowTokens(tree.TokensOf(node), words_.data()); });
 }
 
 Status Grammar::Apply(Span<float> logits) {

@@ -14,7 +14,7 @@
 #include "runtime/grammar/effort.h"
 #include "runtime/grammar/stacks.h"
 #include "runtime/grammar/state_masks.h"
-#include "runtime/grammar/vocabulary.h"
+#include "runtime/grammar/text_tree.h"
 #include "runtime/text/logit_mask.h"
 #include "runtime/text/tokenizer_tables.h"
 
@@ -73,6 +73,7 @@ class Grammar final : public LogitMask {
   void TakeArrays(Bump* bump);
   Status FindTokens();
   bool AddMask(const StateMask& mask, const Stack& stack);
+  bool AddWalk(const TextTree& tree);
   Status Refuse(int32_t token) const;
 
   const TokenizerTables& tables_;
@@ -80,7 +81,7 @@ class Grammar final : public LogitMask {
   const int32_t end_token_;
   const GrammarConfig config_;
   Automaton automaton_;
-  Vocabulary vocabulary_;
+  TextTrees vocabulary_;  // one tree, of all tokens
   StateMasks masks_;
   std::optional<Stacks> stacks_;
   Span<uint64_t> words_;  // the tokens that may come next

@@ -14,6 +14,7 @@ namespace {
 constexpr uint32_t kFewNodes = 256;
 constexpr uint32_t kSomeLevels = 3;  // besides those of the bytes of a token
 constexpr uint32_t kNone = UINT32_MAX;
+constexpr uint64_t kStepsOfRest = 64;  // to sort it among others
 
 void ForbidTokens(Span<const int32_t> tokens, uint64_t* words) {
   for (const int32_t token : tokens) words[token / 64] &= ~(uint64_t{1} << (token % 64));
@@ -26,9 +27,10 @@ void ForbidTokens(Span<const int32_t> tokens, uint64_t* words) {
 // few.
 class MaskBuilder {
  public:
-  MaskBuilder(const Automaton& automaton, const Vocabulary& vocabulary, const MaskLimits& limits, const Allocator& allocator,
-              Effort* effort, StateMasks* out)
+  MaskBuilder(const Automaton& automaton, const TokenTexts& texts, const TextTree& vocabulary, const MaskLimits& limits,
+              const Allocator& allocator, Effort* effort, StateMasks* out)
       : automaton_(automaton),
+        texts_(texts),
         vocabulary_(vocabulary),
         limits_(limits),
         effort_(*effort),
@@ -36,6 +38,10 @@ class MaskBuilder {
         classes_(allocator),
         follow_(allocator),
         latest_(allocator),
+        resumes_(allocator),
+        resumes_of_(allocator),
+        firsts_(allocator),
+        rests_(allocator),
         stacks_(automaton, limits.stacks, 2 * (vocabulary.max_depth() + kSomeLevels), effort) {}
 
   Status Build(const Allocator& allocator) {
@@ -48,7 +54,9 @@ class MaskBuilder {
     TARN_RETURN_IF_ERROR(follow_.Build(automaton_, &effort_));
     TARN_GROW_OR_RETURN(latest_.Resize(size_t{StateClasses::kLevels + 1} * automaton_.state_count()));
     std::fill(latest_.begin(), latest_.end(), kNone);
-    for (uint32_t state = 0; state < automaton_.state_count() && out_.used_bytes() < limits_.mask_bytes; ++state) {
+    TARN_RETURN_IF_ERROR(resumes_.Begin());
+    TARN_RETURN_IF_ERROR(firsts_.Begin());
+    for (uint32_t state = 0; state < automaton_.state_count() && !is_full_; ++state) {
       if (automaton_.EdgesOf(state).empty()) continue;
       TARN_RETURN_IF_ERROR(AddState(state));
       for (uint32_t level = 1; level <= StateClasses::kLevels; ++level) *Latest(level, state) = state;
@@ -63,6 +71,13 @@ class MaskBuilder {
 
   // What may follow the rule of `state`.
   const ByteSet& FollowOf(uint32_t state) const { return follow_.Of(automaton_.RuleOf(state)); }
+
+  // Of the arrays that grow by the states. Those of the builder alone, which go when it does, count as those that stay.
+  uint64_t used_bytes() const { return out_.used_bytes() + resumes_.used_bytes() + firsts_.used_bytes(); }
+
+  Span<const uint32_t> ResumesOf(const StateMask& mask) const {
+    return resumes_.Of(resumes_of_[static_cast<size_t>(&mask - out_.masks_.data())]);
+  }
 
   // Whether one of the bytes may come behind `node`.
   bool GoesOn(uint32_t node, const ByteSet& bytes) const {
@@ -85,29 +100,63 @@ class MaskBuilder {
       out_.index_[state] = out_.index_[like];
       return Ok();
     }
-    const size_t words_before = out_.words_.elements().size(), nodes_before = out_.resumes_.elements().size();
+    const size_t words_before = out_.words_.elements().size(), nodes_before = resumes_.elements().size();
     TARN_GROW_OR_RETURN(out_.words_.elements().Resize(words_before + limits_.words));
-    StateMask made = {};
+    uint32_t deepest = 0;
     bool keeps = false;
     if (mask != nullptr) {
-      TARN_ASSIGN_OR_RETURN(keeps, Change(*mask, state, like, words_before, &made.deepest));
+      TARN_ASSIGN_OR_RETURN(keeps, Change(*mask, state, like, words_before, &deepest));
     }
     if (!keeps) {
-      out_.resumes_.elements().Truncate(nodes_before);
-      TARN_ASSIGN_OR_RETURN(keeps, Make(state, words_before, &made.deepest));
+      resumes_.elements().Truncate(nodes_before);
+      TARN_ASSIGN_OR_RETURN(keeps, Make(state, words_before, &deepest));
     }
-    const size_t copied = limits_.words + out_.resumes_.elements().size() - nodes_before;
+    const size_t copied = limits_.words + resumes_.elements().size() - nodes_before;
     if (!effort_.Spend(copied)) return effort_.LimitError();
-    if (keeps && out_.used_bytes() <= limits_.mask_bytes) {
-      TARN_ASSIGN_OR_RETURN(made.words, out_.words_.Keep(words_before));
-      TARN_ASSIGN_OR_RETURN(made.resumes, out_.resumes_.Keep(nodes_before));
-      TARN_GROW_OR_RETURN(out_.masks_.Push(made));
-      out_.index_[state] = static_cast<int32_t>(out_.masks_.size() - 1);
+    is_full_ = used_bytes() > limits_.mask_bytes;
+    if (keeps && !is_full_) return Keep(state, words_before, nodes_before, deepest);
+    out_.words_.elements().Truncate(words_before);
+    resumes_.elements().Truncate(nodes_before);
+    return Ok();
+  }
+
+  // The mask of the bits from `words` on, with the stacks that go on at the nodes from `nodes` on.
+  Status Keep(uint32_t state, size_t words, size_t nodes, uint32_t deepest) {
+    StateMask made = {0, 0, deepest};
+    TARN_ASSIGN_OR_RETURN(made.words, out_.words_.Keep(words));
+    uint32_t resumes = 0;
+    TARN_ASSIGN_OR_RETURN(resumes, resumes_.Keep(nodes));
+    const size_t trees = out_.rests_.size();
+    TARN_ASSIGN_OR_RETURN(made.rests, RestsBehind(resumes_.Of(resumes), FollowOf(state)));
+    is_full_ = used_bytes() > limits_.mask_bytes;
+    if (is_full_) {
+      if (out_.rests_.size() > trees) out_.rests_.DropLast();
       return Ok();
     }
-    out_.words_.elements().Truncate(words_before);
-    out_.resumes_.elements().Truncate(nodes_before);
+    TARN_GROW_OR_RETURN(out_.masks_.Push(made) && resumes_of_.Push(resumes));
+    out_.index_[state] = static_cast<int32_t>(out_.masks_.size() - 1);
     return Ok();
+  }
+
+  // The tree of what tokens have behind the texts of `nodes`, where that begins with one of the bytes.
+  Result<uint32_t> RestsBehind(Span<const uint32_t> nodes, const ByteSet& bytes) {
+    const size_t before = firsts_.elements().size();
+    for (const uint32_t node : nodes) {
+      for (uint32_t below = node + 1; below < vocabulary_.node(node).behind; below = vocabulary_.node(below).behind) {
+        if (bytes.Has(vocabulary_.node(below).byte)) TARN_GROW_OR_RETURN(firsts_.elements().Push(below));
+      }
+    }
+    TARN_ASSIGN_OR_RETURN(const uint32_t list, firsts_.Keep(before));
+    if (list < out_.rests_.size()) return list;
+    rests_.Clear();
+    for (const uint32_t node : firsts_.Of(list)) {
+      for (const int32_t token : vocabulary_.TokensFrom(node)) {
+        TARN_GROW_OR_RETURN(rests_.Push({token, vocabulary_.node(node).depth - 1u}));
+      }
+    }
+    if (!effort_.Spend(kStepsOfRest * rests_.size())) return effort_.LimitError();
+    TARN_RETURN_IF_ERROR(out_.rests_.Add(texts_, &rests_));
+    return list;
   }
 
   // By a walk over all. False: there is to be no mask. A limit that is exceeded here is found again by the walk of a stack, which
@@ -120,10 +169,10 @@ class MaskBuilder {
     uint32_t visits = 0;
     bool fits = true;
     const ByteSet first = stacks_.NextBytes();
-    const bool complete = Walk(vocabulary_, 0, vocabulary_.node_count(), 0, first, &stacks_, [&](uint32_t node) {
+    const bool complete = Walk(vocabulary_, first, &stacks_, [&](uint32_t node) {
       ++visits;
       AllowTokens(vocabulary_.TokensOf(node), bits);
-      if (stacks_.last().unknown && GoesOn(node, FollowOf(state))) fits = fits && out_.resumes_.elements().Push(node);
+      if (stacks_.last().unknown && GoesOn(node, FollowOf(state))) fits = fits && resumes_.elements().Push(node);
     });
     if (!fits) return NoMemoryForGrammar();
     *deepest = stacks_.deepest();
@@ -154,15 +203,15 @@ class MaskBuilder {
 
   // The nodes before `end` from which stacks of `mask` go on. False: out of memory.
   bool KeepResumes(const StateMask& mask, uint32_t end, uint32_t* kept) {
-    for (; *kept < out_.Resumes(mask).size(); ++*kept) {
-      const uint32_t node = out_.Resumes(mask)[*kept];  // a copy: the array may move
+    for (; *kept < ResumesOf(mask).size(); ++*kept) {
+      const uint32_t node = ResumesOf(mask)[*kept];  // a copy: the array may move
       if (node >= end) break;
-      if (!out_.resumes_.elements().Push(node)) return false;
+      if (!resumes_.elements().Push(node)) return false;
     }
     return true;
   }
   void DropResumes(const StateMask& mask, uint32_t end, uint32_t* kept) const {
-    while (*kept < out_.Resumes(mask).size() && out_.Resumes(mask)[*kept] < end) ++*kept;
+    while (*kept < ResumesOf(mask).size() && ResumesOf(mask)[*kept] < end) ++*kept;
   }
 
   bool StepBoth(const TextNode& node, uint32_t* depth, uint32_t* depth_of_other) {
@@ -203,7 +252,7 @@ class MaskBuilder {
     } else {
       ForbidTokens(vocabulary_.TokensOf(i), bits);
     }
-    if (is_unknown && GoesOn(i, follow) && !out_.resumes_.elements().Push(i)) return kNone;
+    if (is_unknown && GoesOn(i, follow) && !resumes_.elements().Push(i)) return kNone;
     if (goes_on) return i + 1;
     ForbidTokens(vocabulary_.TokensBelow(i), bits);
     DropResumes(mask, node.behind, kept);
@@ -211,23 +260,28 @@ class MaskBuilder {
   }
 
   const Automaton& automaton_;
-  const Vocabulary& vocabulary_;
+  const TokenTexts& texts_;
+  const TextTree& vocabulary_;
   const MaskLimits& limits_;
   Effort& effort_;
   StateMasks& out_;
   StateClasses classes_;
   FollowSets follow_;
-  Array<uint32_t> latest_;  // [levels + 1, classes]: the last state of a class that was looked at
+  Array<uint32_t> latest_;         // [levels + 1, classes]: the last state of a class that was looked at
+  SharedLists<uint32_t> resumes_;  // nodes from which stacks go on, in ascending order
+  Array<uint32_t> resumes_of_;     // [masks]: a list
+  SharedLists<uint32_t> firsts_;   // [out_.rests_]: the nodes with the first bytes of its texts
+  Array<TokenRest> rests_;         // of the tree that is being made
+  bool is_full_ = false;
   Stacks stacks_;
 };
 
-Status StateMasks::Build(const Automaton& automaton, const Vocabulary& vocabulary, const MaskLimits& limits,
+Status StateMasks::Build(const Automaton& automaton, const TokenTexts& texts, const TextTree& vocabulary, const MaskLimits& limits,
                          const Allocator& allocator, Effort* effort) {
   TARN_GROW_OR_RETURN(index_.Resize(automaton.state_count()));
   TARN_RETURN_IF_ERROR(words_.Begin());
-  TARN_RETURN_IF_ERROR(resumes_.Begin());
   std::fill(index_.begin(), index_.end(), -1);
-  return MaskBuilder(automaton, vocabulary, limits, allocator, effort, this).Build(allocator);
+  return MaskBuilder(automaton, texts, vocabulary, limits, allocator, effort, this).Build(allocator);
 }
 
 }  // namespace tarn

@@ -1,28 +1,27 @@
-// All tokens at once: a walk over the tree of their texts, as far as the grammar takes them.
+// Many tokens at once: a walk over a tree of their texts, as far as the grammar takes them.
 #ifndef TARN_RUNTIME_GRAMMAR_WALK_H_
 #define TARN_RUNTIME_GRAMMAR_WALK_H_
 
 #include <cstdint>
 
 #include "runtime/grammar/stacks.h"
-#include "runtime/grammar/vocabulary.h"
+#include "runtime/grammar/text_tree.h"
 
 namespace tarn {
 
-// Walks the nodes [begin, end), which go on behind a text of `depth` bytes that the last level of `stacks` has read; `first` is
-// what that level can read next. Calls visit(node) where the last level is that of the node's text and not empty, or the grammar or
-// what is known of it ends there. False: a limit is exceeded. The levels are then as before.
+// Walks the texts of `tree` behind what the last level of `stacks` has read; `first` is what that level can read next. Calls
+// visit(node) where the last level is that of the node's text and not empty, or the grammar or what is known of it ends there.
+// False: a limit is exceeded. The levels are then as before.
 template <typename Visit>
-bool Walk(const Vocabulary& vocabulary, uint32_t begin, uint32_t end, uint32_t depth, const ByteSet& first, Stacks* stacks,
-          Visit visit) {
+bool Walk(const TextTree& tree, const ByteSet& first, Stacks* stacks, Visit visit) {
   const uint32_t levels = stacks->levels();
-  for (uint32_t i = begin; i < end;) {
-    const TextNode& node = vocabulary.node(i);
-    if (node.depth == depth + 1 && !first.Has(node.byte)) {
+  for (uint32_t i = 0; i < tree.node_count();) {
+    const TextNode& node = tree.node(i);
+    if (node.depth == 1 && !first.Has(node.byte)) {
       i = node.behind;
       continue;
     }
-    stacks->Return(levels + node.depth - depth - 1);
+    stacks->Return(levels + node.depth - 1);
     if (!stacks->Step(node.byte)) {
       stacks->Return(levels);
       return false;
