@@ -101,6 +101,101 @@ TEST(SentencePieceFiles, DamagedFilesEndInOneLine) {
   }
 }
 
+// What stands around the texts of a folder with sentencepiece.bpe.model; "" or the refusal in `*refusal`.
+TokenizerData FairseqOf(const std::string& config, const std::string& tokenizer_config, std::string* refusal,
+                        const std::string& vocab = "") {
+  const Folder folder;
+  folder.Write("sentencepiece.bpe.model",
+               PieceOf("<unk>", 2) + PieceOf("<s>", 3) + PieceOf("</s>", 3) + PieceOf("a", 1) + PieceOf("b", 1));
+  folder.Write("config.json", config);
+  folder.Write("tokenizer_config.json", tokenizer_config);
+  if (!vocab.empty()) folder.Write("vocab.json", vocab);
+  refusal->clear();
+  try {
+    return ReadTokenizer(folder.path(), 1000);
+  } catch (const ConvertError& error) {
+    *refusal = error.what();
+    return {};
+  }
+}
+
+TEST(SentencePieceFiles, ClassesOfFairseqSayWhatStandsAroundATextAndWhereLanguagesAre) {
+  using Ids = std::vector<uint32_t>;
+  struct Case {
+    const char *config, *tokenizer_config;
+    Ids prefix, suffix;
+    int32_t mask;
+  };
+  const Case cases[] = {
+      {R"({"model_type": "xlm-roberta"})", "{}", {0}, {2}, 6},
+      {R"({"model_type": "xglm"})", "{}", {2}, {}, -1},
+      {"{}", R"({"tokenizer_class": "MBartTokenizer", "additional_special_tokens": ["de_DE", "en_XX"]})", {}, {2, 7}, 8},
+      {"{}",
+       R"({"tokenizer_class": "MBart50TokenizerFast", "src_lang": "de_DE", "additional_special_tokens": ["de_DE", "en_XX"]})",
+       {6},
+       {2},
+       8},
+      {"{}",
+       R"({"tokenizer_class": "NllbTokenizer", "legacy_behaviour": true, "additional_special_tokens": ["eng_Latn"]})",
+       {},
+       {2, 6},
+       7},
+      {"{}",
+       R"({"tokenizer_class": "NllbTokenizer", "added_tokens_decoder": {"0": {"content": "<s>"}, "7": {"content": "<mask>"},
+        "6": {"content": "eng_Latn"}}})",
+       {6},
+       {2},
+       7},
+  };
+  for (const Case& one : cases) {
+    std::string refusal;
+    const TokenizerData data = FairseqOf(one.config, one.tokenizer_config, &refusal);
+    ASSERT_EQ(refusal, "");
+    EXPECT_EQ(data.prefix, one.prefix) << one.tokenizer_config;
+    EXPECT_EQ(data.suffix, one.suffix) << one.tokenizer_config;
+    EXPECT_EQ(data.mask_token, one.mask) << one.tokenizer_config;
+    EXPECT_EQ(data.bos_token, 0);
+    EXPECT_EQ(data.eos_token, 2);
+  }
+}
+
+TEST(SentencePieceFiles, WhatIsNoTokenizerOfFairseqIsRefused) {
+  const char* const m2m = R"({"tokenizer_class": "M2M100Tokenizer", "additional_special_tokens": ["__en__"]})";
+  const struct {
+    const char *config, *tokenizer_config, *vocab, *message;
+  } cases[] = {
+      {"{}", "{}", "", "no tokenizer_class, sentencepiece.bpe.model needs one of XLMRobertaTokenizer, "},
+      {R"({"model_type": "xlm-roberta"})", R"({"tokenizer_class": "CamembertTokenizer"})", "",
+       "tokenizer_class \"CamembertTokenizer\", sentencepiece.bpe.model needs one of "},
+      {"{}", R"({"tokenizer_class": "NllbTokenizer"})", "", "which name the languages of NllbTokenizer in the order of their ids"},
+      {"{}", R"({"tokenizer_class": "MBartTokenizer", "src_lang": "xx", "additional_special_tokens": ["en_XX"]})", "",
+       "\"xx\", which stands beside every text, is no token"},
+      {"{}", R"({"tokenizer_class": "NllbTokenizer", "added_tokens_decoder": {"8": {"content": "eng_Latn"}}})", "",
+       "added_tokens_decoder: 8: 6 expected behind the pieces"},
+      {"{}", m2m, "", "vocab.json"},
+      {"{}", m2m, R"({"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "a": 4})", "\"b\" is not in vocab.json"},
+      {"{}", m2m, R"({"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "a": 4, "b": 4})",
+       "\"b\" has id 4 in vocab.json, ids from 0 to 5 expected, each once"},
+      {"{}", m2m, R"({"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "a": 4, "b": 5, "c": 6})", "6 pieces, vocab.json has 7"},
+  };
+  for (const auto& one : cases) {
+    std::string refusal;
+    FairseqOf(one.config, one.tokenizer_config, &refusal, one.vocab);
+    EXPECT_NE(refusal.find(one.message), std::string::npos) << one.message << " expected: " << refusal;
+    EXPECT_EQ(refusal.find('\n'), std::string::npos) << refusal;
+  }
+  const Folder folder;
+  folder.Write("sentencepiece.bpe.model", PieceOf("<s>", 3) + PieceOf("<unk>", 2) + PieceOf("</s>", 3) + PieceOf("a", 1));
+  folder.Write("config.json", R"({"model_type": "xlm-roberta"})");
+  try {
+    ReadTokenizer(folder.path(), 1000);
+    ADD_FAILURE();
+  } catch (const ConvertError& error) {
+    EXPECT_NE(std::string(error.what()).find("piece 0: <unk>, <s>, </s> expected at the beginning"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(SentencePieceFiles, TokenizerConfigSaysWhatTextsBeginWith) {
   const Folder folder;
   folder.Write("tokenizer.model", PieceOf("<unk>", 2) + PieceOf("<s>", 3) + PieceOf("</s>", 3) + PieceOf("a", 1));

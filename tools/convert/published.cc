@@ -13,12 +13,12 @@ bool IsThere(const std::string& path) { return access(path.c_str(), F_OK) == 0; 
 
 // What "tokenizer" of config.json would be. `note`: a tokenizer that is there but not read, or "".
 std::string TokenizerOf(const std::string& folder, const Translation& translation, std::string* note) {
-  for (const char* file : {"/tokenizer.json", "/tokenizer.model", "/spiece.model"}) {
+  for (const char* file : {"/tokenizer.json", "/tokenizer.model", "/spiece.model", "/sentencepiece.bpe.model"}) {
     if (IsThere(folder + file)) return "tokenizer.json";
   }
   const bool has_merges = IsThere(folder + "/vocab.json") && IsThere(folder + "/merges.txt");
   if (has_merges && translation.gpt2_tokenizer) return "tokenizer.json";
-  for (const char* file : {"/vocab.json", "/vocab.txt", "/sentencepiece.bpe.model"}) {
+  for (const char* file : {"/vocab.json", "/vocab.txt"}) {
     if (!IsThere(folder + file)) continue;
     *note = std::string(file + 1) +
             " does not say what stands around a text, so that the model reads and writes token ids; a tokenizer.json does "

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "runtime/text/spaces.h"
@@ -12,13 +14,13 @@
 #include "tools/convert/json/error.h"
 #include "tools/convert/json/mapped_file.h"
 #include "tools/convert/tokenizer/charsmap.h"
+#include "tools/convert/tokenizer/folder.h"
 #include "tools/convert/tokenizer/protobuf.h"
 #include "tools/convert/tokenizer/utf8_codes.h"
 
 namespace tarn::convert {
 namespace {
 
-constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
 constexpr char kSpace[] = "\xE2\x96\x81";  // stands for a space in pieces
 
 // Numbers of sentencepiece_model.proto.
@@ -210,15 +212,53 @@ void SetSpaces(const Specification& model, Json* tokenizer) {
   }
 }
 
+// `pieces`, each where `ids` has it, and what stands there before.
+void PlaceByIds(const Json& ids, const std::string& path, std::vector<ScoredPiece>* pieces) {
+  std::vector<ScoredPiece> placed(ids.size());
+  for (const ScoredPiece& piece : *pieces) {
+    const auto found = ids.find(piece.text);
+    if (found == ids.end()) Fail(path, ": \"", piece.text, "\" is not in vocab.json, which has the ids of all pieces");
+    const size_t id = found->is_number_unsigned() ? found->get<size_t>() : placed.size();
+    if (id >= placed.size() || !placed[id].text.empty()) {
+      Fail(path, ": \"", piece.text, "\" has id ", ValueText(*found), " in vocab.json, ids from 0 to ", placed.size() - 1,
+           " expected, each once");
+    }
+    placed[id] = piece;
+  }
+  if (pieces->size() != placed.size()) Fail(path, ": ", pieces->size(), " pieces, vocab.json has ", placed.size());
+  *pieces = std::move(placed);
+}
+
+void Renumber(const FairseqPieces& fairseq, const std::string& path, Specification* model) {
+  const uint64_t types[] = {kUnknown, kControl, kControl};
+  const size_t replaced = std::size(types);
+  for (size_t i = 0; i < replaced; ++i) {
+    if (i < model->pieces.size() && model->pieces[i].type == types[i]) continue;
+    Fail(path, ": piece ", i, ": <unk>, <s>, </s> expected at the beginning");
+  }
+  std::vector<ScoredPiece> pieces = {{"<s>", 0, kControl}, {"<pad>", 0, kControl}, {"</s>", 0, kControl}, {"<unk>", 0, kUnknown}};
+  pieces.insert(pieces.end(), model->pieces.begin() + replaced, model->pieces.end());
+  if (!fairseq.ids.is_null()) PlaceByIds(fairseq.ids, path, &pieces);
+  for (const std::string& name : fairseq.last(pieces.size())) pieces.push_back({name, 0, kControl});
+  model->pieces = std::move(pieces);
+  const auto id_of = [&](const char* name) {
+    const auto is_it = [&](const ScoredPiece& piece) { return piece.type == kControl && piece.text == name; };
+    return static_cast<uint64_t>(std::find_if(model->pieces.begin(), model->pieces.end(), is_it) - model->pieces.begin());
+  };
+  model->bos_id = id_of("<s>");
+  model->eos_id = id_of("</s>");
+}
+
 std::string ControlPiece(const Specification& model, uint64_t id) {
   return id < model.pieces.size() && model.pieces[id].type == kControl ? model.pieces[id].text : "";
 }
 
 }  // namespace
 
-SentencePieceModel ReadSentencePiece(const std::string& path) {
-  const std::string bytes = ReadFile(path, kMaxFileBytes);
-  const Specification model = ReadSpecification(bytes, path);
+SentencePieceModel ReadSentencePiece(const std::string& path, const FairseqPieces* fairseq) {
+  const std::string bytes = ReadFile(path, kMaxTokenizerFileBytes);
+  Specification model = ReadSpecification(bytes, path);
+  if (fairseq != nullptr) Renumber(*fairseq, path, &model);
   SentencePieceModel made;
   made.tokenizer = {{"model", ModelOf(model, path)}, {"added_tokens", AddedTokensOf(model.pieces)}};
   SetSpaces(model, &made.tokenizer);

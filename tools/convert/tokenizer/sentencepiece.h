@@ -2,7 +2,10 @@
 #ifndef TARN_TOOLS_CONVERT_TOKENIZER_SENTENCEPIECE_H_
 #define TARN_TOOLS_CONVERT_TOKENIZER_SENTENCEPIECE_H_
 
+#include <cstddef>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "tools/convert/json/json.h"
 
@@ -13,9 +16,17 @@ struct SentencePieceModel {
   std::string bos, eos;  // empty: there is none
 };
 
+// The ids that fairseq's models have, in place of those of the file: "<s>", "<pad>", "</s>", "<unk>", the pieces behind the three
+// special ones of the file, and further special tokens.
+struct FairseqPieces {
+  Json ids;  // an object: the id of each piece, and of "<s>" and the others; null: in the order of the file
+  std::function<std::vector<std::string>(size_t first)> last;  // of the id `first` and those behind it
+};
+
 // As the package `transformers` converts the models of T5 and Llama: the ids are those of the package `sentencepiece`, apart from
-// special tokens in a text. Errors: a file that is damaged, a kind of model or an option that is not supported, by its name.
-SentencePieceModel ReadSentencePiece(const std::string& path);
+// special tokens in a text, or those of `fairseq`. Errors: a file that is damaged, a kind of model or an option that is not
+// supported, by its name.
+SentencePieceModel ReadSentencePiece(const std::string& path, const FairseqPieces* fairseq = nullptr);
 
 }  // namespace tarn::convert
 

@@ -1,7 +1,5 @@
 #include "tools/convert/tokenizer/tokenizer.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <optional>
 #include <tuple>
@@ -11,6 +9,8 @@
 #include "tools/convert/json/mapped_file.h"
 #include "tools/convert/tokenizer/component.h"
 #include "tools/convert/tokenizer/decoder.h"
+#include "tools/convert/tokenizer/fairseq.h"
+#include "tools/convert/tokenizer/folder.h"
 #include "tools/convert/tokenizer/longest.h"
 #include "tools/convert/tokenizer/model.h"
 #include "tools/convert/tokenizer/normalizer.h"
@@ -20,15 +20,6 @@
 
 namespace tarn::convert {
 namespace {
-
-constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
-
-bool IsFile(const std::string& path) {
-  struct stat info;
-  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
-}
-
-Json ReadJson(const std::string& path) { return ParseJson(ReadFile(path, kMaxFileBytes), path); }
 
 // Ids of the special token `name` of a template.
 std::vector<uint32_t> TemplateIds(const Json& specials, const std::string& name, const std::string& where) {
@@ -135,7 +126,7 @@ std::string SpecialToken(const std::string& folder, const char* key) {
 // vocab.json and merges.txt, as GPT-2 has them.
 TokenizerData ReadVocabAndMerges(const std::string& folder, Vocabulary* vocabulary) {
   const std::string merges_path = folder + "/merges.txt";
-  const std::string text = ReadFile(merges_path, kMaxFileBytes);
+  const std::string text = ReadFile(merges_path, kMaxTokenizerFileBytes);
   Json merges = Json::array();
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
@@ -160,16 +151,28 @@ TokenizerData ReadVocabAndMerges(const std::string& folder, Vocabulary* vocabula
   return data;
 }
 
+constexpr char kFairseqFile[] = "/sentencepiece.bpe.model";
+
 // The first one that is there; "": none is.
 std::string SentencePieceFile(const std::string& folder) {
-  for (const char* name : {"/tokenizer.model", "/spiece.model"}) {
+  for (const char* name : {"/tokenizer.model", "/spiece.model", kFairseqFile}) {
     if (IsFile(folder + name)) return folder + name;
   }
   return "";
 }
 
+TokenizerData ReadFairseqFile(const std::string& folder, const std::string& path, Vocabulary* vocabulary) {
+  TokenizerData data = ReadTokenizerJson(ReadFairseq(folder, path), path, vocabulary);
+  const auto id_of = [&](const char* name) { return static_cast<int32_t>(vocabulary->Find(name).value_or(-1)); };
+  data.bos_token = id_of("<s>");
+  data.eos_token = id_of("</s>");
+  data.mask_token = id_of("<mask>");
+  return data;
+}
+
 // Whether every text begins or ends with a special token is no part of the model: tokenizer_config.json says it.
 TokenizerData ReadSentencePieceFile(const std::string& folder, const std::string& path, Vocabulary* vocabulary) {
+  if (path == folder + kFairseqFile) return ReadFairseqFile(folder, path, vocabulary);
   const SentencePieceModel model = ReadSentencePiece(path);
   TokenizerData data = ReadTokenizerJson(model.tokenizer, path, vocabulary);
   const std::string config_path = folder + "/tokenizer_config.json";
@@ -243,7 +246,9 @@ TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size, Toke
   } else if (const std::string path = SentencePieceFile(folder); !path.empty()) {
     data = ReadSentencePieceFile(folder, where = path, &vocabulary);
   } else {
-    Fail(folder, ": no tokenizer.json, no vocab.json with merges.txt, no tokenizer.model or spiece.model: \"tokenizer\" of ",
+    Fail(folder,
+         ": no tokenizer.json, no vocab.json with merges.txt, no tokenizer.model, spiece.model or sentencepiece.bpe.model: "
+         "\"tokenizer\" of ",
          "config.json asks for one of them");
   }
   const bool names_all = files == TokenizerFiles::kJson;  // other files may leave out special tokens
@@ -257,7 +262,7 @@ TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size, Toke
   CheckIds(data, where, vocab_size);
   if (bos_token >= 0) data.bos_token = bos_token;
   if (eos_token >= 0) data.eos_token = eos_token;
-  data.mask_token = mask_token;
+  if (mask_token >= 0) data.mask_token = mask_token;
   return data;
 }
 

@@ -4,7 +4,8 @@
     sentencepiece_fixtures.py TEXT [FOLDER]
 
 TEXT is what they are trained on. The answers are those of the `tokenizers` package after the conversion that the package
-`transformers` makes. The ids of the lines of TEXT must be those of `sentencepiece`. Needs requirements.txt beside this script.
+`transformers` makes. The ids of the lines of TEXT must be those of `sentencepiece`; of models of fairseq, where `transformers` is
+installed, those of its own classes. Needs requirements.txt beside this script.
 """
 
 import io
@@ -32,6 +33,16 @@ CASES = {
     "bpe": ({"model_type": "bpe", "byte_fallback": True, "remove_extra_whitespaces": False, "normalization_rule_name": "identity",
              "split_digits": True, "user_defined_symbols": ["<|user|>"]}, {"add_bos_token": True}),
     "bpe_collapsed": ({"model_type": "bpe"}, {}),
+}
+LANGUAGES = ["ar_AR", "de_DE", "en_XX", "fr_XX"]
+# Name -> model type, tokenizer_config.json, what stands around a text, tokens behind the pieces. transformers has lists of languages of
+# its own: there, all languages of the class are named.
+FAIRSEQ = {
+    "xlmr": ("unigram", {"tokenizer_class": "XLMRobertaTokenizerFast"}, "<s> $A </s>", ["<mask>"]),
+    "mbart50": ("bpe", {"tokenizer_class": "MBart50Tokenizer", "src_lang": "de_DE", "additional_special_tokens": LANGUAGES},
+                "de_DE $A </s>", LANGUAGES + ["<mask>"]),
+    "m2m100": ("bpe", {"tokenizer_class": "M2M100Tokenizer", "additional_special_tokens": ["__af__", "__de__", "__en__"]},
+               "__en__ $A </s>", ["__af__", "__de__", "__en__"]),
 }
 
 
@@ -95,6 +106,66 @@ def convert(data, config):
     return tokenizer
 
 
+def fairseq_order(data, last, ids=None):
+    """The model with the pieces where fairseq's dictionaries have them."""
+    proto = sentencepiece_model_pb2.ModelProto.FromString(data)
+    piece, first = proto.SentencePiece, [("<s>", 3), ("<pad>", 3), ("</s>", 3), ("<unk>", 2)]
+    pieces = [piece(piece=text, score=0, type=type) for text, type in first] + list(proto.pieces[3:])
+    if ids is not None:
+        pieces.sort(key=lambda piece: ids[piece.piece])
+    pieces += [piece(piece=text, score=0, type=3) for text in last]
+    del proto.pieces[:]
+    proto.pieces.extend(pieces)
+    proto.trainer_spec.unk_id = [piece.piece for piece in pieces].index("<unk>")
+    return proto.SerializeToString()
+
+
+def convert_fairseq(data, template, last, ids):
+    read = json.loads(convert(fairseq_order(data, last, ids), {}).to_str())
+    for token in read["added_tokens"]:
+        token["lstrip"] = token["content"] == "<mask>"
+    tokenizer = Tokenizer.from_str(json.dumps(read))
+    specials = [(name, tokenizer.token_to_id(name)) for name in template.split() if name != "$A"]
+    tokenizer.post_processor = processors.TemplateProcessing(single=template, special_tokens=specials)
+    return tokenizer
+
+
+def compare_with_transformers(name, data, config, ids, texts, folder):
+    """True where the classes of the package have other ids for texts."""
+    try:
+        import transformers  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        return False
+    own = getattr(transformers, config["tokenizer_class"].removesuffix("Fast"))
+    path = pathlib.Path(folder, "sentencepiece.bpe.model")
+    path.write_bytes(data)
+    files = {"vocab_file": str(path)}
+    if name == "m2m100":
+        pathlib.Path(folder, "vocab.json").write_text(json.dumps(ids), encoding="utf-8")
+        files = {"vocab_file": str(pathlib.Path(folder, "vocab.json")), "spm_file": str(path)}
+    package = own(**files, **({"src_lang": config["src_lang"]} if "src_lang" in config else {}))
+    last = {"xlmr": ["<mask>"], "m2m100": list(package.lang_token_to_id) if name == "m2m100" else []}.get(name)
+    if last is None:
+        last = sorted(package.lang_code_to_id, key=package.lang_code_to_id.get) + ["<mask>"]
+    template = FAIRSEQ[name][2]
+    tokenizer = convert_fairseq(data, template, last, ids)
+    different = [text for text in texts if tokenizer.encode(text).ids != package(text)["input_ids"]]
+    print(f"{name}: {len(texts)} lines, {len(different)} differ from {own.__name__}", *map(repr, different[:3]))
+    return bool(different)
+
+
+def write(folder, name, files, tokenizer):
+    target = folder / ("sentencepiece_" + name)
+    target.mkdir(parents=True, exist_ok=True)
+    for file, data in files.items():
+        (target / file).write_bytes(data if isinstance(data, bytes) else (json.dumps(data) + "\n").encode())
+    marks = [SPACE, SPACE * 2, "<0x41>", "<unk>", "<sep>", "<|user|>", "a" + SPACE + "b"]
+    if name in FAIRSEQ:
+        marks += ["de_DE", " <mask>", "__af__", "<pad>"]
+    texts = answers(tokenizer, random.Random(name), 60, marks)
+    (target / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in texts), encoding="ascii")
+
+
 def compare(name, data, tokenizer, texts):
     processor = sentencepiece.SentencePieceProcessor(model_proto=data)
     encodings = tokenizer.encode_batch(texts, add_special_tokens=False)
@@ -111,13 +182,18 @@ def main():
         data = train([line for line in lines[:4000] if line] + [MORE_TEXT] * 20, options)
         tokenizer = convert(data, config)
         failed |= compare(name, data, tokenizer, lines + ["  " + line.replace(" ", "   ") + "  " for line in lines[:2000]])
-        target = folder / ("sentencepiece_" + name)
-        target.mkdir(parents=True, exist_ok=True)
-        (target / "tokenizer.model").write_bytes(data)
-        (target / "tokenizer_config.json").write_text(json.dumps(config) + "\n", encoding="ascii")
-        marks = [SPACE, SPACE * 2, "<0x41>", "<unk>", "<sep>", "<|user|>", "a" + SPACE + "b"]
-        texts = answers(tokenizer, random.Random(name), 60, marks)
-        (target / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in texts), encoding="ascii")
+        write(folder, name, {"tokenizer.model": data, "tokenizer_config.json": config}, tokenizer)
+    for name, (model_type, config, template, last) in FAIRSEQ.items():
+        data = train([line for line in lines[:4000] if line] + [MORE_TEXT] * 20, {"model_type": model_type})
+        ids = None
+        if name == "m2m100":  # in an order of its own
+            pieces = [piece.piece for piece in sentencepiece_model_pb2.ModelProto.FromString(data).pieces[3:]]
+            names = ["<s>", "<pad>", "</s>", "<unk>"] + sorted(pieces, key=lambda piece: (len(piece), piece))
+            ids = {piece: id for id, piece in enumerate(names)}
+        with tempfile.TemporaryDirectory() as into:
+            failed |= compare_with_transformers(name, data, config, ids, [line for line in lines[:3000] if line.strip()], into)
+        files = {"sentencepiece.bpe.model": data, "tokenizer_config.json": config, **({"vocab.json": ids} if ids else {})}
+        write(folder, name, files, convert_fairseq(data, template, last, ids))
     sys.exit(1 if failed else 0)
 
 
