@@ -5,11 +5,12 @@ import json
 import os
 import resource
 import shutil
+import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from tarn_testing import MODEL, TINY, CliTest, tarn
+from tarn_testing import BIN, MODEL, TINY, CliTest, tarn
 
 FIXTURES = os.path.join(os.environ["TARN_SOURCE"], "tests", "data", "tokenizers")
 
@@ -138,10 +139,10 @@ class TokenizeTest(CliTest):
         count = (4 << 20) // len(unit)
         bound = 8 << 20
 
-        def limited(*arguments):
+        def limited(*arguments, stdin=None):
             out = self.path("out")
             with open(out, "wb") as file:
-                status, _, err = tarn("tokenize", *arguments, stdout=file,
+                status, _, err = tarn("tokenize", *arguments, stdout=file, stdin=stdin,
                                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (bound, bound)))
             self.assertEqual((status, err), (0, ""))
             return out
@@ -156,8 +157,48 @@ class TokenizeTest(CliTest):
             os.replace(limited(model, "-f", path, "--ids", "--no-special"), ids)
             with open(limited(model, "--detokenize", "-f", ids), "rb") as file:
                 self.assertEqual(file.read(), unit * count + b"\n")
-            lines = self.write("long.jsonl", (json.dumps({"text": unit.decode()}) + "\n").encode() * count)
-            self.assertGreater(os.path.getsize(limited(model, "-f", lines, "--jsonl")), 4 << 20)
+            self.assertGreater(os.path.getsize(limited(model, "--offsets", stdin=unit * count)), 4 << 20)
+            line = (json.dumps({"text": unit.decode()}) + "\n").encode()
+            for arguments in {"stdin": line * count}, {}:
+                lines = [] if arguments else ["-f", self.write("long.jsonl", line * count)]
+                self.assertGreater(os.path.getsize(limited(model, *lines, "--jsonl", **arguments)), 4 << 20)
+
+    def test_standard_input_of_any_length(self):
+        """A pipe, also one that is kept in a file, and a file that somebody has begun to read; without a place for a file; a long line."""
+        model = self.model("gpt2")
+        text = b"To be, or not to be. na\xc3\xafve \xf0\x9f\x99\x82\n" * 50000
+        self.assertGreater(len(text), 3 << 19)
+        path = self.write("text.txt", text)
+        expected = tarn("tokenize", model, "-f", path, "--ids")
+        self.assertEqual(expected[0], 0)
+        for environment in {}, {"TMPDIR": self.path("nowhere")}, {"TMPDIR": self.path("")}:
+            before = sorted(os.listdir(self.path("")))
+            self.assertEqual(tarn("tokenize", model, "--ids", stdin=text, environment=environment), expected)
+            self.assertEqual(sorted(os.listdir(self.path(""))), before)
+        with open(path, "rb") as file:
+            os.lseek(file.fileno(), 7, os.SEEK_SET)
+            done = subprocess.run([os.path.join(BIN, "tarn"), "tokenize", model, "--ids"], stdin=file, stdout=subprocess.PIPE, check=True)
+            self.assertEqual(os.lseek(file.fileno(), 0, os.SEEK_CUR), len(text))
+        self.assertEqual(done.stdout, tarn("tokenize", model, "--ids", stdin=text[7:])[1])
+        line = tarn("tokenize", model, "--jsonl", stdin=json.dumps({"text": text.decode()}).encode())[1]
+        self.assertEqual(" ".join(map(str, json.loads(line)["ids"])).encode() + b"\n", expected[1])
+        begin, end = json.loads(line)["offsets"][-1]
+        self.assertEqual((begin < end, end), (True, len(text)))
+
+    def test_lines_of_a_pipe_are_answered_as_they_come(self):
+        process = subprocess.Popen([os.path.join(BIN, "tarn"), "tokenize", self.model("gpt2"), "--jsonl"], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
+        for text in "To be", "caf\u00e9":
+            process.stdin.write(json.dumps({"text": text}).encode() + b"\n")
+            process.stdin.flush()
+            self.assertEqual(json.loads(process.stdout.readline())["offsets"][-1][1], len(text.encode()))
+        process.stdin.write(b'{"text": "no newline"}')
+        process.stdin.close()
+        self.assertEqual(json.loads(process.stdout.readline())["offsets"][-1][1], 10)
+        self.assertEqual(process.stdout.read(), b"")
+        process.stdout.close()
+        self.assertEqual(process.wait(), 0)
+        self.assertRegex(tarn("tokenize", self.model("gpt2"), "--jsonl", stdin=b"")[2], "standard input is empty, expected at least one line")
 
     @staticmethod
     def has_sanitizer():

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "tools/tarn/error.h"
@@ -18,36 +19,58 @@ namespace tarn_cli {
 
 namespace {
 
-std::string ReadStdin() {
-  std::string content;
-  char buffer[1 << 16];
-  for (;;) {
-    StopIfInterrupted();
-    const ssize_t size = read(STDIN_FILENO, buffer, sizeof(buffer));
-    if (size == 0) return content;
-    if (size > 0) {
-      content.append(buffer, static_cast<size_t>(size));
-    } else if (errno == EAGAIN) {  // somebody who shares it does not want to wait
-      struct pollfd input = {STDIN_FILENO, POLLIN, 0};
-      poll(&input, 1, -1);
-    } else if (errno != EINTR) {
-      throw Failure(std::string("standard input: cannot read: ") + std::strerror(errno));
-    }
+constexpr size_t kHeldBytes = size_t{1} << 20;  // of standard input: what is longer goes to a file
+constexpr size_t kReadAtOnce = size_t{1} << 16;
+
+// A descriptor that is closed, or -1.
+class OpenFile {
+ public:
+  explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
+  ~OpenFile() {
+    if (descriptor_ >= 0) close(descriptor_);
   }
-}
+  OpenFile(const OpenFile&) = delete;
+  int get() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
 
 // Empty: it cannot be mapped, and reading it says why.
-std::string_view MapFile(const std::string& path) {
+std::string_view MapFile(int file) {
   struct stat info;
-  if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size <= 0) return {};
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};
+  if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size <= 0) return {};
   const size_t size = static_cast<size_t>(info.st_size);
   void* const mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-  close(file);
   if (mapped == MAP_FAILED) return {};
   madvise(mapped, size, MADV_SEQUENTIAL);
   return {static_cast<const char*>(mapped), size};
+}
+
+std::string TemporaryFolder() {
+  const char* const folder = std::getenv("TMPDIR");
+  return folder != nullptr && folder[0] != '\0' ? folder : "/tmp";
+}
+
+// A file that goes when it is closed; -1: there is no place for one.
+int OpenTemporaryFile() {
+  std::string path = TemporaryFolder() + "/tarn-XXXXXX";
+  const int file = mkstemp(path.data());
+  if (file >= 0) unlink(path.c_str());
+  return file;
+}
+
+void WriteTemporary(int file, const char* data, size_t size_bytes) {
+  while (size_bytes > 0) {
+    const ssize_t size = write(file, data, size_bytes);
+    if (size > 0) {
+      data += size;
+      size_bytes -= static_cast<size_t>(size);
+    } else if (size == 0 || errno != EINTR) {
+      throw Failure("standard input: cannot keep it in a file in " + TemporaryFolder() + ": " + std::strerror(errno) +
+                    "; TMPDIR can name another directory");
+    }
+  }
 }
 
 // Until standard output takes bytes. False: an end was asked for, and its reader does not read.
@@ -71,8 +94,27 @@ bool InputIsFed() {
   return S_ISFIFO(input.st_mode) || S_ISREG(input.st_mode) || S_ISSOCK(input.st_mode);
 }
 
+size_t ReadStdin(char* buffer, size_t size_bytes) {
+  for (;;) {
+    StopIfInterrupted();
+    const ssize_t size = read(STDIN_FILENO, buffer, size_bytes);
+    if (size >= 0) return static_cast<size_t>(size);
+    if (errno == EAGAIN) {  // somebody who shares it does not want to wait
+      struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+      poll(&input, 1, -1);
+    } else if (errno != EINTR) {
+      throw Failure(std::string("standard input: cannot read: ") + std::strerror(errno));
+    }
+  }
+}
+
 std::string ReadFile(const std::string& path) {
-  if (path == "-") return ReadStdin();
+  if (path == "-") {
+    std::string content;
+    char buffer[kReadAtOnce];
+    while (const size_t size = ReadStdin(buffer, sizeof(buffer))) content.append(buffer, size);
+    return content;
+  }
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) {
     const int error = errno;
@@ -80,7 +122,7 @@ std::string ReadFile(const std::string& path) {
     throw Failure(path + ": cannot open: " + std::strerror(error));
   }
   std::string content;
-  char buffer[1 << 16];
+  char buffer[kReadAtOnce];
   size_t size;
   while ((size = std::fread(buffer, 1, sizeof(buffer), file)) > 0) content.append(buffer, size);
   const bool failed = std::ferror(file) != 0;
@@ -121,8 +163,36 @@ bool StdoutBuffer::Write() {
 }
 
 InputText InputText::OfFile(const std::string& path) {
-  const std::string_view mapped = path == "-" ? std::string_view() : MapFile(path);
-  return mapped.empty() ? InputText(ReadFile(path)) : InputText(mapped);
+  if (path == "-") return OfStdin();
+  const OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const std::string_view mapped = file.get() < 0 ? std::string_view() : MapFile(file.get());
+  return mapped.empty() ? InputText(ReadFile(path)) : InputText(mapped, 0);
+}
+
+InputText InputText::OfStdin() {
+  const off_t begin = lseek(STDIN_FILENO, 0, SEEK_CUR);
+  if (begin >= 0) {
+    const std::string_view mapped = MapFile(STDIN_FILENO);
+    if (!mapped.empty()) {
+      lseek(STDIN_FILENO, 0, SEEK_END);  // as if it had been read
+      return InputText(mapped, std::min(static_cast<size_t>(begin), mapped.size()));
+    }
+  }
+  std::string held;
+  char buffer[kReadAtOnce];
+  size_t size = 1;
+  while (size > 0 && held.size() < kHeldBytes) held.append(buffer, size = ReadStdin(buffer, sizeof(buffer)));
+  if (size == 0) return InputText(std::move(held));
+  const OpenFile file(OpenTemporaryFile());
+  if (file.get() < 0) {
+    while ((size = ReadStdin(buffer, sizeof(buffer))) > 0) held.append(buffer, size);
+    return InputText(std::move(held));
+  }
+  WriteTemporary(file.get(), held.data(), held.size());
+  while ((size = ReadStdin(buffer, sizeof(buffer))) > 0) WriteTemporary(file.get(), buffer, size);
+  const std::string_view mapped = MapFile(file.get());
+  if (mapped.empty()) throw Failure(std::string("standard input: cannot map the file that keeps it: ") + std::strerror(errno));
+  return InputText(mapped, 0);
 }
 
 InputText::~InputText() {

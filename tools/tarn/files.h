@@ -11,13 +11,15 @@ namespace tarn_cli {
 
 // "-" is standard input. Throws Failure with the path and the reason; while it waits for standard input also if it is interrupted.
 std::string ReadFile(const std::string& path);
+// The next bytes of standard input, at most `size_bytes`, as soon as there are some; 0: it has ended. Errors: as ReadFile().
+size_t ReadStdin(char* buffer, size_t size_bytes);
 
 // A text that is read from one end to the other, of any length. A file is mapped, which takes no memory that the system could not
-// take back; where it cannot be mapped, as a pipe, it is held in memory.
+// take back. What comes through a pipe is held in memory while it is short; what is longer goes to a temporary file without a name.
 class InputText {
  public:
   explicit InputText(std::string text) : held_(std::move(text)), text_(held_) {}
-  // Of a file; errors: as ReadFile().
+  // Of a file, or of standard input; errors: as ReadFile().
   static InputText OfFile(const std::string& path);
   ~InputText();
   InputText(const InputText&) = delete;
@@ -28,7 +30,9 @@ class InputText {
   void DropNewline();
 
  private:
-  explicit InputText(std::string_view mapped) : text_(mapped), mapped_(mapped) {}
+  // Of a mapped file, from a byte on.
+  InputText(std::string_view mapped, size_t begin) : text_(mapped.substr(begin)), mapped_(mapped) {}
+  static InputText OfStdin();
 
   std::string held_;
   std::string_view text_, mapped_;

@@ -33,6 +33,22 @@ Tokens ParseIds(std::string_view text, char separator, const std::string& what) 
   return ids;
 }
 
+// One line after the other, as they come, without the newlines.
+void VisitStdinLines(const std::function<bool(std::string_view)>& visit) {
+  std::string line;  // what has come of the next one
+  char buffer[1 << 16];
+  while (const size_t size = ReadStdin(buffer, sizeof(buffer))) {
+    std::string_view part(buffer, size);
+    for (size_t end; (end = part.find('\n')) != std::string_view::npos; part.remove_prefix(end + 1)) {
+      line.append(part.substr(0, end));
+      if (!visit(line)) return;
+      line.clear();
+    }
+    line.append(part);
+  }
+  if (!line.empty()) visit(line);
+}
+
 char SeparatorOf(std::string_view ids) { return ids.find(',') == std::string_view::npos ? ' ' : ','; }
 
 }  // namespace
@@ -81,17 +97,23 @@ Tokens SourceTokens(const Model& model, const std::string& text, const std::stri
 }
 
 void VisitLines(const std::string& path, const std::function<bool(Line)>& take) {
-  const InputText content = InputText::OfFile(path);
-  const std::string_view text = content.text();
-  if (text.empty()) throw Failure(FileName(path) + " is empty, expected at least one line");
   size_t count = 0;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = text.substr(begin, end - begin);
+  const auto visit = [&](std::string_view line) {
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    if (!take({FileName(path) + Format(": line %zu", ++count), std::string(line)})) return;
-    begin = end + 1;
+    return take({FileName(path) + Format(": line %zu", ++count), std::string(line)});
+  };
+  if (path == "-") {
+    VisitStdinLines(visit);
+  } else {
+    const InputText content = InputText::OfFile(path);
+    const std::string_view text = content.text();
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = std::min(text.find('\n', begin), text.size());
+      if (!visit(text.substr(begin, end - begin))) return;
+      begin = end + 1;
+    }
   }
+  if (count == 0) throw Failure(FileName(path) + " is empty, expected at least one line");
 }
 
 std::vector<Line> ReadLines(const std::string& path) {

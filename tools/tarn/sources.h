@@ -40,7 +40,7 @@ struct Line {
   std::string text;
 };
 std::vector<Line> ReadLines(const std::string& path);  // throws Failure, also if there are none
-// The same, one line after the other, until `take` answers false.
+// The same, one line after the other, until `take` answers false; those of standard input as they come.
 void VisitLines(const std::string& path, const std::function<bool(Line)>& take);
 
 // Cuts a line at its first tab: what stands before it goes to `*before`. Without a tab nothing changes, and the answer is false.

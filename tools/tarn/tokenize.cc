@@ -25,6 +25,8 @@ using tarn::tools::Detokenizer;
 using tarn::tools::Encoding;
 using tarn::tools::Tokenizer;
 
+constexpr size_t kLongText = size_t{1} << 20;  // its tokens would take more memory than it does: they are found twice
+
 struct TokenizeOptions {
   ModelOptions model;
   Input input;
@@ -135,8 +137,10 @@ int TokenizeLines(const TokenizeOptions& options, const Model& model, Tokenizer*
     if (options.detokenize) {
       *out.text() += JsonLine(Json{{"text", Detokenize(model.get(), IdsOfLine(line), options.keep_special)}});
     } else {
-      const Encoding encoding = tokenizer->Encode(TextOfLine(line), !options.no_special);
-      AppendJson(TokensOf(encoding), /*is_indented=*/false, &out);
+      const std::string text = TextOfLine(line);
+      const bool is_long = text.size() > kLongText;
+      const Encoding encoding = is_long ? Encoding() : tokenizer->Encode(text, !options.no_special);
+      AppendJson(is_long ? TokensOf(options, tokenizer, text) : TokensOf(encoding), /*is_indented=*/false, &out);
     }
     return out.Write();
   });
