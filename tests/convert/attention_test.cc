@@ -110,7 +110,7 @@ TEST(Attention, EverySystemWithWhatItRequires) {
       {R"({"system": "luna_causal", "num_slots": 5})", "control_proj[10] alone -> K[2,4,5] V[2,5,3]"},
       {R"({"system": "clustering_online", "num_slots": 5})", "-> K[2,4,5] V[2,5,3] mass[2,5]"},
       {R"({"system": "softmax", "max_context": 9})", "-> K[2,9,4] V[2,9,3]"},
-      {R"({"system": "softmax", "max_context": 9, "distance_buckets": 6, "distance_max": 20})",
+      {R"({"system": "softmax", "max_context": 9, "distance_bias": "model", "distance_buckets": 6, "distance_max": 20})",
        "distance_bias.20[4,17] -> K[2,9,4] V[2,9,3]"},
       {R"({"system": "softmax", "max_context": 9, "distance_slopes": [1, 0.5, 0.25, 0]})", "-> K[2,9,4] V[2,9,3]"},
       {R"({"system": "sliding_window", "window": 6})", "-> K[2,6,4] V[2,6,3]"},

@@ -21,7 +21,7 @@ from tensor_files import Tensor, read_npy_f32, read_safetensors, write_npy_i32, 
 BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
 ENCODERS = "bert", "distilbert", "modernbert", "roberta", "xlm-roberta"
-FIXTURE_COUNT = 126
+FIXTURE_COUNT = 129
 TORCH = FIXTURES.parent / "torch"  # checkpoints of torch.save()
 TOLERANCE = 1e-5  # relative L2 of all logits, in f32
 
@@ -251,7 +251,6 @@ class Families(unittest.TestCase):
         self.refused(self.copy("t5_a", relative_attention_num_buckets=31), "distance_buckets: 31 is not at least 4 and even",
                      "in tarn's terms")
         self.refused(self.copy("t5_a", relative_attention_max_distance=8), "distance_max: 8 is not above 8")
-        self.refused(self.copy("t5_a", model_type="umt5"), 'model_type: "umt5" is not supported: its layers have tables')
         self.refused(self.copy("bloom_a", apply_residual_connection_post_layernorm=True), "apply_residual_connection_post_layernorm")
         self.refused(self.copy("bloom_a", n_head=5), "n_head: 5 does not divide 24")
         self.refused(self.copy("bloom_a", n_inner=50), "n_inner: 50 is not supported, expected 96")

@@ -284,7 +284,7 @@ TEST(ModelWriter, FeaturesOfBlocks) {
   EXPECT_EQ(features("qk_norm", "head"), Texts{"grouped_norm"});
   EXPECT_EQ(features("qk_norm", "full"), Texts{});
   EXPECT_EQ(features("attention", {{"system", "sliding_window"}, {"window", 4}, {"soft_cap", 2.5}}), Texts{"soft_cap"});
-  EXPECT_EQ(features("attention", {{"system", "softmax"}, {"max_context", 4}, {"distance_buckets", 4}}), Texts{"distance_bias"});
+  EXPECT_EQ(features("attention", {{"system", "softmax"}, {"max_context", 4}, {"distance_bias", "layer"}}), Texts{"distance_bias"});
   const std::vector<double> slopes(WideConfig()["num_heads"].get<size_t>(), 0.5);
   EXPECT_EQ(features("attention", {{"system", "sliding_window"}, {"window", 4}, {"distance_slopes", slopes}}),
             Texts{"distance_bias"});

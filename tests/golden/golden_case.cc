@@ -98,7 +98,7 @@ class OpCase {
 
   // Positions of target and source have no distance.
   bool has_cross_form() const {
-    const bool distances = attributes_.contains("distance_buckets") || attributes_.contains("distance_slopes");
+    const bool distances = attributes_.contains("distance_bias") || attributes_.contains("distance_slopes");
     return convert::HasForm(system_, AttentionForm::kCross) && !distances;
   }
 

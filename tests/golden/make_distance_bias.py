@@ -46,7 +46,7 @@ def make(folder, case, seed, sizes, attributes, seen, buckets=0):
     attributes = {**attributes, "num_heads": heads, "num_kv_heads": kv_heads, "head_dim": d, "value_dim": dv}
     tensors = {"q": q, "k": k, "v": v, "o": o}
     if table:
-        attributes["distance_buckets"] = buckets
+        attributes.update(distance_bias="model", distance_buckets=buckets)
         tensors["distance_bias"] = table
     write(pathlib.Path(folder) / f"{case}.safetensors", case, case.split(".")[0], attributes,
           [1, 7, 64, tokens] if causal else [], tensors)

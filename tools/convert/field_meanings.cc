@@ -46,7 +46,8 @@ constexpr Meaning kMeanings[] = {
     {"qk_norm", "a norm of q and k before rope: head: of each head, with weights that all heads share; full: of all heads at once",
      kConfig},
     {"final_norm", "a norm after the last layer", kConfig},
-    {"first_norm", "the attention of the first layer has a norm; false: only with pre and without parallel", kConfig},
+    {"first_norm", "the attention of the first layer has a norm; false: it has none, which needs pre and no parallel parts",
+     kConfig},
     {"embedding_norm", "a norm after the embeddings and positions", kConfig},
     {"attention_bias", "q_proj, k_proj, v_proj and o_proj have a bias", kConfig},
     {"mlp_bias", "the projections of the MLP have a bias", kConfig},
@@ -144,10 +145,11 @@ constexpr Meaning kMeanings[] = {
     {"decay", "what the state of a head is multiplied by at every token"},
     {"scale", "factor of the output", kLinear},
     {"soft_cap", "logits become soft_cap * tanh(logit / soft_cap); 0: they stay"},
-    {"distance_buckets",
-     "logits get a learned number of the head and of the distance between token and key, which layers share; distances fall into "
-     "this "
-     "many buckets, as T5 has them; noncausal: half of them for each side. 0: none"},
+    {"distance_bias",
+     "logits get a learned number of the head and of the distance between token and key: of the layer, or of all layers of a "
+     "model, "
+     "encoder or decoder"},
+    {"distance_buckets", "distances fall into this many buckets, as T5 has them; noncausal: half of them for each side"},
     {"distance_max", "of distance_buckets: beyond it all distances are one bucket"},
     {"distance_slopes", "numbers of the heads: a logit loses this many times the distance between token and key (ALiBi)"},
     {"scale", "factor of q . k before the softmax"},

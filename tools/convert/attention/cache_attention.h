@@ -10,10 +10,14 @@
 
 namespace tarn::convert {
 
+// Learned numbers that are added to logits by distance: those of the layer, or of all layers of the stack.
+enum class BiasTable : uint8_t { kNone, kLayer, kModel };
+
 struct CacheAttention : CacheAttributes {
   CachePolicy policy = CachePolicy::kFull;
   std::vector<uint32_t> positions = {};
-  uint32_t distance_buckets = 0;  // 0: no bias by learned numbers
+  BiasTable distance_bias = BiasTable::kNone;
+  uint32_t distance_buckets = 0;  // with a bias
   uint32_t distance_max = 0;
   std::vector<float> distance_slopes = {};
 };

@@ -2,6 +2,7 @@
 // of heads (ALiBi: Press et al. 2022). The format has a column for each distance up to that of the last bucket.
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "tools/convert/attention/cache_attention.h"
 #include "tools/convert/json/error.h"
@@ -9,6 +10,7 @@
 namespace tarn::convert {
 namespace {
 
+constexpr Choice<BiasTable> kBiases[] = {{"none", BiasTable::kNone}, {"layer", BiasTable::kLayer}, {"model", BiasTable::kModel}};
 constexpr uint32_t kMostBuckets = 1u << 12, kMostDistance = 1u << 16;
 
 // How distances on one side of a token fall into buckets: the first half of them have one distance each, those of the others grow
@@ -45,9 +47,10 @@ Buckets SideBuckets(const CacheAttention& cache, const AttentionContext& context
 
 void ParseBuckets(Fields* fields, const AttentionContext& context, CacheAttention* cache) {
   const uint32_t least = IsCausal(context) ? 2 : 4;
-  cache->distance_buckets = static_cast<uint32_t>(fields->Integer("distance_buckets", 0, kMostBuckets, 0));
+  cache->distance_bias = fields->OneOf<BiasTable>("distance_bias", kBiases, BiasTable::kNone);
+  if (cache->distance_bias == BiasTable::kNone) return;
+  cache->distance_buckets = static_cast<uint32_t>(fields->Integer("distance_buckets", 0, kMostBuckets, 32));
   cache->distance_max = static_cast<uint32_t>(fields->Integer("distance_max", 1, kMostDistance, 128));
-  if (cache->distance_buckets == 0) return;
   const Buckets side = SideBuckets(*cache, context);
   if (cache->distance_buckets < least || (!IsCausal(context) && cache->distance_buckets % 2 != 0)) {
     fields->FailAt("distance_buckets", std::to_string(cache->distance_buckets) + " is not at least " + std::to_string(least) +
@@ -101,7 +104,7 @@ AttentionTensor DistanceTable(const CacheAttention& cache, const AttentionContex
   // The name says what the columns are made by, as layers share one table only if that is the same.
   const std::string name = "distance_bias." + std::to_string(cache.distance_max);
   AttentionTensor table{name, {heads, columns}, {{"distance_bias", {cache.distance_buckets, heads}, Init::kNormal}}, fold};
-  table.shared = true;
+  table.shared = cache.distance_bias == BiasTable::kModel;
   return table;
 }
 

@@ -50,6 +50,7 @@ constexpr Family kFamilies[] = {
     {"smollm3", "full, or window in some layers", TranslateSmolLm3},
     {"stablelm", "full", TranslateStableLm},
     {"t5", "full, in encoder, decoder and between them", TranslateT5},
+    {"umt5", "full, in encoder, decoder and between them", TranslateUmt5},
     {"xglm", "full", TranslateXglm},
     {"xlm-roberta", "full, in an encoder", TranslateRoberta},
 };
@@ -66,7 +67,6 @@ constexpr struct {
     {"mamba2", "its layers are selective state spaces"},
     {"rwkv6", "its layers mix a token with the one before it"},
     {"rwkv7", "its layers mix a token with the one before it"},
-    {"umt5", "its layers have tables of distances of their own"},
 };
 
 std::vector<std::string> Names() {

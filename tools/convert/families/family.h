@@ -95,6 +95,7 @@ Translation TranslateRoberta(ForeignConfig* config, const FamilyOptions& options
 Translation TranslateSmolLm3(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateStableLm(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateT5(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateUmt5(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateXglm(ForeignConfig* config, const FamilyOptions& options);
 
 }  // namespace tarn::convert

@@ -1,5 +1,5 @@
-// t5 (its version 1.1 and flan-t5, too) and mt5: encoder and decoder with RMS norms, no biases, and learned numbers that are added
-// to attention logits by distance; the first layer has them for all layers of its side.
+// t5 (its version 1.1 and flan-t5, too), mt5 and umt5 (whose layers all have such numbers): encoder and decoder with RMS norms, no
+// biases, and learned numbers that are added to attention logits by distance; the first layer has them for all layers of its side.
 #include <cmath>
 #include <string>
 
@@ -39,7 +39,7 @@ void AddAttention(const std::string& from, const std::string& to, std::vector<Te
   for (const std::string p : {"q", "k", "v", "o"}) rules->push_back({from + p + ".weight", to + p + "_proj.weight"});
 }
 
-void AddSide(const std::string& side, bool gated, std::vector<TensorRule>* rules) {
+void AddSide(const std::string& side, bool gated, bool by_layer, std::vector<TensorRule>* rules) {
   const std::string from = side + ".block.*.layer.", to = "model." + side + ".layers.*.";
   const bool decodes = side == "decoder";
   const std::string mlp = from + (decodes ? "2." : "1.");
@@ -54,14 +54,26 @@ void AddSide(const std::string& side, bool gated, std::vector<TensorRule>* rules
   if (gated) rules->push_back({mlp + "DenseReluDense.wi_1.weight", to + "mlp.up_proj.weight"});
   rules->push_back({mlp + "DenseReluDense.wo.weight", to + "mlp.down_proj.weight"});
   rules->push_back({mlp + "layer_norm.weight", to + "mlp_norm.weight"});
-  rules->push_back({side + ".block.0.layer.0.SelfAttention.relative_attention_bias.weight", "model." + side + ".distance_bias"});
+  const std::string distances = ".SelfAttention.relative_attention_bias.weight";
+  if (by_layer) {
+    rules->push_back({side + ".block.*.layer.0" + distances, to + "attn.distance_bias"});
+  } else {
+    rules->push_back({side + ".block.0.layer.0" + distances, "model." + side + ".distance_bias"});
+  }
   rules->push_back({side + ".final_layer_norm.weight", "model." + side + ".norm.weight"});
   TensorRule table{side + ".embed_tokens.weight", ""};
   table.same_as = "shared.weight";
   rules->push_back(table);
 }
 
-Translation TranslateBoth(ForeignConfig* config, const FamilyOptions& options, const char* feed_forward, bool tied) {
+// How the kinds differ: the table of distances, and defaults.
+struct T5Kind {
+  bool by_layer;  // every layer has a table of its own
+  const char* feed_forward;
+  bool tied;
+};
+
+Translation TranslateBoth(ForeignConfig* config, const FamilyOptions& options, const T5Kind& kind) {
   Translation translation;
   translation.scale = 1;
   Fields& fields = config->fields();
@@ -70,9 +82,10 @@ Translation TranslateBoth(ForeignConfig* config, const FamilyOptions& options, c
                  layers = fields.Size("num_layers", std::nullopt, kMostLayers);
   // Positions are distances, which have no end: this bounds memory.
   const uint32_t given = fields.Size("n_positions", 512), positions = options.max_context.value_or(given);
-  const FeedForward mlp = ReadFeedForward(config, feed_forward);
-  tied = fields.Bool("tie_word_embeddings", tied);
-  const Json distances = {{"distance_buckets", fields.Size("relative_attention_num_buckets", 32)},
+  const FeedForward mlp = ReadFeedForward(config, kind.feed_forward);
+  const bool tied = fields.Bool("tie_word_embeddings", kind.tied);
+  const Json distances = {{"distance_bias", kind.by_layer ? "layer" : "model"},
+                          {"distance_buckets", fields.Size("relative_attention_num_buckets", 32)},
                           {"distance_max", fields.Size("relative_attention_max_distance", 128)}};
   const Json source = {{"system", "softmax"}, {"max_context", positions}, {"scale", 1}};
   Json encoder = source, decoder = FullAttention(given, options, &translation);
@@ -100,7 +113,7 @@ Translation TranslateBoth(ForeignConfig* config, const FamilyOptions& options, c
   std::vector<TensorRule>& rules = translation.rules;
   rules.push_back({"shared.weight", "model.embeddings.weight"});
   rules.push_back({"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", ""});  // of older versions; not used
-  for (const char* side : {"encoder", "decoder"}) AddSide(side, mlp.gated, &rules);
+  for (const char* side : {"encoder", "decoder"}) AddSide(side, mlp.gated, kind.by_layer, &rules);
   // What a tied head reads is scaled: the norm before it is.
   if (tied) Fold("model.decoder.norm.weight", static_cast<float>(1 / std::sqrt(static_cast<double>(width))), 0, &rules);
   return translation;
@@ -109,11 +122,16 @@ Translation TranslateBoth(ForeignConfig* config, const FamilyOptions& options, c
 }  // namespace
 
 Translation TranslateT5(ForeignConfig* config, const FamilyOptions& options) {
-  return TranslateBoth(config, options, "relu", true);
+  return TranslateBoth(config, options, {false, "relu", true});
 }
 
 Translation TranslateMt5(ForeignConfig* config, const FamilyOptions& options) {
-  return TranslateBoth(config, options, "gated-gelu", false);
+  return TranslateBoth(config, options, {false, "gated-gelu", false});
+}
+
+Translation TranslateUmt5(ForeignConfig* config, const FamilyOptions& options) {
+  config->fields().Find("scalable_attention");  // nothing reads it
+  return TranslateBoth(config, options, {true, "gated-gelu", true});
 }
 
 }  // namespace tarn::convert
