@@ -111,7 +111,7 @@ TEST(Attention, EverySystemWithWhatItRequires) {
       {R"({"system": "clustering_online", "num_slots": 5})", "-> K[2,4,5] V[2,5,3] mass[2,5]"},
       {R"({"system": "softmax", "max_context": 9})", "-> K[2,9,4] V[2,9,3]"},
       {R"({"system": "softmax", "max_context": 9, "distance_bias": "model", "distance_buckets": 6, "distance_max": 20})",
-       "distance_bias.20[4,17] -> K[2,9,4] V[2,9,3]"},
+       "distance_bias.20[4,12] -> K[2,9,4] V[2,9,3]"},
       {R"({"system": "softmax", "max_context": 9, "distance_slopes": [1, 0.5, 0.25, 0]})", "-> K[2,9,4] V[2,9,3]"},
       {R"({"system": "sliding_window", "window": 6})", "-> K[2,6,4] V[2,6,3]"},
       {R"({"system": "dilated_window", "window": 6, "dilation": 2})", "-> K[2,12,4] V[2,12,3]"},

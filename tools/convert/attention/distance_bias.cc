@@ -46,15 +46,13 @@ Buckets SideBuckets(const CacheAttention& cache, const AttentionContext& context
 }
 
 void ParseBuckets(Fields* fields, const AttentionContext& context, CacheAttention* cache) {
-  const uint32_t least = IsCausal(context) ? 2 : 4;
   cache->distance_bias = fields->OneOf<BiasTable>("distance_bias", kBiases, BiasTable::kNone);
   if (cache->distance_bias == BiasTable::kNone) return;
-  cache->distance_buckets = static_cast<uint32_t>(fields->Integer("distance_buckets", 0, kMostBuckets, 32));
+  cache->distance_buckets = static_cast<uint32_t>(fields->Integer("distance_buckets", IsCausal(context) ? 2 : 4, kMostBuckets, 32));
   cache->distance_max = static_cast<uint32_t>(fields->Integer("distance_max", 1, kMostDistance, 128));
   const Buckets side = SideBuckets(*cache, context);
-  if (cache->distance_buckets < least || (!IsCausal(context) && cache->distance_buckets % 2 != 0)) {
-    fields->FailAt("distance_buckets", std::to_string(cache->distance_buckets) + " is not at least " + std::to_string(least) +
-                                           (IsCausal(context) ? "" : " and even: each side has half of them"));
+  if (!IsCausal(context) && cache->distance_buckets % 2 != 0) {
+    fields->FailAt("distance_buckets", std::to_string(cache->distance_buckets) + " is odd: each side has half of them");
   }
   if (cache->distance_max <= side.exact()) {
     fields->FailAt("distance_max", std::to_string(cache->distance_max) + " is not above " + std::to_string(side.exact()) +
