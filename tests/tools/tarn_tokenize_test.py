@@ -51,6 +51,21 @@ class TokenizeTest(CliTest):
                                    *(["--keep-special"] if keep else []))
                 self.assertEqual(found, [{"text": one["text"]} for one in lists])
 
+    def test_a_word_that_is_longer_than_the_text(self):
+        """Normalized, as every one of these characters is two."""
+        name = "clip"
+        os.makedirs(self.path(name), exist_ok=True)
+        shutil.copy(os.path.join(FIXTURES, name, "tokenizer.json"), self.path(name))
+        self.make(os.path.join(name, "config"), {**TINY, "vocab_size": 700, "tokenizer": "tokenizer.json"})
+        text, ids = self.path("long.txt"), {}
+        for count in 30_000, 3:
+            with open(text, "w", encoding="utf-8") as file:
+                file.write("\u0344" * count)
+            status, out, err = tarn("tokenize", "-m", self.model(name), "-f", text, "--ids", "--no-special")
+            self.assertEqual((status, err), (0, ""))
+            ids[count] = len(out.split())
+        self.assertGreaterEqual(ids[30_000], 30_000)
+
     def test_special_tokens_in_a_prompt(self):
         text = "a<|sep|>b"
         counts = {}

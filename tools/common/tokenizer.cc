@@ -8,7 +8,7 @@
 namespace tarn::tools {
 namespace {
 
-constexpr uint32_t kWordBytes = 1u << 16;  // enough for every text that is one
+constexpr uint32_t kWordBytes = 1u << 16;  // enough for nearly every text
 constexpr uint32_t kMostWordBytes = 1u << 26;
 constexpr uint32_t kGrowth = 4;  // from the one to the other
 constexpr size_t kReadAtOnce = 4096;
@@ -53,8 +53,8 @@ void Tokenizer::Visit(std::string_view text, bool with_template, const Take& tak
   tarn_error error;
   size_t taken = 0;
   tarn_status status = Read(text, options, take, &taken, &error);
-  // A word is too long: more memory, and the text once more.
-  while (status == TARN_BUFFER_TOO_SMALL && text.size() > max_word_bytes_ && max_word_bytes_ < kMostWordBytes) {
+  // A word is too long: more memory, and the text once more. Normalized it may be longer than the text.
+  while (status == TARN_BUFFER_TOO_SMALL && max_word_bytes_ < kMostWordBytes) {
     Create(max_word_bytes_ * kGrowth);
     status = Read(text, options, take, &taken, &error);
   }
