@@ -51,6 +51,19 @@ class StateTest(CliTest):
         self.fails(1, "no-such: cannot", "run", MODEL, "-p", "A", "--load-state", self.path("no-such"))
         self.fails(1, "the prompt is empty", "run", MODEL, "-p", "", "--load-state", self.save())
 
+    def test_a_file_may_be_called_like_standard_input(self):
+        folder = self.path("dash")
+        os.makedirs(folder)
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(folder)
+        status, out, err = tarn("run", os.path.join(before, MODEL), *GREEDY, "-i", "-n", 3, "-p", "ROMEO:", "--no-echo",
+                                stdin=b"/save -\n/reset\n/load -\n/save again\n")
+        self.assertEqual(status, 0)
+        self.assertIn("loaded 9 tokens", err)
+        with open("-", "rb") as saved, open("again", "rb") as again:
+            self.assertEqual(saved.read(), again.read())
+
     def test_a_signal_ends_the_text_and_not_the_state(self):
         state, stats = self.path("interrupted"), self.path("interrupted.json")
         process = start("run", MODEL, *map(str, GREEDY), "-p", "ROMEO:", "-n", "-1", "--save-state", state, "--json-stats", stats)
@@ -174,6 +187,12 @@ class CacheTest(CliTest):
         self.ask("PARIS:", "--prompt-cache-bytes", 2 * size + 5000)
         self.assertEqual(self.ask("JULIET:")[1], 6)
         self.assertFalse(os.path.exists(stale.name))
+        # What a link leads to takes nothing of the budget.
+        kept = self.files()
+        os.symlink(self.write("large", b"x" * 10 * size), os.path.join(self.cache, "0123456789abcdef-7.prompt"))
+        self.ask("PARIS:")
+        self.ask("A longer prompt:", "--prompt-cache-bytes", 3 * size + 9000)
+        self.assertEqual(len(self.files()), len(kept) + 2)
         # What is larger than all of it is not written.
         self.cache = self.path("small")
         self.ask("ROMEO:", "--prompt-cache-bytes", 100)

@@ -184,7 +184,8 @@ void PromptCache::RemoveOld() const {
   uint64_t bytes = 0;
   for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
     std::error_code gone;  // another process may remove it
-    if (!std::regex_match(entry.path().filename().string(), kName) || !entry.is_regular_file(gone)) continue;
+    const bool is_own = std::regex_match(entry.path().filename().string(), kName);
+    if (!is_own || !std::filesystem::is_regular_file(entry.symlink_status(gone))) continue;  // a link has no bytes of the cache
     const uint64_t size = entry.file_size(gone);
     const auto used = entry.last_write_time(gone);
     if (gone || (entry.path().extension() != ".prompt" && used > left_since)) continue;

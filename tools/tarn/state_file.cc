@@ -35,7 +35,7 @@ void LoadState(const std::string& path, const Model& model, const tarn_session_c
                            static_cast<unsigned long long>(info.st_size), static_cast<unsigned long long>(most)));
     }
   }
-  const std::string content = ReadFile(path);
+  const std::string content = ReadFile(path == "-" ? "./-" : path);  // a file of that name, which /save - writes
   tarn_error error;
   if (tarn_session_restore(session, content.data(), content.size(), &error) != TARN_OK) throw Failure(path + ": " + error.message);
 }
