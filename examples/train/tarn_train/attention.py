@@ -28,8 +28,11 @@ def until(count, device):
 
 
 class Attention(nn.Module):
+    needs, reads = (), ()  # fields of the attention object, besides system and scale: those that have to be there, those that may
+
     def __init__(self, c, a):
         super().__init__()
+        self.check_fields(a)
         self.a, width = a, c["hidden_size"]
         self.heads = c["num_heads"]
         self.kv_heads = c.get("num_kv_heads", self.heads)
@@ -51,6 +54,16 @@ class Attention(nn.Module):
             return torch.tensor(c["rope_frequencies"], dtype=torch.float64)
         half = self.d // 2
         return c.get("rope_theta", 10000.0) ** (-torch.arange(half, dtype=torch.float64) / half)
+
+    def check_fields(self, a):
+        """A field that tarn-convert knows and no module reads would make another model of the checkpoint than was trained."""
+        for name in self.needs:
+            if name not in a:
+                raise ValueError(f"attention: {a['system']}: {name} is missing")
+        known = ("system", "scale", *self.needs, *self.reads)
+        for name in a:
+            if name not in known:
+                raise ValueError(f"attention: {a['system']}: no module reads {name}, expected one of {', '.join(known)}")
 
     def default_scale(self):
         return self.d**-0.5

@@ -10,6 +10,8 @@ from .attention import Attention
 class Softmax(Attention):
     """All tokens; a sequence ends at max_context."""
 
+    needs, reads = ("max_context",), ("soft_cap",)
+
     def sees(self, t, i):
         """True where token t sees token i <= t; t and i are integers in tensors that broadcast."""
         return i <= t
@@ -45,6 +47,8 @@ class Softmax(Attention):
 class SlidingWindow(Softmax):
     """The last tokens, the token's own among them; every dilation-th of them."""
 
+    needs, reads = ("window",), (*Softmax.reads, "dilation")
+
     def sees(self, t, i):
         dilation = self.a.get("dilation", 1)
         return (t - i < self.a["window"] * dilation) & ((t - i) % dilation == 0)
@@ -55,6 +59,8 @@ class SlidingWindow(Softmax):
 
 class StridedWindow(Softmax):
     """The last tokens, and the last of every stride-th token."""
+
+    needs = ("window", "stride", "num_strided")
 
     def strided(self, t, i):
         stride = self.a["stride"]
@@ -68,6 +74,8 @@ class StridedWindow(Softmax):
 
 class L2gWindow(Softmax):
     """The last tokens, and those at global_positions."""
+
+    needs = ("window", "global_positions")
 
     def sees(self, t, i):
         return (t - i < self.a["window"]) | torch.isin(i, torch.tensor(self.a["global_positions"], device=i.device))

@@ -22,6 +22,7 @@ from .dense import Linear
 CHUNK = 64
 SIGMAS = (0.5, 2.0)  # to begin with: the variance of the estimate grows with exp(sigma^2)
 VECTOR_CHUNK = 16  # with a decay for each feature: [C, C, M] numbers
+QK_NORM = ("normalize_qk", "norm_eps", "norm_eps_mode")
 
 
 def divided(numerator, sum_of_features, a, mode, eps):
@@ -38,6 +39,7 @@ def divided(numerator, sum_of_features, a, mode, eps):
 class LinearState(Attention):
     """Sum rule without a gate. A variant has features, and may have logarithms of weights (`control`) [B, H, T, 1 or M]."""
 
+    reads = ("den_mode", "den_eps")
     den_mode, den_eps, chunk = "none", 0.0, CHUNK
 
     def default_scale(self):
@@ -110,6 +112,7 @@ class Rfa(LinearState):
     With the forget gate (MATH 1.2.4) g = sigmoid(g_proj x) of a head: S <- g S + (1 - g) phi(k) x v, z alike.
     """
 
+    needs, reads = ("feature_map", "num_features"), (*LinearState.reads, "gate", *QK_NORM)
     den_mode = "clamp_min"
     normalize = True
 
@@ -154,6 +157,7 @@ class Rfa(LinearState):
 class RfaNormfree(Rfa):
     """MATH 1.2.3: keys are not normalised and weigh exp(|sigma k|^2 / 2), relative to the largest so far."""
 
+    needs, reads = ("num_features",), (*Rfa.reads, "feature_map")
     normalize = False
 
     def inherit(self, q, k, scale):
@@ -190,6 +194,8 @@ class LinearTransformer(LinearState):
 class Dpfp(LinearTransformer):
     """MATH 1.5"""
 
+    needs = ("nu",)
+
     def features(self, q, k):
         return features.dpfp(q, self.a["nu"]), features.dpfp(k, self.a["nu"])
 
@@ -197,6 +203,7 @@ class Dpfp(LinearTransformer):
 class T2r(LinearState):
     """MATH 1.7: phi = relu(W x + b) of k and of q_input_scale q, W and b are learned."""
 
+    needs, reads = ("num_features",), (*LinearState.reads, "q_input_scale", *QK_NORM)
     den_mode, den_eps = "clamp_min", 1e-2
 
     def __init__(self, c, a):
@@ -218,6 +225,7 @@ class T2r(LinearState):
 class Gla(LinearState):
     """A decay for each feature, sigmoid(g_proj x)^(1 / gate_normalizer); the features are q and k (MATH 0.1, 2.2)."""
 
+    reads = (*LinearState.reads, "gate_normalizer", "gate_clamp_min")
     chunk = VECTOR_CHUNK
 
     def __init__(self, c, a):
@@ -241,6 +249,8 @@ class Gla(LinearState):
 
 class RetNet(LinearState):
     """A constant decay of each head, 1 - 2^(-5 - h) if `decay` does not say otherwise; the features are q and k."""
+
+    reads = (*LinearState.reads, "decay")
 
     def __init__(self, c, a):
         super().__init__(c, a)
@@ -266,6 +276,8 @@ class Delta(Attention):
 
     The control is [beta, log g]; g is 1 where a variant has no decay.
     """
+
+    reads = ("beta_scale",)
 
     def __init__(self, c, a):
         super().__init__(c, a)
@@ -307,17 +319,25 @@ class Delta(Attention):
 class DeltaRule(Delta):
     """Features are DPFP or elu + 1, divided by their sum."""
 
+    reads = (*Delta.reads, "feature_map", "nu", "sum_norm_eps")
+
+    def __init__(self, c, a):
+        self.elu = a.get("feature_map", "dpfp") == "elu_plus_one"
+        self.needs = () if self.elu else ("nu",)
+        super().__init__(c, a)
+
     def default_scale(self):
         return 1.0
 
     def features(self, x):
-        elu = self.a.get("feature_map", "dpfp") == "elu_plus_one"
-        phi = features.elu_plus_one(x) if elu else features.dpfp(x, self.a["nu"])
+        phi = features.elu_plus_one(x) if self.elu else features.dpfp(x, self.a["nu"])
         return phi / (phi.sum(-1, keepdim=True) + self.a.get("sum_norm_eps", 1e-6))
 
 
 class DeltaNet(Delta):
     """Features are q and k, each divided by its norm."""
+
+    reads = (*Delta.reads, *QK_NORM)
 
     def features(self, x):
         if not self.a.get("normalize_qk", True):
@@ -327,6 +347,8 @@ class DeltaNet(Delta):
 
 class GatedDeltaNet(DeltaNet):
     """A decay of each head before it is written, log g = -exp(A_log) softplus(g_proj x)."""
+
+    reads = (*DeltaNet.reads, "gate")
 
     def __init__(self, c, a):
         super().__init__(c, a)

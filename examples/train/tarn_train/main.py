@@ -21,7 +21,8 @@ def parse(arguments):
 
 
 def make_tokenizer(s, texts, folder):
-    """The tokenizer, and the path of its file or None. One that is trained is kept: a run that goes on reads it again."""
+    """The tokenizer, and the path of its file or None. One that is trained is kept: a run that goes on reads it again. What a run
+    left that saved nothing may be of another text or size."""
     from . import text
 
     if s.tokenizer == "bytes":
@@ -29,7 +30,7 @@ def make_tokenizer(s, texts, folder):
     kept = folder / "training" / "tokenizer.json"
     if s.tokenizer != "train":
         return text.Pieces(text.read_tokenizer(s.tokenizer)), pathlib.Path(s.tokenizer)
-    if not kept.exists():
+    if not (kept.exists() and (folder / "training" / "state.pt").exists()):
         part = kept.with_suffix(".part")
         text.trained_tokenizer(texts, s.vocab_size).save(str(part))
         os.replace(part, kept)

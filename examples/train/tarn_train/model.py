@@ -46,6 +46,8 @@ def checked(c):
     if isinstance(c["attention"], list) and len(c["attention"]) != c["num_layers"]:
         raise ValueError(f"attention has {len(c['attention'])} objects, expected num_layers = {c['num_layers']}")
     for a in attention_objects(c):
+        if not isinstance(a, dict):
+            raise ValueError(f"attention: {a!r} is no object")
         expect(a.get("system"), SYSTEMS, "attention: system")
     return c
 

@@ -60,6 +60,8 @@ class Training:
         for name in self.positive:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected 1 or more")
+        if self.context < 2:
+            raise ValueError(f"context is {self.context}, expected 2 or more: the first token of a window is not predicted")
         if self.held_out > 0.5:
             raise ValueError(f"held_out is {self.held_out}, expected at most 0.5")
         if self.patience and not self.held_out:

@@ -25,6 +25,7 @@ TINY = 1e-30  # in place of a sum of nothing, whose logarithm is infinite
 
 class Slots(Attention):
     controlled_by = "control_proj"
+    needs = ("num_slots",)
 
     def __init__(self, c, a):
         super().__init__(c, a)
@@ -82,6 +83,8 @@ class AbcMlp(Slots):
     renorm: a slot holds the mean of what it took, by alpha. frozen: the sum, each token weighed as it was when it was written.
     """
 
+    reads = ("activation", "normalization", "mask_empty", "control_sharing", "logit_clamp")
+
     def __init__(self, c, a):
         super().__init__(c, a)
         self.frozen, self.activation = a.get("normalization") == "frozen", a.get("activation", "exp")
@@ -132,6 +135,7 @@ class Gsa(Slots):
     """Gated slots, MATH 2.2: K~ <- f K~ + (1 - f) x k, f = sigmoid(g_proj x)^(1 / gate_normalizer) of each slot."""
 
     controlled_by = "g_proj"
+    reads = ("gate_normalizer",)
 
     def __init__(self, c, a):
         super().__init__(c, a)
@@ -154,6 +158,8 @@ class Gsa(Slots):
 
 class Linformer(Slots):
     """MATH 1.8.2: K~ += W[:, t] x k. A sequence ends at max_len."""
+
+    needs = ("num_slots", "max_len")
 
     def __init__(self, c, a):
         super().__init__(c, a)

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from variants import CASES, random_model
+from tarn_train.model import LanguageModel
+from variants import CASES, case, random_model
 
 TOKENS = 150  # more than two chunks of 64, the last one short
 TOLERANCE = {torch.float64: 1e-11, torch.float32: 1e-5}  # relative error of the logits
@@ -49,3 +50,18 @@ def test_bf16_autocast_is_near_float32(name):
         found = model(tokens).float()
     assert not found.equal(wanted)
     assert (found - wanted).norm() < 0.05 * wanted.norm()
+
+
+@pytest.mark.parametrize("config, message", [
+    # tarn-convert takes these, and the runtime would compute something else than was trained.
+    (case("delta_rule", nu=1, attention_normalized=True), "attention: delta_rule: no module reads attention_normalized"),
+    (case("dpfp", nu=1, dpfp_variant="signed"), "no module reads dpfp_variant"),
+    (case("sliding_window", window=4, mask_empty=False), "no module reads mask_empty"),
+    (case("gla", gate_low_rank=True), "no module reads gate_low_rank, expected one of system, scale, den_mode, den_eps, gate_"),
+    (case("rfa", feature_map="arccos"), "attention: rfa: num_features is missing"), (case("delta_rule"), "nu is missing"),
+    ({**CASES["gsa"], "attention": [1, 2]}, "attention: 1 is no object"),
+])
+def test_attention_that_has_no_module(config, message):
+    with pytest.raises(ValueError) as error:
+        LanguageModel(config)
+    assert message in str(error.value)

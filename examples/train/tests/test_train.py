@@ -76,6 +76,18 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bits(text, tmp_path):
     assert trained(tmp_path / "parts") == trained(tmp_path / "whole")
 
 
+def test_a_run_that_saved_nothing_leaves_no_tokenizer(text, tmp_path):
+    """Neither its text nor its settings say what another one in the same directory trains."""
+    other = tmp_path / "other.txt"
+    other.write_text(text.read_text(encoding="utf-8").replace("water", "quartz"), encoding="utf-8")
+    common = ["--no-convert", "--steps", "2"]
+    _, error = train(other, tmp_path / "model", *common, "--context", "100000", status=2)
+    assert "tokens to train on" in error
+    train(text, tmp_path / "model", *common)
+    train(text, tmp_path / "clean", *common)
+    assert trained(tmp_path / "model") == trained(tmp_path / "clean")
+
+
 def test_from_text_to_a_model_that_runs(text, tmp_path, programs):
     folder = tmp_path / "model"
     out, error = train(text, folder, "--steps", "120", "--converter", programs / "tarn-convert", "--quant", "int8")
