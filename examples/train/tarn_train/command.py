@@ -34,8 +34,8 @@ def find_converter(args):
     raise ValueError(f"{args.converter or 'tarn-convert'} is no program: name it with --converter, or say --no-convert")
 
 
-def training_data(s, texts, tokenizer, folder):
-    """Windows to train on, the held-out tokens or None, and a line that says how many; the held-out text is written into the folder.
+def training_data(s, texts, tokenizer):
+    """Windows to train on, the held-out tokens or None, and a line that says how many.
 
     texts: (beginnings, held-out text), as text.split gives them
     """
@@ -45,7 +45,6 @@ def training_data(s, texts, tokenizer, folder):
 
     beginnings, held_out = texts
     tokens = text.packed(tokenizer, beginnings)
-    (folder / "held-out.txt").write_bytes(held_out.encode())
     held_out_tokens = torch.tensor(tokenizer.encode(held_out), dtype=torch.long)
     if s.held_out and len(held_out_tokens) < 2:
         raise ValueError(f"the held-out text has {len(held_out_tokens)} tokens, expected at least 2: more text, or held_out 0")
@@ -63,9 +62,11 @@ def identity(s, texts, **more):
     return {**said, "text": text.fingerprint(texts), **more}
 
 
-def begin(trainer, about):
-    """Goes on where the training was stopped, if it was, and says so."""
+def begin(trainer, about, texts):
+    """Goes on where the training was stopped, if it was, and says so. Writes the held-out text: it belongs to what is trained here."""
     resumed = trainer.resume()
+    (trainer.folder / "held-out.txt").parent.mkdir(parents=True, exist_ok=True)
+    (trainer.folder / "held-out.txt").write_bytes(texts[1].encode())
     count = sum(weight.numel() for weight in trainer.model.parameters()) / 1e6
     print(f"{about}; {count:.2f} M parameters on {trainer.device}" + (f"; goes on after step {trainer.done['step']}" if resumed else ""),
           file=sys.stderr, flush=True)

@@ -62,9 +62,9 @@ def train(args, s, folder):
     whole = text.read_texts(args.text)
     texts = text.split(whole, s.held_out)
     tokenizer, tokenizer_file = make_tokenizer(s, texts[0], folder)
-    windows, held_out, counts = command.training_data(s, texts, tokenizer, folder)
+    windows, held_out, counts = command.training_data(s, texts, tokenizer)
     trainer = Trainer(s, make_config(s, tokenizer), windows, held_out, folder, command.identity(s, whole))
-    command.begin(trainer, counts)
+    command.begin(trainer, counts, texts)
     return trainer.run(tokenizer_file)
 
 

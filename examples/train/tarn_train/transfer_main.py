@@ -55,14 +55,15 @@ def transfer(args, s, folder):
         torch.set_num_threads(s.threads)
     whole = text.read_texts(args.text)
     teacher, tokenizer, tokenizer_file, digest = read_teacher(args.teacher, command.find_converter(args), folder / "teacher")
-    windows, held_out, counts = command.training_data(s, text.split(whole, s.held_out), tokenizer, folder)
+    texts = text.split(whole, s.held_out)
+    windows, held_out, counts = command.training_data(s, texts, tokenizer)
     config = student_config(teacher.c, s.attention, s.context)
     identity = command.identity(s, whole, teacher=digest)
     first = student(teacher, config, windows.batch(0)[:, :-1], s.seed)
 
     def run(kind, model, settings, where, name):
         trainer = kind(teacher, model, settings, config, windows, held_out, where, identity)
-        command.begin(trainer, f"{name}: {counts}")
+        command.begin(trainer, f"{name}: {counts}", texts)
         return trainer.run(tokenizer_file)
 
     losses = {}

@@ -126,6 +126,11 @@ def test_another_attention_goes_on_only_as_it_began(text, tmp_path):
     before = read_safetensors(tmp_path / "model" / "model.safetensors")
     _, error = train(text, tmp_path / "model", "--no-convert", "--config", yaml, "--seed", "2", status=2)
     assert "was trained with seed 1, not 2" in error
+    held_out, other = (tmp_path / "model" / "held-out.txt").read_bytes(), tmp_path / "other.txt"
+    other.write_text("another text\n" * 300, encoding="utf-8")
+    _, error = train(other, tmp_path / "model", "--no-convert", "--config", yaml, status=2)
+    assert "was trained with text" in error
+    assert (tmp_path / "model" / "held-out.txt").read_bytes() == held_out
     train(text, tmp_path / "model", "--no-convert", "--config", yaml)
     after = read_safetensors(tmp_path / "model" / "model.safetensors")
     assert all((before[name] == after[name]).all() for name in before)
