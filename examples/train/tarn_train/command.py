@@ -65,7 +65,7 @@ def identity(s, texts, **more):
 def begin(trainer, about, texts):
     """Goes on where the training was stopped, if it was, and says so. Writes the held-out text: it belongs to what is trained here."""
     resumed = trainer.resume()
-    (trainer.folder / "held-out.txt").parent.mkdir(parents=True, exist_ok=True)
+    trainer.folder.mkdir(parents=True, exist_ok=True)
     (trainer.folder / "held-out.txt").write_bytes(texts[1].encode())
     count = sum(weight.numel() for weight in trainer.model.parameters()) / 1e6
     print(f"{about}; {count:.2f} M parameters on {trainer.device}" + (f"; goes on after step {trainer.done['step']}" if resumed else ""),
