@@ -49,6 +49,8 @@ def checked(c):
         if not isinstance(a, dict):
             raise ValueError(f"attention: {a!r} is no object")
         expect(a.get("system"), SYSTEMS, "attention: system")
+        if a.get("distance_bias", "none") != "none" or a.get("distance_slopes") is not None:
+            raise ValueError("attention: a bias by distance (distance_bias, distance_slopes): there is no module for it")
     return c
 
 

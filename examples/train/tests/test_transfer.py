@@ -13,7 +13,7 @@ import torch
 
 from tarn_train import checkpoint, compare
 from tarn_train.attention import Attention
-from tarn_train.model import LanguageModel
+from tarn_train.model import LanguageModel, checked
 from tarn_train.settings import TransferSettings
 from tarn_train.tensors import read_safetensors
 from tarn_train.transfer import Matching, attended, student, student_config
@@ -54,6 +54,12 @@ def transfer(programs, *arguments, status=0):
 
 def tokens(count, seed=5):
     return torch.randint(0, 256, (2, count), generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("bias", [{"distance_bias": "model"}, {"distance_slopes": [0.5, 0.25]}])
+def test_a_teacher_with_a_bias_by_distance_is_refused(bias):
+    with pytest.raises(ValueError, match="there is no module for it"):
+        checked({**TEACHER, "attention": {**TEACHER["attention"], **bias}})
 
 
 def test_with_softmax_again_the_student_is_the_teacher():
