@@ -54,7 +54,7 @@ busy: build  ## measure threads beside a program that takes a core: a table (a q
 peers: build  ## compare with llama.cpp, in a Debian sid made under build/peers (needs root; PEERS="--models lm-small -r 2" for a short one)
 	@tools/dev/peers.sh build/peers $(PEERS)
 
-.PHONY: quantization-table models-page grammar-table speculation
+.PHONY: quantization-table calibration-table models-page grammar-table speculation
 speculation: build  ## what speculation gains on several texts: the table of docs/speculation.md anew (a quarter of an hour)
 	@tools/dev/speculation.py --update
 
@@ -63,6 +63,9 @@ grammar-table: build  ## what the mask of a token costs beside a token of lm-sma
 
 quantization-table: build  ## what f32, f16, int8 and int4 cost and save on the models of examples/train: the table of docs/quantization.md anew (a minute)
 	@tools/dev/quantization.py --update
+
+calibration-table: build  ## what calibration wins: TEXT, and CHECKPOINTS that were trained on its first nine tenths; a table of docs/quantization.md
+	@tools/dev/quantization.py --update --text $(TEXT) --checkpoints $(CHECKPOINTS)
 
 models-page: build  ## fields and tensors of every attention variant, from the converter: the tables of docs/models.md anew
 	@tools/dev/models_page.py

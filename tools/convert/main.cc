@@ -54,6 +54,8 @@ constexpr char kExamples[] = R"(Examples:
       int4, but int8 for matrices with such a name in the checkpoint. The last --keep that matches holds.
   tarn-convert checkpoints/shakespeare -o shakespeare.tarn --quant int4 --eval text.txt --eval-begin 1000000
       Prints the loss on the rest of that text, in f32 and as written, and keeps both in the file.
+  tarn-convert checkpoints/shakespeare -o shakespeare.tarn --quant int4 --calibrate train.txt
+      Rounds the weights so that the layers' results on that text change least: slower, and closer to f32.
   tarn-convert --random-weights 1 config.json -o random.tarn --quant f32
       A model of that shape with weights drawn from seed 1: the same on every machine.
   tarn-convert checkpoints/shakespeare -o shakespeare.tarn --state f16
@@ -75,6 +77,7 @@ struct Options {
   std::optional<uint64_t> seed;
   FamilyOptions family;
   MeasureOptions eval{"", {0, UINT64_MAX, 256}, 0};
+  CalibrationOptions calibration;
 };
 
 PrecisionRules Rules(const Options& options) {
@@ -149,20 +152,13 @@ void AddChatTemplate(const std::string& folder, const std::string& name, const T
   graph->chat_writer = [chat](flatbuffers::FlatBufferBuilder* builder) { return WriteChatTemplate(*chat, builder); };
 }
 
-// Measures what the precision of `graph` costs, against the same model with weights and states in f32: `config`.
-MeasuredLoss MeasureLoss(const Options& options, const ModelConfig& config, const Graph& graph, const WeightReader& weights) {
+// The model of `graph`, whose config is `config`, with weights and states in f32.
+Graph InF32(const ModelConfig& config, const Graph& graph) {
   GraphBuilder f32(Precision::kF32);
   BuildModel(config, &f32);
   f32.graph().tokenizer = graph.tokenizer;
   f32.graph().tokenizer_writer = graph.tokenizer_writer;
-  const std::string precision = options.quant + (options.state == "f32" ? "" : " with states in " + options.state);
-  const tools::Score after = Measure(graph, weights, options.eval, options.output, "loss in " + precision);
-  const tools::Score before = Measure(f32.graph(), weights, options.eval, options.output, "loss in f32");
-  const char* unit = graph.tokenizer == format::TokenizerKind::Bytes ? "byte" : "token";
-  std::printf("%s: %.6f nats/%s in f32, %.6f in %s: %+.6f (%llu scored)\n", tools::Printable(options.eval.file).c_str(),
-              before.Mean(), unit, after.Mean(), precision.c_str(), after.Mean() - before.Mean(),
-              static_cast<unsigned long long>(after.scored));
-  return {after.scored, before.Mean(), after.Mean()};
+  return std::move(f32.graph());
 }
 
 // A bar while elements are written; Ctrl-C ends it.
@@ -187,6 +183,19 @@ void WriteOwnCheckpoint(const Options& options, const CheckpointSource& source, 
   }
   std::printf("%s: %zu tensors, %s, %.2f M parameters, F32\n", tools::Printable(options.output).c_str(), source.specs.size(),
               BytesText(bytes).c_str(), static_cast<double>(parameters) * 1e-6);
+}
+
+// Does what --calibrate and --eval ask for: matrices of `graph` that are rounded already, and its measured loss. `config`: its own,
+// with states in f32.
+RoundedMatrices RoundAndMeasure(const Options& options, const ModelConfig& config, const WeightReader& weights, Graph* graph) {
+  RoundedMatrices rounded;
+  const bool calibrates = !options.calibration.file.empty(), measures = !options.eval.file.empty();
+  if (!calibrates && !measures) return rounded;
+  const Graph f32 = InF32(config, *graph);
+  if (calibrates) rounded = RoundForText(f32, *graph, weights, options.calibration, options.eval.threads, options.output);
+  const std::string precision = options.quant + (options.state == "f32" ? "" : " with states in " + options.state);
+  if (measures) graph->loss = MeasureLoss(f32, *graph, weights, rounded, options.eval, options.output, precision);
+  return rounded;
 }
 
 void Convert(const Options& options) {
@@ -217,6 +226,9 @@ void Convert(const Options& options) {
   if (!options.eval.file.empty() && config.task != format::Task::CausalLm) {
     throw tools::UsageFailure("--eval: the loss of the next token is measured, which only a model of task \"causal_lm\" has");
   }
+  if (!options.calibration.file.empty() && config.task != format::Task::CausalLm) {
+    throw tools::UsageFailure("--calibrate: only models of task \"causal_lm\" can be calibrated");
+  }
   const ModelConfig f32_config = config;
   SetStateTypes(ParseStateType(options.state), options.force, &config);
   GraphBuilder builder(Rules(options));
@@ -240,14 +252,16 @@ void Convert(const Options& options) {
   if (options.write_checkpoint) {
     return WriteOwnCheckpoint(options, {own.text, builder.weights(), weights, folder, inputs}, parameters);
   }
-  if (!options.eval.file.empty()) inputs.push_back(options.eval.file);
+  for (const std::string& text_file : {options.eval.file, options.calibration.file}) {
+    if (!text_file.empty()) inputs.push_back(text_file);
+  }
   OutputFile file(options.output, inputs);
-  if (!options.eval.file.empty()) builder.graph().loss = MeasureLoss(options, f32_config, builder.graph(), weights);
+  const RoundedMatrices rounded = RoundAndMeasure(options, f32_config, weights, &builder.graph());
   const std::string output = tools::Printable(options.output);
   ModelSizes sizes;
   {
     WriteProgress progress(options.output, parameters);
-    sizes = WriteModel(builder.graph(), weights, &file, std::ref(progress));
+    sizes = WriteModel(builder.graph(), weights, &file, std::ref(progress), &rounded);
     file.Commit();
   }
   std::printf("%s: %s (weights %s, graph %s), %.2f M parameters, %s, state %s, %s\n", output.c_str(),
@@ -290,8 +304,17 @@ void AddEvalOptions(CLI::App* app, MeasureOptions* options) {
   tools::AddInteger<uint64_t>(app, "--eval-block", &options->range.block, "Reset the model before every N tokens (default: 256)", 2)
       ->needs(eval);
   tools::AddInteger<uint32_t>(app, "-t,--threads", &options->threads,
-                              "Threads of --eval (default: one per fast core that the process may use)", 1, 256)
-      ->needs(eval);
+                              "Threads of --eval and --calibrate (default: one per fast core that the process may use)", 1, 256);
+}
+
+void AddCalibrationOptions(CLI::App* app, CalibrationOptions* options) {
+  CLI::Option* calibrate = app->add_option("--calibrate", options->file,
+                                           "Round int8 and int4 weights for what the layers read on this text, which is like the "
+                                           "texts that the model is for (without tokenizer: a .npy file of int32 ids)")
+                               ->type_name("FILE");
+  tools::AddInteger<uint64_t>(app, "--calibrate-tokens", &options->tokens,
+                              "At most N tokens, in blocks from all over the text (default: 16384)", kLeastCalibration)
+      ->needs(calibrate);
 }
 
 void AddFamilyOptions(CLI::App* app, FamilyOptions* options) {
@@ -325,11 +348,12 @@ int Run(int argc, char** argv) {
           "Text around the turns of a conversation, in place of the checkpoint's chat template", KnownTemplateNames());
   AddName(&app, "--state", &options.state, "Type of the states", {"f32", "f16", "int8"});
   AddEvalOptions(&app, &options.eval);
+  AddCalibrationOptions(&app, &options.calibration);
   app.add_flag("--force", options.force, "Accept --state f16 where it loses more than rounding");
   AddFamilyOptions(&app, &options.family);
   CLI::Option* write = app.add_flag("--write-checkpoint", options.write_checkpoint,
                                     "Write a checkpoint directory in tarn's own layout, F32, in place of a model file");
-  for (const char* other : {"--quant", "--keep", "--name", "--chat-template", "--state", "--eval", "--force"}) {
+  for (const char* other : {"--quant", "--keep", "--name", "--chat-template", "--state", "--eval", "--calibrate", "--force"}) {
     write->excludes(app.get_option(other));
   }
   app.add_flag("--list-tensors", options.list_tensors, "Print the tensors that a checkpoint with this config.json needs");
@@ -347,6 +371,9 @@ int Run(int argc, char** argv) {
     if (!options.list_systems && !options.list_families && options.list_fields.empty()) {
       if (options.input.empty()) throw CLI::RequiredError("input");
       if (options.output.empty() && !options.list_tensors) throw CLI::RequiredError("--output");
+      if (options.eval.threads != 0 && options.eval.file.empty() && options.calibration.file.empty()) {
+        throw CLI::RequiresError("--threads", "--eval or --calibrate");
+      }
     }
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);

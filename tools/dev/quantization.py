@@ -2,13 +2,18 @@
 """What precisions cost and save on the trained models of examples/train: the table of docs/quantization.md.
 
     quantization.py [--build DIR] [--lines N] [--update]     (make quantization-table)
+    quantization.py --text FILE --checkpoints DIR... [--build DIR] [--update]     (make calibration-table)
 
 Each model is converted in each precision, and answers the first N lines of its test set (1,000). --update writes the table between the
 markers of the page. A minute on two idle cores.
+
+The second form measures what int4 costs language models that were trained on the first nine tenths of a text, with and without
+calibration on these: the loss on the last tenth above that in f32.
 """
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -78,16 +83,53 @@ def table(build: Path, lines: int) -> str:
     return "\n".join(text) + "\n"
 
 
+CALIBRATED = {
+    "int8": ("--quant", "int8"),
+    "int8, calibrated": ("--quant", "int8", "--calibrate"),
+    "int4": ("--quant", "int4"),
+    "int4, calibrated": ("--quant", "int4", "--calibrate"),
+}
+
+
+def costs(build: Path, checkpoint: Path, train: Path, validation: Path):
+    """Of every type: the loss in f32, and what the type adds to it."""
+    for weights, options in CALIBRATED.items():
+        options = (*options, train) if options[-1] == "--calibrate" else options
+        said = output_of(build / "bin/tarn-convert", checkpoint, "-o", train.parent / "model.tarn", *options, "--eval", validation)
+        found = re.search(r": ([0-9.]+) nats/(byte|token) in f32, .*: ([+-][0-9.]+) \(", said)
+        yield weights, float(found[1]), found[2], float(found[3])
+
+
+def calibration_table(build: Path, checkpoints, text: Path) -> str:
+    content = text.read_bytes()
+    with tempfile.TemporaryDirectory() as temporary:
+        train, validation = Path(temporary, "train.txt"), Path(temporary, "validation.txt")
+        train.write_bytes(content[: len(content) * 9 // 10])
+        validation.write_bytes(content[len(content) * 9 // 10 :])
+        made = [f"Loss on the last tenth of `{text.name}`, calibrated on the rest, on {cpu_name()}.", "",
+                "| model | loss in f32 | " + " | ".join(CALIBRATED) + " |", "|---|--:|" + "--:|" * len(CALIBRATED)]
+        for checkpoint in checkpoints:
+            found = list(costs(build, checkpoint, train, validation))
+            cells = " | ".join(f"{added:+.4f}" for _, _, _, added in found)
+            made.append(f"| {checkpoint.name} | {found[0][1]:.4f} nats/{found[0][2]} | {cells} |")
+    return "\n".join(made) + "\n"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("--lines", type=int, default=1000)
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--text", type=Path)
+    parser.add_argument("--checkpoints", type=Path, nargs="+")
     options = parser.parse_args()
-    made = table(options.build, options.lines)
+    if (options.text is None) != (options.checkpoints is None):
+        parser.error("--text and --checkpoints: both or none expected")
+    name = "quantization" if options.text is None else "calibration"
+    made = table(options.build, options.lines) if options.text is None else calibration_table(options.build, options.checkpoints, options.text)
     print(made, end="")
     if options.update:
-        PAGE.write_text(markers.replaced(PAGE.read_text(encoding="utf-8"), "quantization", made, "docs/quantization.md"), encoding="utf-8")
+        PAGE.write_text(markers.replaced(PAGE.read_text(encoding="utf-8"), name, made, "docs/quantization.md"), encoding="utf-8")
     return 0
 
 

@@ -13,28 +13,17 @@ namespace {
 constexpr uint16_t kLeastScale = 0x0080;    // 2^-126, the smallest normal bf16
 constexpr uint16_t kLargestScale = 0x7F7F;  // the largest finite one
 constexpr uint16_t kOne = 0x3F80;
-constexpr float kFirstScale = 1.15f;  // of max|w| / 7
-constexpr size_t kCandidates = 160;   // bf16 has 128 numbers in an octave: down to 0.5 of max|w| / 7
-
-// x / s, of which `inverse` is 1 / s, to the nearest integer, ties to even, and then into [-8, 7]. |x / s| < 2^22.
-int Int4Of(float x, float inverse) {
-  // Between 2^23 and 2^24 the last bit of an f32 is 1: the sum is rounded to integers. It is done like this so that the compiler
-  // makes vectors of it.
-  constexpr uint32_t kShiftBits = 0x4B400000;  // 1.5 * 2^23
-  const auto rounded = static_cast<int32_t>(BitsOfFloat(x * inverse + 0x1.8p23f) - kShiftBits);
-  return std::clamp(rounded, -8, 7);
-}
 
 // The bits of the best scale of a block with 0.5 <= max|x| < 1.
 uint16_t BestScale(const std::array<float, kInt4Block>& x, float max) {
-  const auto first = static_cast<uint16_t>(BitsOfFloat(max * (kFirstScale / 7)) >> 16);
-  std::array<float, kCandidates> scale, inverse, error = {};
-  for (size_t c = 0; c < kCandidates; ++c) {
+  const uint16_t first = FirstInt4Scale(max);
+  std::array<float, kInt4Scales> scale, inverse, error = {};
+  for (size_t c = 0; c < kInt4Scales; ++c) {
     scale[c] = FloatOfBf16(static_cast<uint16_t>(first - c));
     inverse[c] = 1 / scale[c];
   }
   for (const float value : x) {
-    for (size_t c = 0; c < kCandidates; ++c) {
+    for (size_t c = 0; c < kInt4Scales; ++c) {
       const float difference = value - scale[c] * static_cast<float>(Int4Of(value, inverse[c]));
       error[c] += difference * difference;
     }

@@ -2,8 +2,11 @@
 #ifndef TARN_TOOLS_CONVERT_GRAPH_QUANTIZE_H_
 #define TARN_TOOLS_CONVERT_GRAPH_QUANTIZE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+
+#include "tools/convert/checkpoint/half.h"
 
 namespace tarn::convert {
 
@@ -20,6 +23,19 @@ constexpr size_t kInt4Block = 32;
 // the range. A scale that is smaller than the largest element needs costs that one element and makes the others finer. A block of
 // zeros has s = 1. Every w[i] is finite.
 uint16_t QuantizeBlock(const float* w /* [kInt4Block] */, uint8_t* packed /* [kInt4Block / 2] */);
+
+// The scales that are tried, for a block whose largest magnitude is `max` in [0.5, 1): the bits of a bf16, and of all smaller ones
+// in turn. bf16 has 128 numbers in an octave: they go from 1.15 down to 0.5 of max / 7.
+constexpr size_t kInt4Scales = 160;
+inline uint16_t FirstInt4Scale(float max) { return static_cast<uint16_t>(BitsOfFloat(max * (1.15f / 7)) >> 16); }
+
+// x / s, of which `inverse` is 1 / s, to the nearest integer within [-8, 7], ties to even.
+inline int Int4Of(float x, float inverse) {
+  // Between 2^23 and 2^24 the last bit of an f32 is 1: the sum is rounded to integers. It is done like this so that the compiler
+  // makes vectors of it.
+  constexpr uint32_t kShiftBits = 0x4B400000;  // 1.5 * 2^23
+  return static_cast<int32_t>(BitsOfFloat(std::max(-8.0f, std::min(7.0f, x * inverse)) + 0x1.8p23f) - kShiftBits);
+}
 
 }  // namespace tarn::convert
 

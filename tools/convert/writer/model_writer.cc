@@ -41,8 +41,8 @@ class Hash {
 
 class WeightSection {
  public:
-  WeightSection(const WeightReader& weights, ByteSink* sink, const Advance& advance)
-      : weights_(weights), sink_(*sink), advance_(advance) {}
+  WeightSection(const WeightReader& weights, ByteSink* sink, const Advance& advance, const RoundedMatrices* rounded)
+      : weights_(weights), sink_(*sink), advance_(advance), rounded_(rounded) {}
 
   void Write(const Graph& graph, const std::vector<uint64_t>& offsets) {
     for (size_t i = 0; i < graph.tensors.size(); ++i) {
@@ -53,6 +53,8 @@ class WeightSection {
       } else if (tensor.parts.empty()) {
         Emit(scales_.data(), scales_.size());
         scales_.clear();
+      } else if (const RoundedMatrix* const matrix = RoundedOf(tensor)) {
+        WriteRounded(*matrix, tensor.dtype);
       } else {
         WriteRows(tensor);
       }
@@ -112,6 +114,27 @@ class WeightSection {
     }
   }
 
+  const RoundedMatrix* RoundedOf(const GraphTensor& tensor) const {
+    if (rounded_ == nullptr) return nullptr;
+    const auto found = rounded_->find(tensor.name);
+    const bool fits = found != rounded_->end() && (tensor.dtype == format::DType::F32 || tensor.dtype == found->second.dtype);
+    return fits ? &found->second : nullptr;
+  }
+
+  void WriteRounded(const RoundedMatrix& matrix, format::DType dtype) {
+    if (dtype == matrix.dtype) {
+      Emit(matrix.values.data(), matrix.values.size());
+      scales_ = matrix.scales;
+    } else {
+      values_.resize(matrix.columns);
+      for (size_t row = 0; row < matrix.rows; ++row) {
+        matrix.Read(row, values_.data());
+        Emit(values_.data(), matrix.columns * sizeof(float));
+      }
+    }
+    Done(uint64_t{matrix.rows} * matrix.columns);
+  }
+
   void EmitF16(const std::string& name, const float* values, uint64_t count) {
     halves_.resize(count);
     for (uint64_t i = 0; i < count; ++i) {
@@ -168,6 +191,7 @@ class WeightSection {
   const WeightReader& weights_;
   ByteSink& sink_;
   const Advance& advance_;
+  const RoundedMatrices* const rounded_;
   Hash hash_;
   uint64_t position_ = 0;
   std::vector<float> values_;
@@ -177,7 +201,8 @@ class WeightSection {
 
 }  // namespace
 
-ModelSizes WriteModel(const Graph& graph, const WeightReader& weights, ByteSink* sink, const Advance& advance) {
+ModelSizes WriteModel(const Graph& graph, const WeightReader& weights, ByteSink* sink, const Advance& advance,
+                      const RoundedMatrices* rounded) {
   const std::vector<uint64_t> offsets = TensorOffsets(graph);
   const flatbuffers::DetachedBuffer buffer = BuildGraphBuffer(graph, offsets);
   const auto graph_bytes = static_cast<uint32_t>(buffer.size());
@@ -190,7 +215,7 @@ ModelSizes WriteModel(const Graph& graph, const WeightReader& weights, ByteSink*
   const std::vector<uint8_t> padding(section - unpadded);
   sink->Write(padding.data(), padding.size());
 
-  WeightSection body(weights, sink, advance);
+  WeightSection body(weights, sink, advance, rounded);
   body.Write(graph, offsets);
   const uint64_t weight_bytes = body.bytes();
 

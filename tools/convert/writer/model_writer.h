@@ -7,6 +7,7 @@
 
 #include "tools/convert/checkpoint/weights.h"
 #include "tools/convert/graph/graph.h"
+#include "tools/convert/graph/rounded.h"
 #include "tools/convert/writer/output_file.h"
 
 namespace tarn::convert {
@@ -21,9 +22,11 @@ struct ModelSizes {
 using Advance = std::function<void(uint64_t elements)>;
 
 // Weights are read, quantized and written in blocks: memory holds a few of them, the scales of one tensor, and the largest folded
-// tensor. Errors: what `weights` and `sink` throw; a folded tensor that is not finite; a weight that f16 cannot hold; a graph of 2
-// GiB or more.
-ModelSizes WriteModel(const Graph& graph, const WeightReader& weights, ByteSink* sink, const Advance& advance = nullptr);
+// tensor. A matrix that `rounded` has is written as it is there, where the graph stores it in that type, or else as the numbers it
+// stands for. Errors: what `weights` and `sink` throw; a folded tensor that is not finite; a weight that f16 cannot hold; a graph
+// of 2 GiB or more.
+ModelSizes WriteModel(const Graph& graph, const WeightReader& weights, ByteSink* sink, const Advance& advance = nullptr,
+                      const RoundedMatrices* rounded = nullptr);
 
 }  // namespace tarn::convert
 
