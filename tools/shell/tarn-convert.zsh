@@ -20,7 +20,9 @@ _tarn-convert() {
         ''--eval-begin='[Skip the first N tokens]:N: ' \
         ''--eval-tokens='[Read at most N tokens]:N: ' \
         ''--eval-block='[Reset the model before every N tokens]:N: ' \
-        '(-t --threads)'{-t+,--threads=}'[Threads of --eval]:N: ' \
+        '(-t --threads)'{-t+,--threads=}'[Threads of --eval and --calibrate]:N: ' \
+        ''--calibrate='[Round int8 and int4 weights for what the layers read on this text, which is like the texts that the model is for (without tokenizer]:FILE:_files' \
+        ''--calibrate-tokens='[At most N tokens, in blocks from all over the text]:N: ' \
         ''--force'[Accept --state f16 where it loses more than rounding]' \
         ''--max-context='[Published checkpoint]:N: ' \
         ''--window='[Published checkpoint]:N: ' \
