@@ -152,15 +152,6 @@ void AddChatTemplate(const std::string& folder, const std::string& name, const T
   graph->chat_writer = [chat](flatbuffers::FlatBufferBuilder* builder) { return WriteChatTemplate(*chat, builder); };
 }
 
-// The model of `graph`, whose config is `config`, with weights and states in f32.
-Graph InF32(const ModelConfig& config, const Graph& graph) {
-  GraphBuilder f32(Precision::kF32);
-  BuildModel(config, &f32);
-  f32.graph().tokenizer = graph.tokenizer;
-  f32.graph().tokenizer_writer = graph.tokenizer_writer;
-  return std::move(f32.graph());
-}
-
 // A bar while elements are written; Ctrl-C ends it.
 class WriteProgress {
  public:
@@ -191,7 +182,11 @@ RoundedMatrices RoundAndMeasure(const Options& options, const ModelConfig& confi
   RoundedMatrices rounded;
   const bool calibrates = !options.calibration.file.empty(), measures = !options.eval.file.empty();
   if (!calibrates && !measures) return rounded;
-  const Graph f32 = InF32(config, *graph);
+  GraphBuilder builder(Precision::kF32);
+  BuildModel(config, &builder);
+  Graph& f32 = builder.graph();
+  f32.tokenizer = graph->tokenizer;
+  f32.tokenizer_writer = graph->tokenizer_writer;
   if (calibrates) rounded = RoundForText(f32, *graph, weights, options.calibration, options.eval.threads, options.output);
   const std::string precision = options.quant + (options.state == "f32" ? "" : " with states in " + options.state);
   if (measures) graph->loss = MeasureLoss(f32, *graph, weights, rounded, options.eval, options.output, precision);
@@ -223,11 +218,9 @@ void Convert(const Options& options) {
   const std::string folder = FolderOf(options.input, S_ISDIR(info.st_mode));
   const OwnConfig own = ReadOwnConfig(text, where, folder, options.family, checkpoint.get());
   ModelConfig config = ParseConfig(own.text, own.where);
-  if (!options.eval.file.empty() && config.task != format::Task::CausalLm) {
-    throw tools::UsageFailure("--eval: the loss of the next token is measured, which only a model of task \"causal_lm\" has");
-  }
-  if (!options.calibration.file.empty() && config.task != format::Task::CausalLm) {
-    throw tools::UsageFailure("--calibrate: only models of task \"causal_lm\" can be calibrated");
+  for (const auto& [option, file] : {std::pair{"--eval", options.eval.file}, {"--calibrate", options.calibration.file}}) {
+    if (file.empty() || config.task == format::Task::CausalLm) continue;
+    throw tools::UsageFailure(std::string(option) + ": a model of task \"causal_lm\" expected, which predicts next tokens");
   }
   const ModelConfig f32_config = config;
   SetStateTypes(ParseStateType(options.state), options.force, &config);
