@@ -68,8 +68,8 @@ MAY_INCLUDE = {
     # Runs programs that a session would refuse, with the values in their middle as outputs.
     "tools/convert/calibrate": CONVERT_GRAPH | {"tools/convert/calibrate", "tools/convert/writer", "runtime/interpreter", "runtime/model",
                                                 "runtime/platform", "kernels/kernels.h", "kernels/dense/dense.h"},
-    "tools/convert": CONVERT_CONFIG | {"tools/convert/calibrate","tools/convert/build", "tools/convert/writer", "tools/convert/tokenizer", "tools/convert/chat",
-                                      "tools/convert/families", "tools/convert/published.h",
+    "tools/convert": CONVERT_CONFIG | {"tools/convert/calibrate", "tools/convert/build", "tools/convert/writer",
+                                      "tools/convert/tokenizer", "tools/convert/chat", "tools/convert/families", "tools/convert/published.h",
                                       "tools/convert/field_list.h", "tools/convert/measure.h", "tools/convert/summary.h",
                                       "tools/convert/tensor_list.h",
                                       "kernels/kernels.h", "CLI/"},
