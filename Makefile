@@ -67,6 +67,13 @@ quantization-table: build  ## what f32, f16, int8 and int4 cost and save on the 
 calibration-table: build  ## what calibration wins: TEXT, and CHECKPOINTS that were trained on its first nine tenths; a table of docs/quantization.md
 	@tools/dev/quantization.py --update --text $(TEXT) --checkpoints $(CHECKPOINTS)
 
+.PHONY: big-checkpoint published-table
+big-checkpoint: build  ## convert 3 B random weights, which it writes and deletes (8 GB in build): time, MB/s, memory (ten minutes on two idle cores)
+	@tools/dev/big_checkpoint.py
+
+published-table: build  ## models of examples/configs/published with random weights, in int8 and int4: speed, memory, 20,000 tokens (half an hour)
+	@tools/dev/published_sizes.py
+
 models-page: build  ## fields and tensors of every attention variant, from the converter: the tables of docs/models.md anew
 	@tools/dev/models_page.py
 

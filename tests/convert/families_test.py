@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,8 @@ FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
 ENCODERS = "bert", "distilbert", "modernbert", "roberta", "xlm-roberta"
 FIXTURE_COUNT = 129
 TORCH = FIXTURES.parent / "torch"  # checkpoints of torch.save()
+PUBLISHED_CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "configs" / "published"
+PUBLISHED = {"smollm2-360m": 362, "gla-340m": 342, "retnet-1.3b": 1352, "gated-deltanet-1.3b": 1387, "qwen2.5-3b": 3086}
 TOLERANCE = 1e-5  # relative L2 of all logits, in f32
 
 
@@ -378,6 +381,17 @@ class Families(unittest.TestCase):
         tensors = read_safetensors(FIXTURES / "llama_a" / "model.safetensors")
         names = {line.split(" from ")[-1].split(" [")[0] for line in done.stdout.splitlines()}
         self.assertEqual(names, set(tensors))
+
+    def test_published_configs_have_their_sizes(self):
+        """examples/configs/published: millions of parameters, with a tied head once."""
+        for name, millions in PUBLISHED.items():
+            with self.subTest(name):
+                done = subprocess.run([BIN / "tarn-convert", "--list-tensors", PUBLISHED_CONFIGS / f"{name}.json"],
+                                      capture_output=True, text=True, check=True)
+                shapes = re.findall(r" \[([\d, ]+)\]", done.stdout)
+                total = sum(math.prod(map(int, shape.split(","))) for shape in shapes)
+                self.assertEqual(round(total / 1e6), millions)
+        self.assertEqual(set(PUBLISHED), {path.stem for path in PUBLISHED_CONFIGS.glob("*.json")})
 
     def test_a_config_without_its_type(self):
         self.refused(self.copy("llama_a", model_type=None), '"model_type" is missing', "architectures")
