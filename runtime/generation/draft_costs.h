@@ -1,4 +1,5 @@
-// How many drafts are worth their time: what a run of several rows takes, as a multiple of a step, is measured as it happens.
+// How many drafts are worth their time: what a run of several rows takes, as a multiple of a step, is measured as it happens. Dense
+// layers take rows in tiles, so that the time is no line: each number of rows has its own.
 #ifndef TARN_RUNTIME_GENERATION_DRAFT_COSTS_H_
 #define TARN_RUNTIME_GENERATION_DRAFT_COSTS_H_
 
@@ -26,8 +27,7 @@ class DraftCosts {
     for (size_t i = 0; i < count; ++i) {
       right *= probabilities[i];
       tokens += right;
-      const auto drafts = static_cast<float>(i + 1);
-      const float rate = tokens / (1 + drafts * (row_ + draft_cost));
+      const float rate = tokens / (Cost(i + 2) + static_cast<float>(i + 1) * draft_cost);
       if (rate > best.rate && rate >= kLeastRate) best = {i + 1, rate};
     }
     return best;
@@ -40,19 +40,31 @@ class DraftCosts {
     if (rows == 1) {
       // A run that was interrupted says little.
       step_ = step_ == 0 ? time : Blend(step_, std::min(time, 2 * step_));
-    } else if (step_ > 0) {
-      const float row = (time / step_ - 1) / static_cast<float>(rows - 1);
-      row_ = Blend(row_, std::max(kLeastRow, std::min(row, 2 * row_)));
+      return;
     }
+    if (step_ == 0) return;
+    const float cost = std::min(time / step_, 2 * Cost(rows));
+    row_ = Blend(row_, std::max(kLeastRow, (cost - 1) / static_cast<float>(rows - 1)));
+    if (rows >= kRows) return;
+    costs_[rows] = costs_[rows] == 0 ? cost : Blend(costs_[rows], cost);
+    // Some other number of rows is tried again, lest a time that was wrong stays.
+    if (++notes_ % kRows == 0) costs_[notes_ / kRows % kRows] = 0;
   }
   float step_ns() const { return step_; }
 
  private:
   static constexpr float kFirstRow = 0.25f, kLeastRow = 0.01f, kLeastRate = 1.04f;
+  static constexpr size_t kRows = 65;
   static float Blend(float old_value, float value) { return old_value + (value - old_value) / 8; }
+  // Of a run, in steps.
+  float Cost(size_t rows) const {
+    return rows < kRows && costs_[rows] > 0 ? costs_[rows] : 1 + row_ * static_cast<float>(rows - 1);
+  }
 
-  float row_;
+  float row_;  // beyond the first, where the time of a number of rows is not known
   bool is_fixed_;
+  float costs_[kRows] = {};  // by the number of rows, in steps; 0: not known
+  uint32_t notes_ = 0;
   float step_ = 0;  // nanoseconds; 0: not known, as where there is no clock
 };
 

@@ -82,10 +82,13 @@ void NgramDrafts::Search() {
 
 size_t NgramDrafts::Draft(size_t most, int32_t* tokens, float* probabilities) const {
   if (match_ == 0) return 0;
+  float shares[kLengths];
+  float share = kShareOfNone;
+  for (size_t i = 0; i < kLengths; ++i) shares[i] = share = records_[i].Share(share);
   for (size_t i = 0; i < most; ++i) {
     const uint64_t from = source_ + i;
     tokens[i] = from < end_ ? at(from) : tokens[from - end_];
-    probabilities[i] = records_[LengthClass(match_ + i)].Share();
+    probabilities[i] = shares[LengthClass(match_ + i)];
   }
   return most;
 }

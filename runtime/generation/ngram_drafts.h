@@ -34,12 +34,13 @@ class NgramDrafts {
   static constexpr size_t kTables = 4;
   static constexpr size_t kLengths = 12;
 
-  // How often a copy was right; old tokens count less.
+  // How often a copy was right; old tokens count less. What little was seen of a length says less than the next shorter one.
   struct Record {
     float right = 0, all = 0;
     void Add(bool is_right);
-    float Share() const { return (right + 0.5f) / (all + 2.5f); }
+    float Share(float of_shorter) const { return (right + kPrior * of_shorter) / (all + kPrior); }
   };
+  static constexpr float kPrior = 2, kShareOfNone = 0.2f;
 
   static size_t LengthClass(uint64_t match);
   int32_t& at(uint64_t position) const { return history_[static_cast<size_t>(position) & (history_.size() - 1)]; }

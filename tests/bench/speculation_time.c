@@ -17,10 +17,26 @@ static tarn_error error;
 static int32_t text[kMostTokens];
 static size_t text_count, position; /* of the session that speculates */
 
-static double now(void) {
+static double now(clockid_t clock) {
   struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
+  clock_gettime(clock, &time);
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Of the clock, and of this process on a processor. */
+typedef struct Seconds {
+  double wall, cpu;
+} Seconds;
+static Seconds begin;
+
+static void start(void) {
+  begin.wall = now(CLOCK_MONOTONIC);
+  begin.cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static void stop(Seconds* sum) {
+  sum->wall += now(CLOCK_MONOTONIC) - begin.wall;
+  sum->cpu += now(CLOCK_PROCESS_CPUTIME_ID) - begin.cpu;
 }
 
 static void check(tarn_status status) {
@@ -103,7 +119,7 @@ int main(int argc, char** argv) {
   tarn_session_config config = TARN_SESSION_CONFIG_INIT;
   tarn_speculation_config how = TARN_SPECULATION_CONFIG_INIT;
   tarn_speculation_stats stats = TARN_SPECULATION_STATS_INIT;
-  double seconds[2] = {0, 0};
+  Seconds plain = {0, 0}, speculated = {0, 0};
   if (argc < 3 || prompt < 1 || drafts < 1 || drafts > kMostDrafts || prompt + tokens > kMostTokens / 2) {
     fprintf(stderr, "usage: tarn_speculation_time MODEL TEXT [PROMPT TOKENS DRAFTS THREADS]\n");
     return 2;
@@ -122,24 +138,24 @@ int main(int argc, char** argv) {
   check(tarn_speculation_read(speculation, text, prompt, &error));
   position = prompt;
   for (size_t done = 0; done < tokens; done += kTurn) {
-    double begin = now();
+    start();
     for (size_t i = 0; i < kTurn; ++i) check(tarn_session_step(sessions[0], &text[prompt + done + i], NULL, &error));
-    seconds[0] += now() - begin;
-    begin = now();
+    stop(&plain);
+    start();
     while (position < prompt + done + kTurn) {
       int32_t next[kMostDrafts + 1];
       size_t count, left = prompt + done + kTurn - position;
       check(tarn_speculation_step(speculation, text[position], next, left < drafts + 1 ? left : drafts + 1, &count, &error));
     }
-    seconds[1] += now() - begin;
+    stop(&speculated);
   }
   check(tarn_speculation_get_stats(speculation, &stats, &error));
   const double count = (double)((tokens + kTurn - 1) / kTurn * kTurn);
   printf(
-      "{\"text\": \"%s\", \"tokens\": %.0f, \"plain_t_s\": %.2f, \"speculation_t_s\": %.2f, \"ratio\": %.3f, \"runs\": %llu, "
-      "\"drafted\": %llu, \"accepted\": %llu}\n",
-      argv[2], count, count / seconds[0], count / seconds[1], seconds[0] / seconds[1], (unsigned long long)stats.runs,
-      (unsigned long long)stats.drafted, (unsigned long long)stats.accepted);
+      "{\"text\": \"%s\", \"tokens\": %.0f, \"plain_t_s\": %.2f, \"speculation_t_s\": %.2f, \"ratio\": %.3f, "
+      "\"cpu_ratio\": %.3f, \"runs\": %llu, \"drafted\": %llu, \"accepted\": %llu}\n",
+      argv[2], count, count / plain.wall, count / speculated.wall, plain.wall / speculated.wall, plain.cpu / speculated.cpu,
+      (unsigned long long)stats.runs, (unsigned long long)stats.drafted, (unsigned long long)stats.accepted);
   tarn_speculation_destroy(speculation);
   for (int i = 0; i < 2; ++i) tarn_session_destroy(sessions[i]);
   tarn_model_close(model);

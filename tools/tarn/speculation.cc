@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tools/tarn/error.h"
+#include "tools/tarn/report.h"
 
 namespace tarn_cli {
 namespace {
