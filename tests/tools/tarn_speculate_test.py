@@ -13,7 +13,8 @@ SAMPLERS = [["--temp", 0], ["--temp", 0.7, "-s", 5], ["--temp", 0.5, "-s", 1, "-
 
 class SpeculateTest(CliTest):
     def run_text(self, *arguments):
-        status, out, err = tarn("run", MODEL, "-q", "-t", 1, "-p", PROMPT, "-n", 250, *arguments)
+        length = [] if "-n" in arguments else ["-n", 250]
+        status, out, err = tarn("run", MODEL, "-q", "-t", 1, "-p", PROMPT, *length, *arguments)
         self.assertEqual((status, err), (0, ""))
         return out
 
@@ -26,7 +27,7 @@ class SpeculateTest(CliTest):
     def test_the_text_is_the_same(self):
         for sampler in SAMPLERS:
             plain = self.run_text(*sampler)
-            for how in ["--speculate", 8], ["--speculate", 1], ["--speculate", 64], ["--draft", OTHER], ["--draft", MODEL]:
+            for how in ["--speculate", 8], ["--speculate", 1], ["--speculate", 63], ["--speculate", 63, "--chunk", 64], ["--draft", OTHER], ["--draft", MODEL]:
                 with self.subTest(sampler=sampler, how=how):
                     self.assertEqual(self.run_text(*sampler, *how), plain)
 
@@ -66,7 +67,8 @@ class SpeculateTest(CliTest):
     def test_what_does_not_go_together_is_refused(self):
         self.fails(2, "-i and --speculate", "run", MODEL, "-i", "--speculate", 4)
         self.fails(1, "README.md", "run", MODEL, "-p", "A", "--draft", "README.md")
-        self.fails(2, "--speculate", "run", MODEL, "-p", "A", "--speculate", 65)
+        self.fails(2, "--speculate", "run", MODEL, "-p", "A", "--speculate", 64)
+        self.fails(1, "max_chunk 1", "run", MODEL, "-p", "A", "--speculate", 4, "--chunk", 1)
 
 
 if __name__ == "__main__":

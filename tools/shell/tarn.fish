@@ -32,6 +32,8 @@ complete -c tarn -n '__fish_seen_subcommand_from run' -l load-state -r -F -d 'Go
 complete -c tarn -n '__fish_seen_subcommand_from run' -l save-state -r -F -d 'Write the state at the end to FILE'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l prompt-cache -x -a '(__fish_complete_directories)' -d 'Keep states behind prompts in the directory DIR'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l prompt-cache-bytes -x -d 'Remove states that were not used for the longest time above N bytes'
+complete -c tarn -n '__fish_seen_subcommand_from run' -l speculate -x -d 'Guess up to N tokens at a time from the text so far and check them in one run'
+complete -c tarn -n '__fish_seen_subcommand_from run' -l draft -r -F -d 'A smaller model of the same tokenizer, which guesses as well'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l json-stats -r -F -d 'Write times, memory and the reason of the end as JSON'
 complete -c tarn -n '__fish_seen_subcommand_from run' -s s -l seed -x -d 'Seed of the random draws'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l logit-bias -x -d 'Add BIAS to the logit of token ID, for example 10=-5'

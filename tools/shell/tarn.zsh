@@ -49,6 +49,8 @@ _tarn() {
         ''--save-state='[Write the state at the end to FILE]:FILE:_files' \
         ''--prompt-cache='[Keep states behind prompts in the directory DIR]:DIR:_files -/' \
         ''--prompt-cache-bytes='[Remove states that were not used for the longest time above N bytes]:N: ' \
+        ''--speculate='[Guess up to N tokens at a time from the text so far and check them in one run]:N: ' \
+        ''--draft='[A smaller model of the same tokenizer, which guesses as well]:FILE:_files' \
         ''--json-stats='[Write times, memory and the reason of the end as JSON]:FILE:_files' \
         '(-s --seed)'{-s+,--seed=}'[Seed of the random draws]:N: ' \
         '*'--logit-bias='[Add BIAS to the logit of token ID, for example 10=-5]:ID=BIAS: ' \

@@ -15,7 +15,7 @@ namespace {
 
 using tarn::tools::AddInteger;
 
-constexpr uint32_t kMostDrafts = 64;
+constexpr uint32_t kMostDrafts = 63;
 
 int Run(const RunOptions& options) {
   const Model model(options.model);

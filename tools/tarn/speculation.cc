@@ -48,16 +48,16 @@ int Take(void* on_token, int32_t token, const float* logits) {
 }  // namespace
 
 tarn_session_config WithDrafts(tarn_session_config config, const SpeculationOptions& options) {
-  config.max_logits_rows = options.drafts > 0 ? options.drafts + 1 : config.max_logits_rows;
-  config.max_chunk = std::max(config.max_chunk, config.max_logits_rows);
+  // The chunks of the prompt stay as they are: others would give it other last bits.
+  if (options.drafts > 0) config.max_logits_rows = std::min(options.drafts + 1, config.max_chunk);
   return config;
 }
 
 Speculation::Speculation(const SpeculationOptions& options, const ModelOptions& model_options, const Model& model,
                          const tarn_session_config& config, tarn_session* session, tarn_sampler* sampler)
-    : tokens_(options.drafts + 1) {
+    : tokens_(config.max_logits_rows) {
   tarn_speculation_config drafts = TARN_SPECULATION_CONFIG_INIT;
-  drafts.max_draft = options.drafts;
+  drafts.max_draft = config.max_logits_rows - 1;
   drafts.on_token = Take;
   drafts.context = &on_token_;
   if (!options.draft_model.empty()) {
