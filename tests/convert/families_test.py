@@ -172,6 +172,7 @@ class Families(unittest.TestCase):
         shutil.copy(FIXTURES / "gla_a" / "model.safetensors", folder)  # is taken first
         self.convert(folder, "--name", "same")
         self.assertEqual(self.model.read_bytes(), expected)
+        self.refused(folder / "model.pt", "model.pt: a file, expected the directory that holds it and config.json")
 
     def test_files_of_torch_that_are_refused(self):
         self.refused(self.torch_folder(TORCH / "attack.pt"), "attack.pt: data.pkl: byte ", "it names posix.system", "nothing was executed")

@@ -261,6 +261,38 @@ class TarnConvert(unittest.TestCase):
         nats, _ = self.loss(self.out, "-f", text, "--block", 256)
         self.assertIn(f"{nats:.6f} in f16", done.stdout)
 
+    def test_auto_chooses_by_measuring(self):
+        text = self.root / "text.txt"
+        text.write_bytes(bytes(range(32, 127)) * 5)
+        # The weights of seed 5 lose by int4; those of other seeds win by chance.
+        wide = "--random-weights", "5", *self.wide(attention={"system": "rfa", "feature_map": "gaussian", "num_features": 8})[2:]
+
+        def auto(bound, *options):
+            done = self.run_tool(*wide, "--quant", "auto", "--max-loss", str(bound), "--eval", text, *options)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+            inspected = subprocess.run([BIN / "tarn", "inspect", "--json", self.out], capture_output=True, check=True).stdout
+            loss = json.loads(inspected)["model"]["eval"]
+            self.assertLessEqual(loss["nats_per_token"] - loss["nats_per_token_f32"], bound)
+            self.assertEqual([path.name for path in self.root.glob("out*")], ["out.tarn"])
+            return done.stdout, self.out.stat().st_size
+
+        text_of_int4, int4 = auto(100)
+        self.assertEqual(text_of_int4.count("auto: int4: "), 1)
+        self.assertNotIn(" alone in ", text_of_int4)
+        self.assertIn("auto (int4: ", text_of_int4)
+        text_of_exact, exact = auto(0)
+        self.assertIn("auto: model.embeddings.weight alone in int8: ", text_of_exact)
+        self.assertGreater(exact, int4)
+        kept, _ = auto(0, "--keep", "*mlp*=f32", "--keep", "*embeddings*=f32")
+        self.assertNotIn("auto: model.embeddings.weight", kept)
+        self.assertNotIn("auto: model.layers.*.mlp", kept)
+
+        self.out.unlink()
+        self.expect_failure(self.run_tool(*wide, "--quant", "auto"), 2, "--quant auto is there without --max-loss")
+        self.expect_failure(self.run_tool(*wide, "--max-loss", "1", "--eval", text), 2, "--max-loss is there without --quant auto")
+        self.expect_failure(self.run_tool(*wide, "--quant", "auto", "--max-loss", "1"), 2, "--max-loss is there without --eval")
+        self.expect_failure(self.run_tool(*wide, "--quant", "auto", "--max-loss", "-1", "--eval", text), 2, "--max-loss", "-1")
+
     def test_eval_compares_with_f32_states(self):
         text = self.root / "text.txt"
         text.write_bytes(bytes(range(32, 127)) * 3)

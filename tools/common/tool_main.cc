@@ -66,6 +66,8 @@ void PrintError(const std::exception& error) {
 void FlushStandardOutput() {
   errno = 0;
   const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  // A text that is longer than the buffer failed before, and the reason is gone. Another write finds it again.
+  if (failed && errno == 0 && write(STDOUT_FILENO, "\n", 1) == 1) errno = 0;
   if (failed && errno != EPIPE) {
     throw Failure(std::string("cannot write to standard output") + (errno != 0 ? std::string(": ") + std::strerror(errno) : ""));
   }

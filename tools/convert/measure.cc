@@ -2,12 +2,10 @@
 
 #include <tarn/tarn.h>
 
-#include <cstdio>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "tools/common/printable.h"
 #include "tools/common/signals.h"
 #include "tools/convert/calibrate/calibrate.h"
 #include "tools/convert/json/error.h"
@@ -38,7 +36,8 @@ OpenedModel OpenScratch(const Graph& graph, const WeightReader& weights, const R
   return {opened, tarn_model_close};
 }
 
-// `step` names it to the user.
+}  // namespace
+
 tools::Score Measure(const Graph& graph, const WeightReader& weights, const RoundedMatrices& rounded, const MeasureOptions& options,
                      const std::string& output, const std::string& step) {
   const OpenedModel model = OpenScratch(graph, weights, rounded, output);
@@ -49,18 +48,6 @@ tools::Score Measure(const Graph& graph, const WeightReader& weights, const Roun
   tools::EvaluationPlan plan;
   plan.block = options.range.block;
   return tools::Evaluation(model.get(), config, std::move(tokens), std::move(plan)).Run(step);
-}
-
-}  // namespace
-
-MeasuredLoss MeasureLoss(const Graph& f32, const Graph& graph, const WeightReader& weights, const RoundedMatrices& rounded,
-                         const MeasureOptions& options, const std::string& output, const std::string& precision) {
-  const tools::Score after = Measure(graph, weights, rounded, options, output, "loss in " + precision);
-  const tools::Score before = Measure(f32, weights, {}, options, output, "loss in f32");
-  const char* unit = graph.tokenizer == format::TokenizerKind::Bytes ? "byte" : "token";
-  std::printf("%s: %.6f nats/%s in f32, %.6f in %s: %+.6f (%llu scored)\n", tools::Printable(options.file).c_str(), before.Mean(),
-              unit, after.Mean(), precision.c_str(), after.Mean() - before.Mean(), static_cast<unsigned long long>(after.scored));
-  return {after.scored, before.Mean(), after.Mean()};
 }
 
 RoundedMatrices RoundForText(const Graph& f32, const Graph& graph, const WeightReader& weights, const CalibrationOptions& options,

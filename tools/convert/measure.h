@@ -19,11 +19,10 @@ struct MeasureOptions {
   uint32_t threads = 0;  // 0: tarn_default_threads()
 };
 
-// What the precision of `graph` costs, against the same model with weights and states in f32; says so on standard output.
-// `precision`: in words. The models are written to files in the directory of `output`, which are gone afterwards. Errors: of
-// WriteModel(), of the library and of tools::Evaluation.
-MeasuredLoss MeasureLoss(const Graph& f32, const Graph& graph, const WeightReader& weights, const RoundedMatrices& rounded,
-                         const MeasureOptions& options, const std::string& output, const std::string& precision);
+// Writes the model, with matrices that are rounded already, to a file in the directory of `output`, which is gone afterwards, and
+// runs it over the text. `step` names it to the user. Errors: of WriteModel(), of the library and of tools::Evaluation.
+tools::Score Measure(const Graph& graph, const WeightReader& weights, const RoundedMatrices& rounded, const MeasureOptions& options,
+                     const std::string& output, const std::string& step);
 
 constexpr size_t kLeastCalibration = 256;  // tokens; fewer say nothing of a layer's inputs
 
@@ -33,7 +32,7 @@ struct CalibrationOptions {
 };
 
 // Calibrate() for a text; the tokenizer is that of `f32`. `threads` 0: tarn_default_threads(). Errors: a text of fewer tokens than
-// kLeastCalibration; those of MeasureLoss() and Calibrate().
+// kLeastCalibration; those of Measure() and Calibrate().
 RoundedMatrices RoundForText(const Graph& f32, const Graph& graph, const WeightReader& weights, const CalibrationOptions& options,
                              uint32_t threads, const std::string& output);
 
