@@ -65,6 +65,14 @@ void ReadClsSep(const Json& object, const std::string& where, TokenizerData* dat
   data->suffix.push_back(object["sep"][1].get<uint32_t>());
 }
 
+// Of an object whose other fields were read: true where it does not say.
+bool Flag(const Json& object, const std::string& where, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) return true;
+  if (!found->is_boolean()) Fail(where, ".", key, ": ", ValueText(*found), " is not true or false");
+  return found->get<bool>();
+}
+
 void ReadPostProcessor(const Json& object, const std::string& where, TokenizerData* data) {
   if (object.is_null()) return;
   for (const auto& [part, place] : Parts(object, where, "processors")) {
@@ -76,8 +84,8 @@ void ReadPostProcessor(const Json& object, const std::string& where, TokenizerDa
     if (type == "RobertaProcessing" || type == "BertProcessing") ReadClsSep(*part, place, data);
     if (type != "ByteLevel" && type != "RobertaProcessing") continue;
     if (data->trim_offsets) Fail(place, ".trim_offsets: offsets are trimmed twice, which is not supported");
-    data->trim_offsets = part->value("trim_offsets", true);
-    data->trim_keeps_first = data->trim_offsets && part->value("add_prefix_space", true);
+    data->trim_offsets = Flag(*part, place, "trim_offsets");
+    data->trim_keeps_first = Flag(*part, place, "add_prefix_space") && data->trim_offsets;
   }
 }
 
