@@ -79,6 +79,13 @@ void WriteOperands(const format::Program& program, const format::Op& op, tarn_op
   }
 }
 
+// The count of a list, and as many of its numbers as there is room for.
+uint32_t WriteNumbers(const flatbuffers::Vector<uint32_t>* numbers, uint32_t (&out)[TARN_MAX_OP_ARRAYS]) {
+  const uint32_t count = numbers == nullptr ? 0 : numbers->size();
+  for (uint32_t i = 0; i < count && i < TARN_MAX_OP_ARRAYS; ++i) out[i] = numbers->Get(i);
+  return count;
+}
+
 struct PlacedOp {
   Stage stage;
   const format::Op* op;
@@ -110,6 +117,8 @@ Status WriteOp(const tarn_model* model, size_t index, tarn_op_info* user) {
   if (kind.describe != nullptr) kind.describe(op, info.detail, sizeof(info.detail));
   info.program = StageName(placed.stage);
   WriteOperands(*read.program(placed.stage), op, &info);
+  info.tensor_count = WriteNumbers(op.tensors(), info.tensors);
+  info.state_count = WriteNumbers(op.states(), info.states);
   for (uint32_t i = 0; op.states() != nullptr && i < op.states()->size(); ++i) {
     info.state_bytes += read.state(op.states()->Get(i)).data_bytes;
   }

@@ -88,7 +88,16 @@ class GraphTest(CliTest):
         picture = self.draw(self.model("seq2seq", SEQ2SEQ))
         self.assertIn("program encode", picture.bold())
         self.assertIn("program decode", picture.bold())
-        self.assertIn("other tensors", picture.bold())
+        self.assertNotIn("other tensors", picture.bold())  # embeddings that the programs share are beside the ops that read them
+
+    def test_a_tensor_is_beside_every_op_that_reads_it(self):
+        model = self.model("tied", {**TINY, "num_layers": 3, "attention": RFA})
+        picture, listed = self.draw(model), self.listed(model)
+        embeddings, = [one["name"] for one in listed["tensors"] if "embed" in one["name"] and len(one["shape"]) == 2 and one["shape"][0] == 256]
+        self.assertIn(embeddings.removeprefix("model."), picture.texts)  # of lm_head, by its whole name
+        self.assertIn("layers 0 to 2: 3 times", picture.bold())
+        once = [one for one in listed["tensors"] if "layers." not in one["name"] or "layers.0." in one["name"]]
+        self.assertGreaterEqual(len(picture.boxes("tensor")), len(once) + 1)
 
     def test_layers_that_read_the_same_value_are_drawn_once(self):
         picture = self.draw(self.model("deep", {**SEQ2SEQ, "encoder_layers": 2, "decoder_layers": 3}))

@@ -59,18 +59,27 @@ std::string InLayer(const RawOp& op) {
   return op.layers.empty() ? op.name : op.name.substr(op.layers.size() + op.layer.size() + 2);
 }
 
-using OpsByName = std::map<std::string, std::vector<RawOp*>>;
+using Ops = std::vector<RawOp*>;
+using OpsByName = std::map<std::string, Ops>;
+using OpsByArray = std::map<uint32_t, Ops>;  // those that read it
 
-// The ops whose name begins `name`, longest first; `name` is then what follows it.
-const std::vector<RawOp*>* Owners(const OpsByName& ops, std::string* name) {
-  const size_t skipped = name->compare(0, 6, "model.") == 0 ? 6 : 0;
-  for (size_t end = name->size(); end != std::string::npos && end > skipped; end = name->rfind('.', end - 1)) {
-    const auto found = ops.find(name->substr(skipped, end - skipped));
-    if (found == ops.end()) continue;
-    *name = end == name->size() ? name->substr(skipped) : name->substr(end + 1);
-    return &found->second;
+// The ops whose name begins `name`, longest first.
+Ops OwnersByName(const OpsByName& ops, const std::string& name) {
+  const size_t skipped = name.compare(0, 6, "model.") == 0 ? 6 : 0;
+  for (size_t end = name.size(); end != std::string::npos && end > skipped; end = name.rfind('.', end - 1)) {
+    const auto found = ops.find(name.substr(skipped, end - skipped));
+    if (found != ops.end()) return found->second;
   }
-  return nullptr;
+  return {};
+}
+
+// Without the name of the op, or of its layer, where it begins with that.
+std::string NameInOp(const std::string& name, const RawOp& op) {
+  const std::string in_model = name.compare(0, 6, "model.") == 0 ? name.substr(6) : name;
+  for (const std::string& own : {op.name + ".", op.layers + "." + op.layer + "."}) {
+    if (in_model.compare(0, own.size(), own) == 0) return in_model.substr(own.size());
+  }
+  return in_model;
 }
 
 template <typename Info>
@@ -80,22 +89,28 @@ GraphArray ArrayOf(const Info& info) {
 }
 
 template <typename Info>
-void Attach(const std::vector<Info>& infos, const OpsByName& ops, std::vector<GraphArray> RawOp::*list,
+void Attach(const std::vector<Info>& infos, const OpsByArray& readers, const OpsByName& ops, std::vector<GraphArray> RawOp::*list,
             std::vector<GraphArray>* shared) {
-  for (const Info& info : infos) {
-    GraphArray array = ArrayOf(info);
-    const std::vector<RawOp*>* owners = Owners(ops, &array.name);
-    if (owners == nullptr) {
-      shared->push_back(std::move(array));
-      continue;
-    }
-    for (RawOp* owner : *owners) (owner->*list).push_back(array);
+  for (uint32_t i = 0; i < infos.size(); ++i) {
+    const GraphArray array = ArrayOf(infos[i]);
+    const auto found = readers.find(i);
+    const Ops owners = found != readers.end() ? found->second : OwnersByName(ops, array.name);
+    if (owners.empty()) shared->push_back(array);
+    for (RawOp* owner : owners) (owner->*list).push_back({NameInOp(array.name, *owner), array.type, array.bytes});
+  }
+}
+
+void AddReader(const uint32_t (&arrays)[TARN_MAX_OP_ARRAYS], uint32_t count, RawOp* op, OpsByArray* readers) {
+  for (uint32_t i = 0; i < count && i < TARN_MAX_OP_ARRAYS; ++i) {
+    Ops& ops = (*readers)[arrays[i]];
+    if (ops.empty() || ops.back() != op) ops.push_back(op);
   }
 }
 
 std::vector<RawOp> RawOps(const Model& model, std::vector<GraphArray>* shared) {
+  const std::vector<tarn_op_info> infos = List(model, tarn_model_op);
   std::vector<RawOp> ops;
-  for (const tarn_op_info& info : List(model, tarn_model_op)) {
+  for (const tarn_op_info& info : infos) {
     RawOp op;
     op.name = info.name;
     op.kind = info.kind;
@@ -107,9 +122,14 @@ std::vector<RawOp> RawOps(const Model& model, std::vector<GraphArray>* shared) {
     ops.push_back(std::move(op));
   }
   OpsByName by_name;
-  for (RawOp& op : ops) by_name[op.name].push_back(&op);
-  Attach(List(model, tarn_model_state), by_name, &RawOp::states, shared);
-  Attach(List(model, tarn_model_tensor), by_name, &RawOp::tensors, shared);
+  OpsByArray by_state, by_tensor;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    by_name[ops[i].name].push_back(&ops[i]);
+    AddReader(infos[i].states, infos[i].state_count, &ops[i], &by_state);
+    AddReader(infos[i].tensors, infos[i].tensor_count, &ops[i], &by_tensor);
+  }
+  Attach(List(model, tarn_model_state), by_state, by_name, &RawOp::states, shared);
+  Attach(List(model, tarn_model_tensor), by_tensor, by_name, &RawOp::tensors, shared);
   return ops;
 }
 

@@ -13,7 +13,7 @@ namespace tarn_cli {
 
 // A state or a tensor.
 struct GraphArray {
-  std::string name;  // without that of its op
+  std::string name;  // without that of its op, where it begins with that
   std::string type;  // "f32 [4, 128, 64]"
   uint64_t bytes;
 };
@@ -44,11 +44,12 @@ struct ProgramGraph {
 
 struct ModelGraph {
   std::vector<ProgramGraph> programs;
-  std::vector<GraphArray> shared;  // tensors that belong to no op by their name
+  std::vector<GraphArray> shared;  // tensors that belong to no op
 };
 
-// States and tensors belong to the op whose name begins theirs. Layers are ops whose names have "layers.N." in common; those that
-// follow each other with equal ops, attributes, shapes and connections are drawn once, also where several layers alternate.
+// States and tensors belong to every op that reads them; those that none reads, as scales, to the op whose name begins theirs.
+// Layers are ops whose names have "layers.N." in common; those that follow each other with equal ops, attributes, shapes and
+// connections are drawn once, also where several layers alternate.
 ModelGraph BuildGraph(const Model& model);
 
 }  // namespace tarn_cli

@@ -11,6 +11,8 @@ extern "C" {
 
 /* The most dimensions of a tensor or a state. */
 #define TARN_MAX_DIMS 4
+/* The most tensors and states of an op that tarn_op_info names. */
+#define TARN_MAX_OP_ARRAYS 32
 
 /* ---- Tensors, states, ops --------------------------------------------------------------------------------------- */
 
@@ -47,9 +49,13 @@ typedef struct tarn_op_info {
   /* For an op with state: the number of tokens after which a softmax KV cache of the same heads, in the dtype of the state,
    * would be larger. 0: the op has no state or is such a cache. */
   uint64_t kv_break_even_tokens;
-  char inputs[160];    /* values that it reads, with their columns, as "qkvg[0:256], qkvg[256:512]"; cut if too long */
-  char outputs[96];    /* values that it writes, as "o"; cut if too long */
-  const char* program; /* "encode" or "decode"; ops of "encode" come first */
+  char inputs[160];      /* values that it reads, with their columns, as "qkvg[0:256], qkvg[256:512]"; cut if too long */
+  char outputs[96];      /* values that it writes, as "o"; cut if too long */
+  const char* program;   /* "encode" or "decode"; ops of "encode" come first */
+  uint32_t tensor_count; /* tensors that it reads, for tarn_model_tensor(); their scales are not among them */
+  uint32_t tensors[TARN_MAX_OP_ARRAYS]; /* the first of them */
+  uint32_t state_count;                 /* states that it has, for tarn_model_state() */
+  uint32_t states[TARN_MAX_OP_ARRAYS];  /* the first of them */
 } tarn_op_info;
 
 /* Fills `info` with tensor `index`, from 0.
