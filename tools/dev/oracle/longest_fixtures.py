@@ -71,4 +71,5 @@ def main():
     write(folder / "characters", "characters.json", listed, characters_answer)
 
 
-main()
+if __name__ == "__main__":
+    main()
