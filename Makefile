@@ -64,8 +64,8 @@ grammar-table: build  ## what the mask of a token costs beside a token of lm-sma
 quantization-table: build  ## what f32, f16, int8 and int4 cost and save on the models of examples/train: the table of docs/quantization.md anew (a minute)
 	@tools/dev/quantization.py --update
 
-calibration-table: build  ## what calibration wins: TEXT, and CHECKPOINTS that were trained on its first nine tenths; a table of docs/quantization.md
-	@tools/dev/quantization.py --update --text $(TEXT) --checkpoints $(CHECKPOINTS)
+calibration-table: build  ## print what calibration wins: TEXT, and CHECKPOINTS that were trained on its first nine tenths
+	@tools/dev/quantization.py --text $(TEXT) --checkpoints $(CHECKPOINTS)
 
 .PHONY: big-checkpoint published-table
 big-checkpoint: build  ## convert 3 B random weights, which it writes and deletes (8 GB in build): time, MB/s, memory (ten minutes on two idle cores)

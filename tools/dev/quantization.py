@@ -2,12 +2,12 @@
 """What precisions cost and save on the trained models of examples/train: the table of docs/quantization.md.
 
     quantization.py [--build DIR] [--lines N] [--update]     (make quantization-table)
-    quantization.py --text FILE --checkpoints DIR... [--build DIR] [--update]     (make calibration-table)
+    quantization.py --text FILE --checkpoints DIR... [--build DIR]     (make calibration-table)
 
 Each model is converted in each precision, and answers the first N lines of its test set (1,000). --update writes the table between the
 markers of the page. A minute on two idle cores.
 
-The second form measures what int4 costs language models that were trained on the first nine tenths of a text, with and without
+The second form prints what int8 and int4 cost language models that were trained on the first nine tenths of a text, with and without
 calibration on these: the loss on the last tenth above that in f32.
 """
 
@@ -125,11 +125,13 @@ def main() -> int:
     options = parser.parse_args()
     if (options.text is None) != (options.checkpoints is None):
         parser.error("--text and --checkpoints: both or none expected")
-    name = "quantization" if options.text is None else "calibration"
-    made = table(options.build, options.lines) if options.text is None else calibration_table(options.build, options.checkpoints, options.text)
+    if options.text is not None:
+        print(calibration_table(options.build, options.checkpoints, options.text), end="")
+        return 0
+    made = table(options.build, options.lines)
     print(made, end="")
     if options.update:
-        PAGE.write_text(markers.replaced(PAGE.read_text(encoding="utf-8"), name, made, "docs/quantization.md"), encoding="utf-8")
+        PAGE.write_text(markers.replaced(PAGE.read_text(encoding="utf-8"), "quantization", made, "docs/quantization.md"), encoding="utf-8")
     return 0
 
 
