@@ -15,6 +15,7 @@ namespace tarn {
 void FillNorms(int64_t target, Kernels& table);
 void FillActivations(int64_t target, Kernels& table);
 void FillCausalConv(int64_t target, Kernels& table);
+void FillRecurrence(int64_t target, Kernels& table);
 void FillEmbedding(int64_t target, Kernels& table);
 void FillPosition(int64_t target, Kernels& table);
 void FillGate(int64_t target, Kernels& table);

@@ -19,6 +19,7 @@
 #include "kernels/causal_conv.h"
 #include "kernels/linear_state.h"
 #include "kernels/quantization.h"
+#include "kernels/recurrence.h"
 #include "kernels/slot_memory.h"
 
 namespace tarn {
@@ -41,7 +42,7 @@ struct Kernels {
   void (*silu)(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
   void (*relu_squared)(size_t rows, size_t n, const float* x, size_t x_stride, float* y, size_t y_stride);
   void (*soft_cap)(size_t rows, size_t n, const float* x, size_t x_stride, float cap, float* y, size_t y_stride);
-  // y = gate * sigmoid(gate) * up, gelu(gate) * up in both forms, and sigmoid(gate) * up. y may be gate or up.
+  // y = gate * sigmoid(gate) * up, gelu(gate) * up in both forms, sigmoid(gate) * up, and gate * up. y may be gate or up.
   void (*silu_mul)(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
                    size_t y_stride);
   void (*gelu_mul)(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
@@ -50,9 +51,12 @@ struct Kernels {
                         size_t y_stride);
   void (*sigmoid_mul)(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
                       size_t y_stride);
+  void (*mul)(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+              size_t y_stride);
   // y = a + b. y may be a or b.
   void (*add)(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y, size_t y_stride);
   void (*causal_conv)(const CausalConvArgs&);
+  void (*diagonal_recurrence)(const RecurrenceArgs&);
   // y = scale * x for one row of an embedding table.
   void (*scale_f32)(size_t n, const float* x, float scale, float* y);
   void (*scale_f16)(size_t n, const uint16_t* x, float scale, float* y);

@@ -18,7 +18,9 @@
   X(gelu_mul, "SiluMul")                                                                  \
   X(gelu_tanh_mul, "SiluMul")                                                             \
   X(sigmoid_mul, "SiluMul")                                                               \
+  X(mul, "SiluMul")                                                                       \
   X(causal_conv, "CausalConv")                                                            \
+  X(diagonal_recurrence, "DiagonalRecurrence")                                            \
   X(sinusoid, "AddSinusoid", "RopeAngles")                                                \
   X(rope, "Rope")                                                                         \
   X(forget_gate, "LinearState")                                                           \

@@ -137,6 +137,13 @@ void GeluTanhMul(size_t rows, size_t n, const float* gate, size_t gate_stride, c
   }
 }
 
+void Mul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+         size_t y_stride) {
+  for (size_t r = 0; r < rows; ++r) {
+    Map2(n, gate + r * gate_stride, up + r * up_stride, y + r * y_stride, [](DF, VF g, VF u) HWY_ATTR { return hn::Mul(g, u); });
+  }
+}
+
 void Add(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y, size_t y_stride) {
   for (size_t r = 0; r < rows; ++r) {
     Map2(n, a + r * a_stride, b + r * b_stride, y + r * y_stride, [](DF, VF v, VF w) HWY_ATTR { return hn::Add(v, w); });
@@ -155,6 +162,7 @@ void FillActivations(Kernels& table) {
   table.gelu_mul = GeluMul;
   table.gelu_tanh_mul = GeluTanhMul;
   table.sigmoid_mul = SigmoidMul;
+  table.mul = Mul;
   table.add = Add;
 }
 

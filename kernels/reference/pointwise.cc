@@ -127,6 +127,11 @@ void GeluTanhMul(size_t rows, size_t n, const float* gate, size_t gate_stride, c
   GatedMap(rows, n, gate, gate_stride, up, up_stride, y, y_stride, GeluTanhOf);
 }
 
+void Mul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+         size_t y_stride) {
+  GatedMap(rows, n, gate, gate_stride, up, up_stride, y, y_stride, [](double v) { return v; });
+}
+
 void Add(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y, size_t y_stride) {
   for (size_t r = 0; r < rows; ++r, a += a_stride, b += b_stride, y += y_stride) {
     for (size_t i = 0; i < n; ++i) y[i] = a[i] + b[i];

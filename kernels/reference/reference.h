@@ -31,6 +31,8 @@ void GeluTanhMul(size_t rows, size_t n, const float* gate, size_t gate_stride, c
                  size_t y_stride);
 void SiluMul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
              size_t y_stride);
+void Mul(size_t rows, size_t n, const float* gate, size_t gate_stride, const float* up, size_t up_stride, float* y,
+         size_t y_stride);
 void Add(size_t rows, size_t n, const float* a, size_t a_stride, const float* b, size_t b_stride, float* y, size_t y_stride);
 void ForgetGate(size_t n, const float* a, size_t a_stride, float* decay, float* write, float* log_decay);
 void VectorGate(size_t n, const float* a, float normalizer, float clamp_min, float* decay);
@@ -43,6 +45,9 @@ void BlockMax(size_t tokens, bool first, const float* log_weight, float* m, floa
 
 // causal_conv.cc
 void CausalConv(const CausalConvArgs& a);
+
+// recurrence.cc
+void DiagonalRecurrence(const RecurrenceArgs& r);
 
 // embedding.cc
 void ScaleF32(size_t n, const float* x, float scale, float* y);

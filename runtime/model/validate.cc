@@ -23,7 +23,7 @@ constexpr uint32_t kMaxOperands = 16;      // of one op, of each kind; inputs an
 // What this reader understands beyond version 1.0 (schema/tarn.fbs, required_features).
 constexpr const char* kFeatures[] = {
     "int4",     "f16_weights",          "programs",    "tokenizer",   "rope_frequencies", "activations", "grouped_norm",
-    "soft_cap", "sinusoid_frequencies", "causal_conv", "gated_delta", "distance_bias"};
+    "soft_cap", "sinusoid_frequencies", "causal_conv", "gated_delta", "distance_bias",    "products",    "recurrence"};
 
 bool HasProgram(format::Task task, Stage stage) {
   return task == format::Task::Seq2Seq || (stage == Stage::kDecode) == (task == format::Task::CausalLm);

@@ -30,7 +30,9 @@ namespace tarn {
   X(ProbSparse)          \
   X(Constant)            \
   X(Pool)                \
-  X(CausalConv)
+  X(CausalConv)          \
+  X(DiagonalRecurrence)  \
+  X(BlockDense)
 
 #define TARN_DECLARE_OP(name) extern const OpKind k##name##Op;
 TARN_OP_TABLE(TARN_DECLARE_OP)

@@ -96,6 +96,13 @@ TEST(Attention, EverySystemWithWhatItRequires) {
        "g_proj[2]+bias rate[2] -> S[2,4,3] z[2,4]"},
       {R"({"system": "t2r", "num_features": 3})", "projection[2,4,3] feature_bias[2,3] -> S[2,3,3] z[2,3]"},
       {R"({"system": "gla"})", "g_proj[8] alone -> S[2,4,3]"},
+      {R"({"system": "short_conv"})", "->", kEqualHeads},
+      {R"({"system": "rg_lru"})", "->", kEqualHeads},
+      {R"({"system": "diagonal_recurrence"})", "g_proj[16] -> h[16]", kEqualHeads},
+      {R"({"system": "diagonal_recurrence", "gate_bias": true, "gate_floor": true})", "g_proj[16]+bias floor[16] -> h[16]",
+       kEqualHeads},
+      {R"({"system": "diagonal_recurrence", "decay": "exponential", "input": "root"})", "g_proj[16] rate[16] -> h[16]",
+       kEqualHeads},
       {R"({"system": "retnet"})", "decay[4] -> S[4,4,4]", kEqualHeads},
       {R"({"system": "abc_mlp", "num_slots": 5})", "control_proj[10] alone -> K[2,4,5] V[2,5,3] mass[2,5]"},
       {R"({"system": "linformer", "num_slots": 5, "max_len": 9})", "schedule[9,5] -> K[2,4,5] V[2,5,3]"},
@@ -222,6 +229,14 @@ TEST(Attention, LinearDefaults) {
   EXPECT_EQ(gated.tensors[0].fold({{0.0f, std::log(3.0f)}})[0], 1.0f);
   EXPECT_NEAR(gated.tensors[0].fold({{0.0f, std::log(3.0f)}})[1], 3.0f, 1e-6f);
   EXPECT_TRUE(FailsWith([&] { gated.tensors[0].fold({{0.0f, 100.0f}}); }, {"A_log", "100 found"}));
+  const AttentionOp rates = Parse(R"({"system": "diagonal_recurrence", "decay": "exponential", "rate_scale": 2})", kEqualHeads);
+  EXPECT_NEAR(rates.tensors[0].fold({{0.0f, 50.0f, -200.0f}})[0], 2 * std::log(2.0f), 1e-6f);
+  EXPECT_EQ(rates.tensors[0].fold({{0.0f, 50.0f, -200.0f}})[1], 100.0f);
+  EXPECT_EQ(rates.tensors[0].fold({{0.0f, 50.0f, -200.0f}})[2], 0.0f);
+  EXPECT_TRUE(FailsWith([&] { rates.tensors[0].fold({{3e38f}}); }, {"rate_logit", "finite expected"}));
+  const AttentionOp floor = Parse(R"({"system": "diagonal_recurrence", "gate_floor": true})", kEqualHeads);
+  EXPECT_EQ(floor.tensors[0].fold({{0.0f, 1.0f}})[1], 1.0f);
+  EXPECT_TRUE(FailsWith([&] { floor.tensors[0].fold({{0.0f, 1.5f}}); }, {"floor", "1.5 found, 0 to 1 expected"}));
   const LinearTable t2r = parse(R"({"system": "t2r", "num_features": 3})");
   EXPECT_TRUE(is(t2r, DenMode::kClampMin, 1e-2f, 1));
   EXPECT_EQ(t2r->q_input_scale(), 0.5f);

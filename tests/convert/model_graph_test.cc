@@ -13,6 +13,7 @@
 #include "tools/convert/config/state_type.h"
 #include "tools/convert/writer/graph_buffer.h"
 #include "variants/linear.h"
+#include "variants/recurrence.h"
 
 namespace tarn::convert {
 namespace {
@@ -375,6 +376,64 @@ TEST(CausalLm, HeadsOfValuesThatShareKeys) {
   EXPECT_TRUE(FailsWith([&] { BuiltGraph{With(config, "num_kv_heads", 2)}; }, {"num_key_heads", "num_kv_heads = 2 must be"}));
   config["attention"] = {{"system", "softmax"}, {"max_context", 9}};
   EXPECT_TRUE(FailsWith([&] { BuiltGraph{config}; }, {"system", "\"softmax\" has q and k for every head"}));
+}
+
+TEST(CausalLm, LayersWithHeadsAndBlocksOfTheirOwn) {
+  Json config = With(With(SmallConfig(), "num_layers", 3), "position_embedding", "rope");
+  config.update(
+      {{"num_heads", 2}, {"num_kv_heads", 1}, {"head_dim", 4}, {"qk_norm", "head"}, {"layer_rope", {nullptr, false, 5.0}}});
+  config["attention"] = {{{"system", "softmax"}, {"max_context", 9}},
+                         {{"system", "short_conv"}, {"taps", 3}},
+                         {{"system", "sliding_window"}, {"window", 9}}};
+  config["layer_blocks"] = {nullptr,
+                            {{"num_heads", 1}, {"head_dim", 8}, {"attention_bias", true}},
+                            {{"num_heads", 3}, {"head_dim", 6}, {"value_head_dim", 5}, {"output_gate", "gelu_tanh"}}};
+  const BuiltGraph graph(config);
+  const std::string conv = "model.layers.1.attn.";
+  EXPECT_EQ(graph.inputs("layers.0.attn.k_norm"), (Texts{"layers.0.attn.qkv_proj[8, 4]"}));
+  EXPECT_EQ(graph.inputs(conv + "write"), (Texts{"layers.1.attn.qkv_proj[8, 8]", "layers.1.attn.qkv_proj[16, 8]"}));
+  EXPECT_EQ(graph.inputs(conv + "read"), (Texts{"layers.1.attn.qkv_proj[0, 8]", conv + "conv[0, 8]"}));
+  EXPECT_EQ(graph.op(conv + "read").attributes_as_SiluMul()->kind(), format::ActivationKind::Linear);
+  EXPECT_EQ(graph.tensors("layers.1.attn.o_proj"), (Texts{conv + "o_proj.weight", conv + "o_proj.bias"}));
+  // No norms of its own, and the angles of its own heads.
+  EXPECT_EQ(graph.inputs("layers.2.attn.rope"), (Texts{"layers.2.attn.qkv_proj[0, 36]", "rope_angles.1[0, 6]"}));
+  EXPECT_EQ(graph.inputs("layers.2.attn.o_gate"), (Texts{"layers.2.attn.o_gate_proj[0, 15]", "layers.2.attn[0, 15]"}));
+  EXPECT_FALSE(graph.has("layers.1.attn.rope") || graph.has("layers.0.attn.o_gate"));
+
+  const auto refused = [&](const Json& blocks, std::vector<std::string> parts) {
+    EXPECT_TRUE(FailsWith([&] { BuiltGraph{With(config, "layer_blocks", blocks)}; }, parts)) << blocks;
+  };
+  refused({nullptr, nullptr}, {"layer_blocks", "num_layers = 3"});
+  refused({nullptr, nullptr, 7}, {"layer_blocks[2]", "not an object"});
+  refused({nullptr, nullptr, {{"num_heads", 3}}}, {"layer_blocks[2]", "num_heads", "3 does not divide hidden_size = 8"});
+  refused({nullptr, nullptr, {{"num_heads", 2}, {"mlp_bias", true}}}, {"layer_blocks[2]", "unknown field \"mlp_bias\""});
+  refused({nullptr, nullptr, {{"num_heads", 1}, {"head_dim", 5}}}, {"head_dim", "5 must be even for rope"});
+  config["layer_rope"] = {nullptr, false, nullptr};
+  config["rope_frequencies"] = {1.0, 0.5};
+  refused(config["layer_blocks"], {"layer_blocks", "[2]: head_dim: 6 is not the 4 that rope_frequencies are for"});
+  config["layer_rope"][2] = false;
+  EXPECT_NO_THROW(BuiltGraph{config});
+}
+
+TEST(CausalLm, RecurrencesReadValuesAlone) {
+  Json config = With(With(SmallConfig(), "num_kv_heads", 2), "num_heads", 2);
+  config.update({{"head_dim", 4}, {"value_head_dim", 4}, {"attention_conv", true}, {"output_gate", "gelu"}});
+  config["attention"] = {{"system", "rg_lru"}, {"gate_blocks", 4}};
+  const BuiltGraph graph(config);
+  const std::string a = "layers.0.attn", model = "model." + a + ".";
+  EXPECT_EQ(graph.inputs(a + ".conv"), (Texts{a + ".v_proj[0, 8]"}));
+  EXPECT_EQ(graph.inputs(model + "g_proj"), (Texts{a + ".conv[0, 8]"}));
+  EXPECT_EQ(graph.inputs(model + "recurrence"), (Texts{model + "input_gate[0, 8]", model + "g_proj[0, 8]"}));
+  EXPECT_EQ(graph.inputs(a + ".o_gate"), (Texts{a + ".o_gate_proj[0, 8]", model + "recurrence[0, 8]"}));
+  const format::DiagonalRecurrence& attributes = *graph.op(model + "recurrence").attributes_as_DiagonalRecurrence();
+  EXPECT_EQ(attributes.decay(), static_cast<uint8_t>(RecurrenceDecay::kExponential));
+  EXPECT_EQ(attributes.input(), static_cast<uint8_t>(RecurrenceInput::kRoot));
+
+  config["attention"] = {{"system", "diagonal_recurrence"}};
+  const BuiltGraph gated(config);
+  EXPECT_EQ(gated.inputs(a), (Texts{a + ".conv[0, 8]", a + ".vg_proj[8, 8]"}));
+  config["qk_norm"] = "head";
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph{config}; }, {"qk_norm", "diagonal_recurrence has no q and k"}));
 }
 
 TEST(CausalLm, EmbeddingsAndHead) {

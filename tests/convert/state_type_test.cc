@@ -79,6 +79,8 @@ TEST(StateType, RefusalsHaveTheMeasuredReason) {
       {R"({"system": "linear_transformer"})", "round away", "relative error 0.1"},
       {R"({"system": "deltanet"})", "the delta rule has no decay", "relative error 0.1"},
       {R"({"system": "gated_deltanet"})", "a decay nearer to 1", "relative error 0.1"},
+      {R"({"system": "rg_lru"})", "a decay nearer to 1", "relative error 0.1"},
+      {R"({"system": "diagonal_recurrence"})", "a decay nearer to 1", "relative error 0.1"},
       {kAbc, "stop moving: rms error 0.26", "6 to 8 %"},
       {R"({"system": "abc_mlp", "num_slots": 3, "normalization": "frozen"})", "round away", "relative error 0.1"},
       {R"({"system": "abc_rd", "num_slots": 3})", "round away", "relative error 0.1"},

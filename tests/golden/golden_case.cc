@@ -29,8 +29,9 @@ constexpr struct {
 constexpr struct {
   const char* state;
   const char* golden;
-} kStateNames[] = {{"S", "state_S"},      {"z", "state_z"},    {"m", "state_m"},        {"K", "state_K"},       {"V", "state_V"},
-                   {"mass", "state_lse"}, {"mass", "state_z"}, {"mass", "state_count"}, {"bias", "state_count"}};
+} kStateNames[] = {{"S", "state_S"},        {"z", "state_z"},      {"m", "state_m"},           {"K", "state_K"},
+                   {"V", "state_V"},        {"mass", "state_lse"}, {"mass", "state_z"},        {"mass", "state_count"},
+                   {"bias", "state_count"}, {"h", "state_h"},      {"conv.rows", "state_rows"}};
 
 // What only who writes needs: no state of a source.
 constexpr const char* kWritersStates[] = {"state_lse", "state_m"};
@@ -91,7 +92,7 @@ class OpCase {
     heads_ = TakeHeads(&attributes, where_);
     key_heads_ = attributes.value("num_key_heads", 0u);
     attributes.erase("num_key_heads");
-    tokens_ = file.Rows(file.Has("x") ? "x" : "k");
+    tokens_ = file.Rows(file.Has("x") ? "x" : "v");
     const uint64_t queries = file.Has("q") ? file.Rows("q") : tokens_;
     attributes_ = ConfigObject(file, std::move(attributes), system_, std::max(queries, tokens_));
   }
@@ -106,8 +107,14 @@ class OpCase {
     const AttentionOp op = Parse(AttentionForm::kCausal);
     ModelBuilder model(file_);
     model.Begin(Stage::kDecode, tokens_);
-    AddAttention(op, file_.Has("x") ? ProjectedInputs(&model) : std::vector{model.Input("q"), model.Input("k"), model.Input("v")},
-                 &model);
+    if (op.composed) {
+      AddComposed(op, &model);
+    } else if (op.reads_qk) {
+      AddAttention(op, file_.Has("x") ? ProjectedInputs(&model) : std::vector{model.Input("q"), model.Input("k"), model.Input("v")},
+                   &model);
+    } else {
+      AddAttention(op, {model.Input("v")}, &model);
+    }
     AddStates(op, &model);
     return model.Finish();
   }
@@ -162,6 +169,16 @@ class OpCase {
     model->Output(model->graph().AddAttention("attn", "", op, heads_, std::move(inputs)), "o");
   }
 
+  // Several ops, whose states are those of the graph.
+  static void AddComposed(const AttentionOp& op, ModelBuilder* model) {
+    Slice q, k;
+    if (op.reads_qk) {
+      q = model->Input("q");
+      k = model->Input("k");
+    }
+    model->Output(op.composed->heads(&model->graph(), "", q, k, model->Input("v")), "o");
+  }
+
   // q, k and v from hidden rows.
   std::vector<Slice> ProjectedInputs(ModelBuilder* model) const {
     const Slice x = model->Input("x");
@@ -189,6 +206,7 @@ class OpCase {
   }
 
   void AddStates(const AttentionOp& op, ModelBuilder* model) const {
+    const std::vector<convert::GraphState>& states = op.composed ? model->graph().graph().states : op.states;
     for (const std::string& name : file_.StateNames()) {
       if (op.state_kind == convert::StateKind::kSource &&
           std::find(std::begin(kWritersStates), std::end(kWritersStates), name) != std::end(kWritersStates))
@@ -196,11 +214,11 @@ class OpCase {
       size_t found = 0;
       for (const auto& names : kStateNames) {
         if (name != names.golden) continue;
-        for (uint32_t i = 0; i < op.states.size(); ++i) {
-          if (op.states[i].name != names.state) continue;
-          GoldenTensor want = Want(name, op, op.states[i]);
-          if (!std::equal(want.shape.begin(), want.shape.end(), op.states[i].shape.begin(), op.states[i].shape.end())) {
-            Fail(file_.path(), ": ", name, " does not fit the op's state ", convert::ShapeText(op.states[i].shape));
+        for (uint32_t i = 0; i < states.size(); ++i) {
+          if (states[i].name != names.state) continue;
+          GoldenTensor want = Want(name, op, states[i]);
+          if (!std::equal(want.shape.begin(), want.shape.end(), states[i].shape.begin(), states[i].shape.end())) {
+            Fail(file_.path(), ": ", name, " does not fit the op's state ", convert::ShapeText(states[i].shape));
           }
           model->State(i, std::move(want));
           ++found;

@@ -25,6 +25,7 @@ CASES = {
     "cache.softmax.l": ["o"],
     "cache.compressive_transformer.b": ["o"],
     "conv.causal_conv.a": ["o", "state_rows"],
+    "recurrence.diagonal.c": ["o", "state_h"],
     "noncausal.softmax.b": ["o"],
     "noncausal.rfa_arccos.b": ["o", "state_S", "state_z"],
     "noncausal.kv_clustering.b": ["o", "state_K", "state_V", "state_count"],

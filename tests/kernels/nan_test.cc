@@ -66,6 +66,8 @@ TEST(Nan, Activations) {
   ExpectElementwise("sigmoid_mul, gate", [&](const Kernels& t, float* x, float* y) {
     t.sigmoid_mul(1, kWidth, x, kWidth, ones.data(), kWidth, y, kWidth);
   });
+  ExpectElementwise("mul",
+                    [&](const Kernels& t, float* x, float* y) { t.mul(1, kWidth, x, kWidth, ones.data(), kWidth, y, kWidth); });
   ExpectElementwise("silu_mul, gate", [&](const Kernels& t, float* x, float* y) {
     t.silu_mul(1, kWidth, x, kWidth, ones.data(), kWidth, y, kWidth);
   });

@@ -52,6 +52,11 @@ constexpr const char* kBlockOfKeys =
     R"("num_key_heads": 2, "value_head_dim": 12, "attention_conv": true, "output_norm": "head", "output_norm_eps": 1e-5,
        "output_gate": "sigmoid", "output_gate_low_rank": true, "output_gate_rank": 5, "output_gate_bias": true)";
 
+// For recurrences, which read v alone.
+constexpr const char* kBlockOfValues =
+    R"("attention_conv": true, "conv_taps": 3, "conv_bias": true, "conv_activation": "none", "output_gate": "gelu_tanh",
+       "output_gate_bias": true)";
+
 // Every causal system that the other constants do not show, small enough that rings wrap and windows end within 130 tokens.
 struct SystemCase {
   const char* name;
@@ -80,6 +85,10 @@ constexpr SystemCase kMoreSystems[] = {
     {"gla_block", R"({"system": "gla", "gate_low_rank": true, "gate_rank": 3, "gate_bias": true})", kBlockOfHeads},
     {"gsa_block", R"({"system": "gsa", "num_slots": 5})", kBlockOfRows},
     {"retnet", R"({"system": "retnet"})", kPlainHeads},
+    {"short_conv", R"({"system": "short_conv", "taps": 4, "bias": true})", kPlainHeads},
+    {"rg_lru", R"({"system": "rg_lru"})", kBlockOfValues},
+    {"diagonal_recurrence", R"({"system": "diagonal_recurrence", "gate_bias": true, "gate_floor": true})", kBlockOfValues},
+    {"diagonal_exponential", R"({"system": "diagonal_recurrence", "decay": "exponential", "input": "root"})", kPlainHeads},
     {"linformer", R"({"system": "linformer", "num_slots": 5, "max_len": 150})"},
     {"abc_rd", R"({"system": "abc_rd", "num_slots": 5, "seed": 3})"},
     {"compressive_mean", R"({"system": "compressive_mean", "num_slots": 5, "max_len": 150})"},

@@ -87,6 +87,9 @@ constexpr Meaning kMeanings[] = {
     {"output_gate_low_rank", "that projection has two matrices, with a row of output_gate_rank numbers between them", kConfig},
     {"output_gate_rank", "of output_gate_low_rank", kConfig},
     {"output_gate_bias", "that projection has a bias; with output_gate_low_rank the second one", kConfig},
+    {"layer_blocks",
+     "layers that are not as the others: null, or an object with fields of num_heads to output_gate_bias for that layer alone",
+     kConfig},
     {"encoder_layers", "number of layers of the encoder", kConfig},
     {"decoder_layers", "number of layers of the decoder", kConfig},
     {"encoder_attention", "attention of the encoder, noncausal", kConfig},
@@ -188,6 +191,20 @@ constexpr Meaning kMeanings[] = {
     {"compression_factor", "tokens of a block, which a convolution makes one row; at least 2, at most max_context"},
     {"null_kv", "a learned row of keys and values that is always visible"},
     {"scale_dim", "the width whose root q . k is divided by: of the model or of a head"},
+
+    // Short convolutions and recurrences
+    {"taps", "tokens that the convolution reads, the token's own among them"},
+    {"bias", "the convolution has a bias"},
+    {"decay",
+     "of a gate logit g; sigmoid: a = floor + (1 - floor) sigmoid(g); exponential: a = exp(-rate sigmoid(g)), rate = rate_scale * "
+     "softplus(rate_logit)",
+     "diagonal_recurrence"},
+    {"input",
+     "what v is multiplied by before it is added; whole: 1; complement: 1 - a; root: sqrt(1 - a^2), and 1 for the first token"},
+    {"gate_floor", "there is a tensor floor, 0 to 1: the least decay of each column; else 0"},
+    {"gate_bias", "the projection of the gate has a bias", "diagonal_recurrence"},
+    {"rate_scale", "of the rates of the decay"},
+    {"gate_blocks", "square blocks on the diagonals of i_proj and g_proj, which read v; the columns of a block are outputs"},
 
     // Noncausal variants
     {"num_clusters", "number of clusters of queries"},

@@ -53,7 +53,8 @@ class ActivationOp final : public Op {
       case format::ActivationKind::ReluSquared:
         return kernels.relu_squared;
       case format::ActivationKind::SoftCap:  // it has a parameter
-      case format::ActivationKind::Sigmoid:  // refused
+      case format::ActivationKind::Sigmoid:  // refused, as is the next one
+      case format::ActivationKind::Linear:
         break;
     }
     return kernels.relu;

@@ -16,6 +16,8 @@ constexpr AttentionFamily kLinear = {"linear state", "LinearState", "NoncausalLi
 constexpr AttentionFamily kSlots = {"slot memory", "SlotMemory", "NoncausalSlots"};
 constexpr AttentionFamily kCache = {"cache", "CacheAttention", "NoncausalCache"};
 constexpr AttentionFamily kComposed = {"noncausal", "", "NoncausalCache"};  // graphs of several ops
+constexpr AttentionFamily kShortConv = {"short convolution", "CausalConv", ""};
+constexpr AttentionFamily kRecurrence = {"recurrence", "DiagonalRecurrence", ""};
 constexpr AttentionFamily kClustered = {"noncausal", "", "ClusteredAttention"};
 constexpr AttentionFamily kProbSparse = {"noncausal", "", "ProbSparse"};
 constexpr uint32_t FormsOf(CachePolicy policy) { return InfoOf(policy).forms; }
@@ -58,6 +60,9 @@ constexpr AttentionSystem kSystems[] = {
     {"compressive_transformer", kCache, FormsOf(CachePolicy::kCompressive), ParseCompressiveTransformer, kChunks, ""},
     {"memory_compressed", kCache, FormsOf(CachePolicy::kMemoryCompressed), ParseMemoryCompressed, kChunks, "max_context"},
     {"cache_attention", kCache, kAllForms, ParseCacheAttention, kChunks, "max_context if the policy reads it"},
+    {"short_conv", kShortConv, kCausalForm, ParseShortConv, kChunks, ""},
+    {"diagonal_recurrence", kRecurrence, kCausalForm, ParseDiagonalRecurrence, kChunks, ""},
+    {"rg_lru", kRecurrence, kCausalForm, ParseRgLru, kChunks, ""},
     {"clustered", kClustered, kNoncausalForm, ParseClustered, kChunks, "max_context"},
     {"improved_clustered", kClustered, kNoncausalForm, ParseImprovedClustered, kChunks, "max_context"},
     {"probsparse", kProbSparse, kNoncausalForm, ParseProbSparse, kChunks, "max_context"},

@@ -93,7 +93,7 @@ class GraphBuilder;
 
 // Attention that is a graph of several ops. Its op has neither type nor attributes.
 struct ComposedAttention {
-  // From q, k and v, which are projected as for other systems: what o_proj reads. `prefix`: before its ops and tensors.
+  // From q, k and v, which are projected as for other systems: the output. `prefix`: before its ops and tensors.
   using Heads = std::function<format::Slice(GraphBuilder* builder, const std::string& prefix, format::Slice q, format::Slice k,
                                             format::Slice v)>;
   // From the layer input and the rows of a pack, which goes from layer to layer: what the residual adds to either.
@@ -120,6 +120,7 @@ struct AttentionOp {
   uint32_t num_sized_states = 0;    // the first ones: those whose dtype is a choice
   std::vector<StateScales> scales;  // of these, in their order; none where there is no I8 form
   std::optional<ComposedAttention> composed;
+  bool reads_qk = true;               // else v alone: the layer has no projections into q and k
   std::vector<const char*> features;  // that readers must understand for it: names of required_features
 };
 
@@ -223,6 +224,10 @@ AttentionOp ParseL2gWindow(Fields* fields, const AttentionContext& context);
 AttentionOp ParseCompressiveTransformer(Fields* fields, const AttentionContext& context);
 AttentionOp ParseMemoryCompressed(Fields* fields, const AttentionContext& context);
 AttentionOp ParseCacheAttention(Fields* fields, const AttentionContext& context);
+
+AttentionOp ParseShortConv(Fields* fields, const AttentionContext& context);
+AttentionOp ParseDiagonalRecurrence(Fields* fields, const AttentionContext& context);
+AttentionOp ParseRgLru(Fields* fields, const AttentionContext& context);
 
 AttentionOp ParseClustered(Fields* fields, const AttentionContext& context);
 AttentionOp ParseImprovedClustered(Fields* fields, const AttentionContext& context);

@@ -8,14 +8,34 @@ namespace tarn::convert {
 
 using format::Slice;
 
-Slice AttentionBlockOps::Convolve(Slice qkv) const {
+namespace {
+
+format::ActivationKind KindOf(OutputGate gate) {
+  switch (gate) {
+    case OutputGate::kSilu:
+      return format::ActivationKind::Silu;
+    case OutputGate::kGelu:
+      return format::ActivationKind::Gelu;
+    case OutputGate::kGeluTanh:
+      return format::ActivationKind::GeluTanh;
+    case OutputGate::kNone:
+    case OutputGate::kSigmoid:
+      break;
+  }
+  return format::ActivationKind::Sigmoid;
+}
+
+}  // namespace
+
+Slice AttentionBlockOps::Convolve(Slice qkv, bool has_qk) const {
   if (block_.conv_taps == 0) return qkv;
   const std::string prefix = "model." + name_ + ".";
-  const std::vector<ConvColumns> parts = {{prefix + "q_conv", ops_.config().q_width()},
-                                          {prefix + "k_conv", ops_.config().k_width()},
-                                          {prefix + "v_conv", ops_.config().v_width()}};
+  std::vector<ConvColumns> parts = {{prefix + "v_conv", layer_.v_width()}};
+  if (has_qk) {
+    parts.insert(parts.begin(), {{prefix + "q_conv", layer_.q_width()}, {prefix + "k_conv", layer_.k_width()}});
+  }
   const Convolution convolution = {block_.conv_taps, block_.conv_bias, block_.conv_silu};
-  return AddCausalConv(&builder_, name_ + ".conv", prefix + "qkv_conv", parts, convolution, qkv);
+  return AddCausalConv(&builder_, name_ + ".conv", prefix + (has_qk ? "qkv_conv" : "v_conv"), parts, convolution, qkv);
 }
 
 Slice AttentionBlockOps::Activate(const char* part, ElementFunction function, Slice x) const {
@@ -28,13 +48,12 @@ Slice AttentionBlockOps::Finish(Slice o, Slice x) const {
   o = Activate("o_act", block_.output_activation, o);
   if (block_.output_norm != OutputNorm::kNone) {
     const std::string norm = name_ + ".o_norm";
-    const uint32_t group = block_.output_norm == OutputNorm::kHead ? heads_.value_dim() : 0;
+    const uint32_t group = block_.output_norm == OutputNorm::kHead ? layer_.heads.value_dim() : 0;
     o = AddNorm(&builder_, norm, "model." + norm, format::NormKind::RmsNorm, block_.output_norm_eps, o, group);
   }
   if (block_.output_gate == OutputGate::kNone) return o;
-  const auto kind = block_.output_gate == OutputGate::kSilu ? format::ActivationKind::Silu : format::ActivationKind::Sigmoid;
   const std::string gate = name_ + ".o_gate";
-  return AddGated(&builder_, gate, kind, GateLogits(gate + "_proj", o.width(), x), o);
+  return AddGated(&builder_, gate, KindOf(block_.output_gate), GateLogits(gate + "_proj", o.width(), x), o);
 }
 
 Slice AttentionBlockOps::GateLogits(const std::string& name, uint32_t width, Slice x) const {

@@ -13,11 +13,11 @@ namespace tarn::convert {
 class AttentionBlockOps {
  public:
   // `name`: of the layer's attention, before the names of ops ("layers.0.attn") and, after "model.", of tensors.
-  AttentionBlockOps(const ModelOps& ops, std::string name)
-      : ops_(ops), builder_(ops.builder()), heads_(ops.config().heads), block_(ops.config().block), name_(std::move(name)) {}
+  AttentionBlockOps(const ModelOps& ops, const AttentionLayer& layer, std::string name)
+      : ops_(ops), builder_(ops.builder()), layer_(layer), block_(layer.block), name_(std::move(name)) {}
 
-  // q, k and v side by side, convolved; as they are where there is no convolution.
-  format::Slice Convolve(format::Slice qkv) const;
+  // q, k and v side by side, or v alone, convolved; as they are where there is no convolution.
+  format::Slice Convolve(format::Slice qkv, bool has_qk) const;
   format::Slice ActivateQk(format::Slice qk) const { return Activate("qk_act", block_.qk_activation, qk); }
   format::Slice ActivateV(format::Slice v) const { return Activate("v_act", block_.v_activation, v); }
   // What o_proj reads: the output of the attention op, its activation, norm and gate; the gate is a projection of the layer input
@@ -31,7 +31,7 @@ class AttentionBlockOps {
 
   const ModelOps& ops_;
   GraphBuilder& builder_;
-  const format::Heads& heads_;
+  const AttentionLayer& layer_;
   const AttentionBlock& block_;
   const std::string name_;
 };

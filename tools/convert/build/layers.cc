@@ -36,7 +36,11 @@ Slice AddActivation(GraphBuilder* builder, const std::string& name, format::Acti
 }
 
 Slice AddGated(GraphBuilder* builder, const std::string& name, format::ActivationKind kind, Slice gate, Slice up) {
-  if (kind != format::ActivationKind::Silu) builder->Need("activations");
+  if (kind == format::ActivationKind::Linear) {
+    builder->Need("products");
+  } else if (kind != format::ActivationKind::Silu) {
+    builder->Need("activations");
+  }
   const auto attributes = [kind](FlatBufferBuilder& buffer) { return format::CreateSiluMul(buffer, kind).Union(); };
   return builder->AddOp(name, format::OpAttributes::SiluMul, attributes, {gate, up}, gate.width());
 }

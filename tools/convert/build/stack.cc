@@ -1,6 +1,7 @@
 #include "tools/convert/build/stack.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "tools/convert/build/attention_block.h"
@@ -97,49 +98,55 @@ Slice Stack::Positions(Slice x) {
     }
     case PositionEmbedding::kRope:
       // First of all, so that all layers share them.
-      if (c_.layer_rope.empty()) AddAngles(c_.rope);
-      for (const std::optional<Rope>& rope : c_.layer_rope) {
-        if (rope) AddAngles(*rope);
+      for (size_t layer = 0; layer < std::max({c_.layer_rope.size(), c_.layers.size(), size_t{1}}); ++layer) {
+        const std::optional<Rope> rope = RopeOf(layer);
+        if (rope) AddAngles(*rope, c_.layer(layer).heads.head_dim());
       }
       return x;
   }
   return x;
 }
 
-const Slice* Stack::FindAngles(const Rope& rope) const {
-  const auto found = std::find_if(angles_.begin(), angles_.end(), [&](const auto& made) { return SameRope(made.first, rope); });
-  return found == angles_.end() ? nullptr : &found->second;
+std::optional<Rope> Stack::RopeOf(size_t layer) const { return c_.layer_rope.empty() ? c_.rope : c_.layer_rope[layer]; }
+
+const Slice* Stack::FindAngles(const Rope& rope, uint32_t head_dim) const {
+  const auto found = std::find_if(angles_.begin(), angles_.end(),
+                                  [&](const Angles& made) { return made.head_dim == head_dim && SameRope(made.rope, rope); });
+  return found == angles_.end() ? nullptr : &found->values;
 }
 
-void Stack::AddAngles(const Rope& rope) {
-  if (FindAngles(rope) != nullptr) return;
+void Stack::AddAngles(const Rope& rope, uint32_t head_dim) {
+  if (FindAngles(rope, head_dim) != nullptr) return;
   if (!rope.frequencies.empty()) b_.Need("rope_frequencies");
   const std::string number = angles_.empty() ? "" : "." + std::to_string(angles_.size());
   const auto attributes = [rope](FlatBufferBuilder& builder) {
     return format::CreateRopeAnglesDirect(builder, rope.theta, rope.frequencies.empty() ? nullptr : &rope.frequencies).Union();
   };
-  angles_.emplace_back(
-      rope, b_.AddOp(prefix_ + "rope_angles" + number, format::OpAttributes::RopeAngles, attributes, {}, c_.heads.head_dim()));
+  angles_.push_back(
+      {rope, head_dim, b_.AddOp(prefix_ + "rope_angles" + number, format::OpAttributes::RopeAngles, attributes, {}, head_dim)});
 }
 
 Slice Stack::Turned(size_t layer, const std::string& name, Slice x) const {
   if (c_.position_embedding != PositionEmbedding::kRope) return x;
-  const std::optional<Rope> rope = c_.layer_rope.empty() ? std::optional(c_.rope) : c_.layer_rope[layer];
+  const std::optional<Rope> rope = RopeOf(layer);
   if (!rope) return x;
-  return b_.AddOp(name, format::OpAttributes::Rope, NoAttributes(format::CreateRope), {x, *FindAngles(*rope)}, x.width());
+  const Slice angles = *FindAngles(*rope, c_.layer(layer).heads.head_dim());
+  return b_.AddOp(name, format::OpAttributes::Rope, NoAttributes(format::CreateRope), {x, angles}, x.width());
 }
 
 std::pair<Slice, Slice> Stack::NormedAndTurned(size_t layer, const std::string& name, Slice qk) const {
-  if (c_.qk_norm == QkNorm::kNone) {  // they are neighbours: one op turns both
+  const AttentionLayer& shape = c_.layer(layer);
+  const uint32_t q_width = shape.q_width(), k_width = shape.k_width();
+  if (shape.qk_norm == QkNorm::kNone) {  // they are neighbours: one op turns both
     qk = Turned(layer, name + ".rope", qk);
-    return {Columns(qk, 0, q_width()), Columns(qk, q_width(), k_width())};
+    return {Columns(qk, 0, q_width), Columns(qk, q_width, k_width)};
   }
-  const uint32_t group = c_.qk_norm == QkNorm::kHead ? c_.heads.head_dim() : 0;
+  const uint32_t group = shape.qk_norm == QkNorm::kHead ? shape.heads.head_dim() : 0;
   const auto part = [&](const std::string& letter, Slice x) {
     const std::string norm = name + "." + letter + "_norm";
     return Turned(layer, name + "." + letter + "_rope", ops_.Norm(norm, "model." + norm, x, group));
   };
-  return {part("q", Columns(qk, 0, q_width())), part("k", Columns(qk, q_width(), k_width()))};
+  return {part("q", Columns(qk, 0, q_width)), part("k", Columns(qk, q_width, k_width))};
 }
 
 Slice Stack::SelfAttention(size_t layer, const AttentionOp& op, Slice x) {
@@ -150,7 +157,7 @@ Slice Stack::SelfAttention(size_t layer, const AttentionOp& op, Slice x) {
 Slice Stack::AttendSelf(size_t layer, const AttentionOp& op, Slice x) {
   const std::string name = Name(layer, "attn");
   if (!op.composed || !op.composed->pack) return Attend(layer, op, x);
-  if (c_.qk_norm != QkNorm::kNone) Fail(name, ": qk_norm: ", op.system, " has no q and k of its own");
+  if (c_.layer(layer).qk_norm != QkNorm::kNone) Fail(name, ": qk_norm: ", op.system, " has no q and k of its own");
   return AttendPacked(name, *op.composed, x);
 }
 
@@ -231,36 +238,44 @@ std::vector<Slice> Stack::Logits(const std::string& name, const AttentionOp& op,
 
 Slice Stack::Attend(size_t layer, const AttentionOp& op, Slice x) const {
   const std::string name = Name(layer, "attn"), prefix = "model." + name + ".";
-  const Slice all = Project(name, "qkv",
-                            {{prefix + "q_proj", q_width(), c_.attention_bias},
-                             {prefix + "k_proj", k_width(), c_.attention_bias},
-                             {prefix + "v_proj", v_width(), c_.attention_bias}},
-                            op, x);
-  const AttentionBlockOps block(ops_, name);
-  const uint32_t qk_width = q_width() + k_width(), width = qk_width + v_width();
-  const Slice qkv = block.Convolve(Columns(all, 0, width));
-  const auto [q, k] = NormedAndTurned(layer, name, block.ActivateQk(Columns(qkv, 0, qk_width)));
-  const Slice v = block.ActivateV(Columns(qkv, qk_width, v_width()));
-  if (op.composed) return Output(name, op.composed->heads(&b_, prefix, q, k, v));
+  const AttentionLayer& shape = c_.layer(layer);
+  const bool bias = shape.attention_bias;
+  const uint32_t q_width = shape.q_width(), k_width = shape.k_width(), v_width = shape.v_width();
+  std::vector<DenseRows> parts = {{prefix + "v_proj", v_width, bias}};
+  if (op.reads_qk) {
+    parts.insert(parts.begin(), {{prefix + "q_proj", q_width, bias}, {prefix + "k_proj", k_width, bias}});
+  } else if (shape.qk_norm != QkNorm::kNone) {
+    Fail(name, ": qk_norm: ", op.system, " has no q and k");
+  }
+  const Slice all = Project(name, op.reads_qk ? "qkv" : "v", std::move(parts), op, x);
+  const AttentionBlockOps block(ops_, shape, name);
+  const uint32_t qk_width = op.reads_qk ? q_width + k_width : 0, width = qk_width + v_width;
+  const Slice qkv = block.Convolve(Columns(all, 0, width), op.reads_qk);
+  Slice q, k;
+  if (op.reads_qk) std::tie(q, k) = NormedAndTurned(layer, name, block.ActivateQk(Columns(qkv, 0, qk_width)));
+  const Slice v = block.ActivateV(Columns(qkv, qk_width, v_width));
+  if (op.composed) return Output(name, bias, block.Finish(op.composed->heads(&b_, prefix, q, k, v), x));
   SharedLogits none;
-  std::vector<Slice> inputs = {q, k, v};
+  std::vector<Slice> inputs;
+  if (op.reads_qk) inputs = {q, k};
+  inputs.push_back(v);
   for (const Slice logits : Logits(name, op, Columns(all, width, all.width() - width), "model." + prefix_, x, &none)) {
     inputs.push_back(logits);
   }
-  return Output(name, block.Finish(b_.AddAttention(name, prefix, op, c_.heads, std::move(inputs), "model." + prefix_), x));
+  const Slice heads = b_.AddAttention(name, prefix, op, shape.heads, std::move(inputs), "model." + prefix_);
+  return Output(name, bias, block.Finish(heads), x);
 }
 
 std::vector<std::vector<uint32_t>> Stack::WriteSource(const std::vector<AttentionOp>& cross, Slice rows) const {
   std::vector<std::vector<uint32_t>> states;
   SharedLogits shared;  // the layers read the same rows: logits of a projection that they share are the same, too
-  const uint32_t width = k_width() + v_width();
+  const uint32_t k_width = c_.k_width(), v_width = c_.v_width(), width = k_width + v_width;
   for (size_t layer = 0; layer < cross.size(); ++layer) {
     const AttentionOp& op = cross[layer];
     const std::string name = Name(layer, "cross_attn"), prefix = "model." + name + ".";
-    const Slice all =
-        Project(name, "kv", {{prefix + "k_proj", k_width(), c_.attention_bias}, {prefix + "v_proj", v_width(), c_.attention_bias}},
-                op, rows);
-    std::vector<Slice> inputs = {Columns(all, 0, k_width()), Columns(all, k_width(), v_width())};
+    const Slice all = Project(
+        name, "kv", {{prefix + "k_proj", k_width, c_.attention_bias}, {prefix + "v_proj", v_width, c_.attention_bias}}, op, rows);
+    std::vector<Slice> inputs = {Columns(all, 0, k_width), Columns(all, k_width, v_width)};
     const Slice small = Columns(all, width, all.width() - width);
     for (const Slice logits : Logits(name, op, small, "model." + prefix_ + "cross_", rows, &shared)) inputs.push_back(logits);
     states.push_back(b_.AddAttentionWrite(name, prefix, op, std::move(inputs)));
@@ -270,12 +285,12 @@ std::vector<std::vector<uint32_t>> Stack::WriteSource(const std::vector<Attentio
 
 Slice Stack::AttendSource(const std::string& name, const AttentionOp& op, const std::vector<uint32_t>& states, Slice x) const {
   const std::string prefix = "model." + name + ".";
-  const Slice q = ops_.Dense(name + ".q_proj", prefix + "q_proj", q_width(), c_.attention_bias, x);
-  return Output(name, b_.AddAttentionRead(name, prefix, op, c_.heads, q, states));
+  const Slice q = ops_.Dense(name + ".q_proj", prefix + "q_proj", c_.q_width(), c_.attention_bias, x);
+  return Output(name, c_.attention_bias, b_.AddAttentionRead(name, prefix, op, c_.heads, q, states));
 }
 
-Slice Stack::Output(const std::string& name, Slice o) const {
-  return ops_.Dense(name + ".o_proj", "model." + name + ".o_proj", c_.hidden_size, c_.attention_bias, o);
+Slice Stack::Output(const std::string& name, bool bias, Slice o) const {
+  return ops_.Dense(name + ".o_proj", "model." + name + ".o_proj", c_.hidden_size, bias, o);
 }
 
 Slice Stack::FeedForward(const std::string& name, Slice x) const {

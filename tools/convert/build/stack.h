@@ -52,9 +52,16 @@ class Stack {
   template <typename F>
   format::Slice Residual(const std::string& name, format::Slice x, const F& f) const;
   format::Slice Positions(format::Slice x);
-  // Angles that layers with that rope share.
-  void AddAngles(const Rope& rope);
-  const format::Slice* FindAngles(const Rope& rope) const;
+  // The rope of a layer; nullopt: none.
+  std::optional<Rope> RopeOf(size_t layer) const;
+  // Angles that layers with that rope and width of heads share.
+  struct Angles {
+    Rope rope;
+    uint32_t head_dim;
+    format::Slice values;
+  };
+  void AddAngles(const Rope& rope, uint32_t head_dim);
+  const format::Slice* FindAngles(const Rope& rope, uint32_t head_dim) const;
   format::Slice Turned(size_t layer, const std::string& name, format::Slice x) const;
   // Of q and k side by side.
   std::pair<format::Slice, format::Slice> NormedAndTurned(size_t layer, const std::string& name, format::Slice qk) const;
@@ -65,19 +72,16 @@ class Stack {
   format::Slice AttendSource(const std::string& name, const AttentionOp& op, const std::vector<uint32_t>& states,
                              format::Slice x) const;
   format::Slice FeedForward(const std::string& name, format::Slice x) const;
-  format::Slice Output(const std::string& name, format::Slice o) const;
+  format::Slice Output(const std::string& name, bool bias, format::Slice o) const;
 
   // "layers.0.attn" in this stack
   std::string Name(size_t layer, const char* part) const { return prefix_ + "layers." + std::to_string(layer) + "." + part; }
-  uint32_t q_width() const { return c_.q_width(); }
-  uint32_t k_width() const { return c_.k_width(); }
-  uint32_t v_width() const { return c_.v_width(); }
 
   const ModelOps& ops_;
   const ModelConfig& c_;
   GraphBuilder& b_;
   const std::string prefix_;
-  std::vector<std::pair<Rope, format::Slice>> angles_;
+  std::vector<Angles> angles_;
   std::optional<format::Slice> pack_;  // as the layer before left it
 };
 

@@ -1,10 +1,12 @@
 #include "tools/convert/config/config.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "tools/convert/config/parse_layer.h"
 #include "tools/convert/json/error.h"
 #include "tools/convert/json/json.h"
 
@@ -12,7 +14,6 @@ namespace tarn::convert {
 namespace {
 
 // Beyond every model, and far enough from the ends of the integers that nothing overflows.
-constexpr uint64_t kMaxLayers = 512;  // of all stacks: what a reader takes
 constexpr uint64_t kMaxPosition = uint64_t{1} << 62;
 
 constexpr Choice<format::Task> kTasks[] = {{"causal_lm", format::Task::CausalLm},
@@ -33,44 +34,16 @@ constexpr Choice<format::ActivationKind> kHeadActs[] = {{"tanh", format::Activat
 constexpr Choice<format::NormKind> kNorms[] = {{"rmsnorm", format::NormKind::RmsNorm}, {"layernorm", format::NormKind::LayerNorm}};
 constexpr Choice<NormPosition> kNormPositions[] = {
     {"pre", NormPosition::kPre}, {"post", NormPosition::kPost}, {"output", NormPosition::kOutput}, {"both", NormPosition::kBoth}};
-constexpr Choice<QkNorm> kQkNorms[] = {{"none", QkNorm::kNone}, {"head", QkNorm::kHead}, {"full", QkNorm::kFull}};
 constexpr Choice<PositionEmbedding> kPositions[] = {{"none", PositionEmbedding::kNone},
                                                     {"sinusoidal", PositionEmbedding::kSinusoidal},
                                                     {"learned", PositionEmbedding::kLearned},
                                                     {"rope", PositionEmbedding::kRope}};
-constexpr Choice<ElementFunction> kElementFunctions[] = {
-    {"none", ElementFunction::kNone}, {"relu", ElementFunction::kRelu}, {"silu", ElementFunction::kSilu}};
-constexpr Choice<bool> kSiluOrNone[] = {{"none", false}, {"silu", true}};
-constexpr Choice<OutputGate> kOutputGates[] = {
-    {"none", OutputGate::kNone}, {"silu", OutputGate::kSilu}, {"sigmoid", OutputGate::kSigmoid}};
-constexpr Choice<OutputNorm> kOutputNorms[] = {
-    {"none", OutputNorm::kNone}, {"head", OutputNorm::kHead}, {"full", OutputNorm::kFull}};
 // Files may hold any kind that has tables.
 constexpr Choice<TokenizerFiles> kTokenizers[] = {{"bytes", TokenizerFiles::kBytes},
                                                   {"tokenizer.json", TokenizerFiles::kJson},
                                                   {"rwkv", TokenizerFiles::kRwkv},
                                                   {"characters", TokenizerFiles::kCharacters},
                                                   {"none", TokenizerFiles::kNone}};
-
-format::Heads ParseHeads(Fields* fields, uint32_t hidden_size) {
-  const uint32_t heads = fields->Size("num_heads", std::nullopt, kMaxHeads);
-  const uint32_t kv_heads = fields->Size("num_kv_heads", heads, kMaxHeads);
-  if (heads % kv_heads != 0) {
-    fields->FailAt("num_kv_heads", std::to_string(kv_heads) + " does not divide num_heads = " + std::to_string(heads));
-  }
-  if (!fields->Has("head_dim") && hidden_size % heads != 0) {
-    fields->FailAt("num_heads", std::to_string(heads) + " does not divide hidden_size = " + std::to_string(hidden_size) +
-                                    ", and there is no head_dim");
-  }
-  const uint32_t head_dim = fields->Size("head_dim", hidden_size / heads, kMaxHeads);
-  const uint32_t value_dim = fields->Size("value_head_dim", head_dim, kMaxHeads);
-  for (const auto& [key, size] : {std::pair{"head_dim", head_dim}, std::pair{"value_head_dim", value_dim}}) {
-    if (uint64_t{heads} * size > Fields::kMaxSize) {
-      fields->FailAt(key, std::to_string(size) + " times num_heads = " + std::to_string(heads) + " is too large");
-    }
-  }
-  return format::Heads(heads, kv_heads, head_dim, value_dim);
-}
 
 // `count` numbers, or none. `count_text`: in terms of other fields.
 std::vector<double> ParseFrequencies(Fields* fields, const char* key, uint32_t count, const std::string& count_text) {
@@ -114,9 +87,6 @@ void ParsePositions(Fields* fields, ModelConfig* config) {
   }
   if (config->position_embedding == PositionEmbedding::kSinusoidal && (config->hidden_size % 2 != 0 || config->hidden_size < 4)) {
     fields->FailAt("hidden_size", std::to_string(config->hidden_size) + " must be even and at least 4 for sinusoidal positions");
-  }
-  if (config->position_embedding == PositionEmbedding::kRope && config->heads.head_dim() % 2 != 0) {
-    fields->FailAt("head_dim", std::to_string(config->heads.head_dim()) + " must be even for rope");
   }
 }
 
@@ -167,8 +137,9 @@ std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config, 
   const bool rope = config.position_embedding == PositionEmbedding::kRope && stack.form != AttentionForm::kCross;
   std::vector<AttentionOp> layers;
   for (uint32_t i = 0; i < count; ++i) {
-    AttentionContext context{config.heads, i, config.hidden_size, config.attention_bias, rope, stack.form};
-    context.key_heads = config.key_heads;
+    const AttentionLayer& layer = config.layer(i);
+    AttentionContext context{layer.heads, i, config.hidden_size, layer.attention_bias, rope, stack.form};
+    context.key_heads = layer.key_heads;
     layers.push_back(attention->is_array() ? ParseAttention((*attention)[i], where + "[" + std::to_string(i) + "]", context)
                                            : ParseAttention(*attention, where, context));
   }
@@ -199,35 +170,19 @@ std::vector<std::optional<Rope>> ParseLayerRope(Fields* fields, const ModelConfi
   return ropes;
 }
 
-// Fewer heads of q and k than of v; 0: there are as many.
-uint32_t ParseKeyHeads(Fields* fields, const format::Heads& heads) {
-  const uint32_t key_heads = fields->Size("num_key_heads", heads.heads(), kMaxHeads);
-  if (key_heads == heads.heads()) return 0;
-  if (heads.heads() % key_heads != 0 || heads.kv_heads() != heads.heads()) {
-    fields->FailAt("num_key_heads", std::to_string(key_heads) + " must divide num_heads = " + std::to_string(heads.heads()) +
-                                        ", and num_kv_heads = " + std::to_string(heads.kv_heads()) + " must be num_heads");
+// Errors: heads that rope turns and that are odd, or not as wide as rope_frequencies are for.
+void CheckRope(Fields* fields, const ModelConfig& config) {
+  if (config.position_embedding != PositionEmbedding::kRope) return;
+  const uint32_t width = config.heads.head_dim();
+  for (size_t i = 0; i < std::max({config.layer_rope.size(), config.layers.size(), size_t{1}}); ++i) {
+    const std::optional<Rope> rope = config.layer_rope.empty() ? config.rope : config.layer_rope[i];
+    if (!rope) continue;
+    const uint32_t head_dim = config.layer(i).heads.head_dim();
+    if (head_dim % 2 != 0) fields->FailAt("head_dim", std::to_string(head_dim) + " must be even for rope");
+    if (head_dim == width || rope->frequencies.empty()) continue;
+    fields->FailAt("layer_blocks", "[" + std::to_string(i) + "]: head_dim: " + std::to_string(head_dim) + " is not the " +
+                                       std::to_string(width) + " that rope_frequencies are for");
   }
-  return key_heads;
-}
-
-AttentionBlock ParseBlock(Fields* fields) {
-  AttentionBlock block;
-  if (fields->Bool("attention_conv", false)) {
-    block.conv_taps = static_cast<uint32_t>(fields->Integer("conv_taps", kMinConvTaps, kMaxConvTaps, 4));
-    block.conv_bias = fields->Bool("conv_bias", false);
-    block.conv_silu = fields->OneOf<bool>("conv_activation", kSiluOrNone, true);
-  }
-  block.qk_activation = fields->OneOf<ElementFunction>("qk_activation", kElementFunctions, ElementFunction::kNone);
-  block.v_activation = fields->OneOf<ElementFunction>("v_activation", kElementFunctions, ElementFunction::kNone);
-  block.output_activation = fields->OneOf<ElementFunction>("output_activation", kElementFunctions, ElementFunction::kNone);
-  block.output_norm = fields->OneOf<OutputNorm>("output_norm", kOutputNorms, OutputNorm::kNone);
-  if (block.output_norm != OutputNorm::kNone) block.output_norm_eps = fields->NonNegativeNumber("output_norm_eps");
-  block.output_gate = fields->OneOf<OutputGate>("output_gate", kOutputGates, OutputGate::kNone);
-  if (block.output_gate != OutputGate::kNone) {
-    if (fields->Bool("output_gate_low_rank", false)) block.output_gate_rank = fields->Size("output_gate_rank", 16);
-    block.output_gate_bias = fields->Bool("output_gate_bias", false);
-  }
-  return block;
 }
 
 void ParseSeq2Seq(Fields* fields, ModelConfig* config) {
@@ -262,9 +217,9 @@ void ParseMaskedLm(Fields* fields, ModelConfig* config) {
 void ParseTask(Fields* fields, ModelConfig* config) {
   switch (config->task) {
     case format::Task::CausalLm:
-      config->key_heads = ParseKeyHeads(fields, config->heads);
+      ParseBlock(fields, config);
+      config->layers = ParseLayerBlocks(fields, *config);
       config->decoder = ParseLayers(fields, *config, {"attention", "num_layers", AttentionForm::kCausal});
-      config->block = ParseBlock(fields);
       ParseEndTokens(fields, config);
       break;
     case format::Task::Seq2Seq:
@@ -311,10 +266,9 @@ ModelConfig ParseObject(const Json& object, const std::string& where, FieldLog* 
   if (!config.first_norm && (config.norm_position != NormPosition::kPre || config.parallel)) {
     fields.FailAt("first_norm", "false needs norm_position \"pre\" and no parallel parts");
   }
-  config.qk_norm = fields.OneOf<QkNorm>("qk_norm", kQkNorms, QkNorm::kNone);
+  ParseProjections(&fields, &config);
   config.final_norm = fields.Bool("final_norm", true);
   config.embedding_norm = fields.Bool("embedding_norm", false);
-  config.attention_bias = fields.Bool("attention_bias", false);
   config.mlp_bias = fields.Bool("mlp_bias", false);
   // A classifier has no such head; that it may be tied is stated all the same.
   config.tie_word_embeddings = fields.Bool("tie_word_embeddings", true);
@@ -326,6 +280,7 @@ ModelConfig ParseObject(const Json& object, const std::string& where, FieldLog* 
   config.tokenizer = ParseTokenizer(&fields, config);
   ParseTask(&fields, &config);
   if (config.task != format::Task::Seq2Seq) config.layer_rope = ParseLayerRope(&fields, config);
+  CheckRope(&fields, config);
   fields.Finish([](const std::string& key) { return UnknownFieldHint(key); });
   return config;
 }

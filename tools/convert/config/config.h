@@ -27,7 +27,7 @@ struct Rope {
 
 enum class ElementFunction : uint8_t { kNone, kRelu, kSilu };
 enum class OutputNorm : uint8_t { kNone, kHead, kFull };
-enum class OutputGate : uint8_t { kNone, kSilu, kSigmoid };
+enum class OutputGate : uint8_t { kNone, kSilu, kSigmoid, kGelu, kGeluTanh };
 
 // What stands around the attention op of a layer: build/attention_block.h.
 struct AttentionBlock {
@@ -42,21 +42,33 @@ struct AttentionBlock {
   bool output_gate_bias = false;
 };
 
-struct ModelConfig {
-  format::Task task;
-  uint32_t vocab_size, hidden_size;
+// The attention of a layer but for its op.
+struct AttentionLayer {
   format::Heads heads;
   uint32_t key_heads = 0;  // of q and k, each for a group of heads; 0: every head has its own
+  QkNorm qk_norm = QkNorm::kNone;
+  bool attention_bias = false;
+  AttentionBlock block;  // of a causal language model
+
+  // Columns of q, k and v.
+  uint32_t q_width() const { return (key_heads > 0 ? key_heads : heads.heads()) * heads.head_dim(); }
+  uint32_t k_width() const { return (key_heads > 0 ? key_heads : heads.kv_heads()) * heads.head_dim(); }
+  uint32_t v_width() const { return heads.kv_heads() * heads.value_dim(); }
+};
+
+// As an AttentionLayer: what stands in every layer that has none of its own.
+struct ModelConfig : AttentionLayer {
+  format::Task task;
+  uint32_t vocab_size, hidden_size;
   uint32_t intermediate_size;
   HiddenAct hidden_act;
   format::NormKind norm;
   float norm_eps;
   NormPosition norm_position;
   bool parallel;  // x + attn(norm x) + mlp(norm x)
-  QkNorm qk_norm;
   bool final_norm, embedding_norm;
   bool first_norm;  // of the first layer's attention
-  bool attention_bias, mlp_bias, lm_head_bias;
+  bool mlp_bias, lm_head_bias;
   PositionEmbedding position_embedding;
   uint32_t max_positions;  // learned only
   Rope rope;
@@ -69,7 +81,7 @@ struct ModelConfig {
   TokenizerFiles tokenizer;
   int32_t bos_token, eos_token, mask_token;  // -1: none
 
-  AttentionBlock block;  // of a causal language model
+  std::vector<AttentionLayer> layers;  // of a causal language model, one for each layer; empty: all as this one
 
   // Seq2seq.
   uint32_t source_vocab_size;
@@ -85,10 +97,7 @@ struct ModelConfig {
   std::vector<AttentionOp> encoder, decoder, cross;
   std::string text;  // the file as it was
 
-  // Columns of q, k and v.
-  uint32_t q_width() const { return (key_heads > 0 ? key_heads : heads.heads()) * heads.head_dim(); }
-  uint32_t k_width() const { return (key_heads > 0 ? key_heads : heads.kv_heads()) * heads.head_dim(); }
-  uint32_t v_width() const { return heads.kv_heads() * heads.value_dim(); }
+  const AttentionLayer& layer(size_t i) const { return layers.empty() ? *this : layers[i]; }
 };
 
 // `where` (the file's name) begins every message.

@@ -1,0 +1,101 @@
+#include "tools/convert/config/parse_layer.h"
+
+#include <string>
+#include <utility>
+
+namespace tarn::convert {
+namespace {
+
+constexpr Choice<QkNorm> kQkNorms[] = {{"none", QkNorm::kNone}, {"head", QkNorm::kHead}, {"full", QkNorm::kFull}};
+constexpr Choice<ElementFunction> kElementFunctions[] = {
+    {"none", ElementFunction::kNone}, {"relu", ElementFunction::kRelu}, {"silu", ElementFunction::kSilu}};
+constexpr Choice<bool> kSiluOrNone[] = {{"none", false}, {"silu", true}};
+constexpr Choice<OutputGate> kOutputGates[] = {{"none", OutputGate::kNone},
+                                               {"silu", OutputGate::kSilu},
+                                               {"sigmoid", OutputGate::kSigmoid},
+                                               {"gelu", OutputGate::kGelu},
+                                               {"gelu_tanh", OutputGate::kGeluTanh}};
+constexpr Choice<OutputNorm> kOutputNorms[] = {
+    {"none", OutputNorm::kNone}, {"head", OutputNorm::kHead}, {"full", OutputNorm::kFull}};
+
+// Fewer heads of q and k than of v; 0: there are as many.
+uint32_t ParseKeyHeads(Fields* fields, const format::Heads& heads) {
+  const uint32_t key_heads = fields->Size("num_key_heads", heads.heads(), kMaxHeads);
+  if (key_heads == heads.heads()) return 0;
+  if (heads.heads() % key_heads != 0 || heads.kv_heads() != heads.heads()) {
+    fields->FailAt("num_key_heads", std::to_string(key_heads) + " must divide num_heads = " + std::to_string(heads.heads()) +
+                                        ", and num_kv_heads = " + std::to_string(heads.kv_heads()) + " must be num_heads");
+  }
+  return key_heads;
+}
+
+}  // namespace
+
+format::Heads ParseHeads(Fields* fields, uint32_t hidden_size) {
+  const uint32_t heads = fields->Size("num_heads", std::nullopt, kMaxHeads);
+  const uint32_t kv_heads = fields->Size("num_kv_heads", heads, kMaxHeads);
+  if (heads % kv_heads != 0) {
+    fields->FailAt("num_kv_heads", std::to_string(kv_heads) + " does not divide num_heads = " + std::to_string(heads));
+  }
+  if (!fields->Has("head_dim") && hidden_size % heads != 0) {
+    fields->FailAt("num_heads", std::to_string(heads) + " does not divide hidden_size = " + std::to_string(hidden_size) +
+                                    ", and there is no head_dim");
+  }
+  const uint32_t head_dim = fields->Size("head_dim", hidden_size / heads, kMaxHeads);
+  const uint32_t value_dim = fields->Size("value_head_dim", head_dim, kMaxHeads);
+  for (const auto& [key, size] : {std::pair{"head_dim", head_dim}, std::pair{"value_head_dim", value_dim}}) {
+    if (uint64_t{heads} * size > Fields::kMaxSize) {
+      fields->FailAt(key, std::to_string(size) + " times num_heads = " + std::to_string(heads) + " is too large");
+    }
+  }
+  return format::Heads(heads, kv_heads, head_dim, value_dim);
+}
+
+void ParseProjections(Fields* fields, AttentionLayer* layer) {
+  layer->qk_norm = fields->OneOf<QkNorm>("qk_norm", kQkNorms, QkNorm::kNone);
+  layer->attention_bias = fields->Bool("attention_bias", false);
+}
+
+void ParseBlock(Fields* fields, AttentionLayer* layer) {
+  layer->key_heads = ParseKeyHeads(fields, layer->heads);
+  AttentionBlock& block = layer->block;
+  if (fields->Bool("attention_conv", false)) {
+    block.conv_taps = static_cast<uint32_t>(fields->Integer("conv_taps", kMinConvTaps, kMaxConvTaps, 4));
+    block.conv_bias = fields->Bool("conv_bias", false);
+    block.conv_silu = fields->OneOf<bool>("conv_activation", kSiluOrNone, true);
+  }
+  block.qk_activation = fields->OneOf<ElementFunction>("qk_activation", kElementFunctions, ElementFunction::kNone);
+  block.v_activation = fields->OneOf<ElementFunction>("v_activation", kElementFunctions, ElementFunction::kNone);
+  block.output_activation = fields->OneOf<ElementFunction>("output_activation", kElementFunctions, ElementFunction::kNone);
+  block.output_norm = fields->OneOf<OutputNorm>("output_norm", kOutputNorms, OutputNorm::kNone);
+  if (block.output_norm != OutputNorm::kNone) block.output_norm_eps = fields->NonNegativeNumber("output_norm_eps");
+  block.output_gate = fields->OneOf<OutputGate>("output_gate", kOutputGates, OutputGate::kNone);
+  if (block.output_gate != OutputGate::kNone) {
+    if (fields->Bool("output_gate_low_rank", false)) block.output_gate_rank = fields->Size("output_gate_rank", 16);
+    block.output_gate_bias = fields->Bool("output_gate_bias", false);
+  }
+}
+
+std::vector<AttentionLayer> ParseLayerBlocks(Fields* fields, const ModelConfig& config) {
+  const Json* list = fields->Find("layer_blocks", "a list with null or an object for each layer", "none");
+  if (list == nullptr) return {};
+  const auto count = fields->Integer("num_layers", 1, kMaxLayers);
+  if (!list->is_array() || list->size() != count) {
+    fields->FailAt("layer_blocks", ValueText(*list) + " is not a list of num_layers = " + std::to_string(count) + " values");
+  }
+  std::vector<AttentionLayer> layers;
+  for (const Json& object : *list) {
+    layers.push_back(config);
+    if (object.is_null()) continue;
+    Fields own(object, fields->where() + ": layer_blocks[" + std::to_string(layers.size() - 1) + "]");
+    AttentionLayer layer;
+    layer.heads = ParseHeads(&own, config.hidden_size);
+    ParseProjections(&own, &layer);
+    ParseBlock(&own, &layer);
+    own.Finish([](const std::string&) { return std::string("; a layer has fields of its heads, projections and block alone"); });
+    layers.back() = layer;
+  }
+  return layers;
+}
+
+}  // namespace tarn::convert
