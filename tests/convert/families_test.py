@@ -22,7 +22,7 @@ from tensor_files import Tensor, read_npy_f32, read_safetensors, write_npy_i32, 
 BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
 ENCODERS = "bert", "distilbert", "modernbert", "roberta", "xlm-roberta"
-FIXTURE_COUNT = 129
+FIXTURE_COUNT = 144
 TORCH = FIXTURES.parent / "torch"  # checkpoints of torch.save()
 PUBLISHED_CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "configs" / "published"
 PUBLISHED = {"smollm2-360m": 362, "gla-340m": 342, "retnet-1.3b": 1352, "gated-deltanet-1.3b": 1387, "qwen2.5-3b": 3086}
@@ -43,6 +43,14 @@ STATES = {
     "linear_attn": lambda c: c["Hkv"] * c["M"] * (c["dv"] + c["norm_feature_map"]),
     "retnet": lambda c: c["H"] * c["d"] * c["dv"],
 }
+
+# The same of hybrids: of a layer without softmax attention, by its own fields, which those of "text_config" may be.
+HYBRIDS = {
+    "lfm2": lambda c: (c["conv_L_cache"] - 1) * c["hidden_size"],
+    "qwen3_next": lambda c: c["V"] * c["dk"] * c["dv"] + (c["linear_conv_kernel_dim"] - 1) * (2 * c["K"] * c["dk"] + c["V"] * c["dv"]),
+    "recurrent_gemma": lambda c: c["conv1d_width"] * (c["lru_width"] or c["hidden_size"]),
+}
+HYBRIDS["qwen3_5"] = HYBRIDS["qwen3_5_text"] = HYBRIDS["qwen3_next"]
 
 # Fields that published config.json files have, and newer versions of transformers do not write.
 OLDER_FIELDS = {
@@ -72,6 +80,14 @@ OLDER_FIELDS = {
     "bloom_a": {"n_embed": 24, "hidden_size": None, "num_attention_heads": 3, "n_head": None, "n_inner": None, "offset_alibi": 100,
                 "attention_softmax_in_fp32": True, "masked_softmax_fusion": True, "bias_dropout_fusion": True, "skip_bias_add": True,
                 "skip_bias_add_qkv": False, "unk_token_id": 0, "seq_length": 2048},
+    "lfm2_a": {"block_dim": 24, "block_mlp_init_scale": 1.0, "block_norm_eps": 1e-5, "block_out_init_scale": 1.0, "conv_dim": 24,
+               "block_use_swiglu": True, "block_use_xavier_init": True, "conv_dim_out": 24, "conv_use_xavier_init": True,
+               "num_heads": 3, "theta": 1e6, "use_pos_enc": True},
+    "qwen3_next_a": {"use_sliding_window": False, "rope_scaling": None, "mlp_only_layers": []},
+    "qwen3_5_text_a": {"attn_output_gate": True, "mamba_ssm_dtype": "float32", "mtp_num_hidden_layers": 1, "mlp_only_layers": [],
+                       "mtp_use_dedicated_embeddings": False, "full_attention_interval": 4},
+    "recurrent_gemma_a": {"w_init_variance_scale": 0.01, "final_w_init_variance_scale": 0.07, "lru_width": None,
+                          "embeddings_scale_by_sqrt_dim": True},
 }
 
 
@@ -342,6 +358,64 @@ class Families(unittest.TestCase):
                 held = sum(op["state_bytes"] for op in json.loads(done.stdout)["ops"])
                 self.assertEqual(held, 4 * elements * config["num_hidden_layers"])
 
+    def test_states_of_hybrids(self):
+        context = 32
+        for folder in sorted(FIXTURES.iterdir()):
+            family = folder.name.rpartition("_")[0]
+            if family not in HYBRIDS:
+                continue
+            with self.subTest(folder.name):
+                self.convert(folder, *(() if family == "recurrent_gemma" else ("--max-context", str(context))))
+                config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+                config = config.get("text_config", config)
+                heads, layers = config["num_attention_heads"], config["num_hidden_layers"]
+                head_dim = config.get("head_dim") or config["hidden_size"] // heads
+                rows, types = context, config.get("layer_types")
+                if family == "recurrent_gemma":
+                    rows = config["attention_window_size"] + 1
+                    types = ["full_attention" if kind == "attention" else kind for kind in config["block_types"] * layers][:layers]
+                sizes = dict(config)
+                for short, key in (("V", "num_value_heads"), ("K", "num_key_heads"), ("dk", "key_head_dim"), ("dv", "value_head_dim")):
+                    sizes[short] = config.get("linear_" + key)
+                cache = 2 * (config.get("num_key_value_heads") or heads) * head_dim * rows
+                elements = sum(cache if kind == "full_attention" else HYBRIDS[family](sizes) for kind in types)
+                done = subprocess.run([BIN / "tarn", "inspect", self.model, "--json"], capture_output=True, text=True, check=True)
+                self.assertEqual(sum(op["state_bytes"] for op in json.loads(done.stdout)["ops"]), 4 * elements)
+
+    def test_hybrids_that_are_refused(self):
+        self.refused(self.copy("lfm2_a", layer_types=["conv", "full_attention"]), "layer_types", "num_hidden_layers = 3 types")
+        self.refused(self.copy("lfm2_a", layer_types=["conv", "sliding_attention", "conv"]),
+                     'layer_types: "sliding_attention" is not supported, expected "full_attention" or "conv"')
+        self.refused(self.copy("lfm2_a", conv_L_cache=9), "conv_L_cache: 9 is outside 2 .. 8")
+        self.refused(self.copy("lfm2_a", block_use_swiglu=False), "block_use_swiglu: false is not supported")
+        self.refused(self.copy("lfm2_a", block_multiple_of=7), '"model.layers.0.feed_forward.w1.weight": found')
+        self.refused(self.copy("qwen3_next_a", num_experts=8), "num_experts: layer 0 is a mixture of 8 experts")
+        self.refused(self.copy("qwen3_next_c", mlp_only_layers=[0]), "num_experts: layer 1 is a mixture of 4 experts")
+        self.refused(self.copy("qwen3_next_a", linear_num_value_heads=3), "3 is no multiple of linear_num_key_heads = 2")
+        self.refused(self.copy("qwen3_next_a", linear_num_value_heads=16384, linear_value_head_dim=16384), "heads are too large")
+        self.refused(self.copy("qwen3_next_a", hidden_act="gelu"), 'hidden_act: only "silu"')
+        self.refused(self.copy("qwen3_next_a", use_sliding_window=True), "use_sliding_window: true is not supported")
+        self.refused(self.copy("qwen3_5_text_a", attn_output_gate=False), "attn_output_gate: false is not supported")
+        self.refused(self.copy("qwen3_5_text_a", num_experts=4), "num_experts: 4 is not supported, expected 0")
+        self.refused(self.copy("qwen3_5_a", text_config=None), "text_config: an object is missing")
+        self.refused(self.copy("recurrent_gemma_a", block_types=[]), "block_types: [] is not a list of types")
+        self.refused(self.copy("recurrent_gemma_a", block_types=["recurrent", "mlp"]), 'block_types: "mlp" is not supported')
+        self.refused(self.copy("recurrent_gemma_a", lru_width=25), "lru_width: 25 is no multiple of num_attention_heads = 3")
+        self.refused(self.copy("recurrent_gemma_a", partial_rotary_factor=0.25), "partial_rotary_factor: 0.25 is not supported")
+        self.refused(self.copy("recurrent_gemma_a", intermediate_size=1), "intermediate_size: half of it")
+        error = self.convert(FIXTURES / "recurrent_gemma_a", "--window", "16", status=2)
+        self.assertIn("--window", error)
+
+        def drop(name):
+            return lambda tensors: tensors.pop(name)
+
+        # The name of a layer's own kind.
+        for fixture, name in (("lfm2_a", "model.layers.0.conv.out_proj.weight"), ("lfm2_a", "model.layers.1.self_attn.out_proj.weight"),
+                              ("qwen3_next_a", "model.layers.0.linear_attn.out_proj.weight"),
+                              ("qwen3_next_a", "model.layers.3.self_attn.o_proj.weight"),
+                              ("recurrent_gemma_a", "model.layers.0.temporal_block.rg_lru.recurrent_param")):
+            self.refused(self.retensor(fixture, drop(name)), f'"{name}": missing')
+
     def test_tensors_are_named_as_in_the_folder(self):
         def drop(tensors):
             del tensors["model.layers.1.self_attn.k_proj.weight"]
@@ -428,6 +502,13 @@ class Families(unittest.TestCase):
         self.same_logits("gemma3_text_a", self.copy("gemma3_text_a", layer_types=None, _sliding_window_pattern=None,
                                                     sliding_window_pattern=6, rope_theta=None))
         self.same_logits("smollm3_a", self.copy("smollm3_a", layer_types=None, no_rope_layers=None, rope_theta=None))
+        # How configs said it before there were layer_types.
+        self.same_logits("lfm2_a", self.copy("lfm2_a", layer_types=None, full_attn_idxs=[1], block_ff_dim=40, intermediate_size=7,
+                                             rope_theta=None, tie_embedding=True))
+        self.same_logits("recurrent_gemma_b", self.copy("recurrent_gemma_b", block_types=None, _block_types=["attention", "recurrent"]))
+        self.same_logits("qwen3_next_a", self.copy("qwen3_next_a", layer_types=None, full_attention_interval=4))
+        self.same_logits("qwen3_5_text_a", self.copy("qwen3_5_text_a", layer_types=None, rope_parameters=None, rope_theta=1e7,
+                                                     partial_rotary_factor=0.25))
         # How configs said which layers have a window before there were layer_types.
         self.same_logits("qwen2_b", self.copy("qwen2_b", layer_types=None))
         self.same_logits("llama_f", self.copy("llama_f", rope_scaling={"type": "linear", "factor": 3.0, "finetuned": True,
@@ -505,6 +586,14 @@ class Families(unittest.TestCase):
             tensors["wte.weight"] = tensors["transformer.wte.weight"]
 
         self.refused(self.retensor("gpt2_a", both), "is the same as")
+
+    @unittest.skipUnless(loads(), "the library cannot be loaded here")
+    def test_names_of_the_text_alone(self):
+        def shorten(tensors):
+            for name in list(tensors):
+                tensors[name.replace("model.language_model.", "model.")] = tensors.pop(name)
+
+        self.same_logits("qwen3_5_text_a", self.retensor("qwen3_5_text_a", shorten))
 
     def test_newer_rope_parameters(self):
         tokens, logits = self.expected("llama_a")

@@ -44,6 +44,9 @@ OwnConfig ReadOwnConfig(const std::string& text, const std::string& where, const
     }
     return {text, where, nullptr, {}};
   }
+  if (checkpoint != nullptr && !translation->other_prefix.empty() && !HasPrefix(checkpoint->tensors(), translation->prefix)) {
+    translation->prefix = translation->other_prefix;
+  }
   const bool has_prefix = checkpoint == nullptr || HasPrefix(checkpoint->tensors(), translation->prefix);
   OwnConfig own{"", where + ", in tarn's terms", nullptr, std::move(translation->notes)};
   own.name_in_folder = [rules = translation->rules, prefix = has_prefix ? translation->prefix : ""](const std::string& name) {

@@ -32,6 +32,7 @@ struct Translation {
   bool bounded_by_model = false;    // it is bounded by the config's own longest context
   bool gpt2_tokenizer = false;      // vocab.json and merges.txt say all of it: nothing stands around a text
   std::vector<std::string> notes;   // what the user should know
+  std::string other_prefix;         // in place of `prefix`, where no tensor has that one
 };
 
 struct Family {
@@ -76,6 +77,7 @@ Translation TranslateGptNeox(ForeignConfig* config, const FamilyOptions& options
 Translation TranslateGranite(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGsa(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateKda(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateLfm2(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateLinearAttn(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateLlama(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateM2m100(ForeignConfig* config, const FamilyOptions& options);
@@ -90,6 +92,10 @@ Translation TranslatePhi(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslatePhi3(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateQwen2(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateQwen3(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateQwen35(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateQwen35Text(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateQwen3Next(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateRecurrentGemma(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateRetNet(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateRoberta(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateSmolLm3(ForeignConfig* config, const FamilyOptions& options);

@@ -174,7 +174,10 @@ std::string ForeignConfig::Activation(const char* key, const char* fallback, boo
 
 uint32_t ForeignConfig::RotaryColumns(const char* key, double fallback, uint32_t head_dim) {
   fields_.PositiveNumber(key, 1.0f);
-  const double factor = fields_.Has(key) ? present_[key].get<double>() : fallback;
+  double factor = fields_.Has(key) ? present_[key].get<double>() : fallback;
+  // transformers 5 writes it into rope_parameters, and beside them a default that it does not read.
+  const Json newer = present_.value("rope_parameters", Json::object());
+  if (newer.is_object() && newer.contains(key) && newer[key].is_number()) factor = newer[key].get<double>();
   const double turned = factor <= 1 ? std::floor(head_dim * factor) : 0;
   const auto columns = static_cast<uint32_t>(turned);
   if (columns < 2 || columns % 2 != 0 || head_dim % 2 != 0) {

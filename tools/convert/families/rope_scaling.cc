@@ -106,7 +106,8 @@ void ReadRopeScaling(Fields* fields, RopeScaling* scaling) {
                    std::to_string(part) + " is not the " + std::to_string(scaling->part) + " of the heads");
   }
   const std::string newer = fields->Text("rope_type", "default"), kind = fields->Text("type", newer);
-  for (const char* key : {"finetuned", "original_max_position_embeddings"}) fields->Find(key);  // not every kind reads the latter
+  // Not every kind reads the second one; mrope tells positions in images apart, and there are none.
+  for (const char* key : {"finetuned", "original_max_position_embeddings", "mrope_section", "mrope_interleaved"}) fields->Find(key);
   if (kind == "default") return;
   scaling->frequencies = UnscaledFrequencies(*scaling);
   if (kind == "linear") return ScaleLinear(fields, scaling);

@@ -1,0 +1,67 @@
+#include "tools/convert/families/hybrid.h"
+
+#include <utility>
+
+#include "tools/convert/json/error.h"
+
+namespace tarn::convert {
+
+std::vector<bool> FullLayers(Fields* fields, uint32_t layers, const char* other,
+                             const std::function<bool(uint32_t layer)>& by_number) {
+  std::vector<bool> full;
+  const Json* types = fields->Find("layer_types");
+  if (types == nullptr) {
+    for (uint32_t i = 0; i < layers; ++i) full.push_back(by_number(i));
+    return full;
+  }
+  if (!types->is_array() || types->size() != layers) {
+    fields->FailAt("layer_types", ValueText(*types) + " is not a list of num_hidden_layers = " + std::to_string(layers) + " types");
+  }
+  for (const Json& type : *types) {
+    if (type != "full_attention" && type != other) {
+      fields->FailAt("layer_types", ValueText(type) + " is not supported, expected \"full_attention\" or \"" + other + "\"");
+    }
+    full.push_back(type == "full_attention");
+  }
+  return full;
+}
+
+void SetLayers(const std::vector<bool>& has_softmax, const Json& attention, const Json& block, const std::function<Json()>& full,
+               Translation* translation) {
+  Json& c = translation->config;
+  for (const char* list : {"attention", "layer_blocks", "layer_rope"}) c[list] = Json::array();
+  for (const bool softmax : has_softmax) {
+    c["attention"].push_back(softmax ? full() : attention);
+    c["layer_blocks"].push_back(softmax ? Json() : block);
+    c["layer_rope"].push_back(softmax ? Json() : Json(false));
+  }
+}
+
+void AddLayerRules(const std::vector<bool>& kinds, bool of, const std::vector<TensorRule>& rules, std::vector<TensorRule>* out) {
+  std::vector<TensorRule> made;
+  for (size_t layer = 0; layer < kinds.size(); ++layer) {
+    if (kinds[layer] != of) continue;
+    for (TensorRule rule : rules) {
+      for (std::string* name : {&rule.from, &rule.to}) {
+        const size_t star = name->find('*');
+        if (star != std::string::npos) name->replace(star, 1, std::to_string(layer));
+      }
+      made.push_back(std::move(rule));
+    }
+  }
+  out->insert(out->begin(), made.begin(), made.end());
+}
+
+TensorRule Rows(const std::string& from, const std::string& to, const RowGroups& rows, uint32_t all) {
+  auto order = std::make_shared<std::vector<uint32_t>>();
+  order->reserve(size_t{rows.groups} * rows.count);
+  for (uint32_t group = 0; group < rows.groups; ++group) {
+    for (uint32_t i = 0; i < rows.count; ++i) order->push_back(rows.first + group * rows.stride + i);
+  }
+  TensorRule rule{from, to};
+  rule.order = std::move(order);
+  rule.all_rows = all;
+  return rule;
+}
+
+}  // namespace tarn::convert
