@@ -54,7 +54,7 @@ MAY_INCLUDE = {
     "tools/tarn": PUBLIC | {"tools/common", "tools/json_schema", "tools/tarn", "CLI/", "nlohmann/"},
     "tools/cmake": set(),
     "tools/convert/json": CONVERT,
-    "tools/convert/checkpoint": CONVERT_CHECKPOINT,
+    "tools/convert/checkpoint": CONVERT_CHECKPOINT | {"core/span.h"},
     "tools/convert/graph": CONVERT_GRAPH,
     # system_table.cc compares the tables of kernels.
     "tools/convert/attention": CONVERT_ATTENTION | {"core/span.h", "kernels/kernels.h", "kernels/op_kernels.h"},
@@ -71,7 +71,7 @@ MAY_INCLUDE = {
     "tools/convert": CONVERT_CONFIG | {"tools/convert/calibrate", "tools/convert/build", "tools/convert/writer",
                                       "tools/convert/tokenizer", "tools/convert/chat", "tools/convert/families", "tools/convert/published.h",
                                       "tools/convert/field_list.h", "tools/convert/measure.h", "tools/convert/summary.h",
-                                      "tools/convert/tensor_list.h",
+                                      "tools/convert/tensor_list.h", "tools/convert/conversion.h", "tools/convert/auto_precision.h",
                                       "kernels/kernels.h", "CLI/"},
     "examples": PUBLIC,
 }
