@@ -407,7 +407,7 @@ TEST(CausalLm, LayersWithHeadsAndBlocksOfTheirOwn) {
   refused({nullptr, nullptr, 7}, {"layer_blocks[2]", "not an object"});
   refused({nullptr, nullptr, {{"num_heads", 3}}}, {"layer_blocks[2]", "num_heads", "3 does not divide hidden_size = 8"});
   refused({nullptr, nullptr, {{"num_heads", 2}, {"mlp_bias", true}}}, {"layer_blocks[2]", "unknown field \"mlp_bias\""});
-  refused({nullptr, nullptr, {{"num_heads", 1}, {"head_dim", 5}}}, {"head_dim", "5 must be even for rope"});
+  refused({nullptr, config["layer_blocks"][1], {{"num_heads", 1}, {"head_dim", 5}}}, {"head_dim", "5 must be even for rope"});
   config["layer_rope"] = {nullptr, false, nullptr};
   config["rope_frequencies"] = {1.0, 0.5};
   refused(config["layer_blocks"], {"layer_blocks", "[2]: head_dim: 6 is not the 4 that rope_frequencies are for"});

@@ -237,6 +237,24 @@ TEST(Pointwise, AddAndSiluMul) {
   });
 }
 
+// One rounding, whichever operand the result takes the place of.
+TEST(Pointwise, Products) {
+  ForEachTable([&](const Kernels& kernels) {
+    Random random(11);
+    for (const size_t n : Sizes()) {
+      const size_t rows = 2;
+      const Floats gate = Values(random, rows * n, 20.0f), up = random.Uniform(rows * n, -3.0f, 3.0f);
+      const auto run = [&](const Kernels& table, int alias) {
+        Buffer<float> first(gate, Place::kEnd), second(up, Place::kShifted), out(Floats(rows * n), Place::kEnd);
+        Buffer<float>& y = alias == 1 ? first : alias == 2 ? second : out;
+        table.mul(rows, n, first.data(), n, second.data(), n, y.data(), n);
+        return y.values();
+      };
+      for (const int alias : {0, 1, 2}) ExpectEqual("mul", run(Reference(), 0), run(kernels, alias));
+    }
+  });
+}
+
 // exp 2, sum, quotient and product 3, the oracle's own rounding 1
 TEST(Pointwise, GatedSigmoid) {
   ForEachTable([&](const Kernels& kernels) {
