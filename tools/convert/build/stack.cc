@@ -262,8 +262,7 @@ Slice Stack::Attend(size_t layer, const AttentionOp& op, Slice x) const {
   for (const Slice logits : Logits(name, op, Columns(all, width, all.width() - width), "model." + prefix_, x, &none)) {
     inputs.push_back(logits);
   }
-  const Slice heads = b_.AddAttention(name, prefix, op, shape.heads, std::move(inputs), "model." + prefix_);
-  return Output(name, bias, block.Finish(heads), x);
+  return Output(name, bias, block.Finish(b_.AddAttention(name, prefix, op, shape.heads, std::move(inputs), "model." + prefix_), x));
 }
 
 std::vector<std::vector<uint32_t>> Stack::WriteSource(const std::vector<AttentionOp>& cross, Slice rows) const {
