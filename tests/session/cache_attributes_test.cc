@@ -119,7 +119,9 @@ TEST(CacheAttributes, ABiasByDistanceNeedsDistances) {
         const bool known =
             form != kCrossForm && (id == CachePolicy::kFull || id == CachePolicy::kWindow || id == CachePolicy::kL2g);
         EXPECT_EQ(Read(policy, form, whole).ok(), known) << kCachePolicies[policy].name << ", form " << form;
-        if (id == CachePolicy::kWindow && form == kCausalForm) EXPECT_FALSE(Read(policy, form, dilated).ok());
+        if (id == CachePolicy::kWindow && form == kCausalForm) {
+          EXPECT_FALSE(Read(policy, form, dilated).ok());
+        }
       }
     }
   }

@@ -22,7 +22,7 @@ import cli_page
 
 PROGRAMS = cli_page.read_programs(BIN.parent)
 COMMANDS = list(PROGRAMS.helps)
-QUANT = ["f16", "f32", "int4", "int8"]
+QUANT = ["auto", "f16", "f32", "int4", "int8"]
 CLEAN = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": "/nonexistent", "TERM": "dumb", "LC_ALL": "C.UTF-8"}
 
 

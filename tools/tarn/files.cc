@@ -164,7 +164,10 @@ bool StdoutBuffer::Write() {
 
 InputText InputText::OfFile(const std::string& path) {
   if (path == "-") return OfStdin();
-  const OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info;
+  // A pipe is opened once, by who reads it.
+  const bool regular = stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+  const OpenFile file(regular ? open(path.c_str(), O_RDONLY | O_CLOEXEC) : -1);
   const std::string_view mapped = file.get() < 0 ? std::string_view() : MapFile(file.get());
   return mapped.empty() ? InputText(ReadFile(path)) : InputText(mapped, 0);
 }
