@@ -13,13 +13,15 @@ from snippet_shell import BUILD, Failure, execute, tree
 WARNINGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wno-unused"]
 HEADERS = "".join(f"#include <{name}>\n" for name in ("errno.h", "math.h", "pthread.h", "signal.h", "stdint.h", "stdio.h", "stdlib.h",
                                                       "string.h", "tarn/tarn.h", "tarn/tokenizer.h", "tarn/chat.h", "tarn/text_stream.h",
-                                                      "tarn/grammar.h", "tarn/inspect.h"))
+                                                      "tarn/grammar.h", "tarn/checkpoints.h", "tarn/speculation.h",
+                                                      "tarn/inspect.h"))
 # What a fragment of C may use without declaring it.
 NAMES = {"tarn_source": ["source"], "tarn_model_config": ["model_config"], "tarn_session_config": ["config", "session_config"],
          "tarn_memory": ["memory"], "tarn_error": ["error"], "tarn_model*": ["model"], "tarn_session*": ["session", "other"],
-         "tarn_sampler*": ["sampler"], "tarn_beam*": ["beam"], "tarn_sampler_config": ["sampler_config"], "tarn_beam_config": ["beam_config"],
+         "tarn_sampler*": ["sampler"], "tarn_beam*": ["beam"], "tarn_checkpoints*": ["checkpoints"],
+         "tarn_speculation*": ["speculation"], "tarn_sampler_config": ["sampler_config"], "tarn_beam_config": ["beam_config"],
          "tarn_model_info": ["info"], "tarn_status": ["status"], "tarn_text_decoder": ["decoder"], "const float*": ["logits"],
-         "int32_t*": ["tokens", "sources"], "int32_t": ["token"], "size_t": ["count", "stride", "length", "size_of_text"],
+         "int32_t*": ["tokens", "sources", "prompt_tokens"], "int32_t": ["token"], "size_t": ["count", "stride", "length", "size_of_text"],
          "const size_t*": ["lengths"], "float": ["score"], "uint32_t": ["rank"], "void*": ["block", "snapshot"],
          "uint64_t": ["size"], "const char*": ["path", "text", "prompt"]}
 # Of these names a fragment may mean another thing: the output of a beam search.
