@@ -6,10 +6,10 @@
  * tokens between, in the calls in which it got them first: so the bits are the same. (In the middle of a call they are those of a
  * call that ends there.)
  *
- *   tarn_session_prefill(session, prompt_tokens, count, &logits, &error);       // the sampler accepts the tokens of the prompt
+ *   tarn_session_prefill(session, prompt_tokens, count, &logits, &error);  // the sampler accepts these, too
  *   tarn_checkpoints_record(checkpoints, prompt_tokens, count, logits, &error);
  *   for (;;) {
- *     tarn_sampler_sample(sampler, logits, &token, &error);                     // the text stream gets the token, too
+ *     tarn_sampler_sample(sampler, logits, &token, &error);                // the text stream gets the token, too
  *     tarn_session_step(session, &token, &logits, &error);
  *     tarn_checkpoints_record(checkpoints, &token, 1, logits, &error);
  *   }

@@ -10,12 +10,12 @@
  * a smaller model of the same vocabulary. How many are fed depends on how often such drafts are right, and on how long a call with
  * them takes: where nothing can be guessed, nothing is drafted.
  *
- *   tarn_session_prefill(session, prompt_tokens, count, &logits, &error);      // of a session with max_logits_rows 8, say
+ *   tarn_session_prefill(session, prompt_tokens, count, &logits, &error);  // of a session with max_logits_rows 8, say
  *   tarn_speculation_read(speculation, prompt_tokens, count, &error);
- *   tarn_sampler_sample(sampler, logits, &token, &error);                      // the first token
+ *   tarn_sampler_sample(sampler, logits, &token, &error);                  // the first token
  *   for (;;) {
  *     tarn_speculation_step(speculation, token, tokens, 8, &count, &error);
- *     token = tokens[count - 1];                                               // tokens[0 .. count - 1] are the next of the text
+ *     token = tokens[count - 1];  // tokens[0 .. count - 1] are the next of the text
  *   } */
 #ifndef TARN_SPECULATION_H_
 #define TARN_SPECULATION_H_
