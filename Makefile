@@ -272,7 +272,7 @@ train-demo: setup $(TRAIN_VENV)/installed  ## a model from the text of docs: tok
 TRANSFER = build/transfer-demo
 TRANSFER_ATTENTIONS = rfa t2r abc gla
 .PHONY: transfer-demo
-transfer-demo: setup $(TRAIN_VENV)/installed  ## a softmax model of the text of docs becomes RFA, T2R, ABC and GLA: the table of docs/training.md (half an hour on one core)
+transfer-demo: setup $(TRAIN_VENV)/installed  ## a softmax model of the text of docs becomes RFA, T2R, ABC and GLA: prints a table of held-out losses
 	$(call preset,host,,--target tarn_cli tarn_convert_cli)
 	@mkdir -p $(TRANSFER)
 	$(TRAIN_VENV)/bin/tarn-train docs/*.md --attention softmax --steps 1000 --converter build/bin/tarn-convert -o $(TRANSFER)/teacher $(TRAIN)
