@@ -39,7 +39,8 @@ class SpeculateTest(CliTest):
         self.assertGreater(stats["accepted_tokens"], 0)
         self.assertLessEqual(stats["accepted_tokens"], stats["drafted_tokens"])
         self.assertGreater(stats["speculation_bytes"], 36 * 8192)
-        self.assertEqual(stats["allocations_after_creation"], 0)
+        # None: under a sanitizer they are not counted.
+        self.assertIn(stats["allocations_after_creation"], (0, None))
         self.assertNotIn("model_runs", self.stats("--temp", 0)[1])
 
     def test_ends_are_those_of_single_steps(self):
