@@ -111,7 +111,7 @@ asan: setup  ## build with AddressSanitizer and UBSan (Clang) in build/asan, run
 TSAN_TESTS = *Thread*:*SameTime*:Cancelling.*
 .PHONY: tsan
 tsan: setup  ## build with ThreadSanitizer in build/tsan, run the tests of the pool and of sessions with one, two and four threads there
-	$(call preset,tsan)
+	$(call preset,tsan,,--target test_session test_platform)
 	GTEST_FILTER='$(TSAN_TESTS)' $(ctest) --test-dir build/tsan -R '^(session|platform)$$'
 
 portable: setup  ## build without XNNPACK and cpuinfo in build/portable, run the fast tests there
