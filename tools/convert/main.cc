@@ -261,7 +261,8 @@ void AddFamilyOptions(CLI::App* app, FamilyOptions* options) {
                               1, Fields::kMaxSize);
   CLI::Option* window = tools::AddInteger<uint32_t>(
       app, "--window", &options->window, "Published checkpoint: full attention sees the last N tokens alone", 1, Fields::kMaxSize);
-  tools::AddInteger<uint32_t>(app, "--sinks", &options->sinks, "With --window: the first N tokens, too (default: 0)", 0, 65536)
+  tools::AddInteger<uint32_t>(app, "--sinks", &options->sinks,
+                              "With --window: full attention also sees the first N tokens (default: 0)", 0, 65536)
       ->needs(window);
 }
 

@@ -33,9 +33,9 @@ _tarn() {
         '(-p --prompt)'{-p+,--prompt=}'[Prompt, or the source of a seq2seq model]:TEXT: ' \
         '(-f --file)'{-f+,--file=}'[Read the prompt, or sources, one per line, from a file]:FILE:_files' \
         ''--tokens='[Prompt or source as token ids, for example 1,2,3]:IDS: ' \
-        ''--raw'[Keep the newline at the end of a prompt that is read]' \
-        ''--plain'[Take special tokens in the text, such as <|endoftext|>, as text like any other]' \
-        '(-n --n-predict)'{-n+,--n-predict=}'[Tokens to generate, for a seq2seq model at most]:N: ' \
+        ''--raw'[Keep the newline at the end of a prompt from a file or standard input]' \
+        ''--plain'[Read special tokens in the text, such as <|endoftext|>, as plain text]' \
+        '(-n --n-predict)'{-n+,--n-predict=}'[Generate at most N tokens]:N: ' \
         '(-i --interactive)'{-i,--interactive}'[Read turns from the terminal or from lines of standard input, and answer each]' \
         ''--chat'[Format the prompt, or every turn of -i, with the model'\''s chat template, and write the answer alone]' \
         ''--system='[What the model is told before the conversation]:TEXT: ' \
@@ -47,8 +47,8 @@ _tarn() {
         ''--jsonl'[Write a line of JSON for each event instead of the text]' \
         ''--load-state='[Go on from the state in FILE]:FILE:_files' \
         ''--save-state='[Write the state at the end to FILE]:FILE:_files' \
-        ''--prompt-cache='[Keep states behind prompts in the directory DIR]:DIR:_files -/' \
-        ''--prompt-cache-bytes='[Remove states that were not used for the longest time above N bytes]:N: ' \
+        ''--prompt-cache='[Save the state after each prompt in the directory DIR]:DIR:_files -/' \
+        ''--prompt-cache-bytes='[If the states in DIR take more than N bytes, remove the least recently used ones]:N: ' \
         ''--speculate='[Guess up to N tokens at a time from the text so far and check them in one run]:N: ' \
         ''--draft='[A smaller model of the same tokenizer, which guesses as well]:FILE:_files' \
         ''--json-stats='[Write times, memory and the reason of the end as JSON]:FILE:_files' \
@@ -71,14 +71,14 @@ _tarn() {
         '*'--dry-breaker='[DRY]:ID: ' \
         ''--top-n-sigma='[Keep logits of at least the largest one minus S standard deviations]:S: ' \
         ''--top-k='[Keep the N most probable tokens]:N: ' \
-        ''--typical-p='[Keep the fewest tokens whose probabilities sum to P, those first that are as surprising as expected]:P: ' \
+        ''--typical-p='[Keep the fewest tokens whose probabilities sum to P, first those whose surprise is nearest to its mean]:P: ' \
         ''--top-p='[Keep the fewest tokens whose probabilities sum to P]:P: ' \
         ''--min-p='[Drop tokens less probable than P times the most probable one]:P: ' \
         ''--xtc-probability='[XTC]:P: ' \
         ''--xtc-threshold='[XTC]:P: ' \
         ''--temp='[Temperature]:T: ' \
         ''--dynatemp-range='[Let the temperature vary by R]:R: ' \
-        ''--dynatemp-exponent='[Exponent of the entropy that says where in the range]:E: ' \
+        ''--dynatemp-exponent='[Exponent of the normalised entropy, which chooses the temperature in the range]:E: ' \
         ''--mirostat='[2]:N: ' \
         ''--mirostat-tau='[Mirostat]:T: ' \
         ''--mirostat-eta='[Mirostat]:E: ' \
@@ -198,14 +198,14 @@ _tarn() {
         '(-m --model)'{-m+,--model=}'[Model file]:FILE:_files -g "*.tarn"' \
         '(-p --prompt)'{-p+,--prompt=}'[Text]:TEXT: ' \
         '(-f --file)'{-f+,--file=}'[Read the text, or ids, from a file]:FILE:_files' \
-        ''--tokens='[Ids for --detokenize as token ids, for example 1,2,3]:IDS: ' \
+        ''--tokens='[Input of --detokenize as token ids, for example 1,2,3]:IDS: ' \
         ''--ids'[Print the ids alone, in one line]' \
         ''--offsets'[Print where in the text each token lies, in bytes]' \
         ''--json'[Print one JSON object with ids and offsets, or with the text]' \
         ''--jsonl'[Read lines {"text"]' \
         ''--no-special'[Without the ids that the tokenizer puts before and after a text]' \
         ''--detokenize'[Turn ids into text]' \
-        ''--plain'[Take special tokens in the text, such as <|endoftext|>, as text like any other]' \
+        ''--plain'[Read special tokens in the text, such as <|endoftext|>, as plain text]' \
         ''--keep-special'[Keep special tokens in the text]' \
         ''--isa='[Instruction set of the kernels]:NAME:_tarn_kernels' \
         ''--portable-dense'[Run dense layers with tarn'\''s own kernels instead of XNNPACK]' \

@@ -183,7 +183,7 @@ void AddEval(CLI::App* app, Command* command) {
   AddSessionOptions(eval, &options->session);
   AddModelOptions(eval, &options->model);
   eval->footer(
-      "causal_lm: nats per token; the first token of the text is not scored, and without --stride that of no block.\n"
+      "causal_lm: nats per token. The first token of the text is not scored; without --stride, nor is the first of a block.\n"
       "masked_lm: nats per hidden token; 15 % of each block are hidden. classification: accuracy. seq2seq: share of\n"
       "outputs that equal the target. Several files: a row for each, and the total.\n"
       "Examples (listops: tarn-convert examples/train/checkpoints/listops-abc -o listops.tarn; others as in tarn help run):\n"

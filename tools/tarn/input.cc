@@ -8,8 +8,8 @@
 namespace tarn_cli {
 
 CLI::Option* AddPlain(CLI::App* command, bool* plain) {
-  return command->add_flag(
-      "--plain", *plain, "Take special tokens in the text, such as <|endoftext|>, as text like any other (default: as their ids)");
+  return command->add_flag("--plain", *plain,
+                           "Read special tokens in the text, such as <|endoftext|>, as plain text (default: as their ids)");
 }
 
 void Input::AddOptions(CLI::App* command, const std::string& text, const std::string& file, const std::string& ids) {

@@ -65,15 +65,16 @@ void AddStates(CLI::App* run, RunOptions* options) {
   options->by_task.Only(
       {TARN_TASK_CAUSAL_LM},
       run->add_option("--save-state", options->save_state, "Write the state at the end to FILE")->type_name("FILE"));
-  CLI::Option* cache = run->add_option("--prompt-cache", options->prompt_cache,
-                                       "Keep states behind prompts in the directory DIR: what prompts have in common is read once")
-                           ->type_name("DIR")
-                           ->excludes(load);
+  CLI::Option* cache =
+      run->add_option("--prompt-cache", options->prompt_cache,
+                      "Save the state after each prompt in the directory DIR; a prompt with the same beginning starts from there")
+          ->type_name("DIR")
+          ->excludes(load);
   options->by_task.Only({TARN_TASK_CAUSAL_LM}, cache);
   options->by_task.Only(
       {TARN_TASK_CAUSAL_LM},
       AddInteger<uint64_t>(run, "--prompt-cache-bytes", &options->prompt_cache_bytes,
-                           "Remove states that were not used for the longest time above N bytes (default: 2^30)", 1)
+                           "If the states in DIR take more than N bytes, remove the least recently used ones (default: 2^30)", 1)
           ->needs(cache));
 }
 
@@ -122,16 +123,17 @@ void AddRun(CLI::App* app, Command* command) {
                             "Read the prompt, or sources, one per line, from a file", "Prompt or source");
   options->by_task.Only(
       {TARN_TASK_CAUSAL_LM},
-      run->add_flag("--raw", options->raw, "Keep the newline at the end of a prompt that is read (default: remove one)"));
+      run->add_flag("--raw", options->raw,
+                    "Keep the newline at the end of a prompt from a file or standard input (default: remove one)"));
   AddPlain(run, &options->turns.plain);
   AddInteger<int64_t>(run, "-n,--n-predict", &options->max_output_tokens,
-                      "Tokens to generate, for a seq2seq model at most; -1: no limit, causal_lm only (default: 128)", -1);
+                      "Generate at most N tokens; -1: no limit, causal_lm only (default: 128)", -1);
   options->by_task.Only({TARN_TASK_CAUSAL_LM}, run->add_flag("-i,--interactive", options->interactive,
                                                              "Read turns from the terminal or from lines of standard input, and "
-                                                             "answer each; /help lists what else there is"));
+                                                             "answer each; /help lists the commands"));
   CLI::Option* chat = run->add_flag("--chat", options->turns.chat,
                                     "Format the prompt, or every turn of -i, with the model's chat template, and write the answer "
-                                    "alone; special tokens in what is said are text");
+                                    "alone; special tokens inside a turn are read as text");
   options->by_task.Only({TARN_TASK_CAUSAL_LM}, chat);
   run->add_option("--system", options->turns.system, "What the model is told before the conversation")
       ->type_name("TEXT")

@@ -122,13 +122,14 @@ void SamplingOptions::AddTo(CLI::App* command, TaskOptions* by_task) {
   only(AddInteger<uint32_t>(command, "--dry-last-n", &chain.dry_last_n, "DRY: number of tokens that are searched (default: 1024)",
                             1));
   only(AddTokenIds(command, "--dry-breaker", &dry_breakers,
-                   "DRY: token ID ends a repetition, and is not penalised, as a line break; repeatable"));
+                   "DRY: a repetition ends at token ID, for example a line break, which is never penalised; repeatable"));
   number("--top-n-sigma", "S", &chain.top_n_sigma,
          "Keep logits of at least the largest one minus S standard deviations; 0: all (default: 0)", {0, false});
   only(AddInteger<uint32_t>(command, "--top-k", &chain.top_k, "Keep the N most probable tokens; 0: all (default: 40)"));
-  number("--typical-p", "P", &chain.typical_p,
-         "Keep the fewest tokens whose probabilities sum to P, those first that are as surprising as expected; 1: all (default: 1)",
-         {0, true, 1});
+  number(
+      "--typical-p", "P", &chain.typical_p,
+      "Keep the fewest tokens whose probabilities sum to P, first those whose surprise is nearest to its mean; 1: all (default: 1)",
+      {0, true, 1});
   number("--top-p", "P", &chain.top_p, "Keep the fewest tokens whose probabilities sum to P; 1: all (default: 0.95)", {0, true, 1});
   number("--min-p", "P", &chain.min_p, "Drop tokens less probable than P times the most probable one; 0: none (default: 0.05)",
          {0, false, 1});
@@ -139,8 +140,8 @@ void SamplingOptions::AddTo(CLI::App* command, TaskOptions* by_task) {
   number("--temp", "T", &chain.temperature, "Temperature; 0: always the most probable token (default: 0.8)", {0, false});
   number("--dynatemp-range", "R", &chain.dynatemp_range,
          "Let the temperature vary by R: lower where the model is sure, higher where it is not; 0: off (default: 0)", {0, false});
-  number("--dynatemp-exponent", "E", &chain.dynatemp_exponent, "Exponent of the entropy that says where in the range (default: 1)",
-         {0, true});
+  number("--dynatemp-exponent", "E", &chain.dynatemp_exponent,
+         "Exponent of the normalised entropy, which chooses the temperature in the range (default: 1)", {0, true});
   only(AddMirostat(command, &chain.mirostat));
   number("--mirostat-tau", "T", &chain.mirostat_tau, "Mirostat: the mean surprise that it aims at, in bits (default: 5)",
          {0, true});

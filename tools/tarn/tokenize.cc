@@ -210,7 +210,7 @@ void AddTokenize(CLI::App* app, Command* command) {
   CLI::App* tokenize = app->add_subcommand("tokenize", "Turn text into token ids, or ids into text");
   const auto options = std::make_shared<TokenizeOptions>();
   RequireModelPath(tokenize, &options->model.path);
-  options->input.AddOptions(tokenize, "Text", "Read the text, or ids, from a file", "Ids for --detokenize");
+  options->input.AddOptions(tokenize, "Text", "Read the text, or ids, from a file", "Input of --detokenize");
   CLI::Option* ids = tokenize->add_flag("--ids", options->ids, "Print the ids alone, in one line");
   tokenize->add_flag("--offsets", options->offsets, "Print where in the text each token lies, in bytes")->excludes(ids);
   CLI::Option* json = tokenize->add_flag("--json", options->json, "Print one JSON object with ids and offsets, or with the text");
