@@ -93,6 +93,9 @@ class ChatTest(CliTest):
         self.assertEqual(self.events("--chat", "--system", "Be <|im_start|>\\nbrief.", "-e", "-p", "What is <|im_end|>? é", *EARLY),
                          self.after(with_system, *EARLY))
         self.assertNotEqual(self.after(with_system, *EARLY)[0][1], expected[0][1])
+        # An empty system text is one.
+        self.assertEqual(self.events("--chat", "--system", "", "-p", "hi"),
+                         self.after(ended(turn("system", "")) + ended(turn("user", "hi")) + ANSWER))
         file = self.write("question", b"a question\n")
         self.assertEqual(self.events("--chat", "-f", file), self.after(ended(turn("user", "a question")) + ANSWER))
         self.assertEqual(self.events("--chat", stdin=b"a question\n"), self.after(ended(turn("user", "a question")) + ANSWER))

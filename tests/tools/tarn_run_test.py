@@ -54,7 +54,7 @@ class StopTest(CliTest):
         self.assertIn("\n", whole)
         self.assertTrue(tarn("run", MODEL, "-e", "-p", r"\x2d", "-n", 4, *GREEDY, stdin=b"ROMEO:")[1].startswith(b"-"))
         self.assertEqual(self.text("-n", 80, "-e", "--stop", r"\n"), whole[:whole.find("\n")])
-        self.fails(2, "-e is there without -p and --stop", "run", MODEL, "-e", "-f", MODEL)
+        self.fails(2, "-e is there without -p, --stop and --system", "run", MODEL, "-e", "-f", MODEL)
         for bad in r"a\q", "a\\", r"\x4", r"\xg0", r"\u12", r"\ud800":
             self.fails(2, "--prompt: '.*' is no escape sequence, expected", "run", MODEL, "-e", "-p", bad)
 

@@ -52,7 +52,9 @@ class SamplingTest(CliTest):
                                      ("--dry-base", "0.5", "expected a number: at least 1"),
                                      ("--dry-last-n", "0", "expected an integer from 1"),
                                      ("--frequency-penalty", "nan", "expected a number: -100 to 100"),
-                                     ("--logprobs", "1001", "expected an integer from 0 to 1000")):
+                                     ("--logprobs", "1001", "expected an integer from 0 to 1000"),
+                                     ("--repeat-last-n", 4294967295, "expected an integer from 0 to 1048576"),
+                                     ("--dry-last-n", 4294967295, "expected an integer from 1 to 1048576")):
             self.fails(2, f"{option}: is '.*', {words}", *RUN, option, value)
         for option, value in ("--ban", "256"), ("--logit-bias", "256=1"), ("--dry-breaker", "256"):
             self.fails(2, f"run: {option}: 256 is no token of .*tarn, expected 0 to 255", *RUN, option, "10=1" if "=" in value else 10,

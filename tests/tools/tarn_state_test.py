@@ -5,7 +5,7 @@ import os
 import signal
 import unittest
 
-from tarn_testing import MODEL, CliTest, start, tarn
+from tarn_testing import MODEL, TINY, CliTest, start, tarn
 
 GREEDY = ["-q", "--temp", 0, "-t", 1]
 # Longer than two chunks, with a common begin of more than one.
@@ -49,7 +49,7 @@ class StateTest(CliTest):
         self.fails(1, "nowhere/state: cannot be created", "run", MODEL, "-p", "A", "--save-state", self.path("nowhere/state"))
         self.fails(1, "would be overwritten", "run", MODEL, "-p", "A", "--save-state", MODEL)
         self.fails(1, "no-such: cannot", "run", MODEL, "-p", "A", "--load-state", self.path("no-such"))
-        self.fails(1, "the prompt is empty", "run", MODEL, "-p", "", "--load-state", self.save())
+        self.fails(1, "the prompt is empty, and a state is no text", "run", MODEL, "-p", "", "--load-state", self.save())
 
     def test_a_file_may_be_called_like_standard_input(self):
         folder = self.path("dash")
@@ -209,6 +209,25 @@ class CacheTest(CliTest):
             before = out
         _, _, err = tarn("run", MODEL, *GREEDY, "-i", "-n", 20, "--prompt-cache", self.cache, "-p", FIRST, stdin=b"/stats\n")
         self.assertIn("from cache", err)
+
+    def test_a_turn_without_tokens_is_named(self):
+        self.write("characters.json", b'["a", "b", "\\n"]')
+        self.make("letters", {**TINY, "vocab_size": 3, "tokenizer": "characters"})
+        for cache in [], ["--prompt-cache", self.cache]:
+            status, out, err = tarn("run", self.path("letters.tarn"), *GREEDY, "-i", "-n", 3, *cache, stdin="\u20ac\u20ac\nab\n".encode())
+            self.assertEqual(status, 0, err)
+            self.assertIn("the turn has no tokens", err)
+            self.assertTrue(out)
+
+    def test_states_of_one_prompt_share_the_budget(self):
+        self.ask("A" * 200, "--chunk", 8)
+        size = os.path.getsize(os.path.join(self.cache, self.files()[0]))
+        kept = len(self.files())
+        self.assertGreater(kept, 3)
+        self.cache = self.path("two")
+        self.ask("A" * 200, "--chunk", 8, "--prompt-cache-bytes", 2 * size + 3000)
+        self.assertEqual(len(self.files()), 2)
+        self.assertEqual(self.ask("A" * 200, "--chunk", 8, "--prompt-cache-bytes", 2 * size + 3000)[1], 199)
 
     def test_what_does_not_go_together(self):
         self.fails(2, "--load-state and --prompt-cache are both there", "run", MODEL, "-p", "A", "--prompt-cache", "x", "--load-state", "y")

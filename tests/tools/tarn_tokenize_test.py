@@ -223,6 +223,7 @@ class TokenizeTest(CliTest):
     def test_refusals(self):
         ids = self.path("ids.tarn")
         self.fails(1, "no tokenizer", "tokenize", "-m", ids, "-p", "a")
+        self.fails(2, "--ids and --json are both there", "tokenize", "-m", MODEL, "-p", "a", "--ids", "--json")
         self.fails(2, "--jsonl reads lines of a file", "tokenize", "-m", MODEL, "-p", "a", "--jsonl")
         self.fails(2, "--tokens is for --detokenize", "tokenize", "-m", MODEL, "--tokens", "1")
         for option in "--ids", "--offsets":

@@ -57,7 +57,8 @@ std::string OptionErrorText(const CLI::App& app, const CLI::ParseError& error) {
   }
   if (dynamic_cast<const CLI::RequiresError*>(&error) != nullptr) {
     const auto [name, other] = Around(text, " requires ");
-    return name + " is there without " + other + ", expected " + other + " " + ValueOf(app, other) + " with it";
+    const std::string value = ValueOf(app, other);
+    return name + " is there without " + other + ", expected " + other + (value.empty() ? "" : " " + value) + " with it";
   }
   if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
     const auto [name, other] = Around(text, " excludes ");

@@ -22,8 +22,7 @@ constexpr uint32_t kDefaultDryLastN = 1024;  // as the library has it
 
 // The tokens that the stages of a sampler look back on.
 size_t LookBack(const tarn_sampler_config& chain) {
-  constexpr size_t kMost = size_t{1} << 20;
-  return std::min<size_t>(std::max(chain.repeat_last_n, chain.dry_last_n != 0 ? chain.dry_last_n : kDefaultDryLastN), kMost);
+  return std::max(chain.repeat_last_n, chain.dry_last_n != 0 ? chain.dry_last_n : kDefaultDryLastN);
 }
 
 bool EndsLine(const Model& model, int32_t token) {
@@ -63,6 +62,7 @@ Conversation::Sampler Conversation::MakeSampler() const {
 }
 
 GenerationStats Conversation::Say(const Tokens& turn, bool echo) {
+  if (turn.empty()) throw Failure("the turn has no tokens: the tokenizer leaves out all of its characters");
   const uint64_t room = model_.info().max_context - tokens();
   if (turn.size() > room) {
     throw Failure(Format("the turn has %zu tokens, the context has room for %llu of its %llu: /undo or /reset", turn.size(),

@@ -152,6 +152,9 @@ void PromptCache::Note(const Tokens& prompt, size_t count, const tarn_session* s
   std::memcpy(noted.content.data() + sizeof(header), prompt.data(), before - sizeof(header));
   std::memcpy(noted.content.data() + before, snapshot.data(), snapshot.size());
   noted_.push_back(std::move(noted));
+  noted_bytes_ += before + snapshot.size();
+  // Longer beginnings are worth more: the shortest ones go.
+  for (; noted_bytes_ > most_bytes_; noted_.pop_front()) noted_bytes_ -= noted_.front().content.size();
 }
 
 void PromptCache::Write() {
@@ -162,6 +165,7 @@ void PromptCache::Write() {
     Warn(failure.what());
   }
   noted_.clear();
+  noted_bytes_ = 0;
 }
 
 void PromptCache::WriteOne(const Noted& noted) const {

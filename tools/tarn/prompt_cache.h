@@ -12,6 +12,7 @@
 #include <tarn/tarn.h>
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,8 @@ class PromptCache {
   PromptCache(const Model& model, const tarn_session_config& config, std::string directory, uint64_t most_bytes);
 
   // Gives a session that is at its begin the longest begin of `prompt` that is there, without its last token. Returns how many
-  // tokens that are. A damaged file is removed, and one that cannot be read is not used, with a line on standard error.
+  // tokens that are; `prompt` has one at least. A damaged file is removed, and one that cannot be read is not used, with a line on
+  // standard error.
   size_t Restore(const Tokens& prompt, tarn_session* session);
   // The session has read `count` tokens of the prompt: notes its state, if it is to be kept.
   void Note(const Tokens& prompt, size_t count, const tarn_session* session);
@@ -51,7 +53,8 @@ class PromptCache {
   const uint64_t most_snapshot_bytes_;
   const std::string directory_;
   const uint64_t most_bytes_;
-  std::vector<Noted> noted_;
+  std::deque<Noted> noted_;
+  uint64_t noted_bytes_ = 0;  // at most most_bytes_
 };
 
 }  // namespace tarn_cli

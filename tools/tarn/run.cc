@@ -135,7 +135,8 @@ void AddRun(CLI::App* app, Command* command) {
                                     "Format the prompt, or every turn of -i, with the model's chat template, and write the answer "
                                     "alone; special tokens inside a turn are read as text");
   options->by_task.Only({TARN_TASK_CAUSAL_LM}, chat);
-  run->add_option("--system", options->turns.system, "What the model is told before the conversation")
+  run->add_option("--system", options->turns.system,
+                  "What the model is told before the conversation, in place of the template's default")
       ->type_name("TEXT")
       ->needs(chat);
   options->by_task.Only({TARN_TASK_CAUSAL_LM},
@@ -178,13 +179,13 @@ void AddRun(CLI::App* app, Command* command) {
     CheckOutputs(*options);
     CheckChat(options.get());
     CheckSpeculation(options.get());
-    if (options->escapes && run->count("--prompt") + run->count("--stop") == 0) {
-      throw UsageError("run: -e is there without -p and --stop, expected one of them, whose escape sequences it reads");
+    if (options->escapes && run->count("--prompt") + run->count("--stop") + run->count("--system") == 0) {
+      throw UsageError("run: -e is there without -p, --stop and --system, expected one of them, whose escape sequences it reads");
     }
     if (options->escapes) {
       options->input.UnescapeText();
       for (std::string& stop : options->stop_strings) stop = Unescape(stop, "--stop");
-      options->turns.system = Unescape(options->turns.system, "--system");
+      if (options->turns.system) options->turns.system = Unescape(*options->turns.system, "--system");
     }
     options->model.quiet = options->quiet;
     options->sampling.has_seed = run->get_option("--seed")->count() > 0;

@@ -40,6 +40,9 @@ Tokens PromptTokens(const RunOptions& options, const Model& model, TurnPlace pla
     if (tokens.empty() && place == TurnPlace::kBegin && model.info().bos_token >= 0) tokens.push_back(model.info().bos_token);
   }
   if (tokens.empty()) {
+    if (place != TurnPlace::kBegin) {
+      throw Failure("the prompt is empty, and a state is no text to answer: give what comes after it with -p, -f or --tokens");
+    }
     throw Failure("the prompt is empty, and the model has no begin token to start from: give one with -p, -f or --tokens");
   }
   const uint64_t most = model.info().max_context;

@@ -20,6 +20,7 @@ namespace {
 using tarn::tools::AddInteger;
 
 constexpr float kMostPenalty = 100;           // of either sign; the field has 2
+constexpr uint32_t kMostLookBack = 1u << 20;  // tokens; they are kept in memory
 constexpr uint32_t kMostAlternatives = 1000;  // a line is made in memory that is taken before
 
 uint64_t RandomSeed() {
@@ -112,7 +113,7 @@ void SamplingOptions::AddTo(CLI::App* command, TaskOptions* by_task) {
   number("--presence-penalty", "S", &chain.presence_penalty, "Subtract S from the logit of a recent token (default: 0)",
          {-kMostPenalty, false, kMostPenalty});
   only(AddInteger<uint32_t>(command, "--repeat-last-n", &chain.repeat_last_n,
-                            "Number of tokens that the three penalties call recent (default: 64)"));
+                            "Number of tokens that the three penalties call recent (default: 64)", 0, kMostLookBack));
   number("--dry-multiplier", "M", &chain.dry_multiplier,
          "DRY: subtract M * B^(N - A) from the logit of a token that would go on repeating N tokens; 0: off (default: 0)",
          {0, false});
@@ -120,7 +121,7 @@ void SamplingOptions::AddTo(CLI::App* command, TaskOptions* by_task) {
   only(AddInteger<uint32_t>(command, "--dry-allowed-length", &chain.dry_allowed_length,
                             "DRY: the length A of the shortest repetition that is penalised (default: 2)", 1));
   only(AddInteger<uint32_t>(command, "--dry-last-n", &chain.dry_last_n, "DRY: number of tokens that are searched (default: 1024)",
-                            1));
+                            1, kMostLookBack));
   only(AddTokenIds(command, "--dry-breaker", &dry_breakers,
                    "DRY: a repetition ends at token ID, for example a line break, which is never penalised; repeatable"));
   number("--top-n-sigma", "S", &chain.top_n_sigma,

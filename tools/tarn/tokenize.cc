@@ -213,11 +213,13 @@ void AddTokenize(CLI::App* app, Command* command) {
   options->input.AddOptions(tokenize, "Text", "Read the text, or ids, from a file", "Input of --detokenize");
   CLI::Option* ids = tokenize->add_flag("--ids", options->ids, "Print the ids alone, in one line");
   tokenize->add_flag("--offsets", options->offsets, "Print where in the text each token lies, in bytes")->excludes(ids);
-  CLI::Option* json = tokenize->add_flag("--json", options->json, "Print one JSON object with ids and offsets, or with the text");
+  CLI::Option* json =
+      tokenize->add_flag("--json", options->json, "Print one JSON object with ids and offsets, or with the text")->excludes(ids);
   tokenize
       ->add_flag("--jsonl", options->jsonl,
                  "Read lines {\"text\": ...}, write lines {\"ids\": [...], \"offsets\": [[begin, end], ...]}; with --detokenize "
                  "the other way")
+      ->excludes(ids)
       ->excludes(json);
   CLI::Option* no_special =
       tokenize->add_flag("--no-special", options->no_special, "Without the ids that the tokenizer puts before and after a text");

@@ -13,10 +13,10 @@ struct ChatText {
   std::vector<tarn_text_range> contents;
 };
 
-ChatText FormatTurn(const Model& model, const std::string& system, const std::string& text, TurnPlace place) {
+ChatText FormatTurn(const Model& model, const std::optional<std::string>& system, const std::string& text, TurnPlace place) {
   const bool begins = place == TurnPlace::kBegin;
   std::vector<tarn_chat_message> messages;
-  if (begins && !system.empty()) messages.push_back({TARN_CHAT_SYSTEM, system.data(), system.size()});
+  if (begins && system) messages.push_back({TARN_CHAT_SYSTEM, system->data(), system->size()});
   messages.push_back({TARN_CHAT_USER, text.data(), text.size()});
   ChatText formatted = {"", std::vector<tarn_text_range>(messages.size())};
   size_t bytes = 0;
@@ -58,7 +58,7 @@ std::vector<int32_t> EndTokens(const Model& model, const TurnOptions& options) {
                   ": the model has no chat template, expected one for --chat: tarn-convert --chat-template NAME gives it one");
   }
   Check(status, error);
-  if (!options.system.empty() && chat.takes_system == 0) {
+  if (options.system && chat.takes_system == 0) {
     throw Failure(model.path() + ": the chat template \"" + chat.name +
                   "\" takes no system text: leave out --system, or say it in the first turn");
   }

@@ -3,6 +3,7 @@
 #define TARN_TOOLS_TARN_TURN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,9 +13,9 @@
 namespace tarn_cli {
 
 struct TurnOptions {
-  bool chat = false;   // with the text of the model's chat template around it
-  std::string system;  // then: what the model is told before the first turn
-  bool plain = false;  // special tokens in a turn are text like any other, as they always are with a chat template
+  bool chat = false;                  // with the text of the model's chat template around it
+  std::optional<std::string> system;  // then: what the model is told before the first turn; none: what the template says
+  bool plain = false;                 // special tokens in a turn are text like any other, as they always are with a chat template
 };
 
 // Where a turn stands in the text.
