@@ -4,6 +4,7 @@
 #define TARN_RUNTIME_CAPI_HANDLES_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include "core/allocator.h"
@@ -28,6 +29,9 @@ inline tarn_status Report(const Status& status, tarn_error* error) {
   }
   return status.code();
 }
+
+// No memory has more bytes than a size_t counts.
+inline size_t SizeOf(uint64_t bytes) { return static_cast<size_t>(bytes < SIZE_MAX ? bytes : SIZE_MAX); }
 
 inline Status NullArgument(const char* name) { return Error(TARN_INVALID_ARGUMENT, "%s is NULL", name); }
 

@@ -2,11 +2,13 @@
 #include "tarn/inspect.h"
 
 #include <cstdarg>
+#include <cstring>
 
 #include "core/format.h"
 #include "runtime/capi/handles.h"
 #include "runtime/ops/registry.h"
 #include "runtime/session/session.h"
+#include "runtime/session/snapshot_format.h"
 
 namespace tarn {
 namespace {
@@ -131,6 +133,55 @@ Status WriteOp(const tarn_model* model, size_t index, tarn_op_info* user) {
   return WriteStruct(info, user);
 }
 
+enum class Hash { kCheck, kTrust };
+
+Result<SnapshotHeader> CheckSnapshot(Span<const uint8_t> memory, Hash hash) {
+  TARN_ASSIGN_OR_RETURN(const SnapshotHeader header, ReadSnapshotHeader(memory));
+  if (hash == Hash::kCheck) TARN_RETURN_IF_ERROR(CheckSnapshotDigest(header, memory));
+  TARN_RETURN_IF_ERROR(CheckSnapshotMap(header, memory.data()));
+  return header;
+}
+
+Result<SnapshotHeader> OpenSnapshot(const void* snapshot, uint64_t size_bytes, Hash hash) {
+  if (snapshot == nullptr) return NullArgument("snapshot");
+  Result<SnapshotHeader> header = CheckSnapshot({static_cast<const uint8_t*>(snapshot), SizeOf(size_bytes)}, hash);
+  if (!header.ok()) return header.status().In("snapshot");
+  return header;
+}
+
+Status WriteSnapshotInfo(const void* snapshot, uint64_t size_bytes, tarn_snapshot_info* user) {
+  if (user == nullptr) return NullArgument("info");
+  TARN_ASSIGN_OR_RETURN(const SnapshotHeader header, OpenSnapshot(snapshot, size_bytes, Hash::kCheck));
+  tarn_snapshot_info info{};
+  info.struct_size = sizeof(info);
+  info.version = header.version;
+  info.sequences = header.sequences;
+  info.snapshot_bytes = header.snapshot_bytes;
+  static_assert(sizeof(info.fingerprint) == sizeof(header.fingerprint));
+  std::memcpy(info.fingerprint, header.fingerprint, sizeof(info.fingerprint));
+  info.tokens = header.tokens;
+  info.sources = header.sources;
+  info.max_source = header.source_rows;
+  info.state_bytes = header.state_bytes;
+  info.stored_bytes = header.snapshot_bytes - SnapshotLayout(header, 0).end;
+  return WriteStruct(info, user);
+}
+
+Status WriteSourceTokens(const void* snapshot, uint64_t size_bytes, uint32_t source, uint32_t* tokens) {
+  if (tokens == nullptr) return NullArgument("tokens");
+  TARN_ASSIGN_OR_RETURN(const SnapshotHeader header, OpenSnapshot(snapshot, size_bytes, Hash::kTrust));
+  TARN_RETURN_IF_ERROR(CheckIndex(source, header.sources, "source"));
+  std::memcpy(tokens, static_cast<const uint8_t*>(snapshot) + sizeof(SnapshotHeader) + source * sizeof(*tokens), sizeof(*tokens));
+  return Ok();
+}
+
+Status ReadSnapshot(const void* snapshot, uint64_t size_bytes, uint64_t offset, void* states, uint64_t count) {
+  if (states == nullptr) return NullArgument("states");
+  TARN_ASSIGN_OR_RETURN(const SnapshotHeader header, OpenSnapshot(snapshot, size_bytes, Hash::kTrust));
+  const Span<uint8_t> bytes(static_cast<uint8_t*>(states), SizeOf(count));
+  return ReadSnapshotStates(header, static_cast<const uint8_t*>(snapshot), offset, bytes).In("snapshot");
+}
+
 Status Profile(tarn_session* session, bool on) {
   if (session == nullptr) return NullArgument("session");
   reinterpret_cast<Session*>(session)->Profile(on);
@@ -159,6 +210,20 @@ tarn_status tarn_model_state(const tarn_model* model, size_t index, tarn_state_i
 
 tarn_status tarn_model_op(const tarn_model* model, size_t index, tarn_op_info* info, tarn_error* error) {
   return tarn::Report(tarn::WriteOp(model, index, info), error);
+}
+
+tarn_status tarn_snapshot_get_info(const void* snapshot, uint64_t size_bytes, tarn_snapshot_info* info, tarn_error* error) {
+  return tarn::Report(tarn::WriteSnapshotInfo(snapshot, size_bytes, info), error);
+}
+
+tarn_status tarn_snapshot_source_tokens(const void* snapshot, uint64_t size_bytes, uint32_t source, uint32_t* tokens,
+                                        tarn_error* error) {
+  return tarn::Report(tarn::WriteSourceTokens(snapshot, size_bytes, source, tokens), error);
+}
+
+tarn_status tarn_snapshot_read(const void* snapshot, uint64_t size_bytes, uint64_t offset_bytes, void* states, uint64_t count_bytes,
+                               tarn_error* error) {
+  return tarn::Report(tarn::ReadSnapshot(snapshot, size_bytes, offset_bytes, states, count_bytes), error);
 }
 
 tarn_status tarn_session_profile(tarn_session* session, int on, tarn_error* error) {

@@ -80,9 +80,6 @@ Status Reorder(tarn_session* session, const uint32_t* parents) {
   return parents == nullptr ? NullArgument("parents") : Of(session)->Reorder(parents);
 }
 
-// No memory has more bytes than a size_t counts.
-size_t SizeOf(uint64_t bytes) { return static_cast<size_t>(std::min<uint64_t>(bytes, SIZE_MAX)); }
-
 Status Save(const tarn_session* session, void* snapshot, uint64_t size_bytes) {
   if (session == nullptr) return NullArgument("session");
   if (snapshot == nullptr) return NullArgument("snapshot");

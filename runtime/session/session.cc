@@ -258,7 +258,7 @@ Status Session::EncodeSource(size_t source, const int32_t* tokens, size_t count,
 
 // ---- snapshots ----
 
-uint64_t Session::SnapshotBytes() const { return tarn::SnapshotBytes(*instance_); }
+uint64_t Session::SnapshotBytes() const { return tarn::SnapshotBytes(model_, *instance_); }
 
 Status Session::Save(Span<uint8_t> snapshot) const {
   TARN_RETURN_IF_ERROR(ExpectWhole());

@@ -5,64 +5,33 @@
 
 #include "core/arith.h"
 #include "runtime/model/digest.h"
+#include "runtime/session/snapshot_format.h"
 
 namespace tarn {
 namespace {
 
-constexpr uint8_t kMagic[8] = {'T', 'S', 'N', 'P', '\r', '\n', 0x1A, '\n'};
-constexpr uint32_t kVersion = 1;
-constexpr size_t kFingerprintBytes = 32;
-constexpr size_t kBlockBytes = kAlignment;
 // More than any session will have seen, and low enough that no position that an op computes from it overflows.
 constexpr uint64_t kMostTokens = uint64_t{1} << 62;
-
-// Little-endian, as the platform is.
-struct Header {
-  uint8_t magic[8];
-  uint32_t version;
-  uint32_t sequences;
-  uint64_t snapshot_bytes;
-  uint8_t fingerprint[kFingerprintBytes];
-  uint64_t tokens;       // that each sequence has seen
-  uint32_t sources;      // 0: the model decodes from none
-  uint32_t source_rows;  // max_source, where the size of a state depends on it; else 0
-  uint64_t state_bytes;  // a multiple of kBlockBytes
-};
-static_assert(sizeof(Header) == 80, "the header is written and read as bytes");
-constexpr size_t kLeastBytes = sizeof(Header) + sizeof(Digest);
 
 // f(block) for every block of every state, in order; the last block of a state may be shorter.
 template <typename F>
 void ForEachBlock(const Instance& instance, const F& f) {
   for (uint32_t i = 0; i < instance.state_count(); ++i) {
     const Span<uint8_t> state = instance.state_bytes(i);
-    for (size_t at = 0; at < state.size(); at += kBlockBytes) f(state.subspan(at, std::min(kBlockBytes, state.size() - at)));
+    for (size_t at = 0; at < state.size(); at += kSnapshotBlockBytes)
+      f(state.subspan(at, std::min(kSnapshotBlockBytes, state.size() - at)));
   }
 }
 
 size_t StateBlocks(const Instance& instance) {
   size_t blocks = 0;
-  for (uint32_t i = 0; i < instance.state_count(); ++i) blocks += (instance.state_bytes(i).size() + kBlockBytes - 1) / kBlockBytes;
+  for (uint32_t i = 0; i < instance.state_count(); ++i)
+    blocks += (instance.state_bytes(i).size() + kSnapshotBlockBytes - 1) / kSnapshotBlockBytes;
   return blocks;
 }
 
-// Where everything lies, which follows from the shape of the session and the number of blocks.
-struct Layout {
-  Layout(const Instance& instance, uint64_t used_blocks)
-      : blocks(StateBlocks(instance)),
-        map(sizeof(Header) + instance.source_tokens().size() * sizeof(uint32_t)),
-        first_block(map + (blocks + 7) / 8),
-        digest(first_block + used_blocks * kBlockBytes) {}
-
-  size_t blocks;  // of the state; the map has a bit for each
-  uint64_t map;
-  uint64_t first_block;
-  uint64_t digest;
-  uint64_t end() const { return digest + sizeof(Digest); }
-};
-
 bool IsZero(Span<const uint8_t> block) {
-  uint64_t words[kBlockBytes / sizeof(uint64_t)] = {};
+  uint64_t words[kSnapshotBlockBytes / sizeof(uint64_t)] = {};
   std::memcpy(words, block.data(), block.size());
   uint64_t any = 0;
   for (const uint64_t word : words) any |= word;
@@ -75,14 +44,6 @@ uint64_t CountUsed(const Instance& instance) {
   return used;
 }
 
-bool IsSet(const uint8_t* map, size_t block) { return (map[block / 8] >> (block % 8) & 1) != 0; }
-
-uint64_t CountSet(const uint8_t* map, size_t blocks) {
-  uint64_t set = 0;
-  for (size_t i = 0; i < blocks; ++i) set += IsSet(map, i);
-  return set;
-}
-
 uint32_t SourceRows(const Model& model, const Instance& instance) {
   for (uint32_t i = 0; i < model.graph().states()->size(); ++i) {
     if (model.state(i).source_axis >= 0) return instance.limits().max_source;
@@ -91,31 +52,19 @@ uint32_t SourceRows(const Model& model, const Instance& instance) {
 }
 
 // All but snapshot_bytes.
-Header MakeHeader(const Model& model, const Instance& instance) {
-  Header header{};
-  std::memcpy(header.magic, kMagic, sizeof(kMagic));
-  header.version = kVersion;
+SnapshotHeader MakeHeader(const Model& model, const Instance& instance) {
+  SnapshotHeader header{};
+  BeginSnapshotHeader(&header);
   header.sequences = instance.limits().batch;
   std::memcpy(header.fingerprint, model.fingerprint(), kFingerprintBytes);
   header.tokens = instance.tokens_seen();
   header.sources = static_cast<uint32_t>(instance.source_tokens().size());
   header.source_rows = SourceRows(model, instance);
-  header.state_bytes = StateBlocks(instance) * kBlockBytes;
+  header.state_bytes = StateBlocks(instance) * kSnapshotBlockBytes;
   return header;
 }
 
 // ---- Checks ----
-
-template <size_t kBytes>
-struct Hex {
-  explicit Hex(const uint8_t (&bytes)[kBytes]) {
-    for (size_t i = 0; i < kBytes; ++i) {
-      text[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
-      text[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
-    }
-  }
-  char text[2 * kBytes + 1] = {};
-};
 
 Status CheckField(const char* field, uint64_t found, uint64_t wanted, const char* words) {
   if (found == wanted) return Ok();
@@ -123,39 +72,11 @@ Status CheckField(const char* field, uint64_t found, uint64_t wanted, const char
                static_cast<unsigned long long>(wanted), words);
 }
 
-// That these are bytes which SaveSnapshot wrote.
-Result<Header> ReadHeader(Span<const uint8_t> memory) {
-  if (memory.size() < kLeastBytes) {
-    return Error(TARN_BAD_FORMAT, "size is %zu bytes, %zu expected at least", memory.size(), kLeastBytes);
-  }
-  Header header;
-  std::memcpy(&header, memory.data(), sizeof(header));
-  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0) {
-    return Error(TARN_BAD_FORMAT, "magic is %s, %s expected: these bytes are no snapshot", Hex(header.magic).text,
-                 Hex(kMagic).text);
-  }
-  if (header.version != kVersion) {
-    return Error(TARN_UNSUPPORTED, "version is %u, %u expected: another library wrote it", header.version, kVersion);
-  }
-  if (header.snapshot_bytes < kLeastBytes || header.snapshot_bytes > memory.size()) {
-    return Error(TARN_BAD_FORMAT, "size is %zu bytes, its header says %llu: it is cut or damaged", memory.size(),
-                 static_cast<unsigned long long>(header.snapshot_bytes));
-  }
-  const size_t hashed = static_cast<size_t>(header.snapshot_bytes) - sizeof(Digest);
-  Digest wanted;
-  std::memcpy(&wanted, memory.data() + hashed, sizeof(wanted));
-  const Digest found = DigestOf(memory.subspan(0, hashed));
-  if (!(found == wanted)) {
-    return Error(TARN_CHECKSUM, "XXH3-128 is %s, %s expected: it is damaged", Hex(found.bytes).text, Hex(wanted.bytes).text);
-  }
-  return header;
-}
-
 // That it is one of this model and of a session like this one.
-Status CheckShape(const Header& found, const Header& wanted) {
+Status CheckShape(const SnapshotHeader& found, const SnapshotHeader& wanted) {
   if (std::memcmp(found.fingerprint, wanted.fingerprint, kFingerprintBytes) != 0) {
-    return Error(TARN_INVALID_ARGUMENT, "fingerprint is %s, %s expected: it is of another model", Hex(found.fingerprint).text,
-                 Hex(wanted.fingerprint).text);
+    return Error(TARN_INVALID_ARGUMENT, "fingerprint is %s, %s expected: it is of another model", HexText(found.fingerprint).text,
+                 HexText(wanted.fingerprint).text);
   }
   TARN_RETURN_IF_ERROR(CheckField("sequences", found.sequences, wanted.sequences, "batch * beams of the session"));
   TARN_RETURN_IF_ERROR(CheckField("sources", found.sources, wanted.sources, "batch of the session"));
@@ -163,23 +84,8 @@ Status CheckShape(const Header& found, const Header& wanted) {
   return CheckField("state", found.state_bytes, wanted.state_bytes, "bytes of the session's states");
 }
 
-// That it says what it has. Hashes are no secret: from here on the bytes may be anybody's.
-Status CheckMap(const Header& header, const Instance& instance, const uint8_t* snapshot) {
-  const Layout least(instance, 0);
-  if (header.snapshot_bytes < least.end()) {
-    return Error(TARN_BAD_FORMAT, "size is %llu bytes, %llu expected at least for such a session",
-                 static_cast<unsigned long long>(header.snapshot_bytes), static_cast<unsigned long long>(least.end()));
-  }
-  const Layout layout(instance, CountSet(snapshot + least.map, least.blocks));
-  if (header.snapshot_bytes != layout.end()) {
-    return Error(TARN_BAD_FORMAT, "size is %llu bytes, its map of blocks says %llu",
-                 static_cast<unsigned long long>(header.snapshot_bytes), static_cast<unsigned long long>(layout.end()));
-  }
-  return Ok();
-}
-
 // The ops index by these counts.
-Status CheckTokens(const LoadedModel& model, const Header& header, const Instance& instance, const uint8_t* source_tokens) {
+Status CheckTokens(const LoadedModel& model, const SnapshotHeader& header, const Instance& instance, const uint8_t* source_tokens) {
   const uint64_t bound = model.bound(Stage::kDecode).tokens;
   const uint64_t most = model.model().program(Stage::kDecode) == nullptr ? 0 : bound < kMostTokens ? bound : kMostTokens;
   if (header.tokens > most) {
@@ -198,21 +104,24 @@ Status CheckTokens(const LoadedModel& model, const Header& header, const Instanc
   return Ok();
 }
 
-Status Check(const LoadedModel& model, Span<const uint8_t> memory, const Instance& instance, Header* header) {
-  TARN_ASSIGN_OR_RETURN(*header, ReadHeader(memory));
+Status Check(const LoadedModel& model, Span<const uint8_t> memory, const Instance& instance, SnapshotHeader* header) {
+  TARN_ASSIGN_OR_RETURN(*header, ReadSnapshotHeader(memory));
+  TARN_RETURN_IF_ERROR(CheckSnapshotDigest(*header, memory));
   TARN_RETURN_IF_ERROR(CheckShape(*header, MakeHeader(model.model(), instance)));
-  TARN_RETURN_IF_ERROR(CheckMap(*header, instance, memory.data()));
-  return CheckTokens(model, *header, instance, memory.data() + sizeof(Header));
+  TARN_RETURN_IF_ERROR(CheckSnapshotMap(*header, memory.data()));
+  return CheckTokens(model, *header, instance, memory.data() + sizeof(SnapshotHeader));
 }
 
 }  // namespace
 
-uint64_t SnapshotBytes(const Instance& instance) { return Layout(instance, CountUsed(instance)).end(); }
+uint64_t SnapshotBytes(const LoadedModel& model, const Instance& instance) {
+  return SnapshotLayout(MakeHeader(model.model(), instance), CountUsed(instance)).end;
+}
 
 Status SaveSnapshot(const LoadedModel& model, const Instance& instance, Span<uint8_t> memory) {
-  Header header = MakeHeader(model.model(), instance);
-  const Layout layout(instance, CountUsed(instance));
-  header.snapshot_bytes = layout.end();
+  SnapshotHeader header = MakeHeader(model.model(), instance);
+  const SnapshotLayout layout(header, CountUsed(instance));
+  header.snapshot_bytes = layout.end;
   if (memory.size() < header.snapshot_bytes) {
     return Error(TARN_BUFFER_TOO_SMALL, "snapshot memory has %zu bytes, %llu are needed", memory.size(),
                  static_cast<unsigned long long>(header.snapshot_bytes));
@@ -232,18 +141,17 @@ Status SaveSnapshot(const LoadedModel& model, const Instance& instance, Span<uin
     if (IsZero(block)) return;
     map[number / 8] = static_cast<uint8_t>(map[number / 8] | 1u << (number % 8));
     std::memcpy(next, block.data(), block.size());
-    std::memset(next + block.size(), 0, kBlockBytes - block.size());
-    next += kBlockBytes;
+    std::memset(next + block.size(), 0, kSnapshotBlockBytes - block.size());
+    next += kSnapshotBlockBytes;
   });
-  const Digest digest = DigestOf(memory.subspan(0, static_cast<size_t>(layout.digest)));
-  std::memcpy(next, &digest, sizeof(digest));
+  WriteSnapshotDigest(memory.subspan(0, static_cast<size_t>(layout.end)));
   return Ok();
 }
 
 Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> memory, Instance* instance) {
-  Header header;
+  SnapshotHeader header;
   TARN_RETURN_IF_ERROR(Check(model, memory, *instance, &header).In("snapshot"));
-  const Layout layout(*instance, 0);
+  const SnapshotLayout layout(header, 0);
   instance->Restore(header.tokens, memory.data() + sizeof(header));
   const uint8_t* next = memory.data() + layout.first_block;
   const uint8_t* const end = memory.data() + header.snapshot_bytes - sizeof(Digest);
@@ -251,9 +159,9 @@ Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> memory, Ins
   ForEachBlock(*instance, [&](Span<uint8_t> block) {
     // The map has as many bits as there are blocks, unless somebody writes to it just now.
     const size_t number = i++;
-    if (next != end && IsSet(memory.data() + layout.map, number)) {
+    if (next != end && HasSnapshotBlock(memory.data() + layout.map, number)) {
       std::memcpy(block.data(), next, block.size());
-      next += kBlockBytes;
+      next += kSnapshotBlockBytes;
     } else {
       std::memset(block.data(), 0, block.size());
     }

@@ -1,6 +1,5 @@
 // A session's state as bytes: all that it carries from call to call, so that another one goes on from there bit for bit.
-//
-//   snapshot: [ header | tokens of each source | map of blocks | blocks | XXH3-128 ]      README.md
+// What the bytes are: snapshot_format.h.
 //
 // All-zero bytes are the reset state of everything, so blocks of state that are zero are left out: a bounded cache is as long as
 // it is full, whatever its rows look like.
@@ -14,7 +13,7 @@
 namespace tarn {
 
 // Of a snapshot of the instance as it is now: reads all of its state.
-uint64_t SnapshotBytes(const Instance& instance);
+uint64_t SnapshotBytes(const LoadedModel& model, const Instance& instance);
 
 // Writes it to the front of `memory`. Errors: TARN_BUFFER_TOO_SMALL (nothing has been written).
 Status SaveSnapshot(const LoadedModel& model, const Instance& instance, Span<uint8_t> memory);

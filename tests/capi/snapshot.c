@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "expect.h"
+#include "tarn/inspect.h"
 #include "tarn/tarn.h"
 
 static const char* const kModel = "examples/models/shakespeare-rfa-gate-int8.tarn";
@@ -121,12 +122,60 @@ static void TestRefusals(const tarn_model* model, const tarn_model* other_model)
   tarn_session_destroy(session);
 }
 
+/* What a snapshot says without a session, and what is refused. */
+static void TestReading(const tarn_model* model) {
+  tarn_error error;
+  tarn_session* session = Create(model, 2, 0);
+  tarn_model_info model_info = TARN_MODEL_INFO_INIT;
+  tarn_snapshot_info info;
+  const int32_t tokens[2] = {'a', 'b'};
+  uint32_t source;
+  float states[16];
+  uint64_t size, offset;
+  char* snapshot;
+
+  memset(&info, 0, sizeof(info));
+  info.struct_size = sizeof(info);
+  EXPECT_OK(tarn_model_get_info(model, &model_info, &error));
+  EXPECT_OK(tarn_session_step(session, tokens, NULL, &error));
+  size = tarn_session_snapshot_bytes(session);
+  snapshot = malloc((size_t)size);
+  EXPECT_OK(tarn_session_save(session, snapshot, size, &error));
+
+  EXPECT_OK(tarn_snapshot_get_info(snapshot, size, &info, &error));
+  EXPECT(info.version == 1 && info.sequences == 2 && info.tokens == 1 && info.sources == 0 && info.max_source == 0);
+  EXPECT(info.snapshot_bytes == size && info.stored_bytes > 0 && info.stored_bytes <= info.state_bytes);
+  EXPECT(memcmp(info.fingerprint, model_info.fingerprint, sizeof(info.fingerprint)) == 0);
+  for (offset = 0; offset < info.state_bytes; offset += sizeof(states)) {
+    EXPECT_OK(tarn_snapshot_read(snapshot, size, offset, states, sizeof(states), &error));
+  }
+  EXPECT(tarn_snapshot_read(snapshot, size, offset - 1, states, 2, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(strstr(error.message, "snapshot: 2 bytes of the states") != NULL);
+  EXPECT(tarn_snapshot_source_tokens(snapshot, size, 0, &source, &error) == TARN_NOT_FOUND);
+
+  EXPECT(tarn_snapshot_get_info(NULL, size, &info, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(strcmp(error.message, "snapshot is NULL") == 0);
+  EXPECT(tarn_snapshot_get_info(snapshot, size, NULL, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(tarn_snapshot_read(snapshot, size, 0, NULL, 1, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(tarn_snapshot_source_tokens(snapshot, size, 0, NULL, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(tarn_snapshot_get_info(snapshot, size - 1, &info, &error) == TARN_BAD_FORMAT);
+  EXPECT(strstr(error.message, "snapshot: size is ") != NULL);
+  snapshot[size / 2] ^= 1;
+  EXPECT(tarn_snapshot_get_info(snapshot, size, &info, &error) == TARN_CHECKSUM);
+  snapshot[0] ^= 1;
+  EXPECT(tarn_snapshot_get_info(snapshot, size, &info, &error) == TARN_BAD_FORMAT);
+  EXPECT(tarn_snapshot_read(snapshot, size, 0, states, 1, &error) == TARN_BAD_FORMAT);
+  free(snapshot);
+  tarn_session_destroy(session);
+}
+
 int main(void) {
   tarn_model* model = Open(kModel);
   tarn_model* other_model = Open(kOtherModel);
   if (model != NULL && other_model != NULL) {
     TestContinuations(model);
     TestRefusals(model, other_model);
+    TestReading(model);
   }
   tarn_model_close(other_model);
   tarn_model_close(model);

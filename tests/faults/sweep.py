@@ -75,6 +75,7 @@ CASES = [
     Case("classify", "tarn classify -m MODELS/classifier.tarn -f MODELS/lines.txt -t 1"),
     Case("fill", "tarn fill -m MODELS/masked.tarn -p a_c -t 1"),
     Case("inspect", "tarn inspect -m MODELS/causal.tarn --json -t 1"),
+    Case("state", "tarn state diff MODELS/a.state MODELS/b.state -m MODELS/causal.tarn --json"),
     Case("eval", "tarn eval -m MODELS/causal.tarn -f MODELS/text.txt --json -t 1 --logits logits.npy", {"logits.npy": "same"}),
     Case("bench", "tarn bench -m MODELS/causal.tarn -p 4 -n 2 -r 1 --memory-mib 1 -t 1 -o jsonl --plot plot.svg", {"plot.svg": "svg"},
          measures=True),
@@ -194,6 +195,9 @@ def make_models(build, folder):
         write(name + ".json", json.dumps(config))
         subprocess.run([os.path.join(build, "bin", "tarn-convert"), "--random-weights", "1", os.path.join(folder, name + ".json"),
                         "-o", os.path.join(folder, name + ".tarn"), "--quant", precision], check=True, stdout=subprocess.DEVNULL)
+    for name in "a", "b":
+        subprocess.run([os.path.join(build, "bin", "tarn"), "run", "-q", os.path.join(folder, "causal.tarn"), "-p", name, "-n", "1",
+                        "--save-state", os.path.join(folder, name + ".state")], check=True, stdout=subprocess.DEVNULL)
     write("text.txt", "to be or not to be")
     write("lines.txt", "one\ttwo\nthree\tfour\n")
     checkpoint_maker.write_checkpoint(os.path.join(folder, "checkpoint"), CONVERT, checkpoint_maker.random_tensors(CONVERT, 1))

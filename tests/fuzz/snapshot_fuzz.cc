@@ -1,5 +1,7 @@
 // A snapshot with anything in it: restoring it either changes nothing, with words, or leaves a session that can go on.
 //
+// And whoever reads it without a session finds the same in it.
+//
 // The input says how a good snapshot is spoiled, so that corpus files keep their sense whatever models and snapshots look like:
 //
 //   [ model and kernels | tokens fed before | bytes cut off or added | { where: u32, what: u8, value: u24 } ... ]
@@ -14,6 +16,7 @@
 #include <memory>
 #include <vector>
 
+#include "tarn/inspect.h"
 #include "tarn/tarn.h"
 #include "tests/support/models.h"
 
@@ -70,7 +73,7 @@ struct Target {
     std::abort();
   }
 
-  std::vector<uint8_t> Save() {
+  std::vector<uint8_t> Save() const {
     std::vector<uint8_t> snapshot(static_cast<size_t>(tarn_session_snapshot_bytes(session)));
     Expect(tarn_session_save(session, snapshot.data(), snapshot.size(), &error));
     return snapshot;
@@ -90,7 +93,7 @@ struct Target {
   tarn_model* model = nullptr;
   tarn_session* session = nullptr;
   bool encodes = false;
-  tarn_error error{};
+  mutable tarn_error error{};
 };
 
 void Rehash(std::vector<uint8_t>* snapshot) {
@@ -202,6 +205,53 @@ void Check(bool holds, const char* what) {
   std::abort();
 }
 
+// All states, read piece by piece.
+std::vector<uint8_t> States(const std::vector<uint8_t>& snapshot, uint64_t state_bytes) {
+  constexpr size_t kPiece = 1000;  // not of whole blocks
+  std::vector<uint8_t> states(static_cast<size_t>(state_bytes));
+  for (size_t at = 0; at < states.size(); at += kPiece) {
+    const size_t count = std::min(kPiece, states.size() - at);
+    Check(tarn_snapshot_read(snapshot.data(), snapshot.size(), at, states.data() + at, count, nullptr) == TARN_OK,
+          "states that cannot be read");
+  }
+  return states;
+}
+
+// Whatever the bytes are: they are read within their bounds, and what is refused has words.
+void ReadAlone(const std::vector<uint8_t>& snapshot) {
+  tarn_snapshot_info info = {};
+  info.struct_size = sizeof(info);
+  tarn_error error = {};
+  if (tarn_snapshot_get_info(snapshot.data(), snapshot.size(), &info, &error) != TARN_OK) {
+    Check(error.message[0] != '\0', "a refusal without words");
+  }
+  uint32_t tokens = 0;
+  tarn_snapshot_source_tokens(snapshot.data(), snapshot.size(), 1, &tokens, &error);
+  std::vector<uint8_t> states(5000);
+  for (const uint64_t offset : {uint64_t{0}, info.state_bytes / 2, info.state_bytes - states.size(), UINT64_MAX}) {
+    tarn_snapshot_read(snapshot.data(), snapshot.size(), offset, states.data(), states.size(), &error);
+  }
+}
+
+void Agree(const Target& target, const std::vector<uint8_t>& restored) {
+  const std::vector<uint8_t> saved = target.Save();
+  tarn_snapshot_info found = {}, wanted = {};
+  found.struct_size = wanted.struct_size = sizeof(found);
+  Check(tarn_snapshot_get_info(restored.data(), restored.size(), &found, nullptr) == TARN_OK &&
+            tarn_snapshot_get_info(saved.data(), saved.size(), &wanted, nullptr) == TARN_OK,
+        "what can be restored can be read");
+  Check(found.tokens == tarn_session_tokens(target.session), "other tokens");
+  Check(found.state_bytes == wanted.state_bytes && found.stored_bytes >= wanted.stored_bytes, "other sizes");
+  const std::vector<uint8_t> states = States(saved, wanted.state_bytes);
+  size_t not_zero = 0;
+  for (size_t i = 0; i < states.size(); i += Layout::kBlockBytes) {
+    not_zero +=
+        std::any_of(states.begin() + static_cast<ptrdiff_t>(i), states.begin() + static_cast<ptrdiff_t>(i + Layout::kBlockBytes),
+                    [](uint8_t byte) { return byte != 0; });
+  }
+  Check(not_zero * Layout::kBlockBytes == wanted.stored_bytes, "states that are not those of the snapshot");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -220,12 +270,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   snapshot.resize(std::max<ptrdiff_t>(0, static_cast<ptrdiff_t>(snapshot.size()) + static_cast<int8_t>(data[2])));
   Rehash(&snapshot);
 
+  ReadAlone(snapshot);
   const std::vector<uint8_t> before = target.Save();
   if (tarn_session_restore(target.session, snapshot.data(), snapshot.size(), &target.error) != TARN_OK) {
     Check(target.error.message[0] != '\0', "a refusal without words");
     Check(target.Save() == before, "a refusal has changed the session");
     return 0;
   }
+  Agree(target, snapshot);
   const int32_t tokens[2 * kChunk] = {'x'};
   const float* logits = nullptr;
   tarn_session_step(target.session, tokens, &logits, nullptr);

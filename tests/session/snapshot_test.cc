@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "runtime/session/session.h"
+#include "runtime/session/snapshot_format.h"
 #include "tests/support/loaded.h"
 
 namespace tarn {
@@ -110,6 +112,37 @@ TEST_P(SnapshotTest, BytesFollowWhatIsUsed) {
   if (std::string(GetParam().name).find("softmax") == 0) {
     EXPECT_LT(session->SnapshotBytes(), full / 8);
   }
+}
+
+// Read without a session, in pieces that begin and end anywhere: the bytes of the session's states, each from a block on.
+TEST_P(SnapshotTest, StatesAreReadWithoutASession) {
+  const Loaded model(test::ConfigText(GetParam().attention, "sinusoidal", GetParam().heads), GetParam().state);
+  const SessionPointer session = model.New({3, 16, 1, 1});
+  Feed(session.get(), 0, 5);
+  const Bytes snapshot = Save(*session);
+  Bytes wanted;
+  for (uint32_t i = 0; i < session->instance().state_count(); ++i) {
+    const Span<uint8_t> state = session->instance().state_bytes(i);
+    wanted.insert(wanted.end(), state.begin(), state.end());
+    wanted.resize(static_cast<size_t>(AlignUp(wanted.size())));
+  }
+  const Result<SnapshotHeader> header = ReadSnapshotHeader({snapshot.data(), snapshot.size()});
+  ASSERT_TRUE(header.ok()) << header.status().message();
+  ASSERT_TRUE(CheckSnapshotMap(header.value(), snapshot.data()).ok());
+  EXPECT_EQ(header.value().tokens, 5u);
+  ASSERT_EQ(header.value().state_bytes, wanted.size());
+  for (const size_t piece : {size_t{1} << 30, size_t{64}, size_t{100}, size_t{4097}}) {
+    Bytes found(wanted.size(), 0xEE);
+    for (size_t at = 0; at < found.size(); at += piece) {
+      const Span<uint8_t> part(found.data() + at, std::min(piece, found.size() - at));
+      ASSERT_TRUE(ReadSnapshotStates(header.value(), snapshot.data(), at, part).ok());
+    }
+    EXPECT_EQ(found, wanted) << piece;
+  }
+  Bytes found(2, 0xEE);
+  const Status status = ReadSnapshotStates(header.value(), snapshot.data(), wanted.size() - 1, {found.data(), found.size()});
+  EXPECT_EQ(status.code(), TARN_INVALID_ARGUMENT);
+  EXPECT_EQ(found, Bytes(2, 0xEE));
 }
 
 TEST(Snapshot, AForkGoesItsOwnWay) {

@@ -15,8 +15,8 @@ from tarn_testing import BIN, MASKED_LM, MEMORY, MODEL, RFA, TINY, CliTest, star
 
 class UsageTest(CliTest):
     def test_wrong_command_lines(self):
-        self.fails(2, "no command, expected run, classify, fill, eval, bench, tokenize, inspect or help")
-        self.fails(2, "the command is 'sing', expected run, classify, fill, eval, bench, tokenize, inspect or help$", "sing")
+        self.fails(2, "no command, expected run, classify, fill, eval, bench, tokenize, inspect, state or help")
+        self.fails(2, "the command is 'sing', expected run, classify, fill, eval, bench, tokenize, inspect, state or help$", "sing")
         self.fails(2, "the command is ''", "")
         self.fails(2, "the model is missing", "run", "-p", "a")
         self.fails(2, "more than one input, expected one of -p, -f and --tokens", "run", "-m", MODEL, "-p", "a", "--tokens", "1,2")
@@ -38,7 +38,7 @@ class UsageTest(CliTest):
 
     def test_version_and_help(self):
         self.assertRegex(tarn("--version")[1].decode(), r"^tarn \d+\.\d+\.\d+\n$")
-        for command in [], ["run"], ["classify"], ["fill"], ["eval"], ["bench"], ["inspect"], ["help"]:
+        for command in [], ["run"], ["classify"], ["fill"], ["eval"], ["bench"], ["inspect"], ["state"], ["help"]:
             status, out, _ = tarn(*command, "--help")
             self.assertEqual(status, 0)
             self.assertIn(b"\nExamples", out)

@@ -59,7 +59,7 @@ class ExamplesTest(unittest.TestCase):
             self.run_all(lines)
 
     def test_help(self):
-        for name in "run", "classify", "fill", "eval", "bench", "inspect", "help", None:
+        for name in "run", "classify", "fill", "eval", "bench", "inspect", "state", "help", None:
             text = tarn("help", *([name] if name else []))[1].decode()
             preparation, examples = text[text.index("Examples"):].split("\n", 1)
             commands = commands_of(re.findall(r"(?m)^  (\S.*)$", examples))

@@ -42,7 +42,7 @@ class NamesTest(CliTest):
         self.fails(2, r"run: unexpected argument 'b' \(", "run", "-m", MODEL, "-p", "a", "b")
 
     def test_help(self):
-        for command in "run", "classify", "fill", "eval", "bench", "inspect", "help":
+        for command in "run", "classify", "fill", "eval", "bench", "inspect", "state", "help":
             self.assertEqual(tarn("help", command), tarn(command, "--help"))
         self.assertEqual(tarn("help"), tarn("--help"))
         self.assertIn(b"Exit status: 0 success", tarn("help")[1])

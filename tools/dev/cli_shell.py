@@ -29,7 +29,7 @@ def options_of(help_text):
     options, positional = [], None
     for heading, entries in help_text.sections.items():
         if heading == "Positionals":
-            positional = entries[0]
+            positional = entries[-1]  # of several, what follows a word
         elif heading != "Subcommands":
             options += entries
     return options, positional

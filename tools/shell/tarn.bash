@@ -10,7 +10,7 @@ _tarn() {
   fi
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'run classify fill eval bench tokenize inspect help --help --version' -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W 'run classify fill eval bench tokenize inspect state help --help --version' -- "$current")
     return
   fi
   case ${COMP_WORDS[1]} in
@@ -93,10 +93,20 @@ _tarn() {
         *) kind=models value= ;;
       esac
       ;;
+    state)
+      names='--help --model --json --isa --portable-dense --packed-cache --verify --no-verify --max-work --max-packed'
+      case $option in
+        -m | --model) kind=models ;;
+        --isa) kind=words words=$(tarn inspect --cpu 2>/dev/null | sed -n 's/^kernels *//p') ;;
+        --packed-cache) kind=directories ;;
+        --max-work | --max-packed) kind=none ;;
+        *) kind=files value= ;;
+      esac
+      ;;
     help)
       names='--help'
       case $option in
-        *) kind=words words='run classify fill eval bench tokenize inspect help' value= ;;
+        *) kind=words words='run classify fill eval bench tokenize inspect state help' value= ;;
       esac
       ;;
   esac

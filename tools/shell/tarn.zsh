@@ -20,6 +20,7 @@ _tarn() {
         'bench:Measure tokens per second by depth and threads, and the share of the read bandwidth'
         'tokenize:Turn text into token ids, or ids into text'
         'inspect:Show what a model contains, or what this machine can run'
+        'state:Show what saved states hold, or in what two of them differ'
         'help:Show the help of a command'
       )
       _describe command commands
@@ -238,10 +239,24 @@ _tarn() {
         ''--max-packed='[Refuse a model that needs more than N bytes of packed weights]:N: ' \
         '1:FILE:_files -g "*.tarn"'
         ;;
+      state)
+        _arguments -s -S \
+        '(-h --help)'{-h,--help}'[Print this help message and exit]' \
+        '(-m --model)'{-m+,--model=}'[Model of the states]:FILE:_files -g "*.tarn"' \
+        ''--json'[Print one JSON object]' \
+        ''--isa='[Instruction set of the kernels]:NAME:_tarn_kernels' \
+        ''--portable-dense'[Run dense layers with tarn'\''s own kernels instead of XNNPACK]' \
+        ''--packed-cache='[Directory that keeps packed weights between starts]:DIR:_files -/' \
+        ''--verify'[Check the hash of the weights at every start]' \
+        ''--no-verify'[Never check the weights]' \
+        ''--max-work='[Refuse a model that needs more than N multiply-adds per token]:N: ' \
+        ''--max-packed='[Refuse a model that needs more than N bytes of packed weights]:N: ' \
+        '*:FILE:_files'
+        ;;
       help)
         _arguments -s -S \
         '(-h --help)'{-h,--help}'[Print this help message and exit]' \
-        '1:value:(run classify fill eval bench tokenize inspect help)'
+        '1:value:(run classify fill eval bench tokenize inspect state help)'
         ;;
       esac
       ;;

@@ -20,6 +20,7 @@ void AddEval(CLI::App* app, Command* command);
 void AddBench(CLI::App* app, Command* command);
 void AddTokenize(CLI::App* app, Command* command);
 void AddInspect(CLI::App* app, Command* command);
+void AddState(CLI::App* app, Command* command);
 
 }  // namespace tarn_cli
 

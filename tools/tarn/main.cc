@@ -87,6 +87,7 @@ int ParseAndRun(int argc, char** argv) {
   AddBench(&app, &command);
   AddTokenize(&app, &command);
   AddInspect(&app, &command);
+  AddState(&app, &command);
   AddHelp(&app, &command);
   const std::string name = argc > 1 ? argv[1] : "";
   if (argc < 2) throw UsageError("no command, expected " + tarn::tools::Alternatives(Names(app)));

@@ -24,6 +24,7 @@ namespace tarn_cli {
 namespace {
 
 constexpr uint8_t kMagic[8] = {'T', 'P', 'R', 'M', '\r', '\n', 0x1A, '\n'};
+constexpr uint32_t kFileVersion = 1;
 
 struct Header {
   uint8_t magic[8];
@@ -37,7 +38,7 @@ static_assert(sizeof(Header) == 56, "the header is written and read as bytes");
 Header MakeHeader(const Model& model, uint32_t chunk, size_t tokens) {
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
-  header.version = 1;
+  header.version = kFileVersion;
   header.chunk = chunk;
   header.tokens = tokens;
   std::memcpy(header.fingerprint, model.info().fingerprint, sizeof(header.fingerprint));
@@ -55,6 +56,21 @@ uint64_t Hash(uint64_t hash, const void* data, size_t size) {
 void Warn(const std::string& text) { std::fprintf(stderr, "tarn: prompt cache: %s\n", tarn::tools::ErrorLine(text).c_str()); }
 
 }  // namespace
+
+std::optional<PromptFile> ReadPromptFile(std::string_view content) {
+  if (content.size() < sizeof(kMagic) || std::memcmp(content.data(), kMagic, sizeof(kMagic)) != 0) return std::nullopt;
+  Header header{};
+  if (content.size() >= sizeof(header)) std::memcpy(&header, content.data(), sizeof(header));
+  constexpr uint64_t kTokenBytes = sizeof(Tokens::value_type);
+  if (content.size() < sizeof(header) || (content.size() - sizeof(header)) / kTokenBytes < header.tokens) {
+    throw Failure(Format("a file of the prompt cache of %zu bytes, expected %zu bytes, its %llu tokens and a snapshot: it is cut",
+                         content.size(), sizeof(header), static_cast<unsigned long long>(header.tokens)));
+  }
+  if (header.version != kFileVersion) {
+    throw Failure(Format("version of the prompt cache is %u, %u expected", header.version, kFileVersion));
+  }
+  return PromptFile{header.tokens, header.chunk, sizeof(header) + static_cast<size_t>(header.tokens * kTokenBytes)};
+}
 
 PromptCache::PromptCache(const Model& model, const tarn_session_config& config, std::string directory, uint64_t most_bytes)
     : model_(model),

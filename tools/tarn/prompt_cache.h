@@ -13,7 +13,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/tarn/model.h"
@@ -56,6 +58,15 @@ class PromptCache {
   std::deque<Noted> noted_;
   uint64_t noted_bytes_ = 0;  // at most most_bytes_
 };
+
+// A file of the cache is a snapshot behind the tokens that it has seen.
+struct PromptFile {
+  uint64_t tokens;
+  uint32_t chunk;
+  size_t snapshot_begin;
+};
+// What a file is that begins with `content`; nothing: none of a cache. Throws Failure where it is cut.
+std::optional<PromptFile> ReadPromptFile(std::string_view content);
 
 }  // namespace tarn_cli
 

@@ -73,6 +73,44 @@ TARN_API tarn_status tarn_model_state(const tarn_model* model, size_t index, tar
  * Thread safety: any thread. */
 TARN_API tarn_status tarn_model_op(const tarn_model* model, size_t index, tarn_op_info* info, tarn_error* error);
 
+/* ---- Reading snapshots ------------------------------------------------------------------------------------------ */
+
+/* What a snapshot (tarn_session_save()) says by itself, without its model. Logits, samplers, grammars, beam searches and text
+ * decoders are never part of one. */
+typedef struct tarn_snapshot_info {
+  size_t struct_size;
+  uint32_t version;        /* of the format */
+  uint32_t sequences;      /* of the session: batch * beams */
+  uint64_t snapshot_bytes; /* the size of the snapshot; what lies behind it is not read */
+  uint8_t fingerprint[32]; /* of its model, as in tarn_model_info */
+  uint64_t tokens;         /* that each sequence has seen since the reset */
+  uint32_t sources;        /* batch, of a model that decodes from sources; else 0 */
+  uint32_t max_source;     /* of the session, where the size of a state depends on it; else 0 */
+  uint64_t state_bytes;    /* of all states; tarn_snapshot_read() returns them */
+  uint64_t stored_bytes;   /* of these, what the snapshot holds: blocks of 64 bytes that are not all zero */
+} tarn_snapshot_info;
+
+/* Fills `info` from the snapshot at the front of `size_bytes` bytes of any alignment, which are untrusted: they are checked
+ * against their hash, and for all that can be checked without the model. Allocates nothing.
+ * Errors: TARN_BAD_FORMAT (not a snapshot, truncated, or inconsistent), TARN_UNSUPPORTED (another version of the format),
+ * TARN_CHECKSUM (damaged), TARN_INVALID_ARGUMENT. All name the field, the value found and the value expected.
+ * Thread safety: any thread. */
+TARN_API tarn_status tarn_snapshot_get_info(const void* snapshot, uint64_t size_bytes, tarn_snapshot_info* info, tarn_error* error);
+
+/* Writes the length of source `source`, from 0, to `*tokens`; 0: not encoded. Checks everything but the hash.
+ * Errors: TARN_NOT_FOUND past the last source; as tarn_snapshot_get_info().
+ * Thread safety: any thread. */
+TARN_API tarn_status tarn_snapshot_source_tokens(const void* snapshot, uint64_t size_bytes, uint32_t source, uint32_t* tokens,
+                                                 tarn_error* error);
+
+/* Copies bytes [offset_bytes, offset_bytes + count_bytes) of the states to `states`. They lie in the order of tarn_model_state(),
+ * each from a multiple of 64 on: [sequences, shape], or [sources, shape] with owner "source" and its source_axis as long as
+ * max_source; row-major, little-endian; zeros between them. Checks everything but the hash.
+ * Errors: TARN_INVALID_ARGUMENT (more than state_bytes: names them; nothing has been copied); as tarn_snapshot_get_info().
+ * Thread safety: any thread. */
+TARN_API tarn_status tarn_snapshot_read(const void* snapshot, uint64_t size_bytes, uint64_t offset_bytes, void* states,
+                                        uint64_t count_bytes, tarn_error* error);
+
 /* ---- Profiling -------------------------------------------------------------------------------------------------- */
 
 /* The time that an op of a session took while it was profiled. */

@@ -1,0 +1,78 @@
+// What the bytes of a snapshot say, without a model or a session: README.md has the table.
+//
+//   snapshot: [ header | tokens of each source | map of blocks | blocks | XXH3-128 ]
+#ifndef TARN_RUNTIME_SESSION_SNAPSHOT_FORMAT_H_
+#define TARN_RUNTIME_SESSION_SNAPSHOT_FORMAT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/arith.h"
+#include "core/result.h"
+#include "core/span.h"
+
+namespace tarn {
+
+constexpr size_t kFingerprintBytes = 32;
+constexpr size_t kSnapshotBlockBytes = kAlignment;
+
+// Bytes as hex digits, for messages.
+template <size_t kBytes>
+struct HexText {
+  explicit HexText(const uint8_t (&bytes)[kBytes]) {
+    for (size_t i = 0; i < kBytes; ++i) {
+      text[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
+      text[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
+    }
+  }
+  char text[2 * kBytes + 1] = {};
+};
+
+// Little-endian, as the platform is.
+struct SnapshotHeader {
+  uint8_t magic[8];
+  uint32_t version;
+  uint32_t sequences;
+  uint64_t snapshot_bytes;
+  uint8_t fingerprint[kFingerprintBytes];
+  uint64_t tokens;       // that each sequence has seen
+  uint32_t sources;      // 0: the model decodes from none
+  uint32_t source_rows;  // max_source, where the size of a state depends on it; else 0
+  uint64_t state_bytes;  // a multiple of kSnapshotBlockBytes
+};
+static_assert(sizeof(SnapshotHeader) == 80, "the header is written and read as bytes");
+
+// Where everything lies.
+struct SnapshotLayout {
+  SnapshotLayout(const SnapshotHeader& header, uint64_t used_blocks);
+
+  uint64_t blocks;  // of the state; the map has a bit for each
+  uint64_t map;
+  uint64_t first_block;
+  uint64_t digest;
+  uint64_t end;
+};
+
+// Magic and version.
+void BeginSnapshotHeader(SnapshotHeader* header);
+// The last bytes of a snapshot that is whole otherwise.
+void WriteSnapshotDigest(Span<uint8_t> snapshot);
+
+// That memory begins with a snapshot which nobody has cut. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED.
+Result<SnapshotHeader> ReadSnapshotHeader(Span<const uint8_t> memory);
+// That its bytes are those which were written. Errors: TARN_CHECKSUM.
+Status CheckSnapshotDigest(const SnapshotHeader& header, Span<const uint8_t> memory);
+// That it has the blocks of which its map speaks: hashes are no secret. Errors: TARN_BAD_FORMAT.
+Status CheckSnapshotMap(const SnapshotHeader& header, const uint8_t* snapshot);
+
+inline bool HasSnapshotBlock(const uint8_t* map, uint64_t block) { return (map[block / 8] >> (block % 8) & 1) != 0; }
+// Of the first `blocks` of them, how many are there.
+uint64_t CountSnapshotBlocks(const uint8_t* map, uint64_t blocks);
+
+// Bytes [offset, offset + bytes.size()) of all states, one behind the other, each from a multiple of kSnapshotBlockBytes on. Header
+// and map have been checked. Errors: TARN_INVALID_ARGUMENT (there are fewer).
+Status ReadSnapshotStates(const SnapshotHeader& header, const uint8_t* snapshot, uint64_t offset, Span<uint8_t> bytes);
+
+}  // namespace tarn
+
+#endif  // TARN_RUNTIME_SESSION_SNAPSHOT_FORMAT_H_
