@@ -102,13 +102,18 @@ Status CopySequence(tarn_session* session, uint32_t sequence, const tarn_session
   return from == nullptr ? NullArgument("from") : Of(session)->CopySequence(sequence, *Of(from), from_sequence);
 }
 
-enum class Rows { kLast, kAll };
-
-Status Feed(tarn_session* session, const int32_t* tokens, size_t count, Rows rows, const float** logits) {
+Status Prefill(tarn_session* session, const int32_t* tokens, size_t count, const Progress& progress, const float** logits) {
   if (session == nullptr) return NullArgument("session");
   if (tokens == nullptr) return NullArgument("tokens");
-  Session* fed = Of(session);
-  TARN_ASSIGN_OR_RETURN(const float* result, rows == Rows::kAll ? fed->Score(tokens, count) : fed->Prefill(tokens, count));
+  TARN_ASSIGN_OR_RETURN(const float* result, Of(session)->Prefill(tokens, count, progress));
+  if (logits != nullptr) *logits = result;
+  return Ok();
+}
+
+Status Score(tarn_session* session, const int32_t* tokens, size_t count, const float** logits) {
+  if (session == nullptr) return NullArgument("session");
+  if (tokens == nullptr) return NullArgument("tokens");
+  TARN_ASSIGN_OR_RETURN(const float* result, Of(session)->Score(tokens, count));
   if (logits != nullptr) *logits = result;
   return Ok();
 }
@@ -127,7 +132,13 @@ void tarn_session_destroy(tarn_session* session) {
 
 tarn_status tarn_session_prefill(tarn_session* session, const int32_t* tokens, size_t count, const float** logits,
                                  tarn_error* error) {
-  return tarn::Report(tarn::Feed(session, tokens, count, tarn::Rows::kLast, logits), error);
+  return tarn::Report(tarn::Prefill(session, tokens, count, {}, logits), error);
+}
+
+tarn_status tarn_session_prefill_progress(tarn_session* session, const int32_t* tokens, size_t count,
+                                          int (*go_on)(void* context, size_t done, size_t total), void* context,
+                                          const float** logits, tarn_error* error) {
+  return tarn::Report(tarn::Prefill(session, tokens, count, {go_on, context}, logits), error);
 }
 
 tarn_status tarn_session_step(tarn_session* session, const int32_t* tokens, const float** logits, tarn_error* error) {
@@ -136,7 +147,7 @@ tarn_status tarn_session_step(tarn_session* session, const int32_t* tokens, cons
 
 tarn_status tarn_session_score(tarn_session* session, const int32_t* tokens, size_t count, const float** logits,
                                tarn_error* error) {
-  return tarn::Report(tarn::Feed(session, tokens, count, tarn::Rows::kAll, logits), error);
+  return tarn::Report(tarn::Score(session, tokens, count, logits), error);
 }
 
 tarn_status tarn_session_encode(tarn_session* session, const int32_t* tokens, size_t stride, const size_t* lengths,
@@ -165,6 +176,8 @@ void tarn_session_cancel(tarn_session* session) {
 void tarn_session_reset(tarn_session* session) {
   if (session != nullptr) tarn::Of(session)->Reset();
 }
+
+uint64_t tarn_session_trim(tarn_session* session) { return session == nullptr ? 0 : tarn::Of(session)->Trim(); }
 
 uint64_t tarn_session_snapshot_bytes(const tarn_session* session) {
   return session == nullptr ? 0 : tarn::Of(session)->SnapshotBytes();

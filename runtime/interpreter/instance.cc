@@ -4,6 +4,7 @@
 #include <new>
 
 #include "core/arith.h"
+#include "runtime/platform/release_pages.h"
 
 namespace tarn {
 namespace {
@@ -216,6 +217,8 @@ Status Instance::Bind(Bump& bump) {
   tokens_seen_ = static_cast<uint64_t*>(memory.tokens_seen);
   if (memory.source_tokens != nullptr) source_tokens_ = {static_cast<uint32_t*>(memory.source_tokens), limits_.sources()};
   results_ = static_cast<float*>(memory.results);
+  uint8_t* const arena = static_cast<uint8_t*>(memory.arena);
+  working_ = {arena, static_cast<size_t>(reinterpret_cast<uint8_t*>(this) + bytes_.total - arena)};
   // Touches every page once, so that the resident memory does not grow later.
   const uint64_t results = AlignUp(ResultBytes(*environment_.model) * limits_.batch);
   std::memset(memory.arena, 0, static_cast<size_t>(bytes_.arena - results));
@@ -337,6 +340,12 @@ void Instance::Restore(uint64_t tokens_seen, const uint8_t* source_tokens) {
   *tokens_seen_ = tokens_seen;
   broken_off_ = false;
   if (!source_tokens_.empty()) std::memcpy(source_tokens_.data(), source_tokens, source_tokens_.size() * sizeof(uint32_t));
+}
+
+uint64_t Instance::Trim() {
+  uint64_t released = ReleasePages(working_);
+  for (uint32_t i = 0; i < state_count(); ++i) released += ReleaseZeroPages(state_bytes(i));
+  return released;
 }
 
 void Instance::Profile(bool on) {

@@ -101,6 +101,10 @@ class Instance {
   // Source `source` is one of `tokens` tokens, whose states the caller fills; the model has sources to decode from.
   void SetSourceTokens(uint32_t source, uint32_t tokens) { source_tokens_[source] = tokens; }
 
+  // Gives pages back to the system that hold nothing until the next run: arena and scratch, and pages of states that are all zero.
+  // Inputs and outputs are undefined afterwards. Returns the bytes that were resident.
+  uint64_t Trim();
+
   void Profile(bool on);
   // Ops of all programs, in the order of the file.
   uint32_t op_count() const;
@@ -167,6 +171,7 @@ class Instance {
   uint64_t* tokens_seen_ = nullptr;  // the first bytes of the state
   Span<uint32_t> source_tokens_;
   float* results_ = nullptr;
+  Span<uint8_t> working_;  // arena, results and scratch
   ProgramBytes bytes_{};
   Cancellation cancellation_;
   bool broken_off_ = false;

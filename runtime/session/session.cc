@@ -125,7 +125,7 @@ Status Session::ExpectWhole() const {
 
 // ---- decode ----
 
-Result<const float*> Session::Prefill(const int32_t* tokens, size_t count) {
+Result<const float*> Session::Prefill(const int32_t* tokens, size_t count, const Progress& progress) {
   TARN_RETURN_IF_ERROR(CheckSequences(tokens, count));
   const size_t max_chunk = instance_->limits().max_chunk;
   for (size_t begin = 0; begin < count; begin += max_chunk) {
@@ -133,6 +133,10 @@ Result<const float*> Session::Prefill(const int32_t* tokens, size_t count) {
     const bool last = count - begin <= max_chunk;
     const size_t chunk = last ? count - begin : max_chunk;
     TARN_RETURN_IF_ERROR(RunChunk(tokens, count, begin, chunk, /*output_rows=*/last ? 1 : 0));
+    if (progress.go_on == nullptr) continue;
+    if (progress.go_on(progress.context, begin + chunk, count) == 0 && !last) {
+      return Error(TARN_CANCELLED, "%zu of %zu tokens read: the caller's progress function stopped it", begin + chunk, count);
+    }
   }
   return Logits(Stage::kDecode);
 }

@@ -11,6 +11,12 @@
 
 namespace tarn {
 
+// Who is asked after every chunk of a prefill whether to go on: 0 stops it. It may call const functions of the session, and Cancel.
+struct Progress {
+  int (*go_on)(void* context, size_t done, size_t total) = nullptr;
+  void* context = nullptr;
+};
+
 class Session {
  public:
   // The bytes of the block; `program` includes the Session object itself. Errors: TARN_INVALID_ARGUMENT (limits out of range),
@@ -23,8 +29,9 @@ class Session {
   static void Destroy(Session* session);
 
   // "decode" (TARN_UNSUPPORTED where the model has none; TARN_INVALID_ARGUMENT before Encode where it has sources).
-  // Feeds `count` tokens per sequence, [batch, count], in chunks. Returns logits of the last token, [batch, vocab].
-  Result<const float*> Prefill(const int32_t* tokens, size_t count);
+  // Feeds `count` tokens per sequence, [batch, count], in chunks. Returns logits of the last token, [batch, vocab]. `progress` may
+  // stop it after a chunk with TARN_CANCELLED.
+  Result<const float*> Prefill(const int32_t* tokens, size_t count, const Progress& progress = {});
   // Feeds one chunk and returns the logits of all its tokens, [batch, count, vocab].
   Result<const float*> Score(const int32_t* tokens, size_t count);
   // session_steps.cc. Feeds `count` tokens of one sequence in one chunk and returns the logits of all of them, [count, vocab]: the
@@ -74,6 +81,7 @@ class Session {
     instance_->cancellation().Withdraw();
     instance_->Reset();
   }
+  uint64_t Trim() { return instance_->Trim(); }
   void Profile(bool on) { instance_->Profile(on); }
 
   const Instance& instance() const { return *instance_; }

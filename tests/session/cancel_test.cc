@@ -1,6 +1,7 @@
 // Calls that are stopped: what they return, and what holds afterwards.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -95,6 +96,54 @@ TEST_F(Cancelling, KeepsWholeChunks) {
     EXPECT_LT(read, kTokens);
     EXPECT_EQ(Prefill(read, kTokens - read), expected) << "after " << read << " tokens";
   }
+}
+
+// What a progress function is told, and where it stops.
+struct Told {
+  std::vector<size_t> done;
+  size_t stop_at = SIZE_MAX;
+  Session* session = nullptr;  // whose call is cancelled there
+  static int GoOn(void* context, size_t done, size_t total) {
+    Told* told = static_cast<Told*>(context);
+    EXPECT_EQ(total, kTokens);
+    told->done.push_back(done);
+    if (done != told->stop_at) return 1;
+    if (told->session == nullptr) return 0;
+    told->session->Cancel();
+    return 1;
+  }
+};
+
+TEST_F(Cancelling, AProgressFunctionSeesEveryChunkAndStopsBehindOne) {
+  Load(test::ConfigText(test::kRfa), {1, kChunk, 1, 1});
+  const Logits expected = Prefill(0, kTokens);
+  Told all;
+  session_->Reset();
+  const Result<const float*> logits = session_->Prefill(tokens_.data(), kTokens, {Told::GoOn, &all});
+  ASSERT_TRUE(logits.ok()) << logits.status().message();
+  EXPECT_EQ(Logits(logits.value(), logits.value() + 256), expected);
+  ASSERT_EQ(all.done.size(), 41u);
+  for (size_t i = 0; i < all.done.size(); ++i) EXPECT_EQ(all.done[i], std::min((i + 1) * kChunk, kTokens));
+  for (const size_t stop : {size_t{kChunk}, size_t{7 * kChunk}, size_t{40 * kChunk}}) {
+    for (const bool by_cancel : {false, true}) {
+      session_->Reset();
+      Told told{{}, stop, by_cancel ? session_.get() : nullptr};
+      const Status status = session_->Prefill(tokens_.data(), kTokens, {Told::GoOn, &told}).status();
+      EXPECT_EQ(status.code(), TARN_CANCELLED);
+      EXPECT_EQ(std::string(status.message()), std::to_string(stop) + " of 2563 tokens read: " +
+                                                   (by_cancel ? "cancelled" : "the caller's progress function stopped it"));
+      EXPECT_EQ(told.done.back(), stop);
+      EXPECT_EQ(seen(), stop);
+      EXPECT_EQ(Prefill(stop, kTokens - stop), expected) << stop;
+    }
+  }
+}
+
+TEST_F(Cancelling, TheAnswerAfterTheLastChunkDoesNotCount) {
+  Load(test::ConfigText(test::kRfa), {1, kChunk, 1, 1});
+  Told told{{}, kTokens, nullptr};
+  EXPECT_TRUE(session_->Prefill(tokens_.data(), kTokens, {Told::GoOn, &told}).ok());
+  EXPECT_EQ(seen(), kTokens);
 }
 
 TEST_F(Cancelling, ALongChunkMayBeBrokenOffAndIsThenRefused) {

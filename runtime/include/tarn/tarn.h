@@ -334,6 +334,17 @@ TARN_API void tarn_session_destroy(tarn_session* session);
 TARN_API tarn_status tarn_session_prefill(tarn_session* session, const int32_t* tokens, size_t count, const float** logits,
                                           tarn_error* error);
 
+/* tarn_session_prefill() that calls `go_on` after every chunk (`max_chunk`): `done` of `total` tokens of each sequence have been
+ * read. Where it returns 0 before all have, the call fails with TARN_CANCELLED: the session is behind those `done` tokens, which
+ * tarn_session_tokens() counts, and goes on from there, bit for bit as if the call had been given them alone. After the last chunk
+ * the answer does not count. `go_on` runs on the calling thread. Of the session, it may call tarn_session_cancel(), and what takes
+ * a const tarn_session, as tarn_session_save(). NULL: tarn_session_prefill(). `context` is passed to it.
+ * Errors: as tarn_session_prefill().
+ * Thread safety: as tarn_session_prefill(). */
+TARN_API tarn_status tarn_session_prefill_progress(tarn_session* session, const int32_t* tokens, size_t count,
+                                                   int (*go_on)(void* context, size_t done, size_t total), void* context,
+                                                   const float** logits, tarn_error* error);
+
 /* Feeds one token per sequence; `tokens` is [batch]. The same as tarn_session_prefill() with a count of 1.
  * Errors: as tarn_session_prefill(). */
 TARN_API tarn_status tarn_session_step(tarn_session* session, const int32_t* tokens, const float** logits, tarn_error* error);
@@ -386,6 +397,15 @@ TARN_API void tarn_session_cancel(tarn_session* session);
 /* Returns the session to the state after creation.
  * Errors: none. */
 TARN_API void tarn_session_reset(tarn_session* session);
+
+/* Gives the system the memory back that the session can do without until its next call: the whole pages of arena and scratch
+ * (tarn_memory), and those of the states that are all zero. For the system's signal that memory is short. States stay, and what
+ * follows is the same, bit for bit. Logits of an earlier call are undefined. The next calls take pages again as they need them,
+ * which takes some microseconds per page, once. Reads the states. Address space and contract do not change, and packed weights
+ * stay.
+ * Returns the bytes of the pages that were resident; 0 for NULL, without an operating system, and where memory is locked.
+ * Errors: none. */
+TARN_API uint64_t tarn_session_trim(tarn_session* session);
 
 /* Tokens fed to each sequence since the last reset.
  * Errors: none. */
