@@ -35,7 +35,7 @@ class CheckpointTest : public ::testing::Test {
   std::vector<uint8_t> Convert(Precision precision = Precision::kF32) {
     const Checkpoint checkpoint(folder_.path());
     GraphBuilder builder(precision);
-    BuildModel(ParseConfig(checkpoint.config_text(), "config.json"), &builder);
+    BuildModel(ParseConfig(checkpoint.config().text, "config.json"), &builder);
     checkpoint.Check(builder.weights(), builder.tied());
     MemorySink sink;
     WriteModel(builder.graph(), checkpoint, &sink);
@@ -259,7 +259,8 @@ TEST(Checkpoint, FilesThatAreNotThere) {
     folder.Write(file, "");
     EXPECT_TRUE(IsTorchFile(folder.File(file)));
     const bool alone = std::string(file) == "c.pt" || std::string(file) == "pytorch_model.bin";
-    EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; }, {alone ? file : "which of them is the model?", alone ? "0 bytes" : ""}));
+    EXPECT_TRUE(
+        FailsWith([&] { Checkpoint{folder.path()}; }, {alone ? file : "which of them is the model?", alone ? "0 bytes" : ""}));
   }
   folder.Write("model.safetensors", "");
   EXPECT_TRUE(FailsWith([&] { Checkpoint{folder.path()}; }, {"model.safetensors", "0 bytes are too few"}));

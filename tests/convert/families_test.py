@@ -22,10 +22,11 @@ from tensor_files import Tensor, read_npy_f32, read_safetensors, write_npy_i32, 
 BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
 ENCODERS = "bert", "distilbert", "modernbert", "roberta", "xlm-roberta"
-FIXTURE_COUNT = 144
+FIXTURE_COUNT = 147
 TORCH = FIXTURES.parent / "torch"  # checkpoints of torch.save()
 PUBLISHED_CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "configs" / "published"
-PUBLISHED = {"smollm2-360m": 362, "gla-340m": 342, "retnet-1.3b": 1352, "gated-deltanet-1.3b": 1387, "qwen2.5-3b": 3086}
+PUBLISHED = {"smollm2-360m": 362, "gla-340m": 342, "retnet-1.3b": 1352, "gated-deltanet-1.3b": 1387, "qwen2.5-3b": 3086,
+             "firefox-tiny": 17}
 TOLERANCE = 1e-5  # relative L2 of all logits, in f32
 
 
@@ -134,6 +135,12 @@ class Families(unittest.TestCase):
         width = len(logits[0])
         if isinstance(tokens[0], list):
             source, target = tokens
+            if name.startswith("marian_nmt"):  # one token more: it stands for the row of zeros that a target begins with
+                with Session(self.model, width + 1, max_source=len(source), threads=1) as session:
+                    session.encode([source])
+                    rows = [session.step([token])[0] for token in target]
+                self.assertLess(max(row[width] for row in rows), -1e8)
+                return [[row[:width] for row in rows]]
             with Session(self.model, width, max_source=len(source), threads=1) as session:
                 session.encode([source])
                 return [[session.step([token])[0] for token in target]]

@@ -31,14 +31,33 @@ using Json = nlohmann::json;
 using tarn::convert::ReadFile;
 
 // Not the numbers of corpus files: at the end.
-constexpr const char* kFolders[] = {"families/llama_d", "families/qwen2_b",    "families/gemma2_a",
-                                    "families/phi3_d",  "families/gpt_neox_a", "families/smollm3_a",
-                                    "families/gla_b",   "families/kda_b",      "families/delta_net_a",
-                                    "families/abc_a",   "families/bart_b",     "families/marian_a",
-                                    "families/bert_b",  "torch/zip",           "torch/old",
-                                    "torch/shards",     "v1.0.json",           "v1.2.json",
-                                    "families/gsa_b",   "families/retnet_b",   "families/linear_attn_c",
-                                    "families/opt_b",   "families/mistral_c",  "v1.2-classifier.json"};
+constexpr const char* kFolders[] = {"families/llama_d",
+                                    "families/qwen2_b",
+                                    "families/gemma2_a",
+                                    "families/phi3_d",
+                                    "families/gpt_neox_a",
+                                    "families/smollm3_a",
+                                    "families/gla_b",
+                                    "families/kda_b",
+                                    "families/delta_net_a",
+                                    "families/abc_a",
+                                    "families/bart_b",
+                                    "families/marian_a",
+                                    "families/bert_b",
+                                    "torch/zip",
+                                    "torch/old",
+                                    "torch/shards",
+                                    "v1.0.json",
+                                    "v1.2.json",
+                                    "families/gsa_b",
+                                    "families/retnet_b",
+                                    "families/linear_attn_c",
+                                    "families/opt_b",
+                                    "families/mistral_c",
+                                    "v1.2-classifier.json",
+                                    "families/marian_nmt_a",
+                                    "families/marian_nmt_b",
+                                    "families/marian_nmt_c"};
 
 // What a field may become; behind them, values of other fields.
 const Json& Value(size_t number) {
@@ -171,7 +190,7 @@ void Edit(Files* files, uint32_t what, uint32_t where, uint32_t value) {
     return;
   }
   const bool as_bytes = what % 4 == 3;
-  if (as_bytes || EndsWith(file->first, ".bin")) return EditBytes(&file->second, where, value);
+  if (as_bytes || EndsWith(file->first, ".bin") || EndsWith(file->first, ".npz")) return EditBytes(&file->second, where, value);
   if (EndsWith(file->first, ".json")) return EditText(&file->second, where, value);
   if (EndsWith(file->first, ".safetensors")) return EditHeader(&file->second, where, value);
 }

@@ -35,6 +35,7 @@ std::string DefaultName(const std::string& input) {
   if (IsTorchFile(file) || file.extension() == ".safetensors") {
     Fail(input, ": a file, expected the directory that holds it and config.json");
   }
+  if (file.extension() == ".npz") Fail(input, ": a file, expected the directory that holds it");
   const std::string other = OtherFormat(input);
   Fail(input, ": not a directory ",
        other.empty() ? "(--random-weights SEED makes a model from a config alone)" : "with config.json; " + other);
@@ -55,8 +56,8 @@ std::string FolderOf(const std::string& input, bool is_folder) {
 
 OwnConfig Conversion::ReadConfigAlone(const std::string& input, const FamilyOptions& family) {
   const bool folder = IsFolder(input);
-  const std::string path = folder ? input + "/config.json" : input;
-  return ReadOwnConfig(ReadConfig(path), path, FolderOf(input, folder), family, nullptr);
+  const ConfigText config = folder ? ReadFolderConfig(input) : ConfigText{ReadConfig(input), input};
+  return ReadOwnConfig(config.text, config.where, FolderOf(input, folder), family, nullptr);
 }
 
 Conversion::Conversion(const ConversionOptions& options) : options_(options) {
@@ -73,9 +74,9 @@ Conversion::Conversion(const ConversionOptions& options) : options_(options) {
   } else {
     checkpoint_ = std::make_unique<Checkpoint>(options.input);
     weights_ = checkpoint_.get();
-    config_text_ = checkpoint_->config_text();
+    config_text_ = checkpoint_->config().text;
     inputs_ = checkpoint_->files();
-    where = inputs_[0];
+    where = checkpoint_->config().where;
   }
   folder_ = FolderOf(options.input, is_folder);
   OwnConfig own = ReadOwnConfig(config_text_, where, folder_, options.family, checkpoint_.get());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tools/common/failure.h"
+#include "tools/convert/tokenizer/folder.h"
 
 namespace tarn::convert {
 namespace {
@@ -15,6 +16,11 @@ bool IsThere(const std::string& path) { return access(path.c_str(), F_OK) == 0; 
 std::string TokenizerOf(const std::string& folder, const Translation& translation, std::string* note) {
   for (const char* file : {"/tokenizer.json", "/tokenizer.model", "/spiece.model", "/sentencepiece.bpe.model"}) {
     if (IsThere(folder + file)) return "tokenizer.json";
+  }
+  if (translation.marian_tokenizer) {
+    if (!MarianVocabulary(folder).empty()) return "tokenizer.json";
+    *note = "the folder has no vocab*.spm, or has several, so that the model reads and writes token ids";
+    return "none";
   }
   const bool has_merges = IsThere(folder + "/vocab.json") && IsThere(folder + "/merges.txt");
   if (has_merges && translation.gpt2_tokenizer) return "tokenizer.json";

@@ -164,7 +164,10 @@ std::vector<TensorRow> TaskTensors(const std::vector<FieldRun>& runs) {
   std::vector<Tensors> tensors;
   for (const FieldRun& run : runs) {
     Json config = run.object;
-    SetSizes(kSizes[0], &config);
+    SampleSizes shape = kSizes[0];
+    // Without o_proj a row is as wide as all heads of v.
+    if (!config.value("output_projection", true)) shape.hidden_size = kSampleHeads * shape.value_head_dim;
+    SetSizes(shape, &config);
     const std::string task = config.value("task", "causal_lm");
     // What the parser of another task reads is unknown to this one.
     for (const char* key : {"encoder_layers", "decoder_layers", "encoder_attention", "decoder_attention", "cross_attention"}) {
@@ -173,8 +176,7 @@ std::vector<TensorRow> TaskTensors(const std::vector<FieldRun>& runs) {
     for (const char* key : {"num_layers", "attention"}) {
       if (task == "seq2seq") config.erase(key);
     }
-    Sizes sizes = {
-        {"hidden_size", kSizes[0].hidden_size}, {"head_dim", kSampleHeadDim}, {"value_head_dim", 10}, {"num_kv_heads", 3}};
+    Sizes sizes = {{"hidden_size", shape.hidden_size}, {"head_dim", kSampleHeadDim}, {"value_head_dim", 10}, {"num_kv_heads", 3}};
     if (task == "seq2seq" && !config.value("share_embeddings", false)) {
       config["source_vocab_size"] = kSampleSourceVocab;
       sizes.emplace_back("source_vocab_size", kSampleSourceVocab);

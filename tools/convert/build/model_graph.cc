@@ -42,7 +42,7 @@ class ModelGraph {
     Stack encoder(ops_, "encoder.");
     uint32_t table = ops_.VocabularyMatrix(c_.share_embeddings ? kEmbeddings : "model.encoder.embeddings", c_.source_vocab_size);
     const Slice hidden = encoder.FinalNorm(Layers(c_.encoder, &encoder, encoder.Embed(source, table)));
-    Stack decoder(ops_, "decoder.");
+    Stack decoder(ops_, "decoder.", c_.decoder_block ? &*c_.decoder_block : nullptr);
     const std::vector<std::vector<uint32_t>> states = decoder.WriteSource(c_.cross, hidden);
     End(hidden);
 

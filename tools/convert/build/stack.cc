@@ -100,7 +100,7 @@ Slice Stack::Positions(Slice x) {
       // First of all, so that all layers share them.
       for (size_t layer = 0; layer < std::max({c_.layer_rope.size(), c_.layers.size(), size_t{1}}); ++layer) {
         const std::optional<Rope> rope = RopeOf(layer);
-        if (rope) AddAngles(*rope, c_.layer(layer).heads.head_dim());
+        if (rope) AddAngles(*rope, Shape(layer).heads.head_dim());
       }
       return x;
   }
@@ -130,12 +130,12 @@ Slice Stack::Turned(size_t layer, const std::string& name, Slice x) const {
   if (c_.position_embedding != PositionEmbedding::kRope) return x;
   const std::optional<Rope> rope = RopeOf(layer);
   if (!rope) return x;
-  const Slice angles = *FindAngles(*rope, c_.layer(layer).heads.head_dim());
+  const Slice angles = *FindAngles(*rope, Shape(layer).heads.head_dim());
   return b_.AddOp(name, format::OpAttributes::Rope, NoAttributes(format::CreateRope), {x, angles}, x.width());
 }
 
 std::pair<Slice, Slice> Stack::NormedAndTurned(size_t layer, const std::string& name, Slice qk) const {
-  const AttentionLayer& shape = c_.layer(layer);
+  const AttentionLayer& shape = Shape(layer);
   const uint32_t q_width = shape.q_width(), k_width = shape.k_width();
   if (shape.qk_norm == QkNorm::kNone) {  // they are neighbours: one op turns both
     qk = Turned(layer, name + ".rope", qk);
@@ -157,7 +157,8 @@ Slice Stack::SelfAttention(size_t layer, const AttentionOp& op, Slice x) {
 Slice Stack::AttendSelf(size_t layer, const AttentionOp& op, Slice x) {
   const std::string name = Name(layer, "attn");
   if (!op.composed || !op.composed->pack) return Attend(layer, op, x);
-  if (c_.layer(layer).qk_norm != QkNorm::kNone) Fail(name, ": qk_norm: ", op.system, " has no q and k of its own");
+  if (Shape(layer).qk_norm != QkNorm::kNone) Fail(name, ": qk_norm: ", op.system, " has no q and k of its own");
+  if (!Shape(layer).output_projection) Fail(name, ": output_projection: ", op.system, " has one of its own");
   return AttendPacked(name, *op.composed, x);
 }
 
@@ -238,7 +239,7 @@ std::vector<Slice> Stack::Logits(const std::string& name, const AttentionOp& op,
 
 Slice Stack::Attend(size_t layer, const AttentionOp& op, Slice x) const {
   const std::string name = Name(layer, "attn"), prefix = "model." + name + ".";
-  const AttentionLayer& shape = c_.layer(layer);
+  const AttentionLayer& shape = Shape(layer);
   const bool bias = shape.attention_bias;
   const uint32_t q_width = shape.q_width(), k_width = shape.k_width(), v_width = shape.v_width();
   std::vector<DenseRows> parts = {{prefix + "v_proj", v_width, bias}};
@@ -254,7 +255,7 @@ Slice Stack::Attend(size_t layer, const AttentionOp& op, Slice x) const {
   Slice q, k;
   if (op.reads_qk) std::tie(q, k) = NormedAndTurned(layer, name, block.ActivateQk(Columns(qkv, 0, qk_width)));
   const Slice v = block.ActivateV(Columns(qkv, qk_width, v_width));
-  if (op.composed) return Output(name, bias, block.Finish(op.composed->heads(&b_, prefix, q, k, v), x));
+  if (op.composed) return Output(name, shape, block.Finish(op.composed->heads(&b_, prefix, q, k, v), x));
   SharedLogits none;
   std::vector<Slice> inputs;
   if (op.reads_qk) inputs = {q, k};
@@ -262,7 +263,8 @@ Slice Stack::Attend(size_t layer, const AttentionOp& op, Slice x) const {
   for (const Slice logits : Logits(name, op, Columns(all, width, all.width() - width), "model." + prefix_, x, &none)) {
     inputs.push_back(logits);
   }
-  return Output(name, bias, block.Finish(b_.AddAttention(name, prefix, op, shape.heads, std::move(inputs), "model." + prefix_), x));
+  return Output(name, shape,
+                block.Finish(b_.AddAttention(name, prefix, op, shape.heads, std::move(inputs), "model." + prefix_), x));
 }
 
 std::vector<std::vector<uint32_t>> Stack::WriteSource(const std::vector<AttentionOp>& cross, Slice rows) const {
@@ -285,11 +287,18 @@ std::vector<std::vector<uint32_t>> Stack::WriteSource(const std::vector<Attentio
 Slice Stack::AttendSource(const std::string& name, const AttentionOp& op, const std::vector<uint32_t>& states, Slice x) const {
   const std::string prefix = "model." + name + ".";
   const Slice q = ops_.Dense(name + ".q_proj", prefix + "q_proj", c_.q_width(), c_.attention_bias, x);
-  return Output(name, c_.attention_bias, b_.AddAttentionRead(name, prefix, op, c_.heads, q, states));
+  return Output(name, c_, b_.AddAttentionRead(name, prefix, op, c_.heads, q, states));
 }
 
-Slice Stack::Output(const std::string& name, bool bias, Slice o) const {
-  return ops_.Dense(name + ".o_proj", "model." + name + ".o_proj", c_.hidden_size, bias, o);
+Slice Stack::Output(const std::string& name, const AttentionLayer& shape, Slice o) const {
+  if (shape.output_projection) {
+    return ops_.Dense(name + ".o_proj", "model." + name + ".o_proj", c_.hidden_size, shape.attention_bias, o);
+  }
+  if (o.width() != c_.hidden_size) {
+    Fail(name, ": output_projection: false needs heads of v that are hidden_size = ", c_.hidden_size, " wide together, found ",
+         o.width());
+  }
+  return o;
 }
 
 Slice Stack::FeedForward(const std::string& name, Slice x) const {

@@ -16,8 +16,9 @@ namespace tarn::convert {
 class Stack {
  public:
   // `prefix`: before the names of its ops, and after "model." in those of its tensors: "", "encoder.", "decoder.". It adds to the
-  // program that is the builder's at the time.
-  Stack(const ModelOps& ops, std::string prefix) : ops_(ops), c_(ops.config()), b_(ops.builder()), prefix_(std::move(prefix)) {}
+  // program that is the builder's at the time. `block`: of the self attention of every layer; nullptr: as the config has it.
+  Stack(const ModelOps& ops, std::string prefix, const AttentionLayer* block = nullptr)
+      : ops_(ops), c_(ops.config()), b_(ops.builder()), prefix_(std::move(prefix)), block_(block) {}
 
   // ids -> rows, with positions and their norm. `table`: a tensor.
   format::Slice Embed(format::Slice tokens, uint32_t table);
@@ -72,7 +73,9 @@ class Stack {
   format::Slice AttendSource(const std::string& name, const AttentionOp& op, const std::vector<uint32_t>& states,
                              format::Slice x) const;
   format::Slice FeedForward(const std::string& name, format::Slice x) const;
-  format::Slice Output(const std::string& name, bool bias, format::Slice o) const;
+  // o_proj, of a layer that has it.
+  format::Slice Output(const std::string& name, const AttentionLayer& shape, format::Slice o) const;
+  const AttentionLayer& Shape(size_t layer) const { return block_ != nullptr ? *block_ : c_.layer(layer); }
 
   // "layers.0.attn" in this stack
   std::string Name(size_t layer, const char* part) const { return prefix_ + "layers." + std::to_string(layer) + "." + part; }
@@ -81,6 +84,7 @@ class Stack {
   const ModelConfig& c_;
   GraphBuilder& b_;
   const std::string prefix_;
+  const AttentionLayer* const block_;
   std::vector<Angles> angles_;
   std::optional<format::Slice> pack_;  // as the layer before left it
 };

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "tools/convert/checkpoint/marian_file.h"
 #include "tools/convert/checkpoint/other_format.h"
 #include "tools/convert/checkpoint/torch_file.h"
 #include "tools/convert/json/error.h"
@@ -47,13 +48,30 @@ std::string TorchFileOf(const std::string& folder) {
   return found.empty() ? "" : *found.begin();
 }
 
+// Marian's model file of a folder without config.json, or "".
+std::string MarianFileOf(const std::string& folder) {
+  return access((folder + "/config.json").c_str(), F_OK) == 0 ? "" : FindMarianFile(folder);
+}
+
 }  // namespace
 
 std::string ReadConfig(const std::string& path) { return ReadFile(path, kMaxConfigBytes); }
 
+ConfigText ReadFolderConfig(const std::string& folder) {
+  const std::string marian = MarianFileOf(folder), path = folder + "/" + (marian.empty() ? "config.json" : marian);
+  if (marian.empty()) return {ReadConfig(path), path};
+  const MappedFile file(path);
+  std::map<std::string, StoredTensor> items = ParseMarianFile(file.data(), file.size(), path);
+  return {TakeMarianOptions(&items, path), path};
+}
+
 Checkpoint::Checkpoint(const std::string& folder) : folder_(folder) {
+  if (const std::string marian = MarianFileOf(folder); !marian.empty()) {
+    AddMarian(folder, marian);
+    return;
+  }
   files_.push_back(folder + "/config.json");
-  config_text_ = ReadConfig(files_.back());
+  config_ = {ReadConfig(files_.back()), files_.back()};
   for (const auto& container : kContainers) {
     const bool single = access((folder + "/" + container.single).c_str(), F_OK) == 0;
     const bool sharded = access((folder + "/" + container.index).c_str(), F_OK) == 0;
@@ -69,6 +87,15 @@ Checkpoint::Checkpoint(const std::string& folder) : folder_(folder) {
          other.empty() ? "" : "; " + other);
   }
   AddFile(folder, torch, ParseTorchFile);
+}
+
+void Checkpoint::AddMarian(const std::string& folder, const std::string& file) {
+  const std::string path = folder + "/" + file;
+  files_.push_back(path);
+  maps_.push_back(std::make_unique<MappedFile>(path));
+  std::map<std::string, StoredTensor> items = ParseMarianFile(maps_.back()->data(), maps_.back()->size(), path);
+  config_ = {TakeMarianOptions(&items, path), path};
+  for (auto& [name, tensor] : items) tensors_.emplace(name, CheckpointTensor{std::move(tensor), file, name});
 }
 
 std::vector<std::string> Checkpoint::AddFile(const std::string& folder, const std::string& file, Parse* parse) {

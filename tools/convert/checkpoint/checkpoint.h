@@ -1,4 +1,5 @@
-// A checkpoint directory: config.json and weights, in one file or in shards with an index: safetensors, or files of torch.save().
+// A checkpoint directory: config.json and weights, in one file or in shards with an index: safetensors, or files of torch.save();
+// or a model file of Marian, which says both.
 #ifndef TARN_TOOLS_CONVERT_CHECKPOINT_CHECKPOINT_H_
 #define TARN_TOOLS_CONVERT_CHECKPOINT_CHECKPOINT_H_
 
@@ -18,6 +19,14 @@ namespace tarn::convert {
 // The bytes of a config.json. Errors: as ReadFile; more than 16 MB.
 std::string ReadConfig(const std::string& path);
 
+// A config.json, and where its fields stand.
+struct ConfigText {
+  std::string text, where;
+};
+// That of a folder: config.json; without one, the options of Marian's model file. Errors: neither is there; as ReadConfig and
+// TakeMarianOptions.
+ConfigText ReadFolderConfig(const std::string& folder);
+
 struct CheckpointTensor {
   StoredTensor tensor;
   std::string file;    // without the directory; "": in none
@@ -33,12 +42,12 @@ std::string FoundText(const CheckpointTensor& entry);
 class Checkpoint : public WeightReader {
  public:
   // Maps the files and reads their headers. Weights are model.safetensors; else pytorch_model.bin; else the only file whose name
-  // ends in .bin, .pt, .pth or .ckpt.
+  // ends in .bin, .pt, .pth or .ckpt. Where no config.json is: Marian's model file.
   // Errors: what MappedFile, ParseSafetensors and ParseTorchFile find; no weights, or one file of them and shards; an index that
   // does not fit its shards.
   explicit Checkpoint(const std::string& folder);
 
-  const std::string& config_text() const { return config_text_; }
+  const ConfigText& config() const { return config_; }
   // Every file that was opened.
   const std::vector<std::string>& files() const { return files_; }
 
@@ -59,7 +68,9 @@ class Checkpoint : public WeightReader {
   std::vector<std::string> AddFile(const std::string& folder, const std::string& file, Parse* parse);
   void AddShards(const std::string& folder, const std::string& index, Parse* parse);
 
-  std::string config_text_;
+  void AddMarian(const std::string& folder, const std::string& file);
+
+  ConfigText config_;
   std::vector<std::string> files_;
   std::vector<std::unique_ptr<MappedFile>> maps_;
   mutable uint64_t mapped_elements_ = 0;  // that were read since the memory of `maps_` was given back

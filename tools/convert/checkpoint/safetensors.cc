@@ -137,6 +137,10 @@ void ReadRun(const StoredTensor& tensor, uint64_t first, uint64_t count, float* 
     if (count > 0) std::memcpy(out, source, count * sizeof(float));
     return;
   }
+  if (tensor.dtype == StoredType::kQuantizedI8) {
+    for (uint64_t i = 0; i < count; ++i) out[i] = static_cast<int8_t>(source[i]);
+    return;
+  }
   const bool bf16 = tensor.dtype == StoredType::kBf16;
   for (uint64_t i = 0; i < count; ++i) {
     uint16_t bits;
@@ -187,6 +191,7 @@ uint64_t ElementBytes(StoredType dtype) {
 }
 
 const char* StoredTypeName(StoredType dtype) {
+  if (dtype == StoredType::kQuantizedI8) return "I8 with a scale";
   for (const auto& type : kTypes) {
     if (type.value == dtype) return type.name;
   }
@@ -227,6 +232,10 @@ Safetensors ParseSafetensors(const uint8_t* data, size_t size, const std::string
 }
 
 void ReadAsF32(const StoredTensor& tensor, uint64_t first, uint64_t count, float* out) {
+  const uint64_t stored = tensor.elements - tensor.appended,
+                 appended = first + count - std::min(first + count, std::max(first, stored));
+  std::fill(out + (count - appended), out + count, tensor.appended_value);
+  count -= appended;
   if (tensor.data == nullptr) {
     std::fill(out, out + count, 0.0f);
   } else if (tensor.column_stride == 0 && tensor.row_order == nullptr) {

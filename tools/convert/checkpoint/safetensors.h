@@ -17,10 +17,27 @@
 
 namespace tarn::convert {
 
-enum class StoredType : uint8_t { kF32, kF16, kBf16, kI32, kF64, kI64, kU64, kU32, kI16, kU16, kI8, kU8, kBool, kF8E4M3, kF8E5M2 };
+enum class StoredType : uint8_t {
+  kF32,
+  kF16,
+  kBf16,
+  kQuantizedI8,
+  kI32,
+  kF64,
+  kI64,
+  kU64,
+  kU32,
+  kI16,
+  kU16,
+  kI8,
+  kU8,
+  kBool,
+  kF8E4M3,
+  kF8E5M2
+};
 
-// Weights have these; files hold tensors of the others, which nobody reads.
-inline bool IsFloating(StoredType dtype) { return dtype <= StoredType::kBf16; }
+// Weights have these; files hold tensors of the others, which nobody reads. kQuantizedI8: of a file that says their scale.
+inline bool IsFloating(StoredType dtype) { return dtype <= StoredType::kQuantizedI8; }
 
 // How far apart neighbours along each dimension lie, in elements.
 struct Strides {
@@ -39,6 +56,8 @@ struct StoredTensor {
   float scale = 1, added = 0;                                        // an element x becomes scale * x + added
   std::shared_ptr<const StoredTensor> added_row = nullptr;           // its elements are added to every row; nullptr: none
   std::shared_ptr<const Strides> strides = nullptr;  // where the elements at `data` lie; nullptr: one after the other, row-major
+  uint64_t appended = 0;                             // the last elements, which are not at `data`:
+  float appended_value = 0;                          // each is this number
 };
 
 struct Safetensors {

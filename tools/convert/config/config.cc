@@ -137,7 +137,7 @@ std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config, 
   const bool rope = config.position_embedding == PositionEmbedding::kRope && stack.form != AttentionForm::kCross;
   std::vector<AttentionOp> layers;
   for (uint32_t i = 0; i < count; ++i) {
-    const AttentionLayer& layer = config.layer(i);
+    const AttentionLayer& layer = stack.form == AttentionForm::kCausal ? config.decoder_layer(i) : config.layer(i);
     AttentionContext context{layer.heads, i, config.hidden_size, layer.attention_bias, rope, stack.form};
     context.key_heads = layer.key_heads;
     layers.push_back(attention->is_array() ? ParseAttention((*attention)[i], where + "[" + std::to_string(i) + "]", context)
@@ -174,6 +174,9 @@ std::vector<std::optional<Rope>> ParseLayerRope(Fields* fields, const ModelConfi
 void CheckRope(Fields* fields, const ModelConfig& config) {
   if (config.position_embedding != PositionEmbedding::kRope) return;
   const uint32_t width = config.heads.head_dim();
+  if (config.decoder_layer(0).heads.head_dim() != config.layer(0).heads.head_dim()) {
+    fields->FailAt("decoder_block", "head_dim: rope needs heads as wide as the encoder's");
+  }
   for (size_t i = 0; i < std::max({config.layer_rope.size(), config.layers.size(), size_t{1}}); ++i) {
     const std::optional<Rope> rope = config.layer_rope.empty() ? config.rope : config.layer_rope[i];
     if (!rope) continue;
@@ -186,6 +189,7 @@ void CheckRope(Fields* fields, const ModelConfig& config) {
 }
 
 void ParseSeq2Seq(Fields* fields, ModelConfig* config) {
+  config->decoder_block = ParseDecoderBlock(fields, *config);
   config->encoder = ParseLayers(fields, *config, {"encoder_attention", "encoder_layers", AttentionForm::kNoncausal});
   config->decoder = ParseLayers(fields, *config, {"decoder_attention", "decoder_layers", AttentionForm::kCausal});
   config->cross = ParseLayers(fields, *config, {"cross_attention", "decoder_layers", AttentionForm::kCross});

@@ -48,7 +48,8 @@ struct AttentionLayer {
   uint32_t key_heads = 0;  // of q and k, each for a group of heads; 0: every head has its own
   QkNorm qk_norm = QkNorm::kNone;
   bool attention_bias = false;
-  AttentionBlock block;  // of a causal language model
+  bool output_projection = true;
+  AttentionBlock block;  // of a causal language model, or the decoder's self attention
 
   // Columns of q, k and v.
   uint32_t q_width() const { return (key_heads > 0 ? key_heads : heads.heads()) * heads.head_dim(); }
@@ -85,7 +86,8 @@ struct ModelConfig : AttentionLayer {
 
   // Seq2seq.
   uint32_t source_vocab_size;
-  bool share_embeddings;  // one table for source and target
+  bool share_embeddings;                        // one table for source and target
+  std::optional<AttentionLayer> decoder_block;  // self attention of the decoder; nullopt: as this one
   // Classification.
   uint32_t num_labels;
   format::PoolKind pooling;
@@ -98,6 +100,7 @@ struct ModelConfig : AttentionLayer {
   std::string text;  // the file as it was
 
   const AttentionLayer& layer(size_t i) const { return layers.empty() ? *this : layers[i]; }
+  const AttentionLayer& decoder_layer(size_t i) const { return decoder_block ? *decoder_block : layer(i); }
 };
 
 // `where` (the file's name) begins every message.

@@ -29,6 +29,17 @@ uint32_t ParseKeyHeads(Fields* fields, const format::Heads& heads) {
   return key_heads;
 }
 
+// A layer of its own. `where` begins every message.
+AttentionLayer ParseLayer(const Json& object, const std::string& where, uint32_t hidden_size) {
+  Fields own(object, where);
+  AttentionLayer layer;
+  layer.heads = ParseHeads(&own, hidden_size);
+  ParseProjections(&own, &layer);
+  ParseBlock(&own, &layer);
+  own.Finish([](const std::string&) { return std::string("; a layer has fields of its heads, projections and block alone"); });
+  return layer;
+}
+
 }  // namespace
 
 format::Heads ParseHeads(Fields* fields, uint32_t hidden_size) {
@@ -54,6 +65,7 @@ format::Heads ParseHeads(Fields* fields, uint32_t hidden_size) {
 void ParseProjections(Fields* fields, AttentionLayer* layer) {
   layer->qk_norm = fields->OneOf<QkNorm>("qk_norm", kQkNorms, QkNorm::kNone);
   layer->attention_bias = fields->Bool("attention_bias", false);
+  layer->output_projection = fields->Bool("output_projection", true);
 }
 
 void ParseBlock(Fields* fields, AttentionLayer* layer) {
@@ -87,15 +99,16 @@ std::vector<AttentionLayer> ParseLayerBlocks(Fields* fields, const ModelConfig& 
   for (const Json& object : *list) {
     layers.push_back(config);
     if (object.is_null()) continue;
-    Fields own(object, fields->where() + ": layer_blocks[" + std::to_string(layers.size() - 1) + "]");
-    AttentionLayer layer;
-    layer.heads = ParseHeads(&own, config.hidden_size);
-    ParseProjections(&own, &layer);
-    ParseBlock(&own, &layer);
-    own.Finish([](const std::string&) { return std::string("; a layer has fields of its heads, projections and block alone"); });
-    layers.back() = layer;
+    const std::string where = fields->where() + ": layer_blocks[" + std::to_string(layers.size() - 1) + "]";
+    layers.back() = ParseLayer(object, where, config.hidden_size);
   }
   return layers;
+}
+
+std::optional<AttentionLayer> ParseDecoderBlock(Fields* fields, const ModelConfig& config) {
+  const Json* object = fields->Find("decoder_block", "an object", "none");
+  if (object == nullptr) return std::nullopt;
+  return ParseLayer(*object, fields->where() + ": decoder_block", config.hidden_size);
 }
 
 }  // namespace tarn::convert

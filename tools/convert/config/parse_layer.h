@@ -2,6 +2,7 @@
 #ifndef TARN_TOOLS_CONVERT_CONFIG_PARSE_LAYER_H_
 #define TARN_TOOLS_CONVERT_CONFIG_PARSE_LAYER_H_
 
+#include <optional>
 #include <vector>
 
 #include "tools/convert/config/config.h"
@@ -15,10 +16,12 @@ constexpr uint64_t kMaxLayers = 512;  // of all stacks: what a reader takes
 format::Heads ParseHeads(Fields* fields, uint32_t hidden_size);
 // Biases and norms of q, k, v and o.
 void ParseProjections(Fields* fields, AttentionLayer* layer);
-// Heads of q and k, and what stands around the attention op of a causal language model.
+// Heads of q and k, and what stands around a causal attention op.
 void ParseBlock(Fields* fields, AttentionLayer* layer);
 // layer_blocks: layers that are not as the others. Empty where there are none.
 std::vector<AttentionLayer> ParseLayerBlocks(Fields* fields, const ModelConfig& config);
+// decoder_block: the self attention of a decoder that is not as the encoder's. nullopt where there is none.
+std::optional<AttentionLayer> ParseDecoderBlock(Fields* fields, const ModelConfig& config);
 
 }  // namespace tarn::convert
 

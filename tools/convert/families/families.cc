@@ -36,6 +36,7 @@ constexpr Family kFamilies[] = {
     {"llama", "full", TranslateLlama},
     {"m2m_100", "full, in encoder, decoder and between them", TranslateM2m100},
     {"marian", "full, in encoder, decoder and between them", TranslateMarian},
+    {"marian_nmt", "full, in an encoder and to it; the decoder has a state of constant size, or full", TranslateMarianNmt},
     {"mistral", "window; full if it has none", TranslateMistral},
     {"modernbert", "window, and full in every third layer, in an encoder", TranslateModernBert},
     {"mt5", "full, in encoder, decoder and between them", TranslateMt5},

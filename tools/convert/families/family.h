@@ -31,6 +31,7 @@ struct Translation {
   bool has_full_attention = false;  // so that options may bound it
   bool bounded_by_model = false;    // it is bounded by the config's own longest context
   bool gpt2_tokenizer = false;      // vocab.json and merges.txt say all of it: nothing stands around a text
+  bool marian_tokenizer = false;    // vocab*.spm, if it is the only one
   std::vector<std::string> notes;   // what the user should know
   std::string other_prefix;         // in place of `prefix`, where no tensor has that one
 };
@@ -82,6 +83,7 @@ Translation TranslateLinearAttn(ForeignConfig* config, const FamilyOptions& opti
 Translation TranslateLlama(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateM2m100(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateMarian(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateMarianNmt(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateMistral(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateModernBert(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateMt5(ForeignConfig* config, const FamilyOptions& options);

@@ -56,8 +56,8 @@ std::optional<StoredTensor> Seen(StoredTensor tensor, const TensorRule& rule) {
     if (tensor.shape.size() != 3 || tensor.shape[1] != 1) return std::nullopt;
     tensor.shape = {tensor.shape[0], tensor.shape[2]};
   }
-  tensor.scale = rule.scale;
-  tensor.added = rule.added;
+  tensor.added = rule.scale * tensor.added + rule.added;
+  tensor.scale *= rule.scale;
   if (rule.order != nullptr) return WithOrder(std::move(tensor), rule);
   if (rule.first_row == 0 && rule.rows == 0) return tensor;
   if (tensor.shape.empty() || tensor.shape[0] < uint64_t{rule.first_row} + rule.rows) return std::nullopt;
@@ -66,6 +66,17 @@ std::optional<StoredTensor> Seen(StoredTensor tensor, const TensorRule& rule) {
   tensor.first += rule.first_row * (rule.transposed ? 1 : row);
   tensor.shape[0] = rule.rows != 0 ? rule.rows : all - rule.first_row;
   tensor.elements = tensor.shape[0] * row;
+  return tensor;
+}
+
+// The same with rows appended.
+std::optional<StoredTensor> WithMoreRows(std::optional<StoredTensor> tensor, const TensorRule& rule) {
+  if (!tensor || rule.more_rows == 0) return tensor;
+  if (tensor->shape.empty() || tensor->shape[0] == 0) return std::nullopt;
+  tensor->appended = rule.more_rows * (tensor->elements / tensor->shape[0]);
+  tensor->appended_value = rule.more;
+  tensor->shape[0] += rule.more_rows;
+  tensor->elements += tensor->appended;
   return tensor;
 }
 
@@ -121,6 +132,7 @@ void AddZeros(const TensorRule& rule, CheckpointTensors* out) {
   StoredTensor zeros{StoredType::kF32, rule.zeros, nullptr, 1};
   for (const uint64_t size : rule.zeros) zeros.elements *= size;
   zeros.added = rule.added;
+  zeros = *WithMoreRows(zeros, rule);
   for (uint32_t layer = 0; layer < rule.layers; ++layer) {
     out->emplace(Filled(rule.to, std::to_string(layer)), CheckpointTensor{zeros, "", ""});
   }
@@ -142,7 +154,8 @@ CheckpointTensors ApplyRules(const CheckpointTensors& tensors, const std::vector
         if (!rule.same_as.empty()) CheckCopy(name, entry, rule.same_as, tensors, prefix);
         continue;
       }
-      const auto seen = WithRow(Seen(entry.tensor, rule), rule, tensors, name.substr(0, name.size() - base.size()));
+      const auto seen =
+          WithRow(WithMoreRows(Seen(entry.tensor, rule), rule), rule, tensors, name.substr(0, name.size() - base.size()));
       if (!seen) {
         (*misfits)[name] = FoundText(entry) + ", expected " + Expected(rule);
         continue;

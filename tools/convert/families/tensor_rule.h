@@ -25,7 +25,9 @@ struct TensorRule {
   std::vector<uint64_t> zeros = {};  // the shape of zeros, or with `added` of that, for every layer below `layers` that has no such
                                      // tensor; {}: an error
   uint32_t layers = 1;
-  bool flat = false;                  // of one dimension
+  bool flat = false;       // of one dimension
+  uint32_t more_rows = 0;  // that are appended, of `more` alone
+  float more = 0;
   bool matrix = false;                // [rows, 1, columns] becomes [rows, columns]
   bool outside_base = false;          // a part of the head: no prefix stands before its name
   std::string same_as = "";           // of a tensor that is not needed: another one, of which it has to be a copy, if that is there

@@ -13,6 +13,10 @@ constexpr uint64_t kMaxTokenizerFileBytes = uint64_t{256} << 20;
 
 bool IsFile(const std::string& path);
 
+// The vocabulary of a model of Marian: the only file of the folder that is called vocab*.spm; "": there is none, or there are
+// several.
+std::string MarianVocabulary(const std::string& folder);
+
 // Errors: as ReadFile() and ParseJson().
 Json ReadJson(const std::string& path);
 // An empty object where there is no such file.

@@ -166,7 +166,7 @@ std::string SentencePieceFile(const std::string& folder) {
   for (const char* name : {"/tokenizer.model", "/spiece.model", kFairseqFile}) {
     if (IsFile(folder + name)) return folder + name;
   }
-  return "";
+  return MarianVocabulary(folder);
 }
 
 TokenizerData ReadFairseqFile(const std::string& folder, const std::string& path, Vocabulary* vocabulary) {
@@ -178,10 +178,21 @@ TokenizerData ReadFairseqFile(const std::string& folder, const std::string& path
   return data;
 }
 
+// Every text ends with the token 0, which "marian_nmt" of families/ says too.
+TokenizerData ReadMarianVocabulary(const SentencePieceModel& model, const std::string& path, Vocabulary* vocabulary) {
+  TokenizerData data = ReadTokenizerJson(model.tokenizer, path, vocabulary);
+  if (model.eos.empty() || vocabulary->Find(model.eos) != 0u)
+    Fail(path, ": the token that ends a text is not 0, as it is in models of Marian");
+  data.eos_token = 0;
+  data.suffix = {0};
+  return data;
+}
+
 // Whether every text begins or ends with a special token is no part of the model: tokenizer_config.json says it.
 TokenizerData ReadSentencePieceFile(const std::string& folder, const std::string& path, Vocabulary* vocabulary) {
   if (path == folder + kFairseqFile) return ReadFairseqFile(folder, path, vocabulary);
   const SentencePieceModel model = ReadSentencePiece(path);
+  if (path == MarianVocabulary(folder)) return ReadMarianVocabulary(model, path, vocabulary);
   TokenizerData data = ReadTokenizerJson(model.tokenizer, path, vocabulary);
   const std::string config_path = folder + "/tokenizer_config.json";
   const Json config = IsFile(config_path) ? ReadJson(config_path) : Json::object();
@@ -255,7 +266,8 @@ TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size, Toke
     data = ReadSentencePieceFile(folder, where = path, &vocabulary);
   } else {
     Fail(folder,
-         ": no tokenizer.json, no vocab.json with merges.txt, no tokenizer.model, spiece.model or sentencepiece.bpe.model: "
+         ": no tokenizer.json, no vocab.json with merges.txt, no tokenizer.model, spiece.model, sentencepiece.bpe.model or "
+         "vocab*.spm: "
          "\"tokenizer\" of ",
          "config.json asks for one of them");
   }
