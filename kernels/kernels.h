@@ -18,6 +18,7 @@
 #include "kernels/cache_attention.h"
 #include "kernels/causal_conv.h"
 #include "kernels/linear_state.h"
+#include "kernels/mixing.h"
 #include "kernels/quantization.h"
 #include "kernels/recurrence.h"
 #include "kernels/slot_memory.h"
@@ -70,7 +71,7 @@ struct Kernels {
   // the d/2 cosines of the row's position, then its d/2 sines. d is even. x and y may be the same.
   void (*rope)(size_t rows, size_t heads, size_t d, const float* x, size_t x_stride, const float* angles, float* y,
                size_t y_stride);
-  // y = scale * x / (|x| + eps), or with `inside` scale * x / sqrt(|x|^2 + eps). y is contiguous.
+  // y = scale * x / (|x| + eps), or with `inside` scale * x / sqrt(|x|^2 + eps). y is contiguous, and may be x.
   void (*l2_normalize)(size_t rows, size_t d, const float* x, size_t x_stride, float scale, float eps, bool inside, float* y);
   // For gate logits a: decay = sigmoid(a), write = sigmoid(-a), log_decay = -softplus(-a). Each output may be nullptr.
   void (*forget_gate)(size_t n, const float* a, size_t a_stride, float* decay, float* write, float* log_decay);
@@ -151,6 +152,19 @@ struct Kernels {
   // scale per kI4Block inputs of an output: [out, in / kI4Block]. in is a multiple of kI4Block, the rows of q are split.
   void (*dense_qdu8_qb4w)(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const uint8_t* weight,
                           const uint16_t* block_scales, const float* bias, float* y, size_t y_stride);
+
+  // More gates. step = min(max(softplus(a), least), most), log_decay = -rate * step; rate >= 0.
+  void (*step_gate)(size_t n, const float* a, size_t a_stride, float rate, float least, float most, float* step, float* log_decay);
+  // decay = b + (1 - b) sigmoid(a), key = (1 - b) sigmoid(-a), b the bound, or 0 where it is nullptr; key may be a.
+  void (*tied_gate)(size_t n, const float* a, const float* bound, float* decay, float* key);
+  // decay = exp(least * sigmoid(a)).
+  void (*sigmoid_gate)(size_t n, const float* a, float least, float* decay);
+  void (*replace_step)(const ReplaceStepArgs&);
+  // y = o + c v for each of `heads` heads of dv, c = weight[head]; with q and k, c = sum_i weight[head, i] q_i k_i over the d
+  // columns of the head. y may be o.
+  void (*skip)(const SkipArgs&);
+  // y = x + c (1 - sigmoid(logits)) (z - x), z nullptr: 0, c [n] or nullptr: 1. y may be any of the others.
+  void (*blend)(const BlendArgs&);
 };
 
 // The scalar oracle: written to be read, never optimised.

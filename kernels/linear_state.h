@@ -151,6 +151,25 @@ struct DeltaChunkArgs {
 };
 uint64_t DeltaChunkScratch(uint64_t tokens, uint64_t features, uint64_t value_dim);
 
+// Rule "replace" (RWKV-7; MATH 1.6), one token: what is stored under the removal key r is taken away, each channel by its strength,
+// from a state that decays meanwhile, and the key writes:
+//   S <- diag(decay) S - (strength o r) x (S^T r) + phi_k x v,  o_g = scale * phi_q_g^T S
+struct ReplaceStepArgs {
+  size_t queries;
+  size_t features;
+  size_t value_dim;
+  const float* phi_q;      // [G, M]
+  const float* phi_k;      // [M]
+  const float* v;          // [dv]
+  float decay;             // in [0, 1]; 1 without a gate, or with row_decay
+  const float* row_decay;  // [M], or nullptr
+  const float* removal;    // r [M]
+  const float* taken;      // strength o r [M]
+  float scale;
+  float* state;  // S [M, dv]
+  float* o;      // [G, dv], contiguous
+};
+
 }  // namespace tarn
 
 #endif  // TARN_KERNELS_LINEAR_STATE_H_

@@ -17,16 +17,21 @@
   X(silu_mul, "SiluMul")                                                                  \
   X(gelu_mul, "SiluMul")                                                                  \
   X(gelu_tanh_mul, "SiluMul")                                                             \
-  X(sigmoid_mul, "SiluMul")                                                               \
-  X(mul, "SiluMul")                                                                       \
+  X(sigmoid_mul, "SiluMul", "LinearState")                                                \
+  X(mul, "SiluMul", "LinearState")                                                        \
   X(causal_conv, "CausalConv")                                                            \
   X(diagonal_recurrence, "DiagonalRecurrence")                                            \
+  X(skip, "Skip")                                                                         \
+  X(blend, "Blend")                                                                       \
   X(sinusoid, "AddSinusoid", "RopeAngles")                                                \
   X(rope, "Rope")                                                                         \
   X(forget_gate, "LinearState")                                                           \
   X(vector_gate, "LinearState")                                                           \
   X(softplus_gate, "LinearState")                                                         \
-  X(scaled_sigmoid, "LinearState")                                                        \
+  X(step_gate, "LinearState")                                                             \
+  X(tied_gate, "LinearState")                                                             \
+  X(sigmoid_gate, "LinearState")                                                          \
+  X(scaled_sigmoid, "LinearState", "Activation")                                          \
   X(l2_normalize, "LinearState", "NoncausalLinear")                                       \
   X(features, "LinearState", "NoncausalLinear")                                           \
   X(sum_normalize, "LinearState", "NoncausalLinear")                                      \
@@ -40,6 +45,7 @@
   X(linear_read, "NoncausalLinear")                                                       \
   X(delta_step, "LinearState")                                                            \
   X(delta_chunk, "LinearState")                                                           \
+  X(replace_step, "LinearState")                                                          \
   X(slot_control_step, "SlotMemory")                                                      \
   X(slot_control_chunk, "SlotMemory")                                                     \
   X(slot_step, "SlotMemory")                                                              \

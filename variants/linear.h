@@ -33,20 +33,24 @@ struct GateInfo {
   Logits logits;
   const char* tensor;  // a constant [Hkv] that it reads, or nullptr
   bool chunks;         // MATH 0.2 has a chunked form; else a chunk is a loop of steps
+  bool writes;         // it says what is written, too
   const char* equation;
 };
 
 // Gates forget; without an order of the tokens there is none.
-#define TARN_GATES(X)                                                                                             \
-  X(None, "none", Logits::kNone, nullptr, true, "S <- S + phi(k) x v")                                            \
-  X(Forget, "forget", Logits::kPerHead, nullptr, true, "S <- g S + (1 - g) phi(k) x v, g = sigmoid (RFA, eq. 7)") \
-  X(Vector, "vector", Logits::kPerFeature, nullptr, false,                                                        \
-    "S <- diag(g) S + phi(k) x v, log g = max(logsigmoid / gate_normalizer, gate_min) (GLA)")                     \
-  X(Constant, "constant", Logits::kNone, "decay", true, "S <- decay S + phi(k) x v (RetNet)")                     \
-  X(Softplus, "softplus", Logits::kPerHead, "rate", true,                                                         \
-    "S <- g S + phi(k) x v, log g = -rate softplus (Gated DeltaNet; Mamba 2)")                                    \
-  X(SoftplusVector, "softplus_vector", Logits::kPerFeature, "rate", false,                                        \
-    "S <- diag(g) S + phi(k) x v, log g = -rate softplus (KDA)")
+#define TARN_GATES(X)                                                                                                              \
+  X(None, "none", Logits::kNone, nullptr, true, false, "S <- S + phi(k) x v")                                                      \
+  X(Forget, "forget", Logits::kPerHead, nullptr, true, true, "S <- g S + (1 - g) phi(k) x v, g = sigmoid (RFA, eq. 7)")            \
+  X(Vector, "vector", Logits::kPerFeature, nullptr, false, false,                                                                  \
+    "S <- diag(g) S + phi(k) x v, log g = max(logsigmoid / gate_normalizer, gate_min) (GLA)")                                      \
+  X(Constant, "constant", Logits::kNone, "decay", true, false, "S <- decay S + phi(k) x v (RetNet)")                               \
+  X(Softplus, "softplus", Logits::kPerHead, "rate", true, false, "S <- g S + phi(k) x v, log g = -rate softplus (Gated DeltaNet)") \
+  X(SoftplusVector, "softplus_vector", Logits::kPerFeature, "rate", false, false,                                                  \
+    "S <- diag(g) S + phi(k) x v, log g = -rate softplus (KDA)")                                                                   \
+  X(Tied, "tied", Logits::kNone, nullptr, false, true, "S <- diag(g) S + (1 - g) x v, g = bound + (1 - bound) sigmoid(k) (HGRN2)") \
+  X(Step, "step", Logits::kPerHead, "rate", true, true, "S <- g S + t phi(k) x v, t = softplus, log g = -rate t (Mamba 2)")        \
+  X(SigmoidVector, "sigmoid_vector", Logits::kPerFeature, nullptr, false, false,                                                   \
+    "S <- diag(g) S + phi(k) x v, log g = gate_min sigmoid (RWKV-7)")
 
 struct WriteRuleInfo {
   const char* name;
@@ -55,10 +59,12 @@ struct WriteRuleInfo {
   const char* equation;
 };
 
-#define TARN_WRITE_RULES(X)                            \
-  X(Sum, "sum", Logits::kNone, true, "S + phi(k) x v") \
-  X(Delta, "delta", Logits::kPerHead, false,           \
-    "S + beta phi(k) x (v - S^T phi(k)), S as it has decayed, beta = beta_scale * sigmoid (MATH 1.6)")
+#define TARN_WRITE_RULES(X)                                                                            \
+  X(Sum, "sum", Logits::kNone, true, "S + phi(k) x v")                                                 \
+  X(Delta, "delta", Logits::kPerHead, false,                                                           \
+    "S + beta phi(k) x (v - S^T phi(k)), S as it has decayed, beta = beta_scale * sigmoid (MATH 1.6)") \
+  X(Replace, "replace", Logits::kPerFeature, false,                                                    \
+    "S - (a o r) x (S^T r) + phi(k) x v, S^T r before it decays, a = sigmoid, r the removal key (RWKV-7; MATH 1.6)")
 
 #define TARN_ENUMERATOR(id, ...) k##id,
 enum class Gate : uint8_t { TARN_GATES(TARN_ENUMERATOR) };
@@ -84,32 +90,37 @@ constexpr const WriteRuleInfo& InfoOf(WriteRule rule) { return kWriteRules[stati
 
 // Every attribute, by its name in table LinearState of schema/tarn.fbs. CHOICE(type, name, entries of its list, default),
 // SIZE(name, default), NUMBER(name, default, bounds), FLAG(name)
-#define TARN_LINEAR_ATTRIBUTES(CHOICE, SIZE, NUMBER, FLAG)                                   \
-  CHOICE(FeatureMap, feature_map, kFeatureMaps, kIdentity)                                   \
-  SIZE(num_features, 0)                       /* D; maps without W have none */              \
-  FLAG(projection)                            /* maps whose W is optional: there is one */   \
-  NUMBER(input_scale, 1, Bounds::kPositive)   /* of q and k, before norm and feature map */  \
-  NUMBER(q_input_scale, 1, Bounds::kPositive) /* of q alone */                               \
-  CHOICE(VectorNorm, qk_norm, kVectorNormNames, kNone)                                       \
-  NUMBER(qk_norm_eps, 0, Bounds::kNotNegative)                                               \
-  NUMBER(ratio, 1, Bounds::kFinite)                                                          \
-  NUMBER(feature_eps, 0, Bounds::kFinite)                                                    \
-  SIZE(nu, 0)                                                                                \
-  FLAG(negate_second) /* DPFP, as fla has it: r = [relu(x); -relu(x)] */                     \
-  FLAG(sum_norm)      /* features are divided by (their sum + sum_norm_eps) */               \
-  NUMBER(sum_norm_eps, 0, Bounds::kNotNegative)                                              \
-  FLAG(key_norm_weight) /* keys weigh exp(|sigma * x|^2 / 2), x after input_scale */         \
-  FLAG(key_norm_sigma)  /* sigma [Hkv, d] is a constant; else 1 */                           \
-  CHOICE(Gate, gate, kGates, kNone)                                                          \
-  NUMBER(gate_normalizer, 1, Bounds::kPositive)                                              \
-  NUMBER(gate_min, -kInfinity, Bounds::kNotNan) /* least log decay */                        \
-  CHOICE(WriteRule, rule, kWriteRules, kSum)                                                 \
-  NUMBER(beta_scale, 1, Bounds::kFinite)                                                     \
-  FLAG(attention_normalized) /* delta rule: retrieval divided by phi(k) . z, with den_eps */ \
-  CHOICE(DenMode, den_mode, kDenModeNames, kNone)                                            \
-  NUMBER(den_eps, 0, Bounds::kNotNegative)                                                   \
-  NUMBER(scale, 1, Bounds::kFinite) /* of the output */                                      \
-  SIZE(key_heads, 0)                /* of q and k, each for a group of heads; 0: as those */
+#define TARN_LINEAR_ATTRIBUTES(CHOICE, SIZE, NUMBER, FLAG)                                                           \
+  CHOICE(FeatureMap, feature_map, kFeatureMaps, kIdentity)                                                           \
+  SIZE(num_features, 0)                       /* D; maps without W have none */                                      \
+  FLAG(projection)                            /* maps whose W is optional: there is one */                           \
+  NUMBER(input_scale, 1, Bounds::kPositive)   /* of q and k, before norm and feature map */                          \
+  NUMBER(q_input_scale, 1, Bounds::kPositive) /* of q alone */                                                       \
+  CHOICE(VectorNorm, qk_norm, kVectorNormNames, kNone)                                                               \
+  NUMBER(qk_norm_eps, 0, Bounds::kNotNegative)                                                                       \
+  NUMBER(ratio, 1, Bounds::kFinite)                                                                                  \
+  NUMBER(feature_eps, 0, Bounds::kFinite)                                                                            \
+  SIZE(nu, 0)                                                                                                        \
+  FLAG(negate_second) /* DPFP, as fla has it: r = [relu(x); -relu(x)] */                                             \
+  FLAG(sum_norm)      /* features are divided by (their sum + sum_norm_eps) */                                       \
+  NUMBER(sum_norm_eps, 0, Bounds::kNotNegative)                                                                      \
+  FLAG(key_norm_weight) /* keys weigh exp(|sigma * x|^2 / 2), x after input_scale */                                 \
+  FLAG(key_norm_sigma)  /* sigma [Hkv, d] is a constant; else 1 */                                                   \
+  CHOICE(Gate, gate, kGates, kNone)                                                                                  \
+  NUMBER(gate_normalizer, 1, Bounds::kPositive)                                                                      \
+  NUMBER(gate_min, -kInfinity, Bounds::kNotNan) /* least log decay */                                                \
+  CHOICE(WriteRule, rule, kWriteRules, kSum)                                                                         \
+  NUMBER(beta_scale, 1, Bounds::kFinite)                                                                             \
+  FLAG(attention_normalized) /* delta rule: retrieval divided by phi(k) . z, with den_eps */                         \
+  CHOICE(DenMode, den_mode, kDenModeNames, kNone)                                                                    \
+  NUMBER(den_eps, 0, Bounds::kNotNegative)                                                                           \
+  NUMBER(scale, 1, Bounds::kFinite)                         /* of the output */                                      \
+  SIZE(key_heads, 0)                                        /* of q and k, each for a group of heads; 0: as those */ \
+  FLAG(gate_bounds)                                         /* gate "tied": bound [Hkv, M] is a constant; else 0 */  \
+  NUMBER(step_min, 0, Bounds::kNotNegative)                 /* gate "step": least step */                            \
+  NUMBER(step_max, kInfinity, Bounds::kNotNan)              /* gate "step": largest step */                          \
+  CHOICE(VectorNorm, removal_norm, kVectorNormNames, kNone) /* of removal keys */                                    \
+  NUMBER(removal_norm_eps, 0, Bounds::kNotNegative)
 
 struct LinearAttributes {
 #define TARN_CHOICE(type, name, list, fallback) type name = type::fallback;
@@ -132,9 +143,12 @@ struct LinearAttributes {
   constexpr float q_scale() const { return input_scale * q_input_scale; }
 
   constexpr bool is_delta() const { return rule == WriteRule::kDelta; }
+  constexpr bool is_replace() const { return rule == WriteRule::kReplace; }
   constexpr bool has_gate() const { return gate != Gate::kNone; }
   // Its decays are exp(-rate * softplus(logit)).
-  constexpr bool has_rates() const { return gate == Gate::kSoftplus || gate == Gate::kSoftplusVector; }
+  constexpr bool has_rates() const { return gate == Gate::kSoftplus || gate == Gate::kSoftplusVector || gate == Gate::kStep; }
+  // Every feature has a decay of its own.
+  constexpr bool decays_by_row() const { return InfoOf(gate).logits == Logits::kPerFeature || gate == Gate::kTied; }
   constexpr bool has_gate_logits() const { return InfoOf(gate).logits != Logits::kNone; }
   constexpr bool has_beta_logits() const { return InfoOf(rule).logits != Logits::kNone; }
   // Columns of an input of logits, of all key/value heads.
@@ -148,19 +162,27 @@ struct LinearAttributes {
   // Keys have log weights, so that S and z are kept relative to a running maximum.
   constexpr bool has_running_max() const { return map().log_weights || key_norm_weight; }
 
-  constexpr bool has_chunk_form() const { return InfoOf(gate).chunks && !attention_normalized; }
+  constexpr bool has_chunk_form() const { return InfoOf(gate).chunks && !attention_normalized && !is_replace(); }
   constexpr bool has_noncausal_form() const { return !has_gate() && key_heads == 0 && InfoOf(rule).noncausal; }
 
   // Why the attributes cannot stand together; nullptr: they can.
   constexpr const char* Conflict() const {
-    if (is_delta() && (gate == Gate::kForget || has_running_max() || has_denominator())) {
-      return "the delta rule has no forget gate, no running maximum and no den_mode";
+    if (rule != WriteRule::kSum && (InfoOf(gate).writes || has_running_max() || has_denominator())) {
+      return "rules delta and replace have no gate that says what is written, no running maximum and no den_mode";
     }
     if (attention_normalized && has_gate()) return "attention_normalized has no gate";
     if (attention_normalized && !is_delta()) return "attention_normalized is for the delta rule";
     if (has_running_max() && has_gate()) return "a running maximum and a gate";
     if (map().log_weights && key_norm_weight) return "key_norm_weight: the features have the key's weight already";
     if (key_norm_sigma && !key_norm_weight) return "key_norm_sigma without key_norm_weight";
+    if (gate == Gate::kTied && (feature_map != FeatureMap::kIdentity || sum_norm || qk_norm != VectorNorm::kNone)) {
+      return "gate tied makes the keys: feature_map identity, no sum_norm and no qk_norm expected";
+    }
+    if (gate_bounds && gate != Gate::kTied) return "gate_bounds is for gate tied";
+    if (gate == Gate::kSigmoidVector && !(gate_min < 0 && gate_min > -kInfinity)) {
+      return "gate sigmoid_vector wants a finite gate_min below 0";
+    }
+    if (!(step_max > 0 && step_max >= step_min)) return "step_max is not above 0 and at least step_min";
     return nullptr;
   }
 };

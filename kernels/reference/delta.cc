@@ -49,6 +49,24 @@ void DeltaStep(const DeltaStepArgs& a) {
   }
 }
 
+// Peng et al. 2025 (RWKV-7; MATH 1.6): S <- diag(w) S - (a o r) x (S^T r) + k x v, o = scale * S^T q.
+void ReplaceStep(const ReplaceStepArgs& a) {
+  for (size_t e = 0; e < a.value_dim; ++e) {
+    const double old = Retrieve(a.removal, a.state, a.features, a.value_dim, e);
+    for (size_t r = 0; r < a.features; ++r) {
+      float* cell = a.state + r * a.value_dim + e;
+      const double decay = static_cast<double>(a.row_decay == nullptr ? a.decay : a.row_decay[r]);
+      *cell = static_cast<float>(decay * *cell - a.taken[r] * old + static_cast<double>(a.phi_k[r]) * a.v[e]);
+    }
+  }
+  for (size_t g = 0; g < a.queries; ++g) {
+    for (size_t e = 0; e < a.value_dim; ++e) {
+      const double sum = Retrieve(a.phi_q + g * a.features, a.state, a.features, a.value_dim, e);
+      a.o[g * a.value_dim + e] = static_cast<float>(static_cast<double>(a.scale) * sum);
+    }
+  }
+}
+
 // MATH 0.2 "F1 delta rule (WY)" (Yang et al. 2024): (I + A) U = diag(beta) (V - diag(exp c) K S), A = tril(diag(beta) (L o K K^T),
 // -1), row by row.
 void DeltaChunk(const DeltaChunkArgs& a) {

@@ -157,13 +157,38 @@ void VectorGate(size_t n, const float* a, float normalizer, float clamp_min, flo
   }
 }
 
-// Gated DeltaNet and KDA (MATH 1.6), as Mamba 2: log_decay = -rate * softplus(a).
+// Gated DeltaNet and KDA (MATH 1.6): log_decay = -rate * softplus(a).
 void SoftplusGate(size_t n, const float* a, size_t a_stride, float rate, float* decay, float* log_decay) {
   for (size_t i = 0; i < n; ++i) {
     const double log = static_cast<double>(rate) * LogSigmoid(-static_cast<double>(a[i * a_stride]));
     if (decay != nullptr) decay[i] = static_cast<float>(std::exp(log));
     if (log_decay != nullptr) log_decay[i] = static_cast<float>(log);
   }
+}
+
+// Dao, Gu 2024 (Mamba 2; MATH 0.1): t = softplus(a), clamped, log_decay = -rate t.
+void StepGate(size_t n, const float* a, size_t a_stride, float rate, float least, float most, float* step, float* log_decay) {
+  for (size_t i = 0; i < n; ++i) {
+    double t = -LogSigmoid(-static_cast<double>(a[i * a_stride]));
+    if (t < static_cast<double>(least)) t = static_cast<double>(least);
+    if (t > static_cast<double>(most)) t = static_cast<double>(most);
+    step[i] = static_cast<float>(t);
+    log_decay[i] = static_cast<float>(-static_cast<double>(rate) * t);
+  }
+}
+
+// Qin et al. 2024 (HGRN2; MATH 0.1): g = b + (1 - b) sigmoid(a), and the key 1 - g.
+void TiedGate(size_t n, const float* a, const float* bound, float* decay, float* key) {
+  for (size_t i = 0; i < n; ++i) {
+    const double x = a[i], b = bound == nullptr ? 0.0 : static_cast<double>(bound[i]);
+    decay[i] = static_cast<float>(b + (1.0 - b) * Sigmoid(x));
+    key[i] = static_cast<float>((1.0 - b) * Sigmoid(-x));
+  }
+}
+
+// Peng et al. 2025 (RWKV-7; MATH 1.6): log g = least * sigmoid(a).
+void SigmoidGate(size_t n, const float* a, float least, float* decay) {
+  for (size_t i = 0; i < n; ++i) decay[i] = static_cast<float>(std::exp(static_cast<double>(least) * Sigmoid(a[i])));
 }
 
 // MATH 1.6: beta = sigmoid(a), or twice that (fla's allow_neg_eigval).

@@ -37,11 +37,18 @@ void Add(size_t rows, size_t n, const float* a, size_t a_stride, const float* b,
 void ForgetGate(size_t n, const float* a, size_t a_stride, float* decay, float* write, float* log_decay);
 void VectorGate(size_t n, const float* a, float normalizer, float clamp_min, float* decay);
 void SoftplusGate(size_t n, const float* a, size_t a_stride, float rate, float* decay, float* log_decay);
+void StepGate(size_t n, const float* a, size_t a_stride, float rate, float least, float most, float* step, float* log_decay);
+void TiedGate(size_t n, const float* a, const float* bound, float* decay, float* key);
+void SigmoidGate(size_t n, const float* a, float least, float* decay);
 void ScaledSigmoid(size_t n, const float* a, size_t a_stride, float scale, float* y);
 void SumNormalize(size_t rows, size_t m, float eps, float* phi);
 void HalfSquaredNorm(size_t rows, size_t d, const float* x, const float* sigma, float* log_weight);
 void RunningMax(size_t tokens, bool first, const float* log_weight, float* m, float* log_decay, float* write);
 void BlockMax(size_t tokens, bool first, const float* log_weight, float* m, float* carry, float* write);
+
+// mixing.cc
+void Skip(const SkipArgs& a);
+void Blend(const BlendArgs& a);
 
 // causal_conv.cc
 void CausalConv(const CausalConvArgs& a);
@@ -78,6 +85,7 @@ void LinearRead(const LinearReadArgs& a);
 // delta.cc
 void DeltaStep(const DeltaStepArgs& a);
 void DeltaChunk(const DeltaChunkArgs& a);
+void ReplaceStep(const ReplaceStepArgs& a);
 
 // ../slot_controls/abc_mlp.cc, clustering_online.cc
 void AbcBlock(const SlotControlArgs& a, float* top, float* carry, float* weight);

@@ -89,6 +89,12 @@ constexpr Kernels kReferenceTable = {
     /*quantize_qd8=*/reference::QuantizeQd8,
     /*dense_qdu8_qc8w=*/reference::DenseQdu8Qc8w,
     /*dense_qdu8_qb4w=*/reference::DenseQdu8Qb4w,
+    /*step_gate=*/reference::StepGate,
+    /*tied_gate=*/reference::TiedGate,
+    /*sigmoid_gate=*/reference::SigmoidGate,
+    /*replace_step=*/reference::ReplaceStep,
+    /*skip=*/reference::Skip,
+    /*blend=*/reference::Blend,
 };
 
 }  // namespace tarn

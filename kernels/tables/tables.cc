@@ -15,10 +15,10 @@ constexpr size_t CountBits(int64_t bits) { return bits == 0 ? 0 : 1 + CountBits(
 constexpr size_t kMaxTables = CountBits(HWY_TARGETS) + 1;
 
 constexpr void (*kGroups[])(int64_t target, Kernels& table) = {
-    FillNorms,      FillActivations, FillCausalConv,  FillRecurrence, FillEmbedding,   FillPosition,        FillGate,
-    FillRunningMax, FillStorage,     FillDamping,     FillLinearStep, FillLinearChunk, FillLinearNoncausal, FillDeltaStep,
-    FillDeltaChunk, FillAbcBlock,    FillNearestSlot, FillSlotStep,   FillSlotChunk,   FillSlotNoncausal,   FillCache,
-    FillScores,     FillHamming,     FillDense,
+    FillNorms,         FillActivations, FillCausalConv,  FillRecurrence, FillMixing,      FillEmbedding,   FillPosition,
+    FillGate,          FillRunningMax,  FillStorage,     FillDamping,    FillLinearStep,  FillLinearChunk, FillLinearNoncausal,
+    FillDeltaStep,     FillDeltaChunk,  FillReplaceStep, FillAbcBlock,   FillNearestSlot, FillSlotStep,    FillSlotChunk,
+    FillSlotNoncausal, FillCache,       FillScores,      FillHamming,    FillDense,
 };
 
 struct Tables {

@@ -32,7 +32,9 @@ namespace tarn {
   X(Pool)                \
   X(CausalConv)          \
   X(DiagonalRecurrence)  \
-  X(BlockDense)
+  X(BlockDense)          \
+  X(Skip)                \
+  X(Blend)
 
 #define TARN_DECLARE_OP(name) extern const OpKind k##name##Op;
 TARN_OP_TABLE(TARN_DECLARE_OP)

@@ -269,7 +269,7 @@ TEST(Config, AttentionValues) {
     Json value;
     std::vector<std::string> parts;
   } cases[] = {
-      {"system", "mamba", {"attention: system", "\"mamba\" is unknown (tarn-convert --systems "}},
+      {"system", "hyena", {"attention: system", "\"hyena\" is unknown (tarn-convert --systems "}},
       {"feature_map", "relu", {"feature_map", "\"relu\" is not one of gaussian, arccos"}},
       {"feature_map", "gausian", {"feature_map", "\"gausian\" is not one of gaussian, arccos (did you mean gaussian?)"}},
       {"num_features", 0, {"num_features", "0"}},

@@ -22,7 +22,7 @@ from tensor_files import Tensor, read_npy_f32, read_safetensors, write_npy_i32, 
 BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
 ENCODERS = "bert", "distilbert", "modernbert", "roberta", "xlm-roberta"
-FIXTURE_COUNT = 147
+FIXTURE_COUNT = 160
 TORCH = FIXTURES.parent / "torch"  # checkpoints of torch.save()
 PUBLISHED_CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "configs" / "published"
 PUBLISHED = {"smollm2-360m": 362, "gla-340m": 342, "retnet-1.3b": 1352, "gated-deltanet-1.3b": 1387, "qwen2.5-3b": 3086,
@@ -41,6 +41,7 @@ STATES = {
     "kda": lambda c: c["H"] * c["d"] * c["dv"],
     "gla": lambda c: c["Hkv"] * c["d"] * c["dv"],
     "gsa": lambda c: c["Hkv"] * c["n"] * (c["d"] + c["dv"]),
+    "hgrn2": lambda c: c["H"] * c["d"] * c["dv"],
     "linear_attn": lambda c: c["Hkv"] * c["M"] * (c["dv"] + c["norm_feature_map"]),
     "retnet": lambda c: c["H"] * c["d"] * c["dv"],
 }
@@ -304,7 +305,6 @@ class Families(unittest.TestCase):
 
     def test_what_other_families_of_fla_have(self):
         self.refused(self.copy("gla_a", model_type="rwkv7"), 'model_type: "rwkv7" is not supported: its layers mix')
-        self.refused(self.copy("gla_a", attn={"layers": [1], "num_heads": 2}), "attn: layers with softmax attention")
         self.refused(self.copy("gla_a", elementwise_affine=False), "elementwise_affine: false is not supported")
         self.refused(self.copy("gla_a", hidden_act="gelu"), 'hidden_act: "gelu" is not supported, expected "swish"')
         self.refused(self.copy("gla_a", feature_map="hedgehog"), 'feature_map: "hedgehog" is not supported')
@@ -348,8 +348,12 @@ class Families(unittest.TestCase):
                 done = subprocess.run([BIN / "tarn", "inspect", self.model, "--json"], capture_output=True, text=True, check=True)
                 config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
                 hidden, heads = config["hidden_size"], config["num_heads"]
+                if family == "hgrn2" and config["expand_ratio"]:
+                    heads = hidden // config["expand_ratio"]
                 sizes = {**config, "H": heads, "Hkv": config.get("num_kv_heads") or heads}
-                if "num_v_heads" in config:
+                if family == "hgrn2":
+                    sizes.update(d=hidden // heads, dv=hidden // heads)
+                elif "num_v_heads" in config:
                     sizes.update(H=config["num_v_heads"] or heads, d=config["head_dim"],
                                  dv=int(config["head_dim"] * config["expand_v"]))
                 else:
@@ -363,7 +367,67 @@ class Families(unittest.TestCase):
                         width = 2 * heads * sizes["d"] + sizes["H"] * sizes["dv"]
                     elements += (config["conv_size"] - 1) * width
                 held = sum(op["state_bytes"] for op in json.loads(done.stdout)["ops"])
-                self.assertEqual(held, 4 * elements * config["num_hidden_layers"])
+                attn = config.get("attn") or {"layers": []}
+                cached = len(attn["layers"])
+                rows = attn.get("window_size") or config["max_position_embeddings"]
+                cache = 2 * rows * attn["num_kv_heads"] * hidden // attn["num_heads"] if cached else 0
+                self.assertEqual(held, 4 * (elements * (config["num_hidden_layers"] - cached) + cache * cached))
+
+    def test_states_of_mixers(self):
+        def held():
+            done = subprocess.run([BIN / "tarn", "inspect", self.model, "--json"], capture_output=True, text=True, check=True)
+            return sum(op["state_bytes"] for op in json.loads(done.stdout)["ops"])
+
+        for name in "abc":
+            with self.subTest(name):
+                self.convert(FIXTURES / f"mamba2_{name}")
+                c = json.loads((FIXTURES / f"mamba2_{name}/config.json").read_text(encoding="utf-8").replace("Infinity", "0"))
+                inner, keys = c["expand"] * c["hidden_size"], c["n_groups"] * c["state_size"]
+                elements = inner * c["state_size"] + (c["conv_kernel"] - 1) * (inner + 2 * keys)
+                self.assertEqual(held(), 4 * elements * c["num_hidden_layers"])
+
+    def test_hybrids(self):
+        note = self.convert(FIXTURES / "gla_d")
+        self.assertIn("--max-context", note)
+        tokens, logits = self.expected("gla_d")
+        self.convert(FIXTURES / "gla_d", "--quant", "f32", "--max-context", "200")
+        self.assertLess(distance(self.logits(tokens, 7), logits), TOLERANCE)
+        # A window changes the layers with full attention alone.
+        self.convert(FIXTURES / "gla_d", "--quant", "f32", "--window", "16")
+        windowed = self.logits(tokens, 7)
+        self.assertLess(distance(windowed[:16], logits[:16]), TOLERANCE)
+        self.assertGreater(distance(windowed[100:], logits[100:]), 100 * TOLERANCE)
+        self.assertIn("--window", self.convert(FIXTURES / "retnet_d", "--window", "16", status=2))
+
+        def attn(**changes):
+            config = json.loads((FIXTURES / "gla_d/config.json").read_text(encoding="utf-8"))
+            return self.copy("gla_d", attn={**config["attn"], **changes})
+
+        self.refused(attn(layers=None), "attn: layers: null is not a list of numbers")
+        self.refused(attn(num_heads=5), "attn: num_heads: 5 heads of hidden_size = 24")
+        self.refused(attn(num_kv_heads=3), "attn: num_heads: 2 heads of hidden_size = 24 and 3 of k and v")
+        self.refused(attn(qk_norm=True), "attn", "qk_norm")
+
+    def test_what_mixers_refuse(self):
+        def mamba(**changes):
+            return self.copy("mamba2_c", **changes)
+
+        self.refused(mamba(use_bias=True), "use_bias: true is not supported")
+        self.refused(mamba(n_groups=2), "n_groups: 2 does not divide the 3 heads")
+        self.refused(mamba(head_dim=5), "head_dim: 5 does not divide expand * hidden_size = 48")
+        self.refused(mamba(num_heads=4), "num_heads: 4 is not expand * hidden_size / head_dim = 3")
+        self.refused(mamba(time_step_limit=[0.0, "NaN"]), "time_step_limit", "a number or Infinity")
+        self.refused(mamba(time_step_limit=[2.0, 1.0]), "step_max: 1.0 is below step_min")
+        error = self.convert(FIXTURES / "mamba2_a", "--window", "16", status=2)
+        self.assertIn("--window", error)
+        self.refused(self.copy("hgrn2_a", expand_ratio=7), "expand_ratio: 7 does not divide hidden_size = 24")
+        self.refused(self.copy("transformer_a", num_heads=5), "num_heads: 5 does not divide hidden_size = 24")
+
+        def cut(tensors):
+            name = "backbone.layers.0.mixer.in_proj.weight"
+            tensors[name] = tensors[name]._replace(shape=(24, 24), values=list(tensors[name].values)[: 24 * 24])
+
+        self.refused(self.retensor("mamba2_c", cut), '"backbone.layers.0.mixer.in_proj.weight": found F32 [24, 24]', "111 rows")
 
     def test_states_of_hybrids(self):
         context = 32

@@ -380,8 +380,12 @@ TEST(CausalLm, HeadsOfValuesThatShareKeys) {
 
 TEST(CausalLm, LayersWithHeadsAndBlocksOfTheirOwn) {
   Json config = With(With(SmallConfig(), "num_layers", 3), "position_embedding", "rope");
-  config.update(
-      {{"num_heads", 2}, {"num_kv_heads", 1}, {"head_dim", 4}, {"qk_norm", "head"}, {"layer_rope", {nullptr, false, 5.0}}});
+  config.update({{"num_heads", 2},
+                 {"num_kv_heads", 1},
+                 {"head_dim", 4},
+                 {"qk_norm", "head"},
+                 {"qk_norm_eps", 0.25},
+                 {"layer_rope", {nullptr, false, 5.0}}});
   config["attention"] = {{{"system", "softmax"}, {"max_context", 9}},
                          {{"system", "short_conv"}, {"taps", 3}},
                          {{"system", "sliding_window"}, {"window", 9}}};
@@ -391,6 +395,7 @@ TEST(CausalLm, LayersWithHeadsAndBlocksOfTheirOwn) {
   const BuiltGraph graph(config);
   const std::string conv = "model.layers.1.attn.";
   EXPECT_EQ(graph.inputs("layers.0.attn.k_norm"), (Texts{"layers.0.attn.qkv_proj[8, 4]"}));
+  EXPECT_EQ(graph.op("layers.0.attn.k_norm").attributes_as_Norm()->eps(), 0.25f);
   EXPECT_EQ(graph.inputs(conv + "write"), (Texts{"layers.1.attn.qkv_proj[8, 8]", "layers.1.attn.qkv_proj[16, 8]"}));
   EXPECT_EQ(graph.inputs(conv + "read"), (Texts{"layers.1.attn.qkv_proj[0, 8]", conv + "conv[0, 8]"}));
   EXPECT_EQ(graph.op(conv + "read").attributes_as_SiluMul()->kind(), format::ActivationKind::Linear);
@@ -403,6 +408,7 @@ TEST(CausalLm, LayersWithHeadsAndBlocksOfTheirOwn) {
   const auto refused = [&](const Json& blocks, std::vector<std::string> parts) {
     EXPECT_TRUE(FailsWith([&] { BuiltGraph{With(config, "layer_blocks", blocks)}; }, parts)) << blocks;
   };
+  refused(7, {"layer_blocks", "7 is not a list of num_layers = 3"});
   refused({nullptr, nullptr}, {"layer_blocks", "num_layers = 3"});
   refused({nullptr, nullptr, 7}, {"layer_blocks[2]", "not an object"});
   refused({nullptr, nullptr, {{"num_heads", 3}}}, {"layer_blocks[2]", "num_heads", "3 does not divide hidden_size = 8"});
@@ -434,6 +440,73 @@ TEST(CausalLm, RecurrencesReadValuesAlone) {
   EXPECT_EQ(gated.inputs(a), (Texts{a + ".conv[0, 8]", a + ".vg_proj[8, 8]"}));
   config["qk_norm"] = "head";
   EXPECT_TRUE(FailsWith([&] { BuiltGraph{config}; }, {"qk_norm", "diagonal_recurrence has no q and k"}));
+}
+
+TEST(CausalLm, LayersWithoutMlp) {
+  const BuiltGraph graph(With(SmallConfig(), "intermediate_size", 0));
+  EXPECT_EQ(graph.inputs("layers.1.attn_norm"), (Texts{"layers.0.attn.add[0, 8]"}));
+  EXPECT_TRUE(FailsWith([] { BuiltGraph{With(With(SmallConfig(), "intermediate_size", 0), "parallel", true)}; },
+                        {"parallel", "there is no MLP"}));
+}
+
+TEST(CausalLm, SkipAndGateBeforeTheNorm) {
+  Json config = With(With(SmallConfig(), "num_heads", 4), "num_key_heads", 2);
+  config.update({{"num_kv_heads", 4},
+                 {"head_dim", 2},
+                 {"value_head_dim", 3},
+                 {"output_skip", "head"},
+                 {"output_gate", "silu"},
+                 {"output_gate_first", true},
+                 {"output_norm", "full"},
+                 {"output_norm_eps", 0.5}});
+  config["attention"] = {{"system", "mamba2"}};
+  const BuiltGraph graph(config);
+  const std::string a = "layers.0.attn";
+  EXPECT_EQ(graph.inputs(a + ".skip"), (Texts{a + "[0, 12]", a + ".qkvg_proj[8, 12]"}));
+  EXPECT_EQ(graph.tensors(a + ".skip"), (Texts{"model." + a + ".skip"}));
+  EXPECT_EQ(graph.inputs(a + ".o_gate"), (Texts{a + ".o_gate_proj[0, 12]", a + ".skip[0, 12]"}));
+  EXPECT_EQ(graph.inputs(a + ".o_norm"), (Texts{a + ".o_gate[0, 12]"}));
+  EXPECT_EQ(graph.inputs(a + ".o_proj"), (Texts{a + ".o_norm[0, 12]"}));
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph{With(config, "output_skip", "products")}; }, {"output_skip", "output_gate_first"}));
+  config["output_gate_first"] = false;
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph{With(config, "output_skip", "products")}; }, {"output_skip", "num_key_heads, too"}));
+}
+
+TEST(CausalLm, TokenShiftAndFirstValues) {
+  Json config = With(SmallConfig(), "num_heads", 2);
+  config.update({{"token_shift", true},
+                 {"value_residual", true},
+                 {"output_norm", "groups"},
+                 {"output_norm_eps", 0.5},
+                 {"output_skip", "products"},
+                 {"output_gate", "linear"},
+                 {"output_gate_low_rank", true},
+                 {"output_gate_rank", 5},
+                 {"output_gate_hidden_act", "sigmoid"},
+                 {"attention_bias", false}});
+  config["attention"] = {{"system", "rwkv7"}, {"gate_low_rank", true}, {"gate_rank", 3}, {"gate_hidden_act", "tanh"}};
+  const BuiltGraph graph(config);
+  const std::string a = "layers.1.attn";
+  EXPECT_EQ(graph.inputs(a + ".k_proj"), (Texts{a + ".shift[8, 8]"}));
+  EXPECT_EQ(graph.inputs(a + ".g_proj.1"), (Texts{a + ".g_proj.act[0, 3]"}));
+  EXPECT_EQ(graph.inputs(a + ".b_proj"), (Texts{a + ".shift[32, 8]"}));
+  EXPECT_EQ(graph.inputs(a + ".v_gate_proj"), (Texts{a + ".shift[16, 8]"}));
+  EXPECT_EQ(graph.inputs(a + ".v_blend"), (Texts{"layers.0.attn.v_proj[0, 8]", a + ".v_gate_proj[0, 8]", a + ".v_proj[0, 8]"}));
+  EXPECT_EQ(graph.inputs(a + ".k_blend"), (Texts{a + ".k_proj[0, 8]", a + ".b_proj[0, 8]"}));
+  EXPECT_EQ(graph.inputs(a), (Texts{a + ".q_proj[0, 8]", a + ".k_blend[0, 8]", a + ".v_blend[0, 8]", a + ".g_proj.1[0, 8]",
+                                    a + ".b_proj[0, 8]", a + ".k_proj[0, 8]"}));
+  EXPECT_EQ(graph.op(a + ".o_norm").attributes_as_Norm()->group(), 4u);
+  EXPECT_EQ(graph.inputs(a + ".skip"),
+            (Texts{a + ".o_norm[0, 8]", a + ".v_blend[0, 8]", a + ".q_proj[0, 8]", a + ".k_blend[0, 8]"}));
+  EXPECT_EQ(graph.inputs(a + ".o_gate_proj.0"), (Texts{a + ".shift[40, 8]"}));
+  EXPECT_EQ(graph.inputs("layers.1.mlp.shift"), (Texts{"layers.1.mlp_norm[0, 8]"}));
+  const format::State& rows = *graph.model().states()->Get(graph.op(a + ".shift").states()->Get(0));
+  EXPECT_EQ(std::vector<uint32_t>(rows.shape()->begin(), rows.shape()->end()), (std::vector<uint32_t>{1, 8}));
+
+  for (const auto& [key, value] : {std::pair<const char*, Json>{"attention_conv", true}, {"qk_norm", "head"}}) {
+    EXPECT_TRUE(FailsWith([&, &k = key, &v = value] { BuiltGraph{With(config, k, v)}; }, {"token_shift", "not supported"}));
+  }
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph{With(config, "position_embedding", "rope")}; }, {"token_shift", "rope"}));
 }
 
 TEST(CausalLm, EmbeddingsAndHead) {

@@ -55,6 +55,7 @@ TEST(SystemTable, OpsAndChunksAreThoseOfTheParsedVariant) {
       const auto* table = flatbuffers::GetRoot<format::LinearState>(builder.GetBufferPointer());
       LinearAttributes attributes;
       attributes.gate = static_cast<Gate>(table->gate());
+      attributes.rule = static_cast<WriteRule>(table->rule());
       attributes.attention_normalized = table->attention_normalized();
       const bool may_chunk = system.token_loop == nullptr || *system.token_loop != '\0';
       const bool may_loop = system.token_loop != nullptr;

@@ -92,6 +92,9 @@ class OpCase {
     heads_ = TakeHeads(&attributes, where_);
     key_heads_ = attributes.value("num_key_heads", 0u);
     attributes.erase("num_key_heads");
+    layer_ = attributes.value("layer", 0u);
+    layers_ = attributes.value("num_layers", 1u);
+    for (const char* key : {"layer", "num_layers"}) attributes.erase(key);
     tokens_ = file.Rows(file.Has("x") ? "x" : "v");
     const uint64_t queries = file.Has("q") ? file.Rows("q") : tokens_;
     attributes_ = ConfigObject(file, std::move(attributes), system_, std::max(queries, tokens_));
@@ -147,8 +150,11 @@ class OpCase {
     // The width of the model is in `scale` already; a golden file knows neither biases nor positions.
     convert::AttentionContext context{heads_, 0, heads_.heads() * heads_.head_dim(), false, false, form};
     context.key_heads = key_heads_;
+    context.layer = layer_;
+    context.layers = layers_;
     AttentionOp op = convert::ParseAttention(attributes_, where_, context);
     for (convert::AttentionTensor& tensor : op.tensors) {
+      tensor.shared = tensor.shared_parts = false;  // there is no model around the op
       for (size_t i = 1; i < tensor.parts.size(); ++i) tensor.parts[i].name = kFoldedSigma;
     }
     if (file_.Has("centroid_index")) {  // no checkpoint has them
@@ -161,6 +167,7 @@ class OpCase {
 
   static void AddLogits(const AttentionOp& op, std::vector<Slice>* inputs, ModelBuilder* model) {
     for (const convert::LogitInput& logit : op.logits) inputs->push_back(model->Input(logit.name));
+    if (op.reads_removal) inputs->push_back(model->Input("removal_key"));
     if (op.drawn) inputs->push_back(model->Input(op.drawn->name));
   }
 
@@ -232,7 +239,7 @@ class OpCase {
   const std::string system_, where_;
   Json attributes_;  // as config.json has them
   format::Heads heads_;
-  uint32_t key_heads_;
+  uint32_t key_heads_, layer_, layers_;
   uint64_t tokens_;  // keys
 };
 

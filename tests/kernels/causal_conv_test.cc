@@ -13,25 +13,27 @@ namespace {
 constexpr size_t kTokens = 11;
 
 struct Case {
-  Case(size_t n, size_t k, bool with_bias, bool with_silu)
-      : width(n), taps(k), has_bias(with_bias), silu(with_silu), random(static_cast<uint32_t>(n * 100 + k)) {
+  Case(size_t n, size_t k, bool with_bias, bool with_silu, size_t m = 1)
+      : width(n), mixes(m), taps(k), has_bias(with_bias), silu(with_silu), random(static_cast<uint32_t>(n * 100 + k)) {
     x = random.Uniform(kTokens * width, -2.0f, 2.0f);
-    weight = random.Uniform(taps * width, -1.0f, 1.0f);
-    bias = random.Uniform(width, -1.0f, 1.0f);
+    weight = random.Uniform(taps * all(), -1.0f, 1.0f);
+    bias = random.Uniform(all(), -1.0f, 1.0f);
   }
+
+  size_t all() const { return mixes * width; }
 
   // Both ends of the sequence in `state`; y of all tokens, read in chunks of `chunk`. Rows lie `gap` elements apart.
   Floats Run(const Kernels& table, size_t chunk, size_t gap, Place place, Floats* state) const {
     Buffer<float> in(Strided(x, width, width + gap), place), w(weight, place), b(bias, place), rows(*state, place);
-    const size_t out_stride = width + 2 * gap;
-    Buffer<float> out(StridedSize(kTokens, width, out_stride), place);
+    const size_t out_stride = all() + 2 * gap;
+    Buffer<float> out(StridedSize(kTokens, all(), out_stride), place);
     for (size_t first = 0; first < kTokens; first += chunk) {
       const size_t tokens = std::min(chunk, kTokens - first);
-      table.causal_conv({tokens, width, taps, in.data() + first * (width + gap), width + gap, w.data(),
+      table.causal_conv({tokens, width, mixes, taps, in.data() + first * (width + gap), width + gap, w.data(),
                          has_bias ? b.data() : nullptr, silu, rows.data(), out.data() + first * out_stride, out_stride});
     }
     *state = rows.values();
-    return Unstrided(out.values(), width, out_stride);
+    return Unstrided(out.values(), all(), out_stride);
   }
 
   // sum_j |weight_j x_j| + |bias| of an element of y, and the sum itself, from a sequence that begins with `state`.
@@ -39,14 +41,15 @@ struct Case {
     double sum = !has_bias ? 0.0 : absolute ? std::fabs(bias[column]) : static_cast<double>(bias[column]);
     for (size_t j = 0; j < taps; ++j) {
       const size_t row = token + j;  // of the state, then x
-      const float value = row < taps - 1 ? state[row * width + column] : x[(row - (taps - 1)) * width + column];
-      const double product = static_cast<double>(weight[j * width + column]) * value;
+      const size_t of_x = column % width;
+      const float value = row < taps - 1 ? state[row * width + of_x] : x[(row - (taps - 1)) * width + of_x];
+      const double product = static_cast<double>(weight[j * all() + column]) * value;
       sum += absolute ? std::fabs(product) : product;
     }
     return sum;
   }
 
-  size_t width, taps;
+  size_t width, mixes, taps;
   bool has_bias, silu;
   mutable Random random;
   Floats x, weight, bias;
@@ -55,7 +58,11 @@ struct Case {
 void ForEachCase(const std::function<void(const Case&)>& f) {
   for (const size_t width : Sizes()) {
     if (width > 100) continue;
-    for (size_t taps = kMinConvTaps; taps <= kMaxConvTaps; ++taps) f(Case(width, taps, (width + taps) % 2 == 0, taps % 3 != 0));
+    for (size_t taps = kMinConvTaps; taps <= kMaxConvTaps; ++taps) {
+      f(Case(width, taps, (width + taps) % 2 == 0, taps % 3 != 0));
+    }
+    f(Case(width, 2, false, false, 6));
+    f(Case(width, 3, true, true, 2));
   }
 }
 
@@ -66,7 +73,7 @@ TEST(CausalConv, TheReferenceIsTheSum) {
     Floats state = begin;
     const Floats y = c.Run(Reference(), kTokens, 0, Place::kEnd, &state);
     for (size_t i = 0; i < y.size(); ++i) {
-      const double sum = c.Sum(begin, i / c.width, i % c.width, false);
+      const double sum = c.Sum(begin, i / c.all(), i % c.all(), false);
       const double expected = c.silu ? sum / (1.0 + std::exp(-sum)) : sum;
       EXPECT_NEAR(y[i], expected, 2 * kU * std::fabs(expected) + kTiny);
     }
@@ -85,7 +92,7 @@ TEST(CausalConv, TablesAgreeWithTheReference) {
           Floats expected_state = begin, state = begin;
           const Floats expected = c.Run(Reference(), 4, gap, place, &expected_state);
           ExpectNear("y", expected, c.Run(kernels, 4, gap, place, &state), [&](size_t i) {
-            const double sum = c.Sum(begin, i / c.width, i % c.width, true);
+            const double sum = c.Sum(begin, i / c.all(), i % c.all(), true);
             return (1.1 * static_cast<double>(c.taps + 1) * sum + 6 * std::fabs(expected[i])) * kU + kTiny;
           });
           ExpectEqual("state", expected_state, state);

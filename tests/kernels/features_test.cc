@@ -62,8 +62,9 @@ TEST(Variants, NumbersOfModelFiles) {
   };
   expect({"gaussian", "arccos", "elu_plus_one", "positive", "relu", "dpfp", "mlp_relu", "identity"},
          [](size_t i) { return kFeatureMaps[i].name; });
-  expect({"none", "forget", "vector", "constant"}, [](size_t i) { return kGates[i].name; });
-  expect({"sum", "delta"}, [](size_t i) { return kWriteRules[i].name; });
+  expect({"none", "forget", "vector", "constant", "softplus", "softplus_vector", "tied", "step", "sigmoid_vector"},
+         [](size_t i) { return kGates[i].name; });
+  expect({"sum", "delta", "replace"}, [](size_t i) { return kWriteRules[i].name; });
   expect({"none", "outside", "inside"}, [](size_t i) { return kVectorNormNames[i]; });
   expect({"none", "add", "clamp_min", "abs_clamp_min"}, [](size_t i) { return kDenModeNames[i]; });
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "tests/kernels/kernel_testing.h"
 
@@ -114,6 +115,83 @@ TEST(Gate, SoftplusGate) {
         Floats expected = run(kernels, false);
         for (const float value : run(kernels, true)) expected.push_back(value);
         ExpectEqual("outputs together", expected, both.values());
+      }
+    }
+  });
+}
+
+// The step: as the logarithm above without its product, 8; its product with the rate 1 more. Where it is clamped it is exact.
+TEST(Gate, StepGate) {
+  ForEachTable([&](const Kernels& kernels) {
+    Random random(5);
+    for (const size_t n : Sizes()) {
+      for (const size_t stride : {1, 5}) {
+        const float rate = stride == 1 ? 0.125f : 11.5f, least = stride == 1 ? 0.0f : 0.25f, most = stride == 1 ? HUGE_VALF : 3.5f;
+        const Floats a = Logits(random, n);
+        Buffer<float> logits(Strided(a, 1, stride), Place::kEnd);
+        const auto run = [&](const Kernels& table) {
+          Buffer<float> step(n, Place::kEnd), log_decay(n, Place::kShifted);
+          table.step_gate(n, logits.data(), stride, rate, least, most, step.data(), log_decay.data());
+          return std::pair{step.values(), log_decay.values()};
+        };
+        const auto [step, log_decay] = run(Reference());
+        const auto [actual_step, actual_log] = run(kernels);
+        ExpectNear("step", step, actual_step, [&, &steps = step](size_t i) { return 8 * kU * steps[i] + kTiny; });
+        ExpectNear("log_decay", log_decay, actual_log, [&, &logs = log_decay](size_t i) {
+          return 9 * kU * std::fabs(logs[i]) + kTiny * (1.0 + static_cast<double>(rate));
+        });
+        for (size_t i = 0; i < n; ++i) {
+          const double x = a[i], softplus = x > 30 ? x : std::log1p(std::exp(x));
+          const double closed = std::fmin(std::fmax(softplus, static_cast<double>(least)), static_cast<double>(most));
+          EXPECT_NEAR(step[i], closed, 2 * kU * closed + kTiny);
+          EXPECT_GE(actual_step[i], least);
+          EXPECT_LE(actual_step[i], most);
+        }
+      }
+    }
+  });
+}
+
+// Sigmoid 4; 1 - b, product and sum 3, oracle 1: of terms that are all positive.
+TEST(Gate, TiedGate) {
+  ForEachTable([&](const Kernels& kernels) {
+    Random random(6);
+    for (const size_t n : Sizes()) {
+      for (const bool bounded : {false, true}) {
+        Buffer<float> logits(Logits(random, n), Place::kEnd), bounds(random.Uniform(n, 0.0f, 1.0f), Place::kShifted);
+        const auto run = [&](const Kernels& table, bool in_place) {
+          Buffer<float> decay(n, Place::kEnd), key(in_place ? logits.values() : Floats(n), Place::kEnd);
+          table.tied_gate(n, in_place ? key.data() : logits.data(), bounded ? bounds.data() : nullptr, decay.data(), key.data());
+          return std::pair{decay.values(), key.values()};
+        };
+        const auto [decay, key] = run(Reference(), false);
+        const auto [actual_decay, actual_key] = run(kernels, false);
+        ExpectNear("decay", decay, actual_decay, [&, &all = decay](size_t i) { return 8 * kU * all[i] + kTiny; });
+        ExpectNear("key", key, actual_key, [&, &all = key](size_t i) { return 7 * kU * all[i] + kTiny; });
+        EXPECT_EQ(run(kernels, true), run(kernels, false));
+        for (size_t i = 0; i < n; ++i) EXPECT_NEAR(1.0 - decay[i], key[i], 2 * kU);
+      }
+    }
+  });
+}
+
+// The logarithm: sigmoid 4, product 1, oracle 1. The decay is exp of that: 6 u |log|, exp 2, oracle 1.
+TEST(Gate, SigmoidGate) {
+  ForEachTable([&](const Kernels& kernels) {
+    Random random(8);
+    for (const size_t n : Sizes()) {
+      Buffer<float> logits(Logits(random, n), Place::kEnd);
+      for (const float least : {-0.60653066f, -12.0f}) {
+        const auto run = [&](const Kernels& table) {
+          Buffer<float> decay(n, Place::kEnd);
+          table.sigmoid_gate(n, logits.data(), least, decay.data());
+          return decay.values();
+        };
+        const Floats expected = run(Reference());
+        ExpectNear("decay", expected, run(kernels), [&](size_t i) {
+          return (6 * std::fabs(std::log(static_cast<double>(expected[i]))) + 3) * kU * expected[i] + kTiny;
+        });
+        for (const float decay : expected) EXPECT_TRUE(decay >= std::exp(least) * 0.999999f && decay <= 1.0f) << decay;
       }
     }
   });

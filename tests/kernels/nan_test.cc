@@ -45,6 +45,23 @@ TEST(Nan, Gates) {
                     [](const Kernels& t, float* x, float* y) { t.softplus_gate(kWidth, x, 1, 2.0f, y, nullptr); });
   ExpectElementwise("softplus_gate, log_decay",
                     [](const Kernels& t, float* x, float* y) { t.softplus_gate(kWidth, x, 1, 2.0f, nullptr, y); });
+  ExpectElementwise("step_gate, step", [](const Kernels& t, float* x, float* y) {
+    Floats log_decay(kWidth);
+    t.step_gate(kWidth, x, 1, 2.0f, 0.5f, 3.0f, y, log_decay.data());
+  });
+  ExpectElementwise("step_gate, log_decay", [](const Kernels& t, float* x, float* y) {
+    Floats step(kWidth);
+    t.step_gate(kWidth, x, 1, 2.0f, 0.5f, 3.0f, step.data(), y);
+  });
+  ExpectElementwise("tied_gate, decay", [](const Kernels& t, float* x, float* y) {
+    Floats key(kWidth);
+    t.tied_gate(kWidth, x, nullptr, y, key.data());
+  });
+  ExpectElementwise("tied_gate, key", [](const Kernels& t, float* x, float* y) {
+    Floats decay(kWidth);
+    t.tied_gate(kWidth, x, nullptr, decay.data(), y);
+  });
+  ExpectElementwise("sigmoid_gate", [](const Kernels& t, float* x, float* y) { t.sigmoid_gate(kWidth, x, -0.6f, y); });
   ExpectElementwise("scaled_sigmoid", [](const Kernels& t, float* x, float* y) { t.scaled_sigmoid(kWidth, x, 1, 2.0f, y); });
 }
 

@@ -47,7 +47,7 @@ convert::AttributeWriter Gate(format::ActivationKind kind) {
   return [kind](FlatBufferBuilder& builder) { return format::CreateSiluMul(builder, kind).Union(); };
 }
 
-TEST(BlockAttributes, GatesAreOfFourKinds) {
+TEST(BlockAttributes, GatesAreOfFiveKinds) {
   for (int kind = 0; kind <= static_cast<int>(format::ActivationKind::MAX) + 1; ++kind) {
     const auto as_kind = static_cast<format::ActivationKind>(kind);
     const std::string message =
@@ -60,13 +60,13 @@ TEST(BlockAttributes, GatesAreOfFourKinds) {
   }
 }
 
-TEST(BlockAttributes, SigmoidIsForGatesAlone) {
+TEST(BlockAttributes, LinearIsForGatesAlone) {
   const std::string message = Refusal(Config("relu", ""), "layers.0.mlp.act", [](convert::GraphOp* op) {
     op->attributes = [](FlatBufferBuilder& builder) {
-      return format::CreateActivation(builder, format::ActivationKind::Sigmoid, 0).Union();
+      return format::CreateActivation(builder, format::ActivationKind::Linear, 0).Union();
     };
   });
-  EXPECT_NE(message.find("unknown activation 7"), std::string::npos) << message;
+  EXPECT_NE(message.find("unknown activation 8"), std::string::npos) << message;
 }
 
 TEST(BlockAttributes, ACapIsPositive) {

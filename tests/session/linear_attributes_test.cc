@@ -68,10 +68,6 @@ TEST(LinearAttributes, RefusesSizesThatItsFeatureMapCannotHave) {
 }
 
 TEST(LinearAttributes, RefusesWhatCannotStandTogether) {
-  ExpectRefused("delta rule", [](format::LinearStateBuilder& table) {
-    table.add_rule(static_cast<uint8_t>(WriteRule::kDelta));
-    table.add_gate(static_cast<uint8_t>(Gate::kForget));
-  });
   for (const Gate gate : {Gate::kVector, Gate::kConstant, Gate::kSoftplus, Gate::kSoftplusVector}) {
     const auto gated = [gate](format::LinearStateBuilder& table) {
       table.add_rule(static_cast<uint8_t>(WriteRule::kDelta));
@@ -83,6 +79,29 @@ TEST(LinearAttributes, RefusesWhatCannotStandTogether) {
       table.add_attention_normalized(true);
     });
   }
+  for (const WriteRule rule : {WriteRule::kDelta, WriteRule::kReplace}) {
+    for (const Gate gate : {Gate::kForget, Gate::kTied, Gate::kStep}) {
+      ExpectRefused("no gate that says what is written", [=](format::LinearStateBuilder& table) {
+        table.add_rule(static_cast<uint8_t>(rule));
+        table.add_gate(static_cast<uint8_t>(gate));
+      });
+    }
+  }
+  ExpectRefused(
+      "gate tied makes the keys", [](format::LinearStateBuilder& table) { table.add_gate(static_cast<uint8_t>(Gate::kTied)); },
+      FeatureMap::kEluPlusOne);
+  ExpectRefused("gate_bounds is for gate tied", [](format::LinearStateBuilder& table) { table.add_gate_bounds(true); });
+  for (const float least : {0.0f, 1.0f, -kInfinity}) {
+    ExpectRefused("finite gate_min below 0", [=](format::LinearStateBuilder& table) {
+      table.add_gate(static_cast<uint8_t>(Gate::kSigmoidVector));
+      table.add_gate_min(least);
+    });
+  }
+  ExpectRefused("step_max", [](format::LinearStateBuilder& table) { table.add_step_max(0); });
+  ExpectRefused("step_max", [](format::LinearStateBuilder& table) {
+    table.add_step_min(2);
+    table.add_step_max(1);
+  });
   ExpectRefused("attention_normalized", [](format::LinearStateBuilder& table) { table.add_attention_normalized(true); });
   ExpectRefused("key_norm_sigma", [](format::LinearStateBuilder& table) { table.add_key_norm_sigma(true); });
   ExpectRefused("running maximum", [](format::LinearStateBuilder& table) {

@@ -57,6 +57,15 @@ constexpr const char* kBlockOfValues =
     R"("attention_conv": true, "conv_taps": 3, "conv_bias": true, "conv_activation": "none", "output_gate": "gelu_tanh",
        "output_gate_bias": true)";
 
+// And with what Mamba 2 and RWKV-7 have around theirs.
+constexpr const char* kBlockOfSteps =
+    R"("num_key_heads": 2, "value_head_dim": 12, "attention_conv": true, "conv_bias": true, "output_skip": "head",
+       "output_gate": "silu", "output_gate_first": true, "output_norm": "full", "output_norm_eps": 1e-5)";
+constexpr const char* kBlockOfShifts =
+    R"("value_head_dim": 12, "token_shift": true, "value_residual": true, "value_residual_low_rank": true,
+       "value_residual_rank": 3, "output_norm": "groups", "output_norm_eps": 1e-4, "output_skip": "products",
+       "output_gate": "linear", "output_gate_low_rank": true, "output_gate_rank": 5, "output_gate_hidden_act": "sigmoid")";
+
 // Every causal system that the other constants do not show, small enough that rings wrap and windows end within 130 tokens.
 struct SystemCase {
   const char* name;
@@ -80,6 +89,13 @@ constexpr SystemCase kMoreSystems[] = {
      kBlockOfKeys},
     {"delta_vector", R"({"system": "linear_attention", "feature_map": "identity", "normalize_qk": true, "rule": "delta",
                          "gate": "vector"})"},
+    {"hgrn2", R"({"system": "hgrn2"})"},
+    {"mamba2", R"({"system": "mamba2", "step_min": 0.125, "step_max": 2})", kBlockOfSteps},
+    {"rwkv7",
+     R"({"system": "rwkv7", "gate_low_rank": true, "gate_rank": 3, "gate_hidden_act": "tanh", "gate_bias": true,
+         "beta_low_rank": true, "beta_rank": 2, "beta_bias": true})",
+     kBlockOfShifts},
+    {"replace_vector", R"({"system": "linear_attention", "feature_map": "identity", "rule": "replace", "gate": "vector"})"},
     {"t2r", R"({"system": "t2r", "num_features": 6})"},
     {"gla", R"({"system": "gla"})"},
     {"gla_block", R"({"system": "gla", "gate_low_rank": true, "gate_rank": 3, "gate_bias": true})", kBlockOfHeads},

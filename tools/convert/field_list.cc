@@ -51,6 +51,7 @@ std::string SizeText(double number, const std::string& key) {
       {kSampleHeads, "num_heads"},
       {kHidden, "hidden_size"},
       {1009, "vocab_size"},
+      {9.0 / 128, "norm_eps"},
       {1008, "vocab_size - 1"},
       {std::pow(kDim, -0.5), key == "pack_scale" ? "(hidden_size / num_pack_heads)^-1/2" : "head_dim^-1/2"},
       {std::pow(kDim, -0.25), "head_dim^-1/4"},

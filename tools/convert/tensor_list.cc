@@ -107,7 +107,9 @@ std::vector<TensorRow> Rows(const std::vector<FieldRun>& runs, const std::vector
   return rows;
 }
 
-// A config of one layer with that attention object in that form.
+constexpr uint32_t kSampleLayers = 7;  // of causal models, whose layers may share a tensor with a row for each
+
+// A config of layers with that attention object in that form.
 Json SampleConfig(AttentionForm form, const Json& attention) {
   Json config = {{"vocab_size", 1009},   {"num_heads", kSampleHeads}, {"intermediate_size", 97},
                  {"hidden_act", "relu"}, {"norm", "rmsnorm"},         {"norm_eps", 0},
@@ -121,8 +123,9 @@ Json SampleConfig(AttentionForm form, const Json& attention) {
                    {"decoder_attention", plain},
                    {"cross_attention", attention}});
   } else {
-    config.update(
-        {{"task", form == AttentionForm::kCausal ? "causal_lm" : "masked_lm"}, {"num_layers", 1}, {"attention", attention}});
+    config.update({{"task", form == AttentionForm::kCausal ? "causal_lm" : "masked_lm"},
+                   {"num_layers", form == AttentionForm::kCausal ? kSampleLayers : 1},
+                   {"attention", attention}});
   }
   return config;
 }
@@ -138,6 +141,7 @@ std::optional<Tensors> AddedTensors(AttentionForm form, const FieldRun& run) {
     if (shape.kv_heads != kSampleHeads) sizes.emplace_back("num_kv_heads", shape.kv_heads);
     sizes.emplace_back("num_heads", kSampleHeads);
     AddSizes(run.object, run.records, &sizes);
+    sizes.emplace_back("num_layers", kSampleLayers);
     const std::optional<Tensors> all = TensorsOf(config, sizes), common = TensorsOf(plain, sizes);
     if (!all || !common) continue;
     const std::string prefix = form == AttentionForm::kCross ? "model.decoder.layers.{i}.cross_attn." : "model.layers.{i}.attn.";
@@ -160,9 +164,9 @@ constexpr uint32_t kSampleSourceVocab = 1013;
 
 }  // namespace
 
-std::vector<TensorRow> TaskTensors(const std::vector<FieldRun>& runs) {
+std::vector<TensorRow> TaskTensors(std::vector<FieldRun> runs) {
   std::vector<Tensors> tensors;
-  for (const FieldRun& run : runs) {
+  for (FieldRun& run : runs) {
     Json config = run.object;
     SampleSizes shape = kSizes[0];
     // Without o_proj a row is as wide as all heads of v.
@@ -182,7 +186,9 @@ std::vector<TensorRow> TaskTensors(const std::vector<FieldRun>& runs) {
       sizes.emplace_back("source_vocab_size", kSampleSourceVocab);
     }
     AddSizes(config, run.records, &sizes);
-    tensors.push_back(TensorsOf(config, sizes).value_or(Tensors()));
+    const std::optional<Tensors> made = TensorsOf(config, sizes);
+    run.accepted = run.accepted && made;  // some fields want other sizes
+    tensors.push_back(made.value_or(Tensors()));
   }
   return Rows(runs, tensors);
 }

@@ -16,7 +16,7 @@ struct TensorRow {
 };
 
 // Those of a task, with the attention that has none of its own. `runs`: of ExploreConfig.
-std::vector<TensorRow> TaskTensors(const std::vector<FieldRun>& runs);
+std::vector<TensorRow> TaskTensors(std::vector<FieldRun> runs);
 // Those that an attention system adds to them. "attn." stands for the prefix of the layer.
 std::vector<TensorRow> SystemTensors(const std::string& system);
 

@@ -10,7 +10,7 @@ class ActivationOp final : public Op {
  public:
   Status Prepare(PrepareContext& context) override {
     kind_ = context.op().attributes_as_Activation()->kind();
-    if (kind_ >= format::ActivationKind::Sigmoid) {
+    if (kind_ >= format::ActivationKind::Linear) {
       return Error(TARN_BAD_FORMAT, "unknown activation %u", static_cast<unsigned>(kind_));
     }
     cap_ = context.op().attributes_as_Activation()->cap();
@@ -30,6 +30,12 @@ class ActivationOp final : public Op {
     const Operand& y = context.outputs[0];
     if (kind_ == format::ActivationKind::SoftCap) {
       kernels.soft_cap(context.rows(axis_), width_, x.f32(), x.stride, cap_, y.f32(), y.stride);
+      return Ok();
+    }
+    if (kind_ == format::ActivationKind::Sigmoid) {
+      for (size_t row = 0; row < context.rows(axis_); ++row) {
+        kernels.scaled_sigmoid(width_, x.f32() + row * x.stride, 1, 1, y.f32() + row * y.stride);
+      }
       return Ok();
     }
     const auto function = Function(kernels);
@@ -52,9 +58,9 @@ class ActivationOp final : public Op {
         return kernels.silu;
       case format::ActivationKind::ReluSquared:
         return kernels.relu_squared;
-      case format::ActivationKind::SoftCap:  // it has a parameter
-      case format::ActivationKind::Sigmoid:  // refused, as is the next one
-      case format::ActivationKind::Linear:
+      case format::ActivationKind::SoftCap:  // they have a parameter
+      case format::ActivationKind::Sigmoid:
+      case format::ActivationKind::Linear:  // refused
         break;
     }
     return kernels.relu;

@@ -1,4 +1,5 @@
-// Norm: layer norm (weight and bias) or RMS norm (weight), of the whole width or of groups of columns that share a weight.
+// Norm: layer norm (weight and bias) or RMS norm (weight), of the whole width or of groups of columns, which share a weight or have
+// their own.
 
 #include "runtime/ops/registry.h"
 
@@ -21,10 +22,13 @@ class NormOp final : public Op {
     width_ = context.output_width(0);
     TARN_RETURN_IF_ERROR(context.ExpectInput(0, "x", width_));
     TARN_RETURN_IF_ERROR(context.ExpectOutput(0, "y", width_));
-    group_ = GroupOf(context.tensor(0).shape);
-    TARN_ASSIGN_OR_RETURN(weight_, context.ExpectTensor(0, "weight", {group_}));
+    own_weights_ = attributes.group() != 0;
+    group_ = own_weights_ ? attributes.group() : GroupOf(context.tensor(0).shape);
+    if (width_ % group_ != 0) return Error(TARN_BAD_FORMAT, "group is %u, a divisor of %u expected", group_, width_);
+    const uint32_t columns = own_weights_ ? width_ : group_;
+    TARN_ASSIGN_OR_RETURN(weight_, context.ExpectTensor(0, "weight", {columns}));
     if (!is_rms_) {
-      TARN_ASSIGN_OR_RETURN(bias_, context.ExpectTensor(1, "bias", {group_}));
+      TARN_ASSIGN_OR_RETURN(bias_, context.ExpectTensor(1, "bias", {columns}));
     }
     return Ok();
   }
@@ -33,12 +37,14 @@ class NormOp final : public Op {
     const Operand& x = context.inputs[0];
     const Operand& y = context.outputs[0];
     const size_t rows = context.rows(axis_);
-    if (group_ == width_) {
-      NormRows(*context.kernels, rows, x.f32(), x.stride, y.f32(), y.stride);
+    if (own_weights_ || group_ == width_) {
+      for (size_t first = 0; first < width_; first += group_) {
+        NormRows(*context.kernels, rows, first, x.f32() + first, x.stride, y.f32() + first, y.stride);
+      }
       return Ok();
     }
     for (size_t row = 0; row < rows; ++row) {
-      NormRows(*context.kernels, width_ / group_, x.f32() + row * x.stride, group_, y.f32() + row * y.stride, group_);
+      NormRows(*context.kernels, width_ / group_, 0, x.f32() + row * x.stride, group_, y.f32() + row * y.stride, group_);
     }
     return Ok();
   }
@@ -50,16 +56,19 @@ class NormOp final : public Op {
     return columns != 0 && width_ % columns == 0 ? static_cast<uint32_t>(columns) : width_;
   }
 
-  void NormRows(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float* y, size_t y_stride) const {
+  // `first`: of the weights.
+  void NormRows(const Kernels& kernels, size_t rows, size_t first, const float* x, size_t x_stride, float* y,
+                size_t y_stride) const {
     if (is_rms_) {
-      kernels.rms_norm(rows, group_, x, x_stride, weight_, eps_, y, y_stride);
+      kernels.rms_norm(rows, group_, x, x_stride, weight_ + first, eps_, y, y_stride);
     } else {
-      kernels.layer_norm(rows, group_, x, x_stride, weight_, bias_, eps_, y, y_stride);
+      kernels.layer_norm(rows, group_, x, x_stride, weight_ + first, bias_ + first, eps_, y, y_stride);
     }
   }
 
   Axis axis_;
   bool is_rms_;
+  bool own_weights_;        // of every column; else groups share theirs
   uint32_t width_, group_;  // columns that are normed together: all, or each group
   float eps_;
   const float* weight_ = nullptr;

@@ -38,6 +38,7 @@ struct AttentionContext {
   AttentionForm form = AttentionForm::kCausal;
   FieldLog* log = nullptr;  // records the fields that the object's parser reads
   uint32_t key_heads = 0;   // of q and k, each for a group of heads; 0: every head has its own
+  uint32_t layers = 1;      // of the stack
 };
 
 // A projection of the layer input that the op reads after q, k and v.
@@ -51,6 +52,7 @@ struct LogitInput {
   Init weight_init;
   Init bias_init;
   uint32_t rank = 0;  // of two dense layers, ".0" and ".1", of which the second has the bias; 0: one
+  bool tanh = false;  // of the narrow row between these
 };
 
 // An I32 input of the op, after the logits, that an op without inputs draws for every token.
@@ -68,7 +70,9 @@ struct AttentionTensor {
   std::vector<WeightSpec> parts;
   Fold fold;
   format::DType dtype = format::DType::F32;
-  bool shared = false;  // by the layers of a stack
+  // By the layers of a stack: the tensor itself, or its parts, of which each layer has a fold of its own. Their names lack the
+  // prefix of the stack alone.
+  bool shared = false, shared_parts = false;
 };
 
 // How an op treats its states from token to token. It decides what they may be stored as: state_type.h.
@@ -122,6 +126,9 @@ struct AttentionOp {
   std::optional<ComposedAttention> composed;
   bool reads_qk = true;               // else v alone: the layer has no projections into q and k
   std::vector<const char*> features;  // that readers must understand for it: names of required_features
+  // Rule "replace": behind its logits the op reads the keys once more, as removal keys. With `blends_keys` they write k (1 - c (1 -
+  // sigmoid(its last logits))), c being the tensor "k_blend" of the layer.
+  bool reads_removal = false, blends_keys = false;
 };
 
 // Variants whose attention is made by the same ops: as in schema/tarn.fbs, "" where there is none of that form.
@@ -203,6 +210,9 @@ AttentionOp ParseDeltaNet(Fields* fields, const AttentionContext& context);
 AttentionOp ParseGatedDeltaNet(Fields* fields, const AttentionContext& context);
 AttentionOp ParseT2r(Fields* fields, const AttentionContext& context);
 AttentionOp ParseGla(Fields* fields, const AttentionContext& context);
+AttentionOp ParseHgrn2(Fields* fields, const AttentionContext& context);
+AttentionOp ParseMamba2(Fields* fields, const AttentionContext& context);
+AttentionOp ParseRwkv7(Fields* fields, const AttentionContext& context);
 AttentionOp ParseRetNet(Fields* fields, const AttentionContext& context);
 
 AttentionOp ParseAbcMlp(Fields* fields, const AttentionContext& context);

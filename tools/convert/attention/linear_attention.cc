@@ -24,7 +24,8 @@ void ParseMap(Fields* fields, const AttentionContext& context, LinearAttributes*
   if ((map.attributes & kReadsNegateSecond) != 0) state->negate_second = fields->Bool("negate_second", false);
 }
 
-void AddTensors(const LinearAttributes& state, const format::Heads& heads, AttentionOp* op) {
+void AddTensors(const LinearAttributes& state, const AttentionContext& context, AttentionOp* op) {
+  const format::Heads& heads = context.heads;
   const uint32_t kv_heads = heads.kv_heads(), features = state.num_features;
   if (state.has_projection()) {
     op->tensors.push_back(Projection(heads, features, "feature_weight", Init::kNormal, /*sigma=*/false));
@@ -35,6 +36,7 @@ void AddTensors(const LinearAttributes& state, const format::Heads& heads, Atten
   if (state.map().bias) add("feature_bias", {kv_heads, features}, Init::kZero);
   if (state.key_norm_sigma) add("sigma", {kv_heads, heads.head_dim()}, Init::kOne);
   if (state.has_rates()) op->tensors.push_back(DecayRates(heads));
+  if (state.gate_bounds) op->tensors.push_back(LowerBounds(context));
   if (state.gate == Gate::kConstant) {
     add("decay", {kv_heads}, Init::kOne);
     op->tensors.back().fold = [](const std::vector<std::vector<float>>& parts) {
@@ -70,7 +72,6 @@ void CheckCombination(Fields* fields, const AttentionContext& context, const Lin
 }  // namespace
 
 AttentionOp ParseLinearAttention(Fields* fields, const AttentionContext& context) {
-  const format::Heads heads = context.heads;
   LinearAttributes state;
   ParseMap(fields, context, &state);
   state.input_scale = fields->PositiveNumber("input_scale", 1.0f);
@@ -85,10 +86,17 @@ AttentionOp ParseLinearAttention(Fields* fields, const AttentionContext& context
   state.key_norm_sigma = fields->Bool("key_norm_sigma", false);
   state.gate = fields->OneOfList<Gate>("gate", kGates, Gate::kNone);
   if (state.gate == Gate::kVector) ParseVectorGate(fields, &state);
+  if (state.gate == Gate::kTied) state.gate_bounds = fields->Bool("lower_bounds", false);
+  if (state.gate == Gate::kStep) ParseSteps(fields, &state);
+  if (state.gate == Gate::kSigmoidVector) state.gate_min = fields->Number("gate_clamp_min", kLeastLogDecay);
   state.rule = fields->OneOfList<WriteRule>("rule", kWriteRules, WriteRule::kSum);
   if (state.is_delta()) {
     state.beta_scale = ParseBetaScale(fields);
     state.attention_normalized = fields->Bool("attention_normalized", false);
+  }
+  if (state.is_replace()) {
+    ParseRemovalNorm(fields, &state);
+    if (state.feature_map != FeatureMap::kIdentity) fields->FailAt("rule", "\"replace\" is for feature_map \"identity\"");
   }
   ParseDenominator(fields, DenMode::kNone, 1e-6f, &state);
   state.scale = fields->Number("scale", 1.0f);
@@ -96,7 +104,8 @@ AttentionOp ParseLinearAttention(Fields* fields, const AttentionContext& context
   CheckCombination(fields, context, state);
   AttentionOp op = MakeLinearState(state, context, "linear_attention");
   if (InfoOf(state.gate).logits == Logits::kPerFeature) ParseGateProjection(fields, &op);
-  AddTensors(state, heads, &op);
+  AddTensors(state, context, &op);
+  if (state.is_replace()) ParseReplace(fields, /*blend=*/false, context, &op);
   return op;
 }
 

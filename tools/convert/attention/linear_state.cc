@@ -1,5 +1,6 @@
 #include "tools/convert/attention/linear_state.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tools/convert/json/error.h"
@@ -11,6 +12,8 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 constexpr Choice<VectorNorm> kNormModes[] = {{"outside", VectorNorm::kL2Outside}, {"inside", VectorNorm::kL2Inside}};
+
+constexpr Choice<bool> kTanhOrNone[] = {{"none", false}, {"tanh", true}};
 
 Offset<format::LinearState> Write(FlatBufferBuilder* builder, const LinearAttributes& state, const format::Heads& heads,
                                   const std::string& system) {
@@ -29,7 +32,12 @@ Offset<format::LinearState> Write(FlatBufferBuilder* builder, const LinearAttrib
 }
 
 StateKind KindOf(const LinearAttributes& state) {
-  if (state.has_rates()) return StateKind::kLasting;  // how long is known when the weights are
+  // How long is known when the weights are.
+  if (state.has_rates() || state.gate == Gate::kTied || state.is_replace()) return StateKind::kLasting;
+  if (state.gate == Gate::kSigmoidVector) {
+    return state.gate_min > -2 * kHalfRounding ? StateKind::kLasting
+                                               : StateKind::kDecaying;  // a gate of 0 decays by exp(gate_min / 2)
+  }
   if (state.gate == Gate::kVector) {
     // A gate of 0 decays by exp(-ln 2 / normalizer).
     const bool lasting = state.gate_min > -kHalfRounding || std::log(2.0f) / state.gate_normalizer < kHalfRounding;
@@ -54,7 +62,8 @@ AttentionOp MakeCausal(const LinearAttributes& state, const format::Heads& heads
                          Init::kLinear, state.gate == Gate::kForget ? Init::kGateBias : Init::kZero});
   }
   if (state.has_beta_logits()) {
-    op.logits.push_back({"beta_logit", "b_proj", width(InfoOf(state.rule).logits), /*bias=*/false, /*with_qkv=*/true,
+    const Logits beta = InfoOf(state.rule).logits;
+    op.logits.push_back({"beta_logit", "b_proj", width(beta), /*bias=*/false, /*with_qkv=*/beta == Logits::kPerHead,
                          /*shared=*/false, Init::kLinear, Init::kZero});
   }
   StateInfo states[kMaxLinearStates];
@@ -63,6 +72,9 @@ AttentionOp MakeCausal(const LinearAttributes& state, const format::Heads& heads
   op.num_sized_states = 1;
   op.state_kind = KindOf(state);
   if (state.has_rates() || (state.is_delta() && state.has_gate()) || state.key_heads > 0) op.features.push_back("gated_delta");
+  if (state.gate == Gate::kTied) op.features.push_back("tied_gate");
+  if (state.gate == Gate::kStep) op.features.push_back("skip");
+  if (state.gate == Gate::kSigmoidVector || state.is_replace()) op.features.push_back("token_mix");
   return op;
 }
 
@@ -127,6 +139,28 @@ AttentionTensor DecayRates(const format::Heads& heads) {
   return {"rate", {heads.kv_heads()}, {{"A_log", {heads.kv_heads()}, Init::kZero}}, fold};
 }
 
+AttentionTensor LowerBounds(const AttentionContext& context) {
+  const uint32_t width = context.heads.kv_heads() * context.heads.head_dim(), layers = context.layers, layer = context.layer;
+  const auto fold = [=](const std::vector<std::vector<float>>& parts) {
+    std::vector<float> bounds(width);
+    for (uint32_t i = 0; i < width; ++i) {
+      const auto at = [&](uint32_t l) { return static_cast<double>(parts[0][size_t{l} * width + i]); };
+      double top = at(0), sum = 0, before = 0;
+      for (uint32_t l = 0; l < layers; ++l) top = std::max(top, at(l));
+      for (uint32_t l = 0; l < layers; ++l) {
+        sum += std::exp(at(l) - top);
+        if (l > 0 && l <= layer) before += std::exp(at(l) - top);
+      }
+      bounds[i] = static_cast<float>(before / sum);
+    }
+    return bounds;
+  };
+  AttentionTensor tensor{
+      "bound", {context.heads.kv_heads(), context.heads.head_dim()}, {{"lower_bounds", {layers, width}, Init::kZero}}, fold};
+  tensor.shared_parts = true;
+  return tensor;
+}
+
 void ParseDenominator(Fields* fields, DenMode mode, float eps, LinearAttributes* state) {
   state->den_mode = fields->OneOf<DenMode>("den_mode", kDenModeNames, mode);
   const bool clamped = state->den_mode == DenMode::kClampMin || state->den_mode == DenMode::kAbsClampMin;
@@ -158,10 +192,37 @@ void ParseVectorGate(Fields* fields, LinearAttributes* state) {
   if (state->gate_min > 0) fields->FailAt("gate_clamp_min", ValueText(*value) + " is above 0: rows would grow");
 }
 
+void ParseSteps(Fields* fields, LinearAttributes* state) {
+  state->step_min = fields->NonNegativeNumber("step_min", 0.0f);
+  const Json* most = fields->Find("step_max", "null or a number above 0, at least step_min", "null");
+  if (most == nullptr || most->is_null()) return;
+  state->step_max = fields->PositiveNumber("step_max");
+  if (state->step_max < state->step_min) fields->FailAt("step_max", ValueText(*most) + " is below step_min");
+}
+
 void ParseGateProjection(Fields* fields, AttentionOp* op) {
   LogitInput& gate = op->logits[0];
-  if (fields->Bool("gate_low_rank", false)) gate.rank = fields->Size("gate_rank", 16);
+  if (fields->Bool("gate_low_rank", false)) {
+    gate.rank = fields->Size("gate_rank", 16);
+    gate.tanh = fields->OneOf<bool>("gate_hidden_act", kTanhOrNone, false);
+  }
   gate.bias = fields->Bool("gate_bias", false);
+}
+
+void ParseRemovalNorm(Fields* fields, LinearAttributes* state) {
+  state->removal_norm = fields->OneOf<VectorNorm>("removal_norm", kVectorNormNames, VectorNorm::kL2Inside);
+  state->removal_norm_eps = fields->NonNegativeNumber("removal_norm_eps", 1e-6f);
+}
+
+void ParseReplace(Fields* fields, bool blend, const AttentionContext& context, AttentionOp* op) {
+  LogitInput& strengths = op->logits.back();
+  if (fields->Bool("beta_low_rank", false)) strengths.rank = fields->Size("beta_rank", 16);
+  strengths.bias = fields->Bool("beta_bias", false);
+  op->reads_removal = true;
+  op->blends_keys = fields->Bool("key_blend", blend);
+  const uint32_t kv_heads = context.heads.kv_heads(), d = context.heads.head_dim();
+  const auto fold = [](const std::vector<std::vector<float>>& parts) { return parts[0]; };
+  op->tensors.push_back({"removal", {kv_heads, d}, {{"k_removal", {kv_heads * d}, Init::kOne}}, fold});
 }
 
 float ParseBetaScale(Fields* fields) {

@@ -13,6 +13,9 @@ namespace tarn::convert {
 // Half precision rounds by up to this part of a number: a decay nearer to 1 does not move it.
 constexpr float kHalfRounding = 1.0f / 2048;
 
+// Least logarithm of a decay of RWKV-7: -e^(-1/2).
+constexpr float kLeastLogDecay = -0.6065306597126334f;
+
 // The op of the context's form, LinearState or NoncausalLinear, without its tensors: attributes, the logits of gate and beta, the
 // states. `system`: its name for people.
 AttentionOp MakeLinearState(const LinearAttributes& state, const AttentionContext& context, const std::string& system);
@@ -24,14 +27,25 @@ AttentionTensor Projection(const format::Heads& heads, uint32_t num_features, co
 // The rates of a softplus gate, the exponentials of A_log [Hkv] of the checkpoint.
 AttentionTensor DecayRates(const format::Heads& heads);
 
+// The least decays of a tied gate in this layer, of a tensor [layers, Hkv * d] that all layers share (HGRN2): the sum of its
+// softmax over layers from the second to this one.
+AttentionTensor LowerBounds(const AttentionContext& context);
+
 // Common attributes. Errors, each with its field: a value out of range.
 void ParseDenominator(Fields* fields, DenMode mode, float eps, LinearAttributes* state);
 void ParseQkNorm(Fields* fields, bool normalize, VectorNorm kind, float eps, LinearAttributes* state);
 void ParseNu(Fields* fields, const format::Heads& heads, LinearAttributes* state);
 // gate_normalizer, and gate_clamp_min: of the logarithm of a decay, null or a number up to 0.
 void ParseVectorGate(Fields* fields, LinearAttributes* state);
-// What the logits of a gate of features are projected by: gate_low_rank, gate_rank and gate_bias. Behind MakeLinearState.
+// step_min and step_max, null for no bound. Errors: a maximum that is not above 0, or below the minimum.
+void ParseSteps(Fields* fields, LinearAttributes* state);
+// What the logits of a gate of features are projected by: gate_low_rank, gate_rank, gate_hidden_act and gate_bias. Behind
+// MakeLinearState.
 void ParseGateProjection(Fields* fields, AttentionOp* op);
+// Rule "replace": how removal keys are normalised; behind MakeLinearState the projection of its strengths, whether these blend the
+// keys (`blend`: the default), and the factors of removal keys.
+void ParseRemovalNorm(Fields* fields, LinearAttributes* state);
+void ParseReplace(Fields* fields, bool blend, const AttentionContext& context, AttentionOp* op);
 // beta = beta_scale * sigmoid(logit). Above 2 a step could overshoot by more than what was there.
 float ParseBetaScale(Fields* fields);
 

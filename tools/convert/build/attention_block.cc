@@ -18,6 +18,8 @@ format::ActivationKind KindOf(OutputGate gate) {
       return format::ActivationKind::Gelu;
     case OutputGate::kGeluTanh:
       return format::ActivationKind::GeluTanh;
+    case OutputGate::kLinear:
+      return format::ActivationKind::Linear;
     case OutputGate::kNone:
     case OutputGate::kSigmoid:
       break;
@@ -44,13 +46,31 @@ Slice AttentionBlockOps::Activate(const char* part, ElementFunction function, Sl
   return AddActivation(&builder_, name_ + "." + part, kind, x);
 }
 
-Slice AttentionBlockOps::Finish(Slice o, Slice x) const {
-  o = Activate("o_act", block_.output_activation, o);
-  if (block_.output_norm != OutputNorm::kNone) {
-    const std::string norm = name_ + ".o_norm";
-    const uint32_t group = block_.output_norm == OutputNorm::kHead ? layer_.heads.value_dim() : 0;
-    o = AddNorm(&builder_, norm, "model." + norm, format::NormKind::RmsNorm, block_.output_norm_eps, o, group);
+Slice AttentionBlockOps::Finish(const Attended& attended) const {
+  Slice o = Activate("o_act", block_.output_activation, attended.o);
+  o = Skip(attended, OutputSkip::kHead, o);
+  if (block_.output_gate_first) return Norm(Gate(o, attended.x));
+  return Gate(Skip(attended, OutputSkip::kProducts, Norm(o)), attended.x);
+}
+
+Slice AttentionBlockOps::Skip(const Attended& attended, OutputSkip kind, Slice o) const {
+  if (block_.output_skip != kind) return o;
+  const std::string name = name_ + ".skip";
+  if (kind == OutputSkip::kHead) return AddSkip(&builder_, name, "model." + name, layer_.heads, o, attended.v);
+  return AddProductSkip(&builder_, name, "model." + name, layer_.heads, o, attended.v, attended.q, attended.k);
+}
+
+Slice AttentionBlockOps::Norm(Slice o) const {
+  if (block_.output_norm == OutputNorm::kNone) return o;
+  const std::string norm = name_ + ".o_norm";
+  if (block_.output_norm == OutputNorm::kGroups) {
+    return AddGroupNorm(&builder_, norm, "model." + norm, block_.output_norm_eps, o, layer_.heads.value_dim());
   }
+  const uint32_t group = block_.output_norm == OutputNorm::kHead ? layer_.heads.value_dim() : 0;
+  return AddNorm(&builder_, norm, "model." + norm, format::NormKind::RmsNorm, block_.output_norm_eps, o, group);
+}
+
+Slice AttentionBlockOps::Gate(Slice o, Slice x) const {
   if (block_.output_gate == OutputGate::kNone) return o;
   const std::string gate = name_ + ".o_gate";
   return AddGated(&builder_, gate, KindOf(block_.output_gate), GateLogits(gate + "_proj", o.width(), x), o);
@@ -59,7 +79,8 @@ Slice AttentionBlockOps::Finish(Slice o, Slice x) const {
 Slice AttentionBlockOps::GateLogits(const std::string& name, uint32_t width, Slice x) const {
   const std::string tensor = "model." + name;
   if (block_.output_gate_rank == 0) return ops_.Dense(name, tensor, width, block_.output_gate_bias, x);
-  const Slice narrow = ops_.Dense(name + ".0", tensor + ".0", block_.output_gate_rank, /*bias=*/false, x);
+  Slice narrow = ops_.Dense(name + ".0", tensor + ".0", block_.output_gate_rank, /*bias=*/false, x);
+  if (block_.output_gate_hidden_sigmoid) narrow = AddActivation(&builder_, name + ".act", format::ActivationKind::Sigmoid, narrow);
   return ops_.Dense(name + ".1", tensor + ".1", width, block_.output_gate_bias, narrow);
 }
 

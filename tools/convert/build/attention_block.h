@@ -19,12 +19,19 @@ class AttentionBlockOps {
   // q, k and v side by side, or v alone, convolved; as they are where there is no convolution.
   format::Slice Convolve(format::Slice qkv, bool has_qk) const;
   format::Slice ActivateQk(format::Slice qk) const { return Activate("qk_act", block_.qk_activation, qk); }
+  format::Slice ActivateQ(format::Slice q) const { return Activate("q_act", block_.q_activation, q); }
   format::Slice ActivateV(format::Slice v) const { return Activate("v_act", block_.v_activation, v); }
-  // What o_proj reads: the output of the attention op, its activation, norm and gate; the gate is a projection of the layer input
-  // x.
-  format::Slice Finish(format::Slice o, format::Slice x) const;
+  // What o_proj reads: the output of the attention op, its activation, skip of v, norm and gate. The gate is a projection of the
+  // layer input. A skip by products of q and k comes behind the norm.
+  struct Attended {
+    format::Slice x, q, k, v, o;  // x: what the gate is projected from; q, k, v: as the op reads them
+  };
+  format::Slice Finish(const Attended& attended) const;
 
  private:
+  format::Slice Skip(const Attended& attended, OutputSkip kind, format::Slice o) const;
+  format::Slice Norm(format::Slice o) const;
+  format::Slice Gate(format::Slice o, format::Slice x) const;
   // What the gate is a function of: a projection of x.
   format::Slice GateLogits(const std::string& name, uint32_t width, format::Slice x) const;
   format::Slice Activate(const char* part, ElementFunction function, format::Slice x) const;

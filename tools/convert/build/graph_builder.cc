@@ -168,7 +168,7 @@ std::vector<uint32_t> GraphBuilder::AddAttentionTensors(const std::string& prefi
   for (const AttentionTensor& tensor : op.tensors) {
     const std::string& before = tensor.shared ? shared_prefix : prefix;
     std::vector<WeightSpec> parts = tensor.parts;
-    for (WeightSpec& part : parts) part.name = before + part.name;
+    for (WeightSpec& part : parts) part.name = (tensor.shared_parts ? shared_prefix : before) + part.name;
     tensors.push_back(AddConstant(before + tensor.name, tensor.shape, std::move(parts), tensor.fold, tensor.dtype));
   }
   return tensors;

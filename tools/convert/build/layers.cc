@@ -53,6 +53,16 @@ Slice AddNorm(GraphBuilder* builder, const std::string& name, const std::string&
   return builder->AddOp(name, format::OpAttributes::Norm, attributes, {x}, x.width(), builder->AddNormTensors(tensor, kind, width));
 }
 
+Slice AddGroupNorm(GraphBuilder* builder, const std::string& name, const std::string& tensor, float eps, Slice x, uint32_t group) {
+  builder->Need("token_mix");
+  const auto kind = format::NormKind::LayerNorm;
+  const auto attributes = [eps, group](FlatBufferBuilder& buffer) {
+    return format::CreateNorm(buffer, format::NormKind::LayerNorm, eps, group).Union();
+  };
+  return builder->AddOp(name, format::OpAttributes::Norm, attributes, {x}, x.width(),
+                        builder->AddNormTensors(tensor, kind, x.width()));
+}
+
 Slice AddCausalConv(GraphBuilder* builder, const std::string& name, const std::string& tensor,
                     const std::vector<ConvColumns>& parts, const Convolution& convolution, Slice x) {
   const uint32_t taps = convolution.taps, width = x.width();
@@ -71,6 +81,58 @@ Slice AddCausalConv(GraphBuilder* builder, const std::string& name, const std::s
   const uint32_t state = builder->AddState({name + ".rows", {taps - 1, width}});
   builder->AddOp({name, format::OpAttributes::CausalConv, attributes, {x}, {output.value()}, std::move(tensors), {state}});
   return output;
+}
+
+Slice AddTokenShift(GraphBuilder* builder, const std::string& name, const std::string& tensor,
+                    const std::vector<std::string>& tensors, Slice x) {
+  const uint32_t width = x.width(), all = width * static_cast<uint32_t>(tensors.size());
+  std::vector<WeightSpec> specs;
+  for (const std::string& mix : tensors) specs.push_back({mix, {width}, Init::kZero});
+  const auto fold = [](const std::vector<std::vector<float>>& parts) {
+    std::vector<float> taps;
+    for (const std::vector<float>& mix : parts) taps.insert(taps.end(), mix.begin(), mix.end());
+    const size_t count = taps.size();
+    for (size_t i = 0; i < count; ++i) taps.push_back(1 - taps[i]);
+    return taps;
+  };
+  builder->Need("causal_conv");
+  if (tensors.size() > 1) builder->Need("token_mix");
+  const uint32_t weight = builder->AddConstant(tensor, {2, all}, std::move(specs), fold);
+  const Slice output = builder->AddValue(name, all);
+  const auto attributes = [](FlatBufferBuilder& buffer) { return format::CreateCausalConv(buffer).Union(); };
+  const uint32_t state = builder->AddState({name + ".rows", {1, width}});
+  builder->AddOp({name, format::OpAttributes::CausalConv, attributes, {x}, {output.value()}, {weight}, {state}});
+  return output;
+}
+
+Slice AddBlend(GraphBuilder* builder, const std::string& name, Slice x, Slice logits, Slice z) {
+  builder->Need("token_mix");
+  return builder->AddOp(name, format::OpAttributes::Blend, NoAttributes(format::CreateBlend), {x, logits, z}, x.width());
+}
+
+Slice AddDamping(GraphBuilder* builder, const std::string& name, const std::string& tensor, Slice x, Slice logits) {
+  builder->Need("token_mix");
+  return builder->AddOp(name, format::OpAttributes::Blend, NoAttributes(format::CreateBlend), {x, logits}, x.width(),
+                        {builder->AddConstant(tensor, {x.width()}, {{tensor, {x.width()}, Init::kOne}})});
+}
+
+Slice AddSkip(GraphBuilder* builder, const std::string& name, const std::string& tensor, const format::Heads& heads, Slice o,
+              Slice v) {
+  builder->Need("skip");
+  const uint32_t count = heads.heads();
+  const auto attributes = [count](FlatBufferBuilder& buffer) { return format::CreateSkip(buffer, count).Union(); };
+  return builder->AddOp(name, format::OpAttributes::Skip, attributes, {o, v}, o.width(),
+                        {builder->AddConstant(tensor, {count}, {{tensor, {count}, Init::kOne}})});
+}
+
+Slice AddProductSkip(GraphBuilder* builder, const std::string& name, const std::string& tensor, const format::Heads& heads, Slice o,
+                     Slice v, Slice q, Slice k) {
+  builder->Need("skip");
+  const uint32_t count = heads.heads();
+  const std::vector<uint32_t> shape = {count, heads.head_dim()};
+  const auto attributes = [count](FlatBufferBuilder& buffer) { return format::CreateSkip(buffer, count, true).Union(); };
+  return builder->AddOp(name, format::OpAttributes::Skip, attributes, {o, v, q, k}, o.width(),
+                        {builder->AddConstant(tensor, shape, {{tensor, shape, Init::kLinear}})});
 }
 
 Slice AddRows(GraphBuilder* builder, const std::string& name, const std::string& tensor, uint32_t rows, uint32_t width) {

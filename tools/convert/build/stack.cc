@@ -144,7 +144,8 @@ std::pair<Slice, Slice> Stack::NormedAndTurned(size_t layer, const std::string& 
   const uint32_t group = shape.qk_norm == QkNorm::kHead ? shape.heads.head_dim() : 0;
   const auto part = [&](const std::string& letter, Slice x) {
     const std::string norm = name + "." + letter + "_norm";
-    return Turned(layer, name + "." + letter + "_rope", ops_.Norm(norm, "model." + norm, x, group));
+    const Slice normed = AddNorm(&b_, norm, "model." + norm, c_.norm, shape.qk_norm_eps, x, group);
+    return Turned(layer, name + "." + letter + "_rope", normed);
   };
   return {part("q", Columns(qk, 0, q_width)), part("k", Columns(qk, q_width, k_width))};
 }
@@ -166,7 +167,7 @@ Slice Stack::Layer(size_t layer, const AttentionOp& op, Slice x) {
   if (!c_.parallel) return Mlp(layer, SelfAttention(layer, op, x));
   const std::string attention = Name(layer, "attn"), mlp = Name(layer, "mlp");
   const Slice attended = AttendSelf(layer, op, ops_.Norm(attention + "_norm", "model." + attention + "_norm", x));
-  const Slice fed = FeedForward(mlp, ops_.Norm(mlp + "_norm", "model." + mlp + "_norm", x));
+  const Slice fed = FeedForward(layer, ops_.Norm(mlp + "_norm", "model." + mlp + "_norm", x));
   return AddSum(&b_, mlp + ".add", AddSum(&b_, attention + ".add", x, attended), fed);
 }
 
@@ -189,8 +190,9 @@ Slice Stack::CrossAttention(size_t layer, const AttentionOp& op, const std::vect
 }
 
 Slice Stack::Mlp(size_t layer, Slice x) const {
+  if (c_.intermediate_size == 0) return x;
   const std::string name = Name(layer, "mlp");
-  return Residual(name, x, [&](Slice in) { return FeedForward(name, in); });
+  return Residual(name, x, [&](Slice in) { return FeedForward(layer, in); });
 }
 
 Slice Stack::FinalNorm(Slice x) const { return c_.final_norm ? ops_.Norm(prefix_ + "norm", "model." + prefix_ + "norm", x) : x; }
@@ -211,7 +213,8 @@ Slice Stack::ProjectLogits(const std::string& name, const std::string& tensor, c
     return std::vector<DenseRows>{{of, logit.width, logit.bias, logit.weight_init, logit.bias_init}};
   };
   if (logit.rank == 0) return b_.AddDense(name, tensor, rows(tensor), x);
-  const Slice narrow = ops_.Dense(name + ".0", tensor + ".0", logit.rank, /*bias=*/false, x);
+  Slice narrow = ops_.Dense(name + ".0", tensor + ".0", logit.rank, /*bias=*/false, x);
+  if (logit.tanh) narrow = AddActivation(&b_, name + ".act", format::ActivationKind::Tanh, narrow);
   return b_.AddDense(name + ".1", tensor + ".1", rows(tensor + ".1"), narrow);
 }
 
@@ -237,34 +240,47 @@ std::vector<Slice> Stack::Logits(const std::string& name, const AttentionOp& op,
   return logits;
 }
 
-Slice Stack::Attend(size_t layer, const AttentionOp& op, Slice x) const {
+Slice Stack::Attend(size_t layer, const AttentionOp& op, Slice x) {
   const std::string name = Name(layer, "attn"), prefix = "model." + name + ".";
   const AttentionLayer& shape = Shape(layer);
+  if (shape.block.token_shift) return AttendShifted(layer, op, x);
   const bool bias = shape.attention_bias;
   const uint32_t q_width = shape.q_width(), k_width = shape.k_width(), v_width = shape.v_width();
   std::vector<DenseRows> parts = {{prefix + "v_proj", v_width, bias}};
   if (op.reads_qk) {
     parts.insert(parts.begin(), {{prefix + "q_proj", q_width, bias}, {prefix + "k_proj", k_width, bias}});
-  } else if (shape.qk_norm != QkNorm::kNone) {
-    Fail(name, ": qk_norm: ", op.system, " has no q and k");
+  } else if (shape.qk_norm != QkNorm::kNone || shape.block.output_skip == OutputSkip::kProducts) {
+    Fail(name, shape.qk_norm != QkNorm::kNone ? ": qk_norm: " : ": output_skip: ", op.system, " has no q and k");
   }
   const Slice all = Project(name, op.reads_qk ? "qkv" : "v", std::move(parts), op, x);
   const AttentionBlockOps block(ops_, shape, name);
   const uint32_t qk_width = op.reads_qk ? q_width + k_width : 0, width = qk_width + v_width;
   const Slice qkv = block.Convolve(Columns(all, 0, width), op.reads_qk);
   Slice q, k;
-  if (op.reads_qk) std::tie(q, k) = NormedAndTurned(layer, name, block.ActivateQk(Columns(qkv, 0, qk_width)));
-  const Slice v = block.ActivateV(Columns(qkv, qk_width, v_width));
-  if (op.composed) return Output(name, shape, block.Finish(op.composed->heads(&b_, prefix, q, k, v), x));
+  if (op.reads_qk) {
+    std::tie(q, k) = NormedAndTurned(layer, name, block.ActivateQk(Columns(qkv, 0, qk_width)));
+    q = block.ActivateQ(q);
+  }
+  const Slice v = WithFirstValues(layer, x, block.ActivateV(Columns(qkv, qk_width, v_width)));
+  if (op.composed) return Output(name, shape, block.Finish({x, q, k, v, op.composed->heads(&b_, prefix, q, k, v)}));
   SharedLogits none;
+  const Slice small = Columns(all, width, all.width() - width);
+  return AttendWith(layer, op, q, k, v, Logits(name, op, small, "model." + prefix_, x, &none), x);
+}
+
+Slice Stack::AttendWith(size_t layer, const AttentionOp& op, Slice q, Slice k, Slice v, const std::vector<Slice>& logits,
+                        Slice gate_rows) const {
+  const std::string name = Name(layer, "attn"), prefix = "model." + name + ".";
+  const AttentionLayer& shape = Shape(layer);
+  const Slice removal = k;
+  if (op.blends_keys) k = AddDamping(&b_, name + ".k_blend", prefix + "k_blend", k, logits.back());
   std::vector<Slice> inputs;
   if (op.reads_qk) inputs = {q, k};
   inputs.push_back(v);
-  for (const Slice logits : Logits(name, op, Columns(all, width, all.width() - width), "model." + prefix_, x, &none)) {
-    inputs.push_back(logits);
-  }
-  return Output(name, shape,
-                block.Finish(b_.AddAttention(name, prefix, op, shape.heads, std::move(inputs), "model." + prefix_), x));
+  inputs.insert(inputs.end(), logits.begin(), logits.end());
+  if (op.reads_removal) inputs.push_back(removal);
+  const Slice o = b_.AddAttention(name, prefix, op, shape.heads, std::move(inputs), "model." + prefix_);
+  return Output(name, shape, AttentionBlockOps(ops_, shape, name).Finish({gate_rows, q, k, v, o}));
 }
 
 std::vector<std::vector<uint32_t>> Stack::WriteSource(const std::vector<AttentionOp>& cross, Slice rows) const {
@@ -301,8 +317,9 @@ Slice Stack::Output(const std::string& name, const AttentionLayer& shape, Slice 
   return o;
 }
 
-Slice Stack::FeedForward(const std::string& name, Slice x) const {
-  const std::string prefix = "model." + name + ".";
+Slice Stack::FeedForward(size_t layer, Slice x) const {
+  const std::string name = Name(layer, "mlp"), prefix = "model." + name + ".";
+  if (Shape(layer).block.token_shift) x = AddTokenShift(&b_, name + ".shift", prefix + "shifts", {prefix + "shift"}, x);
   const uint32_t inner = c_.intermediate_size;
   const MlpKind kind = KindOf(c_.hidden_act);
   Slice hidden;

@@ -68,11 +68,18 @@ class Stack {
   std::pair<format::Slice, format::Slice> NormedAndTurned(size_t layer, const std::string& name, format::Slice qk) const;
   // What self attention adds.
   format::Slice AttendSelf(size_t layer, const AttentionOp& op, format::Slice x);
-  format::Slice Attend(size_t layer, const AttentionOp& op, format::Slice x) const;
+  format::Slice Attend(size_t layer, const AttentionOp& op, format::Slice x);
+  // The same with a token shift: every projection has rows of its own.
+  format::Slice AttendShifted(size_t layer, const AttentionOp& op, format::Slice x);
+  // What both do with q, k, v and logits. `gate_rows`: what the gate of the output is projected from.
+  format::Slice AttendWith(size_t layer, const AttentionOp& op, format::Slice q, format::Slice k, format::Slice v,
+                           const std::vector<format::Slice>& logits, format::Slice gate_rows) const;
+  // v of a layer behind the first one mixed with v of that, where the config wants it. `rows`: what v is projected from.
+  format::Slice WithFirstValues(size_t layer, format::Slice rows, format::Slice v);
   format::Slice AttendPacked(const std::string& name, const ComposedAttention& attention, format::Slice x);
   format::Slice AttendSource(const std::string& name, const AttentionOp& op, const std::vector<uint32_t>& states,
                              format::Slice x) const;
-  format::Slice FeedForward(const std::string& name, format::Slice x) const;
+  format::Slice FeedForward(size_t layer, format::Slice x) const;
   // o_proj, of a layer that has it.
   format::Slice Output(const std::string& name, const AttentionLayer& shape, format::Slice o) const;
   const AttentionLayer& Shape(size_t layer) const { return block_ != nullptr ? *block_ : c_.layer(layer); }
@@ -86,7 +93,8 @@ class Stack {
   const std::string prefix_;
   const AttentionLayer* const block_;
   std::vector<Angles> angles_;
-  std::optional<format::Slice> pack_;  // as the layer before left it
+  std::optional<format::Slice> pack_;          // as the layer before left it
+  std::optional<format::Slice> first_values_;  // v of the first layer with a value residual
 };
 
 }  // namespace tarn::convert

@@ -140,6 +140,7 @@ std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config, 
     const AttentionLayer& layer = stack.form == AttentionForm::kCausal ? config.decoder_layer(i) : config.layer(i);
     AttentionContext context{layer.heads, i, config.hidden_size, layer.attention_bias, rope, stack.form};
     context.key_heads = layer.key_heads;
+    context.layers = count;
     layers.push_back(attention->is_array() ? ParseAttention((*attention)[i], where + "[" + std::to_string(i) + "]", context)
                                            : ParseAttention(*attention, where, context));
   }
@@ -257,12 +258,13 @@ ModelConfig ParseObject(const Json& object, const std::string& where, FieldLog* 
   if (config.task == format::Task::Seq2Seq) config.source_vocab_size = fields.Size("source_vocab_size", config.vocab_size);
   config.hidden_size = fields.Size("hidden_size");
   config.heads = ParseHeads(&fields, config.hidden_size);
-  config.intermediate_size = fields.Size("intermediate_size");
+  config.intermediate_size = static_cast<uint32_t>(fields.Integer("intermediate_size", 0, Fields::kMaxSize));
   config.hidden_act = fields.OneOf("hidden_act", kHiddenActs);
   config.norm = fields.OneOf("norm", kNorms);
   config.norm_eps = fields.NonNegativeNumber("norm_eps");
   config.norm_position = fields.OneOf<NormPosition>("norm_position", kNormPositions, NormPosition::kPre);
   config.parallel = fields.Bool("parallel", false);
+  if (config.parallel && config.intermediate_size == 0) fields.FailAt("parallel", "intermediate_size 0: there is no MLP");
   if (config.parallel && (config.norm_position != NormPosition::kPre || config.task == format::Task::Seq2Seq)) {
     fields.FailAt("parallel", "it needs norm_position \"pre\" and a task other than seq2seq");
   }
@@ -270,7 +272,7 @@ ModelConfig ParseObject(const Json& object, const std::string& where, FieldLog* 
   if (!config.first_norm && (config.norm_position != NormPosition::kPre || config.parallel)) {
     fields.FailAt("first_norm", "false needs norm_position \"pre\" and no parallel parts");
   }
-  ParseProjections(&fields, &config);
+  ParseProjections(&fields, config.norm_eps, &config);
   config.final_norm = fields.Bool("final_norm", true);
   config.embedding_norm = fields.Bool("embedding_norm", false);
   config.mlp_bias = fields.Bool("mlp_bias", false);
@@ -306,7 +308,7 @@ std::vector<std::string> TaskNames() {
 std::vector<FieldRun> ExploreConfig(const std::string& task) {
   // Sizes unlike all others, so that it can be seen what a shape is made of; unsigned, as the parser of JSON makes them.
   Json object = {{"vocab_size", 1009u}, {"hidden_size", kSampleHidden}, {"num_heads", kSampleHeads}, {"tokenizer", "none"},
-                 {"num_layers", 1u},    {"encoder_layers", 1u},         {"decoder_layers", 1u}};
+                 {"num_layers", 1u},    {"encoder_layers", 1u},         {"decoder_layers", 1u},      {"norm_eps", 9.0 / 128}};
   const Json attention = {{"system", "softmax"}, {"max_context", 8u}};
   for (const char* key : {"attention", "encoder_attention", "decoder_attention", "cross_attention"}) object[key] = attention;
   if (!task.empty()) object["task"] = task;

@@ -26,13 +26,16 @@ struct Rope {
 };
 
 enum class ElementFunction : uint8_t { kNone, kRelu, kSilu };
-enum class OutputNorm : uint8_t { kNone, kHead, kFull };
-enum class OutputGate : uint8_t { kNone, kSilu, kSigmoid, kGelu, kGeluTanh };
+enum class OutputNorm : uint8_t { kNone, kHead, kFull, kGroups };
+enum class OutputGate : uint8_t { kNone, kSilu, kSigmoid, kGelu, kGeluTanh, kLinear };
+// What of v passes by the attention op: a part by a weight of the head, or by its products of q and k.
+enum class OutputSkip : uint8_t { kNone, kHead, kProducts };
 
 // What stands around the attention op of a layer: build/attention_block.h.
 struct AttentionBlock {
   uint32_t conv_taps = 0;  // of a causal convolution of q, k and v; 0: none
   bool conv_bias = false, conv_silu = false;
+  ElementFunction q_activation = ElementFunction::kNone;  // of q alone
   ElementFunction qk_activation = ElementFunction::kNone, v_activation = ElementFunction::kNone;
   ElementFunction output_activation = ElementFunction::kNone;
   OutputNorm output_norm = OutputNorm::kNone;
@@ -40,6 +43,12 @@ struct AttentionBlock {
   OutputGate output_gate = OutputGate::kNone;  // by a function of a projection
   uint32_t output_gate_rank = 0;               // of its two dense layers; 0: one
   bool output_gate_bias = false;
+  bool output_gate_first = false;           // before the norm
+  bool output_gate_hidden_sigmoid = false;  // of the narrow row between its two layers
+  OutputSkip output_skip = OutputSkip::kNone;
+  bool token_shift = false;          // every projection of attention and MLP reads a mix of a token and the one before
+  bool value_residual = false;       // v of the layers behind the first one are mixed with v of that
+  uint32_t value_residual_rank = 0;  // of the two dense layers that say how; 0: one
 };
 
 // The attention of a layer but for its op.
@@ -47,6 +56,7 @@ struct AttentionLayer {
   format::Heads heads;
   uint32_t key_heads = 0;  // of q and k, each for a group of heads; 0: every head has its own
   QkNorm qk_norm = QkNorm::kNone;
+  float qk_norm_eps = 0;
   bool attention_bias = false;
   bool output_projection = true;
   AttentionBlock block;  // of a causal language model, or the decoder's self attention
@@ -61,7 +71,7 @@ struct AttentionLayer {
 struct ModelConfig : AttentionLayer {
   format::Task task;
   uint32_t vocab_size, hidden_size;
-  uint32_t intermediate_size;
+  uint32_t intermediate_size;  // 0: layers without an MLP
   HiddenAct hidden_act;
   format::NormKind norm;
   float norm_eps;

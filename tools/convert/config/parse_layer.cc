@@ -10,13 +10,14 @@ constexpr Choice<QkNorm> kQkNorms[] = {{"none", QkNorm::kNone}, {"head", QkNorm:
 constexpr Choice<ElementFunction> kElementFunctions[] = {
     {"none", ElementFunction::kNone}, {"relu", ElementFunction::kRelu}, {"silu", ElementFunction::kSilu}};
 constexpr Choice<bool> kSiluOrNone[] = {{"none", false}, {"silu", true}};
-constexpr Choice<OutputGate> kOutputGates[] = {{"none", OutputGate::kNone},
-                                               {"silu", OutputGate::kSilu},
-                                               {"sigmoid", OutputGate::kSigmoid},
-                                               {"gelu", OutputGate::kGelu},
-                                               {"gelu_tanh", OutputGate::kGeluTanh}};
+constexpr Choice<OutputGate> kOutputGates[] = {{"none", OutputGate::kNone},          {"silu", OutputGate::kSilu},
+                                               {"sigmoid", OutputGate::kSigmoid},    {"gelu", OutputGate::kGelu},
+                                               {"gelu_tanh", OutputGate::kGeluTanh}, {"linear", OutputGate::kLinear}};
+constexpr Choice<bool> kSigmoidOrNone[] = {{"none", false}, {"sigmoid", true}};
+constexpr Choice<OutputSkip> kOutputSkips[] = {
+    {"none", OutputSkip::kNone}, {"head", OutputSkip::kHead}, {"products", OutputSkip::kProducts}};
 constexpr Choice<OutputNorm> kOutputNorms[] = {
-    {"none", OutputNorm::kNone}, {"head", OutputNorm::kHead}, {"full", OutputNorm::kFull}};
+    {"none", OutputNorm::kNone}, {"head", OutputNorm::kHead}, {"full", OutputNorm::kFull}, {"groups", OutputNorm::kGroups}};
 
 // Fewer heads of q and k than of v; 0: there are as many.
 uint32_t ParseKeyHeads(Fields* fields, const format::Heads& heads) {
@@ -29,15 +30,25 @@ uint32_t ParseKeyHeads(Fields* fields, const format::Heads& heads) {
   return key_heads;
 }
 
-// A layer of its own. `where` begins every message.
-AttentionLayer ParseLayer(const Json& object, const std::string& where, uint32_t hidden_size) {
+// A layer of its own. `where` begins every message. `norm_eps`: of other norms.
+AttentionLayer ParseLayer(const Json& object, const std::string& where, uint32_t hidden_size, float norm_eps) {
   Fields own(object, where);
   AttentionLayer layer;
   layer.heads = ParseHeads(&own, hidden_size);
-  ParseProjections(&own, &layer);
+  ParseProjections(&own, norm_eps, &layer);
   ParseBlock(&own, &layer);
   own.Finish([](const std::string&) { return std::string("; a layer has fields of its heads, projections and block alone"); });
   return layer;
+}
+
+// Errors: a skip of heads that do not have a q, a k and a v each.
+void CheckSkip(Fields* fields, const AttentionLayer& layer) {
+  if (layer.block.output_skip == OutputSkip::kNone) return;
+  const bool products = layer.block.output_skip == OutputSkip::kProducts;
+  if (products && layer.block.output_gate_first)
+    fields->FailAt("output_skip", "\"products\" is not supported with output_gate_first");
+  if (layer.heads.kv_heads() == layer.heads.heads() && !(products && layer.key_heads > 0)) return;
+  fields->FailAt("output_skip", std::string("num_kv_heads must be num_heads") + (products ? ", and num_key_heads, too" : ""));
 }
 
 }  // namespace
@@ -62,8 +73,9 @@ format::Heads ParseHeads(Fields* fields, uint32_t hidden_size) {
   return format::Heads(heads, kv_heads, head_dim, value_dim);
 }
 
-void ParseProjections(Fields* fields, AttentionLayer* layer) {
+void ParseProjections(Fields* fields, float norm_eps, AttentionLayer* layer) {
   layer->qk_norm = fields->OneOf<QkNorm>("qk_norm", kQkNorms, QkNorm::kNone);
+  if (layer->qk_norm != QkNorm::kNone) layer->qk_norm_eps = fields->NonNegativeNumber("qk_norm_eps", norm_eps);
   layer->attention_bias = fields->Bool("attention_bias", false);
   layer->output_projection = fields->Bool("output_projection", true);
 }
@@ -76,6 +88,7 @@ void ParseBlock(Fields* fields, AttentionLayer* layer) {
     block.conv_bias = fields->Bool("conv_bias", false);
     block.conv_silu = fields->OneOf<bool>("conv_activation", kSiluOrNone, true);
   }
+  block.q_activation = fields->OneOf<ElementFunction>("q_activation", kElementFunctions, ElementFunction::kNone);
   block.qk_activation = fields->OneOf<ElementFunction>("qk_activation", kElementFunctions, ElementFunction::kNone);
   block.v_activation = fields->OneOf<ElementFunction>("v_activation", kElementFunctions, ElementFunction::kNone);
   block.output_activation = fields->OneOf<ElementFunction>("output_activation", kElementFunctions, ElementFunction::kNone);
@@ -83,8 +96,22 @@ void ParseBlock(Fields* fields, AttentionLayer* layer) {
   if (block.output_norm != OutputNorm::kNone) block.output_norm_eps = fields->NonNegativeNumber("output_norm_eps");
   block.output_gate = fields->OneOf<OutputGate>("output_gate", kOutputGates, OutputGate::kNone);
   if (block.output_gate != OutputGate::kNone) {
-    if (fields->Bool("output_gate_low_rank", false)) block.output_gate_rank = fields->Size("output_gate_rank", 16);
+    if (fields->Bool("output_gate_low_rank", false)) {
+      block.output_gate_rank = fields->Size("output_gate_rank", 16);
+      block.output_gate_hidden_sigmoid = fields->OneOf<bool>("output_gate_hidden_act", kSigmoidOrNone, false);
+    }
     block.output_gate_bias = fields->Bool("output_gate_bias", false);
+    if (block.output_norm != OutputNorm::kNone) block.output_gate_first = fields->Bool("output_gate_first", false);
+  }
+  block.output_skip = fields->OneOf<OutputSkip>("output_skip", kOutputSkips, OutputSkip::kNone);
+  CheckSkip(fields, *layer);
+  block.token_shift = fields->Bool("token_shift", false);
+  if (block.token_shift && (block.conv_taps > 0 || layer->qk_norm != QkNorm::kNone)) {
+    fields->FailAt("token_shift", "it is not supported with attention_conv or qk_norm");
+  }
+  block.value_residual = fields->Bool("value_residual", false);
+  if (block.value_residual && fields->Bool("value_residual_low_rank", false)) {
+    block.value_residual_rank = fields->Size("value_residual_rank", 16);
   }
 }
 
@@ -100,7 +127,7 @@ std::vector<AttentionLayer> ParseLayerBlocks(Fields* fields, const ModelConfig& 
     layers.push_back(config);
     if (object.is_null()) continue;
     const std::string where = fields->where() + ": layer_blocks[" + std::to_string(layers.size() - 1) + "]";
-    layers.back() = ParseLayer(object, where, config.hidden_size);
+    layers.back() = ParseLayer(object, where, config.hidden_size, config.norm_eps);
   }
   return layers;
 }
@@ -108,7 +135,7 @@ std::vector<AttentionLayer> ParseLayerBlocks(Fields* fields, const ModelConfig& 
 std::optional<AttentionLayer> ParseDecoderBlock(Fields* fields, const ModelConfig& config) {
   const Json* object = fields->Find("decoder_block", "an object", "none");
   if (object == nullptr) return std::nullopt;
-  return ParseLayer(*object, fields->where() + ": decoder_block", config.hidden_size);
+  return ParseLayer(*object, fields->where() + ": decoder_block", config.hidden_size, config.norm_eps);
 }
 
 }  // namespace tarn::convert

@@ -14,9 +14,9 @@ constexpr uint64_t kMaxLayers = 512;  // of all stacks: what a reader takes
 
 // num_heads, num_kv_heads, head_dim and value_head_dim. Errors: numbers that do not divide each other.
 format::Heads ParseHeads(Fields* fields, uint32_t hidden_size);
-// Biases and norms of q, k, v and o.
-void ParseProjections(Fields* fields, AttentionLayer* layer);
-// Heads of q and k, and what stands around a causal attention op.
+// Biases and norms of q, k, v and o. `norm_eps`: of other norms.
+void ParseProjections(Fields* fields, float norm_eps, AttentionLayer* layer);
+// Heads of q and k, and what stands around the attention op of a causal language model.
 void ParseBlock(Fields* fields, AttentionLayer* layer);
 // layer_blocks: layers that are not as the others. Empty where there are none.
 std::vector<AttentionLayer> ParseLayerBlocks(Fields* fields, const ModelConfig& config);

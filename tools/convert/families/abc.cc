@@ -1,9 +1,11 @@
 // abc: attention with bounded-memory control.
+#include <utility>
+
 #include "tools/convert/families/fla.h"
 
 namespace tarn::convert {
 
-Translation TranslateAbc(ForeignConfig* config, const FamilyOptions&) {
+Translation TranslateAbc(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
   Fields& fields = config->fields();
   const FlaHeads heads = ReadFla(config, {4, 0.5, 1, 4}, &translation);
@@ -24,7 +26,7 @@ Translation TranslateAbc(ForeignConfig* config, const FamilyOptions&) {
   ours["attention"] = {{"system", "abc_mlp"},
                        {"num_slots", fields.Size("num_slots", config->IsNull("num_slots") ? heads.key_dim : 64)},
                        {"logit_clamp", {least, most}}};
-  return translation;
+  return WithFlaAttention(config, options, std::move(translation));
 }
 
 }  // namespace tarn::convert

@@ -1,5 +1,6 @@
 // delta_net: the delta rule.
 #include <cmath>
+#include <utility>
 
 #include "tools/convert/families/fla.h"
 
@@ -29,7 +30,7 @@ Json ReadQkNorm(ForeignConfig* config, double scale, std::string* activation) {
 
 }  // namespace
 
-Translation TranslateDeltaNet(ForeignConfig* config, const FamilyOptions&) {
+Translation TranslateDeltaNet(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
   Fields& fields = config->fields();
   const FlaHeads heads = ReadFla(config, {16, 1, 1, 4}, &translation);
@@ -52,7 +53,7 @@ Translation TranslateDeltaNet(ForeignConfig* config, const FamilyOptions&) {
   }
   AddAttnRule("b_proj.weight", "b_proj.weight", &translation);
   translation.config["attention"] = attention;
-  return translation;
+  return WithFlaAttention(config, options, std::move(translation));
 }
 
 }  // namespace tarn::convert

@@ -5,11 +5,13 @@
 #include "tools/common/suggestion.h"
 #include "tools/convert/families/family.h"
 #include "tools/convert/json/error.h"
+#include "tools/convert/json/python_json.h"
 
 namespace tarn::convert {
 namespace {
 
-constexpr char kConstant[] = "none: a state of constant size";
+constexpr char kConstant[] = "none: a state of constant size; full or window in the layers of `attn`";
+constexpr char kNoCache[] = "none: a state of constant size";
 
 constexpr Family kFamilies[] = {
     {"abc", kConstant, TranslateAbc},
@@ -30,11 +32,13 @@ constexpr Family kFamilies[] = {
     {"gptj", "full", TranslateGptJ},
     {"granite", "full", TranslateGranite},
     {"gsa", kConstant, TranslateGsa},
+    {"hgrn2", kConstant, TranslateHgrn2},
     {"kda", kConstant, TranslateKda},
     {"lfm2", "full in some layers; else a short convolution", TranslateLfm2},
     {"linear_attn", kConstant, TranslateLinearAttn},
     {"llama", "full", TranslateLlama},
     {"m2m_100", "full, in encoder, decoder and between them", TranslateM2m100},
+    {"mamba2", kNoCache, TranslateMamba2},
     {"marian", "full, in encoder, decoder and between them", TranslateMarian},
     {"marian_nmt", "full, in an encoder and to it; the decoder has a state of constant size, or full", TranslateMarianNmt},
     {"mistral", "window; full if it has none", TranslateMistral},
@@ -56,6 +60,7 @@ constexpr Family kFamilies[] = {
     {"smollm3", "full, or window in some layers", TranslateSmolLm3},
     {"stablelm", "full", TranslateStableLm},
     {"t5", "full, in encoder, decoder and between them", TranslateT5},
+    {"transformer", "full, or window", TranslateFlaTransformer},
     {"umt5", "full, in encoder, decoder and between them", TranslateUmt5},
     {"xglm", "full", TranslateXglm},
     {"xlm-roberta", "full, in an encoder", TranslateRoberta},
@@ -68,9 +73,7 @@ constexpr struct {
 } kNotRead[] = {
     {"gated_deltaproduct", "its delta rule has a decay and several writes for a token"},
     {"hgrn", "its layers are recurrences of single numbers"},
-    {"hgrn2", "its decays have lower bounds that layers share"},
     {"mamba", "its layers are selective state spaces"},
-    {"mamba2", "its layers are selective state spaces"},
     {"rwkv6", "its layers mix a token with the one before it"},
     {"rwkv7", "its layers mix a token with the one before it"},
 };
@@ -101,7 +104,7 @@ void CheckOptions(const Translation& translation, const std::string& where, cons
 FamilyList Families() { return {kFamilies, std::size(kFamilies)}; }
 
 std::optional<Translation> Translate(const std::string& text, const std::string& where, const FamilyOptions& options) {
-  const Json object = ParseJson(text, where);
+  const Json object = ParseJson(WithQuotedInfinities(text), where);
   if (!object.is_object()) return std::nullopt;
   if (!object.contains("model_type")) {
     // Fields that no config.json of tarn has.

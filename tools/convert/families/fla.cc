@@ -65,7 +65,6 @@ void SetHeads(const FlaHeads& heads, Json* config) {
 void ReadFlaSkeleton(ForeignConfig* config, uint32_t hidden_ratio, uint32_t layers, Translation* translation) {
   Fields& fields = config->fields();
   for (const char* key : kIgnored) fields.Find(key);
-  if (fields.Has("attn")) fields.FailAt("attn", "layers with softmax attention among the others are not supported, expected null");
   config->Require("elementwise_affine", true);
   config->Require("hidden_act", "swish");
   const uint32_t vocab = fields.Size("vocab_size", 32000), hidden = fields.Size("hidden_size", 2048);
@@ -127,7 +126,7 @@ void ReadFlaKvHeads(ForeignConfig* config, const FlaHeads& heads, Translation* t
   translation->config["num_kv_heads"] = kv_heads;
 }
 
-bool ReadShortConv(ForeignConfig* config, bool fallback, bool silu, Translation* translation) {
+bool ReadShortConv(ForeignConfig* config, bool fallback, bool silu, Translation* translation, const char* names) {
   Fields& fields = config->fields();
   const auto taps = static_cast<uint32_t>(fields.Integer("conv_size", kMinConvTaps, kMaxConvTaps, 4));
   if (!fields.Bool("use_short_conv", fallback)) return false;
@@ -135,8 +134,8 @@ bool ReadShortConv(ForeignConfig* config, bool fallback, bool silu, Translation*
   ours["attention_conv"] = true;
   ours["conv_taps"] = taps;
   ours["conv_activation"] = silu ? "silu" : "none";
-  for (const std::string part : {"q", "k", "v"}) {
-    AddAttnRule(part + "_conv1d.weight", part + "_conv.weight", translation);
+  for (size_t i = 0; i < 3; ++i) {
+    AddAttnRule(std::string(1, names[i]) + "_conv1d.weight", std::string(1, "qkv"[i]) + "_conv.weight", translation);
     translation->rules.back().matrix = true;
   }
   return true;

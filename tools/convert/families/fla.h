@@ -21,7 +21,6 @@ struct FlaHeads {
 };
 
 // Sizes, MLP, norms and tied embeddings, and the table of the tensors that all have. What the attention has is for the caller.
-// Errors: layers with softmax attention among the others.
 void ReadFlaSkeleton(ForeignConfig* config, uint32_t hidden_ratio, uint32_t layers, Translation* translation);
 
 // The same, with heads whose widths together are a part of hidden_size. Errors: a width that the heads do not divide.
@@ -35,11 +34,19 @@ FlaHeads ReadGatedDelta(ForeignConfig* config, const FlaHeads& defaults, double 
 // num_kv_heads, of models that have it; null: as many as heads.
 void ReadFlaKvHeads(ForeignConfig* config, const FlaHeads& heads, Translation* translation);
 
-// use_short_conv and conv_size. Returns whether there is a convolution. `silu`: its activation.
-bool ReadShortConv(ForeignConfig* config, bool fallback, bool silu, Translation* translation);
+// use_short_conv and conv_size. Returns whether there is a convolution. `silu`: its activation; `names`: a letter for each of q, k
+// and v in the folder.
+bool ReadShortConv(ForeignConfig* config, bool fallback, bool silu, Translation* translation, const char* names = "qkv");
 
 // The norm of each head with the gate behind it. `norm`: the name of its weight in the folder; `gate`: whether there is one.
 void SetHeadNorm(const char* norm, float eps, bool gate, Translation* translation);
+
+// The softmax attention of the layers that `attn` of a hybrid names, in place of that of `translation`, which all its other fields
+// have made. The translation as it was where there is no such layer.
+Translation WithFlaAttention(ForeignConfig* config, const FamilyOptions& options, Translation translation);
+
+// The positions of a model that does not bound them: its caches have as many rows.
+uint32_t FlaPositions(Fields* fields);
 
 // Rules for "layers.*.attn.<from>" -> "model.layers.*.attn.<to>".
 void AddAttnRule(const std::string& from, const std::string& to, Translation* translation);

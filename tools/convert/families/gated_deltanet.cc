@@ -1,9 +1,11 @@
 // gated_deltanet: the delta rule with a decay of each head. Its output gate is called g_proj, its decay a_proj.
+#include <utility>
+
 #include "tools/convert/families/fla.h"
 
 namespace tarn::convert {
 
-Translation TranslateGatedDeltaNet(ForeignConfig* config, const FamilyOptions&) {
+Translation TranslateGatedDeltaNet(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
   Fields& fields = config->fields();
   ReadGatedDelta(config, {6, 256, 0}, 2, 21, &translation);
@@ -14,7 +16,7 @@ Translation TranslateGatedDeltaNet(ForeignConfig* config, const FamilyOptions&) 
   AddAttnRule("dt_bias", "g_proj.bias", &translation);
   AddAttnRule("A_log", "A_log", &translation);
   AddAttnRule("b_proj.weight", "b_proj.weight", &translation);
-  return translation;
+  return WithFlaAttention(config, options, std::move(translation));
 }
 
 }  // namespace tarn::convert

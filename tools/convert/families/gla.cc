@@ -1,9 +1,11 @@
 // gla: gated linear attention. Its output gate is called g_proj, its forget gate gk_proj.
+#include <utility>
+
 #include "tools/convert/families/fla.h"
 
 namespace tarn::convert {
 
-Translation TranslateGla(ForeignConfig* config, const FamilyOptions&) {
+Translation TranslateGla(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
   Fields& fields = config->fields();
   const FlaHeads heads = ReadFla(config, {4, 0.5, 1, 4}, &translation);
@@ -22,7 +24,7 @@ Translation TranslateGla(ForeignConfig* config, const FamilyOptions&) {
     AddAttnRule(std::string("gk_proj.") + part, std::string("g_proj.") + part, &translation);
   }
   translation.config["attention"] = attention;
-  return translation;
+  return WithFlaAttention(config, options, std::move(translation));
 }
 
 }  // namespace tarn::convert

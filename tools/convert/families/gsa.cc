@@ -1,9 +1,11 @@
 // gsa: gated slot attention. Its norm has the eps 1e-5 whatever norm_eps says, and use_norm and use_output_gate have no effect.
+#include <utility>
+
 #include "tools/convert/families/fla.h"
 
 namespace tarn::convert {
 
-Translation TranslateGsa(ForeignConfig* config, const FamilyOptions&) {
+Translation TranslateGsa(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
   Fields& fields = config->fields();
   const FlaHeads heads = ReadFla(config, {4, 1, 1, 4}, &translation);
@@ -23,7 +25,7 @@ Translation TranslateGsa(ForeignConfig* config, const FamilyOptions&) {
                        {"num_slots", fields.Size("num_slots", config->IsNull("num_slots") ? heads.key_dim : 64)},
                        {"gate_normalizer", fields.PositiveNumber("gate_logit_normalizer", 8.0f)},
                        {"scale", 1}};
-  return translation;
+  return WithFlaAttention(config, options, std::move(translation));
 }
 
 }  // namespace tarn::convert

@@ -1,11 +1,12 @@
 // kda: Kimi Delta Attention, the delta rule with a decay of each channel of k. Its output gate is called g_proj, its decay f_proj.
 #include <string>
+#include <utility>
 
 #include "tools/convert/families/fla.h"
 
 namespace tarn::convert {
 
-Translation TranslateKda(ForeignConfig* config, const FamilyOptions&) {
+Translation TranslateKda(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
   Fields& fields = config->fields();
   const FlaHeads heads = ReadGatedDelta(config, {16, 128, 0}, 1, 24, &translation);
@@ -29,7 +30,7 @@ Translation TranslateKda(ForeignConfig* config, const FamilyOptions&) {
   AddAttnRule("g_proj.1.bias", "o_gate_proj.1.bias", &translation);
   AddAttnRule("dt_bias", "g_proj.1.bias", &translation);
   for (const char* name : {"A_log", "b_proj.weight"}) AddAttnRule(name, name, &translation);
-  return translation;
+  return WithFlaAttention(config, options, std::move(translation));
 }
 
 }  // namespace tarn::convert

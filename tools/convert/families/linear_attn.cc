@@ -1,5 +1,6 @@
 // linear_attn: linear attention with feature maps that have no weights.
 #include <cmath>
+#include <utility>
 
 #include "tools/convert/families/fla.h"
 
@@ -19,7 +20,7 @@ Json FeatureMap(Fields* fields) {
 
 }  // namespace
 
-Translation TranslateLinearAttn(ForeignConfig* config, const FamilyOptions&) {
+Translation TranslateLinearAttn(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
   Fields& fields = config->fields();
   const FlaHeads heads = ReadFla(config, {4, 1, 1, 4}, &translation);
@@ -41,7 +42,7 @@ Translation TranslateLinearAttn(ForeignConfig* config, const FamilyOptions&) {
     attention["scale"] = scale;
   }
   translation.config["attention"] = attention;
-  return translation;
+  return WithFlaAttention(config, options, std::move(translation));
 }
 
 }  // namespace tarn::convert

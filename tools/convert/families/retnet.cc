@@ -1,9 +1,11 @@
 // retnet: retention. use_short_conv of its config.json has no effect.
+#include <utility>
+
 #include "tools/convert/families/fla.h"
 
 namespace tarn::convert {
 
-Translation TranslateRetNet(ForeignConfig* config, const FamilyOptions&) {
+Translation TranslateRetNet(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
   Fields& fields = config->fields();
   const FlaHeads heads = ReadFla(config, {8, 1, 2, 2}, &translation);
@@ -20,7 +22,7 @@ Translation TranslateRetNet(ForeignConfig* config, const FamilyOptions&) {
   const bool gate = fields.Bool("use_output_gate", true);
   AddAttnRule("g_norm_swish_gate.weight", "o_norm.weight", &translation);
   SetHeadNorm("g_norm.weight", translation.config["norm_eps"], gate, &translation);
-  return translation;
+  return WithFlaAttention(config, options, std::move(translation));
 }
 
 }  // namespace tarn::convert

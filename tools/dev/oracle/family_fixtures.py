@@ -219,6 +219,11 @@ CASES = {
     "bloom_a": ("Bloom", BLOOM, "float16"),
     "bloom_b": ("Bloom", {**BLOOM, "n_layer": 3, "n_head": 4, "tie_word_embeddings": False}, "bfloat16"),
     "bloom_c": ("Bloom", {**BLOOM, "n_head": 6, "hidden_size": 36, "layer_norm_epsilon": 1e-6}, "float32"),
+    "mamba2_a": ("Mamba2", {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "head_dim": 8, "num_heads": 6, "n_groups": 2,
+                            "state_size": 10}, "bfloat16"),
+    "mamba2_b": ("Mamba2", {"vocab_size": VOCAB, "hidden_size": 16, "num_hidden_layers": 3, "expand": 3, "head_dim": 12, "num_heads": 4,
+                            "n_groups": 4, "state_size": 16, "conv_kernel": 3, "use_conv_bias": False, "layer_norm_epsilon": 1e-4,
+                            "time_step_limit": (0.4, 0.9)}, "float16"),
 }
 
 

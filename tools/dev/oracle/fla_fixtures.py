@@ -19,12 +19,24 @@ import torch
 
 warnings.filterwarnings("ignore")
 
+import fla.layers.mamba2  # noqa: E402
+import fla.layers.rwkv7  # noqa: E402
 import fla.models  # noqa: E402
+from fla.ops.rwkv7 import fused_recurrent_rwkv7  # noqa: E402
+
+# The chunks of rwkv7 gather across a block, which the interpreter cannot; fla's recurrent kernel computes the same.
+fla.layers.rwkv7.chunk_rwkv7 = fused_recurrent_rwkv7
+# The layers of mamba2 give their activation a slice, which fla's own reads as if its rows stood side by side. With groups of heads
+# its PyTorch code and its kernels differ: transformers' makes those models (family_fixtures.py).
+fla.layers.mamba2.ACT2FN = {"silu": torch.nn.functional.silu}
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[3] / "tests/data/families"
 VOCAB, TOKENS = 41, 200
 SMALL = {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "intermediate_size": 40, "num_heads": 3}
 DELTA = {**SMALL, "attn_mode": "fused_recurrent"}
+HGRN2 = {**SMALL, "num_heads": None, "num_hidden_layers": 3}
+MAMBA2 = {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2}
+RWKV7 = {**SMALL, "num_heads": None, "decay_low_rank_dim": 5, "gate_low_rank_dim": 7, "a_low_rank_dim": 4, "v_low_rank_dim": 3}
 
 # name -> (class, fields, dtype)
 CASES = {
@@ -67,6 +79,30 @@ CASES = {
                       "allow_neg_eigval": True}, "float16"),
     "kda_c": ("KDA", {**DELTA, "head_dim": 12, "expand_v": 0.5, "use_short_conv": False, "norm_eps": 1e-5,
                       "num_hidden_layers": 3}, "float32"),
+    "hgrn2_a": ("HGRN2", {**HGRN2, "expand_ratio": 8}, "bfloat16"),
+    "hgrn2_b": ("HGRN2", {**HGRN2, "expand_ratio": None, "num_heads": 2, "use_short_conv": True, "tie_word_embeddings": True,
+                          "norm_eps": 1e-4}, "float16"),
+    "hgrn2_c": ("HGRN2", {**HGRN2, "expand_ratio": 6, "use_lower_bound": False, "use_short_conv": True, "conv_size": 3,
+                          "attn_mode": "fused_recurrent"}, "float32"),
+    "transformer_a": ("Transformer", SMALL, "bfloat16"),
+    "transformer_b": ("Transformer", {**SMALL, "num_heads": 4, "num_kv_heads": 2, "hidden_size": 32, "qkv_bias": True,
+                                      "window_size": 16, "tie_word_embeddings": True}, "float16"),
+    "transformer_c": ("Transformer", {**SMALL, "num_heads": 2, "qk_norm": True, "rope_theta": 500.0, "num_hidden_layers": 3},
+                      "float32"),
+    # Hybrids.
+    "gla_d": ("GLA", {**SMALL, "num_hidden_layers": 3, "use_short_conv": True,
+                      "attn": {"layers": [1], "num_heads": 2, "num_kv_heads": 1, "qkv_bias": True, "rope_theta": 500.0}}, "bfloat16"),
+    "retnet_d": ("RetNet", {**SMALL, "num_hidden_layers": 3,
+                            "attn": {"layers": [0, 2], "num_heads": 2, "window_size": 16, "rope_theta": 500.0}}, "float16"),
+    "delta_net_d": ("DeltaNet", {**DELTA, "num_hidden_layers": 3, "use_beta": False, "use_gate": True,
+                                 "attn": {"layers": [1], "num_heads": 4}}, "float32"),
+    "hgrn2_d": ("HGRN2", {**HGRN2, "expand_ratio": 8, "attn": {"layers": [1], "num_heads": 4, "num_kv_heads": 2}}, "float32"),
+    "mamba2_c": ("Mamba2", {**MAMBA2, "head_dim": 16, "state_size": 6, "tie_word_embeddings": True}, "float32"),
+    "rwkv7_a": ("RWKV7", {**RWKV7, "head_dim": 8}, "bfloat16"),
+    "rwkv7_b": ("RWKV7", {**RWKV7, "head_dim": None, "num_heads": 2, "fuse_norm": False, "tie_word_embeddings": True,
+                          "intermediate_size": None}, "float16"),
+    "rwkv7_c": ("RWKV7", {**RWKV7, "head_dim": 6, "norm_first": False, "norm_bias": False, "norm_eps": 1e-4,
+                          "num_hidden_layers": 3}, "float32"),
 }
 
 
@@ -92,7 +128,10 @@ def write(name, seed):
     model = randomize(getattr(fla.models, kind + "ForCausalLM")(config), dtype, seed)
     folder = FIXTURES / name
     shutil.rmtree(folder, ignore_errors=True)
-    copy.deepcopy(model).to(dtype).save_pretrained(folder)
+    saved = copy.deepcopy(model).to(dtype)
+    if config.tie_word_embeddings:
+        saved._dynamic_tied_weights_keys = ["lm_head.weight"]  # mamba2 does not say so
+    saved.save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
     tokens = torch.randint(4, VOCAB, (1, TOKENS), generator=torch.Generator().manual_seed(seed + 1000))
     with torch.no_grad():

@@ -1,7 +1,9 @@
 """Import before fla: its Triton kernels run on the CPU, interpreted. A stand-in for the driver takes the first configuration of each
-kernel that is tuned, and functions that kernels call by another name than Triton's are Triton's own."""
+kernel that is tuned, functions that kernels call by another name than Triton's are Triton's own, and the softmax attention of hybrids
+is PyTorch's."""
 
 import contextlib
+import importlib.machinery
 import os
 import sys
 import types
@@ -66,3 +68,19 @@ def make_tensor_descriptor(base, shape, strides, block_shape, _builder=None):
 driver.set_active(Driver())
 torch.cpu.device = lambda index: contextlib.nullcontext()
 sys.modules["fla.ops.utils.op"] = sys.modules[__name__]
+
+
+def flash_attn_func(q, k, v, causal, window_size):
+    """Of [batch, tokens, heads, head_dim]: the token and window_size[0] before it, -1: all."""
+    position = torch.arange(q.shape[1])
+    distance = position[:, None] - position[None, :]
+    seen = distance >= 0 if window_size[0] < 0 else (distance >= 0) & (distance <= window_size[0])
+    heads = [x.transpose(1, 2) for x in (q, k, v)]
+    assert causal
+    return torch.nn.functional.scaled_dot_product_attention(*heads, attn_mask=seen, enable_gqa=True).transpose(1, 2)
+
+
+flash_attn = types.ModuleType("flash_attn")
+flash_attn.__spec__ = importlib.machinery.ModuleSpec("flash_attn", None)
+flash_attn.flash_attn_func = flash_attn.flash_attn_varlen_func = flash_attn_func
+sys.modules["flash_attn"] = flash_attn

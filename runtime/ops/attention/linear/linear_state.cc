@@ -1,5 +1,6 @@
 // Linear state attention (MATH F1): S <- A S + phi(k) x u, o = scale * phi(q)^T S / den. The feature map phi, the decay A and the
-// write u are chosen by attributes: RFA, linear transformer, Performer, DPFP, delta rule with decay or without, T2R, GLA, RetNet.
+// write u are chosen by attributes: RFA, linear transformer, Performer, DPFP, delta rule with decay or without, T2R, GLA, RetNet,
+// HGRN2, Mamba 2, RWKV-7.
 #include <cmath>
 
 #include "runtime/ops/attention/attention.h"
@@ -25,6 +26,7 @@ class LinearStateOp final : public Op {
     const float* log_decay = nullptr;  // [C], or nullptr: no scalar decay
     const float* write = nullptr;      // [C], or nullptr: 1
     const float* beta = nullptr;       // [C], delta rule
+    const float* removal = nullptr;    // [C, M] removal keys, rule "replace"
     StateRows state = nullptr;
     float* norm = nullptr;
   };
@@ -38,6 +40,8 @@ class LinearStateOp final : public Op {
     float* writes;   // [C], or beta
     float* state;    // [M, dv] the copy that HeldState takes
     float* decay;    // [M] of one token, with a gate of features
+    float* removal;  // [C, M] of rule "replace"
+    float* taken;    // [M] of one token, likewise
     float* work;     // of the kernels
   };
 
@@ -45,15 +49,17 @@ class LinearStateOp final : public Op {
   Status PrepareStates(PrepareContext& context);
   bool RunsAsChunk(uint64_t tokens) const { return tokens > 1 && a_.has_chunk_form(); }
   // Steps of the delta rule and the products of a chunk want floats.
-  bool RunsAsStored(uint64_t tokens) const { return !RunsAsChunk(tokens) && !a_.is_delta(); }
+  bool RunsAsStored(uint64_t tokens) const { return !RunsAsChunk(tokens) && a_.rule == WriteRule::kSum; }
   void RunHead(const RunContext& context, size_t sequence, size_t kv_head, Scratch scratch) const;
   void MapFeatures(const RunContext& context, Head* head, const Pieces& pieces) const;
   void WeighTokens(const RunContext& context, Head* head, const Pieces& pieces) const;
   void RunChunk(const RunContext& context, const Head& head, const Pieces& pieces) const;
   void RunStep(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const;
-  // The decay of every feature at a token, in pieces.decay; nullptr: they have none of their own.
+  // The decay of every feature at a token, in pieces.decay; nullptr: they have none of their own. A tied gate turns the key in
+  // pieces.phi into what is written.
   const float* RowDecay(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const;
-  bool decays_by_row() const { return InfoOf(a_.gate).logits == Logits::kPerFeature; }
+  // The removal keys of all tokens, normalised, in pieces.removal.
+  void PrepareRemoval(const RunContext& context, Head* head, const Pieces& pieces) const;
   // Logits of input `index` for the first token of a sequence's chunk, from column `column` on.
   static const float* Logits(const RunContext& context, size_t index, size_t sequence, size_t column) {
     const Operand& input = context.inputs[index];
@@ -61,24 +67,28 @@ class LinearStateOp final : public Op {
   }
   size_t gate_input() const { return 3; }
   size_t beta_input() const { return a_.has_gate_logits() ? 4 : 3; }
+  size_t removal_input() const { return beta_input() + 1; }
   uint32_t norm_state() const { return 1; }
   uint32_t max_state() const { return a_.has_norm() ? 2 : 1; }
 
   Heads heads_;
   LinearAttributes a_;
   LinearFeatures map_;
-  size_t features_;              // M
-  DType state_dtype_;            // of S
-  const float* gate_ = nullptr;  // [kv_heads] decay or rate
-  uint64_t thread_bytes_;        // of scratch
+  size_t features_;                 // M
+  DType state_dtype_;               // of S
+  const float* gate_ = nullptr;     // [kv_heads] decay or rate
+  const float* bound_ = nullptr;    // [kv_heads, M] least decays of a tied gate
+  const float* removal_ = nullptr;  // [kv_heads, M] what removal keys are multiplied by
+  uint64_t thread_bytes_;           // of scratch
 };
 
 Status LinearStateOp::Prepare(PrepareContext& context) {
   const format::LinearState& table = *context.op().attributes_as_LinearState();
   TARN_ASSIGN_OR_RETURN(a_, ReadLinearAttributes(table));
-  const uint32_t inputs = 3 + a_.has_gate_logits() + a_.has_beta_logits();
+  const uint32_t inputs = 3u + a_.has_gate_logits() + a_.has_beta_logits() + a_.is_replace();
   const uint32_t feature_tensors = LinearFeatures::TensorCount(a_);
-  const uint32_t tensors = feature_tensors + (InfoOf(a_.gate).tensor != nullptr);
+  const bool has_gate_tensor = InfoOf(a_.gate).tensor != nullptr || a_.gate_bounds;
+  const uint32_t tensors = feature_tensors + has_gate_tensor + a_.is_replace();
   TARN_RETURN_IF_ERROR(context.Expect(inputs, /*outputs=*/1, tensors, tensors, StateCount(a_)));
   TARN_ASSIGN_OR_RETURN(heads_, Heads::Read(context, *table.heads(), a_.key_heads));
   TARN_ASSIGN_OR_RETURN(map_, LinearFeatures::Read(context, a_, heads_));
@@ -88,9 +98,19 @@ Status LinearStateOp::Prepare(PrepareContext& context) {
     const uint64_t width = LinearAttributes::LogitWidth(InfoOf(a_.gate).logits, kv_heads, features_);
     TARN_RETURN_IF_ERROR(context.ExpectInput(static_cast<uint32_t>(gate_input()), "gate", width));
   }
-  if (a_.has_beta_logits()) TARN_RETURN_IF_ERROR(context.ExpectInput(static_cast<uint32_t>(beta_input()), "beta", kv_heads));
+  if (a_.has_beta_logits()) {
+    const uint64_t width = LinearAttributes::LogitWidth(InfoOf(a_.rule).logits, kv_heads, features_);
+    TARN_RETURN_IF_ERROR(context.ExpectInput(static_cast<uint32_t>(beta_input()), "beta", width));
+  }
   if (InfoOf(a_.gate).tensor != nullptr) {
     TARN_ASSIGN_OR_RETURN(gate_, context.ExpectTensor(feature_tensors, InfoOf(a_.gate).tensor, {kv_heads}));
+  }
+  if (a_.gate_bounds) {
+    TARN_ASSIGN_OR_RETURN(bound_, context.ExpectTensor(feature_tensors, "bound", {kv_heads, features_}));
+  }
+  if (a_.is_replace()) {
+    TARN_RETURN_IF_ERROR(context.ExpectInput(static_cast<uint32_t>(removal_input()), "removal key", kv_heads * features_));
+    TARN_ASSIGN_OR_RETURN(removal_, context.ExpectTensor(tensors - 1, "removal", {kv_heads, features_}));
   }
   TARN_RETURN_IF_ERROR(PrepareStates(context));
   context.AddWork(
@@ -114,9 +134,13 @@ LinearStateOp::Pieces LinearStateOp::Lay(Scratch* scratch, uint64_t tokens) cons
     const auto work_floats = a_.is_delta() ? DeltaChunkScratch : LinearChunkScratch;
     pieces.work = scratch->Take(work_floats(tokens, features_, dv));
   } else if (a_.is_delta()) {
-    pieces.work = scratch->Take(dv + (decays_by_row() ? features_ : 0));
+    pieces.work = scratch->Take(dv + (a_.decays_by_row() ? features_ : 0));
   }
-  if (decays_by_row()) pieces.decay = scratch->Take(features_);
+  if (a_.decays_by_row()) pieces.decay = scratch->Take(features_);
+  if (a_.is_replace()) {
+    pieces.removal = scratch->Take(tokens * features_);
+    pieces.taken = scratch->Take(features_);
+  }
   return pieces;
 }
 
@@ -141,6 +165,7 @@ void LinearStateOp::RunHead(const RunContext& context, size_t sequence, size_t k
   const Pieces pieces = Lay(&scratch, context.tokens);
   MapFeatures(context, &head, pieces);
   WeighTokens(context, &head, pieces);
+  if (a_.is_replace()) PrepareRemoval(context, &head, pieces);
   const size_t elements = features_ * heads_.value_dim();
   if (a_.has_norm()) head.norm = context.states[norm_state()].f32(sequence) + kv_head * features_;
   if (RunsAsStored(context.tokens)) {
@@ -208,6 +233,12 @@ void LinearStateOp::WeighTokens(const RunContext& context, Head* head, const Pie
     const float* logits = Logits(context, gate_input(), head->sequence, head->kv_head);
     kernels.softplus_gate(tokens, logits, context.inputs[gate_input()].stride, gate_[head->kv_head], nullptr, first);
     head->log_decay = first;
+  } else if (a_.gate == Gate::kStep) {
+    const float* logits = Logits(context, gate_input(), head->sequence, head->kv_head);
+    kernels.step_gate(tokens, logits, context.inputs[gate_input()].stride, gate_[head->kv_head], a_.step_min, a_.step_max, second,
+                      first);
+    head->log_decay = first;
+    head->write = second;
   } else if (a_.has_running_max()) {
     float* m = context.states[max_state()].f32(head->sequence) + head->kv_head;
     const float* key_weights = pieces.weights + heads_.group() * tokens;
@@ -215,6 +246,18 @@ void LinearStateOp::WeighTokens(const RunContext& context, Head* head, const Pie
     head->log_decay = first;
     head->write = second;
   }
+}
+
+void LinearStateOp::PrepareRemoval(const RunContext& context, Head* head, const Pieces& pieces) const {
+  const Operand& keys = context.inputs[removal_input()];
+  const float* key = Logits(context, removal_input(), head->sequence, head->kv_head * features_);
+  const float* by = removal_ + head->kv_head * features_;
+  context.kernels->mul(context.tokens, features_, key, keys.stride, by, 0, pieces.removal, features_);
+  if (a_.removal_norm != VectorNorm::kNone) {
+    context.kernels->l2_normalize(context.tokens, features_, pieces.removal, features_, 1, a_.removal_norm_eps,
+                                  a_.removal_norm == VectorNorm::kL2Inside, pieces.removal);
+  }
+  head->removal = pieces.removal;
 }
 
 void LinearStateOp::RunChunk(const RunContext& context, const Head& head, const Pieces& pieces) const {
@@ -232,11 +275,19 @@ void LinearStateOp::RunChunk(const RunContext& context, const Head& head, const 
 }
 
 const float* LinearStateOp::RowDecay(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const {
-  if (!decays_by_row()) return nullptr;
+  if (!a_.decays_by_row()) return nullptr;
+  if (a_.gate == Gate::kTied) {
+    const float* bound = bound_ == nullptr ? nullptr : bound_ + head.kv_head * features_;
+    float* key = pieces.phi + (heads_.group() * context.tokens + token) * features_;
+    context.kernels->tied_gate(features_, key, bound, pieces.decay, key);
+    return pieces.decay;
+  }
   const float* logits = Logits(context, gate_input(), head.sequence, head.kv_head * features_);
   logits += token * context.inputs[gate_input()].stride;
   if (a_.gate == Gate::kVector) {
     context.kernels->vector_gate(features_, logits, a_.gate_normalizer, a_.gate_min, pieces.decay);
+  } else if (a_.gate == Gate::kSigmoidVector) {
+    context.kernels->sigmoid_gate(features_, logits, a_.gate_min, pieces.decay);
   } else {
     context.kernels->softplus_gate(features_, logits, 1, gate_[head.kv_head], pieces.decay, nullptr);
   }
@@ -253,6 +304,15 @@ void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t 
   float* o = head.slices.o + token * head.slices.o_stride;
   const float* row_decay = RowDecay(context, head, token, pieces);
   const float decay = head.log_decay == nullptr ? 1.0f : std::exp(head.log_decay[token]);
+  if (a_.is_replace()) {
+    const float* removal = head.removal + token * features_;
+    const Operand& strengths = context.inputs[beta_input()];
+    const float* logits = Logits(context, beta_input(), head.sequence, head.kv_head * features_) + token * strengths.stride;
+    kernels.sigmoid_mul(1, features_, logits, features_, removal, features_, pieces.taken, features_);
+    kernels.replace_step(
+        {group, features_, dv, phi_q, phi_k, v, decay, row_decay, removal, pieces.taken, a_.scale, head.state.as<float>(), o});
+    return;
+  }
   if (a_.is_delta()) {
     const bool first = context.tokens_seen + token == 0;
     kernels.delta_step({group, features_, dv, phi_q, phi_k, v, decay, row_decay, head.beta[token], a_.den_eps, a_.scale, first,
