@@ -22,7 +22,7 @@ from tensor_files import Tensor, read_npy_f32, read_safetensors, write_npy_i32, 
 BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
 ENCODERS = "bert", "distilbert", "modernbert", "roberta", "xlm-roberta"
-FIXTURE_COUNT = 160
+FIXTURE_COUNT = 163
 TORCH = FIXTURES.parent / "torch"  # checkpoints of torch.save()
 PUBLISHED_CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "configs" / "published"
 PUBLISHED = {"smollm2-360m": 362, "gla-340m": 342, "retnet-1.3b": 1352, "gated-deltanet-1.3b": 1387, "qwen2.5-3b": 3086,
@@ -304,7 +304,7 @@ class Families(unittest.TestCase):
                 self.assertLess(distance(self.logits(tokens, chunk), logits), TOLERANCE)
 
     def test_what_other_families_of_fla_have(self):
-        self.refused(self.copy("gla_a", model_type="rwkv7"), 'model_type: "rwkv7" is not supported: its layers mix')
+        self.refused(self.copy("gla_a", model_type="rwkv6"), 'model_type: "rwkv6" is not supported: its layers mix')
         self.refused(self.copy("gla_a", elementwise_affine=False), "elementwise_affine: false is not supported")
         self.refused(self.copy("gla_a", hidden_act="gelu"), 'hidden_act: "gelu" is not supported, expected "swish"')
         self.refused(self.copy("gla_a", feature_map="hedgehog"), 'feature_map: "hedgehog" is not supported')
@@ -385,6 +385,11 @@ class Families(unittest.TestCase):
                 inner, keys = c["expand"] * c["hidden_size"], c["n_groups"] * c["state_size"]
                 elements = inner * c["state_size"] + (c["conv_kernel"] - 1) * (inner + 2 * keys)
                 self.assertEqual(held(), 4 * elements * c["num_hidden_layers"])
+                self.convert(FIXTURES / f"rwkv7_{name}")
+                c = json.loads((FIXTURES / f"rwkv7_{name}/config.json").read_text(encoding="utf-8"))
+                width = c["head_dim"] or c["hidden_size"] // c["num_heads"]
+                elements = (width + 2) * c["hidden_size"]
+                self.assertEqual(held(), 4 * elements * c["num_hidden_layers"])
 
     def test_hybrids(self):
         note = self.convert(FIXTURES / "gla_d")
@@ -407,6 +412,7 @@ class Families(unittest.TestCase):
         self.refused(attn(num_heads=5), "attn: num_heads: 5 heads of hidden_size = 24")
         self.refused(attn(num_kv_heads=3), "attn: num_heads: 2 heads of hidden_size = 24 and 3 of k and v")
         self.refused(attn(qk_norm=True), "attn", "qk_norm")
+        self.refused(self.copy("rwkv7_a", attn={"layers": [1], "num_heads": 2}), "attn: layers with softmax attention")
 
     def test_what_mixers_refuse(self):
         def mamba(**changes):
@@ -421,6 +427,8 @@ class Families(unittest.TestCase):
         error = self.convert(FIXTURES / "mamba2_a", "--window", "16", status=2)
         self.assertIn("--window", error)
         self.refused(self.copy("hgrn2_a", expand_ratio=7), "expand_ratio: 7 does not divide hidden_size = 24")
+        self.refused(self.copy("rwkv7_a", value_dim=[24, 48]), "value_dim: [24,48] is not supported, expected hidden_size = 24")
+        self.refused(self.copy("rwkv7_a", head_dim=7), "head_dim: 7 does not divide hidden_size = 24")
         self.refused(self.copy("transformer_a", num_heads=5), "num_heads: 5 does not divide hidden_size = 24")
 
         def cut(tensors):

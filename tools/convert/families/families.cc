@@ -57,6 +57,7 @@ constexpr Family kFamilies[] = {
     {"recurrent_gemma", "window in every third layer", TranslateRecurrentGemma},
     {"retnet", kConstant, TranslateRetNet},
     {"roberta", "full, in an encoder", TranslateRoberta},
+    {"rwkv7", kNoCache, TranslateRwkv7},
     {"smollm3", "full, or window in some layers", TranslateSmolLm3},
     {"stablelm", "full", TranslateStableLm},
     {"t5", "full, in encoder, decoder and between them", TranslateT5},
@@ -75,7 +76,6 @@ constexpr struct {
     {"hgrn", "its layers are recurrences of single numbers"},
     {"mamba", "its layers are selective state spaces"},
     {"rwkv6", "its layers mix a token with the one before it"},
-    {"rwkv7", "its layers mix a token with the one before it"},
 };
 
 std::vector<std::string> Names() {

@@ -103,6 +103,7 @@ Translation TranslateQwen3Next(ForeignConfig* config, const FamilyOptions& optio
 Translation TranslateRecurrentGemma(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateRetNet(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateRoberta(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateRwkv7(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateSmolLm3(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateStableLm(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateT5(ForeignConfig* config, const FamilyOptions& options);
