@@ -15,7 +15,7 @@ using format::Slice;
 
 Slice Stack::AttendShifted(size_t layer, const AttentionOp& op, Slice x) {
   const std::string name = Name(layer, "attn"), prefix = "model." + name + ".";
-  const AttentionLayer& shape = c_.layer(layer);
+  const AttentionLayer& shape = Shape(layer);
   if (!op.reads_qk || op.composed || op.drawn || c_.position_embedding == PositionEmbedding::kRope) {
     Fail(name, ": token_shift: it is not supported with rope, nor with ", op.system);
   }
@@ -40,7 +40,7 @@ Slice Stack::AttendShifted(size_t layer, const AttentionOp& op, Slice x) {
 }
 
 Slice Stack::WithFirstValues(size_t layer, Slice rows, Slice v) {
-  const AttentionBlock& block = c_.layer(layer).block;
+  const AttentionBlock& block = Shape(layer).block;
   if (!block.value_residual) return v;
   if (!first_values_) {
     first_values_ = v;
