@@ -127,7 +127,7 @@ bool Stacks::Add(uint32_t state, uint32_t node) {
   for (uint32_t i = begin; i < level.items; ++i) {
     if (items_[i].state == state && items_[i].node == node) return true;
   }
-  if (level.items - begin == kRoomOfLevel * limits_.max_stacks) return Fail(Limit::kStacks);
+  if (level.items - begin == kRoomOfLevel * limits_.max_stacks) return Fail(Limit::kFollowed);
   items_[level.items++] = {state, node};
   return true;
 }
@@ -190,16 +190,25 @@ void Stacks::KeepLast() {
   count_ = 1;
 }
 
+// No option of a command line raises these two.
+#define TARN_RAISE(field) "make the grammar simpler, or raise " field " in tarn_grammar_config"
+
 Status Stacks::LimitError() const {
   switch (limit_) {
     case Limit::kDepth:
-      return Error(TARN_CONTEXT_FULL, "rules inside each other are deeper than max_depth %u: raise it", limits_.max_depth);
+      return Error(TARN_CONTEXT_FULL, "rules inside each other are deeper than max_depth %u: " TARN_RAISE("max_depth"),
+                   limits_.max_depth);
     case Limit::kStacks:
-      return Error(TARN_CONTEXT_FULL, "the text can be read in more than max_stacks %u ways: raise it", limits_.max_stacks);
+      return Error(TARN_CONTEXT_FULL, "the text can be read in more than max_stacks %u ways: " TARN_RAISE("max_stacks"),
+                   limits_.max_stacks);
+    case Limit::kFollowed:
+      return Error(TARN_CONTEXT_FULL,
+                   "more than %u rules (%u times max_stacks %u) begin or end at one place: " TARN_RAISE("max_stacks"),
+                   kRoomOfLevel * limits_.max_stacks, kRoomOfLevel, limits_.max_stacks);
     case Limit::kEffort:
       return effort_->LimitError();
     default:
-      return Error(TARN_CONTEXT_FULL, "the stacks have more than max_stacks %u x max_depth %u entries: raise them",
+      return Error(TARN_CONTEXT_FULL, "the stacks have more than max_stacks %u x max_depth %u entries: " TARN_RAISE("them"),
                    limits_.max_stacks, limits_.max_depth);
   }
 }

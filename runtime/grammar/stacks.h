@@ -91,7 +91,7 @@ class Stacks {
   Status LimitError() const;
 
  private:
-  enum class Limit : uint8_t { kNone, kDepth, kStacks, kNodes, kEffort };
+  enum class Limit : uint8_t { kNone, kDepth, kStacks, kFollowed, kNodes, kEffort };
   struct Node {
     uint32_t state, below;
     uint32_t depth;

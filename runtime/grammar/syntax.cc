@@ -364,6 +364,11 @@ Status Syntax::Parse() {
   if (text_.size() > kMaxGrammarBytes) {
     return Error(TARN_UNSUPPORTED, "the grammar has %zu bytes, at most %zu expected", text_.size(), kMaxGrammarBytes);
   }
+  // A byte-order mark, which editors write, is no part of the rules.
+  constexpr char kMark[] = {'\xEF', '\xBB', '\xBF'};
+  if (text_.size() >= sizeof(kMark) && std::memcmp(text_.data(), kMark, sizeof(kMark)) == 0) {
+    text_ = text_.subspan(sizeof(kMark), text_.size() - sizeof(kMark));
+  }
   return SyntaxReader(this).Read();
 }
 

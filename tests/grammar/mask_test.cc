@@ -276,8 +276,10 @@ TEST(Limits, DepthIsExact) {
   EXPECT_EQ(test::TakenBytes(grammar.get(), "(((((((((("), 10u);
   const Status status = grammar->Accept('(');
   EXPECT_EQ(status.code(), TARN_CONTEXT_FULL);
-  EXPECT_STREQ(status.message(),
-               "token 40 behind byte 10 of the text: rules inside each other are deeper than max_depth 10: raise it");
+  EXPECT_STREQ(
+      status.message(),
+      "token 40 behind byte 10 of the text: rules inside each other are deeper than max_depth 10: make the grammar simpler, "
+      "or raise max_depth in tarn_grammar_config");
   std::vector<bool> allowed;
   EXPECT_EQ(test::Allowed(grammar.get(), &allowed).code(), TARN_CONTEXT_FULL);
   EXPECT_TRUE(grammar->Accept('x').ok());  // the text is as it was
@@ -306,8 +308,25 @@ TEST(Limits, NumberOfStacksIsAnError) {
   const Result<Grammar*> created = test::CreateGrammar(text, test::ByteTokens(), config);
   EXPECT_EQ(created.status().code(), TARN_CONTEXT_FULL);
   EXPECT_STREQ(created.status().message(),
-               "before the first byte of the text: the text can be read in more than max_stacks 4 ways: raise it");
+               "before the first byte of the text: the text can be read in more than max_stacks 4 ways: make the grammar simpler, "
+               "or raise max_stacks in tarn_grammar_config");
   EXPECT_NE(test::MakeGrammar(text), nullptr);
+}
+
+// There is one way to read the text: what runs out is the room for the calls that lead to its first byte.
+TEST(Limits, NumberOfRulesThatBeginAtOnceIsAnError) {
+  GrammarConfig config = test::kGrammarConfig;
+  config.limits.max_stacks = 4;
+  std::string text = "root ::= r0 r0";
+  for (int i = 0; i < 300; ++i) text += "\nr" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + " r" + std::to_string(i + 1);
+  text += "\nr300 ::= \"x\"";
+  const Result<Grammar*> created = test::CreateGrammar(text, test::ByteTokens(), config);
+  EXPECT_EQ(created.status().code(), TARN_CONTEXT_FULL);
+  EXPECT_STREQ(created.status().message(),
+               "before the first byte of the text: more than 16 rules (4 times max_stacks 4) begin or end at one "
+               "place: make the grammar simpler, or raise max_stacks in tarn_grammar_config");
+  config.limits.max_stacks = 64;
+  EXPECT_NE(test::MakeGrammar(text, test::ByteTokens(), config), nullptr);
 }
 
 TEST(Limits, NumbersHaveRanges) {

@@ -24,6 +24,7 @@ TEST(Notation, TakesTexts) {
   const TextCase cases[] = {
       {"root ::= \"abc\"", "abc", 3, kComplete},
       {"root ::= \"abc\"", "abd", 2, kOpen},
+      {"\xEF\xBB\xBFroot ::= \"abc\"", "abc", 3, kComplete},  // a byte-order mark
       {"root ::= \"abc\"", "", 0, kOpen},
       {"root ::= \"\"", "", 0, kComplete},
       {"root ::=", "a", 0, kComplete},
@@ -118,6 +119,7 @@ TEST(Notation, ErrorsNameLineAndColumn) {
       {"root ::= \"\xC3\xA9\xC3\xA9\" x", "line 1, column 15: rule 'x' is not defined"},
       {"root ::= \"\xFF\"", "line 1, column 11: the grammar is not UTF-8"},
       {"root ::= \xFF", "found '?'"},
+      {"\xEF\xBB\xBFroot ::= y", "line 1, column 10: rule 'y' is not defined"},
       {"root ::= a\na ::= \"x\" a", "line 1, column 1: rule 'root' never comes to an end"},
       {"root ::= a\na ::= a \"x\" | \"y\"", "line 2, column 1: rule 'a' begins with itself (a -> a): write"},
       {"root ::= e\ne ::= t \"+\" e | t\nt ::= n e | \"1\"\nn ::= \"\" | \"-\" e",
