@@ -19,6 +19,9 @@ PERSON = {"type": "object", "properties": {"name": {"type": "string", "maxLength
 LARGE = {"type": "object", "properties": {f"p{i}": {"anyOf": [{"const": i}, {"const": -1 - i}]} for i in range(9001)}, "additionalProperties": False}
 
 
+NODE = {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"], "additionalProperties": False}
+
+
 class GrammarTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -89,6 +92,33 @@ class GrammarTest(unittest.TestCase):
             self.assertEqual((status, out), (code, b""), options)
             self.assertIn(message, err)
 
+    def refused(self, option, text, message):
+        path = self.file("wrong", text)
+        status, out, err = tarn(*RUN, option, path)
+        self.assertEqual((status, out), (1, b""), text)
+        self.assertIn(message, err)
+        return err
+
+    def test_endless_schema_gets_no_hint_about_its_size(self):
+        err = self.refused("--json-schema", json.dumps(NODE), "never comes to an end")
+        self.assertNotIn("maxLength", err)
+
+    def test_files_are_read_to_their_limit(self):
+        for option in "--grammar", "--json-schema":
+            status, out, err = tarn(*RUN, option, "/dev/zero")
+            self.assertEqual((status, out), (1, b""), option)
+            self.assertEqual(err, "tarn: error: /dev/zero: more than 16777216 bytes, at most so many expected\n")
+
+    def test_byte_order_marks_are_no_text(self):
+        text, _ = self.stats("--grammar", self.file("mark.gbnf", '\ufeffroot ::= "Yes"'))
+        self.assertEqual(text.strip(), "Yes")
+        text, _ = self.stats("--json-schema", self.file("mark.json", '\ufeff{"const": 7}'))
+        self.assertEqual(text.strip(), "7")
+
+    def test_limits_say_what_helps(self):
+        rules = "root ::= r0 r0\n" + "".join(f"r{i} ::= r{i + 1} r{i + 1}\n" for i in range(1300)) + 'r1300 ::= "x"'
+        self.refused("--grammar", rules, "more than 256 rules (4 times max_stacks 64) begin or end at one place: make the grammar simpler")
+
     def test_errors_name_the_place(self):
         cases = (("--grammar", 'root ::= "x"\nroot ::= y', "wrong: line 2, column 1: rule 'root' is defined twice"),
                  ("--grammar", "root ::= y", "wrong: line 1, column 10: rule 'y' is not defined"),
@@ -113,10 +143,8 @@ class GrammarTest(unittest.TestCase):
                  ("--grammar", 'root ::= "x"{70000}', "more than max_states 65536 states: shorten repetitions {m,n}, or raise max_states (--grammar-states)"),
                  ("--json-schema", "[" * 1000, "more than 128 levels of nesting"))
         for option, text, message in cases:
-            path = self.file("wrong", text)
-            status, out, err = tarn(*RUN, option, path)
-            self.assertEqual((status, out), (1, b""), text)
-            self.assertIn(message, err)
+            self.refused(option, text, message)
+        path = self.file("wrong", "root ::=")
         status, _, err = tarn(*RUN, "--grammar", path, "--json-schema", path)
         self.assertEqual(status, 2, err)
         status, _, err = tarn(*RUN, "--grammar", path, "-i")

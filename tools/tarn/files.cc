@@ -108,11 +108,19 @@ size_t ReadStdin(char* buffer, size_t size_bytes) {
   }
 }
 
-std::string ReadFile(const std::string& path) {
+std::string ReadFile(const std::string& path, size_t most_bytes) {
+  std::string content;
+  char buffer[kReadAtOnce];
+  size_t size;
+  const auto check = [&] {
+    if (content.size() <= most_bytes) return;
+    throw Failure(FileName(path) + ": more than " + std::to_string(most_bytes) + " bytes, at most so many expected");
+  };
   if (path == "-") {
-    std::string content;
-    char buffer[kReadAtOnce];
-    while (const size_t size = ReadStdin(buffer, sizeof(buffer))) content.append(buffer, size);
+    while ((size = ReadStdin(buffer, sizeof(buffer))) > 0) {
+      content.append(buffer, size);
+      check();
+    }
     return content;
   }
   std::FILE* file = std::fopen(path.c_str(), "rb");
@@ -121,15 +129,13 @@ std::string ReadFile(const std::string& path) {
     StopIfInterrupted();
     throw Failure(path + ": cannot open: " + std::strerror(error));
   }
-  std::string content;
-  char buffer[kReadAtOnce];
-  size_t size;
-  while ((size = std::fread(buffer, 1, sizeof(buffer), file)) > 0) content.append(buffer, size);
+  while (content.size() <= most_bytes && (size = std::fread(buffer, 1, sizeof(buffer), file)) > 0) content.append(buffer, size);
   const bool failed = std::ferror(file) != 0;
   const std::string reason = failed ? std::strerror(errno) : "";
   std::fclose(file);
   StopIfInterrupted();
   if (failed) throw Failure(path + ": cannot read: " + reason);
+  check();
   return content;
 }
 

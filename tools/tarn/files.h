@@ -3,14 +3,16 @@
 #define TARN_TOOLS_TARN_FILES_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
 namespace tarn_cli {
 
-// "-" is standard input. Throws Failure with the path and the reason; while it waits for standard input also if it is interrupted.
-std::string ReadFile(const std::string& path);
+// "-" is standard input. Throws Failure with the path and the reason, also where there are more than `most_bytes`; while it waits
+// for standard input also if it is interrupted.
+std::string ReadFile(const std::string& path, size_t most_bytes = SIZE_MAX);
 // The next bytes of standard input, at most `size_bytes`, as soon as there are some; 0: it has ended. Errors: as ReadFile().
 size_t ReadStdin(char* buffer, size_t size_bytes);
 

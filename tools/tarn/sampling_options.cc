@@ -19,9 +19,10 @@ namespace {
 
 using tarn::tools::AddInteger;
 
-constexpr float kMostPenalty = 100;           // of either sign; the field has 2
-constexpr uint32_t kMostLookBack = 1u << 20;  // tokens; they are kept in memory
-constexpr uint32_t kMostAlternatives = 1000;  // a line is made in memory that is taken before
+constexpr float kMostPenalty = 100;                  // of either sign; the field has 2
+constexpr uint32_t kMostLookBack = 1u << 20;         // tokens; they are kept in memory
+constexpr size_t kMostRuleBytes = size_t{16} << 20;  // of a grammar, as the library has it, and of a schema
+constexpr uint32_t kMostAlternatives = 1000;         // a line is made in memory that is taken before
 
 uint64_t RandomSeed() {
   std::random_device device;
@@ -175,8 +176,8 @@ tarn_sampler_config SamplingOptions::Config() const {
 }
 
 std::string SamplingOptions::Rules() const {
-  if (!grammar.empty()) return ReadFile(grammar);
-  return json_schema.empty() ? "" : tarn::tools::GrammarOfJsonSchema(ReadFile(json_schema), FileName(json_schema));
+  if (!grammar.empty()) return ReadFile(grammar, kMostRuleBytes);
+  return json_schema.empty() ? "" : tarn::tools::GrammarOfJsonSchema(ReadFile(json_schema, kMostRuleBytes), FileName(json_schema));
 }
 
 std::unique_ptr<tarn_grammar, void (*)(tarn_grammar*)> SamplingOptions::Grammar(const Model& model) const {
@@ -188,8 +189,9 @@ std::unique_ptr<tarn_grammar, void (*)(tarn_grammar*)> SamplingOptions::Grammar(
   if (tarn_grammar_create(model.get(), text.data(), text.size(), &grammar_limits, &created, &error) != TARN_OK) {
     const std::string why = error.message + OptionOfLimit(error.message);
     if (!grammar.empty()) throw Failure(FileName(grammar) + ": " + why);
+    const bool is_large = error.status == TARN_UNSUPPORTED && model.info().tokenizer != TARN_TOKENIZER_NONE;
     throw Failure(FileName(json_schema) + ": in its rules, which --print-grammar writes: " + why +
-                  "; in a schema, lower maxLength, maxItems or the number of properties");
+                  (is_large ? "; in a schema, lower maxLength, maxItems or the number of properties" : ""));
   }
   made.reset(created);
   return made;
