@@ -56,7 +56,8 @@ CASES = [*((pointer(reference), [[1, None, *value]]) for reference, value in POI
          ({"allOf": [{"type": "array", "prefixItems": [True]}, {"prefixItems": [{"type": "null"}, {"type": "null"}], "items": False}]},
           [[], [None], [None, None]]),
          ({"type": "array", "prefixItems": [{"type": "null"}, False]}, [[], [None]]),
-         ({"type": "integer", "enum": [1e300, 0.5, 7]}, [1e300, 7])]
+         ({"type": "integer", "enum": [1e300, 0.5, 7]}, [1e300, 7]),
+         ({"enum": [2**64 + 1, -2**63, 2.5]}, [2**64 + 1, -2**63, 2.5])]
 
 
 class Maker:

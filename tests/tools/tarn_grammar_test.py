@@ -119,6 +119,61 @@ class GrammarTest(unittest.TestCase):
         rules = "root ::= r0 r0\n" + "".join(f"r{i} ::= r{i + 1} r{i + 1}\n" for i in range(1300)) + 'r1300 ::= "x"'
         self.refused("--grammar", rules, "more than 256 rules (4 times max_stacks 64) begin or end at one place: make the grammar simpler")
 
+    def test_errors_of_schemas_name_the_field(self):
+        cases = (({"$defs": {"a": {"$id": "http://x/a", "$defs": {"b": {"const": 1}}, "$ref": "#/$defs/b"}, "b": {"const": "x"}}, "$ref": "#/$defs/a"},
+                  "#/$defs/a/$id: not supported but at the root"),
+                 ({"$defs": {"a": {"$id": "y", "$defs": {"b": {"const": 1}}}}, "$ref": "#/$defs/a/$defs/b"}, "#/$defs/a/$id: not supported but at the root"),
+                 ({"items": {"$id": "y"}}, "#/items/$id: not supported but at the root"),
+                 ({"items": {"$anchor": "y"}}, "#/items/$anchor: this keyword is not supported"),
+                 ({"type": "string", "pattern": 5}, "#/pattern: is 5, expected a string"),
+                 ({"type": "string", "format": 3}, "#/format: is 3, expected a string"),
+                 ({"$ref": 3}, "#/$ref: is 3, expected a string"),
+                 ({"allOf": [{"required": 3}, {"required": ["a"]}]}, "#/allOf/0/required: is 3, expected a list of names"),
+                 ({"allOf": [{"enum": {}}, {"enum": ["a"]}]}, "#/allOf/0/enum: is an object, expected a list of values"),
+                 ({"properties": []}, "#/properties: is a list, expected an object"),
+                 ({"items": 5}, "#/items: is 5, expected a schema: an object, true or false"),
+                 ({"type": "object", "required": ["zz"], "additionalProperties": False}, '#/required: has "zz", which "additionalProperties": false forbids'),
+                 ({"type": "object", "required": ["zz"], "additionalProperties": {"not": {}}}, "#/additionalProperties/not: this keyword"),
+                 ({"properties": {"a/b~c": {"not": {}}}}, "#/properties/a~1b~0c/not: this keyword is not supported"),
+                 ({"x/y": 1}, "#/x~1y: this keyword is not supported"),
+                 ({"type": "integer", "minimum": 2**62}, "#/minimum: is 4611686018427387904, expected a whole number from -2^62 to 2^62 - 1"),
+                 ({"type": "integer", "minimum": 0.5}, "#/minimum: is 0.5, expected a whole number"),
+                 ({"type": "string", "maxLength": 2.5}, "#/maxLength: is 2.5, expected a whole number from 0"),
+                 ({"type": "string", "maxLength": 2**20 + 1}, "#/maxLength: is 1048577, expected at most 1048576"),
+                 ({"items": {}, "maxItems": 2**20 + 1}, "#/maxItems: is 1048577, expected at most 1048576"))
+        for schema, message in cases:
+            self.refused("--json-schema", json.dumps(schema), "wrong: " + message)
+        self.refused("--json-schema", '{"type": "integer", "minimum": 1000000000000000000.1}', "wrong: #/minimum: is 1000000000000000000.1, expected a whole number")
+
+    def test_errors_of_patterns_name_the_character(self):
+        for pattern, message in (("^a{2,1}$", "3 of the pattern: {2,1} with the second number below the first"), ("^\u00e9{,3}$", "3 of the pattern: '{' without {m}"),
+                                 ("^a{99999999999999999999}$", "3 of the pattern: a quantifier above 1048576"), ("^a{1,2,3}$", "3 of the pattern: '{' without"),
+                                 ("a{", "2 of the pattern: '{' without"), ("\u00e9a\\q", "3 of the pattern: '\\q'"), ("a\\", "2 of the pattern: '\\' at the end")):
+            self.refused("--json-schema", json.dumps({"type": "string", "pattern": pattern}), f"wrong: #/pattern: at character {message}")
+
+    def rules_of(self, schema):
+        status, rules, err = tarn(*RUN, "--json-schema", self.file("schema.json", schema), "--print-grammar")
+        self.assertEqual(status, 0, err)
+        return rules.decode()
+
+    def test_constants_are_exact(self):
+        for number, text in (("18446744073709551615", "18446744073709551615"), ("18446744073709551617", "18446744073709551617"), ("-0.0", "0"),
+                             ("9223372036854775808", "9223372036854775808"), ("-9223372036854775809", "-9223372036854775809"), ("1.0e5", "100000"),
+                             ("0.10000000000000000001", "0.10000000000000000001"), ("-1.00000000000000000002E-30", "-1.00000000000000000002e-30"), ("0.1", "0.1"),
+                             ("12345678901234567890e50", "1.234567890123456789e69"), ("1234567890123456789.5", "1234567890123456789.5")):
+            self.assertIn(f'::= "{text}"\n', self.rules_of('{"const": %s}' % number), number)
+        self.assertIn('::= "18446744073709551617"\n', self.rules_of('{"type": "integer", "enum": [18446744073709551617, 18446744073709551617.5]}'))
+        # The same number twice, and two that the nearest doubles would make one.
+        same, other = '{"oneOf": [{"const": 18446744073709551617}, {"const": %s}]}', "18446744073709551618"
+        self.assertIn('"18446744073709551618"', self.rules_of(same % other))
+        self.refused("--json-schema", same % "1.8446744073709551617E19", "wrong: #/oneOf/1: a value could be valid by alternative 0")
+
+    def test_whole_numbers_have_any_spelling(self):
+        for one, other in (('"minimum": 1e3', '"minimum": 1000'), ('"maximum": 100.0', '"maximum": 100'), ('"exclusiveMinimum": -0.0', '"exclusiveMinimum": 0')):
+            self.assertEqual(self.rules_of('{"type": "integer", %s}' % one), self.rules_of('{"type": "integer", %s}' % other))
+        self.assertEqual(self.rules_of('{"type": "number", "minimum": 0.0}'), self.rules_of('{"type": "number", "minimum": 0}'))
+        self.assertEqual(self.rules_of('{"type": "string", "minLength": 1.0, "maxLength": 20E-1}'), self.rules_of('{"type": "string", "minLength": 1, "maxLength": 2}'))
+
     def test_errors_name_the_place(self):
         cases = (("--grammar", 'root ::= "x"\nroot ::= y', "wrong: line 2, column 1: rule 'root' is defined twice"),
                  ("--grammar", "root ::= y", "wrong: line 1, column 10: rule 'y' is not defined"),

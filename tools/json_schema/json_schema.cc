@@ -1,12 +1,12 @@
 #include "tools/json_schema/json_schema.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
 
+#include "tools/json_schema/number.h"
 #include "tools/json_schema/other_key.h"
 #include "tools/json_schema/pattern.h"
 #include "tools/json_schema/rules.h"
@@ -18,7 +18,8 @@ namespace {
 // Keywords that say something about values of one type.
 constexpr const char* kOfNumbers[] = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"};
 
-constexpr uint64_t kMostRules = 8192;  // of a grammar
+constexpr uint64_t kMostRules = 8192;        // of a grammar
+constexpr uint64_t kMostCounted = 1u << 20;  // of a repetition {m,n}
 
 // Every function that gets a Placed schema returns a part of a rule that may stand in a sequence.
 class Compiler {
@@ -59,8 +60,8 @@ class Compiler {
     const Schema known = KnownKeywords(placed);
     if (known.empty()) return rules_.Common("value");
     for (const char* key : {"allOf", "anyOf", "oneOf"}) {
-      if (known.contains(key) && (!known[key].is_array() || known[key].empty())) {
-        FailAt(placed.at + "/" + key, "not a list of schemas");
+      if (known.contains(key) && known[key].empty()) {
+        FailAt(placed.at + "/" + key, "is empty, expected a list of schemas");
       }
     }
     if (depth_ == kMostDepth) FailAt(placed.at, "more than " + std::to_string(kMostDepth) + " schemas inside each other");
@@ -160,7 +161,6 @@ class Compiler {
     if (placed.schema.contains("const")) values.push_back(placed.schema["const"]);
     if (placed.schema.contains("enum")) {
       const Schema& list = placed.schema["enum"];
-      if (!list.is_array()) FailAt(placed.at + "/enum", "not a list of values");
       const bool both = !values.empty();
       if (both && std::find(list.begin(), list.end(), values[0]) == list.end()) values.clear();
       if (!both) values = list;
@@ -180,10 +180,7 @@ class Compiler {
 
   static bool IsOfType(const Schema& value, const std::vector<std::string>& types) {
     const auto has = [&](const char* type) { return std::find(types.begin(), types.end(), type) != types.end(); };
-    if (value.is_number()) {
-      const bool whole = value.is_number_integer() || std::trunc(value.get<double>()) == value.get<double>();
-      return has("number") || (whole && has("integer"));
-    }
+    if (IsNumber(value)) return has("number") || (IsWhole(value) && has("integer"));
     return has(value.is_null()      ? "null"
                : value.is_boolean() ? "boolean"
                : value.is_string()  ? "string"
@@ -193,7 +190,7 @@ class Compiler {
 
   // A value as it stands in the schema.
   std::string Literal(const Schema& value) {
-    if (!value.is_structured()) return Quoted(value.dump());
+    if (!value.is_structured()) return Quoted(Spelled(value));
     const std::string ws = rules_.Common("ws");
     std::string all;
     for (const auto& [key, part] : value.items()) {
@@ -216,8 +213,16 @@ class Compiler {
   static uint64_t Count(const Placed& placed, const char* key, uint64_t fallback) {
     if (!placed.schema.contains(key)) return fallback;
     const Schema& value = placed.schema[key];
-    if (!value.is_number_unsigned()) FailAt(placed.at + "/" + key, value.dump() + " is no natural number");
+    if (!value.is_number_unsigned()) {
+      FailAt(placed.at + "/" + key, "is " + Spelled(value) + ", expected a whole number from 0 to 2^63 - 1");
+    }
     return value.get<uint64_t>();
+  }
+
+  static void CheckCount(const Placed& placed, const char* key, uint64_t count) {
+    if (count <= kMostCounted || count == kUnlimited) return;
+    FailAt(placed.at + "/" + key, "is " + Spelled(placed.schema[key]) + ", expected at most " + std::to_string(kMostCounted) +
+                                      ", as often as a grammar repeats something");
   }
 
   static std::string Counts(uint64_t least, uint64_t most) {
@@ -233,6 +238,8 @@ class Compiler {
              "not supported beside another of minLength, maxLength, pattern, format");
     }
     if (least > most) FailAt(placed.at + "/maxLength", "below minLength");
+    CheckCount(placed, "minLength", least);
+    CheckCount(placed, "maxLength", most);
     std::string inside;
     if (has_pattern) {
       rules_.Common("key-char");
@@ -260,7 +267,7 @@ class Compiler {
       const bool is_low = std::string(key).find("inimum") != std::string::npos;
       if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX / 2) ||
           value.get<int64_t>() < INT64_MIN / 2) {
-        FailAt(placed.at + "/" + key, value.dump() + " is not supported, expected an integer of less than 63 bits");
+        FailAt(placed.at + "/" + key, "is " + Spelled(value) + ", expected a whole number from -2^62 to 2^62 - 1");
       }
       if (type == "number" && !(is_low && !exclusive && value == Schema(0))) {
         FailAt(placed.at + "/" + key, "not supported for type number, but for \"minimum\": 0; expected type integer");
@@ -280,7 +287,6 @@ class Compiler {
   std::string List(const Placed& placed) {
     const Schema first = placed.schema.value("prefixItems", Schema::array());
     const Schema items = placed.schema.value("items", Schema(true));
-    if (!first.is_array()) FailAt(placed.at + "/prefixItems", "not a list of schemas");
     if (items.is_array()) FailAt(placed.at + "/items", "a list is not supported, expected prefixItems");
     const uint64_t least = Count(placed, "minItems", 0);
     uint64_t most = Count(placed, "maxItems", kUnlimited);
@@ -298,6 +304,8 @@ class Compiler {
       const std::string item = AnyOf({items, placed.at + "/items"});
       const uint64_t needed = least > single ? least - single : 0;
       const uint64_t left = most == kUnlimited ? kUnlimited : most - single;
+      CheckCount(placed, "minItems", needed);
+      CheckCount(placed, "maxItems", left);
       if (single == 0) {  // the first of them has no comma before it
         const uint64_t behind = left == kUnlimited ? kUnlimited : left - 1;
         rest = item + " " + ws + " (\",\" " + ws + " " + item + " " + ws + ")" + Counts(needed > 0 ? needed - 1 : 0, behind);
@@ -318,11 +326,14 @@ class Compiler {
     Schema properties = placed.schema.value("properties", Schema::object());
     const Schema required = placed.schema.value("required", Schema::array());
     const Schema others = placed.schema.value("additionalProperties", Schema(true));
-    if (!properties.is_object()) FailAt(placed.at + "/properties", "not an object");
-    if (!required.is_array()) FailAt(placed.at + "/required", "not a list of names");
+    const Schema named = properties;
     for (const Schema& name : required) {
-      if (!name.is_string()) FailAt(placed.at + "/required", "not a list of names");
-      if (!properties.contains(name.get<std::string>())) properties[name.get<std::string>()] = others;
+      if (!name.is_string()) FailAt(placed.at + "/required", "has " + Spelled(name) + ", expected a list of names");
+      if (properties.contains(name.get<std::string>())) continue;
+      if (others == Schema(false)) {
+        FailAt(placed.at + "/required", "has " + Spelled(name) + ", which \"additionalProperties\": false forbids");
+      }
+      properties[name.get<std::string>()] = others;
     }
     if (properties.empty() && others == Schema(true)) return rules_.Common("object");
     const std::string ws = rules_.Common("ws");
@@ -340,7 +351,8 @@ class Compiler {
       const auto& [name, schema] = list[i];
       const bool needed = std::find(required.begin(), required.end(), Schema(name)) != required.end();
       if (schema == Schema(false) && !needed) continue;
-      const std::string value = AnyOf({schema, placed.at + "/properties/" + name});
+      const std::string value =
+          AnyOf({schema, named.contains(name) ? Under(placed.at + "/properties", name) : placed.at + "/additionalProperties"});
       const std::string member = rules_.Add(Quoted(Schema(name).dump() + ":") + " " + ws + " " + value + " " + ws);
       // A list of members begins with the first property that is there.
       const std::string first = member + " " + rest;
@@ -359,33 +371,16 @@ class Compiler {
   int depth_ = 0;
 };
 
-// Parsed values are looked at recursively.
-void CheckNesting(const std::string& text, const std::string& where) {
-  int depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted && c == '\\') ++i;
-    if (c == '"') quoted = !quoted;
-    if (!quoted && (c == '{' || c == '[') && ++depth > kMostDepth) {
-      throw Failure(where + ": more than " + std::to_string(kMostDepth) + " levels of nesting");
-    }
-    if (!quoted && (c == '}' || c == ']')) --depth;
-  }
-}
-
 }  // namespace
 
 std::string GrammarOfJsonSchema(const std::string& schema, const std::string& where) {
-  CheckNesting(schema, where);
   try {
-    const Schema root = Schema::parse(schema);
+    const Schema root = ParseJson(schema);
     return Compiler(root).Compile();
   } catch (const Failure& failure) {
     throw Failure(where + ": " + failure.what());
   } catch (const Schema::exception& error) {
-    const std::string what = error.what();  // "[json.exception.parse_error.101] parse error at line 1, ..."
-    throw Failure(where + ": not a JSON schema: " + what.substr(what.find(' ') + 1));
+    throw Failure(where + ": not a JSON schema: " + error.what());
   }
 }
 

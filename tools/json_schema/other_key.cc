@@ -66,7 +66,7 @@ std::string OtherKey(const Schema& properties, const std::string& at, Rules* rul
                                      std::to_string(kMostNameBytes));
     }
     if (Schema(name).dump().find('\\') != std::string::npos) {
-      FailAt(at + "/properties/" + name,
+      FailAt(Under(at + "/properties", name),
              "a name with '\"', '\\' or control characters is not supported beside additionalProperties");
     }
     names.push_back(name);

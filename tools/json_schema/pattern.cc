@@ -1,9 +1,11 @@
 #include "tools/json_schema/pattern.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "tools/json_schema/rules.h"
@@ -13,6 +15,7 @@ namespace tarn::tools {
 namespace {
 
 constexpr uint32_t kMostCode = 0x10FFFF;
+constexpr uint32_t kMostCounted = 1u << 20;  // of a repetition {m,n} of a grammar
 
 struct Range {
   uint32_t low, high;
@@ -102,8 +105,13 @@ class PatternReader {
     ++at_;
     return true;
   }
-  [[noreturn]] void Fail(const std::string& what) const {
-    FailAt(where_, "at character " + std::to_string(at_ + 1) + " of the pattern: " + what + " is not supported");
+  [[noreturn]] void Fail(const std::string& what) const { FailFrom(at_, what); }
+  // At the character that begins `offset` bytes behind the begin.
+  [[noreturn]] void FailFrom(size_t offset, const std::string& what) const {
+    const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
+    const auto end = text_.begin() + static_cast<std::ptrdiff_t>(std::min(offset, text_.size()));
+    FailAt(where_, "at character " + std::to_string(std::count_if(text_.begin(), end, begins) + 1) + " of the pattern: " + what +
+                       " is not supported");
   }
 
   std::string Alternatives(int depth) {
@@ -144,15 +152,33 @@ class PatternReader {
     std::string counts;
     if (Peek() == '*' || Peek() == '+' || Peek() == '?') {
       counts = text_[at_++];
-    } else if (Take('{')) {
-      const size_t end = text_.find('}', at_);
-      counts = end == std::string::npos ? "" : text_.substr(at_, end - at_);
-      if (counts.empty() || counts.find_first_not_of("0123456789,") != std::string::npos) Fail("'{' without {m}, {m,} or {m,n}");
-      counts = "{" + counts + "}";
-      at_ = end + 1;
+    } else if (Peek() == '{') {
+      counts = Counts();
     }
     if (!counts.empty() && (Peek() == '?' || Peek() == '+' || Peek() == '*' || Peek() == '{')) Fail("a second quantifier");
     return counts;
+  }
+
+  // {m}, {m,} or {m,n}. What is none is no text either: patterns are read as with the flag "u", where '{' needs a backslash.
+  std::string Counts() {
+    const size_t begin = at_++;
+    const std::optional<uint32_t> least = Number(begin);
+    std::optional<uint32_t> most = least;
+    const bool is_range = least && Take(',');
+    if (is_range) most = Number(begin);
+    if (!least || !Take('}')) FailFrom(begin, "'{' without {m}, {m,} or {m,n}");
+    if (most && *most < *least) FailFrom(begin, text_.substr(begin, at_ - begin) + " with the second number below the first");
+    return "{" + std::to_string(*least) + (is_range ? "," + (most ? std::to_string(*most) : "") : "") + "}";
+  }
+
+  // Of the quantifier that begins at `begin`; nothing: there are no digits.
+  std::optional<uint32_t> Number(size_t begin) {
+    std::optional<uint32_t> number;
+    for (; Peek() >= '0' && Peek() <= '9'; ++at_) {
+      number = number.value_or(0) * 10 + static_cast<uint32_t>(Peek() - '0');
+      if (*number > kMostCounted) FailFrom(begin, "a quantifier above " + std::to_string(kMostCounted));
+    }
+    return number;
   }
 
   Ranges Class() {
@@ -177,7 +203,9 @@ class PatternReader {
 
   // A character, or a class such as \d.
   Ranges Character(bool* is_class) {
+    const size_t begin = at_;
     if (!Take('\\')) return OneCode(NextCode());
+    if (AtEnd()) FailFrom(begin, "'\\' at the end");
     const char c = Peek();
     const Ranges digits = {{'0', '9'}}, word = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
     const Ranges space = {{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
@@ -215,7 +243,7 @@ class PatternReader {
       default:
         break;
     }
-    if (std::strchr("^$\\.*+?()[]{}|/-", c) == nullptr || c == '\0') Fail(std::string("'\\") + c + "'");
+    if (std::strchr("^$\\.*+?()[]{}|/-", c) == nullptr || c == '\0') FailFrom(begin, std::string("'\\") + c + "'");
     return OneCode(static_cast<uint32_t>(c));
   }
 

@@ -4,34 +4,46 @@
 #include <cctype>
 #include <set>
 
+#include "tools/json_schema/number.h"
+
 namespace tarn::tools {
 namespace {
 
 constexpr const char* kDescriptions[] = {"$schema",  "$id",        "$comment", "title",     "description", "default",
                                          "examples", "deprecated", "readOnly", "writeOnly", "$defs",       "definitions"};
-constexpr const char* kKeywords[] = {"$ref",
-                                     "allOf",
-                                     "anyOf",
-                                     "oneOf",
-                                     "enum",
-                                     "const",
-                                     "type",
-                                     "nullable",
-                                     "properties",
-                                     "required",
-                                     "additionalProperties",
-                                     "items",
-                                     "prefixItems",
-                                     "minItems",
-                                     "maxItems",
-                                     "minLength",
-                                     "maxLength",
-                                     "pattern",
-                                     "format",
-                                     "minimum",
-                                     "maximum",
-                                     "exclusiveMinimum",
-                                     "exclusiveMaximum"};
+
+struct Keyword {
+  const char* name;
+  Schema::value_t type;
+  const char* expected;  // nullptr: it is looked at where it is used
+};
+constexpr auto kAnyType = Schema::value_t::null, kObject = Schema::value_t::object, kList = Schema::value_t::array,
+               kText = Schema::value_t::string;
+constexpr Keyword kKeywords[] = {
+    {"$ref", kText, "a string"},
+    {"allOf", kList, "a list of schemas"},
+    {"anyOf", kList, "a list of schemas"},
+    {"oneOf", kList, "a list of schemas"},
+    {"enum", kList, "a list of values"},
+    {"const", kAnyType, nullptr},
+    {"type", kAnyType, nullptr},
+    {"nullable", kAnyType, nullptr},
+    {"properties", kObject, "an object"},
+    {"required", kList, "a list of names"},
+    {"additionalProperties", kAnyType, nullptr},
+    {"items", kAnyType, nullptr},
+    {"prefixItems", kList, "a list of schemas"},
+    {"minItems", kAnyType, nullptr},
+    {"maxItems", kAnyType, nullptr},
+    {"minLength", kAnyType, nullptr},
+    {"maxLength", kAnyType, nullptr},
+    {"pattern", kText, "a string"},
+    {"format", kText, "a string"},
+    {"minimum", kAnyType, nullptr},
+    {"maximum", kAnyType, nullptr},
+    {"exclusiveMinimum", kAnyType, nullptr},
+    {"exclusiveMaximum", kAnyType, nullptr},
+};
 
 bool IsOneOf(const std::string& name, const char* const* begin, const char* const* end) {
   return std::any_of(begin, end, [&](const char* other) { return name == other; });
@@ -96,12 +108,7 @@ void MergeItems(const Placed& a, const Placed& b, Schema* all) {
     return placed.schema.contains("prefixItems") || placed.schema.contains("items");
   };
   if (!has_items(a) || !has_items(b)) return;
-  const auto first = [](const Placed& placed) {
-    const Schema list = placed.schema.value("prefixItems", Schema::array());
-    if (!list.is_array()) FailAt(placed.at + "/prefixItems", "not a list of schemas");
-    return list;
-  };
-  const Schema first_a = first(a), first_b = first(b);
+  const Schema none = Schema::array(), first_a = a.schema.value("prefixItems", none), first_b = b.schema.value("prefixItems", none);
   const Schema items_a = a.schema.value("items", Schema(true)), items_b = b.schema.value("items", Schema(true));
   Schema merged = Schema::array();
   for (size_t i = 0; i < std::max(first_a.size(), first_b.size()); ++i) {
@@ -149,7 +156,7 @@ Schema MergeKeyword(const std::string& key, const Placed& a, const Placed& b) {
   const Placed value_a{a.schema[key], a.at + "/" + key}, value_b{b.schema[key], b.at + "/" + key};
   const Schema &x = value_a.schema, &y = value_b.schema;
   if (x == y) return x;
-  if (key == "properties" && x.is_object() && y.is_object()) return MergeProperties(x, y);
+  if (key == "properties") return MergeProperties(x, y);
   if (key == "enum") return Intersection(x, y);
   if (key == "required") {
     Schema all = x;
@@ -169,13 +176,40 @@ Schema MergeKeyword(const std::string& key, const Placed& a, const Placed& b) {
 
 void FailAt(const std::string& at, const std::string& message) { throw Failure((at.empty() ? "#" : at) + ": " + message); }
 
+std::string Under(const std::string& at, const std::string& name) {
+  std::string pointer = at + "/";
+  for (const char c : name) {
+    if (c == '~' || c == '/') {
+      pointer += c == '~' ? "~0" : "~1";
+    } else {
+      pointer += c;
+    }
+  }
+  return pointer;
+}
+
+namespace {
+
+[[noreturn]] void FailAtId(const std::string& at) {
+  FailAt(at + "/$id", "not supported but at the root: it would change what '$ref' starts from");
+}
+
+}  // namespace
+
 Schema KnownKeywords(const Placed& placed) {
-  if (!placed.schema.is_object()) FailAt(placed.at, "not a schema: an object, true or false expected");
+  if (!placed.schema.is_object())
+    FailAt(placed.at, "is " + Spelled(placed.schema) + ", expected a schema: an object, true or false");
   Schema known = Schema::object();
   for (const auto& [key, value] : placed.schema.items()) {
+    if (key == "$id" && placed.at != "#") FailAtId(placed.at);
     if (IsOneOf(key, std::begin(kDescriptions), std::end(kDescriptions))) continue;
     if (key == "uniqueItems" && value == Schema(false)) continue;
-    if (!IsOneOf(key, std::begin(kKeywords), std::end(kKeywords))) FailAt(placed.at + "/" + key, "this keyword is not supported");
+    const auto keyword =
+        std::find_if(std::begin(kKeywords), std::end(kKeywords), [&](const Keyword& one) { return one.name == key; });
+    if (keyword == std::end(kKeywords)) FailAt(Under(placed.at, key), "this keyword is not supported");
+    if (keyword->expected != nullptr && value.type() != keyword->type) {
+      FailAt(Under(placed.at, key), "is " + Spelled(value) + ", expected " + keyword->expected);
+    }
     known[key] = value;
   }
   return known;
@@ -192,6 +226,9 @@ const Schema& Resolve(const Schema& root, const Placed& from, const std::string&
     at = pointer[begin] == '/' ? Child(*at, Unescaped(pointer.substr(begin + 1, end - begin - 1))) : nullptr;
     if (at == nullptr) FailAt(from.at + "/$ref", "'" + reference + "' leads nowhere");
     begin = end;
+    if (at != &root && at->is_object() && at->contains("$id") && (*at)["$id"].is_string()) {
+      FailAtId("#" + pointer.substr(0, end));
+    }
   }
   return *at;
 }
@@ -199,9 +236,9 @@ const Schema& Resolve(const Schema& root, const Placed& from, const std::string&
 Placed Target(const Schema& root, Placed placed) {
   std::set<std::string> seen;
   while (placed.schema.is_object() && placed.schema.contains("$ref")) {
-    const std::string reference = placed.schema["$ref"].get<std::string>();
-    if (!seen.insert(reference).second) FailAt(placed.at, "'$ref' leads back to itself");
     const Schema known = KnownKeywords(placed);
+    const std::string reference = known["$ref"].get<std::string>();
+    if (!seen.insert(reference).second) FailAt(placed.at, "'$ref' leads back to itself");
     if (known.size() > 1) FailAt(placed.at + "/$ref", "not supported beside other keywords here");
     placed = {Resolve(root, placed, reference), reference};
   }
@@ -246,7 +283,6 @@ Placed MergeAll(const Schema& root, const Placed& placed) {
     Schema own = KnownKeywords(part);
     const Schema list = own.value("allOf", Schema::array());
     own.erase("allOf");
-    if (!list.is_array()) FailAt(part.at + "/allOf", "not a list of schemas");
     for (size_t i = list.size(); i-- > 0;) parts.push_back({list[i], part.at + "/allOf/" + std::to_string(i)});
     if (!own.empty()) all = Merge(root, {all, placed.at}, {own, part.at});
   }
@@ -259,7 +295,7 @@ std::vector<std::string> TypesOf(const Placed& placed) {
   const Schema& type = placed.schema["type"];
   std::vector<std::string> types;
   for (const Schema& name : type.is_array() ? type : Schema::array({type})) {
-    const std::string text = name.is_string() ? name.get<std::string>() : name.dump();
+    const std::string text = name.is_string() ? name.get<std::string>() : Spelled(name);
     if (text != "integer" && std::find(all.begin(), all.end(), text) == all.end()) {
       FailAt(placed.at + "/type", "'" + text + "' is no type");
     }
@@ -307,7 +343,7 @@ bool AreDisjointBut(const Schema& root, const Placed& first, const Placed& secon
   const Schema own = a.schema.value("properties", Schema::object()), other = b.schema.value("properties", Schema::object());
   for (const auto& [name, schema] : own.items()) {
     if (!other.contains(name) || !requires_name(a, name) || !requires_name(b, name)) continue;
-    if (AreDisjointBut(root, {schema, a.at + "/properties/" + name}, {other[name], b.at + "/properties/" + name}, seen)) {
+    if (AreDisjointBut(root, {schema, Under(a.at + "/properties", name)}, {other[name], Under(b.at + "/properties", name)}, seen)) {
       return true;
     }
   }

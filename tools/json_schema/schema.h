@@ -22,7 +22,11 @@ constexpr int kMostDepth = 128;  // of schemas inside each other
 
 [[noreturn]] void FailAt(const std::string& at, const std::string& message);
 
-// Throws Failure where a keyword is unknown or not supported; those that only describe are left out of the result.
+// The pointer of a member of what is at `at`.
+std::string Under(const std::string& at, const std::string& name);
+
+// Throws Failure where a keyword is unknown or not supported, or no list, object or string where it must be one; those that only
+// describe are left out of the result.
 Schema KnownKeywords(const Placed& placed);
 
 // A pointer as "#/$defs/x" names it. Throws Failure.
