@@ -11,8 +11,8 @@
 namespace tarn::tools {
 namespace {
 
-constexpr int64_t kMostExponent = INT64_MAX / 4;  // of a text: what is beyond it has no digits to shift it back
-constexpr int64_t kMostPlain = 40;                // digits of a number that is written without an exponent
+constexpr int64_t kMostExponent = 1000000000;  // of either sign
+constexpr int64_t kMostPlain = 40;             // digits of a number that is written without an exponent
 
 // digits * 10^exponent, with no zero at either end of the digits; none for 0.
 struct Decimal {
@@ -41,7 +41,9 @@ Decimal DecimalOf(const std::string& text) {
   int64_t shift = 0;
   const bool down = i + 1 < text.size() && text[i + 1] == '-';
   for (++i; i < text.size(); ++i) {
-    if (text[i] >= '0' && text[i] <= '9') shift = std::min(kMostExponent, shift * 10 + (text[i] - '0'));
+    if (text[i] >= '0' && text[i] <= '9') shift = shift * 10 + (text[i] - '0');
+    if (shift > kMostExponent)
+      throw Failure("not a JSON schema: the exponent of " + text + " is beyond " + std::to_string(kMostExponent));
   }
   decimal.exponent += down ? -shift : shift;
   while (!decimal.digits.empty() && decimal.digits.back() == '0') {
