@@ -93,10 +93,10 @@ TEST(TokenizerFiles, WhatIsNotSupportedIsRefusedByName) {
        "decoder.decoders[1]: Strip is not supported here"},
       {"/decoder", R"({"type": "Replace", "pattern": {"Regex": "a"}, "content": "b"})", "decoder.pattern"},
       {"/post_processor/type", R"("Python")", "post_processor.type: \"Python\" is not supported"},
-      {"/post_processor", R"({"type": "ByteLevel", "trim_offsets": 1})", "post_processor.trim_offsets: 1 is not true or false"},
+      {"/post_processor", R"({"type": "ByteLevel", "trim_offsets": 1})", "post_processor: trim_offsets: 1 is not true or false"},
       {"/post_processor", R"({"type": "ByteLevel", "add_prefix_space": "no"})", "add_prefix_space: \"no\" is not true or false"},
       {"/post_processor", R"({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x"}}], "special_tokens": {}})",
-       "special_tokens: \"x\""},
+       "single[0].SpecialToken: id: \"x\" is not in special_tokens"},
       {"/added_tokens/0/id", "77", "id"},
   };
   EXPECT_EQ(Refusal(Fixture("gpt2")), "");

@@ -1,7 +1,5 @@
 #include "tools/convert/chat/chat_template.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -12,63 +10,50 @@
 #include "tools/convert/json/error.h"
 #include "tools/convert/json/json.h"
 #include "tools/convert/json/mapped_file.h"
+#include "tools/convert/tokenizer/component.h"
+#include "tools/convert/tokenizer/folder.h"
 
 namespace tarn::convert {
 namespace {
 
-constexpr uint64_t kMaxFileBytes = uint64_t{16} << 20;  // tokenizer_config.json names every added token
+constexpr uint64_t kMaxTemplateBytes = uint64_t{16} << 20;
 constexpr char kAdvice[] = "; --chat-template NAME gives the model a known one";
 
-bool IsFile(const std::string& path) {
-  struct stat info;
-  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
-}
-
-// An empty object where there is no such file.
-Json ReadObject(const std::string& path) {
-  if (!IsFile(path)) return Json::object();
-  Json file = ParseJson(ReadFile(path, kMaxFileBytes), path);
-  if (!file.is_object()) Fail(path, ": an object expected");
-  return file;
-}
-
-// A Jinja template and where it stands; nothing: the checkpoint has none.
+// A Jinja template, or the value that should have one, and where it stands.
 struct Source {
-  std::string text, where;
+  Json value;
+  std::string where;
 };
 
-// Errors: a list without a template of the name "default".
-std::optional<Source> FindSource(const std::string& folder, const Json& config) {
-  const std::string beside = folder + "/chat_template.jinja", where = folder + "/tokenizer_config.json: chat_template";
-  if (IsFile(beside)) return Source{ReadFile(beside, kMaxFileBytes), beside};
-  const auto found = config.find("chat_template");
-  if (found == config.end() || found->is_null()) return std::nullopt;
-  if (found->is_string()) return Source{*found, where};
-  if (!found->is_array()) Fail(where, ": ", ValueText(*found), ", a text or a list expected");
+// Nothing: the checkpoint has none.
+std::optional<Source> FindSource(const std::string& folder, const TokenizerConfig& config) {
+  const std::string beside = folder + "/chat_template.jinja";
+  if (IsFile(beside)) return Source{ReadFile(beside, kMaxTemplateBytes), beside};
+  const auto found = config.config().find("chat_template");
+  if (found == config.config().end() || found->is_null()) return std::nullopt;
+  return Source{*found, config.path() + ": chat_template"};
+}
+
+// Errors: neither a text nor a list with a template of the name "default".
+std::string TemplateText(const Json& value) {
+  if (value.is_string()) return value;
+  if (!value.is_array()) Fail(ValueText(value), ", a text or a list expected");
   std::string names;
-  for (const Json& one : *found) {
+  for (const Json& one : value) {
     const bool is_one = one.is_object() && one.contains("name") && one["name"].is_string() && one.contains("template") &&
                         one["template"].is_string();
-    if (!is_one) Fail(where, ": ", ValueText(one), ", an object with \"name\" and \"template\" expected");
-    if (one["name"] == "default") return Source{one["template"], where};
+    if (!is_one) Fail(ValueText(one), ", an object with \"name\" and \"template\" expected");
+    if (one["name"] == "default") return one["template"];
     names += (names.empty() ? "" : ", ") + one["name"].get<std::string>();
   }
-  Fail(where, ": a template of the name \"default\" expected, found ", names.empty() ? "none" : names);
+  Fail("a template of the name \"default\" expected, found ", names.empty() ? "none" : names);
 }
 
 // bos_token and the like, as the template sees them.
-std::vector<std::pair<std::string, std::string>> SpecialTexts(const std::string& folder, const Json& config) {
-  const Json map = ReadObject(folder + "/special_tokens_map.json");
+std::vector<std::pair<std::string, std::string>> SpecialTexts(const TokenizerConfig& config) {
   std::vector<std::pair<std::string, std::string>> texts;
   for (const char* key : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}) {
-    for (const Json* file : {&config, &map}) {
-      const auto found = file->find(key);
-      if (found == file->end() || found->is_null()) continue;
-      const Json& token = found->is_object() ? found->value("content", Json()) : *found;
-      if (!token.is_string()) continue;
-      texts.emplace_back(key, token.get<std::string>());
-      break;
-    }
+    if (const std::optional<std::string> text = config.SpecialToken(key)) texts.emplace_back(key, *text);
   }
   return texts;
 }
@@ -100,10 +85,10 @@ std::vector<uint32_t> EndTokens(const ChatRequest& request, const ChatData& chat
   if (request.tokenizer == nullptr) return ids;
   add(LeadingSpecial(*request.tokenizer, StripSpaces(chat.next.before, true, false)));
   add(request.eos_token);
-  const Json config = ReadObject(request.folder + "/generation_config.json");
+  const Json config = ReadObjectIfThere(request.folder + "/generation_config.json");
   const Json ends = config.value("eos_token_id", Json());
   for (const Json& id : ends.is_array() ? ends : Json::array({ends})) {
-    if (id.is_number_unsigned()) add(id.get<int64_t>());
+    if (const std::optional<uint32_t> number = TokenId(id)) add(*number);
   }
   return ids;
 }
@@ -115,14 +100,14 @@ std::string Listed(const std::vector<std::string>& texts) {
 }
 
 std::optional<ChatData> CompileSource(const ChatRequest& request, std::vector<std::string>* notes) {
-  const Json config = ReadObject(request.folder + "/tokenizer_config.json");
-  std::string where = request.folder;
+  const TokenizerConfig config(request.folder);
+  const std::optional<Source> source = FindSource(request.folder, config);
+  if (!source) return std::nullopt;
+  const std::string& where = source->where;
+  const std::vector<std::pair<std::string, std::string>> texts = SpecialTexts(config);
   try {
-    const std::optional<Source> source = FindSource(request.folder, config);
-    if (!source) return std::nullopt;
-    where = source->where;
-    const JinjaTemplate jinja(source->text);
-    ChatFit fit = FitChat(jinja, SpecialTexts(request.folder, config));
+    const JinjaTemplate jinja(TemplateText(source->value));
+    ChatFit fit = FitChat(jinja, texts);
     fit.chat.name = "model";
     if (!fit.no_system.empty()) notes->push_back(where + ": without system texts: " + fit.no_system);
     if (!fit.special_contents.empty()) {

@@ -23,4 +23,9 @@ std::vector<std::pair<const Json*, std::string>> Parts(const Json& object, const
   return parts;
 }
 
+std::optional<uint32_t> TokenId(const Json& value) {
+  if (!value.is_number_unsigned() || value.get<uint64_t>() >= Fields::kMaxSize) return std::nullopt;
+  return value.get<uint32_t>();
+}
+
 }  // namespace tarn::convert

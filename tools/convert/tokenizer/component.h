@@ -1,7 +1,9 @@
-// The parts of tokenizer.json that may be sequences.
+// What several parts of tokenizer.json have: sequences, types and ids.
 #ifndef TARN_TOOLS_CONVERT_TOKENIZER_COMPONENT_H_
 #define TARN_TOOLS_CONVERT_TOKENIZER_COMPONENT_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,9 @@ std::vector<std::pair<const Json*, std::string>> Parts(const Json& object, const
 
 // The "type" of an object. Errors: it is none of `types`, "A, B".
 std::string TypeOf(const Json& object, const std::string& where, const std::string& types);
+
+// The id of a token; nothing: a value that is none, or one that no vocabulary has.
+std::optional<uint32_t> TokenId(const Json& value);
 
 }  // namespace tarn::convert
 

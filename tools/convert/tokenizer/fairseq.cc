@@ -43,13 +43,13 @@ std::vector<std::string> Words(const std::string& text) {
   return words;
 }
 
-const Kind& KindOf(const std::string& folder, const Json& config) {
-  std::string name = StringOf(config, "tokenizer_class");
+const Kind& KindOf(const std::string& folder, const TokenizerConfig& config) {
+  std::string name = config.Text("tokenizer_class").value_or("");
   const std::string fast = "Fast";
   if (name.size() > fast.size() && name.compare(name.size() - fast.size(), fast.size(), fast) == 0) {
     name.resize(name.size() - fast.size());
   }
-  const std::string model_type = StringOf(ReadJsonIfThere(folder + "/config.json"), "model_type");
+  const std::string model_type = StringOf(ReadObjectIfThere(folder + "/config.json"), "model_type");
   std::string known;
   for (const Kind& kind : kKinds) {
     if (name.empty() ? !model_type.empty() && model_type == kind.model_type : name == kind.tokenizer_class) return kind;
@@ -59,32 +59,50 @@ const Kind& KindOf(const std::string& folder, const Json& config) {
   Fail(folder, ": tokenizer_config.json has ", found, ", sentencepiece.bpe.model needs one of ", known);
 }
 
-// Special tokens that are no pieces, by their ids: languages, and what stands behind them. `first`: the id behind the pieces.
-std::vector<Json> LastTokens(const std::string& folder, const Kind& kind, const Json& config, size_t first) {
-  std::vector<Json> tokens;
-  const auto named = config.find("added_tokens_decoder");
-  if (named != config.end() && named->is_object()) {
-    std::map<size_t, Json> by_id;
-    for (const auto& [id, token] : named->items()) {
-      const size_t number = std::strtoull(id.c_str(), nullptr, 10);
-      if (number >= first && token.is_object() && !StringOf(token, "content").empty()) by_id[number] = token;
-    }
-    for (const auto& [id, token] : by_id) {
-      if (id != first + tokens.size()) {
-        Fail(folder, ": tokenizer_config.json: added_tokens_decoder: ", id, ": ", first + tokens.size(),
-             " expected behind the pieces");
-      }
-      tokens.push_back(token);
-    }
-    if (!tokens.empty()) return tokens;
+constexpr const char* kFlags[] = {"lstrip", "rstrip", "single_word", "normalized"};
+
+// The special tokens of added_tokens_decoder from the id `first` on, each with all of kFlags.
+std::vector<Json> NamedTokens(const TokenizerConfig& config, size_t first) {
+  const auto named = config.config().find("added_tokens_decoder");
+  if (named == config.config().end() || named->is_null()) return {};
+  const std::string where = config.path() + ": added_tokens_decoder";
+  if (!named->is_object()) Fail(where, ": ", ValueText(*named), " is not an object");
+  std::map<size_t, Json> by_id;
+  for (const auto& [id, token] : named->items()) {
+    const bool is_number = !id.empty() && id.size() < 10 && id.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_number) Fail(where, ": ", ValueText(id), " is not an id");
+    const size_t number = std::strtoull(id.c_str(), nullptr, 10);
+    if (number < first) continue;
+    Fields fields(token, where + "." + id);
+    Json& made = by_id[number] = {{"content", fields.Text("content")}};
+    for (const char* key : kFlags) made[key] = fields.Bool(key, false);
   }
+  std::vector<Json> tokens;
+  for (const auto& [id, token] : by_id) {
+    if (id != first + tokens.size()) Fail(where, ": ", id, ": ", first + tokens.size(), " expected behind the pieces");
+    tokens.push_back(token);
+  }
+  return tokens;
+}
+
+std::string LanguageName(const Json& token, const std::string& where) {
+  const std::string name = token.is_string() ? token.get<std::string>() : StringOf(token, "content");
+  if (name.empty()) Fail(where, ": ", ValueText(token), ", a string or an object with \"content\" expected");
+  return name;
+}
+
+// Special tokens that are no pieces, by their ids: languages, and what stands behind them. `first`: the id behind the pieces.
+std::vector<Json> LastTokens(const std::string& folder, const Kind& kind, const TokenizerConfig& config, size_t first) {
+  std::vector<Json> tokens = NamedTokens(config, first);
+  if (!tokens.empty()) return tokens;
   std::vector<std::string> names;
-  for (const Json& file : {config, ReadJsonIfThere(folder + "/special_tokens_map.json")}) {
-    const auto list = file.find("additional_special_tokens");
-    if (kind.language[0] == '\0' || !names.empty() || list == file.end() || !list->is_array()) continue;
-    for (const Json& token : *list) {
-      names.push_back(token.is_string() ? token.get<std::string>() : StringOf(token, "content"));
-    }
+  const std::string map_path = folder + "/special_tokens_map.json";
+  for (const auto& [file, path] : {std::pair{&config.config(), config.path()}, std::pair{&config.special_tokens_map(), map_path}}) {
+    const auto list = file->find("additional_special_tokens");
+    if (kind.language[0] == '\0' || !names.empty() || list == file->end() || list->is_null()) continue;
+    const std::string where = path + ": additional_special_tokens";
+    if (!list->is_array()) Fail(where, ": ", ValueText(*list), ", a list expected");
+    for (const Json& token : *list) names.push_back(LanguageName(token, where + "[" + std::to_string(names.size()) + "]"));
   }
   if (kind.language[0] != '\0' && names.empty()) {
     Fail(folder,
@@ -92,7 +110,11 @@ std::vector<Json> LastTokens(const std::string& folder, const Kind& kind, const 
          kind.tokenizer_class, " in the order of their ids");
   }
   for (const std::string& name : Words(kind.last)) names.push_back(name);
-  for (const std::string& name : names) tokens.push_back({{"content", name}, {"lstrip", name == kMask}, {"normalized", false}});
+  for (const std::string& name : names) {
+    Json& token = tokens.emplace_back(Json{{"content", name}});
+    for (const char* key : kFlags) token[key] = false;
+    token["lstrip"] = name == kMask;
+  }
   return tokens;
 }
 
@@ -117,12 +139,11 @@ Json Template(const std::string& text, const std::string& language, const Json& 
 
 }  // namespace
 
-Json ReadFairseq(const std::string& folder, const std::string& path) {
-  const Json config = ReadJsonIfThere(folder + "/tokenizer_config.json");
+Json ReadFairseq(const std::string& folder, const TokenizerConfig& config, const std::string& path) {
   const Kind& kind = KindOf(folder, config);
   const bool is_m2m = std::string(kind.tokenizer_class) == "M2M100Tokenizer";
   FairseqPieces pieces;
-  if (is_m2m) pieces.ids = ReadJson(folder + "/vocab.json");
+  if (is_m2m) pieces.ids = ReadObject(folder + "/vocab.json");
   std::vector<Json> last;
   pieces.last = [&](size_t first) {
     last = LastTokens(folder, kind, config, first);
@@ -131,16 +152,17 @@ Json ReadFairseq(const std::string& folder, const std::string& path) {
     return names;
   };
   Json tokenizer = ReadSentencePiece(path, &pieces).tokenizer;
+  std::map<std::string, const Json*> flags;
+  for (const Json& token : last) flags[StringOf(token, "content")] = &token;
   for (Json& token : tokenizer["added_tokens"]) {
-    for (const Json& flags : last) {
-      if (token["content"] != flags["content"]) continue;
-      for (const char* key : {"lstrip", "rstrip", "single_word", "normalized"}) token[key] = flags.value(key, false);
-    }
+    const auto found = flags.find(StringOf(token, "content"));
+    if (found == flags.end()) continue;
+    for (const char* key : kFlags) token[key] = (*found->second)[key];
   }
-  std::string language = StringOf(config, "src_lang");
+  std::string language = config.Text("src_lang").value_or("");
   if (!language.empty() && is_m2m) language = "__" + language + "__";
   if (language.empty()) language = kind.language;
-  const bool is_legacy = config.value("legacy_behaviour", Json()) == true;
+  const bool is_legacy = config.Bool("legacy_behaviour").value_or(false);
   const char* const text = is_legacy && std::string(kind.tokenizer_class) == "NllbTokenizer" ? kNllbText : kind.text;
   tokenizer["post_processor"] = Template(text, language, tokenizer["added_tokens"], folder);
   return tokenizer;

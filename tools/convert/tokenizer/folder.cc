@@ -2,10 +2,13 @@
 
 #include <sys/stat.h>
 
+#include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <vector>
 
+#include "tools/convert/json/error.h"
 #include "tools/convert/json/mapped_file.h"
 
 namespace tarn::convert {
@@ -27,12 +30,46 @@ std::string MarianVocabulary(const std::string& folder) {
 
 Json ReadJson(const std::string& path) { return ParseJson(ReadFile(path, kMaxTokenizerFileBytes), path); }
 
-Json ReadJsonIfThere(const std::string& path) { return IsFile(path) ? ReadJson(path) : Json::object(); }
+Json ReadObject(const std::string& path) {
+  Json file = ReadJson(path);
+  if (!file.is_object()) Fail(path, ": ", ValueText(file), " is not an object");
+  return file;
+}
+
+Json ReadObjectIfThere(const std::string& path) { return IsFile(path) ? ReadObject(path) : Json::object(); }
 
 std::string StringOf(const Json& object, const char* key) {
   if (!object.is_object()) return "";
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+TokenizerConfig::TokenizerConfig(const std::string& folder) {
+  const char* const names[] = {"/tokenizer_config.json", "/special_tokens_map.json"};
+  for (size_t i = 0; i < std::size(names); ++i) files_[i] = {folder + names[i], ReadObjectIfThere(folder + names[i])};
+}
+
+std::optional<std::string> TokenizerConfig::Text(const char* key) const {
+  const auto found = config().find(key);
+  if (found == config().end() || found->is_null()) return std::nullopt;
+  return Fields(config(), path()).Text(key);
+}
+
+std::optional<bool> TokenizerConfig::Bool(const char* key) const {
+  const auto found = config().find(key);
+  if (found == config().end() || found->is_null()) return std::nullopt;
+  return Fields(config(), path()).Bool(key);
+}
+
+std::optional<std::string> TokenizerConfig::SpecialToken(const char* key) const {
+  for (const File& file : files_) {
+    const auto found = file.object.find(key);
+    if (found == file.object.end() || found->is_null()) continue;
+    const Json text = found->is_object() ? found->value("content", Json()) : *found;
+    if (!text.is_string()) Fail(file.path, ": ", key, ": ", ValueText(*found), ", a string or an object with \"content\" expected");
+    return text.get<std::string>();
+  }
+  return std::nullopt;
 }
 
 }  // namespace tarn::convert

@@ -3,6 +3,7 @@
 #define TARN_TOOLS_CONVERT_TOKENIZER_FOLDER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "tools/convert/json/json.h"
@@ -19,11 +20,38 @@ std::string MarianVocabulary(const std::string& folder);
 
 // Errors: as ReadFile() and ParseJson().
 Json ReadJson(const std::string& path);
+// The same for a file that is an object. Errors: it is something else.
+Json ReadObject(const std::string& path);
 // An empty object where there is no such file.
-Json ReadJsonIfThere(const std::string& path);
+Json ReadObjectIfThere(const std::string& path);
 
 // A member that is a string; "": there is none.
 std::string StringOf(const Json& object, const char* key);
+
+// tokenizer_config.json, and special_tokens_map.json, which older checkpoints have beside it. Either may be missing.
+class TokenizerConfig {
+ public:
+  // Errors: as ReadObject().
+  explicit TokenizerConfig(const std::string& folder);
+
+  const Json& config() const { return files_[0].object; }
+  const Json& special_tokens_map() const { return files_[1].object; }
+  const std::string& path() const { return files_[0].path; }
+
+  // Of tokenizer_config.json; nothing: absent or null. Errors: another type.
+  std::optional<std::string> Text(const char* key) const;
+  std::optional<bool> Bool(const char* key) const;
+  // The text of "bos_token" or the like: a string, or an object with "content". Nothing: both files lack it, or say null.
+  // Errors: anything else, with the file and the field.
+  std::optional<std::string> SpecialToken(const char* key) const;
+
+ private:
+  struct File {
+    std::string path;
+    Json object;
+  };
+  File files_[2];
+};
 
 }  // namespace tarn::convert
 

@@ -1,8 +1,10 @@
 #include "tools/convert/tokenizer/model.h"
 
 #include <cmath>
+#include <optional>
 
 #include "tools/convert/json/error.h"
+#include "tools/convert/tokenizer/component.h"
 
 namespace tarn::convert {
 namespace {
@@ -19,25 +21,6 @@ const char* TypeByFields(const Json& model) {
   return model.contains("vocab") && model["vocab"].is_array() ? "Unigram" : "WordLevel";
 }
 
-void ReadIds(Fields* fields, Vocabulary* vocabulary) {
-  const Json* vocab = fields->Find("vocab");
-  if (vocab == nullptr || !vocab->is_object()) fields->FailAt("vocab", "an object of tokens and ids expected");
-  for (const auto& [token, id] : vocab->items()) {
-    if (!id.is_number_unsigned() || id.get<uint64_t>() >= Fields::kMaxSize)
-      Fail(fields->where(), ".vocab: \"", token, "\" has id ", ValueText(id));
-    vocabulary->ids[token] = id.get<uint32_t>();
-  }
-}
-
-// "a b" -> the two tokens.
-std::pair<std::string, std::string> SplitMerge(const std::string& line, const std::string& where) {
-  const size_t space = line.find(' ');
-  if (space == std::string::npos || line.find(' ', space + 1) != std::string::npos) {
-    Fail(where, ": \"", line, "\", two tokens with a space between them expected");
-  }
-  return {line.substr(0, space), line.substr(space + 1)};
-}
-
 void ReadMerges(Fields* fields, Vocabulary* vocabulary) {
   const Json* merges = fields->Find("merges");
   if (merges == nullptr || !merges->is_array()) fields->FailAt("merges", "a list expected");
@@ -48,6 +31,12 @@ void ReadMerges(Fields* fields, Vocabulary* vocabulary) {
     vocabulary->merges.push_back(is_pair ? std::pair(merge[0].get<std::string>(), merge[1].get<std::string>())
                                          : SplitMerge(merge.get<std::string>(), place));
   }
+}
+
+void ReadVocab(Fields* fields, Vocabulary* vocabulary) {
+  const Json* vocab = fields->Find("vocab");
+  if (vocab == nullptr) fields->FailMissing("vocab", "an object of tokens and ids");
+  ReadIds(*vocab, fields->where() + ".vocab", vocabulary);
 }
 
 void ReadBpe(Fields* fields, Vocabulary* vocabulary) {
@@ -64,7 +53,7 @@ void ReadBpe(Fields* fields, Vocabulary* vocabulary) {
   if (unknown != nullptr && !unknown->is_null()) vocabulary->unk_token = fields->Text("unk_token");
   vocabulary->fuse_unk = fields->Bool("fuse_unk", false);
   vocabulary->ignore_merges = fields->Bool("ignore_merges", false);
-  ReadIds(fields, vocabulary);
+  ReadVocab(fields, vocabulary);
   ReadMerges(fields, vocabulary);
 }
 
@@ -91,7 +80,7 @@ void ReadWordPiece(Fields* fields, Vocabulary* vocabulary) {
   vocabulary->unk_token = fields->Text("unk_token", "[UNK]");
   vocabulary->continuation = fields->Text("continuing_subword_prefix", "##");
   vocabulary->max_word_chars = static_cast<uint32_t>(fields->Integer("max_input_chars_per_word", 0, UINT32_MAX, 100));
-  ReadIds(fields, vocabulary);
+  ReadVocab(fields, vocabulary);
 }
 
 }  // namespace
@@ -106,9 +95,26 @@ void ReadModel(const Json& model, const std::string& where, Vocabulary* vocabula
   if (vocabulary->kind == Kind::WordPiece) ReadWordPiece(&typed, vocabulary);
   if (vocabulary->kind == Kind::WordLevel) {
     vocabulary->unk_token = typed.Text("unk_token", "<unk>");
-    ReadIds(&typed, vocabulary);
+    ReadVocab(&typed, vocabulary);
   }
   typed.Finish();
+}
+
+void ReadIds(const Json& vocab, const std::string& where, Vocabulary* vocabulary) {
+  if (!vocab.is_object()) Fail(where, ": ", ValueText(vocab), ", an object of tokens and ids expected");
+  for (const auto& [token, value] : vocab.items()) {
+    const std::optional<uint32_t> id = TokenId(value);
+    if (!id) Fail(where, ": \"", token, "\" has id ", ValueText(value));
+    vocabulary->ids[token] = *id;
+  }
+}
+
+std::pair<std::string, std::string> SplitMerge(const std::string& line, const std::string& where) {
+  const size_t space = line.find(' ');
+  if (space == std::string::npos || line.find(' ', space + 1) != std::string::npos) {
+    Fail(where, ": \"", line, "\", two tokens with a space between them expected");
+  }
+  return {line.substr(0, space), line.substr(space + 1)};
 }
 
 }  // namespace tarn::convert

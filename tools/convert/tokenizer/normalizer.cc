@@ -32,7 +32,7 @@ void ReadPrepend(Fields* fields, Steps* steps) { steps->push_back({Kind::kPrepen
 void ReadReplace(Fields* fields, Steps* steps) {
   const Json* pattern = fields->Find("pattern");
   if (pattern == nullptr) fields->FailAt("pattern", "expected");
-  Fields kind(*pattern, "normalizer: pattern of a Replace");
+  Fields kind(*pattern, fields->where() + ".pattern");
   const bool is_regex = kind.Has("Regex");
   const std::string text = kind.Text(is_regex ? "Regex" : "String");
   kind.Finish();

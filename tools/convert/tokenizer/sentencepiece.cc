@@ -14,6 +14,7 @@
 #include "tools/convert/json/error.h"
 #include "tools/convert/json/mapped_file.h"
 #include "tools/convert/tokenizer/charsmap.h"
+#include "tools/convert/tokenizer/component.h"
 #include "tools/convert/tokenizer/folder.h"
 #include "tools/convert/tokenizer/protobuf.h"
 #include "tools/convert/tokenizer/utf8_codes.h"
@@ -218,7 +219,7 @@ void PlaceByIds(const Json& ids, const std::string& path, std::vector<ScoredPiec
   for (const ScoredPiece& piece : *pieces) {
     const auto found = ids.find(piece.text);
     if (found == ids.end()) Fail(path, ": \"", piece.text, "\" is not in vocab.json, which has the ids of all pieces");
-    const size_t id = found->is_number_unsigned() ? found->get<size_t>() : placed.size();
+    const size_t id = TokenId(*found).value_or(placed.size());
     if (id >= placed.size() || !placed[id].text.empty()) {
       Fail(path, ": \"", piece.text, "\" has id ", ValueText(*found), " in vocab.json, ids from 0 to ", placed.size() - 1,
            " expected, each once");

@@ -7,92 +7,19 @@
 #include "runtime/text/tokenizer_tables.h"
 #include "tools/convert/json/error.h"
 #include "tools/convert/json/mapped_file.h"
-#include "tools/convert/tokenizer/component.h"
 #include "tools/convert/tokenizer/decoder.h"
 #include "tools/convert/tokenizer/fairseq.h"
 #include "tools/convert/tokenizer/folder.h"
 #include "tools/convert/tokenizer/longest.h"
 #include "tools/convert/tokenizer/model.h"
 #include "tools/convert/tokenizer/normalizer.h"
+#include "tools/convert/tokenizer/post_processor.h"
 #include "tools/convert/tokenizer/pre_tokenizer.h"
 #include "tools/convert/tokenizer/sentencepiece.h"
 #include "tools/convert/tokenizer/vocabulary.h"
 
 namespace tarn::convert {
 namespace {
-
-// Ids of the special token `name` of a template.
-std::vector<uint32_t> TemplateIds(const Json& specials, const std::string& name, const std::string& where) {
-  if (!specials.contains(name) || !specials[name].contains("ids") || !specials[name]["ids"].is_array()) {
-    Fail(where, ".special_tokens: \"", name, "\" with its ids expected");
-  }
-  std::vector<uint32_t> ids;
-  for (const Json& id : specials[name]["ids"]) {
-    if (!id.is_number_unsigned()) Fail(where, ".special_tokens: \"", name, "\" has id ", ValueText(id));
-    ids.push_back(id.get<uint32_t>());
-  }
-  return ids;
-}
-
-void ReadTemplate(const Json& object, const std::string& where, TokenizerData* data) {
-  if (!object.contains("single") || !object["single"].is_array() || !object.contains("special_tokens")) {
-    Fail(where, ": \"single\", a list, and \"special_tokens\" expected");
-  }
-  bool text_seen = false;
-  for (const Json& piece : object["single"]) {
-    if (piece.contains("Sequence")) {
-      if (text_seen) Fail(where, ".single: the text is there twice, which is not supported");
-      text_seen = true;
-      continue;
-    }
-    if (!piece.contains("SpecialToken") || !piece["SpecialToken"].contains("id"))
-      Fail(where, ".single: ", ValueText(piece), " is not supported");
-    for (const uint32_t id : TemplateIds(object["special_tokens"], piece["SpecialToken"]["id"], where)) {
-      (text_seen ? data->suffix : data->prefix).push_back(id);
-    }
-  }
-  if (!text_seen) Fail(where, ".single: the text is missing");
-}
-
-// RobertaProcessing and BertProcessing: "cls" text "sep", each a token and its id.
-void ReadClsSep(const Json& object, const std::string& where, TokenizerData* data) {
-  for (const char* key : {"cls", "sep"}) {
-    if (!object.contains(key) || !object[key].is_array() || object[key].size() != 2 || !object[key][1].is_number_unsigned()) {
-      Fail(where, ".", key, ": a token and its id expected");
-    }
-  }
-  data->prefix.push_back(object["cls"][1].get<uint32_t>());
-  data->suffix.push_back(object["sep"][1].get<uint32_t>());
-}
-
-// Of an object whose other fields were read: true where it does not say.
-bool Flag(const Json& object, const std::string& where, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end()) return true;
-  if (!found->is_boolean()) Fail(where, ".", key, ": ", ValueText(*found), " is not true or false");
-  return found->get<bool>();
-}
-
-void ReadPostProcessor(const Json& object, const std::string& where, TokenizerData* data) {
-  if (object.is_null()) return;
-  for (const auto& [part, place] : Parts(object, where, "processors")) {
-    const std::string type = TypeOf(*part, place, "ByteLevel, TemplateProcessing, RobertaProcessing, BertProcessing");
-    // The package itself fails on a second template. A ByteLevel acts on the text between the tokens of the first.
-    const bool has_template = !data->prefix.empty() || !data->suffix.empty();
-    if (has_template && type != "ByteLevel") Fail(place, ".type: \"", type, "\" is not supported behind a template");
-    if (type == "TemplateProcessing") ReadTemplate(*part, place, data);
-    if (type == "RobertaProcessing" || type == "BertProcessing") ReadClsSep(*part, place, data);
-    if (type != "ByteLevel" && type != "RobertaProcessing") continue;
-    if (data->trim_offsets) Fail(place, ".trim_offsets: offsets are trimmed twice, which is not supported");
-    data->trim_offsets = Flag(*part, place, "trim_offsets");
-    data->trim_keeps_first = Flag(*part, place, "add_prefix_space") && data->trim_offsets;
-  }
-}
-
-const Json& Member(const Json& object, const char* key) {
-  static const Json kNull;
-  return object.contains(key) ? object[key] : kNull;
-}
 
 // `file`: what tokenizer.json says, or another file says as that does.
 TokenizerData ReadTokenizerJson(const Json& file, const std::string& path, Vocabulary* vocabulary) {
@@ -119,42 +46,31 @@ TokenizerData ReadTokenizerJson(const Json& file, const std::string& path, Vocab
   return data;
 }
 
-// The names of special tokens in tokenizer_config.json and special_tokens_map.json: a string, or an object with "content".
-std::string SpecialToken(const std::string& folder, const char* key) {
-  for (const char* name : {"/tokenizer_config.json", "/special_tokens_map.json"}) {
-    if (!IsFile(folder + name)) continue;
-    const Json file = ReadJson(folder + name);
-    const Json& token = Member(file, key);
-    if (token.is_string()) return token;
-    if (token.is_object() && token.value("content", Json()).is_string()) return token["content"];
-  }
-  return "";
-}
-
 // vocab.json and merges.txt, as GPT-2 has them.
-TokenizerData ReadVocabAndMerges(const std::string& folder, Vocabulary* vocabulary) {
-  const std::string merges_path = folder + "/merges.txt";
-  const std::string text = ReadFile(merges_path, kMaxTokenizerFileBytes);
-  Json merges = Json::array();
-  for (size_t begin = 0; begin < text.size();) {
+TokenizerData ReadVocabAndMerges(const std::string& folder, const TokenizerConfig& config, Vocabulary* vocabulary) {
+  const std::string vocab_path = folder + "/vocab.json";
+  ReadIds(ReadJson(vocab_path), vocab_path, vocabulary);
+  vocabulary->merges_path = folder + "/merges.txt";
+  const std::string text = ReadFile(vocabulary->merges_path, kMaxTokenizerFileBytes);
+  size_t number = 1;
+  for (size_t begin = 0; begin < text.size(); ++number) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     std::string line = text.substr(begin, end - begin);
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (!line.empty() && line.rfind("#version", 0) != 0) merges.push_back(line);
     begin = end + 1;
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.empty() || line.rfind("#version", 0) == 0) continue;
+    vocabulary->merges.push_back(SplitMerge(line, vocabulary->merges_path + ": line " + std::to_string(number)));
   }
-  ReadModel({{"type", "BPE"}, {"vocab", ReadJson(folder + "/vocab.json")}, {"merges", merges}}, folder + "/vocab.json", vocabulary);
   TokenizerData data;
   data.splits.push_back(Gpt2Split(folder));
   data.byte_level = true;
   vocabulary->decoder = ReadDecoder({{"type", "ByteLevel"}}, folder);
   for (const char* key : {"bos_token", "eos_token", "unk_token", "pad_token"}) {
-    std::string name = SpecialToken(folder, key);
+    std::string name = config.SpecialToken(key).value_or("");
     if (name.empty()) name = "<|endoftext|>";  // what GPT-2's has where nothing is said
     const auto found = vocabulary->ids.find(name);
-    const bool is_new = found != vocabulary->ids.end() && std::none_of(vocabulary->added.begin(), vocabulary->added.end(),
-                                                                       [&](const AddedToken& one) { return one.content == name; });
-    if (is_new) AddToken({name, found->second, false, false, false, true, true}, folder, vocabulary);
+    if (found == vocabulary->ids.end() || vocabulary->added.Find(name) != nullptr) continue;
+    AddToken({name, found->second, false, false, false, true, true}, folder, vocabulary);
   }
   return data;
 }
@@ -169,8 +85,9 @@ std::string SentencePieceFile(const std::string& folder) {
   return MarianVocabulary(folder);
 }
 
-TokenizerData ReadFairseqFile(const std::string& folder, const std::string& path, Vocabulary* vocabulary) {
-  TokenizerData data = ReadTokenizerJson(ReadFairseq(folder, path), path, vocabulary);
+TokenizerData ReadFairseqFile(const std::string& folder, const TokenizerConfig& config, const std::string& path,
+                              Vocabulary* vocabulary) {
+  TokenizerData data = ReadTokenizerJson(ReadFairseq(folder, config, path), path, vocabulary);
   const auto id_of = [&](const char* name) { return static_cast<int32_t>(vocabulary->Find(name).value_or(-1)); };
   data.bos_token = id_of("<s>");
   data.eos_token = id_of("</s>");
@@ -189,15 +106,14 @@ TokenizerData ReadMarianVocabulary(const SentencePieceModel& model, const std::s
 }
 
 // Whether every text begins or ends with a special token is no part of the model: tokenizer_config.json says it.
-TokenizerData ReadSentencePieceFile(const std::string& folder, const std::string& path, Vocabulary* vocabulary) {
-  if (path == folder + kFairseqFile) return ReadFairseqFile(folder, path, vocabulary);
+TokenizerData ReadSentencePieceFile(const std::string& folder, const TokenizerConfig& config, const std::string& path,
+                                    Vocabulary* vocabulary) {
+  if (path == folder + kFairseqFile) return ReadFairseqFile(folder, config, path, vocabulary);
   const SentencePieceModel model = ReadSentencePiece(path);
   if (path == MarianVocabulary(folder)) return ReadMarianVocabulary(model, path, vocabulary);
   TokenizerData data = ReadTokenizerJson(model.tokenizer, path, vocabulary);
-  const std::string config_path = folder + "/tokenizer_config.json";
-  const Json config = IsFile(config_path) ? ReadJson(config_path) : Json::object();
   const auto id_of = [&](const char* key, const std::string& fallback) {
-    const std::string name = SpecialToken(folder, key);
+    const std::string name = config.SpecialToken(key).value_or("");
     const std::optional<uint32_t> id = vocabulary->Find(name.empty() ? fallback : name);
     return id ? static_cast<int32_t>(*id) : -1;
   };
@@ -205,8 +121,8 @@ TokenizerData ReadSentencePieceFile(const std::string& folder, const std::string
   data.eos_token = id_of("eos_token", model.eos);
   for (const auto& [key, id, ids] :
        {std::tuple{"add_bos_token", data.bos_token, &data.prefix}, std::tuple{"add_eos_token", data.eos_token, &data.suffix}}) {
-    if (Member(config, key) != true) continue;
-    if (id < 0) Fail(config_path, ": ", key, ": true, but there is no such token");
+    if (!config.Bool(key).value_or(false)) continue;
+    if (id < 0) Fail(config.path(), ": ", key, ": true, but there is no such token");
     ids->push_back(static_cast<uint32_t>(id));
   }
   return data;
@@ -227,18 +143,17 @@ void CheckIds(const TokenizerData& data, const std::string& where, uint32_t voca
 
 // Added tokens that the model has no rows for: fine-tuning adds them to the tokenizer alone, or a published table was cut.
 void DropTokensWithoutRows(uint32_t vocab_size, Vocabulary* vocabulary, TokenizerData* data) {
-  std::vector<AddedToken>& added = vocabulary->added;
-  const auto has_row = [vocab_size](const AddedToken& token) { return token.id < vocab_size; };
-  const auto dropped = std::stable_partition(added.begin(), added.end(), has_row);
-  if (dropped == added.end()) return;
-  data->note = std::to_string(added.end() - dropped) + " added tokens of the tokenizer are left out, the first is " +
-               ValueText(dropped->content) + ": their ids are not below vocab_size = " + std::to_string(vocab_size);
-  added.erase(dropped, added.end());
+  const std::vector<AddedToken> dropped =
+      vocabulary->added.Filter([vocab_size](const AddedToken& token) { return token.id < vocab_size; });
+  if (dropped.empty()) return;
+  data->note = std::to_string(dropped.size()) + " added tokens of the tokenizer are left out, the first is " +
+               ValueText(dropped.front().content) + ": their ids are not below vocab_size = " + std::to_string(vocab_size);
 }
 
 // -1: no file names one.
-int32_t SpecialTokenId(const std::string& folder, const char* key, const Vocabulary& vocabulary, bool must_exist) {
-  const std::string name = SpecialToken(folder, key);
+int32_t SpecialTokenId(const std::string& folder, const TokenizerConfig& config, const char* key, const Vocabulary& vocabulary,
+                       bool must_exist) {
+  const std::string name = config.SpecialToken(key).value_or("");
   const std::optional<uint32_t> id = vocabulary.Find(name);
   if (id) return static_cast<int32_t>(*id);
   if (must_exist && !name.empty()) {
@@ -250,6 +165,7 @@ int32_t SpecialTokenId(const std::string& folder, const char* key, const Vocabul
 }  // namespace
 
 TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size, TokenizerFiles files) {
+  const TokenizerConfig config(folder);
   Vocabulary vocabulary;
   TokenizerData data;
   std::string where = folder + "/tokenizer.json";
@@ -261,9 +177,9 @@ TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size, Toke
     data = ReadTokenizerJson(ReadJson(where), where, &vocabulary);
   } else if (IsFile(folder + "/vocab.json") && IsFile(folder + "/merges.txt")) {
     where = folder + "/vocab.json";
-    data = ReadVocabAndMerges(folder, &vocabulary);
+    data = ReadVocabAndMerges(folder, config, &vocabulary);
   } else if (const std::string path = SentencePieceFile(folder); !path.empty()) {
-    data = ReadSentencePieceFile(folder, where = path, &vocabulary);
+    data = ReadSentencePieceFile(folder, config, where = path, &vocabulary);
   } else {
     Fail(folder,
          ": no tokenizer.json, no vocab.json with merges.txt, no tokenizer.model, spiece.model, sentencepiece.bpe.model or "
@@ -273,7 +189,7 @@ TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size, Toke
   }
   const bool names_all = files == TokenizerFiles::kJson;  // other files may leave out special tokens
   const auto special = [&](const char* key) {
-    const int32_t id = SpecialTokenId(folder, key, vocabulary, names_all);
+    const int32_t id = SpecialTokenId(folder, config, key, vocabulary, names_all);
     return id >= 0 && static_cast<uint32_t>(id) < vocab_size ? id : -1;
   };
   const int32_t bos_token = special("bos_token"), eos_token = special("eos_token"), mask_token = special("mask_token");

@@ -52,8 +52,9 @@ std::vector<uint32_t> MakeSlots(const std::vector<uint32_t>& entries, const Hash
 
 void CompileBpe(const Vocabulary& vocabulary, const std::string& where, TokenizerData* data) {
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> ranks;
+  const std::string& path = vocabulary.merges_path.empty() ? where : vocabulary.merges_path;
   for (const auto& [left, right] : vocabulary.merges) {
-    const std::string merge = where + ": merge " + std::to_string(data->merges.size());
+    const std::string merge = path + ": merge " + std::to_string(data->merges.size());
     const uint32_t left_id = IdOf(vocabulary, left, merge), right_id = IdOf(vocabulary, right, merge);
     ranks[{left_id, right_id}] = static_cast<uint32_t>(data->merges.size());  // of two the last one counts
     data->merges.emplace_back(left_id, right_id, IdOf(vocabulary, left + right, merge));
@@ -178,10 +179,33 @@ void CompileEdgeSpaces(const Vocabulary& vocabulary, TokenizerData* data) {
 
 }  // namespace
 
-std::optional<uint32_t> Vocabulary::Find(const std::string& token) const {
-  for (const AddedToken& one : added) {
-    if (one.content == token) return one.id;
+bool AddedTokens::Add(AddedToken token) {
+  if (!places_.emplace(token.content, tokens_.size()).second) return false;
+  tokens_.push_back(std::move(token));
+  return true;
+}
+
+const AddedToken* AddedTokens::Find(const std::string& content) const {
+  const auto found = places_.find(content);
+  return found == places_.end() ? nullptr : &tokens_[found->second];
+}
+
+std::vector<AddedToken> AddedTokens::Filter(const std::function<bool(const AddedToken&)>& keeps) {
+  std::vector<AddedToken> all = std::move(tokens_), taken;
+  tokens_.clear();
+  places_.clear();
+  for (AddedToken& token : all) {
+    if (keeps(token)) {
+      Add(std::move(token));
+    } else {
+      taken.push_back(std::move(token));
+    }
   }
+  return taken;
+}
+
+std::optional<uint32_t> Vocabulary::Find(const std::string& token) const {
+  if (const AddedToken* one = added.Find(token)) return one->id;
   const auto found = ids.find(token);
   return found == ids.end() ? std::nullopt : std::optional<uint32_t>(found->second);
 }
@@ -206,10 +230,8 @@ std::optional<std::string> BytesOf(const std::string& text) {
 
 void AddToken(AddedToken token, const std::string& where, Vocabulary* vocabulary) {
   if (token.content.empty()) return;
-  for (const AddedToken& other : vocabulary->added) {
-    if (other.content == token.content) Fail(where, ": \"", token.content, "\" is there twice");
-  }
-  vocabulary->added.push_back(std::move(token));
+  const std::string content = token.content;
+  if (!vocabulary->added.Add(std::move(token))) Fail(where, ": \"", content, "\" is there twice");
 }
 
 void ReadAddedTokens(const Json& list, const std::string& where, Vocabulary* vocabulary) {

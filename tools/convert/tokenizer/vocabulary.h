@@ -2,10 +2,13 @@
 #ifndef TARN_TOOLS_CONVERT_TOKENIZER_VOCABULARY_H_
 #define TARN_TOOLS_CONVERT_TOKENIZER_VOCABULARY_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tools/convert/json/json.h"
@@ -21,6 +24,26 @@ struct AddedToken {
   bool single_word = false, lstrip = false, rstrip = false, normalized = true, special = false;
 };
 
+// In their order, found by their contents.
+class AddedTokens {
+ public:
+  // False: there is one of this content.
+  bool Add(AddedToken token);
+  // nullptr: none.
+  const AddedToken* Find(const std::string& content) const;
+  // Takes out those that `keeps` is false of, and gives them back, all in their order.
+  std::vector<AddedToken> Filter(const std::function<bool(const AddedToken&)>& keeps);
+
+  bool empty() const { return tokens_.empty(); }
+  size_t size() const { return tokens_.size(); }
+  std::vector<AddedToken>::const_iterator begin() const { return tokens_.begin(); }
+  std::vector<AddedToken>::const_iterator end() const { return tokens_.end(); }
+
+ private:
+  std::vector<AddedToken> tokens_;
+  std::unordered_map<std::string, size_t> places_;  // of contents
+};
+
 // Tokens as the files spell them: byte-level ones by the alphabet of GPT-2.
 struct Vocabulary {
   format::TokenizerKind kind = format::TokenizerKind::Bpe;
@@ -28,7 +51,8 @@ struct Vocabulary {
   std::vector<std::string> listed;                // Unigram: tokens in the order of their ids; of equal ones `ids` has the last
   std::vector<double> scores;                     // Unigram: of `listed`
   std::vector<std::pair<std::string, std::string>> merges;  // in the order of their ranks
-  std::vector<AddedToken> added;
+  std::string merges_path;                                  // a file of their own; empty: there is none
+  AddedTokens added;
   std::optional<std::string> unk_token;
   bool fuse_unk = false;
   bool byte_fallback = false;  // unknown characters are tokens for their bytes
