@@ -74,6 +74,33 @@ TEST(ChatFit, WhatTheFormCannotExpressIsSaid) {
   EXPECT_TRUE(Fit("chatml").special_contents.empty());
 }
 
+// Up to four turns it is one of the form.
+TEST(ChatFit, ATemplateThatChangesLaterIsRefused) {
+  const std::string turns = "{% for m in messages %}{{ m.role ~ ': ' ~ m.content ~ '|' }}";
+  EXPECT_EQ(Refusal(turns + "{% endfor %}"), "");
+  for (const std::string text :
+       {"{% if loop.index == 9 %}!{% endif %}{% endfor %}", "{% endfor %}{% if messages|length > 10 %}!{% endif %}"}) {
+    EXPECT_NE(Refusal(turns + text).find("is rendered otherwise: \"!"), std::string::npos) << Refusal(turns + text);
+  }
+}
+
+TEST(ChatFit, AContentWithoutTextIsTried) {
+  const auto blank_of = [](const std::string& source) { return FitChat(JinjaTemplate(source), kChatTexts).blank_content; };
+  EXPECT_EQ(blank_of(ChatSource("chatml")), "");
+  EXPECT_EQ(blank_of(ChatSource("llama3")), "");  // trims each content
+  const std::string dropped =
+      "{% for m in messages %}{% if m.content %}{{ m.role ~ ': ' ~ m.content ~ '|' }}{% endif %}{% endfor %}";
+  EXPECT_EQ(blank_of(dropped),
+            "with an empty content of message 1, a conversation of system, user, assistant, user is rendered otherwise: "
+            "\"user: x|assistant: x|user: x|\" at byte 0, and not \"system: |user: x|assistant: x|user: x|\"");
+  const std::string refused =
+      "{% for m in messages %}{% if not m.content %}{{ raise_exception('no text') }}{% endif %}"
+      "{{ m.role ~ ': ' ~ m.content ~ '|' }}{% endfor %}";
+  EXPECT_NE(blank_of(refused).find("no text"), std::string::npos) << blank_of(refused);
+  EXPECT_NE(blank_of(ChatSource("llama2")).find("with an empty content of message 2"), std::string::npos)
+      << blank_of(ChatSource("llama2"));
+}
+
 // Templates by name are those that the documented ones compile to.
 TEST(KnownTemplates, AreWhatTheTemplatesOfTheirModelsCompileTo) {
   const std::map<std::string, std::string> jinja_of = {

@@ -58,7 +58,7 @@ TEST(ChatTemplate, OneThatIsRefusedIsANote) {
   expect("{{ x", "tokenizer_config.json: chat_template is not supported: line 1: the tag has no end; --chat-template NAME gives");
   expect(Json::array({{{"name", "tool_use"}, {"template", "x"}}}), "the name \"default\" expected, found tool_use");
   expect(Json::array({7}), "an object with \"name\" and \"template\" expected");
-  expect(7, "7, a text or a list expected");
+  expect(7, folder.path() + "/tokenizer_config.json: chat_template is not supported: 7, a text or a list expected");
   folder.Write("tokenizer_config.json", Config(ChatSource("gemma")));
   EXPECT_TRUE(ReadFrom(folder).chat);
   EXPECT_NE(ReadFrom(folder).notes.find("without system texts"), std::string::npos);
@@ -72,6 +72,40 @@ TEST(ChatTemplate, EndTokensAreThoseThatFollowAnAnswer) {
   folder.Write("generation_config.json", R"({"eos_token_id": [1, 7, 4000]})");
   EXPECT_EQ(ReadFrom(folder, &tokenizer).chat->end_tokens, (std::vector<uint32_t>{600, 1, 7}));
   EXPECT_TRUE(ReadFrom(folder).chat->end_tokens.empty());  // bytes
+}
+
+TEST(ChatTemplate, NotesSayWhatTheModelFileDoes) {
+  const TestFolder folder;
+  folder.Write("chat_template.jinja",
+               "{% for m in messages %}{% if 'secret' in m.content %}[!]{% endif %}{{ m.content }}\n{% endfor %}");
+  const Found marks = ReadFrom(folder);
+  EXPECT_TRUE(marks.chat);
+  EXPECT_NE(marks.notes.find("chat_template.jinja: looks for \"secret\" in contents, and writes a turn that has it otherwise"),
+            std::string::npos)
+      << marks.notes;
+  folder.Write("chat_template.jinja", "{% for m in messages %}{% if m.content %}{{ m.content }}\n{% endif %}{% endfor %}");
+  EXPECT_NE(ReadFrom(folder).notes.find("chat_template.jinja: with an empty content of message 1, "), std::string::npos)
+      << ReadFrom(folder).notes;
+  folder.Write("tokenizer_config.json", R"({"eos_token": 5})");
+  EXPECT_THROW(ReadFrom(folder), ConvertError);
+}
+
+// Without a token that ends an answer a model writes on.
+TEST(ChatTemplate, MarksThatAreNoTokensAreANote) {
+  const TokenizerData gpt2 = ReadTokenizer("tests/data/tokenizers/gpt2", 1000);
+  const TestFolder folder;
+  const auto notes_of = [&](const char* name, const TokenizerData* tokenizer, int32_t eos_token) {
+    std::vector<std::string> notes;
+    ReadChatTemplate({folder.path(), name, tokenizer, 1000, eos_token}, &notes);
+    return notes.empty() ? "" : notes.front();
+  };
+  EXPECT_EQ(notes_of("mistral-v3", &gpt2, 1), "");  // has </s>
+  EXPECT_EQ(notes_of("llama3", &gpt2, -1),
+            "chat template \"llama3\": no token ends an answer: the text behind it, "
+            "\"<|eot_id|><|start_header_id|>user<|end_header_id|>\\n\\n\", begins with no special token of the model; run it with "
+            "--stop");
+  EXPECT_NE(notes_of("llama3", &gpt2, 1).find("\"llama3\": an answer ends at the end tokens of the model alone"), std::string::npos);
+  EXPECT_NE(notes_of("llama3", nullptr, -1).find("no token ends an answer"), std::string::npos);
 }
 
 // ---- In a model file ----

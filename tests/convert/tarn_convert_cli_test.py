@@ -141,15 +141,18 @@ class TarnConvert(unittest.TestCase):
             inspected = subprocess.run([BIN / "tarn", "inspect", "--json", self.out], capture_output=True, check=True).stdout
             return json.loads(inspected)["model"].get("chat_template")
 
+        no_end = "no token ends an answer: the text behind it, "
         self.assertIsNone(chat_of())
-        self.assertEqual(chat_of("--chat-template", "gemma"), {"name": "gemma", "takes_system": False, "end_tokens": []})
+        self.assertEqual(chat_of("--chat-template", "gemma", note='"gemma": ' + no_end + '"<end_of_turn>'),
+                         {"name": "gemma", "takes_system": False, "end_tokens": []})
         template = self.folder / "chat_template.jinja"
         template.write_text("{% for m in messages %}{{ m.role }}: {{ m.content }}{{ '\n' }}{% endfor %}")
-        self.assertEqual(chat_of(), {"name": "model", "takes_system": True, "end_tokens": []})
+        self.assertEqual(chat_of(note='"model": ' + no_end + r'"\nuser: "'),
+                         {"name": "model", "takes_system": True, "end_tokens": []})
         template.write_text("{{ messages | frobnicate }}")
         self.assertIsNone(chat_of(note="chat_template.jinja is not supported: a conversation of user, assistant, user: line 1: "
                                        "the filter \"frobnicate\" is not supported; --chat-template NAME"))
-        self.assertEqual(chat_of("--chat-template", "chatml")["name"], "chatml")
+        self.assertEqual(chat_of("--chat-template", "chatml", note=no_end)["name"], "chatml")
         self.out.unlink()
         self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--chat-template", "chatlm"), 2, "chatlm", "chatml")
         self.config.write_text(json.dumps({**CONFIG, "tokenizer": "none"}))

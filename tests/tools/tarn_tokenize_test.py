@@ -106,6 +106,21 @@ class TokenizeTest(CliTest):
     def test_ids_beyond_the_vocabulary_are_left_out(self):
         self.assertEqual(self.lines(self.model("gpt2"), [{"ids": [699, 12345, 0]}], "--detokenize"), [{"text": ""}])
 
+    def test_a_normalized_special_token_is_left_out(self):
+        """Of version 0.23 of the package skip_special_tokens keeps it: that looks for "[cls]" among the contents, "[CLS]"."""
+        os.makedirs(self.path("lower"), exist_ok=True)
+        flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": True}
+        added = [{"id": 1, "content": "[CLS]", "special": True, **flags}, {"id": 2, "content": "Foo", "special": False, **flags}]
+        model = {"type": "WordLevel", "vocab": {"<unk>": 0, "[CLS]": 1, "Foo": 2, "a": 3}, "unk_token": "<unk>"}
+        with open(self.path("lower/tokenizer.json"), "w") as file:
+            json.dump({"added_tokens": added, "normalizer": {"type": "Lowercase"}, "pre_tokenizer": {"type": "Whitespace"},
+                       "model": model}, file)
+        self.make("lower/config", {**TINY, "vocab_size": 4, "tokenizer": "tokenizer.json"})
+        ids = [{"ids": [3, 1, 2, 3]}]
+        self.assertEqual(self.lines(self.model("lower"), ids, "--detokenize"), [{"text": "a foo a"}])
+        self.assertEqual(self.lines(self.model("lower"), ids, "--detokenize", "--keep-special"), [{"text": "a [cls] foo a"}])
+        self.assertEqual(self.lines(self.model("lower"), [{"text": "a [CLS] Foo"}])[0]["ids"], [3, 1, 2])
+
     def test_a_long_word(self):
         word = "e" * 200000
         found = self.lines(self.model("gpt2"), [{"text": word}])[0]

@@ -14,6 +14,8 @@ using Messages = std::vector<JinjaMessage>;
 
 // Around contents, to see what becomes of spaces. Not of one length.
 constexpr char kSpacesBefore[] = "\n \t", kSpacesBehind[] = " \n";
+// Turns of the user in the conversations that a form is checked with: up to so many, and in one as many.
+constexpr size_t kMostQuestions = 4, kManyQuestions = 20;
 constexpr size_t kMaxLiterals = 64, kMaxLiteralBytes = 200;
 
 // Roles of a conversation of `questions` turns of the user, the last one of which is open.
@@ -61,6 +63,7 @@ class Fitter {
       chat_.system = chat_.after_system = {};
     }
     FindSpecialContents();
+    FindBlankContent();
     fit_.chat = chat_;
     return fit_;
   }
@@ -152,6 +155,14 @@ class Fitter {
            std::to_string(at) + ", and not " + Quoted(found.substr(at));
   }
 
+  std::string DifferenceOrRefusal(const Messages& messages) const {
+    try {
+      return Difference(messages);
+    } catch (const ConvertError& error) {
+      return error.what();
+    }
+  }
+
   void Verify(bool with_system) const {
     static const std::vector<std::string> kContents = {
         "x",
@@ -170,9 +181,10 @@ class Fitter {
         "\xE3\x80\x80wide spaces\xC2\xA0",
     };
     size_t next = 0;
-    for (size_t round = 0; round < 2 * kContents.size(); ++round) {
+    const size_t rounds = 2 * kContents.size();
+    for (size_t round = 0; round <= rounds; ++round) {
       Messages messages;
-      for (const std::string& role : Roles(with_system, 1 + round % 4))
+      for (const std::string& role : Roles(with_system, round < rounds ? 1 + round % kMostQuestions : kManyQuestions))
         messages.push_back({role, kContents[next++ % kContents.size()]});
       const std::string difference = Difference(messages);
       if (!difference.empty()) Fail(difference);
@@ -199,10 +211,21 @@ class Fitter {
   bool IsOrdinary(const std::string& content) const {
     Messages messages;
     for (const std::string& role : Roles(chat_.has_system, 2)) messages.push_back({role, content});
-    try {
-      return Difference(messages).empty();
-    } catch (const ConvertError&) {
-      return false;
+    return DifferenceOrRefusal(messages).empty();
+  }
+
+  // A template may leave out a turn without text.
+  void FindBlankContent() {
+    const std::vector<std::string> roles = Roles(chat_.has_system, 2);
+    for (const auto& [content, what] : {std::pair{"", "an empty"}, std::pair{" \n", "a blank"}}) {
+      for (size_t i = 0; i < roles.size(); ++i) {
+        Messages messages;
+        for (const std::string& role : roles) messages.push_back({role, messages.size() == i ? content : "x"});
+        const std::string difference = DifferenceOrRefusal(messages);
+        if (difference.empty()) continue;
+        fit_.blank_content = std::string("with ") + what + " content of message " + std::to_string(i + 1) + ", " + difference;
+        return;
+      }
     }
   }
 

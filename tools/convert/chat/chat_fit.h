@@ -18,6 +18,8 @@ struct ChatFit {
   std::string no_system;
   // Texts of the template with which it renders a content otherwise: "</think>", before which it drops everything.
   std::vector<std::string> special_contents;
+  // How it renders a content without text otherwise; empty: it does not.
+  std::string blank_content;
 };
 
 // `texts`: bos_token and the like. Errors: one line that says which conversation is rendered otherwise than the form can.

@@ -93,6 +93,17 @@ std::vector<uint32_t> EndTokens(const ChatRequest& request, const ChatData& chat
   return ids;
 }
 
+// Where no token of the template ends an answer, a note that says so.
+void NoteEnds(const ChatRequest& request, const ChatData& chat, std::vector<std::string>* notes) {
+  const std::string_view behind = StripSpaces(chat.next.before, true, false);
+  const bool has_mark = request.tokenizer != nullptr && LeadingSpecial(*request.tokenizer, behind) >= 0;
+  if (has_mark || (request.name.empty() && !chat.end_tokens.empty())) return;
+  notes->push_back("chat template " + ValueText(chat.name) + ": " +
+                   (chat.end_tokens.empty() ? "no token ends an answer" : "an answer ends at the end tokens of the model alone") +
+                   ": the text behind it, " + ValueText(chat.next.before) + ", begins with no special token of the model" +
+                   (chat.end_tokens.empty() ? "; run it with --stop" : ""));
+}
+
 std::string Listed(const std::vector<std::string>& texts) {
   std::string list;
   for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + Json(text).dump();
@@ -112,8 +123,9 @@ std::optional<ChatData> CompileSource(const ChatRequest& request, std::vector<st
     if (!fit.no_system.empty()) notes->push_back(where + ": without system texts: " + fit.no_system);
     if (!fit.special_contents.empty()) {
       notes->push_back(where + ": looks for " + Listed(fit.special_contents) +
-                       " in contents and changes them; in the model file contents stay as they are");
+                       " in contents, and writes a turn that has it otherwise; the model file writes it as any other");
     }
+    if (!fit.blank_content.empty()) notes->push_back(where + ": " + fit.blank_content + "; the model file writes it as any other");
     if (jinja.names_the_date()) notes->push_back(where + ": asks for the date, which the model file does not know");
     return fit.chat;
   } catch (const ConvertError& error) {
@@ -128,6 +140,7 @@ std::optional<ChatData> ReadChatTemplate(const ChatRequest& request, std::vector
   std::optional<ChatData> chat = request.name.empty() ? CompileSource(request, notes) : KnownTemplate(request.name);
   if (!chat) return chat;
   chat->end_tokens = EndTokens(request, *chat);
+  NoteEnds(request, *chat, notes);
   return chat;
 }
 
