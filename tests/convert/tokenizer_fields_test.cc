@@ -39,6 +39,13 @@ std::string RefusalOf(const json& file) {
   return Refusal(folder);
 }
 
+// The id of the next added token.
+size_t TokenCount(const json& file) {
+  size_t count = file["model"]["vocab"].size();
+  for (const json& token : file["added_tokens"]) count += file["model"]["vocab"].count(token["content"]) == 0 ? 1 : 0;
+  return count;
+}
+
 void ExpectMessage(const std::string& message, const std::string& words) {
   EXPECT_NE(message.find(words), std::string::npos) << "expected: " << words << "\nfound:    " << message;
 }
@@ -156,6 +163,36 @@ TEST(TokenizerFields, IdsOfPostProcessorsAreNotCut) {
     file["post_processor"]["cls"] = {"x", 4294967297u};
     ExpectMessage(RefusalOf(file), "post_processor: cls[1]: 4294967297 is not an id");
   }
+}
+
+// The limits that docs/tokenizers.md lists.
+TEST(TokenizerFields, LimitsOfTheDocumentation) {
+  const json kept = Fixture("wordlevel");
+  json file = kept;
+  const auto replace = [](size_t size) -> json {
+    return {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(size, 'a')}};
+  };
+  file["normalizer"] = replace(32);
+  EXPECT_EQ(RefusalOf(file), "");
+  file["normalizer"] = replace(33);
+  ExpectMessage(RefusalOf(file), "normalizer: a text of 33 characters, at most 32 are supported");
+  file["normalizer"] = {{"type", "Sequence"}, {"normalizers", {replace(32), replace(32), replace(32)}}};
+  ExpectMessage(RefusalOf(file), "it may make a text 32768 times as long, at most 4096 expected");
+  file["normalizer"] = {{"type", "Strip"}};
+  const size_t id = TokenCount(file);
+  file["added_tokens"].push_back({{"id", id}, {"content", "  "}});
+  ExpectMessage(RefusalOf(file), "added token \"  \": the normalizer leaves nothing of it");
+  file = kept;
+  file["decoder"] = {{"type", "BPEDecoder"}, {"suffix", "</w>"}};
+  EXPECT_EQ(RefusalOf(file), "");
+  for (const char* content : {"ends with ", "a</w>b"}) {
+    file["added_tokens"] = kept["added_tokens"];
+    file["added_tokens"].push_back({{"id", id}, {"content", content}});
+    ExpectMessage(RefusalOf(file), "token \"" + std::string(content) + "\": a space, or \"</w>\" of BPEDecoder");
+  }
+  file = Fixture("gpt2");
+  file["decoder"] = {{"type", "Fuse"}};
+  ExpectMessage(RefusalOf(file), "decoder: ByteLevel, as the pre-tokenizer, expected");
 }
 
 // Each added token is compared with those before it, and sought among them: with time in proportion to their number.
