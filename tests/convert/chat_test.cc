@@ -104,7 +104,8 @@ TEST(ChatTemplate, MarksThatAreNoTokensAreANote) {
             "chat template \"llama3\": no token ends an answer: the text behind it, "
             "\"<|eot_id|><|start_header_id|>user<|end_header_id|>\\n\\n\", begins with no special token of the model; run it with "
             "--stop");
-  EXPECT_NE(notes_of("llama3", &gpt2, 1).find("\"llama3\": an answer ends at the end tokens of the model alone"), std::string::npos);
+  EXPECT_NE(notes_of("llama3", &gpt2, 1).find("\"llama3\": an answer ends at the end tokens of the model alone"),
+            std::string::npos);
   EXPECT_NE(notes_of("llama3", nullptr, -1).find("no token ends an answer"), std::string::npos);
 }
 
