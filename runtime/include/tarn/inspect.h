@@ -104,8 +104,8 @@ TARN_API tarn_status tarn_snapshot_source_tokens(const void* snapshot, uint64_t 
                                                  tarn_error* error);
 
 /* Copies bytes [offset_bytes, offset_bytes + count_bytes) of the states to `states`. They lie in the order of tarn_model_state(),
- * each from a multiple of 64 on: [sequences, shape], or [sources, shape] with owner "source" and its source_axis as long as
- * max_source; row-major, little-endian; zeros between them. Checks everything but the hash.
+ * each from a multiple of 64 on, with zeros between them. A state is row-major and little-endian. Its shape is [sequences, shape].
+ * With owner "source" it is [sources, shape], and its source_axis is as long as max_source. Checks everything but the hash.
  * Errors: TARN_INVALID_ARGUMENT (more than state_bytes: names them; nothing has been copied); as tarn_snapshot_get_info().
  * Thread safety: any thread. */
 TARN_API tarn_status tarn_snapshot_read(const void* snapshot, uint64_t size_bytes, uint64_t offset_bytes, void* states,
