@@ -103,7 +103,7 @@ TARN_API tarn_status tarn_snapshot_get_info(const void* snapshot, uint64_t size_
 TARN_API tarn_status tarn_snapshot_source_tokens(const void* snapshot, uint64_t size_bytes, uint32_t source, uint32_t* tokens,
                                                  tarn_error* error);
 
-/* Copies bytes [offset_bytes, offset_bytes + count_bytes) of the states to `states`. They lie in the order of tarn_model_state(),
+/* Copies `count_bytes` bytes of the states, from `offset_bytes` on, to `states`. They lie in the order of tarn_model_state(),
  * each from a multiple of 64 on, with zeros between them. A state is row-major and little-endian. Its shape is [sequences, shape].
  * With owner "source" it is [sources, shape], and its source_axis is as long as max_source. Checks everything but the hash.
  * Errors: TARN_INVALID_ARGUMENT (more than state_bytes: names them; nothing has been copied); as tarn_snapshot_get_info().
