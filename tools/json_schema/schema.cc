@@ -200,7 +200,9 @@ Schema KnownKeywords(const Placed& placed) {
   if (!placed.schema.is_object())
     FailAt(placed.at, "is " + Spelled(placed.schema) + ", expected a schema: an object, true or false");
   Schema known = Schema::object();
-  for (const auto& [key, value] : placed.schema.items()) {
+  for (const auto& member : placed.schema.items()) {
+    const std::string& key = member.key();
+    const Schema& value = member.value();
     if (key == "$id" && placed.at != "#") FailAtId(placed.at);
     if (IsOneOf(key, std::begin(kDescriptions), std::end(kDescriptions))) continue;
     if (key == "uniqueItems" && value == Schema(false)) continue;
