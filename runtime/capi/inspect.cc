@@ -133,25 +133,26 @@ Status WriteOp(const tarn_model* model, size_t index, tarn_op_info* user) {
   return WriteStruct(info, user);
 }
 
-enum class Hash { kCheck, kTrust };
+// What is read of a snapshot says what is checked of it: a check of the map reads all of it, one of the hash all of the snapshot.
+enum class Checks { kSize, kSizeMap, kSizeMapHash };
 
-Result<SnapshotHeader> CheckSnapshot(Span<const uint8_t> memory, Hash hash) {
+Result<SnapshotHeader> CheckSnapshot(Span<const uint8_t> memory, Checks checks) {
   TARN_ASSIGN_OR_RETURN(const SnapshotHeader header, ReadSnapshotHeader(memory));
-  if (hash == Hash::kCheck) TARN_RETURN_IF_ERROR(CheckSnapshotDigest(header, memory));
-  TARN_RETURN_IF_ERROR(CheckSnapshotMap(header, memory.data()));
+  if (checks == Checks::kSizeMapHash) TARN_RETURN_IF_ERROR(CheckSnapshotDigest(header, memory));
+  TARN_RETURN_IF_ERROR(checks == Checks::kSize ? CheckSnapshotSize(header) : CheckSnapshotMap(header, memory.data()));
   return header;
 }
 
-Result<SnapshotHeader> OpenSnapshot(const void* snapshot, uint64_t size_bytes, Hash hash) {
+Result<SnapshotHeader> OpenSnapshot(const void* snapshot, uint64_t size_bytes, Checks checks) {
   if (snapshot == nullptr) return NullArgument("snapshot");
-  Result<SnapshotHeader> header = CheckSnapshot({static_cast<const uint8_t*>(snapshot), SizeOf(size_bytes)}, hash);
+  Result<SnapshotHeader> header = CheckSnapshot({static_cast<const uint8_t*>(snapshot), SizeOf(size_bytes)}, checks);
   if (!header.ok()) return header.status().In("snapshot");
   return header;
 }
 
 Status WriteSnapshotInfo(const void* snapshot, uint64_t size_bytes, tarn_snapshot_info* user) {
   if (user == nullptr) return NullArgument("info");
-  TARN_ASSIGN_OR_RETURN(const SnapshotHeader header, OpenSnapshot(snapshot, size_bytes, Hash::kCheck));
+  TARN_ASSIGN_OR_RETURN(const SnapshotHeader header, OpenSnapshot(snapshot, size_bytes, Checks::kSizeMapHash));
   tarn_snapshot_info info{};
   info.struct_size = sizeof(info);
   info.version = header.version;
@@ -169,7 +170,7 @@ Status WriteSnapshotInfo(const void* snapshot, uint64_t size_bytes, tarn_snapsho
 
 Status WriteSourceTokens(const void* snapshot, uint64_t size_bytes, uint32_t source, uint32_t* tokens) {
   if (tokens == nullptr) return NullArgument("tokens");
-  TARN_ASSIGN_OR_RETURN(const SnapshotHeader header, OpenSnapshot(snapshot, size_bytes, Hash::kTrust));
+  TARN_ASSIGN_OR_RETURN(const SnapshotHeader header, OpenSnapshot(snapshot, size_bytes, Checks::kSize));
   TARN_RETURN_IF_ERROR(CheckIndex(source, header.sources, "source"));
   std::memcpy(tokens, static_cast<const uint8_t*>(snapshot) + sizeof(SnapshotHeader) + source * sizeof(*tokens), sizeof(*tokens));
   return Ok();
@@ -177,7 +178,7 @@ Status WriteSourceTokens(const void* snapshot, uint64_t size_bytes, uint32_t sou
 
 Status ReadSnapshot(const void* snapshot, uint64_t size_bytes, uint64_t offset, void* states, uint64_t count) {
   if (states == nullptr) return NullArgument("states");
-  TARN_ASSIGN_OR_RETURN(const SnapshotHeader header, OpenSnapshot(snapshot, size_bytes, Hash::kTrust));
+  TARN_ASSIGN_OR_RETURN(const SnapshotHeader header, OpenSnapshot(snapshot, size_bytes, Checks::kSizeMap));
   const Span<uint8_t> bytes(static_cast<uint8_t*>(states), SizeOf(count));
   return ReadSnapshotStates(header, static_cast<const uint8_t*>(snapshot), offset, bytes).In("snapshot");
 }

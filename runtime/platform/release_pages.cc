@@ -41,8 +41,8 @@ bool IsZero(Span<uint8_t> bytes) {
 // Gives back pages that are all zero. Memory that is not anonymous may come back with anything in it; looking at it takes pages of
 // nobody's, which go again.
 bool ReleaseZero(Span<uint8_t> pages) {
-  if (!Release(pages)) return false;
-  if (IsZero(pages)) return Release(pages);
+  const bool all = Release(pages);  // or those in front of memory that is locked
+  if (IsZero(pages)) return all && Release(pages);
   std::memset(pages.data(), 0, pages.size());
   return false;
 }

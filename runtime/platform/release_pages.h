@@ -9,7 +9,7 @@
 namespace tarn {
 
 // Gives back the whole pages in `memory`. What they held is undefined afterwards. Returns the bytes of those that were resident; 0
-// where the system takes none (locked memory, no operating system): nothing has changed then.
+// where the system takes none (locked memory, no operating system): zeros are zeros then, too.
 uint64_t ReleasePages(Span<uint8_t> memory);
 
 // The same for those of the pages that are all zero, which they stay, whatever kind of memory it is.

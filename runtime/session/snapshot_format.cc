@@ -61,16 +61,20 @@ Status CheckSnapshotDigest(const SnapshotHeader& header, Span<const uint8_t> mem
   return Error(TARN_CHECKSUM, "XXH3-128 is %s, %s expected: it is damaged", HexText(found.bytes).text, HexText(wanted.bytes).text);
 }
 
-Status CheckSnapshotMap(const SnapshotHeader& header, const uint8_t* snapshot) {
+Status CheckSnapshotSize(const SnapshotHeader& header) {
   if (header.state_bytes % kSnapshotBlockBytes != 0) {
     return Error(TARN_BAD_FORMAT, "state is %llu bytes, a multiple of %zu expected",
                  static_cast<unsigned long long>(header.state_bytes), kSnapshotBlockBytes);
   }
   const SnapshotLayout least(header, 0);
-  if (header.snapshot_bytes < least.end) {
-    return Error(TARN_BAD_FORMAT, "size is %llu bytes, %llu expected at least for such a session",
-                 static_cast<unsigned long long>(header.snapshot_bytes), static_cast<unsigned long long>(least.end));
-  }
+  if (header.snapshot_bytes >= least.end) return Ok();
+  return Error(TARN_BAD_FORMAT, "size is %llu bytes, %llu expected at least for such a session",
+               static_cast<unsigned long long>(header.snapshot_bytes), static_cast<unsigned long long>(least.end));
+}
+
+Status CheckSnapshotMap(const SnapshotHeader& header, const uint8_t* snapshot) {
+  TARN_RETURN_IF_ERROR(CheckSnapshotSize(header));
+  const SnapshotLayout least(header, 0);
   const SnapshotLayout layout(header, CountSnapshotBlocks(snapshot + least.map, least.blocks));
   if (header.snapshot_bytes == layout.end) return Ok();
   return Error(TARN_BAD_FORMAT, "size is %llu bytes, its map of blocks says %llu",
@@ -82,7 +86,7 @@ uint64_t CountSnapshotBlocks(const uint8_t* map, uint64_t blocks) {
   for (; block + 64 <= blocks; block += 64) {
     uint64_t bits;
     std::memcpy(&bits, map + block / 8, sizeof(bits));
-    for (; bits != 0; bits &= bits - 1) ++count;
+    count += static_cast<uint64_t>(__builtin_popcountll(bits));
   }
   for (; block < blocks; ++block) count += HasSnapshotBlock(map, block);
   return count;

@@ -62,7 +62,9 @@ void WriteSnapshotDigest(Span<uint8_t> snapshot);
 Result<SnapshotHeader> ReadSnapshotHeader(Span<const uint8_t> memory);
 // That its bytes are those which were written. Errors: TARN_CHECKSUM.
 Status CheckSnapshotDigest(const SnapshotHeader& header, Span<const uint8_t> memory);
-// That it has the blocks of which its map speaks: hashes are no secret. Errors: TARN_BAD_FORMAT.
+// That it has room for its map of blocks, and for the blocks of which the map speaks: hashes are no secret. Errors:
+// TARN_BAD_FORMAT.
+Status CheckSnapshotSize(const SnapshotHeader& header);
 Status CheckSnapshotMap(const SnapshotHeader& header, const uint8_t* snapshot);
 
 inline bool HasSnapshotBlock(const uint8_t* map, uint64_t block) { return (map[block / 8] >> (block % 8) & 1) != 0; }

@@ -72,6 +72,8 @@ OLDER_FIELDS = {
     "marian_a": {"add_bias_logits": False, "add_final_layer_norm": False, "normalize_before": False, "normalize_embedding": False,
                  "static_position_embeddings": True, "extra_pos_embeddings": 41, "bos_token_id": 0, "num_hidden_layers": 2},
     "gla_a": {"use_gk": True, "rms_norm_eps": 1e-6, "norm_eps": None},
+    "mamba2_a": {"intermediate_size": 48, "norm_before_gate": True, "time_step_init_scheme": "random", "time_step_scale": 1.0},
+    "rwkv7_a": {"hidden_ratio": 4.0},  # as fla's own converter writes it
     "gsa_a": {"expand_k": None, "exapnd_k": 1, "clamp_min": None, "use_output_gate": True},
     "abc_a": {"gate_low_rank_dim": 16, "exapnd_k": 0.7, "exapnd_v": 1},
     "m2m_100_a": {"early_stopping": True, "gradient_checkpointing": False},
@@ -643,6 +645,16 @@ class Families(unittest.TestCase):
         for name in "vocab.json", "merges.txt":
             (folder / name).write_text("{}", encoding="utf-8")
         self.assertIn("vocab.json does not say what stands around a text", self.convert(folder))
+
+    def test_a_tokenizer_of_rwkv(self):
+        folder = self.copy("rwkv7_a")
+        lines = "".join(f"{i} '{chr(96 + i)}' 1\n" for i in range(1, 27))
+        (folder / "rwkv_vocab_v20230424.txt").write_text(lines, encoding="utf-8")
+        self.assertIn("is read as rwkv_vocab.txt alone: copy it", self.convert(folder))
+        (folder / "rwkv_vocab.txt").write_text(lines, encoding="utf-8")
+        self.convert(folder)
+        shown = subprocess.run([BIN / "tarn", "tokenize", self.model, "-p", "abz", "--ids"], check=True, capture_output=True, text=True)
+        self.assertEqual(shown.stdout.split(), ["1", "2", "26"])
 
     def test_hostile_sizes(self):
         self.refused(self.copy("gpt2_a", n_layer=16777216), "n_layer: 16777216 is outside 1 .. 512")

@@ -164,6 +164,7 @@ class GrammarTest(unittest.TestCase):
             self.assertIn(f'::= "{text}"\n', self.rules_of('{"const": %s}' % number), number)
         self.assertIn('::= "18446744073709551617"\n', self.rules_of('{"type": "integer", "enum": [18446744073709551617, 18446744073709551617.5]}'))
         self.refused("--json-schema", '{"const": 1e-99999999999999999999}', "wrong: not a JSON schema: the exponent of 1e-99999999999999999999 is beyond")
+        self.refused("--json-schema", '{"const": 9223372036854775807, "enum": [9.223372036854776e18]}', "wrong: #: no value is left")
         # The same number twice, and two that the nearest doubles would make one.
         same, other = '{"oneOf": [{"const": 18446744073709551617}, {"const": %s}]}', "18446744073709551618"
         self.assertIn('"18446744073709551618"', self.rules_of(same % other))

@@ -17,6 +17,11 @@ std::string TokenizerOf(const std::string& folder, const Translation& translatio
   for (const char* file : {"/tokenizer.json", "/tokenizer.model", "/spiece.model", "/sentencepiece.bpe.model"}) {
     if (IsThere(folder + file)) return "tokenizer.json";
   }
+  if (IsThere(folder + "/rwkv_vocab.txt")) return "rwkv";
+  if (IsThere(folder + "/rwkv_vocab_v20230424.txt")) {
+    *note = "rwkv_vocab_v20230424.txt is read as rwkv_vocab.txt alone: copy it, or the model reads and writes token ids";
+    return "none";
+  }
   if (translation.marian_tokenizer) {
     if (!MarianVocabulary(folder).empty()) return "tokenizer.json";
     *note = "the folder has no vocab*.spm, or has several, so that the model reads and writes token ids";

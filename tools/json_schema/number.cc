@@ -78,7 +78,9 @@ Schema NumberOf(const std::string& text, double nearest) {
   if (const auto natural = ParseInteger<int64_t>(exact, 0, INT64_MAX)) return static_cast<uint64_t>(*natural);
   if (const auto integer = ParseInteger<int64_t>(exact, INT64_MIN, -1)) return *integer;
   const Schema rounded = nearest;
-  if (DecimalOf(rounded.dump()) == decimal) return rounded;
+  // An int64_t compares equal with the double that is nearest to it: this one is nearest to integers that it is not.
+  constexpr double kBeyondIntegers = 9223372036854775808.0;
+  if (std::abs(nearest) != kBeyondIntegers && DecimalOf(rounded.dump()) == decimal) return rounded;
   return Schema::binary(std::vector<uint8_t>(exact.begin(), exact.end()));
 }
 

@@ -90,6 +90,7 @@ std::vector<uint32_t> StateContent::SourceTokens() const {
   std::vector<uint32_t> tokens;  // as many as the file has
   tarn_error error;
   for (uint32_t i = 0; i < info_.sources; ++i) {
+    StopIfInterrupted();
     tokens.push_back(0);
     Check(tarn_snapshot_source_tokens(data(), size(), i, &tokens.back(), &error), error);
   }

@@ -97,15 +97,16 @@ typedef struct tarn_snapshot_info {
  * Thread safety: any thread. */
 TARN_API tarn_status tarn_snapshot_get_info(const void* snapshot, uint64_t size_bytes, tarn_snapshot_info* info, tarn_error* error);
 
-/* Writes the length of source `source`, from 0, to `*tokens`; 0: not encoded. Checks everything but the hash.
- * Errors: TARN_NOT_FOUND past the last source; as tarn_snapshot_get_info().
+/* Writes the length of source `source`, from 0, to `*tokens`; 0: not encoded. Checks neither the hash nor the map of blocks.
+ * Errors: TARN_NOT_FOUND past the last source; else as tarn_snapshot_get_info().
  * Thread safety: any thread. */
 TARN_API tarn_status tarn_snapshot_source_tokens(const void* snapshot, uint64_t size_bytes, uint32_t source, uint32_t* tokens,
                                                  tarn_error* error);
 
 /* Copies `count_bytes` bytes of the states, from `offset_bytes` on, to `states`. They lie in the order of tarn_model_state(),
  * each from a multiple of 64 on, with zeros between them. A state is row-major and little-endian. Its shape is [sequences, shape].
- * With owner "source" it is [sources, shape], and its source_axis is as long as max_source. Checks everything but the hash.
+ * With owner "source" it is [sources, shape], and its source_axis is as long as max_source. Checks everything but the hash,
+ * and reads the snapshot's map of blocks each time: one bit for 64 bytes of states.
  * Errors: TARN_INVALID_ARGUMENT (more than state_bytes: names them; nothing has been copied); as tarn_snapshot_get_info().
  * Thread safety: any thread. */
 TARN_API tarn_status tarn_snapshot_read(const void* snapshot, uint64_t size_bytes, uint64_t offset_bytes, void* states,

@@ -23,6 +23,9 @@ constexpr const char* kTensors[][2] = {{"embeddings.weight", "model.embeddings.w
                                        {"layers.*.mixer.D", "model.layers.*.attn.skip"},
                                        {"layers.*.mixer.dt_bias", "model.layers.*.attn.g_proj.bias"}};
 
+// Fields of other implementations that transformers keeps in its configs, and does not read.
+constexpr const char* kIgnoredByTransformers[] = {"norm_before_gate", "time_step_init_scheme", "time_step_scale"};
+
 struct Sizes {
   uint32_t heads, groups, state, head_dim, taps;
 
@@ -30,8 +33,10 @@ struct Sizes {
   uint32_t keys() const { return groups * state; }
 };
 
+bool IsOfTransformers(const Fields& fields) { return fields.Has("layer_norm_epsilon"); }
+
 Sizes ReadSizes(Fields* fields, uint32_t hidden) {
-  const bool transformers = fields->Has("layer_norm_epsilon");  // whose defaults are others
+  const bool transformers = IsOfTransformers(*fields);  // whose defaults are others
   Sizes sizes{};
   sizes.head_dim = fields->Size("head_dim", 64, kMaxHeads);
   const uint64_t inner = uint64_t{fields->Size("expand", 2)} * hidden;
@@ -47,6 +52,10 @@ Sizes ReadSizes(Fields* fields, uint32_t hidden) {
   sizes.state = fields->Size("state_size", 128, kMaxHeads);
   if (sizes.heads % sizes.groups != 0) {
     fields->FailAt("n_groups", std::to_string(sizes.groups) + " does not divide the " + std::to_string(sizes.heads) + " heads");
+  }
+  if (transformers && fields->Size("intermediate_size", sizes.inner()) != sizes.inner()) {
+    fields->FailAt("intermediate_size", ValueText(*fields->Find("intermediate_size")) +
+                                            " is not expand * hidden_size = " + std::to_string(sizes.inner()));
   }
   sizes.taps = static_cast<uint32_t>(fields->Integer("conv_kernel", kMinConvTaps, kMaxConvTaps, 4));
   return sizes;
@@ -90,11 +99,14 @@ Translation TranslateMamba2(ForeignConfig* config, const FamilyOptions&) {
   Translation translation;
   Fields& fields = config->fields();
   for (const char* key : kIgnored) fields.Find(key);
+  if (IsOfTransformers(fields)) {
+    for (const char* key : kIgnoredByTransformers) fields.Find(key);
+  }
   config->Require("hidden_act", "silu");
   config->Require("use_bias", false);
   const uint32_t vocab = fields.Size("vocab_size", 32768), hidden = fields.Size("hidden_size");
   const Sizes sizes = ReadSizes(&fields, hidden);
-  const float eps = fields.PositiveNumber("norm_eps", fields.PositiveNumber("layer_norm_epsilon", 1e-5f));
+  const float eps = fields.PositiveNumber(IsOfTransformers(fields) ? "layer_norm_epsilon" : "norm_eps", 1e-5f);
   const bool conv_bias = fields.Bool("use_conv_bias", true);
   Json attention = {{"system", "mamba2"}};
   ReadSteps(&fields, &attention);

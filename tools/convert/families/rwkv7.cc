@@ -70,8 +70,8 @@ uint32_t ReadHeadDim(ForeignConfig* config, uint32_t hidden) {
 
 uint32_t ReadInner(ForeignConfig* config, uint32_t hidden) {
   constexpr uint64_t kStep = 32;
-  const uint32_t ratio = config->fields().Size("hidden_ratio", 4, 1u << 10);
-  const uint64_t inner = (uint64_t{hidden} * ratio + kStep - 1) / kStep * kStep;
+  const double ratio = std::min(config->fields().PositiveNumber("hidden_ratio", 4.0f), 1024.0f);
+  const uint64_t inner = (static_cast<uint64_t>(hidden * ratio) + kStep - 1) / kStep * kStep;
   return config->fields().Size("intermediate_size", static_cast<uint32_t>(std::min<uint64_t>(inner, Fields::kMaxSize)));
 }
 
