@@ -37,12 +37,6 @@ struct InspectOptions {
   std::string graph;
 };
 
-std::string FingerprintText(const tarn_model_info& info) {
-  std::string text;
-  for (const uint8_t byte : info.fingerprint) text += Format("%02x", byte);
-  return text;
-}
-
 // Nothing: the model has no chat template.
 std::optional<tarn_chat_info> ChatInfo(const Model& model) {
   tarn_chat_info info = TARN_CHAT_INFO_INIT;
@@ -118,7 +112,7 @@ std::string HeaderText(const Model& model) {
   if (info.max_context > 0) table.Add({"context", Bound(info.max_context)});
   if (info.max_source_tokens > 0) table.Add({"longest source", Bound(info.max_source_tokens)});
   table.Add({"first position", Number(info.first_position)});
-  table.Add({"fingerprint", FingerprintText(info)});
+  table.Add({"fingerprint", FingerprintText(info.fingerprint)});
   table.Add({"kernels", info.isa});
   table.Add({"dense layers", std::string(info.dense) + (info.packed_from_cache != 0 ? ", packed before" : "")});
   return table.Text();
@@ -184,7 +178,7 @@ Json HeaderJson(const Model& model) {
   json.Add("eos_token", info.eos_token);
   json.Add("mask_token", info.mask_token);
   json.Add("first_position", info.first_position);
-  json.Add("fingerprint", FingerprintText(info));
+  json.Add("fingerprint", FingerprintText(info.fingerprint));
   json.Add("isa", info.isa);
   json.Add("dense", info.dense);
   json.Add("packed_from_cache", info.packed_from_cache != 0);

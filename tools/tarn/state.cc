@@ -29,12 +29,6 @@ struct StateOptions {
 
 std::string Number(uint64_t value) { return std::to_string(value); }
 
-std::string FingerprintText(const tarn_snapshot_info& info) {
-  std::string text;
-  for (const uint8_t byte : info.fingerprint) text += Format("%02x", byte);
-  return text;
-}
-
 std::string ValueText(double value) { return Format("%.4g", value); }
 
 // What both actions show of a file.
@@ -56,7 +50,8 @@ Json FactsJson(const StateContent& content) {
 }
 
 Json ModelJson(const StateContent& content, const Model* model) {
-  return {{"fingerprint", FingerprintText(content.info())}, {"name", model == nullptr ? Json(nullptr) : Json(model->info().name)}};
+  return {{"fingerprint", FingerprintText(content.info().fingerprint)},
+          {"name", model == nullptr ? Json(nullptr) : Json(model->info().name)}};
 }
 
 // Name, type, shape of a state; of all states where the model is not known.
@@ -80,7 +75,7 @@ std::string InfoText(const StateContent& content, const Model* model, const std:
   Table table("ll");
   table.Add({"file", content.path()});
   table.Add({"format", "snapshot, version " + Number(info.version)});
-  table.Add({"model", (model == nullptr ? "" : std::string(model->info().name) + " ") + FingerprintText(info)});
+  table.Add({"model", (model == nullptr ? "" : std::string(model->info().name) + " ") + FingerprintText(info.fingerprint)});
   AddFacts(content, &table);
   table.Add({"sequences", Number(info.sequences)});
   if (info.max_source > 0) table.Add({"longest source", Number(info.max_source) + " tokens"});

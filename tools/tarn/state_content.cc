@@ -13,12 +13,6 @@ namespace {
 constexpr uint64_t kBlockBytes = 64;
 constexpr size_t kPieceBytes = size_t{1} << 20;  // read at once; a multiple of every element
 
-std::string Hex(const uint8_t (&bytes)[32]) {
-  std::string text;
-  for (const uint8_t byte : bytes) text += Format("%02x", byte);
-  return text;
-}
-
 size_t ElementBytes(const std::string& dtype) { return dtype == "f32" ? 4 : dtype == "f16" ? 2 : 1; }
 bool HasValues(const std::string& dtype) { return dtype == "f32" || dtype == "f16" || dtype == "i8"; }
 
@@ -104,8 +98,8 @@ void StateContent::Read(uint64_t offset, uint8_t* bytes, size_t count) const {
 
 void StateContent::ExpectSameShape(const StateContent& other) const {
   if (std::memcmp(info_.fingerprint, other.info_.fingerprint, sizeof(info_.fingerprint)) != 0) {
-    throw Failure(path_ + ": fingerprint is " + Hex(info_.fingerprint) + ", " + Hex(other.info_.fingerprint) + " expected, as in " +
-                  other.path_ + ": it is of another model");
+    throw Failure(path_ + ": fingerprint is " + FingerprintText(info_.fingerprint) + ", " +
+                  FingerprintText(other.info_.fingerprint) + " expected, as in " + other.path_ + ": it is of another model");
   }
   const auto expect = [&](const char* what, uint64_t found, uint64_t wanted) {
     if (found == wanted) return;
@@ -121,8 +115,8 @@ void StateContent::ExpectSameShape(const StateContent& other) const {
 void StateContent::ExpectModel(const Model& model) const {
   const tarn_model_info& wanted = model.info();
   if (std::memcmp(info_.fingerprint, wanted.fingerprint, sizeof(info_.fingerprint)) != 0) {
-    throw Failure(path_ + ": fingerprint is " + Hex(info_.fingerprint) + ", " + Hex(wanted.fingerprint) + " expected, that of " +
-                  model.path() + ": it is of another model");
+    throw Failure(path_ + ": fingerprint is " + FingerprintText(info_.fingerprint) + ", " + FingerprintText(wanted.fingerprint) +
+                  " expected, that of " + model.path() + ": it is of another model");
   }
   if (info_.tokens > wanted.max_context) {
     throw Failure(Format("%s: tokens is %llu, 0 to %llu expected: max_context of %s", path_.c_str(),
