@@ -321,10 +321,11 @@ format-tables:  ## the reference of docs/file-format.md anew, from schema/tarn.f
 headline:  ## the README's headline numbers anew, from the tables of docs/performance.md
 	@tools/dev/headline.py
 
-lint:  ## complain about sources that `make format` would change, and about the include graph
+lint: setup  ## complain about sources that `make format` would change, about the include graph, and about files that lack an include
 	@tools/dev/packages.sh format
 	@$(sources) | xargs -r clang-format --dry-run -Werror
 	tools/dev/check_includes.py
+	$(call preset,own-includes)
 
 clean:  ## remove build/ (the built dependencies stay in the cache)
 	rm -rf build

@@ -6,7 +6,7 @@
 #   <x>_test.sh, .py   scripts; <x>_full.sh, .py for long runs
 #   bare/              GoogleTest over the library without an operating system, with the ops of examples/bare_metal
 #   capi/<x>.c         C99 programs, linked with libtarn.a and with libtarn.so
-#   fuzz/<x>_fuzz.cc   fuzzers, linked with the other files there; their corpus/<x>/ is replayed
+#   fuzz/              fuzzers.cmake
 #   golden/golden_test.cc   a tool as well as a test: build/bin/golden_test, run over golden/data
 #
 # Every test runs in the source folder and finds both folders in TARN_SOURCE and TARN_BUILD, and flatc in TARN_FLATC.
@@ -51,8 +51,10 @@ add_library(tarn_test_base INTERFACE)
 target_include_directories(tarn_test_base INTERFACE ${PROJECT_SOURCE_DIR})
 # Compiles in two thirds of the time; what is tested keeps its options, and a debugger its variables.
 target_compile_options(tarn_test_base INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O1>)
-add_subdirectory(examples/bare_metal)  # on this machine, so that it cannot rot
-target_include_directories(tarn_bare INTERFACE ${PROJECT_SOURCE_DIR})
+if(NOT CMAKE_CROSSCOMPILING)
+  add_subdirectory(examples/bare_metal)  # on this machine, so that it cannot rot
+  target_include_directories(tarn_bare INTERFACE ${PROJECT_SOURCE_DIR})
+endif()
 target_link_libraries(tarn_test_base INTERFACE tarn_convert tarn_deps::highway)
 if(TARN_XNNPACK)
   target_link_libraries(tarn_test_base INTERFACE tarn_deps::xnnpack)
@@ -86,6 +88,14 @@ function(tarn_add_directory_tests directory label binary sources)
 endfunction()
 
 file(GLOB directories CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE ${PROJECT_SOURCE_DIR}/tests tests/*)
+if(CMAKE_CROSSCOMPILING)
+  # Emulated cores test what runs on a device. The converter is the same on every machine but for the width of a pointer and the sign
+  # of `char`: a target of 32 bits stands for all.
+  list(REMOVE_ITEM directories bare)
+  if(NOT CMAKE_SIZEOF_VOID_P EQUAL 4)
+    list(REMOVE_ITEM directories convert tools)
+  endif()
+endif()
 foreach(directory IN LISTS directories)
   file(GLOB helpers CONFIGURE_DEPENDS tests/${directory}/*.cc)
   list(FILTER helpers EXCLUDE REGEX "/(golden_test|replay_main|[a-z0-9_]+_fuzz)\\.cc$")  # programs of their own, below
@@ -122,38 +132,12 @@ list(FILTER helpers EXCLUDE REGEX "_test\\.cc$")
 add_executable(golden_test tests/golden/golden_test.cc ${helpers})
 set_target_properties(golden_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 target_link_libraries(golden_test PRIVATE tarn_test_base)
+target_precompile_headers(golden_test REUSE_FROM tests_headers)
 tarn_add_test(golden_files fast golden_test --target all tests/golden/data)
 
-# --- fuzzers ---------------------------------------------------------------------------------------------------
-
-file(GLOB fuzzers CONFIGURE_DEPENDS tests/fuzz/*_fuzz.cc)
-add_custom_target(fuzzers)
-# The schema once more, with tables that say what is where.
-add_custom_command(
-  OUTPUT ${generated}/reflected/tarn_generated.h
-  COMMAND ${TARN_FLATC} --cpp --scoped-enums --cpp-std c++17 --reflect-types -o ${generated}/reflected
-          ${PROJECT_SOURCE_DIR}/schema/tarn.fbs
-  DEPENDS schema/tarn.fbs ${TARN_FLATC}
-  VERBATIM)
-add_library(fuzz_support STATIC tests/fuzz/graph_fields.cc tests/fuzz/use_model.cc ${generated}/reflected/tarn_generated.h)
-target_link_libraries(fuzz_support PUBLIC tarn_test_base)
-foreach(source IN LISTS fuzzers)
-  cmake_path(GET source STEM binary)
-  string(REGEX REPLACE "_fuzz$" "" name ${binary})
-  add_executable(${binary} ${source})
-  set_target_properties(${binary} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
-  target_link_libraries(${binary} PRIVATE fuzz_support)
-  if(TARN_FUZZ)
-    target_link_options(${binary} PRIVATE -fsanitize=fuzzer)
-  else()
-    target_sources(${binary} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cc)
-  endif()
-  add_dependencies(fuzzers ${binary})
-  file(GLOB corpus CONFIGURE_DEPENDS tests/fuzz/corpus/${name}/*)
-  if(corpus)
-    tarn_add_test(fuzz_${name} fast ${binary} ${corpus})
-  endif()
-endforeach()
+if(NOT CMAKE_CROSSCOMPILING)
+  include(tools/cmake/fuzzers.cmake)
+endif()
 
 # --- calls to the system that fail on demand (`make faults`) ---------------------------------------------------------------
 
@@ -199,6 +183,7 @@ if(benchmark_FOUND)
   add_executable(tarn_microbench ${bench_sources})
   set_target_properties(tarn_microbench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   target_link_libraries(tarn_microbench PRIVATE tarn_test_base benchmark::benchmark)
+  target_precompile_headers(tarn_microbench REUSE_FROM tests_headers)
   # That they run, not how fast: all but the slowest.
   tarn_add_test(microbench_runs fast tarn_microbench --benchmark_min_time=0.0001 --benchmark_filter=-dense_model|f32)
 endif()
