@@ -164,7 +164,8 @@ build() {  # work prefix
   # Release also sets XNN_LOG_LEVEL=0: XNNPACK never prints.
   step 'XNNPACK' cmake -S "$src/xnnpack" -B "$out/xnnpack" "${target[@]}" -DXNNPACK_LIBRARY_TYPE=static \
     -DXNNPACK_BUILD_ALL_MICROKERNELS=OFF -DXNNPACK_BUILD_TESTS=OFF -DXNNPACK_BUILD_BENCHMARKS=OFF \
-    -DXNNPACK_ENABLE_KLEIDIAI=OFF -DCPUINFO_SOURCE_DIR="$src/cpuinfo" -DPTHREADPOOL_SOURCE_DIR="$src/pthreadpool" \
+    -DXNNPACK_ENABLE_KLEIDIAI=OFF -DCMAKE_PROJECT_XNNPACK_INCLUDE="$here/xnnpack_dense.cmake" \
+    -DCPUINFO_SOURCE_DIR="$src/cpuinfo" -DPTHREADPOOL_SOURCE_DIR="$src/pthreadpool" \
     -DFXDIV_SOURCE_DIR="$src/fxdiv" -DFP16_SOURCE_DIR="$src/fp16" -DCPUINFO_LOG_LEVEL=none -DCPUINFO_BUILD_PKG_CONFIG=OFF
   step 'XNNPACK' cmake --build "$out/xnnpack" --target XNNPACK microkernels-prod cpuinfo
   # Of pthreadpool the header alone: the functions that XNNPACK calls are kernels/dense/xnnpack_threads.cc.
@@ -218,7 +219,7 @@ else
     id="$target_name, compiler unknown"
   fi
 fi
-recipe=$(grep -v '^#' "$here/deps.lock"; declare -f build; echo "$id"; echo "${settings:-}"
+recipe=$(grep -v '^#' "$here/deps.lock"; cat "$here/xnnpack_dense.cmake"; declare -f build; echo "$id"; echo "${settings:-}"
          [ -z "${toolchain:+${TARN_SYSROOT:-}}" ] || echo "$TARN_SYSROOT"
          for n in "${names[@]}"; do local_tree "$n"; done)
 prefix=$cache/deps/$target_name-$(sha256sum <<< "$recipe" | cut -c1-12)
@@ -237,7 +238,7 @@ rm -rf "$work"; mkdir -p "$work"; : > "$log"
 trap 'status=$?; if [ $status -ne 0 ]; then say "--- last lines of $log"; tail -n 25 "$log"; fi; rm -rf "$work"; exit $status' EXIT
 
 say "dependencies: building ${names[*]}"
-say "  for $id; once per machine, about two minutes on two cores"
+say "  for $id; once per machine, about a minute on two cores"
 say "  log: $log"
 fetch_missing "$work"
 unpack "$work"

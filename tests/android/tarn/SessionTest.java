@@ -64,6 +64,16 @@ public class SessionTest {
   }
 
   @Test
+  public void trimmedTextsGoOn() {
+    String whole = Desktop.generate(session, PROMPT, Desktop.greedy(60));
+    session.reset();
+    String first = Desktop.generate(session, PROMPT, Desktop.greedy(25));
+    assertTrue(session.trim() > 0);
+    assertEquals(0, session.trim());
+    assertEquals(whole, first + Desktop.generate(session, "", Desktop.greedy(35)));
+  }
+
+  @Test
   public void textsGoOn() {
     String whole = Desktop.generate(session, PROMPT, Desktop.greedy(60));
     session.reset();

@@ -225,6 +225,8 @@ void SessionDestroy(JNIEnv*, jclass, jlong session) { tarn_session_destroy(Point
 
 void SessionReset(JNIEnv*, jclass, jlong session) { tarn_session_reset(Pointer<tarn_session>(session)); }
 
+jlong SessionTrim(JNIEnv*, jclass, jlong session) { return Number(tarn_session_trim(Pointer<tarn_session>(session))); }
+
 jlong SessionTokens(JNIEnv*, jclass, jlong session) { return Number(tarn_session_tokens(Pointer<tarn_session>(session))); }
 
 jlong Prefill(JNIEnv* env, jclass, jlong session, jintArray tokens, jint from, jint count) {
@@ -317,6 +319,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
       Method("sessionCreate", "(JII)J", SessionCreate),
       Method("sessionDestroy", "(J)V", SessionDestroy),
       Method("sessionReset", "(J)V", SessionReset),
+      Method("sessionTrim", "(J)J", SessionTrim),
       Method("sessionTokens", "(J)J", SessionTokens),
       Method("prefill", "(J[III)J", Prefill),
       Method("snapshotBytes", "(J)J", SnapshotBytes),

@@ -55,6 +55,8 @@ final class Native {
 
   static native void sessionReset(long session);
 
+  static native long sessionTrim(long session);
+
   static native long sessionTokens(long session);
 
   /**
