@@ -114,9 +114,11 @@ tsan: setup  ## build with ThreadSanitizer in build/tsan, run the tests of the p
 	$(call preset,tsan,,--target test_session test_platform)
 	GTEST_FILTER='$(TSAN_TESTS)' $(ctest) --test-dir build/tsan -R '^(session|platform)$$'
 
-portable: setup  ## build without XNNPACK and cpuinfo in build/portable, run the fast tests there
+# Of the fast tests, those that run models: what else there is does not know of XNNPACK.
+PORTABLE_TESTS = kernels|model|platform|session|generation|golden_files|e2e_.*|systems_.*|convert_families_test|tools_tarn_(run|cli)_test
+portable: setup  ## build without XNNPACK and cpuinfo in build/portable, run the fast tests of models there
 	$(call preset,portable)
-	$(ctest) --test-dir build/portable -L fast
+	$(ctest) --test-dir build/portable -L fast -R '^($(PORTABLE_TESTS))$$'
 
 test-android: build  ## examples/android in a JVM of this machine, over the host's libtarn.so
 	@tools/dev/packages.sh android
