@@ -216,8 +216,15 @@ class Maker:
         return "".join(self.random.choice(string.printable + "é€😀\u2028\"\\") for _ in range(count))
 
 
+MOST_INDENTATION = 64  # spaces behind a line break that a grammar of a schema takes (docs/grammars.md)
+
+
 def spelled(random, value):
     """A text of the value, in one of the ways that programs write JSON; names and patterns have no needless escapes."""
     compact = random.choice([(",", ":"), (", ", ": ")])
     indent = random.choice([None, 2, 4])
-    return json.dumps(value, ensure_ascii=False, indent=indent, separators=compact if indent is None else (",", ": "))
+    if indent is not None:
+        text = json.dumps(value, ensure_ascii=False, indent=indent, separators=(",", ": "))
+        if "\n" + " " * (MOST_INDENTATION + 1) not in text:
+            return text
+    return json.dumps(value, ensure_ascii=False, separators=compact)
