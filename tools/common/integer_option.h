@@ -2,10 +2,10 @@
 #ifndef TARN_TOOLS_COMMON_INTEGER_OPTION_H_
 #define TARN_TOOLS_COMMON_INTEGER_OPTION_H_
 
-#include <CLI/CLI.hpp>
 #include <limits>
 #include <string>
 
+#include "tools/common/command_line.h"
 #include "tools/common/integer.h"
 
 namespace tarn::tools {
@@ -26,15 +26,15 @@ std::string IntegerRange(T min, T max) {
 
 // The parser's own conversion wraps -1 around and reads 010 as 8. `Target` is T, or what takes one (an optional).
 template <typename T, typename Target>
-CLI::Option* AddInteger(CLI::App* app, const std::string& names, Target* target, const std::string& description,
-                        T min = std::numeric_limits<T>::min(), T max = std::numeric_limits<T>::max()) {
+Option* AddInteger(App* app, const std::string& names, Target* target, const std::string& description,
+                   T min = std::numeric_limits<T>::min(), T max = std::numeric_limits<T>::max()) {
   const std::string name = names.substr(names.rfind(',') + 1);  // all of it where there is one
   const auto parse = [=](const std::string& text) {
     const std::optional<T> value = ParseInteger<T>(text, min, max);
-    if (!value) throw CLI::ValidationError(name, NotInteger(text, min, max));
+    if (!value) throw InvalidValue(name, NotInteger(text, min, max));
     *target = *value;
   };
-  return app->add_option_function<std::string>(names, parse, WithRange(description, IntegerRange(min, max)))->type_name("N");
+  return app->add_option_function(names, parse, WithRange(description, IntegerRange(min, max)))->type_name("N");
 }
 
 }  // namespace tarn::tools

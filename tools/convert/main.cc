@@ -2,11 +2,11 @@
 #include <tarn/tarn.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -218,22 +218,22 @@ std::string CheckKeep(const std::string& rule) {
 }
 
 // An option whose value is one of `names`; `target` has the default.
-void AddName(CLI::App* app, const std::string& option, std::string* target, const std::string& description,
+void AddName(tools::App* app, const std::string& option, std::string* target, const std::string& description,
              const std::vector<std::string>& names) {
   const auto parse = [=](const std::string& name) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      throw CLI::ValidationError(option, tools::UnknownName(name, names));
+      throw tools::InvalidValue(option, tools::UnknownName(name, names));
     }
     *target = name;
   };
   std::string values;
   for (const std::string& name : names) values += (values.empty() ? "" : "|") + name;
   const std::string otherwise = target->empty() ? "" : " (default: " + *target + ")";
-  app->add_option_function<std::string>(option, parse, description + otherwise)->type_name(values);
+  app->add_option_function(option, parse, description + otherwise)->type_name(values);
 }
 
-void AddEvalOptions(CLI::App* app, MeasureOptions* options) {
-  CLI::Option* eval =
+void AddEvalOptions(tools::App* app, MeasureOptions* options) {
+  tools::Option* eval =
       app->add_option("--eval", options->file,
                       "Measure the loss on this text in f32 and as written (without tokenizer: a .npy file of int32 ids)")
           ->type_name("FILE");
@@ -245,28 +245,28 @@ void AddEvalOptions(CLI::App* app, MeasureOptions* options) {
                               "Threads of --eval and --calibrate (default: one per fast core that the process may use)", 1, 256);
 }
 
-void AddCalibrationOptions(CLI::App* app, CalibrationOptions* options) {
-  CLI::Option* calibrate = app->add_option("--calibrate", options->file,
-                                           "Round int8 and int4 weights for what the layers read on this text, which is like the "
-                                           "texts that the model is for (without tokenizer: a .npy file of int32 ids)")
-                               ->type_name("FILE");
+void AddCalibrationOptions(tools::App* app, CalibrationOptions* options) {
+  tools::Option* calibrate = app->add_option("--calibrate", options->file,
+                                             "Round int8 and int4 weights for what the layers read on this text, which is like the "
+                                             "texts that the model is for (without tokenizer: a .npy file of int32 ids)")
+                                 ->type_name("FILE");
   tools::AddInteger<uint64_t>(app, "--calibrate-tokens", &options->tokens,
                               "At most N tokens, in blocks from all over the text (default: 16384)", kLeastCalibration)
       ->needs(calibrate);
 }
 
-void AddFamilyOptions(CLI::App* app, FamilyOptions* options) {
+void AddFamilyOptions(tools::App* app, FamilyOptions* options) {
   tools::AddInteger<uint32_t>(app, "--max-context", &options->max_context,
                               "Published checkpoint: tokens that full attention remembers (default: the config's longest context)",
                               1, Fields::kMaxSize);
-  CLI::Option* window = tools::AddInteger<uint32_t>(
+  tools::Option* window = tools::AddInteger<uint32_t>(
       app, "--window", &options->window, "Published checkpoint: full attention sees the last N tokens alone", 1, Fields::kMaxSize);
   tools::AddInteger<uint32_t>(app, "--sinks", &options->sinks,
                               "With --window: full attention also sees the first N tokens (default: 0)", 0, 65536)
       ->needs(window);
 }
 
-void AddListOptions(CLI::App* app, Options* options) {
+void AddListOptions(tools::App* app, Options* options) {
   app->add_flag("--list-tensors", options->list_tensors, "Print the tensors that a checkpoint with this config.json needs");
   app->add_option("--list-fields", options->list_fields,
                   "Print the fields of config.json (config), of a task, of an attention variant, or of all (default: config)")
@@ -277,12 +277,28 @@ void AddListOptions(CLI::App* app, Options* options) {
   app->add_flag("--families", options->list_families, "Print the table of published families, as Markdown, and exit");
 }
 
+// What the parser does not see by itself.
+void CheckOptions(const tools::App& app, const Options& options, bool has_max_loss) {
+  const ConversionOptions& how = options.conversion;
+  if (options.list_systems || options.list_families || !options.list_fields.empty()) return;
+  if (how.input.empty()) throw tools::ParseError(app.MissingText("input"));
+  if (options.output.empty() && !options.list_tensors) throw tools::ParseError(app.MissingText("--output"));
+  if (how.quant == "auto" && !has_max_loss) throw tools::ParseError(app.WithoutText("--quant auto", "--max-loss"));
+  if (how.quant != "auto" && has_max_loss) throw tools::ParseError(app.WithoutText("--max-loss", "--quant auto"));
+  if (how.quant == "auto" && !options.calibration.file.empty()) {
+    throw tools::ParseError(tools::App::BothText("--quant auto", "--calibrate"));
+  }
+  if (options.eval.threads != 0 && options.eval.file.empty() && options.calibration.file.empty()) {
+    throw tools::ParseError(app.WithoutText("--threads", "--eval or --calibrate"));
+  }
+}
+
 int Run(int argc, char** argv) {
   Options options;
   ConversionOptions& how = options.conversion;
-  CLI::App app("Converts a checkpoint directory into a .tarn model file.", "tarn-convert");
+  tools::App app("Converts a checkpoint directory into a .tarn model file.", "tarn-convert");
   app.footer(kExamples);
-  app.set_version_flag("--version", std::string("tarn-convert ") + tarn_version() + "\n");
+  app.set_version_flag("--version", std::string("tarn-convert ") + tarn_version());
   app.add_option("input", how.input, "Checkpoint directory; with --random-weights or --list-tensors a config.json")
       ->type_name("PATH");
   app.add_option("-o,--output", options.output,
@@ -293,7 +309,7 @@ int Run(int argc, char** argv) {
   AddName(&app, "--quant", &how.quant, "Type of matrices", types);
   app.add_option("--keep", how.keep,
                  "Another type for matrices whose name matches, as PATTERN=TYPE; repeatable, the last match wins")
-      ->check(CLI::Validator(CheckKeep, ""))
+      ->check(CheckKeep)
       ->type_name("RULE")
       ->allow_extra_args(false);
   app.add_option("--name", how.name, "Name of the model (default: the name of the input)")->type_name("NAME");
@@ -302,44 +318,31 @@ int Run(int argc, char** argv) {
   AddName(&app, "--state", &how.state, "Type of the states", {"f32", "f16", "int8"});
   AddEvalOptions(&app, &options.eval);
   AddCalibrationOptions(&app, &options.calibration);
-  CLI::Option* max_loss =
+  tools::Option* max_loss =
       app.add_option(
              "--max-loss", options.max_loss,
              "With --quant auto: the most loss above f32 on the text of --eval, in nats per byte (without tokenizer: per token)")
           ->type_name("X")
-          ->check(CLI::Validator(CLI::Range(0.0, 100.0)).description(""))
+          ->range(0, 100)
           ->needs("--eval");
   app.add_flag("--force", how.force, "Accept --state f16 where it loses more than rounding");
   AddFamilyOptions(&app, &how.family);
-  CLI::Option* write = app.add_flag("--write-checkpoint", options.write_checkpoint,
-                                    "Write a checkpoint directory in tarn's own layout, F32, in place of a model file");
+  tools::Option* write = app.add_flag("--write-checkpoint", options.write_checkpoint,
+                                      "Write a checkpoint directory in tarn's own layout, F32, in place of a model file");
   for (const char* other : {"--quant", "--keep", "--name", "--chat-template", "--state", "--eval", "--calibrate", "--force"}) {
-    write->excludes(app.get_option(other));
+    write->excludes(other);
   }
   AddListOptions(&app, &options);
   tools::AddInteger<uint64_t>(&app, "--random-weights", &how.seed,
                               "Write a model with random weights from seed N, without a checkpoint");
   try {
-    app.parse(argc, argv);
-    if (!options.list_systems && !options.list_families && options.list_fields.empty()) {
-      if (how.input.empty()) throw CLI::RequiredError("input");
-      if (options.output.empty() && !options.list_tensors) throw CLI::RequiredError("--output");
-      if (how.quant == "auto" && max_loss->count() == 0) throw CLI::RequiresError("--quant auto", "--max-loss");
-      if (how.quant != "auto" && max_loss->count() > 0) throw CLI::RequiresError("--max-loss", "--quant auto");
-      if (how.quant == "auto" && !options.calibration.file.empty()) throw CLI::ExcludesError("--quant auto", "--calibrate");
-      if (options.eval.threads != 0 && options.eval.file.empty() && options.calibration.file.empty()) {
-        throw CLI::RequiresError("--threads", "--eval or --calibrate");
-      }
+    if (const std::optional<std::string> text = app.parse({argv + std::min(argc, 1), argv + argc})) {
+      std::fputs(text->c_str(), stdout);
+      return 0;
     }
-  } catch (const CLI::CallForHelp&) {
-    std::fputs(app.help().c_str(), stdout);
-    return 0;
-  } catch (const CLI::CallForVersion& text) {
-    std::fputs(text.what(), stdout);
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    const std::string text = tools::ParseErrorText(app, error);
-    std::fprintf(stderr, "tarn-convert: error: %s (see tarn-convert --help)\n", tools::ErrorLine(text).c_str());
+    CheckOptions(app, options, !max_loss->empty());
+  } catch (const tools::ParseError& error) {
+    std::fprintf(stderr, "tarn-convert: error: %s (see tarn-convert --help)\n", tools::ErrorLine(error.what()).c_str());
     return tools::kUsageExit;
   }
   if (options.list_systems) {

@@ -1,11 +1,11 @@
 // tarn bench: tokens per second, against depth, threads and what the machine's memory allows.
 #include "tools/tarn/bench.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 
+#include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
 #include "tools/common/output_file.h"
 #include "tools/common/suggestion.h"
@@ -34,8 +34,8 @@ struct BenchCommand {
 };
 
 // "1,2,4"
-const CLI::Option* AddIntegerList(CLI::App* app, const std::string& names, std::vector<uint32_t>* target,
-                                  const std::string& description, uint32_t min, uint32_t max) {
+const Option* AddIntegerList(App* app, const std::string& names, std::vector<uint32_t>* target, const std::string& description,
+                             uint32_t min, uint32_t max) {
   const std::string name = names.substr(names.rfind(',') + 1);
   const auto parse = [=](const std::string& text) {
     target->clear();
@@ -43,35 +43,34 @@ const CLI::Option* AddIntegerList(CLI::App* app, const std::string& names, std::
       const size_t end = std::min(text.find(',', begin), text.size());
       const std::string item = text.substr(begin, end - begin);
       const std::optional<uint32_t> value = tarn::tools::ParseInteger<uint32_t>(item, min, max);
-      if (!value) throw CLI::ValidationError(name, tarn::tools::NotInteger(item, min, max));
+      if (!value) throw tarn::tools::InvalidValue(name, tarn::tools::NotInteger(item, min, max));
       target->push_back(*value);
       begin = end + 1;
     }
   };
-  return app
-      ->add_option_function<std::string>(names, parse, tarn::tools::WithRange(description, tarn::tools::IntegerRange(min, max)))
+  return app->add_option_function(names, parse, tarn::tools::WithRange(description, tarn::tools::IntegerRange(min, max)))
       ->type_name("N,...");
 }
 
 // "512,128": a prompt, then single steps. main() has a -pg for it.
-const CLI::Option* AddBoth(CLI::App* app, std::vector<BenchWork>* both) {
+const Option* AddBoth(App* app, std::vector<BenchWork>* both) {
   const auto parse = [=](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
       const size_t comma = std::min(text.find(','), text.size());
       const auto prompt = tarn::tools::ParseInteger<uint32_t>(text.substr(0, comma), 1, kMostTokens);
       const auto generated = tarn::tools::ParseInteger<uint32_t>(comma < text.size() ? text.substr(comma + 1) : "", 1, kMostTokens);
       if (!prompt || !generated) {
-        throw CLI::ValidationError("-pg",
-                                   Format("is '%s', expected P,N: tokens of a prompt and single steps, each an integer from 1 "
-                                          "to %u",
-                                          text.c_str(), kMostTokens));
+        throw tarn::tools::InvalidValue("-pg",
+                                        Format("is '%s', expected P,N: tokens of a prompt and single steps, each an integer from 1 "
+                                               "to %u",
+                                               text.c_str(), kMostTokens));
       }
       both->push_back({*prompt, *generated});
     }
   };
   return app
-      ->add_option_function<std::vector<std::string>>(
-          "--pg", parse, "Test a prompt of P tokens and N steps after it, timed together; also -pg P,N; repeatable")
+      ->add_option_function("--pg", parse,
+                            "Test a prompt of P tokens and N steps after it, timed together; also -pg P,N; repeatable")
       ->type_name("P,N")
       ->allow_extra_args(false);
 }
@@ -114,12 +113,11 @@ int RunCommand(const BenchCommand& command) {
 
 }  // namespace
 
-void AddBench(CLI::App* app, Command* command) {
-  CLI::App* bench =
-      app->add_subcommand("bench", "Measure tokens per second by depth and threads, and the share of the read bandwidth");
+void AddBench(App* app, Command* command) {
+  App* bench = app->add_subcommand("bench", "Measure tokens per second by depth and threads, and the share of the read bandwidth");
   const auto options = std::make_shared<BenchCommand>();
   BenchOptions& wanted = options->bench;
-  CLI::Option* models =
+  Option* models =
       bench->add_option("model,-m,--model", wanted.models, "Model files; TARN_MODEL can name one instead")->type_name("FILE");
   if (Environment("TARN_MODEL").empty()) models->required();
   AddIntegerList(bench, "-p,--n-prompt", &wanted.prompts,
@@ -137,12 +135,10 @@ void AddBench(CLI::App* app, Command* command) {
   const auto set_format = [=](const std::string& name) {
     static const std::vector<std::string> kNames = {"md", "csv", "json", "jsonl"};  // by BenchFormat
     const auto found = std::find(kNames.begin(), kNames.end(), name);
-    if (found == kNames.end()) throw CLI::ValidationError("--output", tarn::tools::UnknownName(name, kNames));
+    if (found == kNames.end()) throw tarn::tools::InvalidValue("--output", tarn::tools::UnknownName(name, kNames));
     options->format = static_cast<BenchFormat>(found - kNames.begin());
   };
-  bench
-      ->add_option_function<std::string>("-o,--output", set_format,
-                                         "Format of the rows; jsonl: one JSON object per line (default: md)")
+  bench->add_option_function("-o,--output", set_format, "Format of the rows; jsonl: one JSON object per line (default: md)")
       ->type_name("md|csv|json|jsonl");
   wanted.by_task.Only(
       {TARN_TASK_CAUSAL_LM},

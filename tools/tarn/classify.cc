@@ -1,7 +1,7 @@
 // tarn classify: texts in, labels and their probabilities out.
-#include <CLI/CLI.hpp>
 #include <memory>
 
+#include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
 #include "tools/tarn/classifier.h"
 #include "tools/tarn/clock.h"
@@ -73,8 +73,8 @@ int ClassifyTexts(const ClassifyOptions& options) {
 
 }  // namespace
 
-void AddClassify(CLI::App* app, Command* command) {
-  CLI::App* classify = app->add_subcommand("classify", "Classify texts, with a classification model");
+void AddClassify(App* app, Command* command) {
+  App* classify = app->add_subcommand("classify", "Classify texts, with a classification model");
   const auto options = std::make_shared<ClassifyOptions>();
   RequireModelPath(classify, &options->model.path);
   options->input.AddOptions(classify, "Text", "One text a line; what stands before a tab is ignored", "Text");

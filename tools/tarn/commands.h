@@ -5,22 +5,22 @@
 
 #include <functional>
 
-namespace CLI {
-class App;
-}
+#include "tools/common/command_line.h"
 
 namespace tarn_cli {
 
+using tarn::tools::App;
+
 using Command = std::function<int()>;
 
-void AddRun(CLI::App* app, Command* command);
-void AddClassify(CLI::App* app, Command* command);
-void AddFill(CLI::App* app, Command* command);
-void AddEval(CLI::App* app, Command* command);
-void AddBench(CLI::App* app, Command* command);
-void AddTokenize(CLI::App* app, Command* command);
-void AddInspect(CLI::App* app, Command* command);
-void AddState(CLI::App* app, Command* command);
+void AddRun(App* app, Command* command);
+void AddClassify(App* app, Command* command);
+void AddFill(App* app, Command* command);
+void AddEval(App* app, Command* command);
+void AddBench(App* app, Command* command);
+void AddTokenize(App* app, Command* command);
+void AddInspect(App* app, Command* command);
+void AddState(App* app, Command* command);
 
 }  // namespace tarn_cli
 

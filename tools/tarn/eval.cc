@@ -1,10 +1,10 @@
 // tarn eval: its options; the files eval_*.cc have what they measure.
 #include "tools/tarn/eval.h"
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <utility>
 
+#include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
 #include "tools/common/printable.h"
 #include "tools/tarn/commands.h"
@@ -88,13 +88,13 @@ std::string ResultText(const std::vector<EvalRow>& rows, const char* unit) {
 }
 
 // Which files are read, and that the options fit them. `of_texts` are those that questions do not take.
-void ChooseFiles(const std::vector<std::string>& questions, const std::vector<const CLI::Option*>& of_texts, EvalOptions* options) {
+void ChooseFiles(const std::vector<std::string>& questions, const std::vector<const Option*>& of_texts, EvalOptions* options) {
   const tarn::tools::EvaluationRange& range = options->range;
   if (options->files.empty() && questions.empty())
     throw UsageError("eval: --file is missing, expected --file FILE or --choices FILE");
   if (!options->files.empty() && !questions.empty())
     throw UsageError("eval: --file and --choices are both there, expected one of them");
-  for (const CLI::Option* option : of_texts) {
+  for (const Option* option : of_texts) {
     if (!questions.empty() && !option->empty())
       throw UsageError("eval: " + option->get_name() + " is for texts, not for --choices");
   }
@@ -108,10 +108,10 @@ void ChooseFiles(const std::vector<std::string>& questions, const std::vector<co
 }
 
 // The options of texts, which are read as a row of tokens.
-std::vector<const CLI::Option*> AddTextOptions(CLI::App* eval, EvalOptions* options) {
+std::vector<const Option*> AddTextOptions(App* eval, EvalOptions* options) {
   TaskOptions* by_task = &options->by_task;
-  std::vector<const CLI::Option*> added;
-  const auto add = [&](std::initializer_list<tarn_task> tasks, CLI::Option* option) {
+  std::vector<const Option*> added;
+  const auto add = [&](std::initializer_list<tarn_task> tasks, Option* option) {
     by_task->Only(tasks, option);
     added.push_back(option);
     return option;
@@ -120,7 +120,7 @@ std::vector<const CLI::Option*> AddTextOptions(CLI::App* eval, EvalOptions* opti
   add(reads_text, AddInteger<uint64_t>(eval, "--begin", &options->range.begin, "Skip the first N tokens (default: 0)"));
   add(reads_text, AddInteger<uint64_t>(eval, "--tokens", &options->range.tokens, "Read at most N tokens (default: all)"));
   // The first token of a block is not scored: blocks of one would score nothing.
-  CLI::Option* block =
+  Option* block =
       add(reads_text, AddInteger<uint64_t>(eval, "--block", &options->range.block,
                                            "Reset the model before every N tokens (default: never, for masked_lm 512)", 2));
   add({TARN_TASK_CAUSAL_LM},
@@ -154,8 +154,8 @@ int WriteResult(const EvalOptions& options, const Model& model, const std::vecto
   return 0;
 }
 
-void AddEval(CLI::App* app, Command* command) {
-  CLI::App* eval = app->add_subcommand("eval", "Measure the quality of a model: loss, accuracy or exact matches");
+void AddEval(App* app, Command* command) {
+  App* eval = app->add_subcommand("eval", "Measure the quality of a model: loss, accuracy or exact matches");
   const auto options = std::make_shared<EvalOptions>();
   const auto questions = std::make_shared<std::vector<std::string>>();
   TaskOptions* by_task = &options->by_task;
@@ -172,7 +172,7 @@ void AddEval(CLI::App* app, Command* command) {
                                  "-: standard input; repeatable")
                     ->type_name("FILE")
                     ->allow_extra_args(false));
-  const std::vector<const CLI::Option*> of_texts = AddTextOptions(eval, options.get());
+  const std::vector<const Option*> of_texts = AddTextOptions(eval, options.get());
   by_task->Only({TARN_TASK_SEQ2SEQ}, AddInteger<uint32_t>(eval, "-n,--n-predict", &options->translation.max_output_tokens,
                                                           "Longest output, in tokens (default: 128)", 1));
   AddTranslationOptions(eval, &options->translation, by_task);

@@ -1,8 +1,8 @@
 // tarn fill: what a masked language model puts where a text has gaps.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
+#include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/files.h"
@@ -137,8 +137,8 @@ int Fill(const FillOptions& options) {
 
 }  // namespace
 
-void AddFill(CLI::App* app, Command* command) {
-  CLI::App* fill = app->add_subcommand("fill", "Fill the gaps of a text, with a masked_lm model");
+void AddFill(App* app, Command* command) {
+  App* fill = app->add_subcommand("fill", "Fill the gaps of a text, with a masked_lm model");
   const auto options = std::make_shared<FillOptions>();
   RequireModelPath(fill, &options->model.path);
   options->input.AddOptions(fill, "Text with gaps", "Read the text from a file", "Text");

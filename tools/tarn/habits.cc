@@ -1,8 +1,9 @@
 #include "tools/tarn/habits.h"
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <initializer_list>
+
+#include "tools/common/command_line.h"
 
 namespace tarn_cli {
 namespace {
@@ -50,19 +51,12 @@ const Habit kHabits[] = {
     {{"--prompt-file", "--prompt_file"}, "run", "expected -f FILE"},
 };
 
-// Whether the argument after `argument` is its value, in the command that was chosen.
-bool TakesNext(const CLI::App& app, const std::string& argument) {
-  const std::vector<CLI::App*> chosen = app.get_subcommands();
-  const CLI::Option* option = chosen.empty() ? nullptr : chosen.front()->get_option_no_throw(argument);
-  return option != nullptr && !option->get_positional() && option->get_items_expected_min() > 0;
-}
-
 }  // namespace
 
-std::string HabitAnswer(const CLI::App& app, const std::vector<std::string>& arguments) {
+std::string HabitAnswer(const tarn::tools::App& app, const std::vector<std::string>& arguments) {
   const std::string command = arguments.empty() ? "" : arguments[0];
   for (size_t i = 1; i < arguments.size(); ++i) {
-    if (TakesNext(app, arguments[i])) {
+    if (app.takes_next(arguments[i])) {
       ++i;
       continue;
     }

@@ -5,14 +5,12 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}  // namespace CLI
+#include "tools/common/command_line.h"
 
 namespace tarn_cli {
 
 // One line for the first such option among the arguments of a command line that the parser `app` refused; "" if there is none.
-std::string HabitAnswer(const CLI::App& app, const std::vector<std::string>& arguments);
+std::string HabitAnswer(const tarn::tools::App& app, const std::vector<std::string>& arguments);
 
 }  // namespace tarn_cli
 

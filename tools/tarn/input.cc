@@ -1,18 +1,17 @@
 #include "tools/tarn/input.h"
 
-#include <CLI/CLI.hpp>
-
+#include "tools/common/command_line.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/escapes.h"
 
 namespace tarn_cli {
 
-CLI::Option* AddPlain(CLI::App* command, bool* plain) {
+Option* AddPlain(App* command, bool* plain) {
   return command->add_flag("--plain", *plain,
                            "Read special tokens in the text, such as <|endoftext|>, as plain text (default: as their ids)");
 }
 
-void Input::AddOptions(CLI::App* command, const std::string& text, const std::string& file, const std::string& ids) {
+void Input::AddOptions(App* command, const std::string& text, const std::string& file, const std::string& ids) {
   text_option_ = command->add_option("-p,--prompt", text_, text + "; -: standard input")->type_name("TEXT");
   file_option_ =
       command

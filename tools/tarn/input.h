@@ -4,23 +4,19 @@
 
 #include <string>
 
+#include "tools/common/command_line.h"
 #include "tools/tarn/files.h"
 #include "tools/tarn/sources.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace tarn_cli {
 
 // --plain: special tokens in the text that a command reads are text like any other.
-CLI::Option* AddPlain(CLI::App* command, bool* plain);
+Option* AddPlain(App* command, bool* plain);
 
 class Input {
  public:
   // -p, -f and --tokens; the texts say what they are to this command.
-  void AddOptions(CLI::App* command, const std::string& text, const std::string& file, const std::string& ids);
+  void AddOptions(App* command, const std::string& text, const std::string& file, const std::string& ids);
 
   // Of the text of -p, after Choose(): escape sequences are what they stand for. Throws UsageError.
   void UnescapeText();
@@ -49,9 +45,9 @@ class Input {
   std::string text_, file_, ids_;
   bool text_is_read_ = false;  // -p -
   Tokens tokens_;
-  const CLI::Option* text_option_ = nullptr;
-  const CLI::Option* file_option_ = nullptr;
-  const CLI::Option* ids_option_ = nullptr;
+  const Option* text_option_ = nullptr;
+  const Option* file_option_ = nullptr;
+  const Option* ids_option_ = nullptr;
 };
 
 }  // namespace tarn_cli

@@ -2,12 +2,12 @@
 #include <tarn/chat.h>
 #include <tarn/inspect.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
 #include "tools/common/output_file.h"
 #include "tools/common/shape_text.h"
@@ -268,8 +268,8 @@ int Inspect(InspectOptions options) {
 
 }  // namespace
 
-void AddInspect(CLI::App* app, Command* command) {
-  CLI::App* inspect = app->add_subcommand("inspect", "Show what a model contains, or what this machine can run");
+void AddInspect(App* app, Command* command) {
+  App* inspect = app->add_subcommand("inspect", "Show what a model contains, or what this machine can run");
   const auto options = std::make_shared<InspectOptions>();
   AddModelPath(inspect, &options->model.path);
   inspect->add_flag("--json", options->json, "Print one JSON object");

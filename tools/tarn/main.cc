@@ -2,11 +2,9 @@
 // 0 done, 1 failed, 2 wrong command line, 128 + signal: interrupted.
 #include <tarn/tarn.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <sstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,24 +29,16 @@ int ComplainOfUsage(const std::string& message) {
   return tarn::tools::kUsageExit;
 }
 
-// Of the subcommands.
-std::vector<std::string> Names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
-  return names;
-}
-
 // Throws UsageError if there is no such subcommand.
-const CLI::App* FindCommand(const CLI::App& app, const std::string& name) {
-  for (const CLI::App* command : app.get_subcommands(nullptr)) {
-    if (command->check_name(name)) return command;
-  }
-  throw UsageError("the command " + tarn::tools::UnknownName(name, Names(app)));
+const App* FindCommand(const App& app, const std::string& name) {
+  const App* command = app.find_subcommand(name);
+  if (command == nullptr) throw UsageError("the command " + tarn::tools::UnknownName(name, app.subcommands()));
+  return command;
 }
 
 // `tarn help` is `tarn --help`, `tarn help COMMAND` is `tarn COMMAND --help`.
-void AddHelp(CLI::App* app, Command* command) {
-  CLI::App* help = app->add_subcommand("help", "Show the help of a command");
+void AddHelp(App* app, Command* command) {
+  App* help = app->add_subcommand("help", "Show the help of a command");
   const auto name = std::make_shared<std::string>();
   help->add_option("command", *name, "Command to explain (default: a summary of all)")->type_name("NAME");
   help->footer(
@@ -57,9 +47,7 @@ void AddHelp(CLI::App* app, Command* command) {
       "  tarn help run");
   help->callback([=] {
     *command = [=] {
-      // App::help() is that of the subcommand which was chosen, this one.
-      const std::string of_all = app->get_formatter()->make_help(app, app->get_name(), CLI::AppFormatMode::Normal);
-      WriteStdout(name->empty() ? of_all : FindCommand(*app, *name)->help(app->get_name()));
+      WriteStdout((name->empty() ? app : FindCommand(*app, *name))->help());
       return 0;
     };
   });
@@ -67,10 +55,10 @@ void AddHelp(CLI::App* app, Command* command) {
 
 // Throws UsageError as well as what the command throws.
 int ParseAndRun(int argc, char** argv) {
-  CLI::App app("Runs sequence models whose memory does not grow while they generate.", "tarn");
+  App app("Runs sequence models whose memory does not grow while they generate.", "tarn");
   app.set_version_flag("--version", std::string("tarn ") + tarn_version());
-  app.require_subcommand(1);
-  app.get_formatter()->column_width(32);
+  app.require_subcommand();
+  app.column_width(32);
   app.footer(
       "Exit status: 0 success (also if a bounded model is full or the reader of the output closes it), 1 failure,\n"
       "2 wrong command line, 130 Ctrl-C, 143 SIGTERM; a second signal ends a command at once.\n"
@@ -90,24 +78,21 @@ int ParseAndRun(int argc, char** argv) {
   AddState(&app, &command);
   AddHelp(&app, &command);
   const std::string name = argc > 1 ? argv[1] : "";
-  if (argc < 2) throw UsageError("no command, expected " + tarn::tools::Alternatives(Names(app)));
+  if (argc < 2) throw UsageError("no command, expected " + tarn::tools::Alternatives(app.subcommands()));
   if (name.empty() || name[0] != '-') FindCommand(app, name);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   // As llama-bench has it. The parser knows names of one letter only after one dash.
   for (std::string& argument : arguments) {
     if (name == "bench" && (argument == "-pg" || argument.rfind("-pg=", 0) == 0)) argument.insert(0, "-");
   }
-  std::reverse(arguments.begin(), arguments.end());  // as the parser wants them
   try {
-    app.parse(arguments);
-  } catch (const CLI::Success& request) {  // --help, --version
-    std::ostringstream text;
-    app.exit(request, text, text);
-    WriteStdout(text.str());
-    return 0;
-  } catch (const CLI::ParseError& error) {
+    if (const std::optional<std::string> text = app.parse(arguments)) {
+      WriteStdout(*text);
+      return 0;
+    }
+  } catch (const tarn::tools::ParseError& error) {
     const std::string habit = HabitAnswer(app, {argv + 1, argv + argc});
-    throw UsageError(habit.empty() ? tarn::tools::ParseErrorText(app, error) : habit);
+    throw UsageError(habit.empty() ? error.what() : habit);
   }
   tarn::tools::CatchInterrupts();
   const int status = command();

@@ -3,13 +3,13 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 
+#include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
 #include "tools/common/printable.h"
 #include "tools/common/suggestion.h"
@@ -86,29 +86,27 @@ void WarnOfPackedCache(const ModelOptions& options, const Model& model) {
 
 }  // namespace
 
-OptionGroup::OptionGroup(CLI::App* app, const std::string& name) : app_(app), before_(app->option_defaults()->get_group()) {
-  app_->option_defaults()->group(name);
-}
+OptionGroup::OptionGroup(App* app, const std::string& name) : app_(app), before_(app->set_group(name)) {}
 
-OptionGroup::~OptionGroup() { app_->option_defaults()->group(before_); }
+OptionGroup::~OptionGroup() { app_->set_group(before_); }
 
 namespace {
 
-CLI::Option* AddModel(CLI::App* app, std::string* path) {
+Option* AddModel(App* app, std::string* path) {
   return app->add_option("model,-m,--model", *path, "Model file; TARN_MODEL can name it instead")->type_name("FILE");
 }
 
 }  // namespace
 
-void AddModelPath(CLI::App* app, std::string* path) { AddModel(app, path); }
+void AddModelPath(App* app, std::string* path) { AddModel(app, path); }
 
-void RequireModelPath(CLI::App* app, std::string* path) {
-  CLI::Option* option = AddModel(app, path);
+void RequireModelPath(App* app, std::string* path) {
+  Option* option = AddModel(app, path);
   *path = Environment("TARN_MODEL");
   if (path->empty()) option->required();
 }
 
-void AddModelOptions(CLI::App* app, ModelOptions* options) {
+void AddModelOptions(App* app, ModelOptions* options) {
   const OptionGroup group(app, kRuntimeOptions);
   app->add_option("--isa", options->isa,
                   "Instruction set of the kernels; `tarn inspect --cpu` lists them (default: TARN_ISA, else the best)")
@@ -130,7 +128,7 @@ void AddModelOptions(CLI::App* app, ModelOptions* options) {
       "Refuse a model that needs more than N bytes of packed weights (default: 64 MiB + 8 per byte of the file)");
 }
 
-void AddSessionOptions(CLI::App* app, SessionOptions* options) {
+void AddSessionOptions(App* app, SessionOptions* options) {
   const OptionGroup group(app, kRuntimeOptions);
   tarn::tools::AddInteger<uint32_t>(app, "-t,--threads", &options->threads, kThreadsHelp, 0, kMostThreads);
   tarn::tools::AddInteger<uint32_t>(app, "--chunk", &options->chunk, "Tokens per prefill chunk (default: 64)", 1, kMostChunk);

@@ -10,14 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "tools/common/command_line.h"
 #include "tools/tarn/error.h"
 
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
-
 namespace tarn_cli {
+
+using tarn::tools::App;
+using tarn::tools::Option;
 
 struct ModelOptions {
   std::string path;
@@ -40,13 +39,13 @@ struct SessionOptions {
 // While it lives, options that are added to `app` have a heading of their own in the help.
 class OptionGroup {
  public:
-  OptionGroup(CLI::App* app, const std::string& name);
+  OptionGroup(App* app, const std::string& name);
   ~OptionGroup();
   OptionGroup(const OptionGroup&) = delete;
   OptionGroup& operator=(const OptionGroup&) = delete;
 
  private:
-  CLI::App* app_;
+  App* app_;
   std::string before_;
 };
 
@@ -57,13 +56,13 @@ constexpr uint32_t kMostThreads = 256;
 constexpr uint32_t kMostChunk = 1u << 16;
 
 // The model file, as MODEL or -m MODEL; where neither is given `*path` stays empty.
-void AddModelPath(CLI::App* app, std::string* path);
+void AddModelPath(App* app, std::string* path);
 // The same of a command that needs one.
-void RequireModelPath(CLI::App* app, std::string* path);
+void RequireModelPath(App* app, std::string* path);
 // --isa, --portable-dense, --packed-cache, --verify, --no-verify, --max-work, --max-packed.
-void AddModelOptions(CLI::App* app, ModelOptions* options);
+void AddModelOptions(App* app, ModelOptions* options);
 // -t, --chunk.
-void AddSessionOptions(CLI::App* app, SessionOptions* options);
+void AddSessionOptions(App* app, SessionOptions* options);
 
 // The number of threads that -t, or else TARN_THREADS, asks for; 0 and nothing: tarn_default_threads(). Throws Failure.
 uint32_t ChosenThreads(std::optional<uint32_t> option);

@@ -1,9 +1,9 @@
 #include "tools/tarn/number_option.h"
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdlib>
 
+#include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
 #include "tools/tarn/report.h"
 
@@ -23,18 +23,17 @@ bool Inside(float value, const NumberRange& range) {
 
 }  // namespace
 
-CLI::Option* AddNumber(CLI::App* app, const std::string& name, const std::string& type_name, float* target,
-                       const std::string& description, const NumberRange& range) {
+Option* AddNumber(App* app, const std::string& name, const std::string& type_name, float* target, const std::string& description,
+                  const NumberRange& range) {
   const auto parse = [=](const std::string& text) {
     char* end = nullptr;
     const float value = std::strtof(text.c_str(), &end);
     if (text.empty() || *end != '\0' || !Inside(value, range)) {
-      throw CLI::ValidationError(name, "is '" + text + "', expected a number: " + RangeText(range));
+      throw tarn::tools::InvalidValue(name, "is '" + text + "', expected a number: " + RangeText(range));
     }
     *target = value;
   };
-  return app->add_option_function<std::string>(name, parse, tarn::tools::WithRange(description, RangeText(range)))
-      ->type_name(type_name);
+  return app->add_option_function(name, parse, tarn::tools::WithRange(description, RangeText(range)))->type_name(type_name);
 }
 
 }  // namespace tarn_cli

@@ -5,12 +5,12 @@
 #include <limits>
 #include <string>
 
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "tools/common/command_line.h"
 
 namespace tarn_cli {
+
+using tarn::tools::App;
+using tarn::tools::Option;
 
 struct NumberRange {
   float min;
@@ -19,8 +19,8 @@ struct NumberRange {
 };
 
 // The help shows the range after the default; another value is an error that names it. Infinity and NaN are outside of every range.
-CLI::Option* AddNumber(CLI::App* app, const std::string& name, const std::string& type_name, float* target,
-                       const std::string& description, const NumberRange& range);
+Option* AddNumber(App* app, const std::string& name, const std::string& type_name, float* target, const std::string& description,
+                  const NumberRange& range);
 
 }  // namespace tarn_cli
 

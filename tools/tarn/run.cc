@@ -1,9 +1,9 @@
 // tarn run: its options; run_causal.cc and run_seq2seq.cc do the work.
 #include "tools/tarn/run.h"
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
+#include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/error.h"
@@ -57,15 +57,15 @@ void CheckChat(RunOptions* options) {
 }
 
 // States in files, of causal models.
-void AddStates(CLI::App* run, RunOptions* options) {
-  CLI::Option* load =
+void AddStates(App* run, RunOptions* options) {
+  Option* load =
       run->add_option("--load-state", options->load_state, "Go on from the state in FILE: the prompt comes after its text")
           ->type_name("FILE");
   options->by_task.Only({TARN_TASK_CAUSAL_LM}, load);
   options->by_task.Only(
       {TARN_TASK_CAUSAL_LM},
       run->add_option("--save-state", options->save_state, "Write the state at the end to FILE")->type_name("FILE"));
-  CLI::Option* cache =
+  Option* cache =
       run->add_option("--prompt-cache", options->prompt_cache,
                       "Save the state after each prompt in the directory DIR; a prompt with the same beginning starts from there")
           ->type_name("DIR")
@@ -79,7 +79,7 @@ void AddStates(CLI::App* run, RunOptions* options) {
 }
 
 // Several tokens of one run.
-void AddSpeculation(CLI::App* run, RunOptions* options) {
+void AddSpeculation(App* run, RunOptions* options) {
   options->by_task.Only({TARN_TASK_CAUSAL_LM},
                         AddInteger<uint32_t>(run, "--speculate", &options->speculation.drafts,
                                              "Guess up to N tokens at a time from the text so far and check them in one run: the "
@@ -115,8 +115,8 @@ void StatsOutput::Write(const std::string& text) {
   file_->Commit();
 }
 
-void AddRun(CLI::App* app, Command* command) {
-  CLI::App* run = app->add_subcommand("run", "Generate text after a prompt (causal_lm) or from sources (seq2seq)");
+void AddRun(App* app, Command* command) {
+  App* run = app->add_subcommand("run", "Generate text after a prompt (causal_lm) or from sources (seq2seq)");
   const auto options = std::make_shared<RunOptions>();
   RequireModelPath(run, &options->model.path);
   options->input.AddOptions(run, "Prompt, or the source of a seq2seq model",
@@ -131,9 +131,9 @@ void AddRun(CLI::App* app, Command* command) {
   options->by_task.Only({TARN_TASK_CAUSAL_LM}, run->add_flag("-i,--interactive", options->interactive,
                                                              "Read turns from the terminal or from lines of standard input, and "
                                                              "answer each; /help lists the commands"));
-  CLI::Option* chat = run->add_flag("--chat", options->turns.chat,
-                                    "Format the prompt, or every turn of -i, with the model's chat template, and write the answer "
-                                    "alone; special tokens inside a turn are read as text");
+  Option* chat = run->add_flag("--chat", options->turns.chat,
+                               "Format the prompt, or every turn of -i, with the model's chat template, and write the answer "
+                               "alone; special tokens inside a turn are read as text");
   options->by_task.Only({TARN_TASK_CAUSAL_LM}, chat);
   run->add_option("--system", options->turns.system,
                   "What the model is told before the conversation, in place of the template's default")
@@ -188,7 +188,7 @@ void AddRun(CLI::App* app, Command* command) {
       if (options->turns.system) options->turns.system = Unescape(*options->turns.system, "--system");
     }
     options->model.quiet = options->quiet;
-    options->sampling.has_seed = run->get_option("--seed")->count() > 0;
+    options->sampling.has_seed = run->count("--seed") > 0;
     *command = [=] { return Run(*options); };
   });
 }

@@ -1,12 +1,12 @@
 #include "tools/tarn/sampling_options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <random>
 #include <string>
 
+#include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
 #include "tools/json_schema/json_schema.h"
 #include "tools/tarn/error.h"
@@ -31,25 +31,25 @@ uint64_t RandomSeed() {
 
 int32_t TokenId(const std::string& option, const std::string& text) {
   const std::optional<int32_t> id = tarn::tools::ParseInteger<int32_t>(text, 0, INT32_MAX);
-  if (!id) throw CLI::ValidationError(option, tarn::tools::NotInteger<int32_t>(text, 0, INT32_MAX));
+  if (!id) throw tarn::tools::InvalidValue(option, tarn::tools::NotInteger<int32_t>(text, 0, INT32_MAX));
   return *id;
 }
 
 // An option that may be given several times; `parse` gets the text of each.
 template <typename Parse>
-CLI::Option* AddRepeatable(CLI::App* app, const std::string& name, const std::string& type_name, const std::string& description,
-                           Parse parse) {
+Option* AddRepeatable(App* app, const std::string& name, const std::string& type_name, const std::string& description,
+                      Parse parse) {
   const auto all = [=](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) parse(text);
   };
-  return app->add_option_function<std::vector<std::string>>(name, all, description)->type_name(type_name)->allow_extra_args(false);
+  return app->add_option_function(name, all, description)->type_name(type_name)->allow_extra_args(false);
 }
 
-CLI::Option* AddTokenIds(CLI::App* app, const std::string& name, std::vector<int32_t>* ids, const std::string& description) {
+Option* AddTokenIds(App* app, const std::string& name, std::vector<int32_t>* ids, const std::string& description) {
   return AddRepeatable(app, name, "ID", description, [=](const std::string& text) { ids->push_back(TokenId(name, text)); });
 }
 
-CLI::Option* AddLogitBias(CLI::App* app, std::vector<tarn_logit_bias>* biases) {
+Option* AddLogitBias(App* app, std::vector<tarn_logit_bias>* biases) {
   const std::string name = "--logit-bias";
   const auto parse = [=](const std::string& text) {
     const size_t equals = std::min(text.find('='), text.size());
@@ -57,21 +57,21 @@ CLI::Option* AddLogitBias(CLI::App* app, std::vector<tarn_logit_bias>* biases) {
     char* end = nullptr;
     const float bias = std::strtof(number.c_str(), &end);
     if (number.empty() || *end != '\0' || !std::isfinite(bias)) {
-      throw CLI::ValidationError(name, "is '" + text + "', expected ID=BIAS with a finite number as BIAS, for example 10=-5");
+      throw tarn::tools::InvalidValue(name, "is '" + text + "', expected ID=BIAS with a finite number as BIAS, for example 10=-5");
     }
     biases->push_back({TokenId(name, text.substr(0, equals)), bias});
   };
   return AddRepeatable(app, name, "ID=BIAS", "Add BIAS to the logit of token ID, for example 10=-5; repeatable", parse);
 }
 
-CLI::Option* AddMirostat(CLI::App* app, uint32_t* target) {
+Option* AddMirostat(App* app, uint32_t* target) {
   const auto parse = [=](const std::string& text) {
-    if (text != "0" && text != "2") throw CLI::ValidationError("--mirostat", "is '" + text + "', expected 0 or 2");
+    if (text != "0" && text != "2") throw tarn::tools::InvalidValue("--mirostat", "is '" + text + "', expected 0 or 2");
     *target = text == "2" ? 2 : 0;
   };
   return app
-      ->add_option_function<std::string>(
-          "--mirostat", parse, "2: Mirostat 2 in place of the stages from --top-n-sigma to --xtc-probability; 0: off (default: 0)")
+      ->add_option_function("--mirostat", parse,
+                            "2: Mirostat 2 in place of the stages from --top-n-sigma to --xtc-probability; 0: off (default: 0)")
       ->type_name("N");
 }
 
@@ -83,9 +83,9 @@ std::string OptionOfLimit(const std::string& message) {
 
 }  // namespace
 
-void SamplingOptions::AddTo(CLI::App* command, TaskOptions* by_task) {
+void SamplingOptions::AddTo(App* command, TaskOptions* by_task) {
   const OptionGroup group(command, "Sampling (causal_lm), in the order of the stages");
-  const auto only = [=](const CLI::Option* option) { by_task->Only({TARN_TASK_CAUSAL_LM}, option); };
+  const auto only = [=](const Option* option) { by_task->Only({TARN_TASK_CAUSAL_LM}, option); };
   const auto number = [=](const char* name, const char* type_name, float* target, const char* description, NumberRange range) {
     only(AddNumber(command, name, type_name, target, description, range));
   };
@@ -93,9 +93,8 @@ void SamplingOptions::AddTo(CLI::App* command, TaskOptions* by_task) {
                             "Seed of the random draws (default: random, shown in the statistics)"));
   only(AddLogitBias(command, &logit_bias));
   only(AddTokenIds(command, "--ban", &banned_tokens, "Never draw token ID; repeatable"));
-  CLI::Option* rules =
-      command->add_option("--grammar", grammar, "Write only what the rules in FILE allow (GBNF)")->type_name("FILE");
-  CLI::Option* schema =
+  Option* rules = command->add_option("--grammar", grammar, "Write only what the rules in FILE allow (GBNF)")->type_name("FILE");
+  Option* schema =
       command->add_option("--json-schema", json_schema, "Write only JSON that is valid by the schema in FILE")->type_name("FILE");
   only(rules);
   only(schema->excludes(rules));

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/common/command_line.h"
 #include "tools/tarn/task.h"
 
 namespace tarn_cli {
@@ -28,7 +29,7 @@ struct SamplingOptions {
   std::optional<uint32_t> log_probabilities;  // how many alternatives are written with each token
 
   // Adds the options of `command` to it, with a heading; only models of the task causal_lm take them. This outlives `command`.
-  void AddTo(CLI::App* command, TaskOptions* by_task);
+  void AddTo(App* command, TaskOptions* by_task);
   // Throws UsageError with the first token that the model does not have.
   void CheckTokens(const Model& model) const;
   // All of it, with a random seed where none was given. Points into this.

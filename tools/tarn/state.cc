@@ -1,13 +1,13 @@
 // tarn state: what saved states hold, and in what two of them differ.
 #include <tarn/inspect.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tools/common/command_line.h"
 #include "tools/common/shape_text.h"
 #include "tools/common/suggestion.h"
 #include "tools/tarn/commands.h"
@@ -230,8 +230,8 @@ void CheckFiles(const StateOptions& options) {
 
 }  // namespace
 
-void AddState(CLI::App* app, Command* command) {
-  CLI::App* state = app->add_subcommand("state", "Show what saved states hold, or in what two of them differ");
+void AddState(App* app, Command* command) {
+  App* state = app->add_subcommand("state", "Show what saved states hold, or in what two of them differ");
   const auto options = std::make_shared<StateOptions>();
   state->add_option("action", options->action, "What to do: info of a file, or diff of two")->type_name("info|diff")->required();
   state->add_option("file", options->files, "Files that `tarn run --save-state`, /save or the prompt cache wrote")

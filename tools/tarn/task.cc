@@ -1,8 +1,8 @@
 #include "tools/tarn/task.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "tools/common/command_line.h"
 #include "tools/tarn/error.h"
 
 namespace tarn_cli {
@@ -46,7 +46,7 @@ void RequireTask(const Model& model, const std::string& command, std::initialize
                 ": use `tarn " + FactsOf(task).command + "`");
 }
 
-void TaskOptions::Only(std::initializer_list<tarn_task> tasks, const CLI::Option* option) { entries_.push_back({option, tasks}); }
+void TaskOptions::Only(std::initializer_list<tarn_task> tasks, const Option* option) { entries_.push_back({option, tasks}); }
 
 void TaskOptions::Check(const std::string& command, tarn_task task) const {
   for (const Entry& entry : entries_) {

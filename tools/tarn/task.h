@@ -8,12 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/common/command_line.h"
 #include "tools/tarn/model.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace tarn_cli {
 
@@ -27,13 +23,13 @@ void RequireTask(const Model& model, const std::string& command, std::initialize
 class TaskOptions {
  public:
   // `option` was just added.
-  void Only(std::initializer_list<tarn_task> tasks, const CLI::Option* option);
+  void Only(std::initializer_list<tarn_task> tasks, const Option* option);
   // Throws UsageError with the first option that was given and does not fit.
   void Check(const std::string& command, tarn_task task) const;
 
  private:
   struct Entry {
-    const CLI::Option* option;
+    const Option* option;
     std::vector<tarn_task> tasks;
   };
   std::vector<Entry> entries_;

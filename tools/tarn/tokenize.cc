@@ -1,12 +1,12 @@
 // tarn tokenize: text to token ids with ranges, and ids to text.
 #include <tarn/tokenizer.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <functional>
 #include <memory>
 #include <string_view>
 
+#include "tools/common/command_line.h"
 #include "tools/common/printable.h"
 #include "tools/common/tokenizer.h"
 #include "tools/tarn/commands.h"
@@ -206,14 +206,14 @@ int RunTokenize(const TokenizeOptions& options) {
 
 }  // namespace
 
-void AddTokenize(CLI::App* app, Command* command) {
-  CLI::App* tokenize = app->add_subcommand("tokenize", "Turn text into token ids, or ids into text");
+void AddTokenize(App* app, Command* command) {
+  App* tokenize = app->add_subcommand("tokenize", "Turn text into token ids, or ids into text");
   const auto options = std::make_shared<TokenizeOptions>();
   RequireModelPath(tokenize, &options->model.path);
   options->input.AddOptions(tokenize, "Text", "Read the text, or ids, from a file", "Input of --detokenize");
-  CLI::Option* ids = tokenize->add_flag("--ids", options->ids, "Print the ids alone, in one line");
+  Option* ids = tokenize->add_flag("--ids", options->ids, "Print the ids alone, in one line");
   tokenize->add_flag("--offsets", options->offsets, "Print where in the text each token lies, in bytes")->excludes(ids);
-  CLI::Option* json =
+  Option* json =
       tokenize->add_flag("--json", options->json, "Print one JSON object with ids and offsets, or with the text")->excludes(ids);
   tokenize
       ->add_flag("--jsonl", options->jsonl,
@@ -221,9 +221,9 @@ void AddTokenize(CLI::App* app, Command* command) {
                  "the other way")
       ->excludes(ids)
       ->excludes(json);
-  CLI::Option* no_special =
+  Option* no_special =
       tokenize->add_flag("--no-special", options->no_special, "Without the ids that the tokenizer puts before and after a text");
-  CLI::Option* detokenize = tokenize->add_flag("--detokenize", options->detokenize, "Turn ids into text")->excludes(no_special);
+  Option* detokenize = tokenize->add_flag("--detokenize", options->detokenize, "Turn ids into text")->excludes(no_special);
   AddPlain(tokenize, &options->plain)->excludes(detokenize);
   tokenize->add_flag("--keep-special", options->keep_special, "Keep special tokens in the text (default: leave them out)")
       ->needs(detokenize);

@@ -1,9 +1,9 @@
 #include "tools/tarn/translation.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <numeric>
 
+#include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
 #include "tools/tarn/allocation_counter.h"
 #include "tools/tarn/clock.h"
@@ -11,8 +11,8 @@
 #include "tools/tarn/number_option.h"
 
 namespace tarn_cli {
-void AddTranslationOptions(CLI::App* app, TranslationOptions* options, TaskOptions* by_task) {
-  const auto only = [=](const CLI::Option* option) { by_task->Only({TARN_TASK_SEQ2SEQ}, option); };
+void AddTranslationOptions(App* app, TranslationOptions* options, TaskOptions* by_task) {
+  const auto only = [=](const Option* option) { by_task->Only({TARN_TASK_SEQ2SEQ}, option); };
   const OptionGroup group(app, "Beam search (seq2seq)");
   only(tarn::tools::AddInteger<uint32_t>(app, "--beam", &options->beams, "Beams per source; 1: greedy (default: 1)", 1,
                                          kMostSequences));

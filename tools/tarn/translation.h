@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "tools/common/command_line.h"
 #include "tools/tarn/generation.h"
 #include "tools/tarn/sources.h"
 #include "tools/tarn/task.h"
@@ -24,7 +25,7 @@ struct TranslationOptions {
 constexpr uint32_t kMostSequences = 4096;  // sources of a batch, beams of a source: more is a slip of the finger
 
 // --beam, --length-penalty.
-void AddTranslationOptions(CLI::App* app, TranslationOptions* options, TaskOptions* by_task);
+void AddTranslationOptions(App* app, TranslationOptions* options, TaskOptions* by_task);
 
 class Translator {
  public:
