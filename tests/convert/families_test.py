@@ -531,7 +531,7 @@ class Families(unittest.TestCase):
             name = "model.layers.1.mamba.in_proj.bias"
             tensors[name] = tensors[name]._replace(shape=(8,), values=list(tensors[name].values)[:8])
 
-        self.refused(self.retensor("falcon_h1_b", cut), 'model.layers.1.mamba.in_proj.bias": found [8], expected 164 rows')
+        self.refused(self.retensor("granitemoehybrid_b", cut), 'model.layers.1.mamba.in_proj.bias": found [8], expected 132 rows')
 
         def drop(name):
             return lambda tensors: tensors.pop(name)
@@ -541,7 +541,7 @@ class Families(unittest.TestCase):
                               ("qwen3_next_a", "model.layers.0.linear_attn.out_proj.weight"),
                               ("qwen3_next_a", "model.layers.3.self_attn.o_proj.weight"),
                               ("recurrent_gemma_a", "model.layers.0.temporal_block.rg_lru.recurrent_param"),
-                              ("falcon_h1_a", "model.layers.1.mamba.dt_bias"), ("falcon_h1_b", "model.layers.1.mamba.in_proj.bias"),
+                              ("falcon_h1_a", "model.layers.1.mamba.dt_bias"), ("granitemoehybrid_b", "model.layers.1.mamba.in_proj.bias"),
                               ("falcon_h1_a", "model.layers.1.feed_forward.up_proj.weight"), ("falcon_h1_a", "model.final_layernorm.weight"),
                               ("granitemoehybrid_a", "model.layers.0.mamba.out_proj.weight"),
                               ("granitemoehybrid_a", "model.layers.1.self_attn.o_proj.weight"),

@@ -115,7 +115,7 @@ TEST(AttentionConv, OfTheLogitsOfAGate) {
   EXPECT_EQ(graph.tensors(a), (Texts{"model." + a + ".floor"}));
   std::vector<std::string> names;
   for (const WeightSpec& spec : graph.weights()) names.push_back(spec.name);
-  for (const std::string name : {a + ".v_conv.weight", a + ".g_conv.weight", std::string("lower_bounds")}) {
+  for (const std::string& name : {a + ".v_conv.weight", a + ".g_conv.weight", std::string("lower_bounds")}) {
     EXPECT_EQ(std::count(names.begin(), names.end(), "model." + name), 1) << name;
   }
   config["attention"]["gate_floor"] = true;
