@@ -73,8 +73,8 @@ TEST(SecondAttention, SaysWhatItRefuses) {
   Json alone = ParallelConfig();
   alone.erase("second_attention");
   EXPECT_TRUE(FailsWith([&] { BuiltGraph{alone}; }, {"second_block", "there is no second_attention"}));
-  Json classifier = With(With(ParallelConfig(), "task", "classification"), "num_labels", 2);
-  EXPECT_TRUE(FailsWith([&] { BuiltGraph{classifier}; }, {"unknown field \"second_"}));
+  const Json encoder = With(ParallelConfig(), "task", "masked_lm");
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph{encoder}; }, {"unknown field \"second_"}));
 }
 
 TEST(SecondAttention, ItsStatesCountForTheirType) {
