@@ -101,6 +101,7 @@ TEST(Attention, EverySystemWithWhatItRequires) {
       {R"({"system": "diagonal_recurrence"})", "g_proj[16] -> h[16]", kEqualHeads},
       {R"({"system": "diagonal_recurrence", "gate_bias": true, "gate_floor": true})", "g_proj[16]+bias floor[16] -> h[16]",
        kEqualHeads},
+      {R"({"system": "diagonal_recurrence", "lower_bounds": true})", "g_proj[16] floor[16] -> h[16]", kEqualHeads},
       {R"({"system": "diagonal_recurrence", "decay": "exponential", "input": "root"})", "g_proj[16] rate[16] -> h[16]",
        kEqualHeads},
       {R"({"system": "retnet"})", "decay[4] -> S[4,4,4]", kEqualHeads},

@@ -22,16 +22,23 @@ from tensor_files import Tensor, read_npy_f32, read_safetensors, write_npy_i32, 
 BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
 ENCODERS = "bert", "distilbert", "modernbert", "roberta", "xlm-roberta"
-FIXTURE_COUNT = 163
+FIXTURE_COUNT = 174
 TORCH = FIXTURES.parent / "torch"  # checkpoints of torch.save()
 PUBLISHED_CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "configs" / "published"
 PUBLISHED = {"smollm2-360m": 362, "gla-340m": 342, "retnet-1.3b": 1352, "gated-deltanet-1.3b": 1387, "qwen2.5-3b": 3086,
-             "firefox-tiny": 17}
+             "falcon-h1-0.5b": 521, "firefox-tiny": 17}
 TOLERANCE = 1e-5  # relative L2 of all logits, in f32
 
 
 # With the first contexts alone, other angles.
 OPTIONS = {"phi3_e": ("--max-context", "208")}
+
+
+
+def mixer_elements(inner, groups, state, taps):
+    """Of a layer of Mamba 2."""
+    return inner * state + (taps - 1) * (inner + 2 * groups * state)
+
 
 # Elements of the states of a layer of these, by the fields of config.json: docs/published-models.md.
 STATES = {
@@ -52,6 +59,8 @@ HYBRIDS = {
     "qwen3_next": lambda c: c["V"] * c["dk"] * c["dv"] + (c["linear_conv_kernel_dim"] - 1) * (2 * c["K"] * c["dk"] + c["V"] * c["dv"]),
     "recurrent_gemma": lambda c: c["conv1d_width"] * (c["lru_width"] or c["hidden_size"]),
 }
+HYBRIDS["falcon_h1"] = HYBRIDS["granitemoehybrid"] = lambda c: mixer_elements(
+    c.get("mamba_d_ssm") or c["mamba_expand"] * c["hidden_size"], c["mamba_n_groups"], c["mamba_d_state"], c["mamba_d_conv"])
 HYBRIDS["qwen3_5"] = HYBRIDS["qwen3_5_text"] = HYBRIDS["qwen3_next"]
 
 # Fields that published config.json files have, and newer versions of transformers do not write.
@@ -92,6 +101,9 @@ OLDER_FIELDS = {
                        "mtp_use_dedicated_embeddings": False, "full_attention_interval": 4},
     "recurrent_gemma_a": {"w_init_variance_scale": 0.01, "final_w_init_variance_scale": 0.07, "lru_width": None,
                           "embeddings_scale_by_sqrt_dim": True},
+    "falcon_h1_a": {"attn_layer_indices": None, "mamba_use_mlp": True, "mlp_expansion_factor": 8, "mamba_d_head": "auto"},
+    "granitemoehybrid_a": {"normalization_function": "rmsnorm", "time_step_limit": [0.0, {"__float__": "Infinity"}], "time_step_min": 0.001,
+                           "time_step_max": 0.1, "rope_parameters": {"rope_type": "default", "rope_theta": 1e4}, "mamba_d_head": "auto"},
 }
 
 
@@ -384,9 +396,12 @@ class Families(unittest.TestCase):
             with self.subTest(name):
                 self.convert(FIXTURES / f"mamba2_{name}")
                 c = json.loads((FIXTURES / f"mamba2_{name}/config.json").read_text(encoding="utf-8").replace("Infinity", "0"))
-                inner, keys = c["expand"] * c["hidden_size"], c["n_groups"] * c["state_size"]
-                elements = inner * c["state_size"] + (c["conv_kernel"] - 1) * (inner + 2 * keys)
+                elements = mixer_elements(c["expand"] * c["hidden_size"], c["n_groups"], c["state_size"], c["conv_kernel"])
                 self.assertEqual(held(), 4 * elements * c["num_hidden_layers"])
+                self.convert(FIXTURES / f"hgrn_{name}")
+                c = json.loads((FIXTURES / f"hgrn_{name}/config.json").read_text(encoding="utf-8"))
+                columns, taps = c["expand_ratio"] * c["hidden_size"], c["conv_size"] if c["use_short_conv"] else 1
+                self.assertEqual(held(), 4 * (columns + (taps - 1) * 2 * columns) * c["num_hidden_layers"])
                 self.convert(FIXTURES / f"rwkv7_{name}")
                 c = json.loads((FIXTURES / f"rwkv7_{name}/config.json").read_text(encoding="utf-8"))
                 width = c["head_dim"] or c["hidden_size"] // c["num_heads"]
@@ -420,7 +435,7 @@ class Families(unittest.TestCase):
         def mamba(**changes):
             return self.copy("mamba2_c", **changes)
 
-        self.refused(mamba(use_bias=True), "use_bias: true is not supported")
+        self.refused(mamba(use_bias=True), '"backbone.layers.0.mixer.in_proj.bias": missing')
         self.refused(mamba(n_groups=2), "n_groups: 2 does not divide the 3 heads")
         self.refused(mamba(head_dim=5), "head_dim: 5 does not divide expand * hidden_size = 48")
         self.refused(mamba(num_heads=4), "num_heads: 4 is not expand * hidden_size / head_dim = 3")
@@ -455,6 +470,10 @@ class Families(unittest.TestCase):
                 if family == "recurrent_gemma":
                     rows = config["attention_window_size"] + 1
                     types = ["full_attention" if kind == "attention" else kind for kind in config["block_types"] * layers][:layers]
+                if family == "granitemoehybrid":
+                    types = ["full_attention" if kind == "attention" else kind for kind in types]
+                if family == "falcon_h1":  # both in every layer
+                    types = ["full_attention", "mamba"] * layers
                 sizes = dict(config)
                 for short, key in (("V", "num_value_heads"), ("K", "num_key_heads"), ("dk", "key_head_dim"), ("dv", "value_head_dim")):
                     sizes[short] = config.get("linear_" + key)
@@ -486,6 +505,33 @@ class Families(unittest.TestCase):
         self.refused(self.copy("recurrent_gemma_a", intermediate_size=1), "intermediate_size: half of it")
         error = self.convert(FIXTURES / "recurrent_gemma_a", "--window", "16", status=2)
         self.assertIn("--window", error)
+        for changes, words in (({"mlp_multipliers": [1.0]}, "mlp_multipliers: [1.0] is not a list of 2 numbers"),
+                               ({"ssm_multipliers": [1, 1, "x", 1, 1]}, 'ssm_multipliers: "x" is not a number'),
+                               ({"mamba_n_heads": 5}, "mamba_n_heads: 5 does not divide the 48 columns"),
+                               ({"mamba_d_head": 9}, "mamba_d_head: 9 times mamba_n_heads = 6 is not the 48 columns"),
+                               ({"mamba_n_groups": 4}, "mamba_n_groups: 4 does not divide the 6 heads"),
+                               ({"mamba_use_mlp": False}, "mamba_use_mlp: false is not supported"),
+                               ({"attn_layer_indices": [0]}, "attn_layer_indices: [0] is not supported, expected null"),
+                               ({"time_step_limit": [0.0, 0.5]}, "time_step_limit: [0.0,0.5] is not supported"),
+                               ({"hidden_act": "gelu"}, 'hidden_act: only "silu"'),
+                               ({"embedding_multiplier": 0}, "embedding_multiplier: 0"),
+                               ({"residual_multiplier": 0.5}, 'unknown field "residual_multiplier"')):
+            self.refused(self.copy("falcon_h1_a", **changes), words)
+        self.refused(self.copy("granitemoehybrid_a", num_local_experts=4), "num_local_experts: every layer is a mixture of 4 experts")
+        self.refused(self.copy("granitemoehybrid_a", num_local_experts=None), "every layer is a mixture of 8 experts")
+        self.refused(self.copy("granitemoehybrid_a", layer_types=["mamba", "full_attention", "mamba"]),
+                     'layer_types: "full_attention" is not supported, expected "attention" or "mamba"')
+        self.refused(self.copy("granitemoehybrid_a", position_embedding_type="alibi"), 'position_embedding_type: "alibi" is not one of')
+        self.refused(self.copy("granitemoehybrid_a", normalization_function="layernorm"), 'normalization_function: "layernorm" is not')
+        self.refused(self.copy("granitemoehybrid_a", shared_intermediate_size=30), 'shared_mlp.input_linear.weight": found', "60 rows")
+        self.refused(self.copy("hgrn_a", expand_ratio=2), "expand_ratio: 2.0 is not supported with use_lower_bound")
+        self.refused(self.copy("hgrn_c", expand_ratio=1000), "expand_ratio: 1000.0 times hidden_size = 24 is not in 1 .. 16384")
+
+        def cut(tensors):
+            name = "model.layers.1.mamba.in_proj.bias"
+            tensors[name] = tensors[name]._replace(shape=(8,), values=list(tensors[name].values)[:8])
+
+        self.refused(self.retensor("granitemoehybrid_b", cut), 'model.layers.1.mamba.in_proj.bias": found [8], expected 132 rows')
 
         def drop(name):
             return lambda tensors: tensors.pop(name)
@@ -494,7 +540,13 @@ class Families(unittest.TestCase):
         for fixture, name in (("lfm2_a", "model.layers.0.conv.out_proj.weight"), ("lfm2_a", "model.layers.1.self_attn.out_proj.weight"),
                               ("qwen3_next_a", "model.layers.0.linear_attn.out_proj.weight"),
                               ("qwen3_next_a", "model.layers.3.self_attn.o_proj.weight"),
-                              ("recurrent_gemma_a", "model.layers.0.temporal_block.rg_lru.recurrent_param")):
+                              ("recurrent_gemma_a", "model.layers.0.temporal_block.rg_lru.recurrent_param"),
+                              ("falcon_h1_a", "model.layers.1.mamba.dt_bias"), ("granitemoehybrid_b", "model.layers.1.mamba.in_proj.bias"),
+                              ("falcon_h1_a", "model.layers.1.feed_forward.up_proj.weight"), ("falcon_h1_a", "model.final_layernorm.weight"),
+                              ("granitemoehybrid_a", "model.layers.0.mamba.out_proj.weight"),
+                              ("granitemoehybrid_a", "model.layers.1.self_attn.o_proj.weight"),
+                              ("granitemoehybrid_a", "model.layers.1.shared_mlp.output_linear.weight"),
+                              ("hgrn_a", "model.layers.1.attn.i_proj.weight"), ("hgrn_a", "model.lower_bounds")):
             self.refused(self.retensor(fixture, drop(name)), f'"{name}": missing')
 
     def test_tensors_are_named_as_in_the_folder(self):

@@ -34,8 +34,10 @@ std::string CountText(const std::vector<AttentionOp>& layers, const LayerText te
 // The texts of the stacks, with their names in models that have several.
 std::string StacksText(const ModelConfig& config, const LayerText text_of) {
   std::string text;
-  for (const auto& [name, layers] :
-       {std::pair{"encoder: ", &config.encoder}, {"decoder: ", &config.decoder}, {"cross: ", &config.cross}}) {
+  for (const auto& [name, layers] : {std::pair{"encoder: ", &config.encoder},
+                                     {"decoder: ", &config.decoder},
+                                     {"second: ", &config.second},
+                                     {"cross: ", &config.cross}}) {
     const std::string counts = CountText(*layers, text_of);
     if (!counts.empty()) text += (text.empty() ? "" : "; ") + std::string(config.cross.empty() ? "" : name) + counts;
   }

@@ -193,6 +193,10 @@ GraphState ToGraphState(const StateInfo& info);
 // A state of a source, F32.
 GraphState SourceState(const std::string& name, std::vector<uint32_t> shape, int8_t source_axis = -1);
 
+// The least decays of a gate in this layer as a tensor of that name and shape, of one [layers, elements] that all layers share
+// (HGRN): the sum of its softmax over layers from the second to this one.
+AttentionTensor LowerBounds(const std::string& name, std::vector<uint32_t> shape, const AttentionContext& context);
+
 // d^-1/2, of q . k in most systems
 float DefaultScale(const format::Heads& heads);
 

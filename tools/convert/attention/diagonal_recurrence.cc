@@ -46,6 +46,8 @@ AttentionOp ParseDiagonalRecurrence(Fields* fields, const AttentionContext& cont
   if (decay == RecurrenceDecay::kExponential) {
     const float scale = fields->PositiveNumber("rate_scale", 8.0f);
     op.tensors.push_back({"rate", {width}, RateParts("", width), RateFold(scale)});
+  } else if (decay == RecurrenceDecay::kSigmoid && fields->Bool("lower_bounds", false)) {
+    op.tensors.push_back(LowerBounds("floor", {width}, context));
   } else if (fields->Bool("gate_floor", false)) {
     const auto check = [](const std::vector<std::vector<float>>& parts) {
       for (const float floor : parts[0]) {

@@ -13,7 +13,8 @@ AttentionOp ParseHgrn2(Fields* fields, const AttentionContext& context) {
   state.gate_bounds = fields->Bool("lower_bounds", true);
   state.scale = fields->Number("scale", DefaultScale(context.heads));
   AttentionOp op = MakeLinearState(state, context, "hgrn2");
-  if (state.gate_bounds) op.tensors.push_back(LowerBounds(context));
+  const format::Heads& heads = context.heads;
+  if (state.gate_bounds) op.tensors.push_back(LowerBounds("bound", {heads.kv_heads(), heads.head_dim()}, context));
   return op;
 }
 

@@ -36,7 +36,9 @@ void AddTensors(const LinearAttributes& state, const AttentionContext& context, 
   if (state.map().bias) add("feature_bias", {kv_heads, features}, Init::kZero);
   if (state.key_norm_sigma) add("sigma", {kv_heads, heads.head_dim()}, Init::kOne);
   if (state.has_rates()) op->tensors.push_back(DecayRates(heads));
-  if (state.gate_bounds) op->tensors.push_back(LowerBounds(context));
+  if (state.gate_bounds) {
+    op->tensors.push_back(LowerBounds("bound", {context.heads.kv_heads(), context.heads.head_dim()}, context));
+  }
   if (state.gate == Gate::kConstant) {
     add("decay", {kv_heads}, Init::kOne);
     op->tensors.back().fold = [](const std::vector<std::vector<float>>& parts) {

@@ -139,28 +139,6 @@ AttentionTensor DecayRates(const format::Heads& heads) {
   return {"rate", {heads.kv_heads()}, {{"A_log", {heads.kv_heads()}, Init::kZero}}, fold};
 }
 
-AttentionTensor LowerBounds(const AttentionContext& context) {
-  const uint32_t width = context.heads.kv_heads() * context.heads.head_dim(), layers = context.layers, layer = context.layer;
-  const auto fold = [=](const std::vector<std::vector<float>>& parts) {
-    std::vector<float> bounds(width);
-    for (uint32_t i = 0; i < width; ++i) {
-      const auto at = [&](uint32_t l) { return static_cast<double>(parts[0][size_t{l} * width + i]); };
-      double top = at(0), sum = 0, before = 0;
-      for (uint32_t l = 0; l < layers; ++l) top = std::max(top, at(l));
-      for (uint32_t l = 0; l < layers; ++l) {
-        sum += std::exp(at(l) - top);
-        if (l > 0 && l <= layer) before += std::exp(at(l) - top);
-      }
-      bounds[i] = static_cast<float>(before / sum);
-    }
-    return bounds;
-  };
-  AttentionTensor tensor{
-      "bound", {context.heads.kv_heads(), context.heads.head_dim()}, {{"lower_bounds", {layers, width}, Init::kZero}}, fold};
-  tensor.shared_parts = true;
-  return tensor;
-}
-
 void ParseDenominator(Fields* fields, DenMode mode, float eps, LinearAttributes* state) {
   state->den_mode = fields->OneOf<DenMode>("den_mode", kDenModeNames, mode);
   const bool clamped = state->den_mode == DenMode::kClampMin || state->den_mode == DenMode::kAbsClampMin;

@@ -27,10 +27,6 @@ AttentionTensor Projection(const format::Heads& heads, uint32_t num_features, co
 // The rates of a softplus gate, the exponentials of A_log [Hkv] of the checkpoint.
 AttentionTensor DecayRates(const format::Heads& heads);
 
-// The least decays of a tied gate in this layer, of a tensor [layers, Hkv * d] that all layers share (HGRN2): the sum of its
-// softmax over layers from the second to this one.
-AttentionTensor LowerBounds(const AttentionContext& context);
-
 // Common attributes. Errors, each with its field: a value out of range.
 void ParseDenominator(Fields* fields, DenMode mode, float eps, LinearAttributes* state);
 void ParseQkNorm(Fields* fields, bool normalize, VectorNorm kind, float eps, LinearAttributes* state);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "tools/convert/build/layers.h"
+#include "tools/convert/json/error.h"
 
 namespace tarn::convert {
 
@@ -29,15 +30,23 @@ format::ActivationKind KindOf(OutputGate gate) {
 
 }  // namespace
 
-Slice AttentionBlockOps::Convolve(Slice qkv, bool has_qk) const {
-  if (block_.conv_taps == 0) return qkv;
+Slice AttentionBlockOps::Convolve(Slice columns, const AttentionOp& op) const {
+  if (block_.conv_taps == 0) return columns;
   const std::string prefix = "model." + name_ + ".";
   std::vector<ConvColumns> parts = {{prefix + "v_conv", layer_.v_width()}};
-  if (has_qk) {
+  std::string fused = "v";
+  if (op.reads_qk) {
     parts.insert(parts.begin(), {{prefix + "q_conv", layer_.q_width()}, {prefix + "k_conv", layer_.k_width()}});
+    fused = "qkv";
+  }
+  for (const LogitInput& logit : op.logits) {
+    if (!block_.conv_logits) break;
+    if (!logit.with_qkv) Fail(name_, ": conv_logits: ", op.system, " has logits that are projected apart from q, k and v");
+    fused += logit.projection[0];
+    parts.push_back({prefix + logit.projection[0] + "_conv", logit.width});
   }
   const Convolution convolution = {block_.conv_taps, block_.conv_bias, block_.conv_silu};
-  return AddCausalConv(&builder_, name_ + ".conv", prefix + (has_qk ? "qkv_conv" : "v_conv"), parts, convolution, qkv);
+  return AddCausalConv(&builder_, name_ + ".conv", prefix + fused + "_conv", parts, convolution, columns);
 }
 
 Slice AttentionBlockOps::Activate(const char* part, ElementFunction function, Slice x) const {
@@ -64,7 +73,12 @@ Slice AttentionBlockOps::Norm(Slice o) const {
   if (block_.output_norm == OutputNorm::kNone) return o;
   const std::string norm = name_ + ".o_norm";
   if (block_.output_norm == OutputNorm::kGroups) {
-    return AddGroupNorm(&builder_, norm, "model." + norm, block_.output_norm_eps, o, layer_.heads.value_dim());
+    return AddGroupNorm(&builder_, norm, "model." + norm, format::NormKind::LayerNorm, block_.output_norm_eps, o,
+                        layer_.heads.value_dim());
+  }
+  if (block_.output_norm_groups > 1) {
+    return AddGroupNorm(&builder_, norm, "model." + norm, format::NormKind::RmsNorm, block_.output_norm_eps, o,
+                        o.width() / block_.output_norm_groups);
   }
   const uint32_t group = block_.output_norm == OutputNorm::kHead ? layer_.heads.value_dim() : 0;
   return AddNorm(&builder_, norm, "model." + norm, format::NormKind::RmsNorm, block_.output_norm_eps, o, group);

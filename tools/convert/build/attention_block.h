@@ -16,8 +16,9 @@ class AttentionBlockOps {
   AttentionBlockOps(const ModelOps& ops, const AttentionLayer& layer, std::string name)
       : ops_(ops), builder_(ops.builder()), layer_(layer), block_(layer.block), name_(std::move(name)) {}
 
-  // q, k and v side by side, or v alone, convolved; as they are where there is no convolution.
-  format::Slice Convolve(format::Slice qkv, bool has_qk) const;
+  // q, k and v side by side, or v alone, and behind them the logits if they are convolved, too; as they are where there is no
+  // convolution. Errors: logits that are convolved, and that another layer projects.
+  format::Slice Convolve(format::Slice columns, const AttentionOp& op) const;
   format::Slice ActivateQk(format::Slice qk) const { return Activate("qk_act", block_.qk_activation, qk); }
   format::Slice ActivateQ(format::Slice q) const { return Activate("q_act", block_.q_activation, q); }
   format::Slice ActivateV(format::Slice v) const { return Activate("v_act", block_.v_activation, v); }

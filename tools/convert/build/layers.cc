@@ -53,11 +53,11 @@ Slice AddNorm(GraphBuilder* builder, const std::string& name, const std::string&
   return builder->AddOp(name, format::OpAttributes::Norm, attributes, {x}, x.width(), builder->AddNormTensors(tensor, kind, width));
 }
 
-Slice AddGroupNorm(GraphBuilder* builder, const std::string& name, const std::string& tensor, float eps, Slice x, uint32_t group) {
+Slice AddGroupNorm(GraphBuilder* builder, const std::string& name, const std::string& tensor, format::NormKind kind, float eps,
+                   Slice x, uint32_t group) {
   builder->Need("token_mix");
-  const auto kind = format::NormKind::LayerNorm;
-  const auto attributes = [eps, group](FlatBufferBuilder& buffer) {
-    return format::CreateNorm(buffer, format::NormKind::LayerNorm, eps, group).Union();
+  const auto attributes = [kind, eps, group](FlatBufferBuilder& buffer) {
+    return format::CreateNorm(buffer, kind, eps, group).Union();
   };
   return builder->AddOp(name, format::OpAttributes::Norm, attributes, {x}, x.width(),
                         builder->AddNormTensors(tensor, kind, x.width()));

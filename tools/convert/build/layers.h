@@ -23,9 +23,9 @@ format::Slice AddGated(GraphBuilder* builder, const std::string& name, format::A
 format::Slice AddNorm(GraphBuilder* builder, const std::string& name, const std::string& tensor, format::NormKind kind, float eps,
                       format::Slice x, uint32_t group = 0);
 
-// A layer norm of every `group` columns by themselves, each with a weight and a bias of its own.
-format::Slice AddGroupNorm(GraphBuilder* builder, const std::string& name, const std::string& tensor, float eps, format::Slice x,
-                           uint32_t group);
+// A norm of every `group` columns by themselves, each column with weights of its own.
+format::Slice AddGroupNorm(GraphBuilder* builder, const std::string& name, const std::string& tensor, format::NormKind kind,
+                           float eps, format::Slice x, uint32_t group);
 
 // Columns of the weight [columns, 1, taps] of a convolution and, where it has one, of its bias.
 struct ConvColumns {

@@ -107,7 +107,10 @@ Slice Stack::Positions(Slice x) {
   return x;
 }
 
-std::optional<Rope> Stack::RopeOf(size_t layer) const { return c_.layer_rope.empty() ? c_.rope : c_.layer_rope[layer]; }
+std::optional<Rope> Stack::RopeOf(size_t layer) const {
+  if (c_.position_embedding != PositionEmbedding::kRope) return std::nullopt;
+  return c_.layer_rope.empty() ? c_.rope : c_.layer_rope[layer];
+}
 
 const Slice* Stack::FindAngles(const Rope& rope, uint32_t head_dim) const {
   const auto found = std::find_if(angles_.begin(), angles_.end(),
@@ -126,26 +129,24 @@ void Stack::AddAngles(const Rope& rope, uint32_t head_dim) {
       {rope, head_dim, b_.AddOp(prefix_ + "rope_angles" + number, format::OpAttributes::RopeAngles, attributes, {}, head_dim)});
 }
 
-Slice Stack::Turned(size_t layer, const std::string& name, Slice x) const {
-  if (c_.position_embedding != PositionEmbedding::kRope) return x;
-  const std::optional<Rope> rope = RopeOf(layer);
-  if (!rope) return x;
-  const Slice angles = *FindAngles(*rope, Shape(layer).heads.head_dim());
-  return b_.AddOp(name, format::OpAttributes::Rope, NoAttributes(format::CreateRope), {x, angles}, x.width());
+Slice Stack::Turned(const Mixer& mixer, const std::string& part, Slice x) const {
+  if (!mixer.rope) return x;
+  const Slice angles = *FindAngles(*mixer.rope, mixer.shape.heads.head_dim());
+  return b_.AddOp(mixer.name + part, format::OpAttributes::Rope, NoAttributes(format::CreateRope), {x, angles}, x.width());
 }
 
-std::pair<Slice, Slice> Stack::NormedAndTurned(size_t layer, const std::string& name, Slice qk) const {
-  const AttentionLayer& shape = Shape(layer);
+std::pair<Slice, Slice> Stack::NormedAndTurned(const Mixer& mixer, Slice qk) const {
+  const AttentionLayer& shape = mixer.shape;
   const uint32_t q_width = shape.q_width(), k_width = shape.k_width();
   if (shape.qk_norm == QkNorm::kNone) {  // they are neighbours: one op turns both
-    qk = Turned(layer, name + ".rope", qk);
+    qk = Turned(mixer, ".rope", qk);
     return {Columns(qk, 0, q_width), Columns(qk, q_width, k_width)};
   }
   const uint32_t group = shape.qk_norm == QkNorm::kHead ? shape.heads.head_dim() : 0;
   const auto part = [&](const std::string& letter, Slice x) {
-    const std::string norm = name + "." + letter + "_norm";
+    const std::string norm = mixer.name + "." + letter + "_norm";
     const Slice normed = AddNorm(&b_, norm, "model." + norm, c_.norm, shape.qk_norm_eps, x, group);
-    return Turned(layer, name + "." + letter + "_rope", normed);
+    return Turned(mixer, "." + letter + "_rope", normed);
   };
   return {part("q", Columns(qk, 0, q_width)), part("k", Columns(qk, q_width, k_width))};
 }
@@ -157,7 +158,12 @@ Slice Stack::SelfAttention(size_t layer, const AttentionOp& op, Slice x) {
 
 Slice Stack::AttendSelf(size_t layer, const AttentionOp& op, Slice x) {
   const std::string name = Name(layer, "attn");
-  if (!op.composed || !op.composed->pack) return Attend(layer, op, x);
+  if (!op.composed || !op.composed->pack) {
+    const Slice attended = Attend(FirstMixer(layer), op, x);
+    if (c_.second.empty()) return attended;
+    const Mixer second = SecondMixer(layer);
+    return AddSum(&b_, second.name + ".add", attended, Attend(second, c_.second[layer], x));
+  }
   if (Shape(layer).qk_norm != QkNorm::kNone) Fail(name, ": qk_norm: ", op.system, " has no q and k of its own");
   if (!Shape(layer).output_projection) Fail(name, ": output_projection: ", op.system, " has one of its own");
   return AttendPacked(name, *op.composed, x);
@@ -240,10 +246,10 @@ std::vector<Slice> Stack::Logits(const std::string& name, const AttentionOp& op,
   return logits;
 }
 
-Slice Stack::Attend(size_t layer, const AttentionOp& op, Slice x) {
-  const std::string name = Name(layer, "attn"), prefix = "model." + name + ".";
-  const AttentionLayer& shape = Shape(layer);
-  if (shape.block.token_shift) return AttendShifted(layer, op, x);
+Slice Stack::Attend(const Mixer& mixer, const AttentionOp& op, Slice x) {
+  const std::string &name = mixer.name, prefix = "model." + name + ".";
+  const AttentionLayer& shape = mixer.shape;
+  if (shape.block.token_shift) return AttendShifted(mixer, op, x);
   const bool bias = shape.attention_bias;
   const uint32_t q_width = shape.q_width(), k_width = shape.k_width(), v_width = shape.v_width();
   std::vector<DenseRows> parts = {{prefix + "v_proj", v_width, bias}};
@@ -255,23 +261,23 @@ Slice Stack::Attend(size_t layer, const AttentionOp& op, Slice x) {
   const Slice all = Project(name, op.reads_qk ? "qkv" : "v", std::move(parts), op, x);
   const AttentionBlockOps block(ops_, shape, name);
   const uint32_t qk_width = op.reads_qk ? q_width + k_width : 0, width = qk_width + v_width;
-  const Slice qkv = block.Convolve(Columns(all, 0, width), op.reads_qk);
+  const Slice qkv = block.Convolve(Columns(all, 0, shape.block.conv_logits ? all.width() : width), op);
   Slice q, k;
   if (op.reads_qk) {
-    std::tie(q, k) = NormedAndTurned(layer, name, block.ActivateQk(Columns(qkv, 0, qk_width)));
+    std::tie(q, k) = NormedAndTurned(mixer, block.ActivateQk(Columns(qkv, 0, qk_width)));
     q = block.ActivateQ(q);
   }
-  const Slice v = WithFirstValues(layer, x, block.ActivateV(Columns(qkv, qk_width, v_width)));
+  const Slice v = WithFirstValues(mixer, x, block.ActivateV(Columns(qkv, qk_width, v_width)));
   if (op.composed) return Output(name, shape, block.Finish({x, q, k, v, op.composed->heads(&b_, prefix, q, k, v)}));
   SharedLogits none;
-  const Slice small = Columns(all, width, all.width() - width);
-  return AttendWith(layer, op, q, k, v, Logits(name, op, small, "model." + prefix_, x, &none), x);
+  const Slice small = Columns(shape.block.conv_logits ? qkv : all, width, all.width() - width);
+  return AttendWith(mixer, op, q, k, v, Logits(name, op, small, "model." + prefix_, x, &none), x);
 }
 
-Slice Stack::AttendWith(size_t layer, const AttentionOp& op, Slice q, Slice k, Slice v, const std::vector<Slice>& logits,
+Slice Stack::AttendWith(const Mixer& mixer, const AttentionOp& op, Slice q, Slice k, Slice v, const std::vector<Slice>& logits,
                         Slice gate_rows) const {
-  const std::string name = Name(layer, "attn"), prefix = "model." + name + ".";
-  const AttentionLayer& shape = Shape(layer);
+  const std::string &name = mixer.name, prefix = "model." + name + ".";
+  const AttentionLayer& shape = mixer.shape;
   const Slice removal = k;
   if (op.blends_keys) k = AddDamping(&b_, name + ".k_blend", prefix + "k_blend", k, logits.back());
   std::vector<Slice> inputs;

@@ -53,8 +53,16 @@ class Stack {
   template <typename F>
   format::Slice Residual(const std::string& name, format::Slice x, const F& f) const;
   format::Slice Positions(format::Slice x);
-  // The rope of a layer; nullopt: none.
+  // The rope of a layer's attention; nullopt: none.
   std::optional<Rope> RopeOf(size_t layer) const;
+  // What mixes the tokens of a layer: its attention, or the second one beside it.
+  struct Mixer {
+    std::string name;  // "layers.0.attn"
+    const AttentionLayer& shape;
+    std::optional<Rope> rope;
+  };
+  Mixer FirstMixer(size_t layer) const { return {Name(layer, "attn"), Shape(layer), RopeOf(layer)}; }
+  Mixer SecondMixer(size_t layer) const { return {Name(layer, "second_attn"), c_.second_layer(layer), std::nullopt}; }
   // Angles that layers with that rope and width of heads share.
   struct Angles {
     Rope rope;
@@ -63,19 +71,19 @@ class Stack {
   };
   void AddAngles(const Rope& rope, uint32_t head_dim);
   const format::Slice* FindAngles(const Rope& rope, uint32_t head_dim) const;
-  format::Slice Turned(size_t layer, const std::string& name, format::Slice x) const;
+  format::Slice Turned(const Mixer& mixer, const std::string& part, format::Slice x) const;
   // Of q and k side by side.
-  std::pair<format::Slice, format::Slice> NormedAndTurned(size_t layer, const std::string& name, format::Slice qk) const;
-  // What self attention adds.
+  std::pair<format::Slice, format::Slice> NormedAndTurned(const Mixer& mixer, format::Slice qk) const;
+  // What self attention adds, with the second one's.
   format::Slice AttendSelf(size_t layer, const AttentionOp& op, format::Slice x);
-  format::Slice Attend(size_t layer, const AttentionOp& op, format::Slice x);
+  format::Slice Attend(const Mixer& mixer, const AttentionOp& op, format::Slice x);
   // The same with a token shift: every projection has rows of its own.
-  format::Slice AttendShifted(size_t layer, const AttentionOp& op, format::Slice x);
+  format::Slice AttendShifted(const Mixer& mixer, const AttentionOp& op, format::Slice x);
   // What both do with q, k, v and logits. `gate_rows`: what the gate of the output is projected from.
-  format::Slice AttendWith(size_t layer, const AttentionOp& op, format::Slice q, format::Slice k, format::Slice v,
+  format::Slice AttendWith(const Mixer& mixer, const AttentionOp& op, format::Slice q, format::Slice k, format::Slice v,
                            const std::vector<format::Slice>& logits, format::Slice gate_rows) const;
   // v of a layer behind the first one mixed with v of that, where the config wants it. `rows`: what v is projected from.
-  format::Slice WithFirstValues(size_t layer, format::Slice rows, format::Slice v);
+  format::Slice WithFirstValues(const Mixer& mixer, format::Slice rows, format::Slice v);
   format::Slice AttendPacked(const std::string& name, const ComposedAttention& attention, format::Slice x);
   format::Slice AttendSource(const std::string& name, const AttentionOp& op, const std::vector<uint32_t>& states,
                              format::Slice x) const;

@@ -13,9 +13,9 @@ namespace tarn::convert {
 
 using format::Slice;
 
-Slice Stack::AttendShifted(size_t layer, const AttentionOp& op, Slice x) {
-  const std::string name = Name(layer, "attn"), prefix = "model." + name + ".";
-  const AttentionLayer& shape = Shape(layer);
+Slice Stack::AttendShifted(const Mixer& mixer, const AttentionOp& op, Slice x) {
+  const std::string &name = mixer.name, prefix = "model." + name + ".";
+  const AttentionLayer& shape = mixer.shape;
   if (!op.reads_qk || op.composed || op.drawn || c_.position_embedding == PositionEmbedding::kRope) {
     Fail(name, ": token_shift: it is not supported with rope, nor with ", op.system);
   }
@@ -31,22 +31,22 @@ Slice Stack::AttendShifted(size_t layer, const AttentionOp& op, Slice x) {
   const AttentionBlockOps block(ops_, shape, name);
   const Slice q = block.ActivateQ(block.ActivateQk(project(0, "q_proj", shape.q_width())));
   const Slice k = block.ActivateQk(project(1, "k_proj", shape.k_width()));
-  const Slice v = WithFirstValues(layer, rows(2), block.ActivateV(project(2, "v_proj", shape.v_width())));
+  const Slice v = WithFirstValues(mixer, rows(2), block.ActivateV(project(2, "v_proj", shape.v_width())));
   std::vector<Slice> logits;
   for (const LogitInput& logit : op.logits) {
     logits.push_back(ProjectLogits(name + "." + logit.projection, prefix + logit.projection, logit, rows(3 + logits.size())));
   }
-  return AttendWith(layer, op, q, k, v, logits, gated ? rows(mixes.size() - 1) : x);
+  return AttendWith(mixer, op, q, k, v, logits, gated ? rows(mixes.size() - 1) : x);
 }
 
-Slice Stack::WithFirstValues(size_t layer, Slice rows, Slice v) {
-  const AttentionBlock& block = Shape(layer).block;
+Slice Stack::WithFirstValues(const Mixer& mixer, Slice rows, Slice v) {
+  const AttentionBlock& block = mixer.shape.block;
   if (!block.value_residual) return v;
   if (!first_values_) {
     first_values_ = v;
     return v;
   }
-  const std::string name = Name(layer, "attn");
+  const std::string& name = mixer.name;
   if (first_values_->width() != v.width()) {
     Fail(name, ": value_residual: v has ", v.width(), " columns, ", first_values_->width(), " expected as in the first layer");
   }

@@ -121,23 +121,28 @@ struct StackFields {
   const char* attention;
   const char* layers;  // says how many
   AttentionForm form;
+  bool second = false;  // beside the attention of every layer; there may be none
 };
+constexpr char kAttentionValues[] = "an attention object, or a list with one for each layer";
 
 std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config, const StackFields& stack) {
   const uint64_t most = config.task == format::Task::Seq2Seq ? kMaxLayers / 2 : kMaxLayers;
   const auto count = static_cast<uint32_t>(fields->Integer(stack.layers, 1, most));
-  const Json* attention = fields->Find(stack.attention, "an attention object, or a list with one for each layer", nullptr);
-  if (attention == nullptr) fields->FailMissing(stack.attention, "an attention object, or a list with one for each layer");
+  const Json* attention = fields->Find(stack.attention, kAttentionValues, stack.second ? "none" : nullptr);
+  if (attention == nullptr && stack.second) return {};
+  if (attention == nullptr) fields->FailMissing(stack.attention, kAttentionValues);
   const std::string where = fields->where() + ": " + stack.attention;
   if (attention->is_array() && attention->size() != count) {
     fields->FailAt(stack.attention,
                    std::to_string(attention->size()) + " objects for " + stack.layers + " = " + std::to_string(count));
   }
   // Positions of target and source have no distance to turn by.
-  const bool rope = config.position_embedding == PositionEmbedding::kRope && stack.form != AttentionForm::kCross;
+  const bool rope = config.position_embedding == PositionEmbedding::kRope && stack.form != AttentionForm::kCross && !stack.second;
   std::vector<AttentionOp> layers;
   for (uint32_t i = 0; i < count; ++i) {
-    const AttentionLayer& layer = stack.form == AttentionForm::kCausal ? config.decoder_layer(i) : config.layer(i);
+    const AttentionLayer& layer = stack.second                           ? config.second_layer(i)
+                                  : stack.form == AttentionForm::kCausal ? config.decoder_layer(i)
+                                                                         : config.layer(i);
     AttentionContext context{layer.heads, i, config.hidden_size, layer.attention_bias, rope, stack.form};
     context.key_heads = layer.key_heads;
     context.layers = count;
@@ -189,8 +194,20 @@ void CheckRope(Fields* fields, const ModelConfig& config) {
   }
 }
 
+// What stands beside the attention of every layer.
+void ParseSecond(Fields* fields, ModelConfig* config) {
+  config->second_block = ParseOtherBlock(fields, "second_block", *config);
+  config->second = ParseLayers(fields, *config, {"second_attention", "num_layers", AttentionForm::kCausal, /*second=*/true});
+  if (config->second.empty() && config->second_block) fields->FailAt("second_block", "there is no second_attention");
+  for (size_t i = 0; i < config->second.size(); ++i) {
+    if (config->second_layer(i).block.value_residual) {
+      fields->FailAt("second_attention", "value_residual: only the first attention of a layer may have it");
+    }
+  }
+}
+
 void ParseSeq2Seq(Fields* fields, ModelConfig* config) {
-  config->decoder_block = ParseDecoderBlock(fields, *config);
+  config->decoder_block = ParseOtherBlock(fields, "decoder_block", *config);
   config->encoder = ParseLayers(fields, *config, {"encoder_attention", "encoder_layers", AttentionForm::kNoncausal});
   config->decoder = ParseLayers(fields, *config, {"decoder_attention", "decoder_layers", AttentionForm::kCausal});
   config->cross = ParseLayers(fields, *config, {"cross_attention", "decoder_layers", AttentionForm::kCross});
@@ -225,6 +242,7 @@ void ParseTask(Fields* fields, ModelConfig* config) {
       ParseBlock(fields, config);
       config->layers = ParseLayerBlocks(fields, *config);
       config->decoder = ParseLayers(fields, *config, {"attention", "num_layers", AttentionForm::kCausal});
+      ParseSecond(fields, config);
       ParseEndTokens(fields, config);
       break;
     case format::Task::Seq2Seq:

@@ -35,11 +35,13 @@ enum class OutputSkip : uint8_t { kNone, kHead, kProducts };
 struct AttentionBlock {
   uint32_t conv_taps = 0;  // of a causal convolution of q, k and v; 0: none
   bool conv_bias = false, conv_silu = false;
+  bool conv_logits = false;                               // of the logits that are projected with q, k and v, too
   ElementFunction q_activation = ElementFunction::kNone;  // of q alone
   ElementFunction qk_activation = ElementFunction::kNone, v_activation = ElementFunction::kNone;
   ElementFunction output_activation = ElementFunction::kNone;
   OutputNorm output_norm = OutputNorm::kNone;
   float output_norm_eps = 0;
+  uint32_t output_norm_groups = 1;             // of the columns of a row (kFull), each normed by itself
   OutputGate output_gate = OutputGate::kNone;  // by a function of a projection
   uint32_t output_gate_rank = 0;               // of its two dense layers; 0: one
   bool output_gate_bias = false;
@@ -93,6 +95,9 @@ struct ModelConfig : AttentionLayer {
   int32_t bos_token, eos_token, mask_token;  // -1: none
 
   std::vector<AttentionLayer> layers;  // of a causal language model, one for each layer; empty: all as this one
+  // Of a causal language model: what stands beside the attention of every layer and reads the same rows. Empty: nothing.
+  std::vector<AttentionOp> second;
+  std::optional<AttentionLayer> second_block;  // nullopt: as the layer itself
 
   // Seq2seq.
   uint32_t source_vocab_size;
@@ -111,6 +116,7 @@ struct ModelConfig : AttentionLayer {
 
   const AttentionLayer& layer(size_t i) const { return layers.empty() ? *this : layers[i]; }
   const AttentionLayer& decoder_layer(size_t i) const { return decoder_block ? *decoder_block : layer(i); }
+  const AttentionLayer& second_layer(size_t i) const { return second_block ? *second_block : layer(i); }
 };
 
 // `where` (the file's name) begins every message.

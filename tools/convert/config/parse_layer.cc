@@ -41,6 +41,16 @@ AttentionLayer ParseLayer(const Json& object, const std::string& where, uint32_t
   return layer;
 }
 
+// Groups of columns of the output that are normed by themselves.
+void ParseNormGroups(Fields* fields, AttentionLayer* layer) {
+  const uint32_t width = layer->heads.heads() * layer->heads.value_dim(), groups = fields->Size("output_norm_groups", 1);
+  if (width % groups != 0) {
+    fields->FailAt("output_norm_groups",
+                   std::to_string(groups) + " does not divide the " + std::to_string(width) + " columns of all heads of v");
+  }
+  layer->block.output_norm_groups = groups;
+}
+
 // Errors: a skip of heads that do not have a q, a k and a v each.
 void CheckSkip(Fields* fields, const AttentionLayer& layer) {
   if (layer.block.output_skip == OutputSkip::kNone) return;
@@ -87,6 +97,7 @@ void ParseBlock(Fields* fields, AttentionLayer* layer) {
     block.conv_taps = static_cast<uint32_t>(fields->Integer("conv_taps", kMinConvTaps, kMaxConvTaps, 4));
     block.conv_bias = fields->Bool("conv_bias", false);
     block.conv_silu = fields->OneOf<bool>("conv_activation", kSiluOrNone, true);
+    block.conv_logits = fields->Bool("conv_logits", false);
   }
   block.q_activation = fields->OneOf<ElementFunction>("q_activation", kElementFunctions, ElementFunction::kNone);
   block.qk_activation = fields->OneOf<ElementFunction>("qk_activation", kElementFunctions, ElementFunction::kNone);
@@ -94,6 +105,7 @@ void ParseBlock(Fields* fields, AttentionLayer* layer) {
   block.output_activation = fields->OneOf<ElementFunction>("output_activation", kElementFunctions, ElementFunction::kNone);
   block.output_norm = fields->OneOf<OutputNorm>("output_norm", kOutputNorms, OutputNorm::kNone);
   if (block.output_norm != OutputNorm::kNone) block.output_norm_eps = fields->NonNegativeNumber("output_norm_eps");
+  if (block.output_norm == OutputNorm::kFull) ParseNormGroups(fields, layer);
   block.output_gate = fields->OneOf<OutputGate>("output_gate", kOutputGates, OutputGate::kNone);
   if (block.output_gate != OutputGate::kNone) {
     if (fields->Bool("output_gate_low_rank", false)) {
@@ -132,10 +144,10 @@ std::vector<AttentionLayer> ParseLayerBlocks(Fields* fields, const ModelConfig& 
   return layers;
 }
 
-std::optional<AttentionLayer> ParseDecoderBlock(Fields* fields, const ModelConfig& config) {
-  const Json* object = fields->Find("decoder_block", "an object", "none");
+std::optional<AttentionLayer> ParseOtherBlock(Fields* fields, const char* key, const ModelConfig& config) {
+  const Json* object = fields->Find(key, "an object", "none");
   if (object == nullptr) return std::nullopt;
-  return ParseLayer(*object, fields->where() + ": decoder_block", config.hidden_size, config.norm_eps);
+  return ParseLayer(*object, fields->where() + ": " + key, config.hidden_size, config.norm_eps);
 }
 
 }  // namespace tarn::convert

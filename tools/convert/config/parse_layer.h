@@ -20,8 +20,9 @@ void ParseProjections(Fields* fields, float norm_eps, AttentionLayer* layer);
 void ParseBlock(Fields* fields, AttentionLayer* layer);
 // layer_blocks: layers that are not as the others. Empty where there are none.
 std::vector<AttentionLayer> ParseLayerBlocks(Fields* fields, const ModelConfig& config);
-// decoder_block: the self attention of a decoder that is not as the encoder's. nullopt where there is none.
-std::optional<AttentionLayer> ParseDecoderBlock(Fields* fields, const ModelConfig& config);
+// decoder_block: the self attention of a decoder that is not as the encoder's; second_block: a second attention that is not as the
+// first. nullopt where there is none.
+std::optional<AttentionLayer> ParseOtherBlock(Fields* fields, const char* key, const ModelConfig& config);
 
 }  // namespace tarn::convert
 

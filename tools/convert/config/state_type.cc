@@ -1,6 +1,7 @@
 #include "tools/convert/config/state_type.h"
 
 #include <string>
+#include <vector>
 
 #include "tools/convert/json/error.h"
 
@@ -69,14 +70,16 @@ void SetStateTypes(format::DType type, bool force, ModelConfig* config) {
   const char* name = type == format::DType::F16 ? "f16" : "int8";
   if (config->decoder.empty() && config->cross.empty()) Fail("--state ", name, ": a model that encodes and no more has no state");
   for (AttentionOp& op : config->cross) Store(type, &op);
-  for (size_t layer = 0; layer < config->decoder.size(); ++layer) {
-    AttentionOp& op = config->decoder[layer];
-    const char* reason = ReasonAgainst(type, force, op);
-    if (reason == nullptr) {
-      Store(type, &op);
-    } else if (config->cross.empty()) {
-      Fail("--state ", name, ": layer ", layer, " (", op.system, "): ", reason,
-           type == format::DType::F16 ? " (--force stores it all the same)" : " (--force is for f16 alone)");
+  for (std::vector<AttentionOp>* stack : {&config->decoder, &config->second}) {
+    for (size_t layer = 0; layer < stack->size(); ++layer) {
+      AttentionOp& op = (*stack)[layer];
+      const char* reason = ReasonAgainst(type, force, op);
+      if (reason == nullptr) {
+        Store(type, &op);
+      } else if (config->cross.empty()) {
+        Fail("--state ", name, ": layer ", layer, " (", op.system, "): ", reason,
+             type == format::DType::F16 ? " (--force stores it all the same)" : " (--force is for f16 alone)");
+      }
     }
   }
 }

@@ -164,7 +164,11 @@ void AddEncoderRules(const EncoderKind& kind, std::vector<TensorRule>* rules) {
   rules->push_back({"embeddings.word_embeddings.weight", "model.embeddings.weight"});
   rules->push_back({"embeddings.position_ids", ""});  // 0, 1, 2, ...
   TensorRule positions{"embeddings.position_embeddings.weight", "model.position_embeddings.weight", false, kind.first_position};
-  if (names.token_types) positions.add_first_row_of = "embeddings.token_type_embeddings.weight";
+  if (names.token_types) {  // of type 0
+    TensorRule type{"embeddings.token_type_embeddings.weight", ""};
+    type.rows = 1;
+    positions.plus = std::make_shared<const TensorRule>(type);
+  }
   rules->push_back(positions);
   rules->push_back({"embeddings.token_type_embeddings.weight", ""});
   AddNorm("embeddings.LayerNorm", "model.embedding_norm", rules);

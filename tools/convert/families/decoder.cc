@@ -167,7 +167,7 @@ LlamaSizes ReadLlama(ForeignConfig* config, const LlamaDefaults& defaults, Trans
   LlamaSizes sizes{positions, heads, translation->config["num_kv_heads"], {head_dim, head_dim}};
   if (sizes.kv_heads > heads) fields.FailAt("num_key_value_heads", "it is above num_attention_heads = " + std::to_string(heads));
   if (defaults.turned < 1) sizes.rotary.turned = config->RotaryColumns("partial_rotary_factor", defaults.turned, head_dim);
-  const double factor = config->Rope(sizes.rotary, positions, &translation->config, defaults.theta);
+  const double factor = defaults.rope ? config->Rope(sizes.rotary, positions, &translation->config, defaults.theta) : 1;
   // Cosines and sines are multiplied by a factor: the product of q and k by its square.
   if (factor != 1) translation->scale = factor * factor / std::sqrt(static_cast<double>(head_dim));
   config->EndTokens(vocab, &translation->config);

@@ -33,6 +33,7 @@ struct LlamaDefaults {
   float theta = 10000;
   double turned = 1;  // the part of a head that turns, by partial_rotary_factor
   const char* activation_default = "silu";
+  bool rope = true;  // q and k turn
 };
 struct LlamaSizes {
   uint32_t positions, heads, kv_heads;

@@ -20,6 +20,7 @@ constexpr Family kFamilies[] = {
     {"bloom", "full", TranslateBloom},
     {"delta_net", kConstant, TranslateDeltaNet},
     {"distilbert", "full, in an encoder", TranslateDistilBert},
+    {"falcon_h1", "full in every layer, beside a state of constant size", TranslateFalconH1},
     {"gated_deltanet", kConstant, TranslateGatedDeltaNet},
     {"gemma", "full", TranslateGemma},
     {"gemma2", "full and window, in turn", TranslateGemma2},
@@ -31,7 +32,9 @@ constexpr Family kFamilies[] = {
     {"gpt_neox", "full", TranslateGptNeox},
     {"gptj", "full", TranslateGptJ},
     {"granite", "full", TranslateGranite},
+    {"granitemoehybrid", "full in some layers; else a state of constant size", TranslateGraniteMoeHybrid},
     {"gsa", kConstant, TranslateGsa},
+    {"hgrn", kConstant, TranslateHgrn},
     {"hgrn2", kConstant, TranslateHgrn2},
     {"kda", kConstant, TranslateKda},
     {"lfm2", "full in some layers; else a short convolution", TranslateLfm2},
@@ -73,7 +76,6 @@ constexpr struct {
   const char* reason;
 } kNotRead[] = {
     {"gated_deltaproduct", "its delta rule has a decay and several writes for a token"},
-    {"hgrn", "its layers are recurrences of single numbers"},
     {"mamba", "its layers are selective state spaces"},
     {"rwkv6", "its layers mix a token with the one before it"},
 };

@@ -69,6 +69,7 @@ Translation TranslateGemma2(ForeignConfig* config, const FamilyOptions& options)
 Translation TranslateGemma3(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGemma3Text(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateDeltaNet(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateFalconH1(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateFlaTransformer(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGatedDeltaNet(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGla(ForeignConfig* config, const FamilyOptions& options);
@@ -76,8 +77,10 @@ Translation TranslateGpt2(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGptJ(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGptNeo(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGptNeox(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateHgrn(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateHgrn2(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGranite(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateGraniteMoeHybrid(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateGsa(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateKda(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateLfm2(ForeignConfig* config, const FamilyOptions& options);

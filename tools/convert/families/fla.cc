@@ -126,7 +126,8 @@ void ReadFlaKvHeads(ForeignConfig* config, const FlaHeads& heads, Translation* t
   translation->config["num_kv_heads"] = kv_heads;
 }
 
-bool ReadShortConv(ForeignConfig* config, bool fallback, bool silu, Translation* translation, const char* names) {
+bool ReadShortConv(ForeignConfig* config, bool fallback, bool silu, Translation* translation, const std::string& names,
+                   const std::string& parts) {
   Fields& fields = config->fields();
   const auto taps = static_cast<uint32_t>(fields.Integer("conv_size", kMinConvTaps, kMaxConvTaps, 4));
   if (!fields.Bool("use_short_conv", fallback)) return false;
@@ -134,8 +135,8 @@ bool ReadShortConv(ForeignConfig* config, bool fallback, bool silu, Translation*
   ours["attention_conv"] = true;
   ours["conv_taps"] = taps;
   ours["conv_activation"] = silu ? "silu" : "none";
-  for (size_t i = 0; i < 3; ++i) {
-    AddAttnRule(std::string(1, names[i]) + "_conv1d.weight", std::string(1, "qkv"[i]) + "_conv.weight", translation);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    AddAttnRule(std::string(1, names[i]) + "_conv1d.weight", std::string(1, parts[i]) + "_conv.weight", translation);
     translation->rules.back().matrix = true;
   }
   return true;

@@ -34,9 +34,10 @@ FlaHeads ReadGatedDelta(ForeignConfig* config, const FlaHeads& defaults, double 
 // num_kv_heads, of models that have it; null: as many as heads.
 void ReadFlaKvHeads(ForeignConfig* config, const FlaHeads& heads, Translation* translation);
 
-// use_short_conv and conv_size. Returns whether there is a convolution. `silu`: its activation; `names`: a letter for each of q, k
-// and v in the folder.
-bool ReadShortConv(ForeignConfig* config, bool fallback, bool silu, Translation* translation, const char* names = "qkv");
+// use_short_conv and conv_size. Returns whether there is a convolution. `silu`: its activation; `names`: a letter for each of
+// `parts` in the folder.
+bool ReadShortConv(ForeignConfig* config, bool fallback, bool silu, Translation* translation, const std::string& names = "qkv",
+                   const std::string& parts = "qkv");
 
 // The norm of each head with the gate behind it. `norm`: the name of its weight in the folder; `gate`: whether there is one.
 void SetHeadNorm(const char* norm, float eps, bool gate, Translation* translation);

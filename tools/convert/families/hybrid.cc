@@ -7,7 +7,7 @@
 namespace tarn::convert {
 
 std::vector<bool> FullLayers(Fields* fields, uint32_t layers, const char* other,
-                             const std::function<bool(uint32_t layer)>& by_number) {
+                             const std::function<bool(uint32_t layer)>& by_number, const std::string& full_type) {
   std::vector<bool> full;
   const Json* types = fields->Find("layer_types");
   if (types == nullptr) {
@@ -18,10 +18,10 @@ std::vector<bool> FullLayers(Fields* fields, uint32_t layers, const char* other,
     fields->FailAt("layer_types", ValueText(*types) + " is not a list of num_hidden_layers = " + std::to_string(layers) + " types");
   }
   for (const Json& type : *types) {
-    if (type != "full_attention" && type != other) {
-      fields->FailAt("layer_types", ValueText(type) + " is not supported, expected \"full_attention\" or \"" + other + "\"");
+    if (type != full_type && type != other) {
+      fields->FailAt("layer_types", ValueText(type) + " is not supported, expected \"" + full_type + "\" or \"" + other + "\"");
     }
-    full.push_back(type == "full_attention");
+    full.push_back(type == full_type);
   }
   return full;
 }
@@ -29,12 +29,14 @@ std::vector<bool> FullLayers(Fields* fields, uint32_t layers, const char* other,
 void SetLayers(const std::vector<bool>& has_softmax, const Json& attention, const Json& block, const std::function<Json()>& full,
                Translation* translation) {
   Json& c = translation->config;
+  const bool rope = c.value("position_embedding", "none") == "rope";
   for (const char* list : {"attention", "layer_blocks", "layer_rope"}) c[list] = Json::array();
   for (const bool softmax : has_softmax) {
     c["attention"].push_back(softmax ? full() : attention);
     c["layer_blocks"].push_back(softmax ? Json() : block);
     c["layer_rope"].push_back(softmax ? Json() : Json(false));
   }
+  if (!rope) c.erase("layer_rope");
 }
 
 void AddLayerRules(const std::vector<bool>& kinds, bool of, const std::vector<TensorRule>& rules, std::vector<TensorRule>* out) {
@@ -42,10 +44,12 @@ void AddLayerRules(const std::vector<bool>& kinds, bool of, const std::vector<Te
   for (size_t layer = 0; layer < kinds.size(); ++layer) {
     if (kinds[layer] != of) continue;
     for (TensorRule rule : rules) {
-      for (std::string* name : {&rule.from, &rule.to}) {
+      TensorRule plus = rule.plus == nullptr ? TensorRule() : *rule.plus;
+      for (std::string* name : {&rule.from, &rule.to, &plus.from}) {
         const size_t star = name->find('*');
         if (star != std::string::npos) name->replace(star, 1, std::to_string(layer));
       }
+      if (rule.plus != nullptr) rule.plus = std::make_shared<const TensorRule>(std::move(plus));
       made.push_back(std::move(rule));
     }
   }

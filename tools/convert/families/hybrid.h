@@ -12,12 +12,12 @@
 
 namespace tarn::convert {
 
-// Which layers are of type "full_attention": by layer_types, where all others are `other`, or else by `by_number`.
+// Which layers are of type `full`: by layer_types, where all others are `other`, or else by `by_number`.
 std::vector<bool> FullLayers(Fields* fields, uint32_t layers, const char* other,
-                             const std::function<bool(uint32_t layer)>& by_number);
+                             const std::function<bool(uint32_t layer)>& by_number, const std::string& full = "full_attention");
 
 // The attention objects and what stands around them: softmax attention as the model has it, by `full`, in the layers that have it;
-// in the others `attention`, with `block` around it, and without rope.
+// in the others `attention`, with `block` around it, and without rope where the model has it.
 void SetLayers(const std::vector<bool>& has_softmax, const Json& attention, const Json& block, const std::function<Json()>& full,
                Translation* translation);
 

@@ -88,22 +88,23 @@ std::string Expected(const TensorRule& rule) {
   return rule.transposed ? "a matrix of " + count + " columns" : count + " rows";
 }
 
-// The same with the row added that the rule names; `prefix`: what stands before names in the folder.
-std::optional<StoredTensor> WithRow(std::optional<StoredTensor> tensor, const TensorRule& rule, const CheckpointTensors& tensors,
-                                    const std::string& prefix) {
-  if (!tensor || rule.add_first_row_of.empty()) return tensor;
-  const auto other = tensors.find(prefix + rule.add_first_row_of);
-  if (other == tensors.end()) Fail("tensor ", ValueText(prefix + rule.add_first_row_of), " is missing");
-  TensorRule first{"", ""};
-  first.rows = 1;
-  const auto row = Seen(other->second.tensor, first);
-  const bool fits =
-      row && tensor->shape.size() == 2 && row->shape.size() == 2 && row->shape[1] == tensor->shape[1] && row->elements > 0;
-  if (!fits || !IsFloating(row->dtype)) {
-    Fail(other->second.file, ": tensor ", ValueText(other->first), ": found ", ShapeText(other->second.tensor.shape),
-         ", expected rows as wide as ", ShapeText(tensor->shape));
+// The same with what the rule adds; `prefix`: what stands before names in the folder, `number`: of the layer.
+std::optional<StoredTensor> WithSum(std::optional<StoredTensor> tensor, const TensorRule& rule, const CheckpointTensors& tensors,
+                                    const std::string& prefix, const std::string& number) {
+  if (!tensor || rule.plus == nullptr) return tensor;
+  const std::string name = prefix + Filled(rule.plus->from, number);
+  const auto other = tensors.find(name);
+  if (other == tensors.end()) Fail("tensor ", ValueText(name), ": missing, expected ", Expected(*rule.plus));
+  const auto added = Seen(other->second.tensor, *rule.plus);
+  bool fits = added && added->elements > 0 && IsFloating(added->dtype) && added->shape.size() == tensor->shape.size();
+  for (size_t i = 0; fits && i < tensor->shape.size(); ++i) {
+    fits = added->shape[i] == tensor->shape[i] || (i == 0 && tensor->shape.size() > 1 && added->shape[0] == 1);
   }
-  tensor->added_row = std::make_shared<const StoredTensor>(*row);
+  if (!fits) {
+    Fail(other->second.file, ": tensor ", ValueText(name), ": found ", ShapeText(other->second.tensor.shape), ", expected ",
+         Expected(*rule.plus), ", which are added to ", ShapeText(tensor->shape));
+  }
+  tensor->added_row = std::make_shared<const StoredTensor>(*added);
   return tensor;
 }
 
@@ -155,7 +156,7 @@ CheckpointTensors ApplyRules(const CheckpointTensors& tensors, const std::vector
         continue;
       }
       const auto seen =
-          WithRow(WithMoreRows(Seen(entry.tensor, rule), rule), rule, tensors, name.substr(0, name.size() - base.size()));
+          WithSum(WithMoreRows(Seen(entry.tensor, rule), rule), rule, tensors, name.substr(0, name.size() - base.size()), *number);
       if (!seen) {
         (*misfits)[name] = FoundText(entry) + ", expected " + Expected(rule);
         continue;

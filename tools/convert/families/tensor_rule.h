@@ -28,10 +28,11 @@ struct TensorRule {
   bool flat = false;       // of one dimension
   uint32_t more_rows = 0;  // that are appended, of `more` alone
   float more = 0;
-  bool matrix = false;                // [rows, 1, columns] becomes [rows, columns]
-  bool outside_base = false;          // a part of the head: no prefix stands before its name
-  std::string same_as = "";           // of a tensor that is not needed: another one, of which it has to be a copy, if that is there
-  std::string add_first_row_of = "";  // another tensor, whose first row is added to every row
+  bool matrix = false;        // [rows, 1, columns] becomes [rows, columns]
+  bool outside_base = false;  // a part of the head: no prefix stands before its name
+  std::string same_as = "";   // of a tensor that is not needed: another one, of which it has to be a copy, if that is there
+  std::shared_ptr<const TensorRule> plus = {};  // what is added: another tensor as this rule of `from` sees it, of the same shape,
+                                                // or of one row, which is added to every row
 };
 
 // The tensors under the names of tarn. One that no rule names keeps its own. `prefix` may stand before the names in the folder, or

@@ -224,6 +224,8 @@ CASES = {
     "mamba2_b": ("Mamba2", {"vocab_size": VOCAB, "hidden_size": 16, "num_hidden_layers": 3, "expand": 3, "head_dim": 12, "num_heads": 4,
                             "n_groups": 4, "state_size": 16, "conv_kernel": 3, "use_conv_bias": False, "layer_norm_epsilon": 1e-4,
                             "time_step_limit": (0.4, 0.9)}, "float16"),
+    "mamba2_d": ("Mamba2", {"vocab_size": VOCAB, "hidden_size": 16, "num_hidden_layers": 2, "head_dim": 8, "num_heads": 4, "n_groups": 2,
+                            "state_size": 6, "use_bias": True}, "float32"),
 }
 
 

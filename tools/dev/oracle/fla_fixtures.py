@@ -38,6 +38,8 @@ HGRN2 = {**SMALL, "num_heads": None, "num_hidden_layers": 3}
 MAMBA2 = {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2}
 RWKV7 = {**SMALL, "num_heads": None, "decay_low_rank_dim": 5, "gate_low_rank_dim": 7, "a_low_rank_dim": 4, "v_low_rank_dim": 3}
 
+HGRN = {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 3, "intermediate_size": 40}
+
 # name -> (class, fields, dtype)
 CASES = {
     "gla_a": ("GLA", {**SMALL, "num_heads": 4, "num_kv_heads": 2, "hidden_size": 32}, "bfloat16"),
@@ -103,6 +105,11 @@ CASES = {
                           "intermediate_size": None}, "float16"),
     "rwkv7_c": ("RWKV7", {**RWKV7, "head_dim": 6, "norm_first": False, "norm_bias": False, "norm_eps": 1e-4,
                           "num_hidden_layers": 3}, "float32"),
+    "hgrn_a": ("HGRN", HGRN, "bfloat16"),
+    "hgrn_b": ("HGRN", {**HGRN, "use_short_conv": True, "conv_size": 3, "tie_word_embeddings": True, "norm_eps": 1e-4}, "float16"),
+    "hgrn_c": ("HGRN", {**HGRN, "expand_ratio": 2, "use_lower_bound": False, "use_short_conv": True, "attn_mode": "chunk",
+                        "fuse_norm": False}, "float32"),
+    "hgrn_d": ("HGRN", {**HGRN, "use_short_conv": True, "attn": {"layers": [1], "num_heads": 4, "num_kv_heads": 2}}, "float32"),
 }
 
 

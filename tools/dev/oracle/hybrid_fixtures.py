@@ -3,8 +3,8 @@
 
     hybrid_fixtures.py [NAME...]
 
-As family_fixtures.py: three random configurations of each family, 200 tokens, in float64. lfm2, qwen3_next and recurrent_gemma need the
-packages of requirements-models.txt, qwen3_5 and qwen3_5_text those of requirements-models5.txt: name the cases.
+As family_fixtures.py: three random configurations of each family, 200 tokens, in float64. qwen3_5 and qwen3_5_text need the packages of
+requirements-models5.txt, the others those of requirements-models.txt: name the cases.
 """
 
 import contextlib
@@ -22,6 +22,13 @@ NEXT = {**SMALL, "head_dim": 16, "num_key_value_heads": 1, "num_hidden_layers": 
 ROPE = {"rope_type": "default", "mrope_section": [1, 1, 0], "mrope_interleaved": True}
 VISION = {"vision_config": {"depth": 1, "hidden_size": 8, "num_heads": 1, "intermediate_size": 8, "out_hidden_size": 24, "patch_size": 2,
                             "num_position_embeddings": 4}}
+
+FALCON = {**SMALL, "max_position_embeddings": 256, "mamba_chunk_size": 64, "embedding_multiplier": 3.7, "lm_head_multiplier": 0.3,
+          "mlp_multipliers": [0.9, 0.6], "key_multiplier": 0.4, "attention_out_multiplier": 0.8, "attention_in_multiplier": 1.3,
+          "ssm_multipliers": [0.35, 0.7, 0.55, 1.2, 0.8], "ssm_in_multiplier": 1.25, "ssm_out_multiplier": 0.45}
+
+GRANITE = {**SMALL, "max_position_embeddings": 256, "num_local_experts": 0, "shared_intermediate_size": 40, "mamba_chunk_size": 64,
+           "embedding_multiplier": 3.0, "attention_multiplier": 0.2, "residual_multiplier": 0.4, "logits_scaling": 2.5}
 
 # name -> (class of the config, fields, dtype)
 CASES = {
@@ -64,6 +71,25 @@ CASES = {
     "recurrent_gemma_c": ("RecurrentGemma", {**SMALL, "hidden_size": 48, "num_attention_heads": 4, "num_key_value_heads": 2,
                                              "num_hidden_layers": 4, "conv1d_width": 2, "attention_window_size": 24, "rms_norm_eps": 1e-5,
                                              "rope_theta": 5e4}, "float32"),
+    "falcon_h1_a": ("FalconH1", {**FALCON, "num_key_value_heads": 1, "mamba_d_ssm": 48, "mamba_n_heads": 6, "mamba_d_state": 10,
+                                 "rope_theta": 5e4}, "bfloat16"),
+    "falcon_h1_b": ("FalconH1", {**FALCON, "num_key_value_heads": 3, "head_dim": 10, "mamba_d_ssm": None, "mamba_n_heads": 4, "mamba_n_groups": 2,
+                                 "mamba_d_state": 16, "mamba_rms_norm": True, "mamba_conv_bias": False, "mamba_d_conv": 3,
+                                 "mamba_proj_bias": True, "tie_word_embeddings": True, "attention_bias": True, "mlp_bias": True}, "float16"),
+    "falcon_h1_c": ("FalconH1", {**FALCON, "hidden_size": 36, "num_attention_heads": 6, "num_key_value_heads": 2, "num_hidden_layers": 3,
+                                 "mamba_d_ssm": 40, "mamba_n_heads": 8, "mamba_n_groups": 4, "mamba_d_state": 7, "mamba_rms_norm": True,
+                                 "mamba_norm_before_gate": False, "projectors_bias": True, "rms_norm_eps": 1e-6}, "float32"),
+    "granitemoehybrid_a": ("GraniteMoeHybrid", {**GRANITE, "num_hidden_layers": 3, "num_key_value_heads": 1, "mamba_n_heads": 6,
+                                                "layer_types": ["mamba", "attention", "mamba"], "mamba_n_groups": 2, "mamba_d_state": 10,
+                                                "position_embedding_type": "nope"}, "bfloat16"),
+    "granitemoehybrid_b": ("GraniteMoeHybrid", {**GRANITE, "num_key_value_heads": 3, "layer_types": ["attention", "mamba"],
+                                                "mamba_n_heads": 4, "mamba_d_state": 16, "mamba_conv_bias": False, "mamba_proj_bias": True,
+                                                "attention_bias": True, "tie_word_embeddings": True, "rope_theta": 5e4,
+                                                "position_embedding_type": "rope"}, "float16"),
+    "granitemoehybrid_c": ("GraniteMoeHybrid", {**GRANITE, "hidden_size": 36, "num_attention_heads": 4, "num_key_value_heads": 2,
+                                                "num_hidden_layers": 4, "layer_types": ["mamba", "mamba", "attention", "mamba"],
+                                                "mamba_expand": 3, "mamba_n_heads": 9, "mamba_n_groups": 3, "mamba_d_state": 7,
+                                                "mamba_d_conv": 2, "shared_intermediate_size": 30, "rms_norm_eps": 1e-5}, "float32"),
 }
 
 
