@@ -45,9 +45,9 @@ static void TestLogits(const tarn_model* model, const int32_t* tokens) {
   tarn_session* batch = Create(model, kBatch);
   tarn_session* own[kBatch];
   uint64_t seen[kBatch] = {0, 0, 0};
-  const size_t before = allocations;
-  size_t call, i;
+  size_t call, i, before;
   for (i = 0; i < kBatch; ++i) own[i] = Create(model, 1);
+  before = allocations;
   for (call = 0; call < sizeof(kCounts) / sizeof(*kCounts); ++call) {
     tarn_sequence_tokens parts[kBatch];
     const float* logits = NULL;
@@ -68,11 +68,11 @@ static void TestLogits(const tarn_model* model, const int32_t* tokens) {
     }
     for (i = 0; i < kBatch; ++i) EXPECT(tarn_session_sequence_tokens(batch, (uint32_t)i) == seen[i]);
   }
-  EXPECT(tarn_session_tokens(batch) == 45);
+  EXPECT(tarn_session_tokens(batch) == 44);
   EXPECT_OK(tarn_session_reset_sequence(batch, 0, &error));
   EXPECT(tarn_session_sequence_tokens(batch, 0) == 0 && tarn_session_sequence_tokens(batch, 1) == seen[1]);
   EXPECT(tarn_session_sequence_tokens(batch, kBatch) == 0 && tarn_session_sequence_tokens(NULL, 0) == 0);
-  EXPECT(allocations - before <= kBatch); /* the sessions of one sequence */
+  EXPECT(allocations == before);
   for (i = 0; i < kBatch; ++i) tarn_session_destroy(own[i]);
   tarn_session_destroy(batch);
 }
