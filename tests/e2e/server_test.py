@@ -31,8 +31,8 @@ class Connection(http.client.HTTPConnection):
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self.path)  # waits where many connect at once
         self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
 
 
 def request(seed):

@@ -138,7 +138,8 @@ class Twins {
 
   void Copy(uint32_t to, uint32_t from) {
     ASSERT_TRUE(batch_->CopySequence(to, *batch_, from).ok());
-    if (to != from) ASSERT_TRUE(own_[to]->CopyFrom(*own_[from]).ok());
+    const Status copied = own_[to]->CopyFrom(*own_[from]);
+    ASSERT_TRUE(copied.ok()) << copied.message();
   }
 
   // From a place of the batch to a session of its own, and from one of those to a place of the batch.
