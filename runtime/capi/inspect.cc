@@ -172,7 +172,15 @@ Status WriteSourceTokens(const void* snapshot, uint64_t size_bytes, uint32_t sou
   if (tokens == nullptr) return NullArgument("tokens");
   TARN_ASSIGN_OR_RETURN(const SnapshotHeader header, OpenSnapshot(snapshot, size_bytes, Checks::kSize));
   TARN_RETURN_IF_ERROR(CheckIndex(source, header.sources, "source"));
-  std::memcpy(tokens, static_cast<const uint8_t*>(snapshot) + sizeof(SnapshotHeader) + source * sizeof(*tokens), sizeof(*tokens));
+  *tokens = SnapshotSourceTokens(static_cast<const uint8_t*>(snapshot), source);
+  return Ok();
+}
+
+Status WriteSequenceTokens(const void* snapshot, uint64_t size_bytes, uint32_t sequence, uint64_t* tokens) {
+  if (tokens == nullptr) return NullArgument("tokens");
+  TARN_ASSIGN_OR_RETURN(const SnapshotHeader header, OpenSnapshot(snapshot, size_bytes, Checks::kSize));
+  TARN_RETURN_IF_ERROR(CheckIndex(sequence, header.sequences, "sequence"));
+  *tokens = SnapshotSequenceTokens(header, static_cast<const uint8_t*>(snapshot), sequence);
   return Ok();
 }
 
@@ -220,6 +228,11 @@ tarn_status tarn_snapshot_get_info(const void* snapshot, uint64_t size_bytes, ta
 tarn_status tarn_snapshot_source_tokens(const void* snapshot, uint64_t size_bytes, uint32_t source, uint32_t* tokens,
                                         tarn_error* error) {
   return tarn::Report(tarn::WriteSourceTokens(snapshot, size_bytes, source, tokens), error);
+}
+
+tarn_status tarn_snapshot_sequence_tokens(const void* snapshot, uint64_t size_bytes, uint32_t sequence, uint64_t* tokens,
+                                          tarn_error* error) {
+  return tarn::Report(tarn::WriteSequenceTokens(snapshot, size_bytes, sequence, tokens), error);
 }
 
 tarn_status tarn_snapshot_read(const void* snapshot, uint64_t size_bytes, uint64_t offset_bytes, void* states, uint64_t count_bytes,

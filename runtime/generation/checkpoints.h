@@ -64,7 +64,7 @@ class Checkpoints {
   static void Destroy(Checkpoints* checkpoints);
 
   // Forgets everything; the text begins at what the session has. Errors: TARN_INVALID_ARGUMENT (it was left in the middle of a
-  // chunk).
+  // chunk, or its sequences are at different positions).
   Status Restart();
   // The session was given tokens [batch, count] in one call, and returned `logits` [batch, vocab] behind the last (nullptr: nobody
   // needs them). Errors: TARN_INVALID_ARGUMENT (the session or the sampler is not there).

@@ -9,8 +9,9 @@
 namespace tarn {
 namespace {
 
-// Before the states: the count of tokens since the reset, so that zeroing the state resets everything.
-constexpr uint64_t kCounterBytes = kAlignment;
+// Before the states: the progress of the sequences, so that zeroing the state resets everything. With one entry more it pays for
+// what a snapshot has besides the states, as its bound in the C API has it.
+uint64_t ProgressBytes(size_t sequences) { return AlignUp((sequences + 1) * sizeof(SequenceProgress)); }
 
 uint64_t SourceTokensBytes(size_t sources) { return AlignUp(sources * sizeof(uint32_t)); }
 
@@ -42,6 +43,7 @@ Instance* Instance::Build(const Environment& environment, const Limits& limits, 
   const Span<StateBuffer> states = TakeArray<StateBuffer>(bump, model.graph().states()->size());
   const Span<Reordering::Move> moves = TakeArray<Reordering::Move>(bump, Reordering::MaxMoves(limits.batch));
   const Span<uint32_t> wanted = TakeArray<uint32_t>(bump, limits.batch);
+  const Span<RunSequence> run = TakeArray<RunSequence>(bump, limits.batch);
   Program* programs[std::size(kStages)] = {};
   for (const Stage stage : kStages) {
     if (model.program(stage) == nullptr) continue;
@@ -51,6 +53,7 @@ Instance* Instance::Build(const Environment& environment, const Limits& limits, 
   Instance* instance = new (place) Instance(environment, limits, Reordering(moves, wanted));
   std::memcpy(instance->programs_, programs, sizeof(programs));
   instance->states_ = states;
+  instance->run_ = run;
   return instance;
 }
 
@@ -152,7 +155,7 @@ uint64_t Instance::Owners(uint32_t state) const {
 
 Status Instance::PlanStates() {
   const Model& model = *environment_.model;
-  bytes_.state = kCounterBytes;
+  bytes_.state = ProgressBytes(limits_.batch);
   if (DecodesFromSources(model)) bytes_.state += SourceTokensBytes(limits_.sources());
   for (uint32_t i = 0; i < states_.size(); ++i) {
     const StateView view = model.state(i);
@@ -193,7 +196,7 @@ Status Instance::AddUp(uint64_t built_bytes) {
 // State, arena and scratch come last in the block, after what the programs take.
 Instance::Memory Instance::LayMemory(Bump& bump) {
   Memory memory{};
-  memory.tokens_seen = bump.Take(kCounterBytes);
+  memory.progress = bump.Take(ProgressBytes(limits_.batch));
   if (DecodesFromSources(*environment_.model)) memory.source_tokens = bump.Take(SourceTokensBytes(limits_.sources()));
   for (uint32_t i = 0; i < states_.size(); ++i) {
     states_[i].data = static_cast<uint8_t*>(bump.Take(states_[i].bytes_per_sequence * Owners(i)));
@@ -214,7 +217,7 @@ Status Instance::Bind(Bump& bump) {
     return Error(TARN_INTERNAL, "programs took %llu bytes, %llu were measured", static_cast<unsigned long long>(bump.used()),
                  static_cast<unsigned long long>(bytes_.total));
   }
-  tokens_seen_ = static_cast<uint64_t*>(memory.tokens_seen);
+  progress_ = {static_cast<SequenceProgress*>(memory.progress), limits_.batch};
   if (memory.source_tokens != nullptr) source_tokens_ = {static_cast<uint32_t*>(memory.source_tokens), limits_.sources()};
   results_ = static_cast<float*>(memory.results);
   uint8_t* const arena = static_cast<uint8_t*>(memory.arena);
@@ -245,7 +248,8 @@ void Instance::OpenInputs() const {
 Status Instance::Encode(size_t source, size_t tokens, Span<const uint32_t> output_tokens, const ThreadPool& threads) {
   if (!source_tokens_.empty()) source_tokens_[source] = 0;
   RunContext context{};
-  context.tokens = tokens;
+  const RunSequence whole{0, 0, static_cast<uint32_t>(tokens)};
+  context.sequences = {&whole, 1};
   context.output_rows = output_tokens.size();
   context.output_tokens = output_tokens.data();
   context.source = source;
@@ -258,54 +262,39 @@ Status Instance::Encode(size_t source, size_t tokens, Span<const uint32_t> outpu
   return Ok();
 }
 
-RunContext Instance::DecodeContext(size_t tokens, size_t output_rows, const ThreadPool& threads) {
+RunContext Instance::DecodeContext(size_t count, size_t output_rows, const ThreadPool& threads) {
   RunContext context{};
-  context.tokens = tokens;
+  context.sequences = {run_.data(), count};
   context.output_rows = output_rows;
-  context.tokens_seen = *tokens_seen_;
   context.source_tokens = source_tokens_;
   context.threads = &threads;
+  uint64_t rows = 0;
+  for (RunSequence& sequence : Span<RunSequence>(run_.data(), count)) {
+    sequence.tokens_seen = progress_[sequence.number].tokens_seen;
+    rows += sequence.tokens;
+  }
   const uint64_t work = program(Stage::kDecode)->work().per_token;
-  if (work >= kLongRun / (uint64_t{limits_.batch} * tokens)) context.cancellation = &cancellation_;
+  if (work >= kLongRun / rows) context.cancellation = &cancellation_;
   return context;
 }
 
+RunContext Instance::DecodeAll(size_t tokens, size_t output_rows, const ThreadPool& threads) {
+  for (uint32_t i = 0; i < limits_.batch; ++i) run_[i] = {0, i, static_cast<uint32_t>(tokens)};
+  return DecodeContext(limits_.batch, output_rows, threads);
+}
+
 Status Instance::Decode(size_t tokens, size_t output_rows, const ThreadPool& threads) {
-  const RunContext context = DecodeContext(tokens, output_rows, threads);
-  Program& program = *programs_[static_cast<size_t>(Stage::kDecode)];
-  broken_off_ = true;
-  const Status status = program.Run(context);
+  return RunDecode(&Program::Run, DecodeAll(tokens, output_rows, threads));
+}
+
+Status Instance::RunDecode(Status (Program::*run)(RunContext context), const RunContext& context) {
+  for (const RunSequence& sequence : context.sequences) progress_[sequence.number].broken_off = 1;
+  const Status status = (programs_[static_cast<size_t>(Stage::kDecode)]->*run)(context);
   OpenInputs();
   TARN_RETURN_IF_ERROR(status);
-  broken_off_ = false;
-  *tokens_seen_ += tokens;
-  return Ok();
-}
-
-Status Instance::DecodeSteps(size_t tokens, StepLog* log, const ThreadPool& threads) {
-  Program& program = *programs_[static_cast<size_t>(Stage::kDecode)];
-  const Status status = program.RunSteps(DecodeContext(tokens, /*output_rows=*/tokens, threads), log);
-  OpenInputs();
-  if (!status.ok()) {
-    broken_off_ = true;
-    RunContext context = DecodeContext(1, 0, threads);
-    context.cancellation = nullptr;
-    TARN_RETURN_IF_ERROR(program.KeepSteps(context, log, 0));
-    broken_off_ = false;
-    return status;
+  for (const RunSequence& sequence : context.sequences) {
+    progress_[sequence.number] = {sequence.tokens_seen + sequence.tokens, /*broken_off=*/0};
   }
-  *tokens_seen_ += tokens;
-  return Ok();
-}
-
-Status Instance::KeepSteps(size_t kept, StepLog* log, const ThreadPool& threads) {
-  if (kept == log->steps) return Ok();
-  RunContext context = DecodeContext(1, 0, threads);
-  context.cancellation = nullptr;
-  broken_off_ = true;
-  TARN_RETURN_IF_ERROR(programs_[static_cast<size_t>(Stage::kDecode)]->KeepSteps(context, log, kept));
-  broken_off_ = false;
-  *tokens_seen_ = log->tokens_seen + kept;
   return Ok();
 }
 
@@ -323,23 +312,37 @@ void Instance::ForgetSources() {
 }
 
 void Instance::ForgetTokens() {
-  *tokens_seen_ = 0;
+  for (SequenceProgress& progress : progress_) progress = {};
   for (uint32_t& tokens : source_tokens_) tokens = 0;
-  broken_off_ = false;
+}
+
+bool Instance::any_broken_off() const {
+  for (const SequenceProgress& progress : progress_) {
+    if (progress.broken_off != 0) return true;
+  }
+  return false;
+}
+
+uint64_t Instance::tokens_seen() const {
+  uint64_t most = 0;
+  for (const SequenceProgress& progress : progress_) most = progress.tokens_seen > most ? progress.tokens_seen : most;
+  return most;
+}
+
+bool Instance::in_lockstep() const {
+  for (const SequenceProgress& progress : progress_) {
+    if (progress.tokens_seen != progress_[0].tokens_seen) return false;
+  }
+  return true;
 }
 
 void Instance::Reorder(const uint32_t* parents) {
   reordering_.Plan(parents);
+  reordering_.Apply(reinterpret_cast<uint8_t*>(progress_.data()), sizeof(SequenceProgress));
   for (uint32_t i = 0; i < states_.size(); ++i) {
     if (environment_.model->state(i).owner == format::Owner::Source) continue;
     reordering_.Apply(states_[i].data, states_[i].bytes_per_sequence);
   }
-}
-
-void Instance::Restore(uint64_t tokens_seen, const uint8_t* source_tokens) {
-  *tokens_seen_ = tokens_seen;
-  broken_off_ = false;
-  if (!source_tokens_.empty()) std::memcpy(source_tokens_.data(), source_tokens, source_tokens_.size() * sizeof(uint32_t));
 }
 
 uint64_t Instance::Trim() {

@@ -6,7 +6,7 @@
 // Measure() and Create() run the same code, so that the sizes which are reported are the sizes which are used. After Create()
 // nothing is allocated.
 //
-//   state: [ tokens seen | tokens of each source | declared states ]
+//   state: [ progress of each sequence | tokens of each source | declared states ]
 //
 // "encode" runs one source at a time, at its own length: no row of padding exists, whatever is batched.
 #ifndef TARN_RUNTIME_INTERPRETER_INSTANCE_H_
@@ -25,6 +25,12 @@ struct ProgramBytes {
   uint64_t scratch;
   uint64_t program;
   uint64_t total;
+};
+
+// Of one sequence. All zeros: nothing was read since the reset.
+struct SequenceProgress {
+  uint64_t tokens_seen;
+  uint64_t broken_off;  // 1: a chunk was left in its middle, and its states are those of no token
 };
 
 struct TokenBounds {
@@ -72,9 +78,15 @@ class Instance {
   // then not encoded).
   Status Encode(size_t source, size_t tokens, Span<const uint32_t> output_tokens, const ThreadPool& threads);
   // Runs "decode" on the next `tokens` tokens of every sequence, with values of time Outputs for the last `output_rows` of them;
-  // with 0, what only serves outputs is left out. output_rows <= tokens, both within the limits, and tokens_seen() + tokens <= the
+  // with 0, what only serves outputs is left out. output_rows <= tokens, both within the limits, and tokens seen + tokens <= the
   // program's bound: the caller has checked. Errors: TARN_CANCELLED, TARN_INTERNAL (the sequences are then broken off).
   Status Decode(size_t tokens, size_t output_rows, const ThreadPool& threads);
+  // The same for the first `count` of sequences(), which the caller has filled: numbers in ascending order, and how many tokens
+  // each takes, one behind the other in the inputs. Those that are not among them do not change, whatever happens. With beams and
+  // sources, all sequences stand among them, with the same number of tokens. instance_parts.cc, which a program that does not need
+  // it does not link.
+  Status DecodeParts(size_t count, size_t output_rows, const ThreadPool& threads);
+  Span<RunSequence> sequences() const { return run_; }  // [batch]
   // The same with a row of outputs for every token, for a single sequence, and with the bits of `tokens` runs of one token each.
   // `log` (TakeStepLog) then knows the way back. Errors: as Decode; nothing has changed.
   Status DecodeSteps(size_t tokens, StepLog* log, const ThreadPool& threads);
@@ -82,8 +94,10 @@ class Instance {
   Status KeepSteps(size_t kept, StepLog* log, const ThreadPool& threads);
   // Of "decode", whose states all belong to sequences, with batch 1; only counts when `bump` has no block.
   void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const { program(Stage::kDecode)->TakeStepLog(bump, max_steps, log); }
-  // A chunk was left in its middle: the states of sequences are those of no token, until Reset, ForgetSources or Restore.
-  bool broken_off() const { return broken_off_; }
+  // A chunk was left in its middle: the states of a sequence, or of one of all, are those of no token, until Reset, ForgetSources,
+  // ResetSequence or SetTokens.
+  bool broken_off(uint32_t sequence) const { return progress_[sequence].broken_off != 0; }
+  bool any_broken_off() const;
   // Makes Encode and Decode fail while it is requested. Decode looks at it in chunks of at least kLongRun multiply-adds alone: a
   // shorter one is finished, so that stopping it breaks nothing off.
   Cancellation& cancellation() { return cancellation_; }
@@ -91,13 +105,13 @@ class Instance {
   // anew; until it has, there is nothing to decode from.
   void Reset();
   void ForgetSources();
+  // One sequence starts anew; what it decodes from stays.
+  void ResetSequence(uint32_t sequence);
   // Sequence i goes on as sequence parents[i] < limits().batch, of the same source. Copies states of constant size; allocates
   // nothing.
   void Reorder(const uint32_t* parents);
-  // Goes on as an instance with these counts did: `source_tokens` are [sources] u32 of any alignment, none where there are no
-  // sources to decode from. The caller fills the states with that instance's.
-  void Restore(uint64_t tokens_seen, const uint8_t* source_tokens);
-
+  // Sequence `sequence` is behind `tokens` tokens, with states that the caller fills.
+  void SetTokens(uint32_t sequence, uint64_t tokens) { progress_[sequence] = {tokens, 0}; }
   // Source `source` is one of `tokens` tokens, whose states the caller fills; the model has sources to decode from.
   void SetSourceTokens(uint32_t source, uint32_t tokens) { source_tokens_[source] = tokens; }
 
@@ -112,7 +126,10 @@ class Instance {
 
   const Limits& limits() const { return limits_; }
   const ProgramBytes& bytes() const { return bytes_; }
-  uint64_t tokens_seen() const { return *tokens_seen_; }
+  uint64_t tokens_seen(uint32_t sequence) const { return progress_[sequence].tokens_seen; }
+  // Of the sequence that has seen most.
+  uint64_t tokens_seen() const;
+  bool in_lockstep() const;  // all have seen as many
   // Of each source, [sources]; 0: not encoded. Empty where the model has no sources to decode from.
   Span<const uint32_t> source_tokens() const { return source_tokens_; }
 
@@ -125,7 +142,7 @@ class Instance {
   // State i of all its owners.
   const StateBuffer& state(uint32_t index) const { return states_[index]; }
   uint32_t state_count() const { return static_cast<uint32_t>(states_.size()); }
-  // The same, index < state_count(). With tokens_seen() and source_tokens() they are all that outlives a call.
+  // The same, index < state_count(). With the tokens of sequences and sources they are all that outlives a call.
   Span<uint8_t> state_bytes(uint32_t index) const {
     return {states_[index].data, static_cast<size_t>(states_[index].bytes_per_sequence * Owners(index))};
   }
@@ -151,14 +168,19 @@ class Instance {
   Status Bind(Bump& bump);
   // State, arena and scratch.
   struct Memory {
-    void* tokens_seen;
+    void* progress;
     void* source_tokens;
     void* arena;
     void* results;
     void* scratch;
   };
   Memory LayMemory(Bump& bump);
-  RunContext DecodeContext(size_t tokens, size_t output_rows, const ThreadPool& threads);
+  // For the first `count` of run_.
+  RunContext DecodeContext(size_t count, size_t output_rows, const ThreadPool& threads);
+  // The same for all sequences, each with so many tokens.
+  RunContext DecodeAll(size_t tokens, size_t output_rows, const ThreadPool& threads);
+  // `run` over sequences of run_, which are broken off until it is done.
+  Status RunDecode(Status (Program::*run)(RunContext context), const RunContext& context);
   void OpenInputs() const;
   void ForgetTokens();
   uint64_t Owners(uint32_t state) const;
@@ -168,13 +190,13 @@ class Instance {
   Reordering reordering_;
   Program* programs_[std::size(kStages)] = {};  // by stage
   Span<StateBuffer> states_;
-  uint64_t* tokens_seen_ = nullptr;  // the first bytes of the state
+  Span<SequenceProgress> progress_;  // the first bytes of the state
+  Span<RunSequence> run_;            // of the run at hand
   Span<uint32_t> source_tokens_;
   float* results_ = nullptr;
   Span<uint8_t> working_;  // arena, results and scratch
   ProgramBytes bytes_{};
   Cancellation cancellation_;
-  bool broken_off_ = false;
 };
 
 template <typename F>

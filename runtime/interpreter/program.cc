@@ -157,23 +157,28 @@ void Program::BindOperands() {
 }
 
 void Program::FillContext(RunContext* context) const {
-  context->batch = limits_.batch;
+  context->batch = context->sequences.size();
+  context->token_rows = 0;
+  for (const RunSequence& sequence : context->sequences) context->token_rows += sequence.tokens;
   context->beams = limits_.beams;
   context->first_position = environment_.model->graph().first_position();
   context->kernels = environment_.kernels;
 }
 
-Status Program::Run(RunContext context) { return RunAll(context, {nullptr, nullptr}); }
+Status Program::Run(RunContext context) {
+  context.tokens = context.sequences[0].tokens;
+  return RunAll(context, {&Program::RunNode, nullptr});
+}
 
-Status Program::RunAll(RunContext context, const StatefulNodes& stateful) {
+Status Program::RunAll(RunContext context, const Runner& runner) {
   FillContext(&context);
   if (kPoisons) OpenRun(context);
-  const Status status = RunNodes(&context, stateful);
+  const Status status = RunNodes(&context, runner);
   if (kPoisons) CloseRun(context);
   return status;
 }
 
-Status Program::RunNodes(RunContext* of_run, const StatefulNodes& stateful) {
+Status Program::RunNodes(RunContext* of_run, const Runner& runner) {
   RunContext& context = *of_run;
   for (Node& node : nodes_) {
     if (node.serves_outputs && context.output_rows == 0) continue;
@@ -184,11 +189,7 @@ Status Program::RunNodes(RunContext* of_run, const StatefulNodes& stateful) {
     context.dense = node.dense;
     context.dense_backend = node.dense_backend;
     if (kPoisons) OpenNode(node, context);
-    if (stateful.run != nullptr && !node.states.empty()) {
-      TARN_RETURN_IF_ERROR((this->*stateful.run)(node, context, stateful.log));
-    } else {
-      TARN_RETURN_IF_ERROR(profiled_ ? RunProfiled(node, context) : node.op->Run(context));
-    }
+    TARN_RETURN_IF_ERROR((this->*runner.run)(node, context, runner.log));
     if (kPoisons) CloseNode(node);
     if (context.cancelled()) {
       return Error(TARN_CANCELLED, "cancelled at op '%s'",
@@ -237,7 +238,8 @@ void Program::OpenValue(uint32_t index, const RunContext& context) const {
   Unpoison(arena_ + values_[index].offset, uint64_t{value.width()} * sizeof(float) * context.rows(Axis::Of(value)));
 }
 
-Status Program::RunProfiled(Node& node, const RunContext& context) {
+Status Program::RunNode(Node& node, const RunContext& context, StepLog*) {
+  if (!profiled_) return node.op->Run(context);
   const uint64_t start = MonotonicNs();
   Status status = node.op->Run(context);
   node.ns += MonotonicNs() - start;

@@ -73,10 +73,12 @@ class Program {
   // Destroys the dense layers; the memory is the instance's again.
   void Destroy();
 
-  // Runs the ops. What differs from run to run stands in `context`: tokens, output_rows, tokens_seen, source and so on; the rest is
-  // filled in here. With output_rows 0 what only serves outputs is left out. Errors: TARN_CANCELLED, TARN_INTERNAL: some ops have
-  // run, others have not.
+  // Runs the ops. What differs from run to run stands in `context`: sequences, which take the same number of tokens, output_rows,
+  // source and so on; the rest is filled in here. With output_rows 0 what only serves outputs is left out. Errors: TARN_CANCELLED,
+  // TARN_INTERNAL: some ops have run, others have not.
   Status Run(RunContext context);
+  // parts.cc. The same for sequences that may take different numbers of tokens.
+  Status RunParts(RunContext context);
 
   // steps.cc. A log for runs of at most `max_steps` tokens of a program with batch 1, all of whose ops with states have a row per
   // token; only counts when `bump` has no block.
@@ -137,14 +139,18 @@ class Program {
   Status CreateDense(Bump& bump);
   void BindOperands();
   void FillContext(RunContext* context) const;
-  // How nodes with states run, if not as others do: a pointer, so that a program without runs in steps does not link them.
-  struct StatefulNodes {
+  // How nodes run: a pointer, so that a program without runs in steps or parts does not link them.
+  struct Runner {
     Status (Program::*run)(Node& node, const RunContext& context, StepLog* log);
     StepLog* log;
   };
-  Status RunAll(RunContext context, const StatefulNodes& stateful);
-  Status RunNodes(RunContext* context, const StatefulNodes& stateful);
+  Status RunAll(RunContext context, const Runner& runner);
+  Status RunNodes(RunContext* context, const Runner& runner);
+  Status RunNode(Node& node, const RunContext& context, StepLog* log = nullptr);
   Status RunNodeSteps(Node& node, const RunContext& context, StepLog* log);
+  Status RunNodeParts(Node& node, const RunContext& context, StepLog* log);
+  // Moves the operands of a node to the rows of other sequences.
+  void MoveOperands(const Node& node, ptrdiff_t sequences, ptrdiff_t token_rows, size_t output_rows) const;
   Status RunStep(Node& node, size_t step, RunContext context);
   // `steps` steps over the rows of an entry.
   Status StepAgain(Node& node, const StepLog::Entry& entry, RunContext context, uint64_t tokens_seen, size_t steps) const;
@@ -157,7 +163,6 @@ class Program {
   void CloseNode(const Node& node) const;
   void CloseRun(const RunContext& context) const;
   void OpenValue(uint32_t value, const RunContext& context) const;
-  static Status RunProfiled(Node& node, const RunContext& context);
 
   const format::Program& graph() const { return *environment_.model->program(stage_); }
   Span<const Node> nodes() const { return nodes_; }

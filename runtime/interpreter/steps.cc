@@ -88,14 +88,16 @@ Span<Operand> Program::TakeRows(const Node& node, bool of_inputs, size_t rows, B
 }
 
 Status Program::RunSteps(RunContext context, StepLog* log) {
+  context.tokens = context.sequences[0].tokens;
   log->steps = context.tokens;
-  log->tokens_seen = context.tokens_seen;
+  log->tokens_seen = context.tokens_seen(0);
   log->saved = 0;
   return RunAll(context, {&Program::RunNodeSteps, log});
 }
 
-// One node with states: token by token, so that each has the bits of a run of its own.
+// A node with states: token by token, so that each has the bits of a run of its own.
 Status Program::RunNodeSteps(Node& node, const RunContext& context, StepLog* log) {
+  if (node.states.empty()) return RunNode(node, context);
   const StepLog::Entry& entry = log->entries[log->saved++];
   const uint64_t write_bytes = node.op->step_write_bytes();
   if (write_bytes == 0) {
@@ -118,9 +120,10 @@ Status Program::RunStep(Node& node, size_t step, RunContext context) {
   const auto rows = static_cast<ptrdiff_t>(step);
   MoveRows(node.inputs, rows);
   MoveRows(node.outputs, rows);
-  context.tokens_seen += step;
-  context.tokens = 1;
-  const Status status = profiled_ ? RunProfiled(node, context) : node.op->Run(context);
+  const RunSequence sequence{context.tokens_seen(0) + step, 0, 1};
+  context.sequences = {&sequence, 1};
+  context.tokens = context.token_rows = 1;
+  const Status status = RunNode(node, context);
   MoveRows(node.inputs, -rows);
   MoveRows(node.outputs, -rows);
   return status;
@@ -148,14 +151,15 @@ Status Program::KeepSteps(RunContext context, StepLog* log, size_t kept) {
 }
 
 Status Program::StepAgain(Node& node, const StepLog::Entry& entry, RunContext context, uint64_t tokens_seen, size_t steps) const {
-  context.tokens = 1;
+  context.tokens = context.token_rows = 1;
   context.output_rows = 0;
   context.inputs = entry.inputs;
   context.outputs = entry.outputs;
   context.states = node.states;
   context.scratch = {scratch_, static_cast<size_t>(node.scratch_bytes)};
   for (size_t t = 0; t < steps; ++t) {
-    context.tokens_seen = tokens_seen + t;
+    const RunSequence sequence{tokens_seen + t, 0, 1};
+    context.sequences = {&sequence, 1};
     MoveRows(entry.inputs, static_cast<ptrdiff_t>(t));
     const Status status = node.op->Run(context);
     MoveRows(entry.inputs, -static_cast<ptrdiff_t>(t));

@@ -33,7 +33,7 @@ struct Axis {
 
 // Everything that sizes depend on.
 struct Limits {
-  uint32_t batch;            // sequences in lockstep
+  uint32_t batch;            // sequences
   uint32_t max_chunk;        // of a chunk, per sequence
   uint32_t max_output_rows;  // of logits, per sequence
   uint32_t threads;
@@ -85,13 +85,23 @@ class StateWrites {
   size_t count_ = 0;
 };
 
-// "encode" runs with batch 1: one source at a time, `tokens` of it, all of them. "decode" runs chunks.
+// A sequence of a session in a run.
+struct RunSequence {
+  uint64_t tokens_seen;  // since its reset, before this chunk
+  uint32_t number;       // in the session: whose states they are
+  uint32_t tokens;       // that it takes, >= 1
+};
+
+// "encode" runs with batch 1: one source at a time, `tokens` of it, all of them. "decode" runs chunks of some or all sequences of
+// the session, which may take different numbers of tokens. An op that runs by rows sees all of them at once; others see runs of
+// sequences that take the same number, so that their rows are [batch, tokens].
 struct RunContext {
-  size_t batch;
-  size_t tokens;                  // per sequence in this chunk, >= 1
-  size_t output_rows;             // per sequence; the last ones of the chunk, or:
-  const uint32_t* output_tokens;  // encode: those tokens of the source, [output_rows]; nullptr: the last ones
-  uint64_t tokens_seen;           // per sequence since the reset, before this chunk
+  size_t batch;                       // sequences that are seen at once
+  Span<const RunSequence> sequences;  // [batch]
+  size_t tokens;                      // of each of them, >= 1; 0: an op that runs by rows sees sequences that differ
+  size_t token_rows;                  // of all of them
+  size_t output_rows;                 // per sequence; the last ones of the chunk, or:
+  const uint32_t* output_tokens;      // encode: those tokens of the source, [output_rows]; nullptr: the last ones
   uint64_t first_position;
   Span<const Operand> inputs;
   Span<const Operand> outputs;
@@ -103,20 +113,25 @@ struct RunContext {
   const ThreadPool* threads;
   const Cancellation* cancellation;    // nullptr: the run is too short to be stopped
   size_t source;                       // encode: the one that runs; its number in states of Owner.Source
-  size_t beams;                        // decode: sequence s reads source s / beams
-  Span<const uint32_t> source_tokens;  // decode: how many tokens each source has, [batch / beams]
+  size_t beams;                        // decode: sequence number s reads source s / beams; all beams of a source run together
+  Span<const uint32_t> source_tokens;  // decode: how many tokens each source has, by its number
 
   // The results of the run will not be looked at: a long op may return early, and must before it reads an index or a count that a
   // loop it left has not written.
   bool cancelled() const { return cancellation != nullptr && cancellation->requested(); }
 
-  // Of one sequence.
+  // Of one sequence; not of tokens where they differ.
   size_t sequence_rows(Axis axis) const {
     if (axis.time == format::Time::Fixed) return axis.fixed_rows;
     return axis.time == format::Time::Tokens ? tokens : output_rows;
   }
-  size_t rows(Axis axis) const { return batch * sequence_rows(axis); }
-  uint64_t position(size_t token) const { return first_position + tokens_seen + token; }
+  size_t rows(Axis axis) const { return axis.time == format::Time::Tokens ? token_rows : batch * sequence_rows(axis); }
+  // Of sequence i of the run, i < batch; its number is the place of its states.
+  size_t number(size_t i) const { return sequences[i].number; }
+  uint64_t tokens_seen(size_t i) const { return sequences[i].tokens_seen; }
+  uint64_t position(size_t i, size_t token) const { return first_position + sequences[i].tokens_seen + token; }
+  // The source of group i of `beams` sequences of the run.
+  size_t source_of(size_t i) const { return sequences[i * beams].number / beams; }
 };
 
 // The op's side of preparation: checks on one side, requests on the other.
@@ -227,6 +242,9 @@ class Op {
   // Fills the constants that Prepare requested; once, before the first run.
   virtual void FillConstants(uint8_t*) {}
   virtual Status Run(const RunContext& context) = 0;
+  // Every row is computed for itself, whatever sequence it belongs to: Run reads batch and rows() of the context, but not `tokens`,
+  // and it has no states. A dense layer then reads its weights once for all sequences.
+  virtual bool runs_by_rows() const { return false; }
   // Of an op whose step writes a few rows of its states: how many bytes at most, and what the step behind `tokens_seen` tokens
   // writes. 0: it writes all of them.
   virtual uint64_t step_write_bytes() const { return 0; }

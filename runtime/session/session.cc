@@ -50,6 +50,8 @@ Status CheckLimits(const LoadedModel& model, const Limits& limits) {
 // What lies before the program in a session's block: the session itself and its pool of threads.
 uint64_t HeaderBytes(const Limits& limits) { return AlignUp(sizeof(Session)) + ThreadPool::Bytes(limits.threads); }
 
+}  // namespace
+
 Status CheckIds(const int32_t* tokens, size_t count, uint32_t vocab) {
   for (size_t i = 0; i < count; ++i) {
     if (tokens[i] < 0 || static_cast<uint32_t>(tokens[i]) >= vocab) {
@@ -58,8 +60,6 @@ Status CheckIds(const int32_t* tokens, size_t count, uint32_t vocab) {
   }
   return Ok();
 }
-
-}  // namespace
 
 Result<ProgramBytes> Session::Measure(const LoadedModel& model, const Limits& limits) {
   TARN_RETURN_IF_ERROR(CheckLimits(model, limits));
@@ -119,8 +119,24 @@ Status Session::TakeCancellation() {
 }
 
 Status Session::ExpectWhole() const {
-  if (!instance_->broken_off()) return Ok();
+  if (!instance_->any_broken_off()) return Ok();
   return Error(TARN_INVALID_ARGUMENT, "the last call was broken off in the middle of a chunk: reset, restore or encode first");
+}
+
+Status Session::ExpectWhole(uint32_t sequence) const {
+  if (!instance_->broken_off(sequence)) return Ok();
+  return Error(TARN_INVALID_ARGUMENT, "broken off in the middle of a chunk: reset or restore it first").In("sequence %u", sequence);
+}
+
+Status Session::ExpectOwnSource() const {
+  const uint32_t beams = instance_->limits().beams;
+  if (instance_->source_tokens().empty() || beams == 1) return Ok();
+  return Error(TARN_INVALID_ARGUMENT, "beams is %u, 1 expected: sequences that decode from one source go on with it", beams);
+}
+
+Status Session::ExpectLockstep() const {
+  if (instance_->in_lockstep()) return Ok();
+  return Error(TARN_INVALID_ARGUMENT, "sequences have seen different numbers of tokens, the same expected");
 }
 
 // ---- decode ----
@@ -153,23 +169,30 @@ Result<const float*> Session::Score(const int32_t* tokens, size_t count) {
   return Logits(Stage::kDecode);
 }
 
-Status Session::CheckSequences(const int32_t* tokens, size_t count) const {
+Status Session::ExpectDecoder() const {
   const Model& model = model_.model();
   if (model.program(Stage::kDecode) == nullptr) {
     return Error(TARN_UNSUPPORTED, "a model of task %s takes no sequence token by token", TaskName(model.task()));
   }
-  if (count == 0) return Error(TARN_INVALID_ARGUMENT, "count is 0, at least one token expected");
-  TARN_RETURN_IF_ERROR(ExpectWhole());
   for (const uint32_t length : instance_->source_tokens()) {
     if (length == 0) return Error(TARN_INVALID_ARGUMENT, "there is nothing to decode from: encode the sources first");
   }
+  return Ok();
+}
+
+Status Session::CheckRoom(uint64_t seen, size_t count) const {
+  if (count == 0) return Error(TARN_INVALID_ARGUMENT, "count is 0, at least one token expected");
   const TokenBound& bound = instance_->program(Stage::kDecode)->bound();
-  const uint64_t seen = instance_->tokens_seen();
-  if (bound.op != nullptr && count > bound.tokens - seen) {
-    return Error(TARN_CONTEXT_FULL, "op '%s' holds %llu tokens from a reset on: %llu are used, %zu more expected", bound.op,
-                 static_cast<unsigned long long>(bound.tokens), static_cast<unsigned long long>(seen), count);
-  }
-  return CheckIds(tokens, count * instance_->limits().batch, model.vocab_size(Stage::kDecode));
+  if (bound.op == nullptr || count <= bound.tokens - seen) return Ok();
+  return Error(TARN_CONTEXT_FULL, "op '%s' holds %llu tokens from a reset on: %llu are used, %zu more expected", bound.op,
+               static_cast<unsigned long long>(bound.tokens), static_cast<unsigned long long>(seen), count);
+}
+
+Status Session::CheckSequences(const int32_t* tokens, size_t count) const {
+  TARN_RETURN_IF_ERROR(ExpectDecoder());
+  TARN_RETURN_IF_ERROR(ExpectWhole());
+  TARN_RETURN_IF_ERROR(CheckRoom(instance_->tokens_seen(), count));
+  return CheckIds(tokens, count * instance_->limits().batch, model_.model().vocab_size(Stage::kDecode));
 }
 
 Status Session::RunChunk(const int32_t* tokens, size_t count, size_t begin, size_t chunk, size_t output_rows) {
@@ -262,15 +285,15 @@ Status Session::EncodeSource(size_t source, const int32_t* tokens, size_t count,
 
 // ---- snapshots ----
 
-uint64_t Session::SnapshotBytes() const { return tarn::SnapshotBytes(model_, *instance_); }
+uint64_t Session::SnapshotBytes() const { return tarn::SnapshotBytes(model_, SnapshotScope::All(*instance_)); }
 
 Status Session::Save(Span<uint8_t> snapshot) const {
   TARN_RETURN_IF_ERROR(ExpectWhole());
-  return SaveSnapshot(model_, *instance_, snapshot);
+  return SaveSnapshot(model_, SnapshotScope::All(*instance_), snapshot);
 }
 
 Status Session::Restore(Span<const uint8_t> snapshot) {
-  TARN_RETURN_IF_ERROR(RestoreSnapshot(model_, snapshot, instance_));
+  TARN_RETURN_IF_ERROR(RestoreSnapshot(model_, snapshot, SnapshotScope::All(*instance_), instance_));
   instance_->cancellation().Withdraw();
   return Ok();
 }

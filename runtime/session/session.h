@@ -17,6 +17,13 @@ struct Progress {
   void* context = nullptr;
 };
 
+// Tokens for one sequence of a session.
+struct SequenceTokens {
+  uint32_t sequence;
+  const int32_t* tokens;
+  size_t count;
+};
+
 class Session {
  public:
   // The bytes of the block; `program` includes the Session object itself. Errors: TARN_INVALID_ARGUMENT (limits out of range),
@@ -34,6 +41,13 @@ class Session {
   Result<const float*> Prefill(const int32_t* tokens, size_t count, const Progress& progress = {});
   // Feeds one chunk and returns the logits of all its tokens, [batch, count, vocab].
   Result<const float*> Score(const int32_t* tokens, size_t count);
+  // session_sequences.cc. Feeds tokens to some sequences, in ascending order of their numbers; the others stay as they are. Each is
+  // cut into chunks as by a Prefill of its own; its last chunk stands in the last run. Returns the logits of the last token of
+  // each, [parts, vocab], or nullptr where they are not wanted. Errors: as Prefill; TARN_INVALID_ARGUMENT (beams decode from
+  // sources).
+  Result<const float*> PrefillSequences(Span<const SequenceTokens> parts, bool wants_logits);
+  // One sequence starts anew. Errors: TARN_INVALID_ARGUMENT.
+  Status ResetSequence(uint32_t sequence);
   // session_steps.cc. Feeds `count` tokens of one sequence in one chunk and returns the logits of all of them, [count, vocab]: the
   // bits that `count` calls of Prefill with one token each would give. `log` is this session's, of at least `count` steps. Errors:
   // as Score; whatever the error, nothing has changed.
@@ -59,9 +73,17 @@ class Session {
   uint64_t SnapshotBytes() const;
   Status Save(Span<uint8_t> snapshot) const;
   Status Restore(Span<const uint8_t> snapshot);
+  // The same of one sequence with its source: the snapshot is one of a session of one sequence. 0 bytes where there is no such
+  // sequence. Errors besides: TARN_INVALID_ARGUMENT (no such sequence; Restore: others decode from the same source).
+  uint64_t SequenceSnapshotBytes(uint32_t sequence) const;
+  Status SaveSequence(uint32_t sequence, Span<uint8_t> snapshot) const;
+  Status RestoreSequence(uint32_t sequence, Span<const uint8_t> snapshot);
 
   // Errors: TARN_INVALID_ARGUMENT where a chunk was left in its middle.
   Status ExpectWhole() const;
+  Status ExpectWhole(uint32_t sequence) const;
+  // Errors: TARN_INVALID_ARGUMENT where sequences have seen different numbers of tokens.
+  Status ExpectLockstep() const;
   // The same for memory of this process, without a format: session_state.cc, which a program that does not need it does not link.
   // `state` has StateBytes(), at any alignment; SetState() takes what CopyState() wrote of a session of the same model and shape,
   // which was whole.
@@ -72,7 +94,7 @@ class Session {
   // that was left in its middle); this one has not changed.
   Status CopyFrom(const Session& from);
   // Sequence `to` goes on as sequence `sequence` of `from`, which may be this session. Errors: TARN_INVALID_ARGUMENT (as CopyFrom;
-  // the other sequences of this one have seen another number of tokens, or decode from the same source).
+  // other sequences of this one decode from the same source).
   Status CopySequence(uint32_t to, const Session& from, uint32_t sequence);
 
   // Any thread, a signal handler: the call that runs, or else the next one that runs the model, fails with TARN_CANCELLED.
@@ -92,7 +114,16 @@ class Session {
   Status ExpectTask(format::Task task) const;
   // Errors: TARN_CANCELLED where that was requested; the request is then done with.
   Status TakeCancellation();
+  // That sequences take tokens one by one, and have something to decode from.
+  Status ExpectDecoder() const;
   Status CheckSequences(const int32_t* tokens, size_t count) const;
+  Status CheckPart(const SequenceTokens& part) const;
+  Status CheckSequence(uint32_t sequence) const;
+  // `count` more tokens, behind `seen`, are within the bound of the model.
+  Status CheckRoom(uint64_t seen, size_t count) const;
+  // Errors: TARN_INVALID_ARGUMENT where several sequences decode from one source.
+  Status ExpectOwnSource() const;
+  size_t TakeChunks(Span<const SequenceTokens> parts, size_t left);
   // Columns [begin, begin + chunk) of tokens [batch, count].
   Status RunChunk(const int32_t* tokens, size_t count, size_t begin, size_t chunk, size_t output_rows);
   Status CheckSources(const int32_t* tokens, size_t stride, const size_t* lengths) const;
@@ -107,6 +138,9 @@ class Session {
   ThreadPool threads_;
   Block own_block_;
 };
+
+// Errors: TARN_INVALID_ARGUMENT (names the first id that is not below `vocab`).
+Status CheckIds(const int32_t* tokens, size_t count, uint32_t vocab);
 
 }  // namespace tarn
 

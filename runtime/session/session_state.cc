@@ -12,15 +12,17 @@ bool BelongsToSource(const LoadedModel& model, uint32_t state) { return model.mo
 }  // namespace
 
 uint64_t Session::StateBytes() const {
-  uint64_t bytes = sizeof(uint64_t) + instance_->source_tokens().size() * sizeof(uint32_t);
+  uint64_t bytes = instance_->limits().batch * sizeof(uint64_t) + instance_->source_tokens().size() * sizeof(uint32_t);
   for (uint32_t i = 0; i < instance_->state_count(); ++i) bytes += instance_->state_bytes(i).size();
   return bytes;
 }
 
 void Session::CopyState(uint8_t* state) const {
-  const uint64_t tokens = instance_->tokens_seen();
-  std::memcpy(state, &tokens, sizeof(tokens));
-  state += sizeof(tokens);
+  for (uint32_t i = 0; i < instance_->limits().batch; ++i) {
+    const uint64_t tokens = instance_->tokens_seen(i);
+    std::memcpy(state, &tokens, sizeof(tokens));
+    state += sizeof(tokens);
+  }
   for (const uint32_t length : instance_->source_tokens()) {
     std::memcpy(state, &length, sizeof(length));
     state += sizeof(length);
@@ -33,11 +35,19 @@ void Session::CopyState(uint8_t* state) const {
 }
 
 void Session::SetState(const uint8_t* state) {
-  uint64_t tokens;
-  std::memcpy(&tokens, state, sizeof(tokens));
-  instance_->Restore(tokens, state + sizeof(tokens));
   instance_->cancellation().Withdraw();
-  state += sizeof(tokens) + instance_->source_tokens().size() * sizeof(uint32_t);
+  for (uint32_t i = 0; i < instance_->limits().batch; ++i) {
+    uint64_t tokens;
+    std::memcpy(&tokens, state, sizeof(tokens));
+    instance_->SetTokens(i, tokens);
+    state += sizeof(tokens);
+  }
+  for (uint32_t i = 0; i < instance_->source_tokens().size(); ++i) {
+    uint32_t length;
+    std::memcpy(&length, state, sizeof(length));
+    instance_->SetSourceTokens(i, length);
+    state += sizeof(length);
+  }
   for (uint32_t i = 0; i < instance_->state_count(); ++i) {
     const Span<uint8_t> bytes = instance_->state_bytes(i);
     std::memcpy(bytes.data(), state, bytes.size());
@@ -47,7 +57,6 @@ void Session::SetState(const uint8_t* state) {
 
 // That what one sequence, or one source, has in `from` has its place here.
 Status Session::CheckStates(const Session& from) const {
-  TARN_RETURN_IF_ERROR(from.ExpectWhole());
   if (&from.model_ != &model_) return Error(TARN_INVALID_ARGUMENT, "the session is of another model, one of the same expected");
   for (uint32_t i = 0; i < instance_->state_count(); ++i) {
     if (instance_->state(i).bytes_per_sequence == from.instance_->state(i).bytes_per_sequence) continue;
@@ -58,6 +67,7 @@ Status Session::CheckStates(const Session& from) const {
 }
 
 Status Session::CopyFrom(const Session& from) {
+  TARN_RETURN_IF_ERROR(from.ExpectWhole());
   TARN_RETURN_IF_ERROR(CheckStates(from));
   const Limits &here = instance_->limits(), &there = from.instance_->limits();
   if (here.batch != there.batch) {
@@ -67,7 +77,9 @@ Status Session::CopyFrom(const Session& from) {
     return Error(TARN_INVALID_ARGUMENT, "beams is %u, %u expected", there.beams, here.beams);
   }
   if (&from == this) return Ok();
-  instance_->Restore(from.instance_->tokens_seen(), reinterpret_cast<const uint8_t*>(from.instance_->source_tokens().data()));
+  const Span<const uint32_t> lengths = from.instance_->source_tokens();
+  for (uint32_t i = 0; i < here.batch; ++i) instance_->SetTokens(i, from.instance_->tokens_seen(i));
+  for (uint32_t i = 0; i < lengths.size(); ++i) instance_->SetSourceTokens(i, lengths[i]);
   instance_->cancellation().Withdraw();
   for (uint32_t i = 0; i < instance_->state_count(); ++i) {
     const Span<uint8_t> bytes = from.instance_->state_bytes(i);
@@ -83,28 +95,16 @@ Status Session::CheckSequencePlaces(uint32_t to, const Session& from, uint32_t s
   if (sequence >= there.batch) {
     return Error(TARN_INVALID_ARGUMENT, "from is sequence %u, 0 to %u expected", sequence, there.batch - 1);
   }
-  if (here.batch == 1) return Ok();
-  TARN_RETURN_IF_ERROR(ExpectWhole());
-  if (!instance_->source_tokens().empty() && here.beams > 1) {
-    return Error(TARN_INVALID_ARGUMENT, "beams is %u, 1 expected: sequences that decode from one source go on with it", here.beams);
-  }
-  if (instance_->tokens_seen() == from.instance_->tokens_seen()) return Ok();
-  return Error(TARN_INVALID_ARGUMENT, "the sequence has seen %llu tokens, %llu expected: as many as the others of the batch",
-               static_cast<unsigned long long>(from.instance_->tokens_seen()),
-               static_cast<unsigned long long>(instance_->tokens_seen()));
+  TARN_RETURN_IF_ERROR(from.ExpectWhole(sequence));
+  return ExpectOwnSource();
 }
 
 Status Session::CopySequence(uint32_t to, const Session& from, uint32_t sequence) {
   TARN_RETURN_IF_ERROR(CheckSequencePlaces(to, from, sequence));
   const uint32_t to_source = to / instance_->limits().beams, source = sequence / from.instance_->limits().beams;
-  if (instance_->limits().batch == 1) {
-    const Span<const uint32_t> lengths = from.instance_->source_tokens();
-    instance_->Restore(from.instance_->tokens_seen(),
-                       lengths.empty() ? nullptr : reinterpret_cast<const uint8_t*>(&lengths[source]));
-    instance_->cancellation().Withdraw();
-  } else if (!instance_->source_tokens().empty()) {
-    instance_->SetSourceTokens(to_source, from.instance_->source_tokens()[source]);
-  }
+  instance_->SetTokens(to, from.instance_->tokens_seen(sequence));
+  if (!instance_->source_tokens().empty()) instance_->SetSourceTokens(to_source, from.instance_->source_tokens()[source]);
+  if (instance_->limits().batch == 1) instance_->cancellation().Withdraw();
   for (uint32_t i = 0; i < instance_->state_count(); ++i) {
     const bool of_source = BelongsToSource(model_, i);
     const size_t size = static_cast<size_t>(instance_->state(i).bytes_per_sequence);

@@ -13,20 +13,29 @@ namespace {
 // More than any session will have seen, and low enough that no position that an op computes from it overflows.
 constexpr uint64_t kMostTokens = uint64_t{1} << 62;
 
+// Of state `index`, what belongs to the scope.
+Span<uint8_t> StateOf(const Model& model, const SnapshotScope& scope, uint32_t index) {
+  const StateBuffer& state = scope.instance.state(index);
+  const bool of_source = scope.sources > 0 && model.state(index).owner == format::Owner::Source;
+  const uint32_t first = of_source ? scope.first_source : scope.first_sequence;
+  const uint32_t count = of_source ? scope.sources : scope.sequences;
+  return {state.bytes(first), static_cast<size_t>(state.bytes_per_sequence * count)};
+}
+
 // f(block) for every block of every state, in order; the last block of a state may be shorter.
 template <typename F>
-void ForEachBlock(const Instance& instance, const F& f) {
-  for (uint32_t i = 0; i < instance.state_count(); ++i) {
-    const Span<uint8_t> state = instance.state_bytes(i);
+void ForEachBlock(const Model& model, const SnapshotScope& scope, const F& f) {
+  for (uint32_t i = 0; i < scope.instance.state_count(); ++i) {
+    const Span<uint8_t> state = StateOf(model, scope, i);
     for (size_t at = 0; at < state.size(); at += kSnapshotBlockBytes)
       f(state.subspan(at, std::min(kSnapshotBlockBytes, state.size() - at)));
   }
 }
 
-size_t StateBlocks(const Instance& instance) {
+size_t StateBlocks(const Model& model, const SnapshotScope& scope) {
   size_t blocks = 0;
-  for (uint32_t i = 0; i < instance.state_count(); ++i)
-    blocks += (instance.state_bytes(i).size() + kSnapshotBlockBytes - 1) / kSnapshotBlockBytes;
+  for (uint32_t i = 0; i < scope.instance.state_count(); ++i)
+    blocks += (StateOf(model, scope, i).size() + kSnapshotBlockBytes - 1) / kSnapshotBlockBytes;
   return blocks;
 }
 
@@ -38,9 +47,9 @@ bool IsZero(Span<const uint8_t> block) {
   return any == 0;
 }
 
-uint64_t CountUsed(const Instance& instance) {
+uint64_t CountUsed(const Model& model, const SnapshotScope& scope) {
   uint64_t used = 0;
-  ForEachBlock(instance, [&](Span<uint8_t> block) { used += !IsZero(block); });
+  ForEachBlock(model, scope, [&](Span<uint8_t> block) { used += !IsZero(block); });
   return used;
 }
 
@@ -51,16 +60,21 @@ uint32_t SourceRows(const Model& model, const Instance& instance) {
   return 0;
 }
 
-// All but snapshot_bytes.
-SnapshotHeader MakeHeader(const Model& model, const Instance& instance) {
+// All but snapshot_bytes. Older libraries read what can be said in their version.
+SnapshotHeader MakeHeader(const Model& model, const SnapshotScope& scope) {
   SnapshotHeader header{};
-  BeginSnapshotHeader(&header);
-  header.sequences = instance.limits().batch;
+  uint64_t least = UINT64_MAX;
+  for (uint32_t i = 0; i < scope.sequences; ++i) {
+    const uint64_t tokens = scope.instance.tokens_seen(scope.first_sequence + i);
+    header.tokens = std::max(header.tokens, tokens);
+    least = std::min(least, tokens);
+  }
+  BeginSnapshotHeader(least == header.tokens ? kSnapshotLockstep : kSnapshotSequences, &header);
+  header.sequences = scope.sequences;
   std::memcpy(header.fingerprint, model.fingerprint(), kFingerprintBytes);
-  header.tokens = instance.tokens_seen();
-  header.sources = static_cast<uint32_t>(instance.source_tokens().size());
-  header.source_rows = SourceRows(model, instance);
-  header.state_bytes = StateBlocks(instance) * kSnapshotBlockBytes;
+  header.sources = scope.sources;
+  header.source_rows = SourceRows(model, scope.instance);
+  header.state_bytes = StateBlocks(model, scope) * kSnapshotBlockBytes;
   return header;
 }
 
@@ -85,42 +99,56 @@ Status CheckShape(const SnapshotHeader& found, const SnapshotHeader& wanted) {
 }
 
 // The ops index by these counts.
-Status CheckTokens(const LoadedModel& model, const SnapshotHeader& header, const Instance& instance, const uint8_t* source_tokens) {
+Status CheckTokens(const LoadedModel& model, const SnapshotHeader& header, const uint8_t* snapshot) {
   const uint64_t bound = model.bound(Stage::kDecode).tokens;
   const uint64_t most = model.model().program(Stage::kDecode) == nullptr ? 0 : bound < kMostTokens ? bound : kMostTokens;
   if (header.tokens > most) {
     return Error(TARN_BAD_FORMAT, "tokens is %llu, 0 to %llu expected", static_cast<unsigned long long>(header.tokens),
                  static_cast<unsigned long long>(most));
   }
+  uint64_t most_seen = 0;
+  for (uint32_t i = 0; i < header.sequences; ++i) most_seen = std::max(most_seen, SnapshotSequenceTokens(header, snapshot, i));
+  if (most_seen != header.tokens) {
+    return Error(TARN_BAD_FORMAT, "tokens is %llu, %llu expected: of the sequence that has seen most",
+                 static_cast<unsigned long long>(header.tokens), static_cast<unsigned long long>(most_seen));
+  }
   const uint64_t longest = header.source_rows > 0 ? header.source_rows : model.bound(Stage::kEncode).tokens;
-  for (size_t i = 0; i < instance.source_tokens().size(); ++i) {
-    uint32_t tokens;
-    std::memcpy(&tokens, source_tokens + i * sizeof(tokens), sizeof(tokens));
+  for (uint32_t i = 0; i < header.sources; ++i) {
+    const uint32_t tokens = SnapshotSourceTokens(snapshot, i);
     if (tokens > longest) {
-      return Error(TARN_BAD_FORMAT, "tokens of source %zu are %u, 0 to %llu expected", i, tokens,
+      return Error(TARN_BAD_FORMAT, "tokens of source %u are %u, 0 to %llu expected", i, tokens,
                    static_cast<unsigned long long>(longest));
     }
   }
   return Ok();
 }
 
-Status Check(const LoadedModel& model, Span<const uint8_t> memory, const Instance& instance, SnapshotHeader* header) {
+Status Check(const LoadedModel& model, Span<const uint8_t> memory, const SnapshotScope& scope, SnapshotHeader* header) {
   TARN_ASSIGN_OR_RETURN(*header, ReadSnapshotHeader(memory));
   TARN_RETURN_IF_ERROR(CheckSnapshotDigest(*header, memory));
-  TARN_RETURN_IF_ERROR(CheckShape(*header, MakeHeader(model.model(), instance)));
+  TARN_RETURN_IF_ERROR(CheckShape(*header, MakeHeader(model.model(), scope)));
   TARN_RETURN_IF_ERROR(CheckSnapshotMap(*header, memory.data()));
-  return CheckTokens(model, *header, instance, memory.data() + sizeof(SnapshotHeader));
+  return CheckTokens(model, *header, memory.data());
 }
 
 }  // namespace
 
-uint64_t SnapshotBytes(const LoadedModel& model, const Instance& instance) {
-  return SnapshotLayout(MakeHeader(model.model(), instance), CountUsed(instance)).end;
+SnapshotScope SnapshotScope::All(const Instance& instance) {
+  return {instance, 0, instance.limits().batch, 0, static_cast<uint32_t>(instance.source_tokens().size())};
 }
 
-Status SaveSnapshot(const LoadedModel& model, const Instance& instance, Span<uint8_t> memory) {
-  SnapshotHeader header = MakeHeader(model.model(), instance);
-  const SnapshotLayout layout(header, CountUsed(instance));
+SnapshotScope SnapshotScope::One(const Instance& instance, uint32_t sequence) {
+  return {instance, sequence, 1, sequence / instance.limits().beams, instance.source_tokens().empty() ? 0u : 1u};
+}
+
+uint64_t SnapshotBytes(const LoadedModel& model, const SnapshotScope& scope) {
+  return SnapshotLayout(MakeHeader(model.model(), scope), CountUsed(model.model(), scope)).end;
+}
+
+Status SaveSnapshot(const LoadedModel& loaded, const SnapshotScope& scope, Span<uint8_t> memory) {
+  const Model& model = loaded.model();
+  SnapshotHeader header = MakeHeader(model, scope);
+  const SnapshotLayout layout(header, CountUsed(model, scope));
   header.snapshot_bytes = layout.end;
   if (memory.size() < header.snapshot_bytes) {
     return Error(TARN_BUFFER_TOO_SMALL, "snapshot memory has %zu bytes, %llu are needed", memory.size(),
@@ -128,15 +156,18 @@ Status SaveSnapshot(const LoadedModel& model, const Instance& instance, Span<uin
   }
   uint8_t* const snapshot = memory.data();
   std::memcpy(snapshot, &header, sizeof(header));
-  const Span<const uint32_t> source_tokens = instance.source_tokens();
-  if (!source_tokens.empty()) {
-    std::memcpy(snapshot + sizeof(header), source_tokens.data(), source_tokens.size() * sizeof(uint32_t));
+  if (header.sources > 0) {
+    std::memcpy(snapshot + sizeof(header), &scope.instance.source_tokens()[scope.first_source], header.sources * sizeof(uint32_t));
+  }
+  for (uint32_t i = 0; header.version == kSnapshotSequences && i < header.sequences; ++i) {
+    const uint64_t tokens = scope.instance.tokens_seen(scope.first_sequence + i);
+    std::memcpy(snapshot + layout.sequence_tokens + i * sizeof(tokens), &tokens, sizeof(tokens));
   }
   uint8_t* const map = snapshot + layout.map;
   uint8_t* next = snapshot + layout.first_block;
   std::memset(map, 0, static_cast<size_t>(layout.first_block - layout.map));
   size_t i = 0;
-  ForEachBlock(instance, [&](Span<uint8_t> block) {
+  ForEachBlock(model, scope, [&](Span<uint8_t> block) {
     const size_t number = i++;
     if (IsZero(block)) return;
     map[number / 8] = static_cast<uint8_t>(map[number / 8] | 1u << (number % 8));
@@ -148,15 +179,21 @@ Status SaveSnapshot(const LoadedModel& model, const Instance& instance, Span<uin
   return Ok();
 }
 
-Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> memory, Instance* instance) {
+Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> memory, const SnapshotScope& scope, Instance* instance) {
   SnapshotHeader header;
-  TARN_RETURN_IF_ERROR(Check(model, memory, *instance, &header).In("snapshot"));
+  TARN_RETURN_IF_ERROR(Check(model, memory, scope, &header).In("snapshot"));
   const SnapshotLayout layout(header, 0);
-  instance->Restore(header.tokens, memory.data() + sizeof(header));
+  // Somebody may write to the bytes just now: what decides where ops look is bounded once more.
+  for (uint32_t i = 0; i < scope.sequences; ++i) {
+    instance->SetTokens(scope.first_sequence + i, std::min(SnapshotSequenceTokens(header, memory.data(), i), header.tokens));
+  }
+  for (uint32_t i = 0; i < scope.sources; ++i) {
+    instance->SetSourceTokens(scope.first_source + i, SnapshotSourceTokens(memory.data(), i));
+  }
   const uint8_t* next = memory.data() + layout.first_block;
   const uint8_t* const end = memory.data() + header.snapshot_bytes - sizeof(Digest);
   size_t i = 0;
-  ForEachBlock(*instance, [&](Span<uint8_t> block) {
+  ForEachBlock(model.model(), scope, [&](Span<uint8_t> block) {
     // The map has as many bits as there are blocks, unless somebody writes to it just now.
     const size_t number = i++;
     if (next != end && HasSnapshotBlock(memory.data() + layout.map, number)) {

@@ -12,16 +12,26 @@
 
 namespace tarn {
 
-// Of a snapshot of the instance as it is now: reads all of its state.
-uint64_t SnapshotBytes(const LoadedModel& model, const Instance& instance);
+// What of an instance a snapshot is of: all of it, or one sequence with its source, as an instance of one sequence would have it.
+struct SnapshotScope {
+  static SnapshotScope All(const Instance& instance);
+  static SnapshotScope One(const Instance& instance, uint32_t sequence);
+
+  const Instance& instance;
+  uint32_t first_sequence, sequences;
+  uint32_t first_source, sources;  // no sources: nothing to decode from
+};
+
+// Of a snapshot of it as it is now: reads all of its state.
+uint64_t SnapshotBytes(const LoadedModel& model, const SnapshotScope& scope);
 
 // Writes it to the front of `memory`. Errors: TARN_BUFFER_TOO_SMALL (nothing has been written).
-Status SaveSnapshot(const LoadedModel& model, const Instance& instance, Span<uint8_t> memory);
+Status SaveSnapshot(const LoadedModel& model, const SnapshotScope& scope, Span<uint8_t> memory);
 
-// Makes the instance what the saved one was; `memory` begins with a snapshot and is of any alignment. Whatever it holds, the
+// Makes it, of `instance`, what the saved one was; `memory` begins with a snapshot and is of any alignment. Whatever it holds, the
 // instance is safe to run afterwards. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_CHECKSUM, TARN_INVALID_ARGUMENT (it is one of
 // another model or shape); the instance has not changed.
-Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> memory, Instance* instance);
+Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> memory, const SnapshotScope& scope, Instance* instance);
 
 }  // namespace tarn
 

@@ -9,21 +9,21 @@ namespace tarn {
 namespace {
 
 constexpr uint8_t kMagic[8] = {'T', 'S', 'N', 'P', '\r', '\n', 0x1A, '\n'};
-constexpr uint32_t kVersion = 1;
 constexpr size_t kLeastBytes = sizeof(SnapshotHeader) + sizeof(Digest);
 
 }  // namespace
 
 SnapshotLayout::SnapshotLayout(const SnapshotHeader& header, uint64_t used_blocks)
-    : blocks(header.state_bytes / kSnapshotBlockBytes),
-      map(sizeof(SnapshotHeader) + header.sources * uint64_t{sizeof(uint32_t)}),
+    : sequence_tokens(sizeof(SnapshotHeader) + header.sources * uint64_t{sizeof(uint32_t)}),
+      blocks(header.state_bytes / kSnapshotBlockBytes),
+      map(sequence_tokens + (header.version == kSnapshotSequences ? header.sequences * uint64_t{sizeof(uint64_t)} : 0)),
       first_block(map + (blocks + 7) / 8),
       digest(first_block + used_blocks * kSnapshotBlockBytes),
       end(digest + sizeof(Digest)) {}
 
-void BeginSnapshotHeader(SnapshotHeader* header) {
+void BeginSnapshotHeader(uint32_t version, SnapshotHeader* header) {
   std::memcpy(header->magic, kMagic, sizeof(kMagic));
-  header->version = kVersion;
+  header->version = version;
 }
 
 void WriteSnapshotDigest(Span<uint8_t> snapshot) {
@@ -42,8 +42,9 @@ Result<SnapshotHeader> ReadSnapshotHeader(Span<const uint8_t> memory) {
     return Error(TARN_BAD_FORMAT, "magic is %s, %s expected: these bytes are no snapshot", HexText(header.magic).text,
                  HexText(kMagic).text);
   }
-  if (header.version != kVersion) {
-    return Error(TARN_UNSUPPORTED, "version is %u, %u expected: another library wrote it", header.version, kVersion);
+  if (header.version != kSnapshotLockstep && header.version != kSnapshotSequences) {
+    return Error(TARN_UNSUPPORTED, "version is %u, %u or %u expected: another library wrote it", header.version, kSnapshotLockstep,
+                 kSnapshotSequences);
   }
   if (header.snapshot_bytes < kLeastBytes || header.snapshot_bytes > memory.size()) {
     return Error(TARN_BAD_FORMAT, "size is %zu bytes, its header says %llu: it is cut or damaged", memory.size(),
@@ -79,6 +80,20 @@ Status CheckSnapshotMap(const SnapshotHeader& header, const uint8_t* snapshot) {
   if (header.snapshot_bytes == layout.end) return Ok();
   return Error(TARN_BAD_FORMAT, "size is %llu bytes, its map of blocks says %llu",
                static_cast<unsigned long long>(header.snapshot_bytes), static_cast<unsigned long long>(layout.end));
+}
+
+uint64_t SnapshotSequenceTokens(const SnapshotHeader& header, const uint8_t* snapshot, uint32_t index) {
+  uint64_t tokens = header.tokens;
+  if (header.version == kSnapshotSequences) {
+    std::memcpy(&tokens, snapshot + SnapshotLayout(header, 0).sequence_tokens + index * sizeof(tokens), sizeof(tokens));
+  }
+  return tokens;
+}
+
+uint32_t SnapshotSourceTokens(const uint8_t* snapshot, uint32_t index) {
+  uint32_t tokens;
+  std::memcpy(&tokens, snapshot + sizeof(SnapshotHeader) + index * sizeof(tokens), sizeof(tokens));
+  return tokens;
 }
 
 uint64_t CountSnapshotBlocks(const uint8_t* map, uint64_t blocks) {

@@ -1,6 +1,6 @@
 // What the bytes of a snapshot say, without a model or a session: README.md has the table.
 //
-//   snapshot: [ header | tokens of each source | map of blocks | blocks | XXH3-128 ]
+//   snapshot: [ header | tokens of each source | tokens of each sequence (version 2) | map of blocks | blocks | XXH3-128 ]
 #ifndef TARN_RUNTIME_SESSION_SNAPSHOT_FORMAT_H_
 #define TARN_RUNTIME_SESSION_SNAPSHOT_FORMAT_H_
 
@@ -15,6 +15,9 @@ namespace tarn {
 
 constexpr size_t kFingerprintBytes = 32;
 constexpr size_t kSnapshotBlockBytes = kAlignment;
+// Versions. All sequences have seen as many tokens; or each has its own number of them.
+constexpr uint32_t kSnapshotLockstep = 1;
+constexpr uint32_t kSnapshotSequences = 2;
 
 // Bytes as hex digits, for messages.
 template <size_t kBytes>
@@ -35,7 +38,7 @@ struct SnapshotHeader {
   uint32_t sequences;
   uint64_t snapshot_bytes;
   uint8_t fingerprint[kFingerprintBytes];
-  uint64_t tokens;       // that each sequence has seen
+  uint64_t tokens;       // that each sequence has seen; version 2: the one that has seen most
   uint32_t sources;      // 0: the model decodes from none
   uint32_t source_rows;  // max_source, where the size of a state depends on it; else 0
   uint64_t state_bytes;  // a multiple of kSnapshotBlockBytes
@@ -46,7 +49,8 @@ static_assert(sizeof(SnapshotHeader) == 80, "the header is written and read as b
 struct SnapshotLayout {
   SnapshotLayout(const SnapshotHeader& header, uint64_t used_blocks);
 
-  uint64_t blocks;  // of the state; the map has a bit for each
+  uint64_t sequence_tokens;  // version 2: u64 for each sequence
+  uint64_t blocks;           // of the state; the map has a bit for each
   uint64_t map;
   uint64_t first_block;
   uint64_t digest;
@@ -54,7 +58,7 @@ struct SnapshotLayout {
 };
 
 // Magic and version.
-void BeginSnapshotHeader(SnapshotHeader* header);
+void BeginSnapshotHeader(uint32_t version, SnapshotHeader* header);
 // The last bytes of a snapshot that is whole otherwise.
 void WriteSnapshotDigest(Span<uint8_t> snapshot);
 
@@ -66,6 +70,10 @@ Status CheckSnapshotDigest(const SnapshotHeader& header, Span<const uint8_t> mem
 // TARN_BAD_FORMAT.
 Status CheckSnapshotSize(const SnapshotHeader& header);
 Status CheckSnapshotMap(const SnapshotHeader& header, const uint8_t* snapshot);
+
+// Of sequence and source number `index`, of a snapshot whose size has been checked.
+uint64_t SnapshotSequenceTokens(const SnapshotHeader& header, const uint8_t* snapshot, uint32_t index);
+uint32_t SnapshotSourceTokens(const uint8_t* snapshot, uint32_t index);
 
 inline bool HasSnapshotBlock(const uint8_t* map, uint64_t block) { return (map[block / 8] >> (block % 8) & 1) != 0; }
 // Of the first `blocks` of them, how many are there.

@@ -25,6 +25,7 @@ OUTPUT = {
     "rewind": r"\nequal\nROMEO:",
     "speculate": r"\nequal; runs of the model: fewer than tokens\n",
     "batch": r"\[ROMEO:",
+    "sequences": r"(\[(ROMEO|First Citizen, who speaks at some length|JULIET):[^\]]*\]\n){3}",
     "sampling": r"(token +\d+: log p = +-?\d+\.\d+; best( \d+ \(-?\d+\.\d+\)){3}\n){20}",
 }
 

@@ -24,6 +24,10 @@ class SessionConfig(ctypes.Structure):
                 ("max_source", c_uint32)]
 
 
+class SequenceTokens(ctypes.Structure):
+    _fields_ = [("sequence", c_uint32), ("tokens", POINTER(c_int32)), ("count", c_size_t)]
+
+
 class Error(ctypes.Structure):
     _fields_ = [("status", c_int), ("message", c_char * 252)]
 
@@ -80,6 +84,13 @@ class Session:
         """The logits of every sequence after its next token."""
         self.call("tarn_session_step", self.session, (c_int32 * len(tokens))(*tokens), byref(self.logits))
         return self.rows(self.sequences, self.vocab_size)
+
+    def prefill_sequences(self, tokens):
+        """`tokens`: lists by the number of their sequence, in ascending order. Rows of logits, one for each."""
+        rows = [(c_int32 * len(ids))(*ids) for ids in tokens.values()]
+        parts = (SequenceTokens * len(rows))(*(SequenceTokens(number, row, len(row)) for number, row in zip(tokens, rows)))
+        self.call("tarn_session_prefill_sequences", self.session, parts, c_size_t(len(parts)), byref(self.logits))
+        return [self.logits[i * self.vocab_size:(i + 1) * self.vocab_size] for i in range(len(parts))]
 
     def prefill(self, sequences):
         """The logits of every sequence after its next tokens, as many for each."""

@@ -4,7 +4,8 @@
 //
 // The input says how a good snapshot is spoiled, so that corpus files keep their sense whatever models and snapshots look like:
 //
-//   [ model and kernels | tokens fed before | bytes cut off or added | { where: u32, what: u8, value: u24 } ... ]
+//   [ model and kernels | tokens fed before, one sequence more than the other? | bytes cut off or added | { where: u32, what: u8,
+//   value: u24 } ... ]
 //
 // The hash would hide nearly everything from the fuzzer, so it is made right again; and so is the size where the number of blocks
 // changes, which would be refused at once too.
@@ -79,13 +80,15 @@ struct Target {
     return snapshot;
   }
 
-  // A session that has seen so many tokens.
-  std::vector<uint8_t> Good(size_t tokens) {
+  // A session that has seen so many tokens, and with `apart` its first sequence some more.
+  std::vector<uint8_t> Good(size_t tokens, bool apart) {
     static const int32_t kIds[2 * 32] = {'a', 'b', 'c'};
     const size_t lengths[2] = {5, 2};
     tarn_session_reset(session);
     if (encodes) Expect(tarn_session_encode(session, kIds, 5, lengths, &error));
     if (tokens > 0) Expect(tarn_session_prefill(session, kIds, tokens, nullptr, &error));
+    const tarn_sequence_tokens more = {0, kIds, 3};
+    if (apart) Expect(tarn_session_prefill_sequences(session, &more, 1, nullptr, &error));
     return Save();
   }
 
@@ -107,7 +110,8 @@ void Rehash(std::vector<uint8_t>* snapshot) {
   std::memcpy(digest, canonical.digest, kDigestBytes);
 }
 
-// As snapshot.cc lays it out: a header, the lengths of the sources, the map of blocks, the blocks that are not zero, a hash.
+// As snapshot.cc lays it out: a header, the lengths of the sources, in version 2 those of the sequences, the map of blocks, the
+// blocks that are not zero, a hash.
 struct Layout {
   explicit Layout(const std::vector<uint8_t>& snapshot) {
     const auto load = [&](size_t at, size_t bytes) {
@@ -116,13 +120,16 @@ struct Layout {
       return static_cast<size_t>(value);
     };
     blocks = load(72, 8) / kBlockBytes;
-    map = kHeaderBytes + load(64, 4) * sizeof(uint32_t);
+    sequence_tokens = kHeaderBytes + load(64, 4) * sizeof(uint32_t);
+    has_sequence_tokens = load(8, 4) == 2;
+    map = sequence_tokens + (has_sequence_tokens ? load(12, 4) * sizeof(uint64_t) : 0);
     first_block = map + (blocks + 7) / 8;
   }
   static constexpr size_t kHeaderBytes = 80;
   static constexpr size_t kBlockBytes = 64;
   static constexpr size_t kSizeAt = 16;
-  size_t blocks, map, first_block;
+  bool has_sequence_tokens;
+  size_t blocks, sequence_tokens, map, first_block;
 };
 
 float Special(uint32_t value) {
@@ -187,6 +194,7 @@ void Spoil(const Layout& layout, const uint8_t* instruction, std::vector<uint8_t
                               : value % 3 == 1 ? (uint64_t{1} << 62) - value / 3
                                                : uint64_t{value} << value % 40;
       std::memcpy(snapshot->data() + 56, &tokens, sizeof(tokens));
+      if (layout.has_sequence_tokens) std::memcpy(snapshot->data() + layout.sequence_tokens, &tokens, sizeof(tokens));
       break;
     }
     default: {  // one block over another
@@ -227,6 +235,8 @@ void ReadAlone(const std::vector<uint8_t>& snapshot) {
   }
   uint32_t tokens = 0;
   tarn_snapshot_source_tokens(snapshot.data(), snapshot.size(), 1, &tokens, &error);
+  uint64_t seen = 0;
+  tarn_snapshot_sequence_tokens(snapshot.data(), snapshot.size(), 1, &seen, &error);
   std::vector<uint8_t> states(5000);
   for (const uint64_t offset : {uint64_t{0}, info.state_bytes / 2, info.state_bytes - states.size(), UINT64_MAX}) {
     tarn_snapshot_read(snapshot.data(), snapshot.size(), offset, states.data(), states.size(), &error);
@@ -264,7 +274,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Target& target = *targets[index];
 
   constexpr size_t kInstructionBytes = 8;
-  std::vector<uint8_t> snapshot = target.Good(data[1] % 32);
+  std::vector<uint8_t> snapshot = target.Good(data[1] % 32, data[1] / 32 % 2 == 1);
   const Layout layout(snapshot);
   for (size_t i = 3; i + kInstructionBytes <= size; i += kInstructionBytes) Spoil(layout, data + i, &snapshot);
   snapshot.resize(std::max<ptrdiff_t>(0, static_cast<ptrdiff_t>(snapshot.size()) + static_cast<int8_t>(data[2])));

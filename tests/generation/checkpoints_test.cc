@@ -229,6 +229,23 @@ TEST_F(Tokens, CallsThatWereNotRecordedAreNoticed) {
   ASSERT_TRUE(checkpoints->Record(&token, 1, nullptr).code() == TARN_INVALID_ARGUMENT);
 }
 
+// A batch is at one position, or there is none to go back to. The way back is there all the same.
+TEST_F(Tokens, SequencesMustHaveSeenTheSameNumber) {
+  const SessionPointer two = model.New({2, 8, 1, 1});
+  const CheckpointsPointer checkpoints = Create(two.get(), 2, 20, 8);
+  const int32_t tokens[2] = {1, 2};
+  ASSERT_TRUE(two->Prefill(tokens, 1).ok());
+  ASSERT_TRUE(checkpoints->Record(tokens, 1, nullptr).ok());
+  const SequenceTokens part[] = {{1, tokens, 1}};
+  ASSERT_TRUE(two->PrefillSequences(part, true).ok());
+  const char* const words = "sequences have seen different numbers of tokens, the same expected";
+  ExpectError(checkpoints->Record(tokens, 1, nullptr), TARN_INVALID_ARGUMENT, words);
+  ExpectError(checkpoints->Mark(1, nullptr), TARN_INVALID_ARGUMENT, words);
+  ExpectError(checkpoints->Restart(), TARN_INVALID_ARGUMENT, words);
+  ASSERT_TRUE(checkpoints->Rewind(1).ok());
+  EXPECT_EQ(two->instance().tokens_seen(1), 1u);
+}
+
 TEST_F(Tokens, ACancelledReplayEndsAtItsCheckpoint) {
   const CheckpointsPointer checkpoints = Create(session.get(), 4, 50, 30);
   Feed(checkpoints.get(), 50);

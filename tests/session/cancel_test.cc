@@ -187,6 +187,40 @@ TEST_F(Cancelling, ALongChunkMayBeBrokenOffAndIsThenRefused) {
   EXPECT_EQ(Prefill(0, kChunk), expected);
 }
 
+TEST_F(Cancelling, OfABrokenChunkOnlyItsSequencesAreLost) {
+  Load(test::ConfigText(R"({"system": "sliding_window", "window": 262144})", "none"), {3, kChunk, 1, 1});
+  const SequenceTokens parts[] = {{0, tokens_.data(), 5}, {1, tokens_.data(), 7}, {2, tokens_.data(), 2}};
+  ASSERT_TRUE(session_->PrefillSequences(parts, true).ok());
+  const auto save = [&](uint32_t sequence) {
+    std::vector<uint8_t> snapshot(static_cast<size_t>(session_->SequenceSnapshotBytes(sequence)));
+    EXPECT_TRUE(session_->SaveSequence(sequence, {snapshot.data(), snapshot.size()}).ok());
+    return snapshot;
+  };
+  const std::vector<uint8_t> before[] = {save(0), save(1), save(2)};
+
+  Instance& instance = const_cast<Instance&>(session_->instance());
+  instance.cancellation().Request();
+  std::memset(instance.input(Stage::kDecode, 0), 0, (kChunk + 1) * sizeof(int32_t));
+  instance.sequences()[0] = {0, 0, kChunk};
+  instance.sequences()[1] = {0, 2, 1};
+  ASSERT_EQ(instance.DecodeParts(2, 1, ThreadPool()).code(), TARN_CANCELLED);
+  instance.cancellation().Withdraw();
+
+  const SequenceTokens broken[] = {{1, tokens_.data(), 1}, {2, tokens_.data(), 1}}, whole[] = {{1, tokens_.data(), 1}};
+  EXPECT_STREQ(session_->PrefillSequences(broken, true).status().message(),
+               "sequence 2: broken off in the middle of a chunk: reset or restore it first");
+  EXPECT_EQ(session_->Prefill(tokens_.data(), 1).status().code(), TARN_INVALID_ARGUMENT);
+  EXPECT_EQ(session_->SaveSequence(0, {}).code(), TARN_INVALID_ARGUMENT);
+  EXPECT_EQ(session_->CopySequence(1, *session_, 0).code(), TARN_INVALID_ARGUMENT);
+  EXPECT_EQ(save(1), before[1]);
+  ASSERT_TRUE(session_->PrefillSequences(whole, true).ok());
+  ASSERT_TRUE(session_->RestoreSequence(0, {before[0].data(), before[0].size()}).ok());
+  EXPECT_EQ(save(0), before[0]);
+  ASSERT_TRUE(session_->CopySequence(2, *session_, 0).ok());
+  EXPECT_EQ(save(2), before[0]);
+  ASSERT_TRUE(session_->Prefill(tokens_.data(), 1).ok());
+}
+
 TEST_F(Cancelling, IsHeardInsideALongOp) {
   for (const uint32_t threads : {1u, 2u}) {
     Load(kManyRounds, {1, 1, 1, threads, 1, /*max_source=*/40});

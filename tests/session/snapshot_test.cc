@@ -303,7 +303,7 @@ TEST(Snapshot, FieldsThatLieAreNamed) {
   };
   const std::string size = std::to_string(good.size());
   refused(With<uint8_t>(good, 0, 'X'), TARN_BAD_FORMAT, "magic is 58534e500d0a1a0a, 54534e500d0a1a0a expected");
-  refused(With<uint32_t>(good, 8, 2), TARN_UNSUPPORTED, "version is 2, 1 expected");
+  refused(With<uint32_t>(good, 8, 3), TARN_UNSUPPORTED, "version is 3, 1 or 2 expected");
   refused(With<uint64_t>(good, 16, good.size() + 1), TARN_BAD_FORMAT, "size is " + size + " bytes, its header says");
   refused(With<uint64_t>(good, 16, 95), TARN_BAD_FORMAT, "its header says 95");
   refused(With<uint64_t>(good, 16, UINT64_MAX), TARN_BAD_FORMAT, "its header says 18446744073709551615");

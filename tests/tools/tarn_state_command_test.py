@@ -120,6 +120,24 @@ class StateCommandTest(CliTest):
         size, = struct.unpack_from("<Q", content, 72)
         return struct.unpack_from(f"<{size // 4}f", content, len(content) - 16 - size)
 
+    def test_sequences_at_different_positions(self):
+        if not tarn_library.loads():
+            self.skipTest("libtarn.so does not load into Python")
+        paths = []
+        with tarn_library.Session(MODEL, 256, batch=3) as session:
+            session.tarn.tarn_session_snapshot_bytes.restype = ctypes.c_uint64
+            for feeds in ((0, 4), (2, 9)), ((1, 9),):
+                session.prefill_sequences({sequence: [7] * count for sequence, count in feeds})
+                snapshot = ctypes.create_string_buffer(session.tarn.tarn_session_snapshot_bytes(session.session))
+                session.call("tarn_session_save", session.session, snapshot, ctypes.c_uint64(len(snapshot)))
+                paths.append(self.write(f"state-{len(paths)}", snapshot.raw))
+        found = self.json("info", paths[0])
+        self.assertEqual((found["format_version"], found["tokens"], found["sequence_tokens"]), (2, 9, [4, 0, 9]))
+        self.assertRegex(self.text("info", paths[0], "-m", MODEL), r"position +\[4, 0, 9\] tokens\n")
+        found = self.json("diff", *paths)
+        self.assertEqual((found["a"]["sequence_tokens"], found["b"]["sequence_tokens"]), ([4, 0, 9], [4, 9, 9]))
+        self.assertFalse(found["equal"])
+
     def test_sources(self):
         if not tarn_library.loads():
             self.skipTest("libtarn.so does not load into Python")

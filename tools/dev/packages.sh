@@ -19,7 +19,8 @@ case ${1:-} in
     libbenchmark-dev    Google Benchmark, for the micro-benchmarks' ;;
   ci) needed='
     ccache              what several presets compile alike is compiled once
-    python3-jsonschema  judges what JSON schemas allow, for tests/grammar' ;;
+    python3-jsonschema  judges what JSON schemas allow, for tests/grammar
+    libcpp-httplib-dev  HTTP in examples/server, and so its test' ;;
   cross) needed='
     clang-19            compiler for ARM
     lld-19              its linker

@@ -34,7 +34,8 @@ std::string ValueText(double value) { return Format("%.4g", value); }
 // What both actions show of a file.
 void AddFacts(const StateContent& content, Table* table) {
   const tarn_snapshot_info& info = content.info();
-  table->Add({"position", Number(info.tokens) + (info.tokens == 1 ? " token" : " tokens")});
+  table->Add({"position", info.version > 1 ? tarn::tools::ShapeText(content.SequenceTokens()) + " tokens"
+                                           : Number(info.tokens) + (info.tokens == 1 ? " token" : " tokens")});
   if (info.sources > 0) table->Add({"source tokens", tarn::tools::ShapeText(content.SourceTokens())});
   if (const auto& prompt = content.prompt()) {
     table->Add({"prompt cache", Number(prompt->tokens) + " tokens, read in chunks of " + Number(prompt->chunk)});
@@ -43,7 +44,9 @@ void AddFacts(const StateContent& content, Table* table) {
 
 Json FactsJson(const StateContent& content) {
   const tarn_snapshot_info& info = content.info();
-  Json json = {{"file", content.path()}, {"tokens", info.tokens}, {"source_tokens", content.SourceTokens()}};
+  Json json = {{"file", content.path()}, {"tokens", info.tokens}};
+  json.Add("sequence_tokens", content.SequenceTokens());
+  json.Add("source_tokens", content.SourceTokens());
   const auto& prompt = content.prompt();
   json.Add("prompt_cache", prompt ? Json({{"tokens", prompt->tokens}, {"chunk", prompt->chunk}}) : Json(nullptr));
   return json;
@@ -137,7 +140,7 @@ struct Differences {
 
 Differences CompareAll(const StateContent& a, const StateContent& b, const std::vector<StatePart>& parts) {
   Differences all;
-  all.equal = a.info().tokens == b.info().tokens && a.SourceTokens() == b.SourceTokens();
+  all.equal = a.SequenceTokens() == b.SequenceTokens() && a.SourceTokens() == b.SourceTokens();
   for (const StatePart& part : parts) {
     all.states.push_back(Compare(a, b, part));
     all.equal = all.equal && all.states.back().differing == 0;

@@ -80,6 +80,17 @@ StateContent::StateContent(const std::string& path) : path_(FileName(path)), fil
   }
 }
 
+std::vector<uint64_t> StateContent::SequenceTokens() const {
+  std::vector<uint64_t> tokens;
+  tarn_error error;
+  for (uint32_t i = 0; i < info_.sequences; ++i) {
+    StopIfInterrupted();
+    tokens.push_back(info_.tokens);
+    if (info_.version > 1) Check(tarn_snapshot_sequence_tokens(data(), size(), i, &tokens.back(), &error), error);
+  }
+  return tokens;
+}
+
 std::vector<uint32_t> StateContent::SourceTokens() const {
   std::vector<uint32_t> tokens;  // as many as the file has
   tarn_error error;

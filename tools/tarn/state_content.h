@@ -24,6 +24,7 @@ class StateContent {
   const std::string& path() const { return path_; }
   const tarn_snapshot_info& info() const { return info_; }
   const std::optional<PromptFile>& prompt() const { return prompt_; }
+  std::vector<uint64_t> SequenceTokens() const;
   std::vector<uint32_t> SourceTokens() const;
   // Bytes [offset, offset + size) of all states.
   void Read(uint64_t offset, uint8_t* bytes, size_t size) const;

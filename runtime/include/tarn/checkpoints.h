@@ -96,8 +96,8 @@ TARN_API void tarn_checkpoints_destroy(tarn_checkpoints* checkpoints);
 /* Says that the session was given `tokens` [batch, count] by one tarn_session_prefill() or tarn_session_step(), which returned
  * `logits` (NULL: nobody needs them at a checkpoint that is taken here). The sampler has accepted or picked the tokens; those that
  * the grammar has taken are the last ones of the call.
- * Errors: TARN_INVALID_ARGUMENT (the session has seen more or fewer tokens than were recorded; the sampler has not accepted the
- * last one). */
+ * Errors: TARN_INVALID_ARGUMENT (the session has seen more or fewer tokens than were recorded, or its sequences different numbers
+ * of them; the sampler has not accepted the last one). */
 TARN_API tarn_status tarn_checkpoints_record(tarn_checkpoints* checkpoints, const int32_t* tokens, size_t count,
                                              const float* logits, tarn_error* error);
 
@@ -136,8 +136,10 @@ typedef struct tarn_checkpoint {
 TARN_API tarn_status tarn_checkpoints_get(const tarn_checkpoints* checkpoints, size_t index, tarn_checkpoint* checkpoint,
                                           tarn_error* error);
 
-/* Forgets everything and takes the first checkpoint, for another text: after a reset, a restore or an encode of the session.
- * Errors: TARN_INVALID_ARGUMENT (the session was left in the middle of a chunk). */
+/* Forgets everything and takes the first checkpoint, for another text: after a reset, a restore or an encode of the session, or of
+ * a sequence of it.
+ * Errors: TARN_INVALID_ARGUMENT (the session was left in the middle of a chunk; its sequences have seen different numbers of
+ * tokens). */
 TARN_API tarn_status tarn_checkpoints_restart(tarn_checkpoints* checkpoints, tarn_error* error);
 
 #ifdef __cplusplus

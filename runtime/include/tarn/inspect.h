@@ -79,11 +79,11 @@ TARN_API tarn_status tarn_model_op(const tarn_model* model, size_t index, tarn_o
  * decoders are never part of one. */
 typedef struct tarn_snapshot_info {
   size_t struct_size;
-  uint32_t version;        /* of the format */
+  uint32_t version;        /* of the format: 1, or 2 if sequences have seen different numbers of tokens */
   uint32_t sequences;      /* of the session: batch * beams */
   uint64_t snapshot_bytes; /* the size of the snapshot; what lies behind it is not read */
   uint8_t fingerprint[32]; /* of its model, as in tarn_model_info */
-  uint64_t tokens;         /* that each sequence has seen since the reset */
+  uint64_t tokens;         /* that each sequence has seen since its reset; version 2: the one that has seen most */
   uint32_t sources;        /* batch, of a model that decodes from sources; else 0 */
   uint32_t max_source;     /* of the session, where the size of a state depends on it; else 0 */
   uint64_t state_bytes;    /* of all states; tarn_snapshot_read() returns them */
@@ -102,6 +102,11 @@ TARN_API tarn_status tarn_snapshot_get_info(const void* snapshot, uint64_t size_
  * Thread safety: any thread. */
 TARN_API tarn_status tarn_snapshot_source_tokens(const void* snapshot, uint64_t size_bytes, uint32_t source, uint32_t* tokens,
                                                  tarn_error* error);
+
+/* Writes the number of tokens that sequence `sequence`, from 0, has seen to `*tokens`. Checks neither the hash nor the map of
+ * blocks. Errors: TARN_NOT_FOUND past the last sequence; else as tarn_snapshot_get_info(). Thread safety: any thread. */
+TARN_API tarn_status tarn_snapshot_sequence_tokens(const void* snapshot, uint64_t size_bytes, uint32_t sequence, uint64_t* tokens,
+                                                   tarn_error* error);
 
 /* Copies `count_bytes` bytes of the states, from `offset_bytes` on, to `states`. They lie in the order of tarn_model_state(),
  * each from a multiple of 64 on, with zeros between them. A state is row-major and little-endian. Its shape is [sequences, shape].

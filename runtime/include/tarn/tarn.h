@@ -142,7 +142,7 @@ typedef struct tarn_model_config {
 /* Everything that the size of a session depends on. */
 typedef struct tarn_session_config {
   size_t struct_size;
-  /* Sequences that run in lockstep; with `beams`, the sources that they decode from. State is [batch, ...]. 0 means 1. */
+  /* Sequences of the session; with `beams`, the sources that they decode from. State is [batch, ...]. 0 means 1. */
   uint32_t batch;
   /* The longest chunk of a prefill, in tokens per sequence: longer prompts are cut into such chunks. 0 means 64. */
   uint32_t max_chunk;
@@ -355,6 +355,35 @@ TARN_API tarn_status tarn_session_step(tarn_session* session, const int32_t* tok
 TARN_API tarn_status tarn_session_score(tarn_session* session, const int32_t* tokens, size_t count, const float** logits,
                                         tarn_error* error);
 
+/* Tokens for one sequence. */
+typedef struct tarn_sequence_tokens {
+  uint32_t sequence;     /* < batch * beams */
+  const int32_t* tokens; /* [count] */
+  size_t count;          /* >= 1 */
+} tarn_sequence_tokens;
+
+/* Feeds tokens to some sequences of a session: `parts` [part_count] in ascending order of their sequences, each at most once. A
+ * sequence that is not among them does not change, not by a bit. The weights are read once for all of them, whatever their numbers
+ * of tokens are. A sequence gets the bits that a session of its own gives for the same calls, if max_chunk is the same: its tokens
+ * are cut into chunks in the same way. One with fewer chunks than another begins later, so that all end with the last run of the
+ * model. If `logits` is not NULL it receives a pointer to [part_count, vocab_size] f32, the logits after the last token of each
+ * part, borrowed until the next call on this session. Where it is NULL none are computed.
+ * Errors: as tarn_session_prefill(), of the sequences of the call; TARN_INVALID_ARGUMENT (parts out of order; the model decodes
+ * from sources and `beams` is above 1). TARN_CANCELLED: each sequence keeps the chunks that were complete, which
+ * tarn_session_sequence_tokens() counts. A sequence that was left in the middle of a chunk is to be reset or restored; the others
+ * go on. */
+TARN_API tarn_status tarn_session_prefill_sequences(tarn_session* session, const tarn_sequence_tokens* parts, size_t part_count,
+                                                    const float** logits, tarn_error* error);
+
+/* Returns one sequence to the state after creation; the others do not change. A source that it decodes from stays encoded. The cost
+ * is that of writing the states of one sequence.
+ * Errors: TARN_INVALID_ARGUMENT (no such sequence). */
+TARN_API tarn_status tarn_session_reset_sequence(tarn_session* session, uint32_t sequence, tarn_error* error);
+
+/* Tokens fed to one sequence since the last reset of it; 0 where there is no such sequence.
+ * Errors: none. */
+TARN_API uint64_t tarn_session_sequence_tokens(const tarn_session* session, uint32_t sequence);
+
 /* Encodes the sources of a seq2seq model. `tokens` has `batch` rows of `stride` ids; the first lengths[i] ids of row i are
  * source i. The rest of a row is never read: padding does not change the result. The sequences start anew: feed them
  * bos_token.
@@ -394,7 +423,7 @@ TARN_API tarn_status tarn_session_fill(tarn_session* session, const int32_t* tok
  * Thread safety: any thread at any time while the session exists; signal handlers. */
 TARN_API void tarn_session_cancel(tarn_session* session);
 
-/* Returns the session to the state after creation.
+/* Returns the session, with all sequences, to the state after creation.
  * Errors: none. */
 TARN_API void tarn_session_reset(tarn_session* session);
 
@@ -407,7 +436,7 @@ TARN_API void tarn_session_reset(tarn_session* session);
  * Errors: none. */
 TARN_API uint64_t tarn_session_trim(tarn_session* session);
 
-/* Tokens fed to each sequence since the last reset.
+/* Tokens fed to each sequence since the last reset; where they differ, to the one that has seen most.
  * Errors: none. */
 TARN_API uint64_t tarn_session_tokens(const tarn_session* session);
 
@@ -421,7 +450,8 @@ TARN_API uint64_t tarn_session_tokens(const tarn_session* session);
  * sources their product), and with softmax cross attention `max_source`; the other limits may differ. Logits are not part
  * of it: keep the token that follows, or feed the last token of a prompt after the restore. Neither are samplers, beam
  * searches and text decoders. Blocks of 64 zero bytes are left out, so that the size for a bounded cache grows with its
- * use. The bytes mean the same on every machine; a version of them that the library does not know is refused. */
+ * use. The bytes mean the same on every machine; a version of them that the library does not know is refused: version 1, or
+ * 2 if the sequences have seen different numbers of tokens. */
 
 /* Bytes of a snapshot of the session as it is now: at most tarn_memory.state_bytes * 513 / 512 + 64. Reads all of the
  * state. 0 for NULL.
@@ -442,6 +472,22 @@ TARN_API tarn_status tarn_session_save(const tarn_session* session, void* snapsh
  * value expected. */
 TARN_API tarn_status tarn_session_restore(tarn_session* session, const void* snapshot, uint64_t size_bytes, tarn_error* error);
 
+/* Bytes of a snapshot of one sequence as it is now, with the source that it decodes from. Such a snapshot is one of a session of
+ * one sequence: a session with `batch` 1 takes it too, and any place of a batch takes a snapshot of such a session. Reads the
+ * states of the sequence. 0 for NULL, and where there is no such sequence. Errors: none. */
+TARN_API uint64_t tarn_session_sequence_snapshot_bytes(const tarn_session* session, uint32_t sequence);
+
+/* As tarn_session_save(), of one sequence.
+ * Errors: as tarn_session_save(); TARN_INVALID_ARGUMENT (no such sequence). */
+TARN_API tarn_status tarn_session_save_sequence(const tarn_session* session, uint32_t sequence, void* snapshot, uint64_t size_bytes,
+                                                tarn_error* error);
+
+/* As tarn_session_restore(), of one sequence; the others do not change, not by a bit. A snapshot of several sequences is refused.
+ * Errors: as tarn_session_restore(); TARN_INVALID_ARGUMENT (no such sequence; the model decodes from sources and `beams` is above
+ * 1). */
+TARN_API tarn_status tarn_session_restore_sequence(tarn_session* session, uint32_t sequence, const void* snapshot,
+                                                   uint64_t size_bytes, tarn_error* error);
+
 /* Gives `session` the state of `from`, another session of the same tarn_model and shape (as for snapshots), without a snapshot
  * between them: a fork. It takes one copy of the state. tarn/checkpoints.h goes back within one session.
  * Errors: TARN_INVALID_ARGUMENT (of another model or shape: names both values; a chunk of `from` was left in its middle); nothing
@@ -450,8 +496,8 @@ TARN_API tarn_status tarn_session_restore(tarn_session* session, const void* sna
 TARN_API tarn_status tarn_session_copy(tarn_session* session, const tarn_session* from, tarn_error* error);
 
 /* Gives sequence `sequence` of `session` the state of sequence `from_sequence` of `from`, which may be the same session: a sequence
- * leaves a batch, or comes into it. In a session of one sequence it may have seen any number of tokens, in others as many as those.
- * It brings its source along; a session with `beams` above 1 whose model has sources takes none.
+ * leaves a batch, or comes into it, whatever the others have seen. It brings its source along; a session with `beams` above 1 whose
+ * model has sources takes none.
  * Errors: as tarn_session_copy(). */
 TARN_API tarn_status tarn_session_copy_sequence(tarn_session* session, uint32_t sequence, const tarn_session* from,
                                                 uint32_t from_sequence, tarn_error* error);

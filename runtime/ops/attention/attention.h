@@ -64,11 +64,11 @@ struct HeadSlices {
   HeadSlices(const RunContext& context, const Heads& heads, size_t sequence, size_t kv_head);
 };
 
-// f(sequence, kv_head, thread) for every task, without denormals; none begins once the run is cancelled. `cost`: of one query head
-// for one token, as ThreadPool::For has it.
+// f(sequence, kv_head, thread) for every task, the sequence by its place in the run, without denormals; none begins once the run is
+// cancelled. `cost`: of one query head for one token, as ThreadPool::For has it.
 template <typename F>
 void ForEachHead(const RunContext& context, const Heads& heads, uint64_t cost, const F& f) {
-  const uint64_t all = cost * heads.heads() * context.batch * context.tokens;
+  const uint64_t all = cost * heads.heads() * context.token_rows;
   context.threads->ParallelFor(context.batch * heads.kv_heads(), all, [&](size_t task, size_t thread) {
     if (context.cancelled()) return;
     const FlushDenormals flush;

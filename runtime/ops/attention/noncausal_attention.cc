@@ -166,7 +166,7 @@ void NoncausalAttentionOp::RunWrite(const RunContext& context, const Parts& part
 
 void NoncausalAttentionOp::RunRead(const RunContext& context, const Parts& parts) const {
   ReadAll(context, parts, 0, context.batch / context.beams * heads_.kv_heads(),
-          [&](size_t task) { return shape_.Kept(context, task / heads_.kv_heads(), task % heads_.kv_heads()); });
+          [&](size_t task) { return shape_.Kept(context, context.source_of(task / heads_.kv_heads()), task % heads_.kv_heads()); });
 }
 
 }  // namespace tarn

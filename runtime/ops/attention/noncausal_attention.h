@@ -72,7 +72,8 @@ class NoncausalAttentionOp : public Op {
   NoncausalMemory MemoryAt(const Parts& parts, size_t index) const;
   NoncausalMemory ClearMemoryAt(const Parts& parts, size_t index) const;
   NoncausalKeys KeysOf(const RunContext& context, size_t sequence, size_t kv_head) const;
-  // Rows [begin, begin + count) of the queries of an owner of a memory: a sequence in "encode", a source in "decode".
+  // Rows [begin, begin + count) of the queries of an owner of a memory: a sequence in "encode", a source in "decode", by
+  // its place in the run.
   NoncausalQueries QueriesOf(const RunContext& context, size_t owner, size_t kv_head, size_t begin, size_t count) const;
   size_t QueryRows(const RunContext& context) const;  // of an owner
   // f(index, work, thread) for every index below count, without denormals; none begins once the run is cancelled. `rows`: of all of

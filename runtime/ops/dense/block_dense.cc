@@ -27,6 +27,8 @@ class BlockDenseOp final : public Op {
     return Ok();
   }
 
+  bool runs_by_rows() const override { return true; }
+
   Status Run(const RunContext& context) override {
     const Operand &x = context.inputs[0], &y = context.outputs[0];
     const size_t rows = context.rows(axis_);

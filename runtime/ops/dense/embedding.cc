@@ -27,10 +27,12 @@ class EmbeddingOp final : public Op {
     return Ok();
   }
 
+  bool runs_by_rows() const override { return true; }
+
   Status Run(const RunContext& context) override {
     const size_t width = table_.shape.dims[1];
     const Kernels& kernels = *context.kernels;
-    for (size_t row = 0; row < context.batch * context.tokens; ++row) {
+    for (size_t row = 0; row < context.token_rows; ++row) {
       // The session refuses ids outside the vocabulary.
       const size_t id = static_cast<size_t>(context.inputs[0].i32()[row * context.inputs[0].stride]);
       float* x = context.outputs[0].f32() + row * context.outputs[0].stride;

@@ -43,6 +43,8 @@ class FullyConnectedOp final : public Op {
     return Ok();
   }
 
+  bool runs_by_rows() const override { return true; }
+
   Status Run(const RunContext& context) override {
     const size_t rows = context.rows(axis_);
     return context.dense_backend->run(context.dense, rows, context.inputs[0].f32(), context.outputs[0].f32(),

@@ -24,6 +24,8 @@ class ActivationOp final : public Op {
     return context.ExpectOutput(0, "y", width_);
   }
 
+  bool runs_by_rows() const override { return true; }
+
   Status Run(const RunContext& context) override {
     const Kernels& kernels = *context.kernels;
     const Operand& x = context.inputs[0];

@@ -27,9 +27,9 @@ class AddLearnedPositionOp final : public Op {
   Status Run(const RunContext& context) override {
     const Operand& x = context.inputs[0];
     const Operand& y = context.outputs[0];
-    const float* table = table_ + context.position(0) * width_;
     for (size_t sequence = 0; sequence < context.batch; ++sequence) {
       const size_t row = sequence * context.tokens;
+      const float* const table = table_ + context.position(sequence, 0) * width_;
       context.kernels->add(context.tokens, width_, x.f32() + row * x.stride, x.stride, table, width_, y.f32() + row * y.stride,
                            y.stride);
     }

@@ -41,8 +41,11 @@ class AddSinusoidOp final : public Op {
     Scratch scratch(context.scratch);
     float* vector = LayVector(&scratch);
     for (size_t token = 0; token < context.tokens; ++token) {
-      context.kernels->sinusoid(pairs(), static_cast<double>(context.position(token)), frequency_, vector, vector + pairs());
       for (size_t sequence = 0; sequence < context.batch; ++sequence) {
+        const uint64_t position = context.position(sequence, token);
+        if (sequence == 0 || position != context.position(sequence - 1, token)) {  // of sequences in lockstep it is one
+          context.kernels->sinusoid(pairs(), static_cast<double>(position), frequency_, vector, vector + pairs());
+        }
         const size_t row = sequence * context.tokens + token;
         context.kernels->add(1, width_, x.f32() + row * x.stride, 0, vector, 0, y.f32() + row * y.stride, 0);
       }

@@ -20,6 +20,8 @@ class BinaryOp : public Op {
     return context.ExpectOutput(0, "result", width_);
   }
 
+  bool runs_by_rows() const override { return true; }
+
   Status Run(const RunContext& context) override {
     const Operand& a = context.inputs[0];
     const Operand& b = context.inputs[1];

@@ -22,6 +22,8 @@ class BlendOp final : public Op {
     return Ok();
   }
 
+  bool runs_by_rows() const override { return true; }
+
   Status Run(const RunContext& context) override {
     const Operand &x = context.inputs[0], &logits = context.inputs[1], &y = context.outputs[0];
     context.kernels->blend({context.rows(axis_), width_, x.f32(), x.stride, logits.f32(), logits.stride,

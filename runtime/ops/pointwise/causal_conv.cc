@@ -35,7 +35,7 @@ class CausalConvOp final : public Op {
     for (size_t sequence = 0; sequence < context.batch; ++sequence) {
       const size_t first = sequence * context.tokens;
       context.kernels->causal_conv({context.tokens, width_, mixes_, taps_, x.f32() + first * x.stride, x.stride, weight_, bias_,
-                                    silu_, context.states[0].f32(sequence), y.f32() + first * y.stride, y.stride});
+                                    silu_, context.states[0].f32(context.number(sequence)), y.f32() + first * y.stride, y.stride});
     }
     return Ok();
   }

@@ -18,6 +18,8 @@ class ConstantOp final : public Op {
     return Ok();
   }
 
+  bool runs_by_rows() const override { return true; }
+
   Status Run(const RunContext& context) override {
     const size_t elements = context.sequence_rows(axis_) * width_;
     for (size_t sequence = 0; sequence < context.batch; ++sequence) {

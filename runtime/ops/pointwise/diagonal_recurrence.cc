@@ -42,8 +42,8 @@ class DiagonalRecurrenceOp final : public Op {
       args.gate = gate.f32() + row * gate.stride;
       args.gate_stride = gate.stride;
       args.constant = constant_;
-      args.first = context.tokens_seen == 0;
-      args.state = context.states[0].f32(sequence);
+      args.first = context.tokens_seen(sequence) == 0;
+      args.state = context.states[0].f32(context.number(sequence));
       args.y = y.f32() + row * y.stride;
       args.y_stride = y.stride;
       context.kernels->diagonal_recurrence(args);

@@ -22,6 +22,8 @@ class RopeOp final : public Op {
     return Ok();
   }
 
+  bool runs_by_rows() const override { return true; }
+
   Status Run(const RunContext& context) override {
     const Operand& x = context.inputs[0];
     const Operand& y = context.outputs[0];

@@ -41,7 +41,7 @@ class RopeAnglesOp final : public Op {
     for (size_t sequence = 0; sequence < context.batch; ++sequence) {
       for (size_t token = 0; token < context.tokens; ++token) {
         float* row = angles.f32() + (sequence * context.tokens + token) * angles.stride;
-        context.kernels->sinusoid(pairs(), static_cast<double>(context.position(token)), frequency_, row + pairs(), row);
+        context.kernels->sinusoid(pairs(), static_cast<double>(context.position(sequence, token)), frequency_, row + pairs(), row);
       }
     }
     return Ok();

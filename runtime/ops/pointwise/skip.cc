@@ -35,6 +35,8 @@ class SkipOp final : public Op {
     return Ok();
   }
 
+  bool runs_by_rows() const override { return true; }
+
   Status Run(const RunContext& context) override {
     const Operand &o = context.inputs[0], &v = context.inputs[1], &y = context.outputs[0];
     SkipArgs args{context.rows(axis_),

@@ -1,5 +1,7 @@
 // Cache attention (MATH F3): softmax over an explicit, bounded list of rows. The policy says which rows are kept. All memory is
 // there from the start, and where a bound is reached the session refuses the token.
+#include <algorithm>
+
 #include "runtime/ops/attention/cache/cache_policy.h"
 #include "runtime/ops/registry.h"
 
@@ -37,7 +39,8 @@ class CacheAttentionOp final : public Op {
 
   Status Run(const RunContext& context) override {
     const uint64_t rows = config_.stores[0].rows;
-    const uint64_t visible = context.tokens_seen < rows ? context.tokens_seen : rows;
+    uint64_t visible = 0;  // to most
+    for (const RunSequence& sequence : context.sequences) visible = std::max(visible, std::min(sequence.tokens_seen, rows));
     const Heads& heads = config_.variant.heads;
     const uint64_t cost = (visible + context.tokens) * (heads.key_dim() + heads.value_dim());
     ForEachHead(context, heads, cost, [&](size_t sequence, size_t kv_head, size_t thread) {

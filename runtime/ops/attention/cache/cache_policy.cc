@@ -49,7 +49,8 @@ uint64_t CacheTask::CountScratch(const CacheConfig& config, uint64_t max_chunk) 
 CacheTask::CacheTask(const CacheConfig& config, const RunContext& context, size_t sequence, size_t kv_head, Scratch scratch)
     : config_(config), context_(context), sequence_(sequence), kv_head_(kv_head), pieces_(Lay(config, &scratch, context.tokens)) {
   const HeadSlices at(context, config.variant.heads, sequence, kv_head);
-  tokens_ = {context.tokens, context.tokens_seen, at.q, at.q_stride, at.k, at.k_stride, at.v, at.v_stride, at.o, at.o_stride};
+  tokens_ = {context.tokens, context.tokens_seen(sequence), at.q, at.q_stride, at.k, at.k_stride, at.v, at.v_stride, at.o,
+             at.o_stride};
   if (RoundsOwnRows(config)) RoundOwnRows();
 }
 
@@ -80,7 +81,9 @@ CacheTokens CacheTokens::Every(size_t step, size_t first, size_t new_count) cons
           o_stride * step};
 }
 
-RowStore CacheTask::store(uint32_t index) const { return RowStore(context_, heads(), config_.stores[index], sequence_, kv_head_); }
+RowStore CacheTask::store(uint32_t index) const {
+  return RowStore(context_, heads(), config_.stores[index], context_.number(sequence_), kv_head_);
+}
 
 void CacheTask::Add(CacheBlock block, int64_t from, int64_t until, int64_t step) {
   if (block.rows == 0) return;

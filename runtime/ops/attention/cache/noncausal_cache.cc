@@ -193,17 +193,17 @@ class NoncausalCacheOp final : public Op {
     const Heads& heads = config_.variant.heads;
     const size_t rows = context.beams * context.sequence_rows(query_axis_);
     uint64_t cost = 0;
-    for (const uint32_t tokens : context.source_tokens) cost += Cost(rows, tokens);
-    const size_t kv_heads = heads.kv_heads();
-    const size_t tasks = context.source_tokens.size() * kv_heads;
+    const size_t sources = context.batch / context.beams, kv_heads = heads.kv_heads();
+    for (size_t i = 0; i < sources; ++i) cost += Cost(rows, context.source_tokens[context.source_of(i)]);
+    const size_t tasks = sources * kv_heads;
     Scratch scratch(context.scratch);
     const Layout layout = Lay(&scratch, /*built_rows=*/0);
     ForEachRowBlock(context, tasks, rows, kQueryBlock, cost, [&](size_t task, RowRange range, size_t thread) {
-      const size_t source = task / kv_heads, head = task % kv_heads;
+      const size_t place = task / kv_heads, source = context.source_of(place), head = task % kv_heads;
       CacheBlock block = RowStore(context, heads, states_, source, head).Block(0, context.source_tokens[source]);
       block.from = -kAlways;
       block.until = kAlways;
-      Attend(context, head, {source * rows + range.first, range.count}, &block, 1, layout.threads[thread].Fresh());
+      Attend(context, head, {place * rows + range.first, range.count}, &block, 1, layout.threads[thread].Fresh());
     });
   }
 

@@ -20,7 +20,7 @@ class LinearStateOp final : public Op {
   struct Head {
     HeadSlices slices;
     size_t kv_head;
-    size_t sequence;
+    size_t sequence;                   // its place in the run
     const float* phi_q;                // [G, C, M], or in a loop of steps [C, G, M]
     const float* phi_k;                // [C, M]
     const float* log_decay = nullptr;  // [C], or nullptr: no scalar decay
@@ -167,13 +167,14 @@ void LinearStateOp::RunHead(const RunContext& context, size_t sequence, size_t k
   WeighTokens(context, &head, pieces);
   if (a_.is_replace()) PrepareRemoval(context, &head, pieces);
   const size_t elements = features_ * heads_.value_dim();
-  if (a_.has_norm()) head.norm = context.states[norm_state()].f32(sequence) + kv_head * features_;
+  if (a_.has_norm()) head.norm = context.states[norm_state()].f32(context.number(sequence)) + kv_head * features_;
   if (RunsAsStored(context.tokens)) {
-    head.state = HeldState::Stored(context.states[0], state_dtype_, sequence, kv_head * elements);
+    head.state = HeldState::Stored(context.states[0], state_dtype_, context.number(sequence), kv_head * elements);
     for (size_t token = 0; token < context.tokens; ++token) RunStep(context, head, token, pieces);
     return;
   }
-  const HeldState state(*context.kernels, context.states[0], state_dtype_, sequence, kv_head * elements, elements, pieces.state);
+  const HeldState state(*context.kernels, context.states[0], state_dtype_, context.number(sequence), kv_head * elements, elements,
+                        pieces.state);
   head.state = state.f32();
   if (RunsAsChunk(context.tokens)) {
     RunChunk(context, head, pieces);
@@ -240,9 +241,9 @@ void LinearStateOp::WeighTokens(const RunContext& context, Head* head, const Pie
     head->log_decay = first;
     head->write = second;
   } else if (a_.has_running_max()) {
-    float* m = context.states[max_state()].f32(head->sequence) + head->kv_head;
+    float* m = context.states[max_state()].f32(context.number(head->sequence)) + head->kv_head;
     const float* key_weights = pieces.weights + heads_.group() * tokens;
-    kernels.running_max(tokens, /*first=*/context.tokens_seen == 0, key_weights, m, first, second);
+    kernels.running_max(tokens, /*first=*/context.tokens_seen(head->sequence) == 0, key_weights, m, first, second);
     head->log_decay = first;
     head->write = second;
   }
@@ -314,7 +315,7 @@ void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t 
     return;
   }
   if (a_.is_delta()) {
-    const bool first = context.tokens_seen + token == 0;
+    const bool first = context.tokens_seen(head.sequence) + token == 0;
     kernels.delta_step({group, features_, dv, phi_q, phi_k, v, decay, row_decay, head.beta[token], a_.den_eps, a_.scale, first,
                         head.state.as<float>(), head.norm, o, pieces.work});
     return;

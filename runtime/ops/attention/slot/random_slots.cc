@@ -37,7 +37,7 @@ class RandomSlotsOp final : public Op {
       for (size_t token = 0; token < context.tokens; ++token) {
         int32_t* row = static_cast<int32_t*>(slots.data) + (sequence * context.tokens + token) * slots.stride;
         for (uint64_t head = 0; head < heads_; ++head) {
-          const uint64_t hash = SplitMix64(layer_seed_ ^ (head << 32) ^ (context.tokens_seen + token));
+          const uint64_t hash = SplitMix64(layer_seed_ ^ (head << 32) ^ (context.tokens_seen(sequence) + token));
           row[head] = static_cast<int32_t>((hash >> 11) % slots_);
         }
       }

@@ -102,10 +102,11 @@ class SlotMemoryOp final : public Op {
   struct Task {
     Task(const SlotMemoryOp& op, const RunContext& context, size_t sequence, size_t kv_head, const TaskPieces& pieces)
         : slices(context, op.heads_, sequence, kv_head),
-          keys(*context.kernels, context.states[0], op.state_dtype_, sequence, kv_head * op.heads_.key_dim() * op.a_.num_slots,
-               op.heads_.key_dim() * op.a_.num_slots, pieces.keys),
-          values(*context.kernels, context.states[1], op.state_dtype_, sequence, kv_head * op.a_.num_slots * op.heads_.value_dim(),
-                 op.a_.num_slots * op.heads_.value_dim(), pieces.values) {
+          tokens_seen(context.tokens_seen(sequence)),
+          keys(*context.kernels, context.states[0], op.state_dtype_, context.number(sequence),
+               kv_head * op.heads_.key_dim() * op.a_.num_slots, op.heads_.key_dim() * op.a_.num_slots, pieces.keys),
+          values(*context.kernels, context.states[1], op.state_dtype_, context.number(sequence),
+                 kv_head * op.a_.num_slots * op.heads_.value_dim(), op.a_.num_slots * op.heads_.value_dim(), pieces.values) {
       if (op.a_.has_logits() || op.a_.has_index()) {
         stride = context.inputs[3].stride;
         const size_t column = op.a_.has_logits() ? kv_head * op.a_.num_slots : kv_head;
@@ -117,9 +118,10 @@ class SlotMemoryOp final : public Op {
           stride = 1;
         }
       }
-      if (op.a_.has_mass()) mass = context.states[2].f32(sequence) + kv_head * op.a_.num_slots;
+      if (op.a_.has_mass()) mass = context.states[2].f32(context.number(sequence)) + kv_head * op.a_.num_slots;
     }
     HeadSlices slices;
+    uint64_t tokens_seen;
     HeldState keys;
     HeldState values;
     const float* logits = nullptr;
@@ -140,11 +142,11 @@ class SlotMemoryOp final : public Op {
     context.RequestScratch(context.limits().threads * thread_bytes_);
   }
 
-  SlotControlArgs Control(const RunContext& context, const Task& task, size_t first_token, size_t tokens) const {
+  SlotControlArgs Control(const Task& task, size_t first_token, size_t tokens) const {
     SlotControlArgs args{};
     args.tokens = tokens;
     args.slots = a_.num_slots;
-    args.tokens_seen = context.tokens_seen + first_token;
+    args.tokens_seen = task.tokens_seen + first_token;
     args.logits = task.logits == nullptr ? nullptr : task.logits + first_token * task.stride;
     args.logit_stride = task.stride;
     args.attributes = a_;
@@ -172,7 +174,7 @@ class SlotMemoryOp final : public Op {
   }
 
   void RunStep(const RunContext& context, const Task& task, size_t token, const StepPieces& pieces) const {
-    context.kernels->slot_control_step[control_](Control(context, task, token, 1), pieces.decay, pieces.write, pieces.bias);
+    context.kernels->slot_control_step[control_](Control(task, token, 1), pieces.decay, pieces.write, pieces.bias);
     const HeadSlices& at = task.slices;
     context.kernels->slot_step({heads_.group(), a_.num_slots, heads_.key_dim(), heads_.value_dim(), at.q + token * at.q_stride,
                                 at.k + token * at.k_stride, at.v + token * at.v_stride, pieces.decay, pieces.write, pieces.bias,
@@ -185,7 +187,7 @@ class SlotMemoryOp final : public Op {
     scratch = scratch.Fresh();
     const ChunkPieces pieces = LayChunk(&scratch, tokens);
     const auto control = context.kernels->slot_control_chunk[control_];
-    if (!control(Control(context, task, 0, tokens), pieces.carry, pieces.gain, pieces.weight, pieces.bias)) return false;
+    if (!control(Control(task, 0, tokens), pieces.carry, pieces.gain, pieces.weight, pieces.bias)) return false;
     const HeadSlices& at = task.slices;
     context.kernels->slot_chunk({tokens,
                                  heads_.group(),

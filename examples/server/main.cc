@@ -1,0 +1,122 @@
+// A server for a household: one model, one session, many clients. See README.md.
+#include <malloc.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <thread>
+
+#include "http.h"
+
+namespace tarn_server {
+namespace {
+
+constexpr char kUsage[] =
+    "usage: tarn_server MODEL.tarn (--socket PATH | --port N) [--places N] [--waiting N] [--chunk N] [--threads N]\n"
+    "                   [--max-prompt TOKENS] [--max-output TOKENS] [--state FOLDER] [--snapshot-every TOKENS]\n";
+constexpr size_t kRefusingThreads = 4;
+
+struct Arguments {
+  Options options;
+  std::string socket;
+  int port = 0;
+};
+
+uint32_t Number(const std::string& option, const char* text) {
+  char* end = nullptr;
+  const unsigned long value = std::strtoul(text, &end, 10);
+  if (*text == '\0' || *end != '\0' || value > UINT32_MAX) throw std::runtime_error(option + ": '" + text + "', a number expected");
+  return static_cast<uint32_t>(value);
+}
+
+Arguments Read(int argc, char** argv) {
+  Arguments arguments;
+  Options& options = arguments.options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    if (name.compare(0, 2, "--") != 0) {
+      options.model = name;
+      continue;
+    }
+    if (i + 1 == argc) throw std::runtime_error(name + ": a value expected");
+    const char* const value = argv[++i];
+    if (name == "--socket")
+      arguments.socket = value;
+    else if (name == "--state")
+      options.state_folder = value;
+    else if (name == "--port")
+      arguments.port = static_cast<int>(Number(name, value));
+    else if (name == "--places")
+      options.places = Number(name, value);
+    else if (name == "--waiting")
+      options.waiting = Number(name, value);
+    else if (name == "--chunk")
+      options.chunk = Number(name, value);
+    else if (name == "--threads")
+      options.threads = Number(name, value);
+    else if (name == "--max-prompt")
+      options.max_prompt = Number(name, value);
+    else if (name == "--max-output")
+      options.max_output = Number(name, value);
+    else if (name == "--snapshot-every")
+      options.snapshot_spacing = Number(name, value);
+    else
+      throw std::runtime_error(name + ": no such option");
+  }
+  if (options.model.empty() || arguments.socket.empty() == (arguments.port == 0))
+    throw std::runtime_error("a model, and --socket or --port expected");
+  return arguments;
+}
+
+int Serve(const Arguments& arguments) {
+  // Signals are waited for by one thread; all others are made after this.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+
+  Scheduler scheduler(arguments.options);
+  httplib::Server server;
+  AddEndpoints(&scheduler, arguments.options.places + arguments.options.waiting + kRefusingThreads, &server);
+  bool bound;
+  if (!arguments.socket.empty()) {
+    unlink(arguments.socket.c_str());
+    server.set_address_family(AF_UNIX);
+    bound = server.bind_to_port(arguments.socket.c_str(), 80);  // the number is not used
+  } else {
+    bound = server.bind_to_port("127.0.0.1", arguments.port);
+  }
+  if (!bound) throw std::runtime_error("the address cannot be used");
+  std::thread stopper([&] {
+    int number = 0;
+    sigwait(&signals, &number);
+    scheduler.Stop();
+    server.stop();
+  });
+  std::printf("ready: %llu bytes of session\n", static_cast<unsigned long long>(scheduler.memory().session_bytes));
+  std::fflush(stdout);
+  const bool served = server.listen_after_bind();
+  if (!served) kill(getpid(), SIGTERM);  // for the stopper
+  stopper.join();
+  if (!arguments.socket.empty()) unlink(arguments.socket.c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace tarn_server
+
+int main(int argc, char** argv) {
+  mallopt(M_ARENA_MAX, 2);  // threads share what one of them has freed
+  try {
+    return tarn_server::Serve(tarn_server::Read(argc, argv));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tarn_server: %s\n%s", error.what(), tarn_server::kUsage);
+    return 1;
+  }
+}
