@@ -89,11 +89,11 @@ endfunction()
 
 file(GLOB directories CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE ${PROJECT_SOURCE_DIR}/tests tests/*)
 if(CMAKE_CROSSCOMPILING)
-  # Emulated cores test what runs on a device. The converter is the same on every machine but for the width of a pointer and the sign
-  # of `char`: a target of 32 bits stands for all.
+  # Emulated cores test what runs on a device. A target of 32 bits stands for all as to the width of a pointer and the sign of `char`;
+  # on others, what depends on the instruction set.
   list(REMOVE_ITEM directories bare)
   if(NOT CMAKE_SIZEOF_VOID_P EQUAL 4)
-    list(REMOVE_ITEM directories convert tools)
+    set(directories kernels platform session)
   endif()
 endif()
 foreach(directory IN LISTS directories)
