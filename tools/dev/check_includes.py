@@ -74,6 +74,8 @@ MAY_INCLUDE = {
                                       "tools/convert/tensor_list.h", "tools/convert/conversion.h", "tools/convert/auto_precision.h",
                                       "kernels/kernels.h"},
     "examples": PUBLIC,
+    # A project of its own, with its headers beside its files.
+    "examples/server": PUBLIC | {"http.h", "scheduler.h", "state_folder.h", "nlohmann/"},
 }
 
 # Folder -> who alone may include it. The reference is the oracle that the other kernels are tested against: they share no code with
