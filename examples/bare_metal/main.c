@@ -15,7 +15,7 @@ extern const unsigned char model_begin[], model_end[];
 /* What this model and this configuration need: the library says how much where it is too little. */
 #define KIB 1024
 static _Alignas(64) unsigned char session_block[sizeof(void*) == 4 ? 52 * KIB : 64 * KIB];
-static _Alignas(64) unsigned char model_block[sizeof(void*) == 4 ? 18 * KIB : 32 * KIB];
+static _Alignas(64) unsigned char model_block[sizeof(void*) == 4 ? 19 * KIB : 32 * KIB];
 
 /* An allocator for what is made before the session runs. Memory that is given back last comes first, so that the drafts which the
  * library measures with need no memory of their own. */
