@@ -167,7 +167,7 @@ StateNumbers Measure(const StateContent& content, const StatePart& part) {
   ForEachPiece(part, [&](uint64_t at, size_t size) {
     content.Read(part.begin + at, bytes.data(), size);
     for (size_t i = 0; i < size; i += kBlockBytes) {
-      const size_t end = std::min(size, i + kBlockBytes);
+      const size_t end = std::min(size, i + static_cast<size_t>(kBlockBytes));
       const bool is_zero = std::all_of(bytes.begin() + static_cast<ptrdiff_t>(i), bytes.begin() + static_cast<ptrdiff_t>(end),
                                        [](uint8_t byte) { return byte == 0; });
       if (is_zero) continue;
