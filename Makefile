@@ -329,7 +329,7 @@ lint:  ## complain about sources that `make format` would change, and about the 
 	tools/dev/check_includes.py
 
 .PHONY: own-includes
-own-includes: setup  ## compile every file without precompiled headers, which hide a missing include (20 minutes)
+own-includes: setup  ## compile every file without precompiled headers, which hide a missing include
 	$(call preset,own-includes)
 
 clean:  ## remove build/ (the built dependencies stay in the cache)

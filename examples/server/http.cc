@@ -27,9 +27,16 @@ bool IsKey(const std::string& key) {
          key.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == std::string::npos;
 }
 
-// Fields that the server does not know are ignored if they ask for nothing.
+// Fields that would change the answer, and are not supported.
+constexpr const char* kNotSupported[] = {"echo", "logit_bias", "logprobs", "suffix"};
+
 Request ReadRequest(const Json& body, const std::string& key) {
   if (!body.is_object() || !body.contains("prompt")) throw Refused{400, "prompt: a string expected"};
+  for (const char* field : kNotSupported) {
+    const auto found = body.find(field);
+    const bool asks = found != body.end() && !found->is_null() && *found != false && !found->empty();
+    if (asks) throw Refused{400, std::string(field) + ": not supported, expected no such field"};
+  }
   if (body.value("n", 1) != 1 || body.value("best_of", 1) != 1) throw Refused{400, "n, best_of: 1 expected"};
   if (!IsKey(key)) throw Refused{400, "Idempotency-Key: at most 64 letters, digits, - and _ expected"};
   Request request;

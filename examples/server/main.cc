@@ -2,8 +2,11 @@
 #include <malloc.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -26,11 +29,25 @@ struct Arguments {
   int port = 0;
 };
 
-uint32_t Number(const std::string& option, const char* text) {
+constexpr uint32_t kMostTokens = 1u << 20;  // of a prompt, and of an answer
+
+// A number of min .. max.
+uint32_t Number(const std::string& option, const char* text, uint32_t min, uint32_t max) {
   char* end = nullptr;
-  const unsigned long value = std::strtoul(text, &end, 10);
-  if (*text == '\0' || *end != '\0' || value > UINT32_MAX) throw std::runtime_error(option + ": '" + text + "', a number expected");
+  errno = 0;
+  const unsigned long long value = std::strtoull(text, &end, 10);
+  if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || value < min || value > max) {
+    throw std::runtime_error(option + ": '" + text + "', " + std::to_string(min) + " to " + std::to_string(max) + " expected");
+  }
   return static_cast<uint32_t>(value);
+}
+
+// What an earlier server has left at the path; a file that is no socket stays.
+void RemoveSocket(const std::string& path) {
+  struct stat found;
+  if (lstat(path.c_str(), &found) != 0) return;
+  if (!S_ISSOCK(found.st_mode)) throw std::runtime_error("--socket " + path + ": a file that is no socket is there");
+  unlink(path.c_str());
 }
 
 Arguments Read(int argc, char** argv) {
@@ -49,21 +66,21 @@ Arguments Read(int argc, char** argv) {
     else if (name == "--state")
       options.state_folder = value;
     else if (name == "--port")
-      arguments.port = static_cast<int>(Number(name, value));
+      arguments.port = static_cast<int>(Number(name, value, 1, 65535));
     else if (name == "--places")
-      options.places = Number(name, value);
+      options.places = Number(name, value, 1, 4096);
     else if (name == "--waiting")
-      options.waiting = Number(name, value);
+      options.waiting = Number(name, value, 0, 4096);
     else if (name == "--chunk")
-      options.chunk = Number(name, value);
+      options.chunk = Number(name, value, 1, 4096);
     else if (name == "--threads")
-      options.threads = Number(name, value);
+      options.threads = Number(name, value, 0, 256);
     else if (name == "--max-prompt")
-      options.max_prompt = Number(name, value);
+      options.max_prompt = Number(name, value, 1, kMostTokens);
     else if (name == "--max-output")
-      options.max_output = Number(name, value);
+      options.max_output = Number(name, value, 1, kMostTokens);
     else if (name == "--snapshot-every")
-      options.snapshot_spacing = Number(name, value);
+      options.snapshot_spacing = Number(name, value, 1, kMostTokens);
     else
       throw std::runtime_error(name + ": no such option");
   }
@@ -86,7 +103,7 @@ int Serve(const Arguments& arguments) {
   AddEndpoints(&scheduler, arguments.options.places + arguments.options.waiting + kRefusingThreads, &server);
   bool bound;
   if (!arguments.socket.empty()) {
-    unlink(arguments.socket.c_str());
+    RemoveSocket(arguments.socket);
     server.set_address_family(AF_UNIX);
     bound = server.bind_to_port(arguments.socket.c_str(), 80);  // the number is not used
   } else {

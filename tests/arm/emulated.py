@@ -33,7 +33,7 @@ class Core:
     target: str
     cpu: str  # QEMU's name and options
     board: str  # of soc.SOCS
-    everything: bool = False  # the tests of every directory, not just those of its kernels and from end to end
+    everything: bool = False  # all tests that its build has, not just those of its kernels and from end to end
 
     @property
     def folder(self):

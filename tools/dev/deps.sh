@@ -238,7 +238,7 @@ rm -rf "$work"; mkdir -p "$work"; : > "$log"
 trap 'status=$?; if [ $status -ne 0 ]; then say "--- last lines of $log"; tail -n 25 "$log"; fi; rm -rf "$work"; exit $status' EXIT
 
 say "dependencies: building ${names[*]}"
-say "  for $id; once per machine, about a minute on two cores"
+say "  for $id; once per machine, some minutes on two cores"
 say "  log: $log"
 fetch_missing "$work"
 unpack "$work"

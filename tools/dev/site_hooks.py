@@ -166,7 +166,7 @@ def add(files, config, path):
 def on_config(config):
     """The navigation: sections of docs/README.md, and what their first links on each line lead to."""
     paths.update({"index.md": "README.md", "pages.md": "docs/README.md"})
-    navigation = [{"tarn": "index.md"}, {"All pages": "pages.md"}]
+    navigation = [{"Overview": "index.md"}, {"All pages": "pages.md"}]
     section = navigation
     for line in (ROOT / "docs/README.md").read_text(encoding="utf-8").splitlines():
         heading = re.match(r"## (.+)", line)
