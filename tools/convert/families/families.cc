@@ -94,7 +94,7 @@ void CheckOptions(const Translation& translation, const std::string& where, cons
                               " has no layer of a decoder with full attention, which it bounds");
   }
   const Json& c = translation.config;
-  if (!options.max_context || c["position_embedding"] != "learned") return;
+  if (!options.max_context || c.value("position_embedding", "none") != "learned") return;
   const auto positions = c["max_positions"].get<uint32_t>();
   if (*options.max_context <= positions) return;
   throw tools::UsageFailure("--max-context: " + std::to_string(*options.max_context) + " is more than the " +
