@@ -98,6 +98,10 @@ Status CheckShape(const SnapshotHeader& found, const SnapshotHeader& wanted) {
   return CheckField("state", found.state_bytes, wanted.state_bytes, "bytes of the session's states");
 }
 
+uint64_t LongestSource(const LoadedModel& model, const SnapshotHeader& header) {
+  return header.source_rows > 0 ? header.source_rows : model.bound(Stage::kEncode).tokens;
+}
+
 // The ops index by these counts.
 Status CheckTokens(const LoadedModel& model, const SnapshotHeader& header, const uint8_t* snapshot) {
   const uint64_t bound = model.bound(Stage::kDecode).tokens;
@@ -112,7 +116,7 @@ Status CheckTokens(const LoadedModel& model, const SnapshotHeader& header, const
     return Error(TARN_BAD_FORMAT, "tokens is %llu, %llu expected: of the sequence that has seen most",
                  static_cast<unsigned long long>(header.tokens), static_cast<unsigned long long>(most_seen));
   }
-  const uint64_t longest = header.source_rows > 0 ? header.source_rows : model.bound(Stage::kEncode).tokens;
+  const uint64_t longest = LongestSource(model, header);
   for (uint32_t i = 0; i < header.sources; ++i) {
     const uint32_t tokens = SnapshotSourceTokens(snapshot, i);
     if (tokens > longest) {
@@ -188,7 +192,8 @@ Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> memory, con
     instance->SetTokens(scope.first_sequence + i, std::min(SnapshotSequenceTokens(header, memory.data(), i), header.tokens));
   }
   for (uint32_t i = 0; i < scope.sources; ++i) {
-    instance->SetSourceTokens(scope.first_source + i, SnapshotSourceTokens(memory.data(), i));
+    const auto tokens = std::min<uint64_t>(SnapshotSourceTokens(memory.data(), i), LongestSource(model, header));
+    instance->SetSourceTokens(scope.first_source + i, static_cast<uint32_t>(tokens));
   }
   const uint8_t* next = memory.data() + layout.first_block;
   const uint8_t* const end = memory.data() + header.snapshot_bytes - sizeof(Digest);

@@ -29,6 +29,7 @@ BUILD = pathlib.Path(os.environ.get("TARN_BUILD", "build"))
 SOURCE = pathlib.Path(os.environ.get("TARN_SOURCE", "."))
 MODEL = os.environ.get("TARN_GRAMMAR_MODEL", str(SOURCE / "examples/models/shakespeare-rfa-gate-int8.tarn"))
 MOST_TOKENS = 6000
+MOST_WAYS = 256  # for CASES: one can be read in 16, and behind a number are seven ways to go on in each
 OPEN, MAY_END, COMPLETE = range(3)
 
 
@@ -50,12 +51,18 @@ class Library:
         return ids[: count.value]
 
 
+class GrammarConfig(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("max_depth", ctypes.c_uint32), ("max_stacks", ctypes.c_uint32),
+                ("max_states", ctypes.c_uint32), ("allocator", ctypes.c_void_p * 3), ("max_work", ctypes.c_uint64)]
+
+
 class Grammar:
     """A text of bytes that a grammar constrains."""
 
-    def __init__(self, api, rules):
+    def __init__(self, api, rules, most_ways):
         self.api, self.handle = api, ctypes.c_void_p()
-        api.call("tarn_grammar_create", api.model, rules, ctypes.c_size_t(len(rules)), None, ctypes.byref(self.handle))
+        config = GrammarConfig(struct_size=ctypes.sizeof(GrammarConfig), max_stacks=most_ways)
+        api.call("tarn_grammar_create", api.model, rules, ctypes.c_size_t(len(rules)), ctypes.byref(config), ctypes.byref(self.handle))
 
     def close(self):
         self.api.tarn.tarn_grammar_destroy(self.handle)
@@ -99,10 +106,10 @@ def rules_of(schema):
 class Case:
     """A schema, its grammar, and jsonschema to judge it."""
 
-    def __init__(self, library, schema):
+    def __init__(self, library, schema, most_ways=0):
         self.where = json.dumps(schema, ensure_ascii=False)[:2000]
         self.judge = jsonschema and jsonschema.Draft202012Validator(schema, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER)
-        self.grammar = Grammar(library, rules_of(schema))
+        self.grammar = Grammar(library, rules_of(schema), most_ways)
 
     def close(self):
         self.grammar.close()
@@ -139,7 +146,7 @@ def check(library, chance, samples):
 
 def check_cases(library, chance, samples):
     for schema, values in CASES:
-        with contextlib.closing(Case(library, schema)) as case:
+        with contextlib.closing(Case(library, schema, MOST_WAYS)) as case:
             for value in values:
                 case.take(chance, value)
             assert sum(case.sample(chance) for _ in range(samples)) > 0, case.where

@@ -197,7 +197,7 @@ TEST_P(SequencesTest, HaveTheBitsOfSessionsOfTheirOwn) {
 
 // Widths at which dense layers use all of their tiles, and tails.
 TEST(Sequences, HaveTheBitsOfSessionsOfTheirOwnInWideLayers) {
-  constexpr char kWide[] = R"({"task": "causal_lm", "vocab_size": 256, "hidden_size": 416, "num_layers": 2, "num_heads": 8,
+  constexpr char kWide[] = R"({"task": "causal_lm", "vocab_size": 256, "hidden_size": 416, "num_layers": 1, "num_heads": 8,
     "intermediate_size": 1056, "hidden_act": "gelu", "norm": "layernorm", "norm_eps": 1e-5, "attention_bias": true,
     "tokenizer": "bytes", "position_embedding": "learned", "max_positions": 149, "attention": )";
   for (const convert::Precision precision :

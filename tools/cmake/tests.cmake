@@ -42,6 +42,8 @@ function(tarn_add_test name label)  # name label command...
   set(timeout 300)
   if("${label}" STREQUAL "full")  # quoted: `full` is a variable's name below
     set(timeout 3600)
+  elseif(TARN_SANITIZE)  # which everything takes several times as long with
+    set(timeout 900)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} ENVIRONMENT "${environment}")
 endfunction()
