@@ -246,10 +246,11 @@ void AddEvalOptions(tools::App* app, MeasureOptions* options) {
 }
 
 void AddCalibrationOptions(tools::App* app, CalibrationOptions* options) {
-  tools::Option* calibrate = app->add_option("--calibrate", options->file,
-                                             "Round int8 and int4 weights for what the layers read on this text, which is like the "
-                                             "texts that the model is for (without tokenizer: a .npy file of int32 ids)")
-                                 ->type_name("FILE");
+  tools::Option* calibrate =
+      app->add_option("--calibrate", options->file,
+                      "Round int8 and int4 weights so that the outputs of the layers on this text change least; "
+                      "the text must resemble the model's input (without tokenizer: a .npy file of int32 ids)")
+          ->type_name("FILE");
   tools::AddInteger<uint64_t>(app, "--calibrate-tokens", &options->tokens,
                               "At most N tokens, in blocks from all over the text (default: 16384)", kLeastCalibration)
       ->needs(calibrate);

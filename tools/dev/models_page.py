@@ -62,7 +62,7 @@ def field_table(rows: list) -> str:
         text += table(["field", "values", "default", "meaning"], [[f"`{key}`", *cells] for key, *cells in free])
     if fixed:
         text += "\n" if free else ""
-        text += "May be stated, with this value alone:\n"
+        text += "May be given, but only with this value:\n"
         text += ",\n".join(f"`{key}` {values[5:]}" for key, values, *_ in fixed) + ".\n"
     return text
 

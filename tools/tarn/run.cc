@@ -136,7 +136,7 @@ void AddRun(App* app, Command* command) {
                                "alone; special tokens inside a turn are read as text");
   options->by_task.Only({TARN_TASK_CAUSAL_LM}, chat);
   run->add_option("--system", options->turns.system,
-                  "What the model is told before the conversation, in place of the template's default")
+                  "Instructions to the model before the conversation, in place of the template's default")
       ->type_name("TEXT")
       ->needs(chat);
   options->by_task.Only({TARN_TASK_CAUSAL_LM},

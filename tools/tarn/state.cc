@@ -245,8 +245,8 @@ void AddState(App* app, Command* command) {
   state->add_flag("--json", options->json, "Print one JSON object");
   AddModelOptions(state, &options->model);
   state->footer(
-      "Without -m the states are shown as bytes. Elements differ that are not the same bit for bit; NaN and infinities are "
-      "counted, and left out of the other numbers. The exit status does not depend on whether states differ.\n"
+      "Without -m the states are shown as bytes. Elements that are not the same bit for bit count as different; NaN and "
+      "infinities are counted, and left out of the other numbers. The exit status does not depend on whether states differ.\n"
       "Examples:\n"
       "  tarn run shakespeare-rfa-gate-int8.tarn -p \"ROMEO:\" -n 20 --save-state a.state\n"
       "  tarn run shakespeare-rfa-gate-int8.tarn -p \"JULIET:\" -n 20 --save-state b.state\n"

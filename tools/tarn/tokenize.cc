@@ -229,8 +229,8 @@ void AddTokenize(App* app, Command* command) {
       ->needs(detokenize);
   AddModelOptions(tokenize, &options->model);
   tokenize->footer(
-      "A line for every token: its id, and what it adds to the text, as a JSON string. A character of several tokens stands at the "
-      "last of them.\n"
+      "A line for every token: its id, and what it adds to the text, as a JSON string. If several tokens make one "
+      "character, the line of the last one has it.\n"
       "Examples (shakespeare-*: examples/models):\n"
       "  tarn tokenize shakespeare-rfa-gate-int8.tarn -p \"To be\" --offsets\n"
       "  printf '{\"text\": \"To be\"}\\n' | tarn tokenize shakespeare-rfa-gate-int8.tarn --jsonl\n"

@@ -26,14 +26,14 @@ typedef struct tarn_tensor_info {
   uint64_t data_bytes;           /* in the file, quantization scales not counted */
 } tarn_tensor_info;
 
-/* A state that the model declares. Its shape is that of one sequence or one source. */
+/* A state that the model declares. The shape is for one sequence or one source. */
 typedef struct tarn_state_info {
   size_t struct_size;
   const char* name;              /* borrowed from the model */
   const char* dtype;             /* borrowed from the model */
   uint32_t rank;                 /* the number of dimensions */
   uint32_t shape[TARN_MAX_DIMS]; /* the first `rank` of them count */
-  /* Of one sequence or source, before alignment; where there is a source_axis, for each token of the longest source. */
+  /* Bytes of one sequence or source, before alignment; with a source_axis, bytes for each token of the longest source. */
   uint64_t data_bytes;
   const char* owner;   /* "sequence", or "source": written by "encode", read by all sequences of that source */
   int32_t source_axis; /* the dimension, 1 in `shape`, that is as long as the longest source; -1: none */
@@ -52,7 +52,7 @@ typedef struct tarn_op_info {
   char inputs[160];      /* values that it reads, with their columns, as "qkvg[0:256], qkvg[256:512]"; cut if too long */
   char outputs[96];      /* values that it writes, as "o"; cut if too long */
   const char* program;   /* "encode" or "decode"; ops of "encode" come first */
-  uint32_t tensor_count; /* tensors that it reads, for tarn_model_tensor(); their scales are not among them */
+  uint32_t tensor_count; /* tensors that it reads, for tarn_model_tensor(); scales of tensors are not counted */
   uint32_t tensors[TARN_MAX_OP_ARRAYS]; /* the first of them */
   uint32_t state_count;                 /* states that it has, for tarn_model_state() */
   uint32_t states[TARN_MAX_OP_ARRAYS];  /* the first of them */
@@ -75,23 +75,23 @@ TARN_API tarn_status tarn_model_op(const tarn_model* model, size_t index, tarn_o
 
 /* ---- Reading snapshots ------------------------------------------------------------------------------------------ */
 
-/* What a snapshot (tarn_session_save()) says by itself, without its model. Logits, samplers, grammars, beam searches and text
+/* The information that a snapshot (tarn_session_save()) has without its model. Logits, samplers, grammars, beam searches and text
  * decoders are never part of one. */
 typedef struct tarn_snapshot_info {
   size_t struct_size;
-  uint32_t version;        /* of the format: 1, or 2 if sequences have seen different numbers of tokens */
+  uint32_t version;        /* of the format: 1, or 2 if sequences have read different numbers of tokens */
   uint32_t sequences;      /* of the session: batch * beams */
-  uint64_t snapshot_bytes; /* the size of the snapshot; what lies behind it is not read */
+  uint64_t snapshot_bytes; /* the size of the snapshot; bytes after it are not read */
   uint8_t fingerprint[32]; /* of its model, as in tarn_model_info */
-  uint64_t tokens;         /* that each sequence has seen since its reset; version 2: the one that has seen most */
+  uint64_t tokens;         /* that each sequence has read since its reset; version 2: the largest number of a sequence */
   uint32_t sources;        /* batch, of a model that decodes from sources; else 0 */
   uint32_t max_source;     /* of the session, where the size of a state depends on it; else 0 */
   uint64_t state_bytes;    /* of all states; tarn_snapshot_read() returns them */
-  uint64_t stored_bytes;   /* of these, what the snapshot holds: blocks of 64 bytes that are not all zero */
+  uint64_t stored_bytes;   /* the part of them that the snapshot holds: blocks of 64 bytes that are not all zero */
 } tarn_snapshot_info;
 
-/* Fills `info` from the snapshot at the front of `size_bytes` bytes of any alignment, which are untrusted: they are checked
- * against their hash, and for all that can be checked without the model. Allocates nothing.
+/* Fills `info` from the snapshot at the beginning of `size_bytes` bytes of any alignment. The bytes are untrusted: the call checks
+ * their hash, and all fields that can be checked without the model. Allocates nothing.
  * Errors: TARN_BAD_FORMAT (not a snapshot, truncated, or inconsistent), TARN_UNSUPPORTED (another version of the format),
  * TARN_CHECKSUM (damaged), TARN_INVALID_ARGUMENT. All name the field, the value found and the value expected.
  * Thread safety: any thread. */
@@ -103,14 +103,14 @@ TARN_API tarn_status tarn_snapshot_get_info(const void* snapshot, uint64_t size_
 TARN_API tarn_status tarn_snapshot_source_tokens(const void* snapshot, uint64_t size_bytes, uint32_t source, uint32_t* tokens,
                                                  tarn_error* error);
 
-/* Writes the number of tokens that sequence `sequence`, from 0, has seen to `*tokens`. Checks neither the hash nor the map of
+/* Writes the number of tokens that sequence `sequence`, from 0, has read to `*tokens`. Checks neither the hash nor the map of
  * blocks. Errors: TARN_NOT_FOUND past the last sequence; else as tarn_snapshot_get_info(). Thread safety: any thread. */
 TARN_API tarn_status tarn_snapshot_sequence_tokens(const void* snapshot, uint64_t size_bytes, uint32_t sequence, uint64_t* tokens,
                                                    tarn_error* error);
 
-/* Copies `count_bytes` bytes of the states, from `offset_bytes` on, to `states`. They lie in the order of tarn_model_state(),
- * each from a multiple of 64 on, with zeros between them. A state is row-major and little-endian. Its shape is [sequences, shape].
- * With owner "source" it is [sources, shape], and its source_axis is as long as max_source. Checks everything but the hash,
+/* Copies `count_bytes` bytes of the states, from `offset_bytes` on, to `states`. States are in the order of tarn_model_state().
+ * Each begins at a multiple of 64, with zeros between them. A state is row-major and little-endian. Its shape is [sequences,
+ * shape]. With owner "source" it is [sources, shape], and its source_axis is as long as max_source. Checks everything but the hash,
  * and reads the snapshot's map of blocks each time: one bit for 64 bytes of states.
  * Errors: TARN_INVALID_ARGUMENT (more than state_bytes: names them; nothing has been copied); as tarn_snapshot_get_info().
  * Thread safety: any thread. */
@@ -128,8 +128,8 @@ typedef struct tarn_op_time {
   uint64_t ns;      /* of all runs, by a steady clock, on the calling thread */
 } tarn_op_time;
 
-/* Starts profiling and zeroes all counts (`on` not 0), or stops it and keeps them (0). It is off in a new session. It costs
- * two readings of the clock per op, and a branch while it is off; the counts are part of the session's block.
+/* Starts profiling and zeroes all counts (`on` not 0), or stops it and keeps them (0). Profiling is off in a new session. It costs
+ * two readings of the clock per op, and one branch per op while it is off. The counts are part of the session's block.
  * Errors: TARN_INVALID_ARGUMENT.
  * Thread safety: as all calls on a session. */
 TARN_API tarn_status tarn_session_profile(tarn_session* session, int on, tarn_error* error);

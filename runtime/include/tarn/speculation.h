@@ -1,14 +1,14 @@
-/* Several tokens for one read of the weights, with exactly the text of single steps. Conventions as in tarn.h.
+/* Several tokens for each read of the weights, with exactly the text of single steps. Conventions as in tarn.h.
  *
- * Decoding is as fast as memory gives the weights. Speculation guesses some tokens (drafts), feeds them in one call, and looks at
- * the logits behind each of them, which are those of single steps, bit for bit. Tokens are picked from these logits in order, as
- * they would be without drafts, until one is picked that is not the next draft; the session goes back to there. So the text does
- * not depend on drafts: with the same sampler it is the same as that of tarn_session_step() and tarn_sampler_sample(), greedy or
- * not, with penalties and grammars.
+ * The speed of decoding is limited by memory bandwidth: each token needs a read of all weights. Speculation guesses some tokens
+ * (drafts), feeds them in one call, and takes the logits after each of them, which are those of single steps, bit for bit. Tokens
+ * are picked from these logits in order, as without drafts, until a picked token differs from the next draft; the session then goes
+ * back to the position of that token. So the text does not depend on drafts: with the same sampler it is the same as that of
+ * tarn_session_step() and tarn_sampler_sample(), greedy or not, with penalties and grammars.
  *
- * Drafts come from the text itself: what followed the last tokens where they stood before; and, where the program gives one, from
- * a smaller model of the same vocabulary. How many are fed depends on how often such drafts are right, and on how long a call with
- * them takes: where nothing can be guessed, nothing is drafted.
+ * Drafts come from the text itself (the tokens that followed an earlier occurrence of the last tokens) and, if the program gives
+ * one, from a smaller model of the same vocabulary. The number of drafts depends on how often such drafts are right, and on how
+ * long a call with them takes: if drafts do not help, none are fed.
  *
  *   tarn_session_prefill(session, prompt_tokens, count, &logits, &error);  // of a session with max_logits_rows 8, say
  *   tarn_speculation_read(speculation, prompt_tokens, count, &error);
@@ -26,30 +26,32 @@
 extern "C" {
 #endif
 
-typedef struct tarn_speculation tarn_speculation; /* drafts, and the way back from them */
+typedef struct tarn_speculation tarn_speculation; /* the drafts of a session, and the memory to undo them */
 
-/* Who picks tokens, and how many are drafted. */
+/* How tokens are picked and drafted. */
 typedef struct tarn_speculation_config {
   size_t struct_size;
-  /* The most drafts of a step: 1 to min(max_chunk, max_logits_rows) - 1 of the session. 0 means as many as that, and at most 15. */
+  /* The most drafts of a step: 1 to min(max_chunk, max_logits_rows) - 1 of the session. 0 means that number, but at most 15. */
   uint32_t max_draft;
-  /* The last tokens of the text in which drafts are looked for, up to 2^24; the next power of two is taken. They take 36 bytes
-   * each. 0 means 8192. */
+  /* How many of the last tokens of the text are searched for drafts, up to 2^24; rounded up to a power of two. Each takes 36 bytes.
+   * 0 means 8192. */
   uint32_t history_tokens;
-  /* A session of a smaller causal model of the same tokens, which drafts as well; it belongs to the speculation as long as that
-   * exists. NULL: none. Nobody but the program knows that both models give a token the same meaning. */
+  /* A session of a smaller causal model with the same tokens, which also drafts. Only the speculation may use this session as long
+   * as the speculation exists. NULL: none. The program must make sure that both models give each token id the same meaning; the
+   * library does not check it. */
   tarn_session* draft;
-  /* What a draft costs besides the step, as a share of it. 0: it is measured with the system's clock, and the number of drafts (not
-   * the text) is not the same in every run. Else > 0: as without a clock, where 0 means 0.25. */
+  /* The cost of one draft, as a share of the cost of a step. 0: it is measured with the system's clock, and the number of drafts
+   * (not the text) differs from run to run. > 0: this value is used, without a clock. On a system without a clock, 0 means 0.25. */
   float row_cost;
   uint32_t reserved; /* ignored */
-  /* Picks tokens in place of a sampler, from `logits` [vocab_size]. NULL where the sampler is none. */
+  /* Picks tokens in place of a sampler, from `logits` [vocab_size]. NULL if a sampler is given. */
   int32_t (*pick)(void* context, const float* logits, size_t vocab_size);
-  /* Gets each token that a step gives out, in order, with the logits that it was picked from. Not 0: nothing follows this token.
-   * It must not use the session. NULL: none. */
+  /* Gets each token that a step returns, in order, with the logits from which it was picked. If it returns a value other than 0,
+   * the text ends after this token. It must not use the session. NULL: none. */
   int (*on_token)(void* context, int32_t token, const float* logits);
   void* context; /* passed to both */
-  /* Optional: the memory, aligned to 64, the caller's again after tarn_speculation_destroy(). NULL: one block from `allocator`. */
+  /* Optional: the memory, aligned to 64. It is the caller's again after tarn_speculation_destroy(). NULL: one block from
+   * `allocator`. */
   void* block;
   size_t block_bytes;       /* the size of `block`, at least what tarn_speculation_requirements() says */
   tarn_allocator allocator; /* used at creation and by tarn_speculation_destroy() */
@@ -59,16 +61,16 @@ typedef struct tarn_speculation_config {
     sizeof(tarn_speculation_config), 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, { NULL, NULL, NULL } \
   }
 
-/* Writes the bytes that tarn_speculation_create() takes to `*size_bytes`: the tokens and tables of the history; of each op with
- * states what going back takes; with a draft its states and those of the sampler. `sampler` may be NULL if `config` has `pick`,
+/* Writes the bytes that tarn_speculation_create() takes to `*size_bytes`: the tokens and tables of the history; for each op with
+ * states, the memory to go back; with a draft, its states and those of the sampler. `sampler` may be NULL if `config` has `pick`,
  * which must be NULL otherwise; `config` may be NULL (defaults).
- * Errors: TARN_INVALID_ARGUMENT (names the field; the session has several sequences, or room for the logits of one token alone; the
+ * Errors: TARN_INVALID_ARGUMENT (names the field; the session has several sequences, or room for the logits of only one token; the
  * sampler or the draft has another vocabulary size), TARN_UNSUPPORTED (another task than TARN_TASK_CAUSAL_LM), TARN_OUT_OF_MEMORY.
  * Thread safety: any thread, while nobody uses the session. */
 TARN_API tarn_status tarn_speculation_requirements(tarn_session* session, tarn_sampler* sampler,
                                                    const tarn_speculation_config* config, uint64_t* size_bytes, tarn_error* error);
 
-/* Creates a speculation over a session, which must outlive it as sampler and draft must. Nothing is allocated afterwards.
+/* Creates a speculation over a session. Session, sampler and draft must outlive it. Nothing is allocated afterwards.
  * Errors: as tarn_speculation_requirements(), TARN_BUFFER_TOO_SMALL (names both sizes), TARN_OUT_OF_MEMORY.
  * Thread safety: it belongs to the thread of its session. */
 TARN_API tarn_status tarn_speculation_create(tarn_session* session, tarn_sampler* sampler, const tarn_speculation_config* config,
@@ -77,28 +79,28 @@ TARN_API tarn_status tarn_speculation_create(tarn_session* session, tarn_sampler
 /* Destroys a speculation. NULL is accepted. */
 TARN_API void tarn_speculation_destroy(tarn_speculation* speculation);
 
-/* Says that the session was given `tokens` by another call, such as a prefill: drafts are looked for in them, and the draft session
- * reads them. What it is not told makes drafts worse, and nothing else.
+/* Records that the session has read `tokens` in another call, such as a prefill: they are searched for drafts, and the draft
+ * session reads them. Tokens that are not recorded make drafts worse, and have no other effect.
  * Errors: TARN_INVALID_ARGUMENT (NULL). */
 TARN_API tarn_status tarn_speculation_read(tarn_speculation* speculation, const int32_t* tokens, size_t count, tarn_error* error);
 
-/* Feeds `token`, the next of the text, and drafts behind it. Writes the tokens that follow to `tokens` and their number, 1 to
- * `capacity`, to `*count`; one after which on_token or a complete grammar lets nothing follow is the last. The session has read all
- * of them but the last, which is the `token` of the next call. Errors: those of tarn_session_step(), also where a run is cancelled:
- * nothing has changed. Those of tarn_sampler_sample() or of `pick`: `*count` tokens before it have been given out, and the session
- * has read them all. */
+/* Feeds `token`, the next token of the text, and drafts after it. Writes the tokens that follow to `tokens` and their number, 1 to
+ * `capacity`, to `*count`. If on_token or a complete grammar ends the text, the last of these tokens is the end. The session has
+ * read all of them but the last, which is the `token` of the next call. Errors: those of tarn_session_step(), also if a run is
+ * cancelled: nothing has changed. Those of tarn_sampler_sample() or of `pick`: `*count` tokens have been returned before the error,
+ * and the session has read them all. */
 TARN_API tarn_status tarn_speculation_step(tarn_speculation* speculation, int32_t token, int32_t* tokens, size_t capacity,
                                            size_t* count, tarn_error* error);
 
-/* Forgets the text, for another one: after a reset or a restore of the session. The draft session is reset. */
+/* Forgets the text, to begin another one. Call it after a reset or a restore of the session. The draft session is reset. */
 TARN_API void tarn_speculation_reset(tarn_speculation* speculation);
 
-/* What has happened since the creation. */
+/* Counts since the creation. */
 typedef struct tarn_speculation_stats {
   size_t struct_size;
   uint64_t runs;     /* of the model, one for each step */
   uint64_t drafted;  /* drafts that were fed */
-  uint64_t accepted; /* of them, those that became text: runs + accepted tokens were given out */
+  uint64_t accepted; /* of them, those that became text; runs + accepted tokens were returned */
 } tarn_speculation_stats;
 #define TARN_SPECULATION_STATS_INIT \
   { sizeof(tarn_speculation_stats), 0, 0, 0 }

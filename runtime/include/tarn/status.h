@@ -1,4 +1,4 @@
-/* The one table of status codes: the C enum, the C++ enum and their strings are all made from it.
+/* The table of status codes: the C enum, the C++ enum and their strings are all made from it.
  * Codes are stable: a released number keeps its meaning, new ones are added at the end. */
 #ifndef TARN_STATUS_H_
 #define TARN_STATUS_H_
