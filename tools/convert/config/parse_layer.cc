@@ -113,7 +113,10 @@ void ParseBlock(Fields* fields, AttentionLayer* layer) {
       block.output_gate_hidden_sigmoid = fields->OneOf<bool>("output_gate_hidden_act", kSigmoidOrNone, false);
     }
     block.output_gate_bias = fields->Bool("output_gate_bias", false);
-    if (block.output_norm != OutputNorm::kNone) block.output_gate_first = fields->Bool("output_gate_first", false);
+    block.output_gate_first = fields->Bool("output_gate_first", false);
+    if (block.output_gate_first && block.output_norm == OutputNorm::kNone) {
+      fields->FailAt("output_gate_first", "true needs an output_norm, before which the gate is");
+    }
   }
   block.output_skip = fields->OneOf<OutputSkip>("output_skip", kOutputSkips, OutputSkip::kNone);
   CheckSkip(fields, *layer);

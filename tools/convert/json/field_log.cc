@@ -9,8 +9,6 @@
 namespace tarn::convert {
 namespace {
 
-constexpr size_t kMaxSet = 2;  // values that differ from the first run at a time
-
 FieldRun Run(const Json& object, const ParseWithLog& parse, std::vector<std::pair<std::string, Json>> set, bool descending) {
   FieldLog log;
   log.descending = descending;
@@ -50,23 +48,23 @@ std::vector<FieldRun> ExploreFields(const Json& object, const ParseWithLog& pars
     descending = other.accepted;
     if (descending) runs[0] = std::move(other);
   }
-  std::set<std::string> explored = {fixed};
-  for (size_t i = 0; i < runs.size(); ++i) {
-    if (runs[i].set.size() == kMaxSet) continue;
-    std::vector<std::string> fresh;
-    // A copy: `runs` grows.
-    for (const FieldRecord& record : std::vector<FieldRecord>(runs[i].records)) {
-      if (record.choices.empty() || explored.count(record.key) != 0) continue;
-      fresh.push_back(record.key);
+  const auto explore = [&](const FieldRun& base, const std::set<std::string>& explored) {
+    std::set<std::string> fresh;
+    for (const FieldRecord& record : base.records) {
+      if (record.choices.empty() || explored.count(record.key) != 0 || !fresh.insert(record.key).second) continue;
       for (const Json& choice : record.choices) {
-        if (runs[i].object.value(record.key, record.fallback.value_or(record.choices[0])) == choice) continue;
-        auto set = runs[i].set;
+        if (base.object.value(record.key, record.fallback.value_or(record.choices[0])) == choice) continue;
+        auto set = base.set;
         set.emplace_back(record.key, choice);
         runs.push_back(Run(object, parse, std::move(set), descending));
       }
     }
-    explored.insert(fresh.begin(), fresh.end());
-  }
+    return fresh;
+  };
+  // Fields of the first run one at a time; fields that a value of theirs adds, for each such value.
+  std::set<std::string> explored = explore(FieldRun(runs[0]), {fixed});
+  explored.insert(fixed);
+  for (size_t i = 1, count = runs.size(); i < count; ++i) explore(FieldRun(runs[i]), explored);
   return runs;
 }
 
@@ -105,11 +103,16 @@ std::string Where(const std::vector<FieldRun>& runs, const RunHas& has) {
     }
     if (!values.empty() && !everywhere) return "\"" + choice.key + "\" is " + values;
   }
-  for (const FieldRun& run : runs) {  // where no single value decides
-    if (!has(run)) continue;
-    std::string text;
-    for (const auto& [name, value] : run.set) text += (text.empty() ? "\"" : " and \"") + name + "\" is " + value.dump();
-    return text;
+  // Where no single value decides: the first pair, with all values of its first field.
+  const auto pair = std::find_if(runs.begin(), runs.end(), [&](const FieldRun& run) { return run.set.size() == 2 && has(run); });
+  if (pair != runs.end()) {
+    const auto& [outer, inner] = std::pair(pair->set[0].first, pair->set[1]);
+    std::string values;
+    for (const FieldRun& run : runs) {
+      if (run.set.size() != 2 || run.set[0].first != outer || run.set[1] != inner || !has(run)) continue;
+      values += (values.empty() ? "" : " or ") + run.set[0].second.dump();
+    }
+    return "\"" + outer + "\" is " + values + " and \"" + inner.first + "\" is " + inner.second.dump();
   }
   return "";
 }
