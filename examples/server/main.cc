@@ -1,4 +1,4 @@
-// A server for a household: one model, one session, many clients. See README.md.
+// A completion server: one model, one session, many clients. See README.md.
 #include <malloc.h>
 #include <signal.h>
 #include <sys/socket.h>

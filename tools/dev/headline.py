@@ -48,12 +48,12 @@ def table(page):
     used = "of it in use at 8,192"
     machine = page.find(r"(?m)^On (\d+ cores[^,\n]*)")
     rows = [
-        ("RFA, 36 M parameters, int8, one thread, 8,192 tokens deep: decode", page.cell(small, "8,192") + " tokens/s",
+        ("decode with RFA after 8,192 tokens: 36 M parameters, int8, one thread", page.cell(small, "8,192") + " tokens/s",
          f"softmax with a KV cache, same runtime and size: {page.cell(softmax, '8,192')} tokens/s"),
-        ("state of that sequence, the part in use", page.cell(small, used), page.cell(softmax, used)),
-        ("time of a token of `shakespeare-rfa-gate` (3.4 M parameters, int8) after 1,000,000 tokens",
+        ("memory of that sequence", page.cell(small, used), f"the part of the KV cache in use: {page.cell(softmax, used)}"),
+        ("time per token of `shakespeare-rfa-gate` (3.4 M parameters, int8) after 1,000,000 tokens",
          page.cell(("1,000,000",), "us per token") + " us", f"after 1,000 tokens: {page.cell(('1,000',), 'us per token')} us"),
-        ("RFA, 235 M parameters, int8, two threads, 2,048 tokens deep: decode", page.cell(TESTS, "tarn t/s") + " tokens/s",
+        ("decode with RFA after 2,048 tokens: 235 M parameters, int8, two threads", page.cell(TESTS, "tarn t/s") + " tokens/s",
          f"llama.cpp with a llama transformer of 238 M parameters, Q8_0: {page.cell(TESTS, 'llama.cpp t/s')} tokens/s"),
         ("size of `libtarn.so`, stripped, linux-aarch64", page.cell(("linux-aarch64",), "libtarn.so, bytes") + " bytes", ""),
     ]
