@@ -21,7 +21,7 @@ _tarn-convert() {
         ''--eval-tokens='[Read at most N tokens]:N: ' \
         ''--eval-block='[Reset the model before every N tokens]:N: ' \
         '(-t --threads)'{-t+,--threads=}'[Threads of --eval and --calibrate]:N: ' \
-        ''--calibrate='[Round int8 and int4 weights for what the layers read on this text, which is like the texts that the model is for (without tokenizer]:FILE:_files' \
+        ''--calibrate='[Round int8 and int4 weights so that the outputs of the layers on this text change least]:FILE:_files' \
         ''--calibrate-tokens='[At most N tokens, in blocks from all over the text]:N: ' \
         ''--max-loss='[With --quant auto]:X: ' \
         ''--force'[Accept --state f16 where it loses more than rounding]' \

@@ -22,7 +22,7 @@ complete -c tarn -n '__fish_seen_subcommand_from run' -l plain -d 'Read special 
 complete -c tarn -n '__fish_seen_subcommand_from run' -s n -l n-predict -x -d 'Generate at most N tokens'
 complete -c tarn -n '__fish_seen_subcommand_from run' -s i -l interactive -d 'Read turns from the terminal or from lines of standard input, and answer each'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l chat -d 'Format the prompt, or every turn of -i, with the model\'s chat template, and write the answer alone'
-complete -c tarn -n '__fish_seen_subcommand_from run' -l system -x -d 'What the model is told before the conversation, in place of the template\'s default'
+complete -c tarn -n '__fish_seen_subcommand_from run' -l system -x -d 'Instructions to the model before the conversation, in place of the template\'s default'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l stop -x -d 'End the output before the first TEXT in it, which may span several tokens'
 complete -c tarn -n '__fish_seen_subcommand_from run' -s e -l escape -d 'Read escape sequences, such as \\n and \\u00e9, in -p, --stop and --system'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l batch -x -d 'Sources per batch'

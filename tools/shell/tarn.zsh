@@ -39,7 +39,7 @@ _tarn() {
         '(-n --n-predict)'{-n+,--n-predict=}'[Generate at most N tokens]:N: ' \
         '(-i --interactive)'{-i,--interactive}'[Read turns from the terminal or from lines of standard input, and answer each]' \
         ''--chat'[Format the prompt, or every turn of -i, with the model'\''s chat template, and write the answer alone]' \
-        ''--system='[What the model is told before the conversation, in place of the template'\''s default]:TEXT: ' \
+        ''--system='[Instructions to the model before the conversation, in place of the template'\''s default]:TEXT: ' \
         '*'--stop='[End the output before the first TEXT in it, which may span several tokens]:TEXT: ' \
         '(-e --escape)'{-e,--escape}'[Read escape sequences, such as \\n and \\u00e9, in -p, --stop and --system]' \
         ''--batch='[Sources per batch]:N: ' \

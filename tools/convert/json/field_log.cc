@@ -27,6 +27,17 @@ FieldRun Run(const Json& object, const ParseWithLog& parse, std::vector<std::pai
   return run;
 }
 
+// "field" is one of some values of a choice.
+std::string IsText(const FieldRecord& choice, const std::vector<Json>& values) {
+  std::string text = "\"" + choice.key + "\" is ";
+  const auto other = std::find_if(choice.choices.begin(), choice.choices.end(), [&](const Json& value) {
+    return std::find(values.begin(), values.end(), value) == values.end();
+  });
+  if (values.size() > 2 && values.size() + 1 == choice.choices.size()) return text + "not " + other->dump();
+  for (const Json& value : values) text += (&value == values.data() ? "" : " or ") + value.dump();
+  return text;
+}
+
 }  // namespace
 
 bool FieldRecord::operator==(const FieldRecord& other) const {
@@ -88,7 +99,7 @@ std::string Where(const std::vector<FieldRun>& runs, const RunHas& has) {
   for (const FieldRecord& choice : runs[0].records) {
     if (choice.choices.empty()) continue;
     const Json first = runs[0].object.value(choice.key, choice.fallback.value_or(choice.choices[0]));
-    std::string values;
+    std::vector<Json> values;
     bool everywhere = true;
     for (const Json& value : choice.choices) {
       const auto run = std::find_if(runs.begin(), runs.end(), [&](const FieldRun& candidate) {
@@ -96,25 +107,25 @@ std::string Where(const std::vector<FieldRun>& runs, const RunHas& has) {
       });
       if (run == runs.end()) continue;
       if (has(*run)) {
-        values += (values.empty() ? "" : " or ") + value.dump();
+        values.push_back(value);
       } else if (run->accepted) {
         everywhere = false;
       }
     }
-    if (!values.empty() && !everywhere) return "\"" + choice.key + "\" is " + values;
+    if (!values.empty() && !everywhere) return IsText(choice, values);
   }
-  // Where no single value decides: the first pair, with all values of its first field.
-  const auto pair = std::find_if(runs.begin(), runs.end(), [&](const FieldRun& run) { return run.set.size() == 2 && has(run); });
-  if (pair != runs.end()) {
-    const auto& [outer, inner] = std::pair(pair->set[0].first, pair->set[1]);
-    std::string values;
-    for (const FieldRun& run : runs) {
-      if (run.set.size() != 2 || run.set[0].first != outer || run.set[1] != inner || !has(run)) continue;
-      values += (values.empty() ? "" : " or ") + run.set[0].second.dump();
+  // Where no single value decides.
+  const auto first = std::find_if(runs.begin(), runs.end(), has);
+  if (first == runs.end() || first->set.empty()) return "";
+  const auto& [outer, value] = first->set[0];
+  if (first->set.size() == 1) return IsText(*runs[0].Find(outer), {value});
+  std::vector<Json> values;  // of the outer field, with that of the inner one
+  for (const FieldRun& run : runs) {
+    if (run.set.size() == 2 && run.set[0].first == outer && run.set[1] == first->set[1] && has(run)) {
+      values.push_back(run.set[0].second);
     }
-    return "\"" + outer + "\" is " + values + " and \"" + inner.first + "\" is " + inner.second.dump();
   }
-  return "";
+  return IsText(*runs[0].Find(outer), values) + " and \"" + first->set[1].first + "\" is " + first->set[1].second.dump();
 }
 
 }  // namespace tarn::convert
