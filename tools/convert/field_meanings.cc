@@ -24,8 +24,8 @@ constexpr Meaning kMeanings[] = {
     {"hidden_size", "width of the rows that go from layer to layer", kConfig},
     {"num_heads", "query heads; a multiple of num_kv_heads", kConfig},
     {"num_key_heads",
-     "heads of q and k; if fewer than num_heads, each serves several heads of v, num_kv_heads is num_heads, and q_proj, k_proj and "
-     "their convolutions have head_dim * num_key_heads rows",
+     "heads of q and k; if fewer than num_heads, each serves several heads of v, which needs num_kv_heads = num_heads, and q_proj, "
+     "k_proj and their convolutions have head_dim * num_key_heads rows",
      kConfig},
     {"num_kv_heads", "key and value heads: each serves num_heads / num_kv_heads query heads", kConfig},
     {"head_dim", "width of a head of q and k; even with rope", kConfig},
@@ -81,16 +81,16 @@ constexpr Meaning kMeanings[] = {
     {"conv_bias", "the convolution has a bias", kConfig},
     {"conv_activation", "activation after the convolution", kConfig},
     {"conv_logits",
-     "the convolution also reads the logits of the gate, which g_conv convolves; only for variants whose logits are all projected "
-     "with q, k and v",
+     "the convolution also reads the logits of the gate, which g_conv convolves; only for variants whose gate logits come from the "
+     "dense layer of q, k and v",
      kConfig},
     {"q_activation", "activation of q alone, right before the attention variant", kConfig},
     {"qk_activation", "activation of q and k, before rope and the attention variant", kConfig},
     {"v_activation", "activation of v", kConfig},
     {"output_activation", "activation of the output of the attention variant, before its norm", kConfig},
     {"output_norm",
-     "an RMSNorm of the output, before the gate; head: of each head, with one weight for all; full: of the row; groups: a layer "
-     "norm of each head, with a weight and a bias for every column of the row",
+     "an RMSNorm of the output, before the gate; head: of each head, with weights that all heads share; full: of the row; groups: "
+     "a layer norm of each head, with a weight and a bias for every column of the row",
      kConfig},
     {"output_norm_eps", "eps of the norm of the output", kConfig},
     {"output_norm_groups", "equal parts of the row that are normed by themselves, with a weight for every column", kConfig},
@@ -105,30 +105,32 @@ constexpr Meaning kMeanings[] = {
     {"output_gate_bias", "the projection of the gate has a bias; with output_gate_low_rank its second matrix has it", kConfig},
     {"output_skip",
      "a part of v skips the attention variant; head: o + c v, c a weight of the head, before the norm; products: c = sum_i w_i q_i "
-     "k_i of each head, after the norm. The weights are attn.skip; num_kv_heads is num_heads",
+     "k_i of each head, after the norm. The weights are attn.skip. Needs num_kv_heads = num_heads; products also num_key_heads = "
+     "num_heads",
      kConfig},
     {"token_shift",
      "each projection of attention and MLP reads x_t + mu (x_(t-1) - x_t), with its own mu; not supported with "
      "attention_conv, qk_norm or rope",
      kConfig},
     {"value_residual",
-     "v of every layer but the first is v + sigmoid(logits) (v of the first layer - v), of a projection v_gate_proj", kConfig},
+     "v of every layer but the first is v + sigmoid(logits) (v of the first layer - v); the logits are the projection v_gate_proj "
+     "of the layer input",
+     kConfig},
     {"value_residual_low_rank", "v_gate_proj has two matrices, with a row of value_residual_rank numbers between them", kConfig},
     {"value_residual_rank", "width of the row between the two matrices of v_gate_proj", kConfig},
     {"layer_blocks",
-     "layers that differ from the others: null, or an object with fields from num_heads to value_residual_rank for that layer "
-     "alone",
+     "layers that differ from the others: null, or an object with fields of heads, projections and block (see Hybrid models) for "
+     "that layer alone",
      kConfig},
     {"decoder_block",
-     "self attention of the decoder that differs from the encoder's: an object with fields from num_heads to output_gate_bias",
-     kConfig},
+     "self attention of the decoder, where it differs from the encoder's: an object with the fields of layer_blocks", kConfig},
     {"second_attention",
      "a second attention of every layer, or one for each layer: x + attn(norm(x)) + second_attn(norm(x)). It has no rope; its "
      "tensors are those of the variant with second_attn in place of attn",
      kConfig},
     {"second_block",
-     "heads, projections and block of the second attention that differ from the layer's: an object with fields from num_heads to "
-     "token_shift",
+     "heads, projections and block of the second attention, where they differ from the layer's: an object with the fields of "
+     "layer_blocks, without value_residual",
      kConfig},
     {"encoder_layers", "number of layers of the encoder", kConfig},
     {"decoder_layers", "number of layers of the decoder", kConfig},
@@ -138,7 +140,7 @@ constexpr Meaning kMeanings[] = {
     {"share_embeddings", "one embedding table for source and target", kConfig},
     {"bos_token_id", "the token before an empty prompt; with seq2seq: the first token of a target", kConfig},
     {"eos_token_id", "the token that ends a text; with seq2seq: that ends a target", kConfig},
-    {"pad_token_id", "accepted and not used: nothing is padded", kConfig},
+    {"pad_token_id", "not used: nothing is padded", kConfig},
     {"num_labels", "number of classes", kConfig},
     {"pooling", "the row that is classified: the first, or mean or maximum over all rows", kConfig},
     {"classifier_transform", "a dense layer and head_act before the classifier", kConfig},
@@ -151,6 +153,7 @@ constexpr Meaning kMeanings[] = {
     {"system", "the attention variant"},
     {"feature_map", "the features phi of q and k"},
     {"num_features", "rows of the projection of the feature map"},
+    {"num_features", "number of features", "delta_rule"},
     {"gate",
      "forget: S <- g S + (1 - g) phi(k) v^T, g of the token and head; vector: a decay for each feature; constant: for each head; "
      "softplus: exp(-exp(A_log) softplus(logit)) of the token and head; softplus_vector: for each feature; tied: S <- g S + (1 - "
@@ -185,15 +188,15 @@ constexpr Meaning kMeanings[] = {
     {"key_norm_sigma", "sigma of key_norm_weight is a tensor; else 1"},
     {"projection", "the features are of W x; else of x itself"},
     {"ratio", "the features are relu(ratio * x) + feature_eps"},
-    {"feature_eps", "added to features; a causal form of positive features takes none"},
-    {"nu", "nu of DPFP, which has 2 * head_dim * nu features; less than 2 * head_dim"},
-    {"dpfp_variant", "the rectified halves: paper: relu(x), relu(-x); fla: relu(x), -relu(-x)"},
+    {"feature_eps", "added to features; the causal form of feature_map \"positive\" takes none"},
+    {"nu", "nu of DPFP, less than 2 * head_dim; there are 2 * head_dim * nu features"},
+    {"dpfp_variant", "the rectified halves: paper: relu(x), relu(-x); fla: relu(x), -relu(x)"},
     {"negate_second", "the second half of the features of DPFP is -relu(x)"},
     {"feature_norm", "features are divided by their sum"},
     {"sum_norm", "features are divided by (their sum + sum_norm_eps)"},
     {"sum_norm_eps", "added to the sum that features are divided by"},
     {"beta_scale", "write strength beta = beta_scale * sigmoid(logit)"},
-    {"attention_normalized", "retrieval is divided by phi(k) . z"},
+    {"attention_normalized", "the value read with k is divided by phi(k) . z"},
     {"gate_normalizer", "the logarithm of a gate is logsigmoid(logit) / gate_normalizer"},
     {"gate_low_rank", "the gate is projected by two matrices, with a row of gate_rank numbers between them"},
     {"gate_rank", "width of the row between the two matrices of the gate"},
@@ -248,7 +251,7 @@ constexpr Meaning kMeanings[] = {
     {"pad", "what fills an incomplete block"},
     {"compression_factor", "tokens of a block, from which a convolution makes one row; at least 2, at most max_context"},
     {"null_kv", "a learned row of keys and values that is always visible"},
-    {"scale_dim", "q . k is divided by the square root of this width: that of the model or of a head"},
+    {"scale_dim", "the width whose power -1/2 is the default of scale: that of the model or of a head"},
 
     // Short convolutions and recurrences
     {"taps", "tokens that the convolution reads, including the token itself"},

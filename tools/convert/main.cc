@@ -40,7 +40,7 @@ namespace {
 
 constexpr char kExamples[] = R"(Examples:
   tarn-convert checkpoints/shakespeare -o shakespeare.tarn --quant int8
-      DIR holds config.json and model.safetensors or pytorch_model.bin, or shards of them with an index.
+      The directory holds config.json and model.safetensors or pytorch_model.bin, or shards of them with an index.
   tarn-convert checkpoints/shakespeare -o shakespeare.tarn --quant int4 --keep '*embeddings*=int8'
       int4, but int8 for matrices with such a name in the checkpoint. The last --keep that matches holds.
   tarn-convert checkpoints/shakespeare -o shakespeare.tarn --quant int4 --eval text.txt --eval-begin 1000000
@@ -303,7 +303,8 @@ int Run(int argc, char** argv) {
   app.add_option("input", how.input, "Checkpoint directory; with --random-weights or --list-tensors a config.json")
       ->type_name("PATH");
   app.add_option("-o,--output", options.output,
-                 "Model file to write, or with --write-checkpoint a directory (required, but not with --list-tensors)")
+                 "Model file to write, or with --write-checkpoint a directory (required, except with --list-tensors, "
+                 "--list-fields, --systems and --families)")
       ->type_name("FILE");
   std::vector<std::string> types = PrecisionNames();
   types.emplace_back("auto");

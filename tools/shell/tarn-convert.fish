@@ -3,7 +3,7 @@
 complete -c tarn-convert -f
 complete -c tarn-convert -s h -l help -d 'Print this help message and exit'
 complete -c tarn-convert -l version -d 'Display program version information and exit'
-complete -c tarn-convert -s o -l output -r -F -d 'Model file to write, or with --write-checkpoint a directory (required, but not with --list-tensors)'
+complete -c tarn-convert -s o -l output -r -F -d 'Model file to write, or with --write-checkpoint a directory (required, except with --list-tensors, --list-fields, --systems and --families)'
 complete -c tarn-convert -l quant -x -a 'f32 f16 int8 int4 auto' -d 'Type of matrices'
 complete -c tarn-convert -l keep -x -d 'Another type for matrices whose name matches, as PATTERN=TYPE'
 complete -c tarn-convert -l name -x -d 'Name of the model'

@@ -10,7 +10,7 @@ _tarn-convert() {
   _arguments -s -S \
         '(-h --help)'{-h,--help}'[Print this help message and exit]' \
         ''--version'[Display program version information and exit]' \
-        '(-o --output)'{-o+,--output=}'[Model file to write, or with --write-checkpoint a directory (required, but not with --list-tensors)]:FILE:_files' \
+        '(-o --output)'{-o+,--output=}'[Model file to write, or with --write-checkpoint a directory (required, except with --list-tensors, --list-fields, --systems and --families)]:FILE:_files' \
         ''--quant='[Type of matrices]:value:(f32 f16 int8 int4 auto)' \
         '*'--keep='[Another type for matrices whose name matches, as PATTERN=TYPE]:RULE: ' \
         ''--name='[Name of the model]:NAME: ' \

@@ -34,7 +34,7 @@ complete -c tarn -n '__fish_seen_subcommand_from run' -l save-state -r -F -d 'Wr
 complete -c tarn -n '__fish_seen_subcommand_from run' -l prompt-cache -x -a '(__fish_complete_directories)' -d 'Save the state after each prompt in the directory DIR'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l prompt-cache-bytes -x -d 'If the states in DIR take more than N bytes, remove the least recently used ones'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l speculate -x -d 'Guess up to N tokens at a time from the text so far and check them in one run'
-complete -c tarn -n '__fish_seen_subcommand_from run' -l draft -r -F -d 'A smaller model of the same tokenizer, which guesses as well'
+complete -c tarn -n '__fish_seen_subcommand_from run' -l draft -r -F -d 'A smaller model with the same tokenizer, which also guesses tokens'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l json-stats -r -F -d 'Write times, memory and the reason of the end as JSON'
 complete -c tarn -n '__fish_seen_subcommand_from run' -s s -l seed -x -d 'Seed of the random draws'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l logit-bias -x -d 'Add BIAS to the logit of token ID, for example 10=-5'

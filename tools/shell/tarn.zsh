@@ -51,7 +51,7 @@ _tarn() {
         ''--prompt-cache='[Save the state after each prompt in the directory DIR]:DIR:_files -/' \
         ''--prompt-cache-bytes='[If the states in DIR take more than N bytes, remove the least recently used ones]:N: ' \
         ''--speculate='[Guess up to N tokens at a time from the text so far and check them in one run]:N: ' \
-        ''--draft='[A smaller model of the same tokenizer, which guesses as well]:FILE:_files' \
+        ''--draft='[A smaller model with the same tokenizer, which also guesses tokens]:FILE:_files' \
         ''--json-stats='[Write times, memory and the reason of the end as JSON]:FILE:_files' \
         '(-s --seed)'{-s+,--seed=}'[Seed of the random draws]:N: ' \
         '*'--logit-bias='[Add BIAS to the logit of token ID, for example 10=-5]:ID=BIAS: ' \

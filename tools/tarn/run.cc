@@ -86,7 +86,7 @@ void AddSpeculation(App* run, RunOptions* options) {
                                              "same text, sooner where it repeats itself (default: 0, none; with --draft 8)",
                                              0, kMostDrafts));
   options->by_task.Only({TARN_TASK_CAUSAL_LM}, run->add_option("--draft", options->speculation.draft_model,
-                                                               "A smaller model of the same tokenizer, which guesses as well")
+                                                               "A smaller model with the same tokenizer, which also guesses tokens")
                                                    ->type_name("FILE"));
 }
 

@@ -44,7 +44,7 @@ constexpr AttentionSystem kSystems[] = {
     {"hgrn2", kLinear, kCausalForm, ParseHgrn2, kTokenLoop, ""},
     {"mamba2", kLinear, kCausalForm, ParseMamba2, kChunks, ""},
     {"rwkv7", kLinear, kCausalForm, ParseRwkv7, kTokenLoop, ""},
-    {"linear_attention", kLinear, kAllForms, ParseLinearAttention, "a gate of features, rule \"replace\"", ""},
+    {"linear_attention", kLinear, kAllForms, ParseLinearAttention, "a gate of features or rule \"replace\"", ""},
     {"abc_mlp", kSlots, kAllForms, ParseAbcMlp, kChunks, ""},
     {"linformer", kSlots, kAllForms, ParseLinformer, kChunks, "max_len"},
     {"compressive_mean", kSlots, kAllForms, ParseCompressiveMean, kChunks, "max_len"},

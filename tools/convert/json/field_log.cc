@@ -125,7 +125,7 @@ std::string Where(const std::vector<FieldRun>& runs, const RunHas& has) {
       values.push_back(run.set[0].second);
     }
   }
-  return IsText(*runs[0].Find(outer), values) + " and \"" + first->set[1].first + "\" is " + first->set[1].second.dump();
+  return IsText(*runs[0].Find(outer), values) + ", and \"" + first->set[1].first + "\" is " + first->set[1].second.dump();
 }
 
 }  // namespace tarn::convert
