@@ -20,6 +20,7 @@ sources = git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.c'
 
 build: setup  ## what `make` does: set up if needed, then build libtarn, tarn, tarn-convert and the tests
 	$(call preset,host)
+	@echo 'built: build/bin/tarn, build/bin/tarn-convert, build/lib/libtarn.a and libtarn.so'
 
 setup:  ## install missing packages (TARN_NO_INSTALL=1: only list them), fetch and build the dependencies
 	@tools/dev/packages.sh build

@@ -97,6 +97,7 @@ def main():
     seconds = round(time.monotonic() - begin)
     models.save(model, args.output)
 
+    print(f"{args.output}: written; testing {TEST_LINES} lines", flush=True)
     test = list(task.lines("test", TEST_LINES, TEST_SEED))
     report = {
         "task": args.task,

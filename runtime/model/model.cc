@@ -122,8 +122,8 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
   const uint16_t major = Load<uint16_t>(header + 8);
   const uint16_t minor = Load<uint16_t>(header + 10);
   if (major != kMajorVersion) {
-    return Error(TARN_UNSUPPORTED, "format version is %u.%u, this library reads %u.x; convert the checkpoint again", major, minor,
-                 kMajorVersion);
+    return Error(TARN_UNSUPPORTED, "format version is %u.%u, this library reads %u.x; convert the checkpoint again%s", major, minor,
+                 kMajorVersion, major > kMajorVersion ? ", or use a newer library" : "");
   }
   const uint64_t graph_bytes = Load<uint32_t>(header + 12);
   const uint64_t weights_offset = Load<uint64_t>(header + 16);

@@ -49,7 +49,7 @@ class StateTest(CliTest):
         self.fails(1, "nowhere/state: cannot be created", "run", MODEL, "-p", "A", "--save-state", self.path("nowhere/state"))
         self.fails(1, "would be overwritten", "run", MODEL, "-p", "A", "--save-state", MODEL)
         self.fails(1, "no-such: cannot", "run", MODEL, "-p", "A", "--load-state", self.path("no-such"))
-        self.fails(1, "the prompt is empty, and a state is no text", "run", MODEL, "-p", "", "--load-state", self.save())
+        self.fails(1, "the prompt is empty, and a saved state has no logits", "run", MODEL, "-p", "", "--load-state", self.save())
 
     def test_a_file_may_be_called_like_standard_input(self):
         folder = self.path("dash")

@@ -39,7 +39,8 @@ class NamesTest(CliTest):
 
     def test_unexpected_arguments_come_in_their_order(self):
         self.fails(2, r"run: unexpected arguments 'to' 'be' 'or' \(", "run", MODEL, "to", "be", "-n", "3", "or")
-        self.fails(2, r"run: unexpected argument 'b' \(", "run", "-m", MODEL, "-p", "a", "b")
+        self.fails(2, r"run: unexpected argument 'b' \(a text with spaces needs quotes\)", "run", "-m", MODEL, "-p", "a", "b")
+        self.fails(2, r"run: unexpected argument 'to be' \(a prompt needs -p\)", "run", MODEL, "to be", "-n", "3")
 
     def test_help(self):
         for command in "run", "classify", "fill", "eval", "bench", "inspect", "state", "help":

@@ -90,7 +90,12 @@ std::string ParseErrorText(const CLI::App& app, const CLI::ParseError& error) {
   }
   if (superfluous.empty()) return command + OptionErrorText(*chosen, error);
   std::string text = command + "unexpected argument" + (superfluous.size() == 1 ? "" : "s");
-  for (const std::string& argument : superfluous) text += " '" + argument + "'";
+  bool is_text = false;
+  for (const std::string& argument : superfluous) {
+    text += " '" + argument + "'";
+    is_text = is_text || argument.find(' ') != std::string::npos;
+  }
+  if (is_text) return text + (chosen->get_option_no_throw("--prompt") == nullptr ? "" : " (a prompt needs -p)");
   return text + " (a text with spaces needs quotes)";
 }
 

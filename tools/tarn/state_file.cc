@@ -31,8 +31,9 @@ void LoadState(const std::string& path, const Model& model, const tarn_session_c
     const uint64_t most = MostSnapshotBytes(model, config);
     if (!S_ISREG(info.st_mode)) throw Failure(path + ": is no regular file, expected one that /save or --save-state wrote");
     if (static_cast<uint64_t>(info.st_size) > most) {
-      throw Failure(Format("%s: has %llu bytes, expected at most %llu: a snapshot of this model", path.c_str(),
-                           static_cast<unsigned long long>(info.st_size), static_cast<unsigned long long>(most)));
+      throw Failure(
+          Format("%s: has %llu bytes, expected at most %llu, a snapshot of this model: it is of another model or no snapshot",
+                 path.c_str(), static_cast<unsigned long long>(info.st_size), static_cast<unsigned long long>(most)));
     }
   }
   const std::string content = ReadFile(path == "-" ? "./-" : path);  // a file of that name, which /save - writes

@@ -31,7 +31,8 @@ def find_converter(args):
     for place in places:
         if place and os.access(place, os.X_OK):
             return place
-    raise ValueError(f"{args.converter or 'tarn-convert'} is no program: name it with --converter, or say --no-convert")
+    where = f"{args.converter} is no program" if args.converter else "tarn-convert is neither in PATH nor in build/bin below this directory"
+    raise ValueError(f"{where}: name it with --converter, or say --no-convert")
 
 
 def training_data(s, texts, tokenizer):
