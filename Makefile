@@ -103,10 +103,12 @@ test-full: build asan tsan portable test-android test-bare test-train faults  ##
 	@$(MAKE) test-arm test-16k budgets-arm test-dist check-android sizes
 	@$(MAKE) fuzz
 
+# These measure time and accuracy, by code that other tests run too, and take a tenth of all the time there.
+NOT_ASAN = microbench_runs|e2e_trained_test
 asan: setup  ## build with AddressSanitizer and UBSan (Clang) in build/asan, run the fast tests there
 	@tools/dev/packages.sh asan
 	$(call preset,asan,--fresh)
-	$(ctest) --test-dir build/asan -L fast
+	$(ctest) --test-dir build/asan -L fast -E '^($(NOT_ASAN))$$'
 
 # Tests whose names say that they have threads: everything takes twenty times as long there.
 TSAN_TESTS = *Thread*:*SameTime*:Cancelling.*
@@ -116,9 +118,10 @@ tsan: setup  ## build with ThreadSanitizer in build/tsan, run the tests of the p
 	GTEST_FILTER='$(TSAN_TESTS)' $(ctest) --test-dir build/tsan -R '^(session|platform)$$'
 
 # Of the fast tests, those that run models: what else there is does not know of XNNPACK.
-PORTABLE_TESTS = kernels|model|platform|session|generation|golden_files|e2e_.*|systems_.*|convert_families_test|tools_tarn_(run|cli)_test
-portable: setup  ## build without XNNPACK and cpuinfo in build/portable, run the fast tests of models there
-	$(call preset,portable)
+PORTABLE_TESTS = kernels|model|platform|session|generation|golden_files|e2e_(encoder|lm|trained)_test|systems_.*|convert_families_test|tools_tarn_(run|cli)_test
+PORTABLE_TARGETS = tarn_cli tarn_convert_cli tarn_shared golden_test test_kernels test_model test_platform test_session test_generation
+portable: setup  ## build without XNNPACK and cpuinfo in build/portable what runs models, and run its fast tests there
+	$(call preset,portable,,--target $(PORTABLE_TARGETS))
 	$(ctest) --test-dir build/portable -L fast -R '^($(PORTABLE_TESTS))$$'
 
 test-android: build  ## examples/android in a JVM of this machine, over the host's libtarn.so
