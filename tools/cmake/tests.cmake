@@ -95,7 +95,7 @@ if(CMAKE_CROSSCOMPILING)
   # on others, what depends on the instruction set.
   list(REMOVE_ITEM directories bare)
   if(NOT CMAKE_SIZEOF_VOID_P EQUAL 4)
-    set(directories kernels platform session)
+    set(directories kernels model platform session)
   endif()
 endif()
 foreach(directory IN LISTS directories)
