@@ -203,6 +203,7 @@ TEST(Sequences, HaveTheBitsOfSessionsOfTheirOwnInWideLayers) {
   for (const convert::Precision precision :
        {convert::Precision::kF32, convert::Precision::kF16, convert::Precision::kInt8, convert::Precision::kInt4}) {
     for (const bool portable : {false, true}) {
+      if (!test::RowsHaveBitsOfOne(precision, portable)) continue;
       SCOPED_TRACE((portable ? "portable, precision " : "precision ") + std::to_string(static_cast<int>(precision)));
       const Loaded model(std::string(kWide) + test::kRfa + "}", format::DType::F32, precision, portable);
       ExpectBitsOfOwnSessions(model, 2, 40);

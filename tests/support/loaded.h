@@ -14,6 +14,16 @@
 
 namespace tarn::test {
 
+// Whether several rows of dense layers have the bits of single rows. XNNPACK's f32 kernels for ARM add one row in another order.
+inline bool RowsHaveBitsOfOne(convert::Precision precision, bool portable) {
+#if defined(__aarch64__) || defined(__arm__)
+  return portable || precision != convert::Precision::kF32;
+#else
+  (void)precision, (void)portable;
+  return true;
+#endif
+}
+
 using SessionPointer = std::unique_ptr<Session, void (*)(Session*)>;
 
 class Loaded {
