@@ -408,6 +408,9 @@ TEST(CausalLm, SkipAndGateBeforeTheNorm) {
   EXPECT_TRUE(FailsWith([&] { BuiltGraph{With(config, "output_skip", "products")}; }, {"output_skip", "output_gate_first"}));
   config["output_gate_first"] = false;
   EXPECT_TRUE(FailsWith([&] { BuiltGraph{With(config, "output_skip", "products")}; }, {"output_skip", "num_key_heads, too"}));
+  config["output_gate_first"] = true;
+  config.erase("output_norm_eps");
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph{With(config, "output_norm", "none")}; }, {"output_gate_first", "needs an output_norm"}));
 }
 
 TEST(CausalLm, TokenShiftAndFirstValues) {

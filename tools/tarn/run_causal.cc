@@ -42,9 +42,8 @@ Tokens PromptTokens(const RunOptions& options, const Model& model, TurnPlace pla
   if (tokens.empty()) {
     if (place != TurnPlace::kBegin) {
       throw Failure(
-          "the prompt is empty, and a saved state has no logits to draw the first token from: give the text after it with -p, -f "
-          "or "
-          "--tokens");
+          "the prompt is empty, and a saved state has no logits to draw the first token from: give the text after it with "
+          "-p, -f or --tokens");
     }
     throw Failure("the prompt is empty, and the model has no begin token to start from: give one with -p, -f or --tokens");
   }

@@ -4,7 +4,8 @@
  * (drafts), feeds them in one call, and takes the logits after each of them, which are those of single steps, bit for bit. Tokens
  * are picked from these logits in order, as without drafts, until a picked token differs from the next draft; the session then goes
  * back to the position of that token. So the text does not depend on drafts: with the same sampler it is the same as that of
- * tarn_session_step() and tarn_sampler_sample(), greedy or not, with penalties and grammars.
+ * tarn_session_step() and tarn_sampler_sample(), greedy or not, with penalties and grammars. Exception on ARM: with weights in f32,
+ * and in int8 on cores with dot products, the last bits of logits can differ (docs/speculation.md, Limits).
  *
  * Drafts come from the text itself (the tokens that followed an earlier occurrence of the last tokens) and, if the program gives
  * one, from a smaller model of the same vocabulary. The number of drafts depends on how often such drafts are right, and on how

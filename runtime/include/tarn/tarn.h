@@ -366,7 +366,8 @@ typedef struct tarn_sequence_tokens {
 /* Feeds tokens to some sequences of a session: `parts` [part_count] in ascending order of their sequences, each at most once. The
  * other sequences do not change, not by a bit. The weights are read once for all parts, whatever their numbers of tokens are. The
  * results of a sequence are those of a session of its own, bit for bit, for the same calls and the same max_chunk: its tokens are
- * cut into chunks in the same way. A sequence with fewer chunks than another begins later, so that all sequences end with the last
+ * cut into chunks in the same way. (On ARM the last bits can differ with weights in f32, and in int8 on cores with dot products.)
+ * A sequence with fewer chunks than another begins later, so that all sequences end with the last
  * run of the model. If `logits` is not NULL it receives a pointer to [part_count, vocab_size] f32, the logits after the last token
  * of each part, borrowed until the next call on this session. If it is NULL, no logits are computed.
  * Errors: as tarn_session_prefill(), of the sequences of the call; TARN_INVALID_ARGUMENT (parts out of order; the model decodes
