@@ -28,7 +28,7 @@ setup:  ## install missing packages (TARN_NO_INSTALL=1: only list them), fetch a
 
 demo: setup  ## let the default model write a few hundred tokens, then show what memory it took; builds only what that needs
 	$(call preset,host,,--target tarn_cli)
-	build/bin/tarn run -m examples/models/shakespeare-rfa-gate-int8.tarn -p "ROMEO:" -n 300
+	build/bin/tarn run -m examples/demo/english-rfa-gate-int4.tarn -p "ROMEO:" -n 120
 
 # the directories to check, and the text whose last tenth validates them
 CHECKPOINTS ?=
@@ -97,18 +97,30 @@ $(VOCABULARIES_VENV)/installed: tools/dev/oracle/requirements.txt
 vocabularies: build $(VOCABULARIES_VENV)/installed  ## tokenizers of published models against the packages' own, over docs and TEXTS="FILE..."; fetches 130 MB once (ten minutes)
 	@$(VOCABULARIES_VENV)/bin/python tools/dev/oracle/vocabularies.py $(TEXTS)
 
-test-full: build asan tsan portable test-android test-bare test-train faults  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
-	$(ctest) --test-dir build -L full
+test-full: test-some portable test-16k sizes check-android  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
+
+.PHONY: test-ci test-some
+test-ci:  ## what CI runs beside `make test`, within its 90 minutes: test-full without the builds that it has no time for, and QUICK
+	@$(MAKE) test-some QUICK=1
+
+test-some: build asan tsan test-android test-bare test-train faults
+	$(ctest) --test-dir build -L full $(if $(QUICK),-E '^($(LONG))$$')
 	@$(MAKE) docs prose
-	@$(MAKE) test-arm test-16k budgets-arm test-dist check-android sizes
+	@$(MAKE) test-arm budgets-arm test-dist
 	@$(MAKE) fuzz
+
+# QUICK=1: sanitizers without the tests that are scripts, which start hundreds of processes; without the long tests that build all
+# once more or train; of the tests of ARM, these directories
+QUICK ?=
+LONG = dist_embed_full|extend_extend_full|e2e_train_full
+QUICK_ARM_TESTS = core;kernels;model;planner;platform;text
 
 # These measure time and accuracy, by code that other tests run too, and take a tenth of all the time there.
 NOT_ASAN = microbench_runs|e2e_trained_test
 asan: setup  ## build with AddressSanitizer and UBSan (Clang) in build/asan, run the fast tests there
 	@tools/dev/packages.sh asan
 	$(call preset,asan,--fresh)
-	$(ctest) --test-dir build/asan -L fast -E '^($(NOT_ASAN))$$'
+	$(ctest) --test-dir build/asan -L fast -E '^($(NOT_ASAN))$$' $(if $(QUICK),-LE script)
 
 # Tests whose names say that they have threads: everything takes twenty times as long there.
 TSAN_TESTS = *Thread*:*SameTime*:Cancelling.*
@@ -163,7 +175,7 @@ $(LINUX_TARGETS): setup
 	@tools/dev/packages.sh cross
 	@tools/dev/sysroot.sh $(sysroot)
 	@tools/dev/deps.sh --toolchain tools/cmake/toolchains/$@.cmake
-	$(call preset,$@)
+	$(call preset,$@,-DTARN_TEST_DIRECTORIES="$(if $(QUICK),$(QUICK_ARM_TESTS))")
 
 .PHONY: test-arm test-16k
 test-arm: build $(LINUX_TARGETS)  ## the ARM builds on emulated cores: kernels, golden files, the default models beside this machine's (ten minutes after the build)

@@ -10,7 +10,7 @@
 #   golden/golden_test.cc   a tool as well as a test: build/bin/golden_test, run over golden/data
 #
 # Every test runs in the source folder and finds both folders in TARN_SOURCE and TARN_BUILD, and flatc in TARN_FLATC.
-# Labels: `fast` for `make test`, `full` for `make test-full`.
+# Labels: `fast` for `make test`, `full` for `make test-full`; scripts are also labelled `script`.
 
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 if(CMAKE_CROSSCOMPILING)
@@ -98,6 +98,11 @@ if(CMAKE_CROSSCOMPILING)
     set(directories kernels model platform session)
   endif()
 endif()
+set(TARN_TEST_DIRECTORIES "" CACHE STRING "Directories of tests/ whose GoogleTests are built; empty: all that the target has")
+if(TARN_TEST_DIRECTORIES)
+  list(JOIN TARN_TEST_DIRECTORIES "|" chosen)
+  list(FILTER directories INCLUDE REGEX "^(${chosen})$")
+endif()
 foreach(directory IN LISTS directories)
   file(GLOB helpers CONFIGURE_DEPENDS tests/${directory}/*.cc)
   list(FILTER helpers EXCLUDE REGEX "/(golden_test|replay_main|[a-z0-9_]+_fuzz)\\.cc$")  # programs of their own, below
@@ -166,6 +171,7 @@ foreach(script IN LISTS scripts)
     set(interpreter python3)
   endif()
   tarn_add_test(${name} ${label} ${interpreter} ${PROJECT_SOURCE_DIR}/tests/${script})
+  set_property(TEST ${name} APPEND PROPERTY LABELS script)
 endforeach()
 
 # --- schema: what was released stays readable ------------------------------------------------------------------

@@ -38,7 +38,8 @@ class Attention(nn.Module):
         self.kv_heads = c.get("num_kv_heads", self.heads)
         self.d = c.get("head_dim", width // self.heads)
         self.dv = c.get("value_head_dim", self.d)
-        self.rates = self.rotary_rates(c) if c.get("position_embedding") == "rope" else None
+        rates = self.rotary_rates(c) if c.get("position_embedding") == "rope" else None
+        self.register_buffer("rates", rates, persistent=False)
         self.scale = a.get("scale", self.default_scale())
         bias = c.get("attention_bias", False)
         self.q_proj = Linear(width, self.heads * self.d, bias=bias)

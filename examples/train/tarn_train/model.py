@@ -80,10 +80,11 @@ class Block(nn.Module):
         super().__init__()
         self.attn_norm, self.attn = norm(c, c["hidden_size"]), SYSTEMS[a["system"]](c, a)
         self.mlp_norm, self.mlp = norm(c, c["hidden_size"]), Mlp(c)
+        self.dropout = nn.Dropout(0.0)  # LanguageModel.drop
 
     def forward(self, x):
-        x = x + self.attn(self.attn_norm(x))
-        return x + self.mlp(self.mlp_norm(x))
+        x = x + self.dropout(self.attn(self.attn_norm(x)))
+        return x + self.dropout(self.mlp(self.mlp_norm(x)))
 
     def step(self, x, state, position):
         o, state = self.attn.step(self.attn_norm(x), state, position)
@@ -126,13 +127,18 @@ class LanguageModel(nn.Module):
             if name.endswith(("o_proj.weight", "down_proj.weight")):
                 nn.init.normal_(weight, std=(2 * self.c["num_layers"] * weight.shape[1]) ** -0.5)
 
+    def drop(self, share):
+        """In training, each number that a layer adds to the residual is 0 with this probability (Srivastava et al. 2014)."""
+        for layer in self.model.layers:
+            layer.dropout.p = share
+
     def embed(self, tokens, first):
         x = self.model.embeddings(tokens) * self.scale
         if self.model.position_embeddings is not None:
             return x + self.model.position_embeddings(torch.arange(first, first + tokens.shape[1], device=x.device))
         if self.c.get("position_embedding") != "sinusoidal":
             return x
-        return x + sinusoidal(tokens.shape[1], x.shape[-1], x.dtype, first).to(x.device)
+        return x + sinusoidal(tokens.shape[1], x.shape[-1], x, first)
 
     def head(self, x):
         x = self.model.norm(x)

@@ -40,6 +40,7 @@ class Training:
     warmup: int = option("steps of the warm-up")
     weight_decay: float = option("of matrices, AdamW", 0.1)
     clip: float = option("largest norm of the gradients", 1.0)
+    dropout: float = option("share of what a layer adds to the residual that is left out, at random, in a step", 0.0)
     held_out: float = option("share of each text, at its end, that is only evaluated; 0: none", 0.05)
     evaluate_every: int = option("steps between two evaluations on the held-out text")
     evaluate_windows: int = option("windows of the held-out text that are evaluated, from its beginning; 0: all", 256)
@@ -62,6 +63,8 @@ class Training:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected 1 or more")
         if self.context < 2:
             raise ValueError(f"context is {self.context}, expected 2 or more: the first token of a window is not predicted")
+        if self.dropout >= 1:
+            raise ValueError(f"dropout is {self.dropout}, expected less than 1")
         if self.held_out > 0.5:
             raise ValueError(f"held_out is {self.held_out}, expected at most 0.5")
         if self.patience and not self.held_out:

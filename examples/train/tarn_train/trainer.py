@@ -14,6 +14,7 @@ import torch
 
 from . import checkpoint, report, tensors
 from .dense import round_as
+from .graph import Captured
 from .model import LanguageModel
 from .text import blocks
 
@@ -66,8 +67,9 @@ class Trainer:
         self.bf16 = self.choose_bf16()
         torch.manual_seed(settings.seed)
         self.model = self.make_model(config).to(self.device)
+        self.model.drop(settings.dropout)
         self.optimizer = make_optimizer(self.model, settings)
-        self.rounding = None
+        self.rounding, self.captured = None, None
         self.done = {"step": 0, "losses": [], "evaluations": [], "best": math.inf, "worse": 0, "seconds": 0.0}
 
     def make_model(self, config):
@@ -123,7 +125,16 @@ class Trainer:
         self.rounding = self.s.quant if self.s.round_steps and number >= first else None
         round_as(self.model, self.rounding)
         if self.s.round_steps and number == first:
+            self.captured = None
             self.done.update(best=math.inf, worse=0)
+
+    def gradients(self, tokens):
+        """The loss of windows on the device; its gradients, clipped, are in the parameters afterwards."""
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss(tokens)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.s.clip)
+        return loss.detach()
 
     def step(self):
         """The loss of one more step"""
@@ -131,10 +142,11 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = self.s.learning_rate * rate_factor(self.s, number)
         self.round(number)
-        loss = self.loss(self.windows.batch(number))
-        self.optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.s.clip)
+        tokens = self.windows.batch(number).to(self.device)
+        if self.device.type == "cuda" and self.captured is None:
+            self.captured = Captured(self.gradients, tokens)
+        torch.manual_seed(self.s.seed * 1_000_003 + number)  # what dropout leaves out depends on the step alone
+        loss = (self.captured or self.gradients)(tokens)
         self.optimizer.step()
         return loss.item()
 
