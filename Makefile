@@ -18,11 +18,14 @@ endef
 ctest = ctest --output-on-failure --no-tests=error -j $(JOBS)
 sources = git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.c'
 
+##@ Build
 build: setup  ## what `make` does: set up if needed, then build libtarn, tarn, tarn-convert and the tests
 	$(call preset,host)
 	@echo 'built: build/bin/tarn, build/bin/tarn-convert, build/lib/libtarn.a and libtarn.so'
 
 setup:  ## install missing packages (TARN_NO_INSTALL=1: only list them), fetch and build the dependencies
+	@made=$$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' build/CMakeCache.txt 2> /dev/null); \
+	test -z "$$made" || test "$$made" -ef . || { echo "make: build/ was made in $$made, and this is a copy of it: make clean" >&2; exit 1; }
 	@tools/dev/packages.sh build
 	@tools/dev/deps.sh
 
@@ -30,6 +33,7 @@ demo: setup  ## let the default model write a few hundred tokens, then show what
 	$(call preset,host,,--target tarn_cli)
 	build/bin/tarn run -m examples/demo/english-rfa-gate-int4.tarn -p "ROMEO:" -n 120
 
+##@ Measure models
 # the directories to check, and the text whose last tenth validates them
 CHECKPOINTS ?=
 TEXT ?=
@@ -78,6 +82,7 @@ published-table: build  ## models of examples/configs/published with random weig
 models-page: build  ## fields and tensors of every attention variant, from the converter: the tables of docs/models.md anew
 	@tools/dev/models_page.py
 
+##@ Test
 test: build  ## the fast tests, the include graph and the symbol scan: under two minutes after the build
 	$(ctest) --test-dir build -L fast
 	tools/dev/check_includes.py
@@ -159,6 +164,7 @@ fuzz: setup  ## run every fuzzer of the build in build/asan under Clang's libFuz
 	$(call preset,asan)
 	@tools/dev/fuzz.sh build/asan $(FUZZ_SECONDS)
 
+##@ ARM, Android, packages
 # Android needs an NDK: ANDROID_NDK_HOME, or as others call it ANDROID_NDK.
 export ANDROID_NDK_HOME := $(or $(ANDROID_NDK_HOME),$(ANDROID_NDK))
 LINUX_TARGETS = linux-aarch64 linux-armv7
@@ -229,6 +235,7 @@ sizes: build cross  ## stripped libtarn.so of every target, with and without XNN
 	@tools/dev/sizes.py $(if $(UPDATE),--update) $(HOST_TARGET:%=%=build,build/portable) \
 	  $(foreach target,$(LINUX_TARGETS) $(ANDROID_TARGETS),$(target)=build/$(target),build/portable-$(target))
 
+##@ Measure kernels and sizes
 .PHONY: microbench instructions budgets
 BENCH ?= .
 microbench: build  ## every kernel and the dense layers at the shapes of the bench models: make microbench [BENCH=REGEX]
@@ -249,6 +256,7 @@ budgets-arm: $(LINUX_TARGETS)  ## instructions of a token on emulated ARM cores 
 	@tools/dev/packages.sh count
 	@tools/dev/arm_instructions.py $(if $(UPDATE),--update)
 
+##@ Train
 # Debian's python3-torch belongs to Debian's python3
 PYTORCH ?= /usr/bin/python3
 .PHONY: train
@@ -302,6 +310,7 @@ transfer-demo: setup $(TRAIN_VENV)/installed  ## a softmax model of the text of 
 	done
 	@$(TRAIN_VENV)/bin/python -m tarn_train.transfer_table $(TRANSFER) $(TRANSFER_ATTENTIONS)
 
+##@ Sources and documentation
 format:  ## rewrite our sources in the style of .clang-format
 	@tools/dev/packages.sh format
 	@$(sources) | xargs -r clang-format -i
@@ -352,4 +361,4 @@ clean:  ## remove build/ (the built dependencies stay in the cache)
 	rm -rf build
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

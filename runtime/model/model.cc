@@ -101,6 +101,27 @@ Status Model::OpenTokenizer(const Allocator& allocator) {
   return CheckChatTemplate(*graph_);
 }
 
+namespace {
+
+// What a file is that people open in place of a model, and what it is for.
+const char* WhatElse(const uint8_t* header) {
+  constexpr struct {
+    const char* magic;
+    const char* is;
+  } kOthers[] = {{"TSNP", " but a saved state, for tarn run --load-state"},
+                 {"TPAK", " but packed weights of one"},
+                 {"GGUF", " but a GGUF file, which tarn-convert does not read"},
+                 {"PK\3\4", " but an archive, as PyTorch writes: tarn-convert its directory"}};
+  for (const auto& other : kOthers) {
+    if (std::memcmp(header, other.magic, 4) == 0) return other.is;
+  }
+  // The length of the JSON that follows, below 16 MiB.
+  const bool safetensors = Load<uint64_t>(header) < (uint64_t{1} << 24) && header[8] == '{';
+  return safetensors ? " but a safetensors file: tarn-convert its directory" : "";
+}
+
+}  // namespace
+
 Status Model::ReadHeader(Span<const uint8_t> bytes) {
   if (bytes.size() < kHeaderBytes) {
     return Error(TARN_BAD_FORMAT, "file has %zu bytes, a tarn header has %zu: truncated or not a tarn model", bytes.size(),
@@ -111,8 +132,8 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
     return Error(TARN_BAD_FORMAT, "a Git LFS pointer, not the file: git lfs pull");
   }
   if (std::memcmp(header, kMagic, 4) != 0) {
-    return Error(TARN_BAD_FORMAT, "magic is %02x %02x %02x %02x, expected 54 41 52 4e (\"TARN\"): not a tarn model", header[0],
-                 header[1], header[2], header[3]);
+    return Error(TARN_BAD_FORMAT, "magic is %02x %02x %02x %02x, expected 54 41 52 4e (\"TARN\"): not a tarn model%s", header[0],
+                 header[1], header[2], header[3], WhatElse(header));
   }
   if (std::memcmp(header, kMagic, sizeof(kMagic)) != 0) {
     return Error(TARN_BAD_FORMAT,

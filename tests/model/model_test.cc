@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -93,6 +94,15 @@ TEST(Model, EveryTruncationIsNoticed) {
 TEST(Model, ForeignFilesAreNamedAsSuch) {
   std::vector<uint8_t> file(4096, 'x');
   ExpectRefused(file, TARN_BAD_FORMAT, "not a tarn model");
+  for (const char* magic : {"TSNP a saved state", "GGUF a GGUF file", "PK\3\4 an archive", "TPAK packed weights"}) {
+    file.assign(4096, 0);
+    std::copy_n(magic, 4, file.begin());
+    ExpectRefused(file, TARN_BAD_FORMAT, std::string("not a tarn model but ") + (magic + 5));
+  }
+  file.assign(4096, 0);
+  file[0] = 100;
+  file[8] = '{';
+  ExpectRefused(file, TARN_BAD_FORMAT, "not a tarn model but a safetensors file");
   ExpectRefused({}, TARN_BAD_FORMAT, "truncated");
   const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + std::string(64, '0') + "\nsize 1234\n";
   ExpectRefused({pointer.begin(), pointer.end()}, TARN_BAD_FORMAT, "a Git LFS pointer, not the file: git lfs pull");

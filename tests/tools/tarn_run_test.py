@@ -44,6 +44,11 @@ class StopTest(CliTest):
         self.fails(2, "--stop: stop string 1 is not UTF-8", "run", MODEL, "-p", "a", "--stop", "a", "-e", "--stop", r"\xff")
         self.fails(2, "--stop needs a model with a tokenizer", "run", self.path("ids.tarn"), "--tokens", "1", "--stop", "a")
 
+    def test_a_backslash_in_a_stop_string_without_e_is_remarked(self):
+        _, _, error = tarn("run", MODEL, "-p", "a", "-n", 2, "--stop", r"\n", *GREEDY)
+        self.assertIn("--stop '\\n' has a backslash, which stands for itself; -e reads escape sequences", error)
+        self.assertNotIn("backslash", tarn("run", MODEL, "-p", "a", "-n", 2, "-e", "--stop", r"\n", *GREEDY)[2])
+
     def test_escapes(self):
         typed, meant = r"A\n\t\\\"\'\x41\u00e9\u20ac", "A\n\t\\\"'A\u00e9\u20ac"
         expected = tarn("run", MODEL, "-p", meant, "-n", 4, *GREEDY)[1]

@@ -83,7 +83,7 @@ def decoding(bench, docs, lengths):
     drawing = line_plot.draw(f"Translation, source as long as target, batch {BATCH}, int8", "length, tokens", panels)
     picture.write_text(drawing, encoding="utf-8")
     lines = [f"Decoding of `mt-base-*`, source and target of the same length, batch {BATCH}, greedy (RFA Figure 2, ABC Figure 1): "
-             "tokens per second, and how many times softmax's.", "",
+             "tokens per second, and the ratio to softmax.", "",
              f"| system | {' | '.join(f'{length:,}' for length in lengths)} | state at {lengths[-1]:,} | of softmax's | "
              "paper at 2,048 |", "|---" + "|--:" * (len(lengths) + 2) + "|---|"]
     paper = {"softmax": "1", "RFA Gaussian": "about 12x, memory under 10 %", "RFA arc-cosine": "slightly above Gaussian",
@@ -124,7 +124,7 @@ def classification(bench, docs, lengths):
     picture = docs / "classification.svg"
     picture.write_text(line_plot.draw("Byte-level text classification, int8", "length, bytes",
                                       [("bytes per second", rates), ("session, MiB", memory)]), encoding="utf-8")
-    lines = ["Encoding of `lra-text-*`, one text at a time (RFA Table 3): bytes per second, and how many times softmax's.", "",
+    lines = ["Encoding of `lra-text-*`, one text at a time (RFA Table 3): bytes per second, and the ratio to softmax.", "",
              f"| system | {' | '.join(f'{length:,}' for length in lengths)} | session at {lengths[-1]:,} | paper |",
              "|---" + "|--:" * (len(lengths) + 1) + "|---|"]
     for system, points in rates.items():

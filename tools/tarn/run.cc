@@ -1,6 +1,7 @@
 // tarn run: its options; run_causal.cc and run_seq2seq.cc do the work.
 #include "tools/tarn/run.h"
 
+#include <cstdio>
 #include <memory>
 
 #include "tools/common/command_line.h"
@@ -186,6 +187,11 @@ void AddRun(App* app, Command* command) {
       options->input.UnescapeText();
       for (std::string& stop : options->stop_strings) stop = Unescape(stop, "--stop");
       if (options->turns.system) options->turns.system = Unescape(*options->turns.system, "--system");
+    } else {
+      for (const std::string& stop : options->stop_strings) {
+        if (stop.find('\\') == std::string::npos) continue;
+        std::fprintf(stderr, "tarn: warning: --stop '%s' has a backslash, which stands for itself; -e reads escape sequences\n", stop.c_str());
+      }
     }
     options->model.quiet = options->quiet;
     options->sampling.has_seed = run->count("--seed") > 0;
