@@ -25,11 +25,11 @@ build: setup  ## what `make` does: set up if needed, then build libtarn, tarn, t
 
 setup:  ## install missing packages (TARN_NO_INSTALL=1: only list them), fetch and build the dependencies
 	@made=$$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' build/CMakeCache.txt 2> /dev/null); \
-	test -z "$$made" || test "$$made" -ef . || { echo "make: build/ was made in $$made, and this is a copy of it: make clean" >&2; exit 1; }
+	test -z "$$made" || test "$$made" -ef . || { echo "make: build/ belongs to $$made, not to this directory: make clean" >&2; exit 1; }
 	@tools/dev/packages.sh build
 	@tools/dev/deps.sh
 
-demo: setup  ## let the default model write a few hundred tokens, then show what memory it took; builds only what that needs
+demo: setup  ## let the model of examples/demo write 120 tokens, then show what memory it took; builds only what that needs
 	$(call preset,host,,--target tarn_cli)
 	build/bin/tarn run -m examples/demo/english-rfa-gate-int4.tarn -p "ROMEO:" -n 120
 
@@ -102,23 +102,21 @@ $(VOCABULARIES_VENV)/installed: tools/dev/oracle/requirements.txt
 vocabularies: build $(VOCABULARIES_VENV)/installed  ## tokenizers of published models against the packages' own, over docs and TEXTS="FILE..."; fetches 130 MB once (ten minutes)
 	@$(VOCABULARIES_VENV)/bin/python tools/dev/oracle/vocabularies.py $(TEXTS)
 
-test-full: test-some portable test-16k sizes check-android  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
-
-.PHONY: test-ci test-some
-test-ci:  ## what CI runs beside `make test`, within its 90 minutes: test-full without the builds that it has no time for, and QUICK
-	@$(MAKE) test-some QUICK=1
-
-test-some: build asan tsan test-android test-bare test-train faults
-	$(ctest) --test-dir build -L full $(if $(QUICK),-E '^($(LONG))$$')
+test-full: build asan tsan portable test-android test-bare test-train faults test-long  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
 	@$(MAKE) docs prose
-	@$(MAKE) test-arm budgets-arm test-dist
+	@$(MAKE) test-arm test-16k budgets-arm test-dist check-android sizes
 	@$(MAKE) fuzz
 
-# QUICK=1: sanitizers without the tests that are scripts, which start hundreds of processes; without the long tests that build all
-# once more or train; of the tests of ARM, these directories
+# QUICK=1, as in CI: sanitizers without most tests that are scripts, which start hundreds of processes; without the long tests that
+# build all once more; of the tests of ARM, these directories
 QUICK ?=
-LONG = dist_embed_full|extend_extend_full|e2e_train_full
+QUICK_SCRIPTS = tools_tarn_cli_test|tools_tarn_run_test|convert_tarn_convert_cli_test
+LONG = dist_embed_full|extend_extend_full
 QUICK_ARM_TESTS = core;kernels;model;planner;platform;text
+
+.PHONY: test-long
+test-long: build  ## the tests labelled `full`: long runs, the commands and worked diffs of the documentation
+	$(ctest) --test-dir build -L full $(if $(QUICK),-E '^($(LONG))$$')
 
 # These measure time and accuracy, by code that other tests run too, and take a tenth of all the time there.
 NOT_ASAN = microbench_runs|e2e_trained_test
@@ -126,6 +124,7 @@ asan: setup  ## build with AddressSanitizer and UBSan (Clang) in build/asan, run
 	@tools/dev/packages.sh asan
 	$(call preset,asan,--fresh)
 	$(ctest) --test-dir build/asan -L fast -E '^($(NOT_ASAN))$$' $(if $(QUICK),-LE script)
+	$(if $(QUICK),$(ctest) --test-dir build/asan -R '^($(QUICK_SCRIPTS))$$')
 
 # Tests whose names say that they have threads: everything takes twenty times as long there.
 TSAN_TESTS = *Thread*:*SameTime*:Cancelling.*
@@ -181,6 +180,7 @@ $(LINUX_TARGETS): setup
 	@tools/dev/packages.sh cross
 	@tools/dev/sysroot.sh $(sysroot)
 	@tools/dev/deps.sh --toolchain tools/cmake/toolchains/$@.cmake
+	$(if $(QUICK),@rm -f build/$@/tests/test_*)
 	$(call preset,$@,-DTARN_TEST_DIRECTORIES="$(if $(QUICK),$(QUICK_ARM_TESTS))")
 
 .PHONY: test-arm test-16k

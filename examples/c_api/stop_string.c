@@ -4,9 +4,7 @@
 #include <example.h>
 #include <tarn/text_stream.h>
 
-static void print(void* context, const char* text, size_t text_bytes) {
-  fwrite(text, 1, text_bytes, (FILE*)context);
-}
+static void print(void* context, const char* text, size_t text_bytes) { fwrite(text, 1, text_bytes, (FILE*)context); }
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;

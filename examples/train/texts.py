@@ -38,9 +38,11 @@ def bible(root):
 
 def strings(data):
     """The vector of strings of an R object that was saved for lazy loading: XDR, version 3"""
+    if data[:6] != b"X\n\0\0\0\3":
+        raise ValueError("no R object in XDR, version 3")
     at = 14 + 4 + struct.unpack_from(">I", data, 14)[0]  # behind the versions and the name of the encoding
     kind, count = struct.unpack_from(">II", data, at)
-    if data[:2] != b"X\n" or kind & 255 != STRINGS:
+    if kind & 255 != STRINGS:
         raise ValueError(f"an R object of type {kind & 255}, expected {STRINGS}: strings")
     at += 8
     for _ in range(count):
@@ -60,10 +62,7 @@ def austen(root):
     return "\n".join(books)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-o", "--output", metavar="DIR", type=pathlib.Path, required=True)
-    folder = parser.parse_args().output
+def write(folder):
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         root = unpack(pathlib.Path(scratch))
@@ -72,6 +71,15 @@ def main():
             part.write_text(text, encoding="utf-8")
             os.replace(part, folder / f"{name}.txt")
             print(f"{folder / name}.txt: {len(text.encode()):,} bytes", file=sys.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", metavar="DIR", type=pathlib.Path, required=True)
+    try:
+        write(parser.parse_args().output)
+    except (OSError, ValueError, subprocess.CalledProcessError, zlib.error, struct.error) as error:
+        parser.exit(1, f"texts.py: error: {error}; without package lists, run apt-get update first\n")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Trains attention variants alike, from nothing and from a softmax model, and prints what they reach: the table of docs/training.md.
+"""Trains attention variants alike, from nothing and from a softmax model, and prints a table of what they reach.
 
-    variants.py TEXT... -o DIR [--jobs N] [--seeds N] [--bin DIR] [-- SETTINGS of tarn-train]
+    variants.py TEXT... -o DIR [--jobs N] [--seeds N] [--bin DIR]
 
-Runs tarn-train and tarn-transfer, N at a time, for all of PLAN; what is there already is kept, so that it can be stopped and started
-again. Then tarn-convert and tarn judge every model in each type of QUANTS. On one H200, 16 at a time, training takes ten minutes
-for each seed; on two CPU cores days.
+Runs tarn-train and tarn-transfer, N at a time; the same command goes on where it was stopped. Then it converts every model to each
+type of QUANTS, and measures the loss with `tarn eval`. The plan of docs/training.md, "What the variants reach".
 """
 
 import argparse
@@ -16,6 +15,8 @@ import pathlib
 import statistics
 import subprocess
 import sys
+
+from tarn_train import text
 
 # A head of 64 has about 4,096 numbers of state.
 OBJECTS = {
@@ -48,12 +49,14 @@ class Plan:
     def __init__(self, args):
         self.args, self.folder = args, args.output
         self.folder.mkdir(parents=True, exist_ok=True)
+        beginnings, _ = text.split(text.read_texts(args.text), COMMON["held_out"])
+        (self.folder / "calibration.txt").write_text("".join(beginnings), encoding="utf-8")
         for name, attention in OBJECTS.items():
             (self.folder / f"{name}.yaml").write_text(json.dumps({"attention": attention}), encoding="utf-8")  # JSON is YAML
 
     def command(self, program, name, attention, *positionals, **settings):
         return [sys.executable, "-m", f"tarn_train.{program}", *positionals, *self.args.text, "-o", self.folder / name, "--no-convert",
-                "--config", self.folder / f"{attention}.yaml", *flags({**COMMON, **settings}), *self.args.settings]
+                "--config", self.folder / f"{attention}.yaml", *flags({**COMMON, **settings})]
 
     def from_nothing(self, name, attention, seed, steps, position):
         return self.command("main", name, attention, **MODEL, steps=steps, seed=seed, learning_rate=1e-3, warmup=100,
@@ -79,25 +82,22 @@ class Plan:
 
     def run(self, job):
         name, command = job
-        if (self.folder / name / "training.json").exists():
-            return
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE), os.environ.get("PYTHONPATH", "")])}
         with open(self.folder / f"{name}.log", "a", encoding="utf-8") as log:
             done = subprocess.run(list(map(str, command)), env=environment, stdout=log, stderr=log, check=False)
         if done.returncode:
-            raise SystemExit(f"variants.py: {name} failed, see {self.folder / name}.log")
+            raise ValueError(f"{name} failed, see {self.folder / name}.log")
         print(f"trained: {name}", file=sys.stderr, flush=True)
 
     def judge(self, name):
         """type -> nats per byte of the held-out text by `tarn eval`, in blocks of the context as it was trained"""
         folder, found = self.folder / name, {}
-        text = folder / "held-out.txt"
         for quant, more in QUANTS.items():
             model = folder / f"{quant.replace(' ', '-')}.tarn"
-            calibration = [*more, self.args.text[0]] if more else []
+            calibration = [*more, self.folder / "calibration.txt"] if more else []
             subprocess.run([self.args.bin / "tarn-convert", folder, "-o", model, "--quant", quant.split()[0], *calibration], check=True,
                            stdout=subprocess.DEVNULL)
-            printed = subprocess.run([self.args.bin / "tarn", "eval", model, "-f", text, "--block", str(COMMON["context"]), "--json"],
+            printed = subprocess.run([self.args.bin / "tarn", "eval", model, "-f", folder / "held-out.txt", "--block", str(COMMON["context"]), "--json"],
                                      check=True, stdout=subprocess.PIPE).stdout
             found[quant] = json.loads(printed)
         trained = json.loads((folder / "training.json").read_text(encoding="utf-8"))["held_out_nats_per_token"]
@@ -115,26 +115,46 @@ def table(plan, names, seeds):
         yield f"| {name} | " + " | ".join(f"{statistics.mean(cell):.4f} ± {(max(cell) - min(cell)) / 2:.4f}" for cell in cells) + " |"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("text", nargs="+", metavar="TEXT", type=pathlib.Path, help="text file, UTF-8")
-    parser.add_argument("-o", "--output", metavar="DIR", type=pathlib.Path, required=True, help="directory of all runs")
-    parser.add_argument("--jobs", type=int, default=1, help="trainings at a time")
-    parser.add_argument("--seeds", type=int, default=2, help="each model is trained with seeds 1 to N")
-    parser.add_argument("--bin", metavar="DIR", type=pathlib.Path, default="build/bin", help="directory of tarn and tarn-convert")
-    own, settings = sys.argv[1:], []
-    if "--" in own:
-        own, settings = own[: own.index("--")], own[own.index("--") + 1 :]
-    args = parser.parse_args(own)
-    args.settings = settings
+def work(args):
     plan = Plan(args)
     stages = plan.stages()
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for stage in stages:
-            list(pool.map(plan.run, stage))
+            running = [pool.submit(plan.run, job) for job in stage]
+            try:
+                for done in concurrent.futures.as_completed(running):
+                    done.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
     names = list(dict.fromkeys(name.rpartition("-")[0] for stage in stages for name, _ in stage))
     for line in table(plan, names, args.seeds):
         print(line, flush=True)
+
+
+def positive(typed):
+    if int(typed) < 1:
+        raise argparse.ArgumentTypeError(f"{typed}, expected 1 or more")
+    return int(typed)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("text", nargs="+", metavar="TEXT", type=pathlib.Path, help="text file, UTF-8")
+    parser.add_argument("-o", "--output", metavar="DIR", type=pathlib.Path, required=True, help="directory of all runs")
+    parser.add_argument("--jobs", type=positive, default=1, help="trainings at a time (default: 1)")
+    parser.add_argument("--seeds", type=positive, default=2, help="each model is trained with seeds 1 to N (default: 2)")
+    parser.add_argument("--bin", metavar="DIR", type=pathlib.Path, default="build/bin", help="directory of tarn and tarn-convert")
+    args = parser.parse_args()
+    for program in "tarn", "tarn-convert":
+        if not os.access(args.bin / program, os.X_OK):
+            parser.error(f"{args.bin / program} is no program: make builds it, or name its directory with --bin")
+    try:
+        work(args)
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
+        parser.exit(1, f"variants.py: error: {error}\n")
+    except KeyboardInterrupt:
+        parser.exit(130, "\nvariants.py: stopped; the same command goes on\n")
 
 
 if __name__ == "__main__":

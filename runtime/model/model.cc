@@ -48,6 +48,23 @@ Status CopyIfMisaligned(const Allocator& allocator, size_t alignment, const char
   return Ok();
 }
 
+// What a file is that people open in place of a model, and what it is for.
+const char* WhatElse(const uint8_t* header) {
+  constexpr struct {
+    const char* magic;
+    const char* is;
+  } kOthers[] = {{"TSNP", " but a saved state, for tarn run --load-state"},
+                 {"TPAK", " but a cache of packed weights"},
+                 {"GGUF", " but a GGUF file, which tarn-convert does not read"},
+                 {"PK\3\4", " but a ZIP archive, perhaps of PyTorch: convert its directory with tarn-convert"}};
+  for (const auto& other : kOthers) {
+    if (std::memcmp(header, other.magic, 4) == 0) return other.is;
+  }
+  // The length of the JSON that follows, below 16 MiB.
+  const bool safetensors = Load<uint64_t>(header) < (uint64_t{1} << 24) && header[8] == '{';
+  return safetensors ? " but a safetensors file: convert its directory with tarn-convert" : "";
+}
+
 }  // namespace
 
 bool Shape::Is(std::initializer_list<uint64_t> wanted) const {
@@ -100,27 +117,6 @@ Status Model::OpenTokenizer(const Allocator& allocator) {
   TARN_RETURN_IF_ERROR(ReadTokenizer(*graph_, new (tokenizer_.bytes().data()) TokenizerTables()));
   return CheckChatTemplate(*graph_);
 }
-
-namespace {
-
-// What a file is that people open in place of a model, and what it is for.
-const char* WhatElse(const uint8_t* header) {
-  constexpr struct {
-    const char* magic;
-    const char* is;
-  } kOthers[] = {{"TSNP", " but a saved state, for tarn run --load-state"},
-                 {"TPAK", " but packed weights of one"},
-                 {"GGUF", " but a GGUF file, which tarn-convert does not read"},
-                 {"PK\3\4", " but an archive, as PyTorch writes: tarn-convert its directory"}};
-  for (const auto& other : kOthers) {
-    if (std::memcmp(header, other.magic, 4) == 0) return other.is;
-  }
-  // The length of the JSON that follows, below 16 MiB.
-  const bool safetensors = Load<uint64_t>(header) < (uint64_t{1} << 24) && header[8] == '{';
-  return safetensors ? " but a safetensors file: tarn-convert its directory" : "";
-}
-
-}  // namespace
 
 Status Model::ReadHeader(Span<const uint8_t> bytes) {
   if (bytes.size() < kHeaderBytes) {

@@ -69,8 +69,9 @@ class Model {
   Model(Model&&) = default;
   Model& operator=(Model&&) = default;
 
-  // From a mapping, which the model keeps, or from the caller's bytes, which outlive it. `allocator` serves the tokenizer's tables, and copies
-  // where a FlatBuffer or weights are not aligned. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_CHECKSUM, TARN_OUT_OF_MEMORY.
+  // From a mapping, which the model keeps, or from the caller's bytes, which outlive it. `allocator` serves the tokenizer's tables,
+  // and copies where a FlatBuffer or weights are not aligned. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_CHECKSUM,
+  // TARN_OUT_OF_MEMORY.
   static Result<Model> Open(FileMap map, Span<const uint8_t> bytes, const Allocator& allocator);
 
   const format::Model& graph() const { return *graph_; }

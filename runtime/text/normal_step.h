@@ -99,7 +99,7 @@ class NormalForm {
 
 // One step of one text.
 struct NormalStep {
-  NormalForm form;    // kForm
+  NormalForm form;  // kForm
   // kReplace, kReplaceMatches, kSurroundMatches: characters that may belong to a match. kBytes: what a character became.
   NormalQueue queue;
   // Text that the step puts in: [next, count) of `text`, from `origin`.

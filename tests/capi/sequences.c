@@ -3,12 +3,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__aarch64__) || defined(__arm__)
+#include <sys/auxv.h>
+#endif
 
 #include "expect.h"
 #include "tarn/inspect.h"
 #include "tarn/tarn.h"
 
 enum { kBatch = 3, kChunk = 16, kVocab = 256, kTokens = 100 };
+
+/* With dot products, XNNPACK's int8 kernels for ARM give several rows other bits than one row (docs/c-api.md). */
+static int HasDotProducts(void) {
+#if defined(__aarch64__)
+  return (getauxval(AT_HWCAP) >> 20 & 1) != 0;
+#elif defined(__arm__)
+  return (getauxval(AT_HWCAP) >> 24 & 1) != 0;
+#else
+  return 0;
+#endif
+}
 
 /* Blocks that the library has from the allocator of the model. */
 static size_t blocks = 0, allocations = 0;
@@ -164,9 +178,7 @@ int main(void) {
   source.path = "examples/models/shakespeare-rfa-gate-int8.tarn";
   config.allocator.allocate = Allocate;
   config.allocator.release = Release;
-#if defined(__aarch64__) || defined(__arm__)
-  config.portable_dense = 1; /* XNNPACK's kernels for ARM give several rows other bits than one row */
-#endif
+  config.portable_dense = HasDotProducts();
   EXPECT_OK(tarn_model_open(&source, &config, &model, &error));
   if (model != NULL) {
     TestLogits(model, tokens);

@@ -1,5 +1,5 @@
-/* Speculation from C99, `speculation [PROMPTS]`: arguments that are missing, structs of other sizes, memory of the caller's, and the text of single steps
- * with a grammar. */
+/* Speculation from C99, `speculation [PROMPTS]`: arguments that are missing, structs of other sizes, memory of the caller's, and
+ * the text of single steps with a grammar. */
 #include "tarn/speculation.h"
 
 #include <stdlib.h>

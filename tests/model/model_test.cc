@@ -94,7 +94,7 @@ TEST(Model, EveryTruncationIsNoticed) {
 TEST(Model, ForeignFilesAreNamedAsSuch) {
   std::vector<uint8_t> file(4096, 'x');
   ExpectRefused(file, TARN_BAD_FORMAT, "not a tarn model");
-  for (const char* magic : {"TSNP a saved state", "GGUF a GGUF file", "PK\3\4 an archive", "TPAK packed weights"}) {
+  for (const char* magic : {"TSNP a saved state", "GGUF a GGUF file", "PK\3\4 a ZIP archive", "TPAK a cache of packed weights"}) {
     file.assign(4096, 0);
     std::copy_n(magic, 4, file.begin());
     ExpectRefused(file, TARN_BAD_FORMAT, std::string("not a tarn model but ") + (magic + 5));

@@ -45,9 +45,13 @@ class StopTest(CliTest):
         self.fails(2, "--stop needs a model with a tokenizer", "run", self.path("ids.tarn"), "--tokens", "1", "--stop", "a")
 
     def test_a_backslash_in_a_stop_string_without_e_is_remarked(self):
-        _, _, error = tarn("run", MODEL, "-p", "a", "-n", 2, "--stop", r"\n", *GREEDY)
-        self.assertIn("--stop '\\n' has a backslash, which stands for itself; -e reads escape sequences", error)
-        self.assertNotIn("backslash", tarn("run", MODEL, "-p", "a", "-n", 2, "-e", "--stop", r"\n", *GREEDY)[2])
+        def errors(*arguments):
+            return tarn("run", MODEL, "-p", "a", "-n", 2, "--temp", 0, "--stop", r"\n", *arguments)[2]
+
+        remark = "--stop '\\n': without -e, a backslash stands for itself"
+        self.assertIn(remark, errors())
+        self.assertNotIn(remark, errors("-e"))
+        self.assertEqual(errors("-q"), "")
 
     def test_escapes(self):
         typed, meant = r"A\n\t\\\"\'\x41\u00e9\u20ac", "A\n\t\\\"'A\u00e9\u20ac"

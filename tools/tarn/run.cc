@@ -6,6 +6,7 @@
 
 #include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
+#include "tools/common/printable.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/escapes.h"
@@ -187,10 +188,11 @@ void AddRun(App* app, Command* command) {
       options->input.UnescapeText();
       for (std::string& stop : options->stop_strings) stop = Unescape(stop, "--stop");
       if (options->turns.system) options->turns.system = Unescape(*options->turns.system, "--system");
-    } else {
+    } else if (!options->quiet) {
       for (const std::string& stop : options->stop_strings) {
         if (stop.find('\\') == std::string::npos) continue;
-        std::fprintf(stderr, "tarn: warning: --stop '%s' has a backslash, which stands for itself; -e reads escape sequences\n", stop.c_str());
+        const std::string line = tarn::tools::ErrorLine("--stop '" + stop + "'");
+        std::fprintf(stderr, "tarn: warning: %s: without -e, a backslash stands for itself\n", line.c_str());
       }
     }
     options->model.quiet = options->quiet;

@@ -77,8 +77,12 @@ class L2gWindow(Softmax):
 
     needs = ("window", "global_positions")
 
+    def __init__(self, c, a):
+        super().__init__(c, a)
+        self.register_buffer("global_positions", torch.tensor(a["global_positions"]), persistent=False)
+
     def sees(self, t, i):
-        return (t - i < self.a["window"]) | torch.isin(i, torch.tensor(self.a["global_positions"], device=i.device))
+        return (t - i < self.a["window"]) | torch.isin(i, self.global_positions)
 
     keeps = sees
 

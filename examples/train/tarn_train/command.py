@@ -58,7 +58,7 @@ def identity(s, texts, **more):
     """What has to be the same when a training goes on"""
     from . import text
 
-    free = ("save_seconds",) if s.round_steps else ("save_seconds", "quant")
+    free = ("save_seconds", "graph") if s.round_steps else ("save_seconds", "graph", "quant")
     said = {name: value for name, value in dataclasses.asdict(s).items() if name not in free}
     return {**said, "text": text.fingerprint(texts), **more}
 

@@ -63,7 +63,8 @@ def train(args, s, folder):
     texts = text.split(whole, s.held_out)
     tokenizer, tokenizer_file = make_tokenizer(s, texts[0], folder)
     windows, held_out, counts = command.training_data(s, texts, tokenizer)
-    trainer = Trainer(s, make_config(s, tokenizer), windows, held_out, folder, command.identity(s, whole))
+    config = make_config(s, tokenizer)
+    trainer = Trainer(s, config, windows, held_out, folder, command.identity(s, whole, model=config))
     command.begin(trainer, counts, texts)
     return trainer.run(tokenizer_file)
 

@@ -18,6 +18,7 @@ PRESETS = {
 }
 POSITIONS = ("none", "sinusoidal", "rope")
 PRECISIONS = ("auto", "f32", "bf16")
+GRAPHS = ("auto", "off")
 QUANTS = ("f32", "f16", "int8", "int4")
 
 
@@ -40,7 +41,7 @@ class Training:
     warmup: int = option("steps of the warm-up")
     weight_decay: float = option("of matrices, AdamW", 0.1)
     clip: float = option("largest norm of the gradients", 1.0)
-    dropout: float = option("share of what a layer adds to the residual that is left out, at random, in a step", 0.0)
+    dropout: float = option("probability that a number which a layer adds to the residual is 0 in a step", 0.0)
     held_out: float = option("share of each text, at its end, that is only evaluated; 0: none", 0.05)
     evaluate_every: int = option("steps between two evaluations on the held-out text")
     evaluate_windows: int = option("windows of the held-out text that are evaluated, from its beginning; 0: all", 256)
@@ -50,6 +51,7 @@ class Training:
     threads: int = option("threads of PyTorch; 0: as many as it chooses", 0)
     device: str = option("device of PyTorch; auto: a GPU if there is one", "auto")
     precision: str = option("bf16: autocast; auto: bf16 on a GPU that has it", "auto", choices=PRECISIONS)
+    graph: str = option("auto: on a GPU the gradients are a CUDA graph, recorded once; off: needs less memory", "auto", choices=GRAPHS)
     quant: str = option("type of matrices in the .tarn file", "int8", choices=QUANTS)
     round_steps: int = option("the last steps train with weights and inputs rounded as the .tarn file has them (int8, int4)", 0)
 
@@ -63,6 +65,8 @@ class Training:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected 1 or more")
         if self.context < 2:
             raise ValueError(f"context is {self.context}, expected 2 or more: the first token of a window is not predicted")
+        if self.device != "auto" and self.device.partition(":")[0] not in ("cpu", "cuda"):
+            raise ValueError(f"device is {self.device}, expected auto, cpu or cuda: others have no float64")
         if self.dropout >= 1:
             raise ValueError(f"dropout is {self.dropout}, expected less than 1")
         if self.held_out > 0.5:
@@ -111,6 +115,7 @@ class TransferSettings(Training):
     evaluate_every: int = option("steps between two evaluations on the held-out text", 100)
     match_steps: int = option("steps that match the attention of each layer to the teacher's, before the fine-tuning", 500)
     match_learning_rate: float = option("largest learning rate of these steps", 2e-3)
+    dropout: float = option("of the fine-tuning: probability that a number which a layer adds to the residual is 0 in a step", 0.0)
     distill: float = option("share of the loss that is the distance from the teacher's distribution; the rest is that of the text", 0.5)
 
     def check(self):

@@ -14,7 +14,7 @@ import torch
 
 from . import checkpoint, report, tensors
 from .dense import round_as
-from .graph import Captured
+from .graph import RecordedGradients
 from .model import LanguageModel
 from .text import blocks
 
@@ -69,7 +69,7 @@ class Trainer:
         self.model = self.make_model(config).to(self.device)
         self.model.drop(settings.dropout)
         self.optimizer = make_optimizer(self.model, settings)
-        self.rounding, self.captured = None, None
+        self.rounding, self.recorded = None, None
         self.done = {"step": 0, "losses": [], "evaluations": [], "best": math.inf, "worse": 0, "seconds": 0.0}
 
     def make_model(self, config):
@@ -92,7 +92,7 @@ class Trainer:
             return False
         state = read_state(self.state_file)
         for name, value in self.identity.items():
-            if state["identity"].get(name) != value:
+            if state["identity"].get(name, value) != value:  # a setting that is newer than the file had its default
                 raise ValueError(f"{self.state_file} was trained with {name} {state['identity'].get(name)!r}, not {value!r}: "
                                  "say the same again, or choose another directory")
         self.model.load_state_dict(state["model"])
@@ -125,7 +125,7 @@ class Trainer:
         self.rounding = self.s.quant if self.s.round_steps and number >= first else None
         round_as(self.model, self.rounding)
         if self.s.round_steps and number == first:
-            self.captured = None
+            self.recorded = None
             self.done.update(best=math.inf, worse=0)
 
     def gradients(self, tokens):
@@ -143,10 +143,10 @@ class Trainer:
             group["lr"] = self.s.learning_rate * rate_factor(self.s, number)
         self.round(number)
         tokens = self.windows.batch(number).to(self.device)
-        if self.device.type == "cuda" and self.captured is None:
-            self.captured = Captured(self.gradients, tokens)
-        torch.manual_seed(self.s.seed * 1_000_003 + number)  # what dropout leaves out depends on the step alone
-        loss = (self.captured or self.gradients)(tokens)
+        if self.device.type == "cuda" and self.s.graph == "auto" and self.recorded is None:
+            self.recorded = RecordedGradients(self.gradients, tokens)
+        torch.manual_seed((self.s.seed * 1_000_003 + number) % 2**63)  # what dropout leaves out depends on the step alone
+        loss = (self.recorded or self.gradients)(tokens)
         self.optimizer.step()
         return loss.item()
 

@@ -28,6 +28,7 @@ def test_flags_override_yaml_and_yaml_the_preset(tmp_path):
     ("attention: rnn", "attention is 'rnn', expected one of softmax"), ("- 1", "expected lines NAME: VALUE"),
     ("hidden_size: 90", "hidden_size is 90, expected a multiple of 2"), ("held_out: 0.9", "held_out is 0.9"),
     ("{held_out: 0, patience: 2}", "early stop needs held-out text"), ("clip: -1", "clip is -1"), ("steps: [1]", "expected int"),
+    ("dropout: 1", "dropout is 1.0, expected less than 1"), ("device: mps", "device is mps, expected auto, cpu or cuda"),
     ("context: 1", "context is 1, expected 2 or more"),
     ("a: [", "cannot read"),
 ])

@@ -12,8 +12,10 @@ import time
 import xml.etree.ElementTree
 
 import pytest
+import torch
 
 from tarn_train import compare, report
+from tarn_train.model import LanguageModel
 from tarn_train.tensors import read_safetensors
 from tarn_train.trainer import read_state
 
@@ -150,6 +152,15 @@ def test_early_stop_keeps_the_best_model(text, tmp_path):
     losses = [loss for _, loss in state["evaluations"]]
     assert state["step"] < 400 and min(losses) == losses[-4] == state["best"]
     assert json.loads((tmp_path / "model" / "training.json").read_text())["held_out_nats_per_token"] == min(losses)
+
+
+def test_dropout_is_for_training_alone():
+    config = {"task": "causal_lm", "vocab_size": 64, "hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32,
+              "hidden_act": "swiglu", "norm": "rmsnorm", "norm_eps": 1e-5, "tokenizer": "bytes", "attention": {"system": "gla"}}
+    language, tokens = LanguageModel(config), torch.arange(32)[None]
+    whole = language(tokens)
+    language.drop(0.5)
+    assert not torch.equal(language(tokens), whole) and torch.equal(language.eval()(tokens), whole)
 
 
 def test_clock_and_curve():
