@@ -90,6 +90,8 @@ class Completion(unittest.TestCase):
         self.assertIn("text.txt", complete("tarn eval x.tarn -f te"))
         self.assertIn("directory", [name.rstrip("/") for name in complete("tarn run x.tarn --packed-cache d")])
         self.assertEqual(complete("tarn run x.tarn --seed "), [])
+        self.assertEqual(complete("tarn state "), ["diff", "info"])
+        self.assertEqual(complete("tarn state info te"), ["text.txt"])
 
     # ---- bash ----
 

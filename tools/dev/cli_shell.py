@@ -25,14 +25,15 @@ def kind_of(option, commands):
 
 
 def options_of(help_text):
-    """(options, positional or None): those of all headings."""
-    options, positional = [], None
+    """(options of all headings, word or None, positional or None): the word is one of a list, and what follows it is positional."""
+    options, positionals = [], []
     for heading, entries in help_text.sections.items():
         if heading == "Positionals":
-            positional = entries[-1]  # of several, what follows a word
+            positionals = entries
         elif heading != "Subcommands":
             options += entries
-    return options, positional
+    word = positionals[0] if len(positionals) > 1 and "|" in positionals[0].value else None
+    return options, word, positionals[-1] if positionals else None
 
 
 def brief(text):
@@ -59,8 +60,8 @@ def bash_kind(kind):
     return f'kind=words words=$({KERNELS})' if kind == "kernels" else f"kind={kind}"
 
 
-def bash_command(help_text, commands, indent):
-    options, positional = options_of(help_text)
+def bash_command(name, help_text, commands, indent):
+    options, word, positional = options_of(help_text)
     names = " ".join(name for option in options for name in option.names if name.startswith("--"))
     lines = [f"names='{names}'", "case $option in"]
     kinds = {}
@@ -69,6 +70,8 @@ def bash_command(help_text, commands, indent):
         if kind != "flag":
             kinds.setdefault(bash_kind(kind), []).extend(option.names)
     lines += [f"  {' | '.join(found)}) {kind} ;;" for kind, found in kinds.items()]
+    if word:
+        lines.append(f"  {name}) {bash_kind(kind_of(word, commands))} value= ;;")
     rest = bash_kind(kind_of(positional, commands)) if positional else "kind=none"
     lines += [f"  *) {rest} value= ;;", "esac"]
     return "".join(f"{indent}{line}\n" for line in lines)
@@ -98,10 +101,10 @@ def bash(program, helps):
   case ${{COMP_WORDS[1]}} in
 """
         for name in commands:
-            text += f"    {name})\n" + bash_command(helps[name], commands, "      ") + "      ;;\n"
+            text += f"    {name})\n" + bash_command(name, helps[name], commands, "      ") + "      ;;\n"
         text += "  esac\n"
     else:
-        text += bash_command(helps[""], commands, "  ")
+        text += bash_command("", helps[""], commands, "  ")
     text += f"""\
   # What begins with a dash and is no value is an option.
   [[ -n $value || $current != -* ]] || kind=words words=$names
@@ -138,10 +141,12 @@ def zsh_option(option, commands):
 
 
 def zsh_command(help_text, commands):
-    options, positional = options_of(help_text)
+    options, word, positional = options_of(help_text)
     specs = [zsh_option(option, commands) for option in options]
+    if word:
+        specs.append(f"'1{zsh_value(word, commands)}'")
     if positional:
-        several = "several" in positional.text
+        several = word or "several" in positional.text
         specs.append(f"'{'*' if several else '1'}{zsh_value(positional, commands)}'")
     return " \\\n        ".join(["_arguments -s -S", *specs])
 
@@ -206,10 +211,15 @@ def fish(program, helps):
         lines.append(f"complete -c {program} -n __fish_use_subcommand -l help -d 'Show the help'")
     for name, help_text in helps.items():
         when = f" -n '__fish_seen_subcommand_from {name}'" if name else ""
-        options, positional = options_of(help_text)
+        options, word, positional = options_of(help_text)
         for option in options:
             names = "".join(f" -l {one[2:]}" if one.startswith("--") else f" -s {one[1:]}" for one in option.names)
             lines.append(f"complete -c {program}{when}{names}{fish_value(kind_of(option, commands))} -d {fish_quote(brief(option.text))}")
+        if word:
+            words = " ".join(kind_of(word, commands))
+            given = f"__fish_seen_subcommand_from {name}; and %s__fish_seen_subcommand_from {words}"
+            lines.append(f"complete -c {program} -n {fish_quote(given % 'not ')} -a {fish_quote(words)}")
+            when = f" -n {fish_quote(given % '')}"
         if positional:
             kind = kind_of(positional, commands)
             value = {"models": " -k -a '(__fish_complete_suffix .tarn)'", "files": " -F"}.get(kind) if isinstance(kind, str) else \

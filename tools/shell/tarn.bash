@@ -100,6 +100,7 @@ _tarn() {
         --isa) kind=words words=$(tarn inspect --cpu 2>/dev/null | sed -n 's/^kernels *//p') ;;
         --packed-cache) kind=directories ;;
         --max-work | --max-packed) kind=none ;;
+        state) kind=words words='info diff' value= ;;
         *) kind=files value= ;;
       esac
       ;;

@@ -213,6 +213,7 @@ complete -c tarn -n '__fish_seen_subcommand_from state' -l verify -d 'Check the 
 complete -c tarn -n '__fish_seen_subcommand_from state' -l no-verify -d 'Never check the weights'
 complete -c tarn -n '__fish_seen_subcommand_from state' -l max-work -x -d 'Refuse a model that needs more than N multiply-adds per token'
 complete -c tarn -n '__fish_seen_subcommand_from state' -l max-packed -x -d 'Refuse a model that needs more than N bytes of packed weights'
-complete -c tarn -n '__fish_seen_subcommand_from state' -F
+complete -c tarn -n '__fish_seen_subcommand_from state; and not __fish_seen_subcommand_from info diff' -a 'info diff'
+complete -c tarn -n '__fish_seen_subcommand_from state; and __fish_seen_subcommand_from info diff' -F
 complete -c tarn -n '__fish_seen_subcommand_from help' -s h -l help -d 'Print this help message and exit'
 complete -c tarn -n '__fish_seen_subcommand_from help' -a 'run classify fill eval bench tokenize inspect state help'

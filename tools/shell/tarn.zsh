@@ -251,6 +251,7 @@ _tarn() {
         ''--no-verify'[Never check the weights]' \
         ''--max-work='[Refuse a model that needs more than N multiply-adds per token]:N: ' \
         ''--max-packed='[Refuse a model that needs more than N bytes of packed weights]:N: ' \
+        '1:value:(info diff)' \
         '*:FILE:_files'
         ;;
       help)
