@@ -108,11 +108,12 @@ test-full: build asan tsan portable test-android test-bare test-train faults tes
 	@$(MAKE) fuzz
 
 # QUICK=1, as in CI: sanitizers without most tests that are scripts, which start hundreds of processes; without the long tests that
-# build all once more; of the tests of ARM, these directories
+# build all once more; of the tests of ARM, these directories on these cores
 QUICK ?=
 QUICK_SCRIPTS = tools_tarn_cli_test|tools_tarn_run_test|convert_tarn_convert_cli_test
 LONG = dist_embed_full|extend_extend_full
 QUICK_ARM_TESTS = core;kernels;model;planner;platform;text
+QUICK_ARM_CORES = cortex-a53 cortex-a76 sve2-256 cortex-a7
 
 .PHONY: test-long
 test-long: build  ## the tests labelled `full`: long runs, the commands and worked diffs of the documentation
@@ -185,7 +186,7 @@ $(LINUX_TARGETS): setup
 
 .PHONY: test-arm test-16k
 test-arm: build $(LINUX_TARGETS)  ## the ARM builds on emulated cores: kernels, golden files, the default models beside this machine's (ten minutes after the build)
-	@tests/arm/emulated.py --jobs $(JOBS)
+	@tests/arm/emulated.py --jobs $(JOBS) $(if $(QUICK),$(QUICK_ARM_CORES:%=--core %))
 
 test-16k: build linux-aarch64  ## the 64-bit ARM build on an emulated machine whose kernel has pages of 16 KiB
 	@tools/dev/packages.sh test-16k
