@@ -112,7 +112,7 @@ test-full: build asan tsan portable test-android test-bare test-train faults tes
 QUICK ?=
 QUICK_SCRIPTS = tools_tarn_cli_test|tools_tarn_run_test|convert_tarn_convert_cli_test
 LONG = dist_embed_full|extend_extend_full
-QUICK_ARM_TESTS = core;kernels;model;planner;platform;text
+QUICK_ARM_TESTS = core;kernels;model;planner;platform
 QUICK_ARM_CORES = cortex-a53 cortex-a76 sve2-256 cortex-a7
 
 .PHONY: test-long
