@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains attention variants alike, from nothing and from a softmax model, and prints a table of what they reach.
 
-    variants.py TEXT... -o DIR [--jobs N] [--seeds N] [--bin DIR]
+    compare_variants.py TEXT... -o DIR [--jobs N] [--seeds N] [--bin DIR]
 
 Runs tarn-train and tarn-transfer, N at a time; the same command goes on where it was stopped. Then it converts every model to each
 type of QUANTS, and measures the loss with `tarn eval`. The plan of docs/training.md, "What the variants reach".
@@ -152,9 +152,9 @@ def main():
     try:
         work(args)
     except (OSError, ValueError, subprocess.CalledProcessError) as error:
-        parser.exit(1, f"variants.py: error: {error}\n")
+        parser.exit(1, f"compare_variants.py: error: {error}\n")
     except KeyboardInterrupt:
-        parser.exit(130, "\nvariants.py: stopped; the same command goes on\n")
+        parser.exit(130, "\ncompare_variants.py: stopped; the same command goes on\n")
 
 
 if __name__ == "__main__":
