@@ -29,7 +29,7 @@ struct EncoderConfig {
 };
 constexpr uint32_t kMostWordBytes = 1u << 26;
 constexpr uint32_t kMostCacheWords = 1u << 20;
-constexpr uint32_t kDefaultCacheWords = 4096;
+constexpr uint32_t kDefaultCacheWords = 8192;
 
 struct EncoderOptions {
   bool add_template = true;  // the ids before and after a text

@@ -21,7 +21,7 @@ typedef struct tarn_tokenizer_config {
    * further. A longer word is an error. Each byte of this bound takes up to 33 bytes of memory, or up to 50 if the tokenizer
    * normalizes texts. 0 means 4,096; at most 2^26. */
   uint32_t max_word_bytes;
-  /* Number of words whose tokens are cached, at 64 bytes each; rounded down to a power of two. 0 means 4,096; at most 2^20. */
+  /* Number of words whose tokens are cached, at 64 bytes each; rounded down to a power of two. 0 means 8,192; at most 2^20. */
   uint32_t cache_words;
   /* Optional: the tokenizer's memory, aligned to 64. It is the caller's again after tarn_tokenizer_destroy(). NULL: one block from
    * `allocator`. */
