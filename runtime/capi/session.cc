@@ -80,6 +80,10 @@ Status Reorder(tarn_session* session, const uint32_t* parents) {
   return parents == nullptr ? NullArgument("parents") : Of(session)->Reorder(parents);
 }
 
+Span<const uint8_t> BytesOf(const void* memory, uint64_t size_bytes) {
+  return {static_cast<const uint8_t*>(memory), SizeOf(size_bytes)};
+}
+
 Status Save(const tarn_session* session, void* snapshot, uint64_t size_bytes) {
   if (session == nullptr) return NullArgument("session");
   if (snapshot == nullptr) return NullArgument("snapshot");
@@ -89,7 +93,30 @@ Status Save(const tarn_session* session, void* snapshot, uint64_t size_bytes) {
 Status Restore(tarn_session* session, const void* snapshot, uint64_t size_bytes) {
   if (session == nullptr) return NullArgument("session");
   if (snapshot == nullptr) return NullArgument("snapshot");
-  return Of(session)->Restore({static_cast<const uint8_t*>(snapshot), SizeOf(size_bytes)});
+  return Of(session)->Restore(BytesOf(snapshot, size_bytes));
+}
+
+Status CheckDelta(const tarn_session* session, const void* base, const void* delta) {
+  if (session == nullptr) return NullArgument("session");
+  if (base == nullptr) return NullArgument("base");
+  return delta == nullptr ? NullArgument("delta") : Ok();
+}
+
+Status DeltaBytes(const tarn_session* session, const void* base, uint64_t base_bytes, uint64_t* delta_bytes) {
+  if (delta_bytes == nullptr) return NullArgument("delta_bytes");
+  TARN_RETURN_IF_ERROR(CheckDelta(session, base, delta_bytes));
+  TARN_ASSIGN_OR_RETURN(*delta_bytes, Of(session)->DeltaBytes(BytesOf(base, base_bytes)));
+  return Ok();
+}
+
+Status SaveDelta(const tarn_session* session, const void* base, uint64_t base_bytes, void* delta, uint64_t size_bytes) {
+  TARN_RETURN_IF_ERROR(CheckDelta(session, base, delta));
+  return Of(session)->SaveDelta(BytesOf(base, base_bytes), {static_cast<uint8_t*>(delta), SizeOf(size_bytes)});
+}
+
+Status RestoreDelta(tarn_session* session, const void* base, uint64_t base_bytes, const void* delta, uint64_t size_bytes) {
+  TARN_RETURN_IF_ERROR(CheckDelta(session, base, delta));
+  return Of(session)->RestoreDelta(BytesOf(base, base_bytes), BytesOf(delta, size_bytes));
 }
 
 Status Copy(tarn_session* session, const tarn_session* from) {
@@ -189,6 +216,21 @@ tarn_status tarn_session_save(const tarn_session* session, void* snapshot, uint6
 
 tarn_status tarn_session_restore(tarn_session* session, const void* snapshot, uint64_t size_bytes, tarn_error* error) {
   return tarn::Report(tarn::Restore(session, snapshot, size_bytes), error);
+}
+
+tarn_status tarn_session_delta_bytes(const tarn_session* session, const void* base, uint64_t base_bytes, uint64_t* delta_bytes,
+                                     tarn_error* error) {
+  return tarn::Report(tarn::DeltaBytes(session, base, base_bytes, delta_bytes), error);
+}
+
+tarn_status tarn_session_save_delta(const tarn_session* session, const void* base, uint64_t base_bytes, void* delta,
+                                    uint64_t size_bytes, tarn_error* error) {
+  return tarn::Report(tarn::SaveDelta(session, base, base_bytes, delta, size_bytes), error);
+}
+
+tarn_status tarn_session_restore_delta(tarn_session* session, const void* base, uint64_t base_bytes, const void* delta,
+                                       uint64_t size_bytes, tarn_error* error) {
+  return tarn::Report(tarn::RestoreDelta(session, base, base_bytes, delta, size_bytes), error);
 }
 
 tarn_status tarn_session_copy(tarn_session* session, const tarn_session* from, tarn_error* error) {

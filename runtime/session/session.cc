@@ -285,15 +285,23 @@ Status Session::EncodeSource(size_t source, const int32_t* tokens, size_t count,
 
 // ---- snapshots ----
 
-uint64_t Session::SnapshotBytes() const { return tarn::SnapshotBytes(model_, SnapshotScope::All(*instance_)); }
+uint64_t Session::SnapshotBytes() const { return DeltaBytes({}).value(); }
 
-Status Session::Save(Span<uint8_t> snapshot) const {
-  TARN_RETURN_IF_ERROR(ExpectWhole());
-  return SaveSnapshot(model_, SnapshotScope::All(*instance_), snapshot);
+Status Session::Save(Span<uint8_t> snapshot) const { return SaveDelta({}, snapshot); }
+
+Status Session::Restore(Span<const uint8_t> snapshot) { return RestoreDelta({}, snapshot); }
+
+Result<uint64_t> Session::DeltaBytes(Span<const uint8_t> base) const {
+  return tarn::SnapshotBytes(model_, SnapshotScope::All(*instance_), base);
 }
 
-Status Session::Restore(Span<const uint8_t> snapshot) {
-  TARN_RETURN_IF_ERROR(RestoreSnapshot(model_, snapshot, SnapshotScope::All(*instance_), instance_));
+Status Session::SaveDelta(Span<const uint8_t> base, Span<uint8_t> delta) const {
+  TARN_RETURN_IF_ERROR(ExpectWhole());
+  return SaveSnapshot(model_, SnapshotScope::All(*instance_), base, delta);
+}
+
+Status Session::RestoreDelta(Span<const uint8_t> base, Span<const uint8_t> delta) {
+  TARN_RETURN_IF_ERROR(RestoreSnapshot(model_, base, delta, SnapshotScope::All(*instance_), instance_));
   instance_->cancellation().Withdraw();
   return Ok();
 }

@@ -73,6 +73,10 @@ class Session {
   uint64_t SnapshotBytes() const;
   Status Save(Span<uint8_t> snapshot) const;
   Status Restore(Span<const uint8_t> snapshot);
+  // The same as a delta snapshot, which needs the snapshot `base`.
+  Result<uint64_t> DeltaBytes(Span<const uint8_t> base) const;
+  Status SaveDelta(Span<const uint8_t> base, Span<uint8_t> delta) const;
+  Status RestoreDelta(Span<const uint8_t> base, Span<const uint8_t> delta);
   // The same of one sequence with its source: the snapshot is one of a session of one sequence. 0 bytes where there is no such
   // sequence. Errors besides: TARN_INVALID_ARGUMENT (no such sequence; Restore: others decode from the same source).
   uint64_t SequenceSnapshotBytes(uint32_t sequence) const;

@@ -75,19 +75,19 @@ Status Session::ResetSequence(uint32_t sequence) {
 }
 
 uint64_t Session::SequenceSnapshotBytes(uint32_t sequence) const {
-  return CheckSequence(sequence).ok() ? tarn::SnapshotBytes(model_, SnapshotScope::One(*instance_, sequence)) : 0;
+  return CheckSequence(sequence).ok() ? tarn::SnapshotBytes(model_, SnapshotScope::One(*instance_, sequence), {}).value() : 0;
 }
 
 Status Session::SaveSequence(uint32_t sequence, Span<uint8_t> snapshot) const {
   TARN_RETURN_IF_ERROR(CheckSequence(sequence));
   TARN_RETURN_IF_ERROR(ExpectWhole(sequence));
-  return SaveSnapshot(model_, SnapshotScope::One(*instance_, sequence), snapshot);
+  return SaveSnapshot(model_, SnapshotScope::One(*instance_, sequence), {}, snapshot);
 }
 
 Status Session::RestoreSequence(uint32_t sequence, Span<const uint8_t> snapshot) {
   TARN_RETURN_IF_ERROR(CheckSequence(sequence));
   TARN_RETURN_IF_ERROR(ExpectOwnSource());
-  return RestoreSnapshot(model_, snapshot, SnapshotScope::One(*instance_, sequence), instance_);
+  return RestoreSnapshot(model_, {}, snapshot, SnapshotScope::One(*instance_, sequence), instance_);
 }
 
 }  // namespace tarn

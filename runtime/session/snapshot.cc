@@ -39,17 +39,20 @@ size_t StateBlocks(const Model& model, const SnapshotScope& scope) {
   return blocks;
 }
 
-bool IsZero(Span<const uint8_t> block) {
-  uint64_t words[kSnapshotBlockBytes / sizeof(uint64_t)] = {};
-  std::memcpy(words, block.data(), block.size());
+// That a block of a state is what a snapshot has; nullptr: zeros.
+bool IsSame(Span<const uint8_t> block, const uint8_t* stored) {
+  uint64_t here[kSnapshotBlockBytes / sizeof(uint64_t)] = {}, there[kSnapshotBlockBytes / sizeof(uint64_t)] = {};
+  std::memcpy(here, block.data(), block.size());
+  if (stored != nullptr) std::memcpy(there, stored, block.size());
   uint64_t any = 0;
-  for (const uint64_t word : words) any |= word;
+  for (size_t i = 0; i < kSnapshotBlockBytes / sizeof(uint64_t); ++i) any |= here[i] ^ there[i];
   return any == 0;
 }
 
-uint64_t CountUsed(const Model& model, const SnapshotScope& scope) {
+// The blocks that a snapshot has to have.
+uint64_t CountUsed(const Model& model, const SnapshotScope& scope, SnapshotBlocks base) {
   uint64_t used = 0;
-  ForEachBlock(model, scope, [&](Span<uint8_t> block) { used += !IsZero(block); });
+  ForEachBlock(model, scope, [&](Span<uint8_t> block) { used += !IsSame(block, base.Next()); });
   return used;
 }
 
@@ -61,7 +64,7 @@ uint32_t SourceRows(const Model& model, const Instance& instance) {
 }
 
 // All but snapshot_bytes. Older libraries read what can be said in their version.
-SnapshotHeader MakeHeader(const Model& model, const SnapshotScope& scope) {
+SnapshotHeader MakeHeader(const Model& model, const SnapshotScope& scope, bool is_delta = false) {
   SnapshotHeader header{};
   uint64_t least = UINT64_MAX;
   for (uint32_t i = 0; i < scope.sequences; ++i) {
@@ -69,7 +72,7 @@ SnapshotHeader MakeHeader(const Model& model, const SnapshotScope& scope) {
     header.tokens = std::max(header.tokens, tokens);
     least = std::min(least, tokens);
   }
-  BeginSnapshotHeader(least == header.tokens ? kSnapshotLockstep : kSnapshotSequences, &header);
+  BeginSnapshotHeader(is_delta ? kSnapshotDelta : least == header.tokens ? kSnapshotLockstep : kSnapshotSequences, &header);
   header.sequences = scope.sequences;
   std::memcpy(header.fingerprint, model.fingerprint(), kFingerprintBytes);
   header.sources = scope.sources;
@@ -127,12 +130,41 @@ Status CheckTokens(const LoadedModel& model, const SnapshotHeader& header, const
   return Ok();
 }
 
-Status Check(const LoadedModel& model, Span<const uint8_t> memory, const SnapshotScope& scope, SnapshotHeader* header) {
-  TARN_ASSIGN_OR_RETURN(*header, ReadSnapshotHeader(memory));
-  TARN_RETURN_IF_ERROR(CheckSnapshotDigest(*header, memory));
-  TARN_RETURN_IF_ERROR(CheckShape(*header, MakeHeader(model.model(), scope)));
-  TARN_RETURN_IF_ERROR(CheckSnapshotMap(*header, memory.data()));
-  return CheckTokens(model, *header, memory.data());
+Result<SnapshotHeader> Check(const LoadedModel& model, Span<const uint8_t> memory, const SnapshotScope& scope) {
+  TARN_ASSIGN_OR_RETURN(const SnapshotHeader header, ReadSnapshotHeader(memory));
+  TARN_RETURN_IF_ERROR(CheckSnapshotDigest(header, memory));
+  TARN_RETURN_IF_ERROR(CheckShape(header, MakeHeader(model.model(), scope)));
+  TARN_RETURN_IF_ERROR(CheckSnapshotMap(header, memory.data()));
+  TARN_RETURN_IF_ERROR(CheckTokens(model, header, memory.data()));
+  return header;
+}
+
+// What a snapshot is a delta of.
+struct Base {
+  bool is_there = false;
+  Digest digest = {};
+  SnapshotBlocks blocks;
+};
+
+Result<Base> OpenBase(const LoadedModel& model, Span<const uint8_t> memory, const SnapshotScope& scope) {
+  if (memory.data() == nullptr) return Base{};
+  Result<SnapshotHeader> header = Check(model, memory, scope);
+  if (!header.ok()) return header.status().In("base");
+  TARN_RETURN_IF_ERROR(ExpectNoDelta(header.value(), memory.data()).In("base"));
+  return Base{true, SnapshotDigest(header.value(), memory.data()), {header.value(), memory.data()}};
+}
+
+// That a snapshot belongs to the base, or to none.
+Status CheckBase(const SnapshotHeader& header, const uint8_t* snapshot, const Base& base) {
+  if (!base.is_there) return ExpectNoDelta(header, snapshot);
+  if (header.version != kSnapshotDelta) {
+    return Error(TARN_INVALID_ARGUMENT, "version is %u, %u expected: it is no delta snapshot and needs no base", header.version,
+                 kSnapshotDelta);
+  }
+  const Digest wanted = SnapshotBase(header, snapshot);
+  if (base.digest == wanted) return Ok();
+  return Error(TARN_INVALID_ARGUMENT, "XXH3-128 of the base is %s, %s expected: the delta was saved with another one",
+               HexText(base.digest.bytes).text, HexText(wanted.bytes).text);
 }
 
 }  // namespace
@@ -145,14 +177,17 @@ SnapshotScope SnapshotScope::One(const Instance& instance, uint32_t sequence) {
   return {instance, sequence, 1, sequence / instance.limits().beams, instance.source_tokens().empty() ? 0u : 1u};
 }
 
-uint64_t SnapshotBytes(const LoadedModel& model, const SnapshotScope& scope) {
-  return SnapshotLayout(MakeHeader(model.model(), scope), CountUsed(model.model(), scope)).end;
+Result<uint64_t> SnapshotBytes(const LoadedModel& model, const SnapshotScope& scope, Span<const uint8_t> base_memory) {
+  TARN_ASSIGN_OR_RETURN(const Base base, OpenBase(model, base_memory, scope));
+  const SnapshotHeader header = MakeHeader(model.model(), scope, base.is_there);
+  return SnapshotLayout(header, CountUsed(model.model(), scope, base.blocks)).end;
 }
 
-Status SaveSnapshot(const LoadedModel& loaded, const SnapshotScope& scope, Span<uint8_t> memory) {
+Status SaveSnapshot(const LoadedModel& loaded, const SnapshotScope& scope, Span<const uint8_t> base_memory, Span<uint8_t> memory) {
   const Model& model = loaded.model();
-  SnapshotHeader header = MakeHeader(model, scope);
-  const SnapshotLayout layout(header, CountUsed(model, scope));
+  TARN_ASSIGN_OR_RETURN(const Base base, OpenBase(loaded, base_memory, scope));
+  SnapshotHeader header = MakeHeader(model, scope, base.is_there);
+  const SnapshotLayout layout(header, CountUsed(model, scope, base.blocks));
   header.snapshot_bytes = layout.end;
   if (memory.size() < header.snapshot_bytes) {
     return Error(TARN_BUFFER_TOO_SMALL, "snapshot memory has %zu bytes, %llu are needed", memory.size(),
@@ -163,17 +198,19 @@ Status SaveSnapshot(const LoadedModel& loaded, const SnapshotScope& scope, Span<
   if (header.sources > 0) {
     std::memcpy(snapshot + sizeof(header), &scope.instance.source_tokens()[scope.first_source], header.sources * sizeof(uint32_t));
   }
-  for (uint32_t i = 0; header.version == kSnapshotSequences && i < header.sequences; ++i) {
+  for (uint32_t i = 0; header.version != kSnapshotLockstep && i < header.sequences; ++i) {
     const uint64_t tokens = scope.instance.tokens_seen(scope.first_sequence + i);
     std::memcpy(snapshot + layout.sequence_tokens + i * sizeof(tokens), &tokens, sizeof(tokens));
   }
+  if (base.is_there) std::memcpy(snapshot + layout.base, &base.digest, sizeof(base.digest));
   uint8_t* const map = snapshot + layout.map;
   uint8_t* next = snapshot + layout.first_block;
   std::memset(map, 0, static_cast<size_t>(layout.first_block - layout.map));
+  SnapshotBlocks old = base.blocks;
   size_t i = 0;
   ForEachBlock(model, scope, [&](Span<uint8_t> block) {
     const size_t number = i++;
-    if (IsZero(block)) return;
+    if (IsSame(block, old.Next())) return;
     map[number / 8] = static_cast<uint8_t>(map[number / 8] | 1u << (number % 8));
     std::memcpy(next, block.data(), block.size());
     std::memset(next + block.size(), 0, kSnapshotBlockBytes - block.size());
@@ -183,10 +220,13 @@ Status SaveSnapshot(const LoadedModel& loaded, const SnapshotScope& scope, Span<
   return Ok();
 }
 
-Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> memory, const SnapshotScope& scope, Instance* instance) {
-  SnapshotHeader header;
-  TARN_RETURN_IF_ERROR(Check(model, memory, scope, &header).In("snapshot"));
-  const SnapshotLayout layout(header, 0);
+Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> base_memory, Span<const uint8_t> memory,
+                       const SnapshotScope& scope, Instance* instance) {
+  TARN_ASSIGN_OR_RETURN(const Base base, OpenBase(model, base_memory, scope));
+  const Result<SnapshotHeader> checked = Check(model, memory, scope);
+  if (!checked.ok()) return checked.status().In("snapshot");
+  const SnapshotHeader& header = checked.value();
+  TARN_RETURN_IF_ERROR(CheckBase(header, memory.data(), base).In("snapshot"));
   // Somebody may write to the bytes just now: what decides where ops look is bounded once more.
   for (uint32_t i = 0; i < scope.sequences; ++i) {
     instance->SetTokens(scope.first_sequence + i, std::min(SnapshotSequenceTokens(header, memory.data(), i), header.tokens));
@@ -195,15 +235,12 @@ Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> memory, con
     const auto tokens = std::min<uint64_t>(SnapshotSourceTokens(memory.data(), i), LongestSource(model, header));
     instance->SetSourceTokens(scope.first_source + i, static_cast<uint32_t>(tokens));
   }
-  const uint8_t* next = memory.data() + layout.first_block;
-  const uint8_t* const end = memory.data() + header.snapshot_bytes - sizeof(Digest);
-  size_t i = 0;
+  SnapshotBlocks blocks(header, memory.data()), old = base.blocks;
   ForEachBlock(model.model(), scope, [&](Span<uint8_t> block) {
-    // The map has as many bits as there are blocks, unless somebody writes to it just now.
-    const size_t number = i++;
-    if (next != end && HasSnapshotBlock(memory.data() + layout.map, number)) {
-      std::memcpy(block.data(), next, block.size());
-      next += kSnapshotBlockBytes;
+    const uint8_t *const changed = blocks.Next(), *const same = old.Next();
+    const uint8_t* const from = changed != nullptr ? changed : same;
+    if (from != nullptr) {
+      std::memcpy(block.data(), from, block.size());
     } else {
       std::memset(block.data(), 0, block.size());
     }

@@ -2,7 +2,8 @@
 // What the bytes are: snapshot_format.h.
 //
 // All-zero bytes are the reset state of everything, so blocks of state that are zero are left out: a bounded cache is as long as
-// it is full, whatever its rows look like.
+// it is full, whatever its rows look like. A delta snapshot leaves out those that another snapshot, its base, has alike: the rows
+// of a cache that were there already. A `base` of nullptr is none.
 #ifndef TARN_RUNTIME_SESSION_SNAPSHOT_H_
 #define TARN_RUNTIME_SESSION_SNAPSHOT_H_
 
@@ -22,16 +23,17 @@ struct SnapshotScope {
   uint32_t first_source, sources;  // no sources: nothing to decode from
 };
 
-// Of a snapshot of it as it is now: reads all of its state.
-uint64_t SnapshotBytes(const LoadedModel& model, const SnapshotScope& scope);
+// Of a snapshot of it as it is now: reads all of its state. Errors: of the base, as RestoreSnapshot(); none without one.
+Result<uint64_t> SnapshotBytes(const LoadedModel& model, const SnapshotScope& scope, Span<const uint8_t> base);
 
-// Writes it to the front of `memory`. Errors: TARN_BUFFER_TOO_SMALL (nothing has been written).
-Status SaveSnapshot(const LoadedModel& model, const SnapshotScope& scope, Span<uint8_t> memory);
+// Writes it to the front of `memory`. Errors: TARN_BUFFER_TOO_SMALL, of the base as RestoreSnapshot(); nothing has been written.
+Status SaveSnapshot(const LoadedModel& model, const SnapshotScope& scope, Span<const uint8_t> base, Span<uint8_t> memory);
 
 // Makes it, of `instance`, what the saved one was; `memory` begins with a snapshot and is of any alignment. Whatever it holds, the
 // instance is safe to run afterwards. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED, TARN_CHECKSUM, TARN_INVALID_ARGUMENT (it is one of
-// another model or shape); the instance has not changed.
-Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> memory, const SnapshotScope& scope, Instance* instance);
+// another model or shape, or of another base); the instance has not changed.
+Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> base, Span<const uint8_t> memory, const SnapshotScope& scope,
+                       Instance* instance);
 
 }  // namespace tarn
 

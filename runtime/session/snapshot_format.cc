@@ -15,8 +15,9 @@ constexpr size_t kLeastBytes = sizeof(SnapshotHeader) + sizeof(Digest);
 
 SnapshotLayout::SnapshotLayout(const SnapshotHeader& header, uint64_t used_blocks)
     : sequence_tokens(sizeof(SnapshotHeader) + header.sources * uint64_t{sizeof(uint32_t)}),
+      base(sequence_tokens + (header.version == kSnapshotLockstep ? 0 : header.sequences * uint64_t{sizeof(uint64_t)})),
+      map(base + (header.version == kSnapshotDelta ? sizeof(Digest) : 0)),
       blocks(header.state_bytes / kSnapshotBlockBytes),
-      map(sequence_tokens + (header.version == kSnapshotSequences ? header.sequences * uint64_t{sizeof(uint64_t)} : 0)),
       first_block(map + (blocks + 7) / 8),
       digest(first_block + used_blocks * kSnapshotBlockBytes),
       end(digest + sizeof(Digest)) {}
@@ -42,9 +43,9 @@ Result<SnapshotHeader> ReadSnapshotHeader(Span<const uint8_t> memory) {
     return Error(TARN_BAD_FORMAT, "magic is %s, %s expected: these bytes are no snapshot", HexText(header.magic).text,
                  HexText(kMagic).text);
   }
-  if (header.version != kSnapshotLockstep && header.version != kSnapshotSequences) {
-    return Error(TARN_UNSUPPORTED, "version is %u, %u or %u expected: another library wrote it", header.version, kSnapshotLockstep,
-                 kSnapshotSequences);
+  if (header.version < kSnapshotLockstep || header.version > kSnapshotDelta) {
+    return Error(TARN_UNSUPPORTED, "version is %u, %u to %u expected: another library wrote it", header.version, kSnapshotLockstep,
+                 kSnapshotDelta);
   }
   if (header.snapshot_bytes < kLeastBytes || header.snapshot_bytes > memory.size()) {
     return Error(TARN_BAD_FORMAT, "size is %zu bytes, its header says %llu: it is cut or damaged", memory.size(),
@@ -54,10 +55,8 @@ Result<SnapshotHeader> ReadSnapshotHeader(Span<const uint8_t> memory) {
 }
 
 Status CheckSnapshotDigest(const SnapshotHeader& header, Span<const uint8_t> memory) {
-  const size_t hashed = static_cast<size_t>(header.snapshot_bytes) - sizeof(Digest);
-  Digest wanted;
-  std::memcpy(&wanted, memory.data() + hashed, sizeof(wanted));
-  const Digest found = DigestOf(memory.subspan(0, hashed));
+  const Digest wanted = SnapshotDigest(header, memory.data());
+  const Digest found = DigestOf(memory.subspan(0, static_cast<size_t>(header.snapshot_bytes) - sizeof(Digest)));
   if (found == wanted) return Ok();
   return Error(TARN_CHECKSUM, "XXH3-128 is %s, %s expected: it is damaged", HexText(found.bytes).text, HexText(wanted.bytes).text);
 }
@@ -82,9 +81,27 @@ Status CheckSnapshotMap(const SnapshotHeader& header, const uint8_t* snapshot) {
                static_cast<unsigned long long>(header.snapshot_bytes), static_cast<unsigned long long>(layout.end));
 }
 
+Digest SnapshotDigest(const SnapshotHeader& header, const uint8_t* snapshot) {
+  Digest digest;
+  std::memcpy(&digest, snapshot + header.snapshot_bytes - sizeof(digest), sizeof(digest));
+  return digest;
+}
+
+Digest SnapshotBase(const SnapshotHeader& header, const uint8_t* snapshot) {
+  Digest digest;
+  std::memcpy(&digest, snapshot + SnapshotLayout(header, 0).base, sizeof(digest));
+  return digest;
+}
+
+Status ExpectNoDelta(const SnapshotHeader& header, const uint8_t* snapshot) {
+  if (header.version != kSnapshotDelta) return Ok();
+  return Error(TARN_INVALID_ARGUMENT, "it is a delta snapshot: only with its base, whose XXH3-128 is %s, is it a state",
+               HexText(SnapshotBase(header, snapshot).bytes).text);
+}
+
 uint64_t SnapshotSequenceTokens(const SnapshotHeader& header, const uint8_t* snapshot, uint32_t index) {
   uint64_t tokens = header.tokens;
-  if (header.version == kSnapshotSequences) {
+  if (header.version != kSnapshotLockstep) {
     std::memcpy(&tokens, snapshot + SnapshotLayout(header, 0).sequence_tokens + index * sizeof(tokens), sizeof(tokens));
   }
   return tokens;
@@ -107,11 +124,17 @@ uint64_t CountSnapshotBlocks(const uint8_t* map, uint64_t blocks) {
   return count;
 }
 
+SnapshotBlocks::SnapshotBlocks(const SnapshotHeader& header, const uint8_t* snapshot)
+    : map_(snapshot + SnapshotLayout(header, 0).map),
+      next_(snapshot + SnapshotLayout(header, 0).first_block),
+      end_(snapshot + header.snapshot_bytes - sizeof(Digest)) {}
+
 Status ReadSnapshotStates(const SnapshotHeader& header, const uint8_t* snapshot, uint64_t offset, Span<uint8_t> bytes) {
   if (offset > header.state_bytes || bytes.size() > header.state_bytes - offset) {
     return Error(TARN_INVALID_ARGUMENT, "%zu bytes of the states from %llu on, which have %llu", bytes.size(),
                  static_cast<unsigned long long>(offset), static_cast<unsigned long long>(header.state_bytes));
   }
+  TARN_RETURN_IF_ERROR(ExpectNoDelta(header, snapshot));
   const SnapshotLayout layout(header, 0);
   const uint8_t* const map = snapshot + layout.map;
   const uint8_t* const stored = snapshot + layout.first_block;

@@ -1,6 +1,7 @@
 // What the bytes of a snapshot say, without a model or a session: README.md has the table.
 //
-//   snapshot: [ header | tokens of each source | tokens of each sequence (version 2) | map of blocks | blocks | XXH3-128 ]
+//   snapshot: [ header | tokens of each source | tokens of each sequence (versions 2, 3) | XXH3-128 of the base (version 3) |
+//               map of blocks | blocks | XXH3-128 ]
 #ifndef TARN_RUNTIME_SESSION_SNAPSHOT_FORMAT_H_
 #define TARN_RUNTIME_SESSION_SNAPSHOT_FORMAT_H_
 
@@ -10,14 +11,17 @@
 #include "core/arith.h"
 #include "core/result.h"
 #include "core/span.h"
+#include "runtime/model/digest.h"
 
 namespace tarn {
 
 constexpr size_t kFingerprintBytes = 32;
 constexpr size_t kSnapshotBlockBytes = kAlignment;
-// Versions. All sequences have seen as many tokens; or each has its own number of them.
+// Versions. All sequences have seen as many tokens; or each has its own number of them; or it is a delta snapshot, which has the
+// blocks that differ from those of another snapshot, its base.
 constexpr uint32_t kSnapshotLockstep = 1;
 constexpr uint32_t kSnapshotSequences = 2;
+constexpr uint32_t kSnapshotDelta = 3;
 
 // Bytes as hex digits, for messages.
 template <size_t kBytes>
@@ -38,7 +42,7 @@ struct SnapshotHeader {
   uint32_t sequences;
   uint64_t snapshot_bytes;
   uint8_t fingerprint[kFingerprintBytes];
-  uint64_t tokens;       // that each sequence has seen; version 2: the one that has seen most
+  uint64_t tokens;       // that each sequence has seen; versions 2 and 3: the one that has seen most
   uint32_t sources;      // 0: the model decodes from none
   uint32_t source_rows;  // max_source, where the size of a state depends on it; else 0
   uint64_t state_bytes;  // a multiple of kSnapshotBlockBytes
@@ -49,9 +53,10 @@ static_assert(sizeof(SnapshotHeader) == 80, "the header is written and read as b
 struct SnapshotLayout {
   SnapshotLayout(const SnapshotHeader& header, uint64_t used_blocks);
 
-  uint64_t sequence_tokens;  // version 2: u64 for each sequence
-  uint64_t blocks;           // of the state; the map has a bit for each
+  uint64_t sequence_tokens;  // versions 2 and 3: u64 for each sequence
+  uint64_t base;             // version 3: the digest that its base ends with
   uint64_t map;
+  uint64_t blocks;  // of the state; the map has a bit for each
   uint64_t first_block;
   uint64_t digest;
   uint64_t end;
@@ -71,6 +76,12 @@ Status CheckSnapshotDigest(const SnapshotHeader& header, Span<const uint8_t> mem
 Status CheckSnapshotSize(const SnapshotHeader& header);
 Status CheckSnapshotMap(const SnapshotHeader& header, const uint8_t* snapshot);
 
+// The digest that a snapshot ends with, and that of the base of a delta snapshot; both of a checked size.
+Digest SnapshotDigest(const SnapshotHeader& header, const uint8_t* snapshot);
+Digest SnapshotBase(const SnapshotHeader& header, const uint8_t* snapshot);
+// Errors: TARN_INVALID_ARGUMENT where it is a delta snapshot.
+Status ExpectNoDelta(const SnapshotHeader& header, const uint8_t* snapshot);
+
 // Of sequence and source number `index`, of a snapshot whose size has been checked.
 uint64_t SnapshotSequenceTokens(const SnapshotHeader& header, const uint8_t* snapshot, uint32_t index);
 uint32_t SnapshotSourceTokens(const uint8_t* snapshot, uint32_t index);
@@ -79,8 +90,28 @@ inline bool HasSnapshotBlock(const uint8_t* map, uint64_t block) { return (map[b
 // Of the first `blocks` of them, how many are there.
 uint64_t CountSnapshotBlocks(const uint8_t* map, uint64_t blocks);
 
+// The blocks of a checked snapshot, one after the other. Nobody's: all of them were left out.
+class SnapshotBlocks {
+ public:
+  SnapshotBlocks() = default;
+  SnapshotBlocks(const SnapshotHeader& header, const uint8_t* snapshot);
+  // The next block; nullptr: it was left out. Stays inside of the snapshot even if somebody writes to it just now.
+  const uint8_t* Next() {
+    if (next_ == end_ || !HasSnapshotBlock(map_, number_++)) return nullptr;
+    const uint8_t* const block = next_;
+    next_ += kSnapshotBlockBytes;
+    return block;
+  }
+
+ private:
+  const uint8_t* map_ = nullptr;
+  const uint8_t* next_ = nullptr;
+  const uint8_t* end_ = nullptr;
+  uint64_t number_ = 0;
+};
+
 // Bytes [offset, offset + bytes.size()) of all states, one behind the other, each from a multiple of kSnapshotBlockBytes on. Header
-// and map have been checked. Errors: TARN_INVALID_ARGUMENT (there are fewer).
+// and map have been checked. Errors: TARN_INVALID_ARGUMENT (there are fewer; it is a delta snapshot).
 Status ReadSnapshotStates(const SnapshotHeader& header, const uint8_t* snapshot, uint64_t offset, Span<uint8_t> bytes);
 
 }  // namespace tarn

@@ -122,6 +122,59 @@ static void TestRefusals(const tarn_model* model, const tarn_model* other_model)
   tarn_session_destroy(session);
 }
 
+/* A delta snapshot, its base, and what the one says of the other. */
+static void TestDelta(const tarn_model* model) {
+  tarn_error error;
+  tarn_session* session = Create(model, 1, 0);
+  tarn_session* other = Create(model, 1, 0);
+  tarn_snapshot_info base_info, info;
+  int32_t wanted[kTokens], found[kTokens];
+  uint64_t base_size, size;
+  float state;
+  char *base, *delta;
+
+  memset(&base_info, 0, sizeof(base_info));
+  base_info.struct_size = sizeof(base_info);
+  info = base_info;
+  Generate(session, 'a', found);
+  base_size = tarn_session_snapshot_bytes(session);
+  base = malloc((size_t)base_size);
+  EXPECT_OK(tarn_session_save(session, base, base_size, &error));
+  Generate(session, 'b', found);
+  EXPECT_OK(tarn_session_delta_bytes(session, base, base_size, &size, &error));
+  delta = malloc((size_t)size);
+  EXPECT_OK(tarn_session_save_delta(session, base, base_size, delta, size, &error));
+  Generate(session, 'c', wanted);
+  EXPECT_OK(tarn_session_restore_delta(other, base, base_size, delta, size, &error));
+  EXPECT(tarn_session_tokens(other) == 2 * kTokens);
+  Generate(other, 'c', found);
+  EXPECT(memcmp(found, wanted, sizeof(wanted)) == 0);
+
+  EXPECT_OK(tarn_snapshot_get_info(base, base_size, &base_info, &error));
+  EXPECT_OK(tarn_snapshot_get_info(delta, size, &info, &error));
+  EXPECT(info.version == 3 && info.tokens == 2 * kTokens && info.snapshot_bytes == size);
+  EXPECT(memcmp(info.base_hash, base_info.hash, sizeof(info.base_hash)) == 0);
+  EXPECT(memcmp(info.hash, base_info.hash, sizeof(info.hash)) != 0);
+  EXPECT(tarn_snapshot_read(delta, size, 0, &state, sizeof(state), &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(strstr(error.message, "it is a delta snapshot") != NULL);
+
+  EXPECT(tarn_session_restore(other, delta, size, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(tarn_session_restore_delta(other, NULL, base_size, delta, size, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(strcmp(error.message, "base is NULL") == 0);
+  EXPECT(tarn_session_restore_delta(other, base, 0, delta, size, &error) == TARN_BAD_FORMAT);
+  EXPECT(tarn_session_restore_delta(other, base, base_size, NULL, size, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(tarn_session_restore_delta(NULL, base, base_size, delta, size, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(tarn_session_save_delta(session, base, 0, delta, size, &error) == TARN_BAD_FORMAT);
+  EXPECT(tarn_session_save_delta(session, base, base_size, delta, 0, &error) == TARN_BUFFER_TOO_SMALL);
+  EXPECT(tarn_session_save_delta(session, base, base_size, NULL, size, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(tarn_session_delta_bytes(session, base, base_size, NULL, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(strcmp(error.message, "delta_bytes is NULL") == 0);
+  free(delta);
+  free(base);
+  tarn_session_destroy(other);
+  tarn_session_destroy(session);
+}
+
 /* What a snapshot says without a session, and what is refused. */
 static void TestReading(const tarn_model* model) {
   tarn_error error;
@@ -176,6 +229,7 @@ int main(void) {
     TestContinuations(model);
     TestRefusals(model, other_model);
     TestReading(model);
+    TestDelta(model);
   }
   tarn_model_close(other_model);
   tarn_model_close(model);

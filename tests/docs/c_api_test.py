@@ -126,6 +126,10 @@ class Programs(unittest.TestCase):
     def test_snapshot(self):
         self.assertRegex(self.run_program("snapshot", MODEL, self.work / "saved"), r"\nequal\n")
 
+    def test_delta(self):
+        self.assertEqual(re.findall(r"\npart (\d): delta of \d+ bytes, (\w+)", self.run_program("delta", MODEL)),
+                         [("2", "equal"), ("1", "equal"), ("0", "equal")])
+
     def test_encoders(self):
         self.assertRegex(self.run_program("beam", self.convert("dates-rfa"), "the third of March 1998"), r"^1998-03-03\n")
         output = self.run_program("classify", self.convert("listops-rfa"), "X29N47]0]", "N31]")
@@ -140,7 +144,7 @@ class Programs(unittest.TestCase):
             self.assertIn(b"\ncancelled after ", rest)
 
     def test_every_program_is_run(self):
-        covered = {*OUTPUT, "tokenize", "stop_string", "snapshot", "beam", "classify", "cancel"}
+        covered = {*OUTPUT, "tokenize", "stop_string", "snapshot", "delta", "beam", "classify", "cancel"}
         self.assertEqual({program.stem for program in EXAMPLES.glob("*.c")}, covered)
         readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
         self.assertEqual(set(re.findall(r"^\| `(\w+)\.c` \|", readme, re.MULTILINE)), covered)

@@ -4,8 +4,8 @@
 //
 // The input says how a good snapshot is spoiled, so that corpus files keep their sense whatever models and snapshots look like:
 //
-//   [ model and kernels | tokens fed before, one sequence more than the other? | bytes cut off or added | { where: u32, what: u8,
-//   value: u24 } ... ]
+//   [ model and kernels | tokens fed before, one sequence more than the other?, a delta? | bytes cut off or added | { where: u32,
+//   what: u8, value: u24 } ... ]
 //
 // The hash would hide nearly everything from the fuzzer, so it is made right again; and so is the size where the number of blocks
 // changes, which would be refused at once too.
@@ -92,6 +92,21 @@ struct Target {
     return Save();
   }
 
+  // The session as a delta of `base`, which is as good.
+  std::vector<uint8_t> SaveDelta(const std::vector<uint8_t>& base) const {
+    uint64_t size = 0;
+    Expect(tarn_session_delta_bytes(session, base.data(), base.size(), &size, &error));
+    std::vector<uint8_t> delta(static_cast<size_t>(size));
+    Expect(tarn_session_save_delta(session, base.data(), base.size(), delta.data(), delta.size(), &error));
+    return delta;
+  }
+
+  // A snapshot, or with a base a delta.
+  tarn_status Restore(const std::vector<uint8_t>& base, const std::vector<uint8_t>& snapshot) {
+    if (base.empty()) return tarn_session_restore(session, snapshot.data(), snapshot.size(), &error);
+    return tarn_session_restore_delta(session, base.data(), base.size(), snapshot.data(), snapshot.size(), &error);
+  }
+
   const std::vector<uint8_t> file;
   tarn_model* model = nullptr;
   tarn_session* session = nullptr;
@@ -110,8 +125,8 @@ void Rehash(std::vector<uint8_t>* snapshot) {
   std::memcpy(digest, canonical.digest, kDigestBytes);
 }
 
-// As snapshot.cc lays it out: a header, the lengths of the sources, in version 2 those of the sequences, the map of blocks, the
-// blocks that are not zero, a hash.
+// As snapshot.cc lays it out: a header, the lengths of the sources, in versions 2 and 3 those of the sequences, in version 3 the
+// hash of the base, the map of blocks, the blocks, a hash.
 struct Layout {
   explicit Layout(const std::vector<uint8_t>& snapshot) {
     const auto load = [&](size_t at, size_t bytes) {
@@ -121,12 +136,13 @@ struct Layout {
     };
     blocks = load(72, 8) / kBlockBytes;
     sequence_tokens = kHeaderBytes + load(64, 4) * sizeof(uint32_t);
-    has_sequence_tokens = load(8, 4) == 2;
-    map = sequence_tokens + (has_sequence_tokens ? load(12, 4) * sizeof(uint64_t) : 0);
+    has_sequence_tokens = load(8, 4) >= 2;
+    map = sequence_tokens + (has_sequence_tokens ? load(12, 4) * sizeof(uint64_t) : 0) + (load(8, 4) == 3 ? kDigestBytes : 0);
     first_block = map + (blocks + 7) / 8;
   }
   static constexpr size_t kHeaderBytes = 80;
   static constexpr size_t kBlockBytes = 64;
+  static constexpr size_t kDigestBytes = 16;
   static constexpr size_t kSizeAt = 16;
   bool has_sequence_tokens;
   size_t blocks, sequence_tokens, map, first_block;
@@ -251,7 +267,8 @@ void Agree(const Target& target, const std::vector<uint8_t>& restored) {
             tarn_snapshot_get_info(saved.data(), saved.size(), &wanted, nullptr) == TARN_OK,
         "what can be restored can be read");
   Check(found.tokens == tarn_session_tokens(target.session), "other tokens");
-  Check(found.state_bytes == wanted.state_bytes && found.stored_bytes >= wanted.stored_bytes, "other sizes");
+  Check(found.state_bytes == wanted.state_bytes && (found.version == 3 || found.stored_bytes >= wanted.stored_bytes),
+        "other sizes");
   const std::vector<uint8_t> states = States(saved, wanted.state_bytes);
   size_t not_zero = 0;
   for (size_t i = 0; i < states.size(); i += Layout::kBlockBytes) {
@@ -274,7 +291,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Target& target = *targets[index];
 
   constexpr size_t kInstructionBytes = 8;
+  std::vector<uint8_t> base;
+  if (data[1] / 64 % 2 == 1) base = target.Good(7, false);
   std::vector<uint8_t> snapshot = target.Good(data[1] % 32, data[1] / 32 % 2 == 1);
+  if (!base.empty()) snapshot = target.SaveDelta(base);
   const Layout layout(snapshot);
   for (size_t i = 3; i + kInstructionBytes <= size; i += kInstructionBytes) Spoil(layout, data + i, &snapshot);
   snapshot.resize(std::max<ptrdiff_t>(0, static_cast<ptrdiff_t>(snapshot.size()) + static_cast<int8_t>(data[2])));
@@ -282,7 +302,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   ReadAlone(snapshot);
   const std::vector<uint8_t> before = target.Save();
-  if (tarn_session_restore(target.session, snapshot.data(), snapshot.size(), &target.error) != TARN_OK) {
+  if (target.Restore(base, snapshot) != TARN_OK) {
     Check(target.error.message[0] != '\0', "a refusal without words");
     Check(target.Save() == before, "a refusal has changed the session");
     return 0;

@@ -157,6 +157,108 @@ TEST(Snapshot, AForkGoesItsOwnWay) {
   EXPECT_EQ(Feed(first.get(), 70, 5), two);
 }
 
+// ---- Delta snapshots ----
+
+void ExpectRefused(Session* session, const Bytes& snapshot, tarn_status code, const std::string& words) {
+  const Bytes before = Save(*session);
+  const Status status = session->Restore({snapshot.data(), snapshot.size()});
+  EXPECT_EQ(status.code(), code) << status.message();
+  EXPECT_NE(std::string(status.message()).find(words), std::string::npos) << status.message() << ", expected: " << words;
+  ASSERT_EQ(Save(*session), before) << status.message();
+}
+
+Bytes SaveDelta(const Session& session, const Bytes& base) {
+  const Result<uint64_t> size = session.DeltaBytes({base.data(), base.size()});
+  EXPECT_TRUE(size.ok()) << size.status().message();
+  if (!size.ok()) return {};
+  Bytes delta(static_cast<size_t>(size.value()));
+  const Status status = session.SaveDelta({base.data(), base.size()}, {delta.data(), delta.size()});
+  EXPECT_TRUE(status.ok()) << status.message();
+  return delta;
+}
+
+Status RestoreDelta(Session* session, const Bytes& base, const Bytes& delta) {
+  return session->RestoreDelta({base.data(), base.size()}, {delta.data(), delta.size()});
+}
+
+// From every snapshot of a text to every later one, and back to it: the session has the state of the whole snapshot, bit for bit.
+TEST_P(SnapshotTest, ADeltaIsWhatItsBaseIsNot) {
+  const Loaded model(test::ConfigText(GetParam().attention, "sinusoidal", GetParam().heads), GetParam().state);
+  const SessionPointer session = model.New({2, 16, 1, 1}), fresh = model.New({2, 16, 1, 1});
+  std::vector<Bytes> snapshots;
+  for (size_t i = 0; i < 5; ++i) {
+    Feed(session.get(), i * 7, 7);
+    if (i == 3) {
+      ASSERT_TRUE(session->ResetSequence(1).ok());  // sequences of their own lengths
+    }
+    snapshots.push_back(Save(*session));
+  }
+  for (const Bytes& base : snapshots) {
+    for (const Bytes& wanted : snapshots) {
+      Restore(session.get(), wanted);
+      const Bytes delta = SaveDelta(*session, base);
+      EXPECT_LE(delta.size(), session->instance().bytes().state * 513 / 512 + 80 + 8 * 2);
+      fresh->Reset();
+      const Status status = RestoreDelta(fresh.get(), base, delta);
+      ASSERT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(Save(*fresh), wanted);
+    }
+  }
+}
+
+// Of a cache, a delta has the rows of the tokens since the base, in whole blocks; of nothing new, no block.
+TEST(Snapshot, ADeltaOfACacheHasItsNewRows) {
+  const Loaded model(test::ConfigText(test::kSoftmax));
+  const SessionPointer session = model.New({1, 64, 1, 1});
+  Feed(session.get(), 0, 100);
+  const Bytes base = Save(*session);
+  const Bytes nothing = SaveDelta(*session, base);
+  Feed(session.get(), 100, 4);
+  const Bytes delta = SaveDelta(*session, base);
+  uint64_t row_bytes = 0;
+  for (uint32_t i = 0; i < session->instance().state_count(); ++i) {
+    const size_t positions = 150;
+    row_bytes += session->instance().state_bytes(i).size() / positions;
+  }
+  EXPECT_GE(delta.size() - nothing.size(), 4 * row_bytes);
+  EXPECT_LE(delta.size() - nothing.size(), 4 * row_bytes + 2 * kAlignment * session->instance().state_count());
+  EXPECT_LT(delta.size(), base.size() / 10);
+}
+
+TEST(Snapshot, DeltasThatDoNotBelongAreRefused) {
+  const Loaded model(test::ConfigText(test::kSoftmax)), stranger(test::ConfigText(test::kRfa));
+  const SessionPointer session = model.New({1, 8, 1, 1}), foreign = stranger.New({1, 8, 1, 1});
+  const Bytes empty = Save(*session);
+  Feed(session.get(), 0, 8);
+  const Bytes base = Save(*session);
+  Feed(session.get(), 8, 4);
+  const Bytes delta = SaveDelta(*session, base);
+  const auto refused = [&](const Bytes& of, const Bytes& changes, tarn_status code, const std::string& words) {
+    const Bytes before = Save(*session);
+    const Status status = RestoreDelta(session.get(), of, changes);
+    EXPECT_EQ(status.code(), code) << status.message();
+    EXPECT_NE(std::string(status.message()).find(words), std::string::npos) << status.message() << ", expected: " << words;
+    EXPECT_EQ(Save(*session), before);
+  };
+  Bytes damaged = base;
+  damaged[damaged.size() / 2] ^= 1;
+  refused(empty, delta, TARN_INVALID_ARGUMENT, "snapshot: XXH3-128 of the base is ");
+  refused(base, base, TARN_INVALID_ARGUMENT, "snapshot: version is 1, 3 expected");
+  refused(delta, delta, TARN_INVALID_ARGUMENT, "base: it is a delta snapshot");
+  refused(damaged, delta, TARN_CHECKSUM, "base: XXH3-128 is ");
+  refused(Save(*foreign), delta, TARN_INVALID_ARGUMENT, "base: fingerprint is ");
+  refused(Bytes(1), delta, TARN_BAD_FORMAT, "base: size is 1 bytes");
+  ExpectRefused(session.get(), delta, TARN_INVALID_ARGUMENT, "snapshot: it is a delta snapshot");
+  EXPECT_EQ(session->DeltaBytes({delta.data(), delta.size()}).status().code(), TARN_INVALID_ARGUMENT);
+  for (size_t size = 0; size < delta.size(); ++size) {
+    const Bytes cut(delta.begin(), delta.begin() + static_cast<ptrdiff_t>(size));
+    ASSERT_EQ(RestoreDelta(session.get(), base, cut).code(), TARN_BAD_FORMAT) << size;
+  }
+  Bytes memory(delta.size() - 1, 0xEE);
+  EXPECT_EQ(session->SaveDelta({base.data(), base.size()}, {memory.data(), memory.size()}).code(), TARN_BUFFER_TOO_SMALL);
+  EXPECT_EQ(memory, Bytes(memory.size(), 0xEE));
+}
+
 // ---- Sources ----
 
 std::string Seq2Seq(const std::string& cross, const std::string& causal) {
@@ -219,14 +321,6 @@ TEST(Snapshot, NothingEncodedIsRestoredToo) {
 }
 
 // ---- Refusals ----
-
-void ExpectRefused(Session* session, const Bytes& snapshot, tarn_status code, const std::string& words) {
-  const Bytes before = Save(*session);
-  const Status status = session->Restore({snapshot.data(), snapshot.size()});
-  EXPECT_EQ(status.code(), code) << status.message();
-  EXPECT_NE(std::string(status.message()).find(words), std::string::npos) << status.message() << ", expected: " << words;
-  ASSERT_EQ(Save(*session), before) << status.message();
-}
 
 TEST(Snapshot, EveryTruncationAndEveryFlippedBitIsRefused) {
   const Loaded model(Seq2Seq(test::kAbc, test::kRfa));
@@ -303,7 +397,7 @@ TEST(Snapshot, FieldsThatLieAreNamed) {
   };
   const std::string size = std::to_string(good.size());
   refused(With<uint8_t>(good, 0, 'X'), TARN_BAD_FORMAT, "magic is 58534e500d0a1a0a, 54534e500d0a1a0a expected");
-  refused(With<uint32_t>(good, 8, 3), TARN_UNSUPPORTED, "version is 3, 1 or 2 expected");
+  refused(With<uint32_t>(good, 8, 4), TARN_UNSUPPORTED, "version is 4, 1 to 3 expected");
   refused(With<uint64_t>(good, 16, good.size() + 1), TARN_BAD_FORMAT, "size is " + size + " bytes, its header says");
   refused(With<uint64_t>(good, 16, 95), TARN_BAD_FORMAT, "its header says 95");
   refused(With<uint64_t>(good, 16, UINT64_MAX), TARN_BAD_FORMAT, "its header says 18446744073709551615");

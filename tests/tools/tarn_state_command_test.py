@@ -138,6 +138,20 @@ class StateCommandTest(CliTest):
         self.assertEqual((found["a"]["sequence_tokens"], found["b"]["sequence_tokens"]), ([4, 0, 9], [4, 9, 9]))
         self.assertFalse(found["equal"])
 
+    def test_a_delta_has_no_states_alone(self):
+        if not tarn_library.loads():
+            self.skipTest("libtarn.so does not load into Python")
+        base, size, delta = self.save("base", "ROMEO:"), ctypes.c_uint64(), ctypes.create_string_buffer(1 << 20)
+        data = pathlib.Path(base).read_bytes()
+        with tarn_library.Session(MODEL, 256) as session:
+            of_base = ctypes.c_char_p(data), ctypes.c_uint64(len(data))
+            session.call("tarn_session_delta_bytes", session.session, *of_base, ctypes.byref(size))
+            session.call("tarn_session_save_delta", session.session, *of_base, delta, size)
+        path = self.write("delta", delta.raw[: size.value])
+        self.fails(1, r"delta: it is a delta snapshot, which has no states without its base", "state", "info", path)
+        self.fails(1, r"delta: snapshot: it is a delta snapshot: only with its base, whose XXH3-128 is [0-9a-f]{32}, is it a state", "run",
+                   MODEL, "-p", "a", "--load-state", path)
+
     def test_sources(self):
         if not tarn_library.loads():
             self.skipTest("libtarn.so does not load into Python")

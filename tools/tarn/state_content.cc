@@ -10,6 +10,7 @@
 namespace tarn_cli {
 namespace {
 
+constexpr uint32_t kDeltaVersion = 3;
 constexpr uint64_t kBlockBytes = 64;
 constexpr size_t kPieceBytes = size_t{1} << 20;  // read at once; a multiple of every element
 
@@ -75,6 +76,9 @@ StateContent::StateContent(const std::string& path) : path_(FileName(path)), fil
     info_.struct_size = sizeof(info_);
     tarn_error error;
     Check(tarn_snapshot_get_info(data(), size(), &info_, &error), error);
+    if (info_.version == kDeltaVersion) {
+      throw Failure("it is a delta snapshot, which has no states without its base: restore both in a session and save that");
+    }
   } catch (const Failure& failure) {
     throw Failure(path_ + ": " + failure.what());
   }

@@ -450,8 +450,11 @@ TARN_API uint64_t tarn_session_tokens(const tarn_session* session);
  * sources their product), and with softmax cross attention `max_source`; the other limits may differ. Logits, samplers, beam
  * searches and text decoders are not part of it. In place of the logits, store the next token, or feed the last token of a prompt
  * after the restore. Blocks of 64 zero bytes are left out, so that the size for a bounded cache grows with its use. The bytes mean
- * the same on every machine. The version of the format is 1, or 2 if the sequences have read different numbers of tokens; the
- * library refuses a version that it does not know. */
+ * the same on every machine. The version of the format is 1, 2 if the sequences have read different numbers of tokens, or 3 for a
+ * delta snapshot; the library refuses a version that it does not know.
+ *
+ * A delta snapshot has only the blocks that differ from another snapshot of the session, its base: of a cache, the rows of the tokens
+ * since then. To restore it, the program needs both, so it keeps the base as it is. Every base is a whole snapshot, not a delta. */
 
 /* Bytes of a snapshot of the session as it is now: at most tarn_memory.state_bytes * 513 / 512 + 64. Reads all of the
  * state. 0 for NULL.
@@ -471,6 +474,24 @@ TARN_API tarn_status tarn_session_save(const tarn_session* session, void* snapsh
  * TARN_CHECKSUM (damaged), TARN_INVALID_ARGUMENT (of another model or shape). All name the field, the value found and the
  * value expected. */
 TARN_API tarn_status tarn_session_restore(tarn_session* session, const void* snapshot, uint64_t size_bytes, tarn_error* error);
+
+/* Writes the size of a delta snapshot of the session as it is now, against the snapshot at the beginning of the `base_bytes` bytes at
+ * `base`, to `*delta_bytes`: at most tarn_memory.state_bytes * 513 / 512 + 80 + 8 * batch * beams. Checks the base, and reads all of
+ * the state. Allocates nothing.
+ * Errors: those of tarn_session_restore() for the base; TARN_INVALID_ARGUMENT (the base is a delta). */
+TARN_API tarn_status tarn_session_delta_bytes(const tarn_session* session, const void* base, uint64_t base_bytes,
+                                              uint64_t* delta_bytes, tarn_error* error);
+
+/* As tarn_session_save(), as a delta snapshot. `base` and `delta` must not overlap.
+ * Errors: as tarn_session_delta_bytes(); TARN_BUFFER_TOO_SMALL (names both sizes). Nothing has been written. */
+TARN_API tarn_status tarn_session_save_delta(const tarn_session* session, const void* base, uint64_t base_bytes, void* delta,
+                                             uint64_t size_bytes, tarn_error* error);
+
+/* As tarn_session_restore(), of a delta snapshot and the base that it was saved with. Base and delta are both untrusted.
+ * Errors: as tarn_session_restore(), of both; TARN_INVALID_ARGUMENT (another base: names the hashes; `delta` is no delta snapshot).
+ */
+TARN_API tarn_status tarn_session_restore_delta(tarn_session* session, const void* base, uint64_t base_bytes, const void* delta,
+                                                uint64_t size_bytes, tarn_error* error);
 
 /* Bytes of a snapshot of one sequence as it is now, with the source that it decodes from. Such a snapshot is like that of a session
  * with one sequence: a session with `batch` 1 can restore it, and any sequence of a batch can restore a snapshot of such a session.
