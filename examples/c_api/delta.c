@@ -45,21 +45,23 @@ int main(int argc, char** argv) {
   check(tarn_session_create(model, NULL, &session, &error));
   check(tarn_session_create(model, NULL, &other, &error));
 
-  char text[PARTS][LENGTH], again[LENGTH];
+  char text[PARTS + 1][LENGTH], again[LENGTH];
   snapshot deltas[PARTS];
+  generate(session, '\n', text[0]);
   const snapshot base = save(session);
+  printf("%.*s\nbase of %llu bytes\n", LENGTH, text[0], (unsigned long long)base.size_bytes);
   for (int i = 0; i < PARTS; ++i) {
+    generate(session, 'A' + i, text[i + 1]);
     deltas[i] = save_delta(session, base);
-    generate(session, 'A' + i, text[i]);
-    printf("%.*s\n", LENGTH, text[i]);
+    printf("%.*s\n", LENGTH, text[i + 1]);
   }
-  for (int i = PARTS - 1; i >= 0; --i) {
+  for (int i = PARTS - 1; i-- > 0;) {
     check(tarn_session_restore_delta(other, base.bytes, base.size_bytes, deltas[i].bytes, deltas[i].size_bytes, &error));
-    generate(other, 'A' + i, again);
+    generate(other, 'B' + i, again); /* the part after it */
     printf("part %d: delta of %llu bytes, %s\n", i, (unsigned long long)deltas[i].size_bytes,
-           memcmp(again, text[i], LENGTH) == 0 ? "equal" : "different");
-    free(deltas[i].bytes);
+           memcmp(again, text[i + 2], LENGTH) == 0 ? "equal" : "different");
   }
+  for (int i = 0; i < PARTS; ++i) free(deltas[i].bytes);
   free(base.bytes);
   tarn_session_destroy(other);
   tarn_session_destroy(session);

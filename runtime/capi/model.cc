@@ -180,6 +180,8 @@ Status WriteInfo(const tarn_model* model, tarn_model_info* user) {
   info.mask_token = graph.mask_token();
   info.max_source_tokens = read.program(Stage::kEncode) == nullptr ? 0 : model->loaded.bound(Stage::kEncode).tokens;
   info.weights_verified = static_cast<tarn_verified>(model->loaded.verified());
+  info.format_major = read.major_version();
+  info.format_minor = read.minor_version();
   info.packed_from_cache = model->loaded.packed_in() == PackedIn::kFoundFile;
   return WriteStruct(info, user);
 }

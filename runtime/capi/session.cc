@@ -96,26 +96,25 @@ Status Restore(tarn_session* session, const void* snapshot, uint64_t size_bytes)
   return Of(session)->Restore(BytesOf(snapshot, size_bytes));
 }
 
-Status CheckDelta(const tarn_session* session, const void* base, const void* delta) {
+Status CheckDelta(const tarn_session* session, const void* base, const void* third, const char* name) {
   if (session == nullptr) return NullArgument("session");
   if (base == nullptr) return NullArgument("base");
-  return delta == nullptr ? NullArgument("delta") : Ok();
+  return third == nullptr ? NullArgument(name) : Ok();
 }
 
 Status DeltaBytes(const tarn_session* session, const void* base, uint64_t base_bytes, uint64_t* delta_bytes) {
-  if (delta_bytes == nullptr) return NullArgument("delta_bytes");
-  TARN_RETURN_IF_ERROR(CheckDelta(session, base, delta_bytes));
+  TARN_RETURN_IF_ERROR(CheckDelta(session, base, delta_bytes, "delta_bytes"));
   TARN_ASSIGN_OR_RETURN(*delta_bytes, Of(session)->DeltaBytes(BytesOf(base, base_bytes)));
   return Ok();
 }
 
 Status SaveDelta(const tarn_session* session, const void* base, uint64_t base_bytes, void* delta, uint64_t size_bytes) {
-  TARN_RETURN_IF_ERROR(CheckDelta(session, base, delta));
+  TARN_RETURN_IF_ERROR(CheckDelta(session, base, delta, "delta"));
   return Of(session)->SaveDelta(BytesOf(base, base_bytes), {static_cast<uint8_t*>(delta), SizeOf(size_bytes)});
 }
 
 Status RestoreDelta(tarn_session* session, const void* base, uint64_t base_bytes, const void* delta, uint64_t size_bytes) {
-  TARN_RETURN_IF_ERROR(CheckDelta(session, base, delta));
+  TARN_RETURN_IF_ERROR(CheckDelta(session, base, delta, "delta"));
   return Of(session)->RestoreDelta(BytesOf(base, base_bytes), BytesOf(delta, size_bytes));
 }
 

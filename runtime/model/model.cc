@@ -136,11 +136,11 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
                  "magic ends in %02x %02x %02x %02x, expected 0d 0a 1a 0a: damaged, as by a copy that changes line ends", header[4],
                  header[5], header[6], header[7]);
   }
-  const uint16_t major = Load<uint16_t>(header + 8);
-  const uint16_t minor = Load<uint16_t>(header + 10);
-  if (major != kMajorVersion) {
-    return Error(TARN_UNSUPPORTED, "format version is %u.%u, this library reads %u.x; convert the checkpoint again%s", major, minor,
-                 kMajorVersion, major > kMajorVersion ? ", or use a newer library" : "");
+  major_version_ = Load<uint16_t>(header + 8);
+  minor_version_ = Load<uint16_t>(header + 10);
+  if (major_version_ != kMajorVersion) {
+    return Error(TARN_UNSUPPORTED, "format version is %u.%u, this library reads %u.x; convert the checkpoint again%s", major_version_,
+                 minor_version_, kMajorVersion, major_version_ > kMajorVersion ? ", or use a newer library" : "");
   }
   const uint64_t graph_bytes = Load<uint32_t>(header + 12);
   const uint64_t weights_offset = Load<uint64_t>(header + 16);

@@ -95,6 +95,9 @@ class Model {
   // Of the allocator: copies, and the tables of the tokenizer.
   uint64_t allocated_bytes() const { return copied_bytes() + tokenizer_.bytes().size(); }
   const uint8_t (&fingerprint() const)[32] { return fingerprint_; }
+  // The version of the file's format.
+  uint32_t major_version() const { return major_version_; }
+  uint32_t minor_version() const { return minor_version_; }
   Span<const uint8_t> weights() const { return weights_; }
   // What the header says that the weights hash to: the second half of the fingerprint.
   Digest weight_digest() const;
@@ -125,6 +128,7 @@ class Model {
   const format::Program* programs_[std::size(kStages)] = {};
   uint64_t file_bytes_ = 0;
   uint8_t fingerprint_[32] = {};
+  uint16_t major_version_ = 0, minor_version_ = 0;
 };
 
 // Semantic validation of a graph whose FlatBuffer has been verified (validate.cc).

@@ -139,6 +139,11 @@ Result<SnapshotHeader> Check(const LoadedModel& model, Span<const uint8_t> memor
   return header;
 }
 
+bool Overlap(Span<const uint8_t> a, Span<const uint8_t> b) {
+  const auto begin_a = reinterpret_cast<uintptr_t>(a.data()), begin_b = reinterpret_cast<uintptr_t>(b.data());
+  return begin_a < begin_b ? b.size() > 0 && a.size() > begin_b - begin_a : a.size() > 0 && b.size() > begin_a - begin_b;
+}
+
 // What a snapshot is a delta of.
 struct Base {
   bool is_there = false;
@@ -185,6 +190,7 @@ Result<uint64_t> SnapshotBytes(const LoadedModel& model, const SnapshotScope& sc
 
 Status SaveSnapshot(const LoadedModel& loaded, const SnapshotScope& scope, Span<const uint8_t> base_memory, Span<uint8_t> memory) {
   const Model& model = loaded.model();
+  if (Overlap(base_memory, memory)) return Error(TARN_INVALID_ARGUMENT, "base and delta overlap");
   TARN_ASSIGN_OR_RETURN(const Base base, OpenBase(loaded, base_memory, scope));
   SnapshotHeader header = MakeHeader(model, scope, base.is_there);
   const SnapshotLayout layout(header, CountUsed(model, scope, base.blocks));
@@ -206,16 +212,22 @@ Status SaveSnapshot(const LoadedModel& loaded, const SnapshotScope& scope, Span<
   uint8_t* const map = snapshot + layout.map;
   uint8_t* next = snapshot + layout.first_block;
   std::memset(map, 0, static_cast<size_t>(layout.first_block - layout.map));
+  const uint8_t* const end = snapshot + layout.digest;
   SnapshotBlocks old = base.blocks;
-  size_t i = 0;
+  size_t i = 0, more = 0;
   ForEachBlock(model, scope, [&](Span<uint8_t> block) {
     const size_t number = i++;
     if (IsSame(block, old.Next())) return;
+    if (next == end) {
+      ++more;
+      return;
+    }
     map[number / 8] = static_cast<uint8_t>(map[number / 8] | 1u << (number % 8));
     std::memcpy(next, block.data(), block.size());
     std::memset(next + block.size(), 0, kSnapshotBlockBytes - block.size());
     next += kSnapshotBlockBytes;
   });
+  if (next != end || more != 0) return Error(TARN_BAD_FORMAT, "base: its bytes have changed while they were read");
   WriteSnapshotDigest(memory.subspan(0, static_cast<size_t>(layout.end)));
   return Ok();
 }
@@ -223,10 +235,11 @@ Status SaveSnapshot(const LoadedModel& loaded, const SnapshotScope& scope, Span<
 Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> base_memory, Span<const uint8_t> memory,
                        const SnapshotScope& scope, Instance* instance) {
   TARN_ASSIGN_OR_RETURN(const Base base, OpenBase(model, base_memory, scope));
+  const char* const name = base.is_there ? "delta" : "snapshot";
   const Result<SnapshotHeader> checked = Check(model, memory, scope);
-  if (!checked.ok()) return checked.status().In("snapshot");
+  if (!checked.ok()) return checked.status().In(name);
   const SnapshotHeader& header = checked.value();
-  TARN_RETURN_IF_ERROR(CheckBase(header, memory.data(), base).In("snapshot"));
+  TARN_RETURN_IF_ERROR(CheckBase(header, memory.data(), base).In(name));
   // Somebody may write to the bytes just now: what decides where ops look is bounded once more.
   for (uint32_t i = 0; i < scope.sequences; ++i) {
     instance->SetTokens(scope.first_sequence + i, std::min(SnapshotSequenceTokens(header, memory.data(), i), header.tokens));

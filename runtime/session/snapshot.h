@@ -26,7 +26,9 @@ struct SnapshotScope {
 // Of a snapshot of it as it is now: reads all of its state. Errors: of the base, as RestoreSnapshot(); none without one.
 Result<uint64_t> SnapshotBytes(const LoadedModel& model, const SnapshotScope& scope, Span<const uint8_t> base);
 
-// Writes it to the front of `memory`. Errors: TARN_BUFFER_TOO_SMALL, of the base as RestoreSnapshot(); nothing has been written.
+// Writes it to the front of `memory`. Errors: TARN_BUFFER_TOO_SMALL, TARN_INVALID_ARGUMENT (`memory` overlaps the base), of the
+// base as RestoreSnapshot(); nothing has been written. TARN_BAD_FORMAT (somebody wrote to the base just now): bytes of no meaning
+// have.
 Status SaveSnapshot(const LoadedModel& model, const SnapshotScope& scope, Span<const uint8_t> base, Span<uint8_t> memory);
 
 // Makes it, of `instance`, what the saved one was; `memory` begins with a snapshot and is of any alignment. Whatever it holds, the

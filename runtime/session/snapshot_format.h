@@ -90,7 +90,7 @@ inline bool HasSnapshotBlock(const uint8_t* map, uint64_t block) { return (map[b
 // Of the first `blocks` of them, how many are there.
 uint64_t CountSnapshotBlocks(const uint8_t* map, uint64_t blocks);
 
-// The blocks of a checked snapshot, one after the other. Nobody's: all of them were left out.
+// The blocks of a checked snapshot, one after the other. Default-constructed: as if every block had been left out.
 class SnapshotBlocks {
  public:
   SnapshotBlocks() = default;

@@ -277,14 +277,13 @@ Status Encoder::EncodeWord(TextRange word) {
     has_gap_ = tokens.has_gap;
     return Ok();
   }
-  bool is_known = false;
-  WordCache::Entry* entry = cache_.Find(text, &is_known);
-  if (is_known) {
-    SetFound({few_, WordCache::Copy(*entry, few_)}, word);
+  const size_t known = cache_.Find(text, few_);
+  if (known > 0) {
+    SetFound({few_, known}, word);
     return Ok();
   }
   const WordTokens tokens = model_.Encode(text, false);
-  WordCache::Fill(entry, tokens.has_gap ? Span<const WordToken>() : tokens.tokens);
+  if (!tokens.has_gap) cache_.Add(text, tokens.tokens);
   SetFound(tokens.tokens, word);
   has_gap_ = tokens.has_gap;
   return Ok();

@@ -84,7 +84,7 @@ static void TestNothing(void) {
 
 /* Structs of every size that a caller could claim, in memory of exactly that size. */
 static void TestSizes(void) {
-  const size_t before_ring_bytes = /* which leave no room for a checkpoint */
+  const size_t before_ring_bytes = /* a config without it leaves no room for a checkpoint */
       offsetof(tarn_checkpoints_config, ring_bytes);
   const tarn_checkpoints_config good = Config();
   size_t claimed;

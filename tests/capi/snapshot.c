@@ -1,4 +1,5 @@
 /* Snapshots from C99: a session undone, forked, kept in a file, and everything that is refused. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,7 @@ static void TestDelta(const tarn_model* model) {
   tarn_error error;
   tarn_session* session = Create(model, 1, 0);
   tarn_session* other = Create(model, 1, 0);
+  static const unsigned char kZeros[16] = {0};
   tarn_snapshot_info base_info, info;
   int32_t wanted[kTokens], found[kTokens];
   uint64_t base_size, size;
@@ -155,6 +157,11 @@ static void TestDelta(const tarn_model* model) {
   EXPECT(info.version == 3 && info.tokens == 2 * kTokens && info.snapshot_bytes == size);
   EXPECT(memcmp(info.base_hash, base_info.hash, sizeof(info.base_hash)) == 0);
   EXPECT(memcmp(info.hash, base_info.hash, sizeof(info.hash)) != 0);
+  EXPECT(memcmp(base_info.base_hash, kZeros, sizeof(kZeros)) == 0);
+  memset(&info, 0xEE, sizeof(info)); /* a caller that knows no hashes */
+  info.struct_size = offsetof(tarn_snapshot_info, hash);
+  EXPECT_OK(tarn_snapshot_get_info(delta, size, &info, &error));
+  EXPECT(info.snapshot_bytes == size && info.hash[0] == 0xEE && info.base_hash[15] == 0xEE);
   EXPECT(tarn_snapshot_read(delta, size, 0, &state, sizeof(state), &error) == TARN_INVALID_ARGUMENT);
   EXPECT(strstr(error.message, "it is a delta snapshot") != NULL);
 

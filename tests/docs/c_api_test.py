@@ -1,5 +1,6 @@
 """docs/c-api.md and its reference against the public headers, and the programs of examples/c_api, compiled and run."""
 
+import json
 import os
 import pathlib
 import re
@@ -127,8 +128,17 @@ class Programs(unittest.TestCase):
         self.assertRegex(self.run_program("snapshot", MODEL, self.work / "saved"), r"\nequal\n")
 
     def test_delta(self):
-        self.assertEqual(re.findall(r"\npart (\d): delta of \d+ bytes, (\w+)", self.run_program("delta", MODEL)),
-                         [("2", "equal"), ("1", "equal"), ("0", "equal")])
+        config = json.loads((SOURCE / "examples/configs/lm-small-softmax.json").read_text(encoding="utf-8"))
+        config.update(vocab_size=256, hidden_size=64, intermediate_size=64, num_layers=2, num_heads=2)
+        config["attention"]["max_context"] = 200
+        (self.work / "cache.json").write_text(json.dumps(config), encoding="utf-8")
+        subprocess.run([BUILD / "bin/tarn-convert", "--random-weights", "1", self.work / "cache.json", "-o", self.work / "cache.tarn"],
+                       check=True, stdout=subprocess.DEVNULL)
+        output = self.run_program("delta", self.work / "cache.tarn")
+        sizes = [int(size) for size in re.findall(r"of (\d+) bytes", output)]
+        self.assertEqual(re.findall(r"\npart (\d): .*, (\w+)", output), [("1", "equal"), ("0", "equal")])
+        base, two_parts, one_part = sizes  # a part has as many tokens as the base
+        self.assertTrue(0.8 * base < one_part < 1.2 * base and 1.8 * base < two_parts < 2.2 * base, sizes)
 
     def test_encoders(self):
         self.assertRegex(self.run_program("beam", self.convert("dates-rfa"), "the third of March 1998"), r"^1998-03-03\n")

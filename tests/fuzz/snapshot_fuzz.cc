@@ -4,8 +4,8 @@
 //
 // The input says how a good snapshot is spoiled, so that corpus files keep their sense whatever models and snapshots look like:
 //
-//   [ model and kernels | tokens fed before, one sequence more than the other?, a delta? | bytes cut off or added | { where: u32,
-//   what: u8, value: u24 } ... ]
+//   [ model and kernels | tokens fed before, one sequence more than the other?, a delta?, spoil its base? | bytes cut off or added
+//   | { where: u32, what: u8, value: u24 } ... ]
 //
 // The hash would hide nearly everything from the fuzzer, so it is made right again; and so is the size where the number of blocks
 // changes, which would be refused at once too.
@@ -92,7 +92,7 @@ struct Target {
     return Save();
   }
 
-  // The session as a delta of `base`, which is as good.
+  // The session as an undamaged delta of `base`.
   std::vector<uint8_t> SaveDelta(const std::vector<uint8_t>& base) const {
     uint64_t size = 0;
     Expect(tarn_session_delta_bytes(session, base.data(), base.size(), &size, &error));
@@ -101,9 +101,9 @@ struct Target {
     return delta;
   }
 
-  // A snapshot, or with a base a delta.
-  tarn_status Restore(const std::vector<uint8_t>& base, const std::vector<uint8_t>& snapshot) {
-    if (base.empty()) return tarn_session_restore(session, snapshot.data(), snapshot.size(), &error);
+  // A delta of `base`, or a snapshot.
+  tarn_status Restore(bool is_delta, const std::vector<uint8_t>& base, const std::vector<uint8_t>& snapshot) {
+    if (!is_delta) return tarn_session_restore(session, snapshot.data(), snapshot.size(), &error);
     return tarn_session_restore_delta(session, base.data(), base.size(), snapshot.data(), snapshot.size(), &error);
   }
 
@@ -147,6 +147,14 @@ struct Layout {
   bool has_sequence_tokens;
   size_t blocks, sequence_tokens, map, first_block;
 };
+
+// The digest that `base` ends with, into a delta.
+void NameBase(const Layout& layout, const std::vector<uint8_t>& base, std::vector<uint8_t>* delta) {
+  uint64_t size = 0;
+  if (base.size() >= Layout::kSizeAt + sizeof(size)) std::memcpy(&size, base.data() + Layout::kSizeAt, sizeof(size));
+  if (size < Layout::kDigestBytes || size > base.size()) return;
+  std::memcpy(delta->data() + layout.map - Layout::kDigestBytes, base.data() + size - Layout::kDigestBytes, Layout::kDigestBytes);
+}
 
 float Special(uint32_t value) {
   const float values[] = {0.0f,  -0.0f,  1.0f,   -1.0f,  NAN,   INFINITY, -INFINITY,
@@ -259,7 +267,21 @@ void ReadAlone(const std::vector<uint8_t>& snapshot) {
   }
 }
 
-void Agree(const Target& target, const std::vector<uint8_t>& restored) {
+// What a delta and its base say of the states, block by block.
+std::vector<uint8_t> Merged(const std::vector<uint8_t>& base, const std::vector<uint8_t>& delta, uint64_t state_bytes) {
+  std::vector<uint8_t> states = States(base, state_bytes);
+  const Layout layout(delta);
+  size_t at = layout.first_block;
+  for (size_t block = 0; block < layout.blocks; ++block) {
+    if ((delta[layout.map + block / 8] >> (block % 8) & 1) == 0) continue;
+    std::memcpy(&states[block * Layout::kBlockBytes], &delta[at], Layout::kBlockBytes);
+    at += Layout::kBlockBytes;
+  }
+  return states;
+}
+
+// `base`: of a delta, else empty.
+void Agree(const Target& target, const std::vector<uint8_t>& base, const std::vector<uint8_t>& restored) {
   const std::vector<uint8_t> saved = target.Save();
   tarn_snapshot_info found = {}, wanted = {};
   found.struct_size = wanted.struct_size = sizeof(found);
@@ -267,9 +289,13 @@ void Agree(const Target& target, const std::vector<uint8_t>& restored) {
             tarn_snapshot_get_info(saved.data(), saved.size(), &wanted, nullptr) == TARN_OK,
         "what can be restored can be read");
   Check(found.tokens == tarn_session_tokens(target.session), "other tokens");
-  Check(found.state_bytes == wanted.state_bytes && (found.version == 3 || found.stored_bytes >= wanted.stored_bytes),
-        "other sizes");
+  Check(found.state_bytes == wanted.state_bytes, "other sizes");
+  Check(!base.empty() || found.stored_bytes >= wanted.stored_bytes, "other sizes");
   const std::vector<uint8_t> states = States(saved, wanted.state_bytes);
+  const std::vector<uint8_t> merged = base.empty() ? states : Merged(base, restored, wanted.state_bytes);
+  for (size_t i = 0; i < states.size(); ++i) {
+    Check(states[i] == merged[i] || states[i] == 0, "states of neither delta nor base");  // what is behind a state is not restored
+  }
   size_t not_zero = 0;
   for (size_t i = 0; i < states.size(); i += Layout::kBlockBytes) {
     not_zero +=
@@ -291,23 +317,30 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Target& target = *targets[index];
 
   constexpr size_t kInstructionBytes = 8;
+  const bool is_delta = data[1] / 64 % 2 == 1, spoils_base = is_delta && data[1] / 128 == 1;
   std::vector<uint8_t> base;
-  if (data[1] / 64 % 2 == 1) base = target.Good(7, false);
+  if (is_delta) base = target.Good(7, data[2] % 2 == 1);
   std::vector<uint8_t> snapshot = target.Good(data[1] % 32, data[1] / 32 % 2 == 1);
-  if (!base.empty()) snapshot = target.SaveDelta(base);
-  const Layout layout(snapshot);
-  for (size_t i = 3; i + kInstructionBytes <= size; i += kInstructionBytes) Spoil(layout, data + i, &snapshot);
-  snapshot.resize(std::max<ptrdiff_t>(0, static_cast<ptrdiff_t>(snapshot.size()) + static_cast<int8_t>(data[2])));
-  Rehash(&snapshot);
+  if (is_delta) snapshot = target.SaveDelta(base);
+  const Layout of_delta(snapshot);
+  std::vector<uint8_t>& spoiled = spoils_base ? base : snapshot;
+  const Layout layout(spoiled);
+  for (size_t i = 3; i + kInstructionBytes <= size; i += kInstructionBytes) Spoil(layout, data + i, &spoiled);
+  spoiled.resize(std::max<ptrdiff_t>(0, static_cast<ptrdiff_t>(spoiled.size()) + static_cast<int8_t>(data[2])));
+  Rehash(&spoiled);
+  if (spoils_base) {
+    NameBase(of_delta, base, &snapshot);
+    Rehash(&snapshot);
+  }
 
   ReadAlone(snapshot);
   const std::vector<uint8_t> before = target.Save();
-  if (target.Restore(base, snapshot) != TARN_OK) {
+  if (target.Restore(is_delta, base, snapshot) != TARN_OK) {
     Check(target.error.message[0] != '\0', "a refusal without words");
     Check(target.Save() == before, "a refusal has changed the session");
     return 0;
   }
-  Agree(target, snapshot);
+  Agree(target, base, snapshot);
   const int32_t tokens[2 * kChunk] = {'x'};
   const float* logits = nullptr;
   tarn_session_step(target.session, tokens, &logits, nullptr);

@@ -7,8 +7,9 @@
 //   PASS|FAIL name max_abs max_rel [target]
 //   N passed, N failed, N skipped
 //
-// max_abs and max_rel are the largest errors found; relative errors are those of elements above the absolute tolerance. A failed
-// file says more on stderr. Exit status 0: at least one passed, none failed, and every path exists.
+// max_abs and max_rel are the largest errors found; relative errors are those of elements above the absolute tolerance. Of a failed
+// file, stderr has a line for each tensor and mode with an element beyond the tolerance. Exit status 0: at least one passed, none
+// failed, and every path exists.
 
 #include <strings.h>
 
@@ -34,10 +35,17 @@ namespace {
 
 using convert::Fail;
 
+// Elements of a tensor beyond its tolerance, in one mode.
+struct Failure {
+  std::string where;  // tensor and mode
+  std::string first;
+  size_t elements;
+};
+
 struct Errors {
   double max_abs = 0;
   double max_rel = 0;
-  std::string first_failure;
+  std::vector<Failure> failures;  // in the order in which they were found
 };
 
 void Check(const Status& status) {
@@ -64,11 +72,18 @@ void Compare(const float* got, size_t first, size_t count, const GoldenTensor& t
     const double error = ErrorOf(got[i], want), size = std::fabs(want);
     errors->max_abs = std::max(errors->max_abs, error);
     if (size > tolerance.abs && error > 0) errors->max_rel = std::max(errors->max_rel, error / size);
-    if (error <= tolerance.abs + (std::isfinite(size) ? tolerance.rel * size : 0) || !errors->first_failure.empty()) continue;
+    if (error <= tolerance.abs + (std::isfinite(size) ? tolerance.rel * size : 0)) continue;
+    const std::string where = tensor.name + ", " + mode;
+    const auto found = std::find_if(errors->failures.begin(), errors->failures.end(),
+                                    [&](const Failure& failure) { return failure.where == where; });
+    if (found != errors->failures.end()) {
+      ++found->elements;
+      continue;
+    }
     char text[160];
     std::snprintf(text, sizeof(text), "%s element %zu is %.9g, expected %.9g (%s)", tensor.name.c_str(), first + i,
                   static_cast<double>(got[i]), static_cast<double>(want), mode.c_str());
-    errors->first_failure = text;
+    errors->failures.push_back({where, text, 1});
   }
 }
 
@@ -245,11 +260,15 @@ class GoldenTest {
     try {
       errors = RunCase(golden, kernels);
     } catch (const std::exception& error) {
-      errors.first_failure = error.what();
+      errors.failures.push_back({"", error.what(), 0});
     }
-    const bool pass = errors.first_failure.empty();
+    const bool pass = errors.failures.empty();
     Report(pass ? "PASS" : "FAIL", golden.name, errors, targets_.size() > 1 ? kernels.name : "");
-    if (!pass) std::fprintf(stderr, "  %s: %s\n", path.c_str(), errors.first_failure.c_str());
+    for (const Failure& failure : errors.failures) {
+      std::fprintf(stderr, "  %s: %s", path.c_str(), failure.first.c_str());
+      if (failure.elements > 1) std::fprintf(stderr, ", and %zu more", failure.elements - 1);
+      std::fprintf(stderr, "\n");
+    }
     ++(pass ? passed_ : failed_);
   }
 

@@ -225,6 +225,29 @@ TEST(Snapshot, ADeltaOfACacheHasItsNewRows) {
   EXPECT_LT(delta.size(), base.size() / 10);
 }
 
+// The bytes of the base and of the delta: where they overlap, the one would destroy the other while it is read.
+TEST(Snapshot, ADeltaOverItsBaseIsRefused) {
+  const Loaded model(test::ConfigText(test::kSoftmax));
+  const SessionPointer session = model.New({1, 8, 1, 1});
+  Feed(session.get(), 0, 20);
+  const Bytes base = Save(*session);
+  Feed(session.get(), 20, 1);
+  Bytes memory(3 * base.size());
+  const auto save = [&](size_t base_at, size_t delta_at) {
+    std::copy(base.begin(), base.end(), memory.begin() + static_cast<ptrdiff_t>(base_at));
+    const Bytes before = memory;
+    const Status status = session->SaveDelta({memory.data() + base_at, base.size()}, {memory.data() + delta_at, base.size()});
+    EXPECT_EQ(status.ok(), memory != before) << status.message();
+    return status.code();
+  };
+  const size_t size = base.size();
+  EXPECT_EQ(save(0, 0), TARN_INVALID_ARGUMENT);
+  EXPECT_EQ(save(0, size - 1), TARN_INVALID_ARGUMENT);
+  EXPECT_EQ(save(size - 1, 0), TARN_INVALID_ARGUMENT);
+  EXPECT_EQ(save(0, size), TARN_OK);
+  EXPECT_EQ(save(size, 0), TARN_OK);
+}
+
 TEST(Snapshot, DeltasThatDoNotBelongAreRefused) {
   const Loaded model(test::ConfigText(test::kSoftmax)), stranger(test::ConfigText(test::kRfa));
   const SessionPointer session = model.New({1, 8, 1, 1}), foreign = stranger.New({1, 8, 1, 1});
@@ -242,8 +265,8 @@ TEST(Snapshot, DeltasThatDoNotBelongAreRefused) {
   };
   Bytes damaged = base;
   damaged[damaged.size() / 2] ^= 1;
-  refused(empty, delta, TARN_INVALID_ARGUMENT, "snapshot: XXH3-128 of the base is ");
-  refused(base, base, TARN_INVALID_ARGUMENT, "snapshot: version is 1, 3 expected");
+  refused(empty, delta, TARN_INVALID_ARGUMENT, "delta: XXH3-128 of the base is ");
+  refused(base, base, TARN_INVALID_ARGUMENT, "delta: version is 1, 3 expected");
   refused(delta, delta, TARN_INVALID_ARGUMENT, "base: it is a delta snapshot");
   refused(damaged, delta, TARN_CHECKSUM, "base: XXH3-128 is ");
   refused(Save(*foreign), delta, TARN_INVALID_ARGUMENT, "base: fingerprint is ");
@@ -254,6 +277,13 @@ TEST(Snapshot, DeltasThatDoNotBelongAreRefused) {
     const Bytes cut(delta.begin(), delta.begin() + static_cast<ptrdiff_t>(size));
     ASSERT_EQ(RestoreDelta(session.get(), base, cut).code(), TARN_BAD_FORMAT) << size;
   }
+  const Bytes before = Save(*session);
+  for (size_t bit = 0; bit < delta.size() * 8; bit += 3) {
+    Bytes flipped = delta;
+    flipped[bit / 8] = static_cast<uint8_t>(flipped[bit / 8] ^ 1u << (bit % 8));
+    ASSERT_FALSE(RestoreDelta(session.get(), base, flipped).ok()) << bit;
+  }
+  EXPECT_EQ(Save(*session), before);
   Bytes memory(delta.size() - 1, 0xEE);
   EXPECT_EQ(session->SaveDelta({base.data(), base.size()}, {memory.data(), memory.size()}).code(), TARN_BUFFER_TOO_SMALL);
   EXPECT_EQ(memory, Bytes(memory.size(), 0xEE));
@@ -305,6 +335,25 @@ TEST(Snapshot, SourcesAndBeamsGoOnBitForBit) {
         EXPECT_EQ(Feed(restored, 0, 1), wanted[0]);
         EXPECT_EQ(Feed(restored, 1, 8), wanted[1]);
       }
+    }
+  }
+}
+
+// Of one source and other beams to another one, with sources of other lengths.
+TEST(Snapshot, DeltasHaveSourcesToo) {
+  for (const char* cross : kCrosses) {
+    SCOPED_TRACE(cross);
+    const Loaded model(Seq2Seq(cross, R"({"system": "sliding_window", "window": 5})"));
+    const SessionPointer session = model.New(kSources), fresh = model.New(kSources);
+    const Bytes nothing = Save(*session);
+    EncodeAndReorder(session.get());
+    const Bytes encoded = Save(*session);
+    Feed(session.get(), 0, 2);
+    const Bytes wanted = Save(*session);
+    for (const Bytes& base : {nothing, encoded, wanted}) {
+      ASSERT_TRUE(RestoreDelta(fresh.get(), base, SaveDelta(*session, base)).ok());
+      EXPECT_EQ(fresh->instance().source_tokens()[1], 5u);
+      EXPECT_EQ(Save(*fresh), wanted);
     }
   }
 }

@@ -148,7 +148,11 @@ class StateCommandTest(CliTest):
             session.call("tarn_session_delta_bytes", session.session, *of_base, ctypes.byref(size))
             session.call("tarn_session_save_delta", session.session, *of_base, delta, size)
         path = self.write("delta", delta.raw[: size.value])
-        self.fails(1, r"delta: it is a delta snapshot, which has no states without its base", "state", "info", path)
+        whole, found = self.json("info", base), self.json("info", path)
+        self.assertEqual((found["format_version"], found["base_hash"], found["tokens"], found["states"]), (3, whole["hash"], 0, []))
+        self.assertEqual((len(found["hash"]), whole["base_hash"]), (32, None))
+        self.assertRegex(self.text("info", path, "-m", MODEL), rf"base +the snapshot with the hash {whole['hash']}\n")
+        self.fails(1, r"delta: it is a delta snapshot, which has no states without its base", "state", "diff", base, path)
         self.fails(1, r"delta: snapshot: it is a delta snapshot: only with its base, whose XXH3-128 is [0-9a-f]{32}, is it a state", "run",
                    MODEL, "-p", "a", "--load-state", path)
 

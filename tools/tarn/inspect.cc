@@ -73,7 +73,23 @@ std::vector<std::string> IsaNames() {
   return names;
 }
 
+std::string FormatVersion(const tarn_model_info& info) {
+  return std::to_string(info.format_major) + "." + std::to_string(info.format_minor);
+}
+
 // ---- Tables ----
+
+const char* VerifiedText(tarn_verified verified) {
+  switch (verified) {
+    case TARN_VERIFIED_NOT:
+      return "not verified";
+    case TARN_VERIFIED_NOW:
+      return "verified";
+    case TARN_VERIFIED_BEFORE:
+      return "verified before";
+  }
+  return "unknown";
+}
 
 std::string Number(uint64_t value) { return std::to_string(value); }
 
@@ -112,7 +128,9 @@ std::string HeaderText(const Model& model) {
   if (info.max_context > 0) table.Add({"context", Bound(info.max_context)});
   if (info.max_source_tokens > 0) table.Add({"longest source", Bound(info.max_source_tokens)});
   table.Add({"first position", Number(info.first_position)});
-  table.Add({"fingerprint", FingerprintText(info.fingerprint)});
+  table.Add({"file format", FormatVersion(info)});
+  table.Add({"weights", VerifiedText(info.weights_verified)});
+  table.Add({"fingerprint", HexText(info.fingerprint)});
   table.Add({"kernels", info.isa});
   table.Add({"dense layers", std::string(info.dense) + (info.packed_from_cache != 0 ? ", packed before" : "")});
   return table.Text();
@@ -178,7 +196,9 @@ Json HeaderJson(const Model& model) {
   json.Add("eos_token", info.eos_token);
   json.Add("mask_token", info.mask_token);
   json.Add("first_position", info.first_position);
-  json.Add("fingerprint", FingerprintText(info.fingerprint));
+  json.Add("format_version", FormatVersion(info));
+  json.Add("weights_verified", info.weights_verified != TARN_VERIFIED_NOT);
+  json.Add("fingerprint", HexText(info.fingerprint));
   json.Add("isa", info.isa);
   json.Add("dense", info.dense);
   json.Add("packed_from_cache", info.packed_from_cache != 0);

@@ -46,12 +46,6 @@ std::string Format(const char* format, ...) {
   return text;
 }
 
-std::string FingerprintText(const uint8_t (&fingerprint)[32]) {
-  std::string text;
-  for (const uint8_t byte : fingerprint) text += Format("%02x", byte);
-  return text;
-}
-
 std::string FormatBytes(uint64_t bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   double value = static_cast<double>(bytes);

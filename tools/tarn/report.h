@@ -18,8 +18,13 @@ std::string Format(const char* format, ...) __attribute__((format(printf, 1, 2))
 
 // "812 B", "3.4 MiB".
 std::string FormatBytes(uint64_t bytes);
-// Of a model, in hexadecimal digits.
-std::string FingerprintText(const uint8_t (&fingerprint)[32]);
+// Bytes as hexadecimal digits.
+template <size_t kBytes>
+std::string HexText(const uint8_t (&bytes)[kBytes]) {
+  std::string text;
+  for (const uint8_t byte : bytes) text += Format("%02x", byte);
+  return text;
+}
 
 // Rows of cells, two spaces between columns. Columns of `align` that are 'r' are right-aligned. Names come from
 // files: control characters of a cell are shown as "\x1b".

@@ -53,7 +53,7 @@ Json FactsJson(const StateContent& content) {
 }
 
 Json ModelJson(const StateContent& content, const Model* model) {
-  return {{"fingerprint", FingerprintText(content.info().fingerprint)},
+  return {{"fingerprint", HexText(content.info().fingerprint)},
           {"name", model == nullptr ? Json(nullptr) : Json(model->info().name)}};
 }
 
@@ -77,16 +77,19 @@ std::string InfoText(const StateContent& content, const Model* model, const std:
   const tarn_snapshot_info& info = content.info();
   Table table("ll");
   table.Add({"file", content.path()});
-  table.Add({"format", "snapshot, version " + Number(info.version)});
-  table.Add({"model", (model == nullptr ? "" : std::string(model->info().name) + " ") + FingerprintText(info.fingerprint)});
+  table.Add({"format", (content.is_delta() ? "delta snapshot, version " : "snapshot, version ") + Number(info.version)});
+  table.Add({"hash", HexText(info.hash)});
+  if (content.is_delta()) table.Add({"base", "the snapshot with the hash " + HexText(info.base_hash)});
+  table.Add({"model", (model == nullptr ? "" : std::string(model->info().name) + " ") + HexText(info.fingerprint)});
   AddFacts(content, &table);
   table.Add({"sequences", Number(info.sequences)});
   if (info.max_source > 0) table.Add({"longest source", Number(info.max_source) + " tokens"});
   table.Add({"snapshot", Number(info.snapshot_bytes) + " B"});
   table.Add(
-      {"states", Format("%llu B, of these %llu B in blocks that are not zero", static_cast<unsigned long long>(info.state_bytes),
-                        static_cast<unsigned long long>(info.stored_bytes))});
+      {"states", Format("%llu B, of these %llu B in blocks that are not %s", static_cast<unsigned long long>(info.state_bytes),
+                        static_cast<unsigned long long>(info.stored_bytes), content.is_delta() ? "as in the base" : "zero")});
   table.Add({"not in it", "logits, sampler, grammar, text decoder: a snapshot never has them"});
+  if (content.is_delta()) return table.Text();
   Table states("lllrrrr");
   states.Add({"state", "type", "shape", "bytes", "not zero", "largest", "not finite"});
   for (const StatePart& part : parts) {
@@ -103,6 +106,8 @@ Json InfoJson(const StateContent& content, const Model* model, const std::vector
   const tarn_snapshot_info& info = content.info();
   Json json = FactsJson(content);
   json.Add("format_version", info.version);
+  json.Add("hash", HexText(info.hash));
+  json.Add("base_hash", content.is_delta() ? Json(HexText(info.base_hash)) : Json(nullptr));
   json.Add("model", ModelJson(content, model));
   json.Add("sequences", info.sequences);
   json.Add("sources", info.sources);

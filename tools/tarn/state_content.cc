@@ -10,7 +10,6 @@
 namespace tarn_cli {
 namespace {
 
-constexpr uint32_t kDeltaVersion = 3;
 constexpr uint64_t kBlockBytes = 64;
 constexpr size_t kPieceBytes = size_t{1} << 20;  // read at once; a multiple of every element
 
@@ -76,9 +75,6 @@ StateContent::StateContent(const std::string& path) : path_(FileName(path)), fil
     info_.struct_size = sizeof(info_);
     tarn_error error;
     Check(tarn_snapshot_get_info(data(), size(), &info_, &error), error);
-    if (info_.version == kDeltaVersion) {
-      throw Failure("it is a delta snapshot, which has no states without its base: restore both in a session and save that");
-    }
   } catch (const Failure& failure) {
     throw Failure(path_ + ": " + failure.what());
   }
@@ -112,9 +108,12 @@ void StateContent::Read(uint64_t offset, uint8_t* bytes, size_t count) const {
 }
 
 void StateContent::ExpectSameShape(const StateContent& other) const {
+  for (const StateContent* content : {this, &other}) {
+    if (content->is_delta()) throw Failure(content->path_ + ": it is a delta snapshot, which has no states without its base");
+  }
   if (std::memcmp(info_.fingerprint, other.info_.fingerprint, sizeof(info_.fingerprint)) != 0) {
-    throw Failure(path_ + ": fingerprint is " + FingerprintText(info_.fingerprint) + ", " +
-                  FingerprintText(other.info_.fingerprint) + " expected, as in " + other.path_ + ": it is of another model");
+    throw Failure(path_ + ": fingerprint is " + HexText(info_.fingerprint) + ", " + HexText(other.info_.fingerprint) +
+                  " expected, as in " + other.path_ + ": it is of another model");
   }
   const auto expect = [&](const char* what, uint64_t found, uint64_t wanted) {
     if (found == wanted) return;
@@ -130,7 +129,7 @@ void StateContent::ExpectSameShape(const StateContent& other) const {
 void StateContent::ExpectModel(const Model& model) const {
   const tarn_model_info& wanted = model.info();
   if (std::memcmp(info_.fingerprint, wanted.fingerprint, sizeof(info_.fingerprint)) != 0) {
-    throw Failure(path_ + ": fingerprint is " + FingerprintText(info_.fingerprint) + ", " + FingerprintText(wanted.fingerprint) +
+    throw Failure(path_ + ": fingerprint is " + HexText(info_.fingerprint) + ", " + HexText(wanted.fingerprint) +
                   " expected, that of " + model.path() + ": it is of another model");
   }
   if (info_.tokens > wanted.max_context) {
@@ -142,6 +141,7 @@ void StateContent::ExpectModel(const Model& model) const {
 
 std::vector<StatePart> StateParts(const StateContent& content, const Model* model) {
   const tarn_snapshot_info& info = content.info();
+  if (content.is_delta()) return {};
   if (model == nullptr) return {StatePart{"", "", {}, 0, info.state_bytes}};
   const auto refuse = [&] {
     throw Failure(Format("%s: bytes of states are %llu, expected those of the model for %u sequences and %u sources",

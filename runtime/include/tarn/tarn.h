@@ -283,11 +283,13 @@ typedef struct tarn_model_info {
   int32_t mask_token;         /* what stands for a hidden token of a source */
   uint64_t max_source_tokens; /* of a source; UINT64_MAX: no bound; 0: the model does not encode */
   tarn_verified weights_verified;
+  uint32_t format_major; /* the version of the file's format is format_major.format_minor */
+  uint32_t format_minor; /* see format_major */
 } tarn_model_info;
 #define TARN_MODEL_INFO_INIT                                                                                                      \
   {                                                                                                                               \
     sizeof(tarn_model_info), NULL, NULL, 0, TARN_TOKENIZER_NONE, 0, 0, 0, {0}, NULL, NULL, 0, 0, 0, 0, TARN_TASK_CAUSAL_LM, 0, 0, \
-        -1, -1, -1, 0, TARN_VERIFIED_NOT                                                                                          \
+        -1, -1, -1, 0, TARN_VERIFIED_NOT, 0, 0                                                                                    \
   }
 
 /* Fills `info`. Set its struct_size first.
@@ -453,8 +455,9 @@ TARN_API uint64_t tarn_session_tokens(const tarn_session* session);
  * the same on every machine. The version of the format is 1, 2 if the sequences have read different numbers of tokens, or 3 for a
  * delta snapshot; the library refuses a version that it does not know.
  *
- * A delta snapshot has only the blocks that differ from another snapshot of the session, its base: of a cache, the rows of the tokens
- * since then. To restore it, the program needs both, so it keeps the base as it is. Every base is a whole snapshot, not a delta. */
+ * A delta snapshot has only the blocks that differ from another snapshot, its base: of a cache, the rows of the tokens since then.
+ * To restore it, the program needs both, so it keeps the base as it is. A base is a snapshot of the same model and shape, of this
+ * session or of another one, and no delta itself. */
 
 /* Bytes of a snapshot of the session as it is now: at most tarn_memory.state_bytes * 513 / 512 + 64. Reads all of the
  * state. 0 for NULL.
@@ -471,19 +474,21 @@ TARN_API tarn_status tarn_session_save(const tarn_session* session, void* snapsh
  * hash and the model's bounds, before anything changes. A forged snapshot can make the session give wrong logits, but nothing else.
  * Allocates nothing.
  * Errors: TARN_BAD_FORMAT (not a snapshot, truncated, or inconsistent), TARN_UNSUPPORTED (another version of the format),
- * TARN_CHECKSUM (damaged), TARN_INVALID_ARGUMENT (of another model or shape). All name the field, the value found and the
- * value expected. */
+ * TARN_CHECKSUM (damaged), TARN_INVALID_ARGUMENT (of another model or shape, or a delta snapshot). All name the field, the value
+ * found and the value expected. */
 TARN_API tarn_status tarn_session_restore(tarn_session* session, const void* snapshot, uint64_t size_bytes, tarn_error* error);
 
-/* Writes the size of a delta snapshot of the session as it is now, against the snapshot at the beginning of the `base_bytes` bytes at
- * `base`, to `*delta_bytes`: at most tarn_memory.state_bytes * 513 / 512 + 80 + 8 * batch * beams. Checks the base, and reads all of
- * the state. Allocates nothing.
- * Errors: those of tarn_session_restore() for the base; TARN_INVALID_ARGUMENT (the base is a delta). */
+/* Writes the size of a delta snapshot of the session as it is now to `*delta_bytes`: at most tarn_memory.state_bytes * 513 / 512 +
+ * 80 + 8 * batch * beams. The base is at the beginning of the `base_bytes` bytes at `base`, of any alignment. It is untrusted and
+ * is checked like a snapshot to restore; it must not change during the call. Reads all of the state. Allocates nothing. Errors:
+ * those of tarn_session_restore() for the base; TARN_INVALID_ARGUMENT (the base is a delta). */
 TARN_API tarn_status tarn_session_delta_bytes(const tarn_session* session, const void* base, uint64_t base_bytes,
                                               uint64_t* delta_bytes, tarn_error* error);
 
-/* As tarn_session_save(), as a delta snapshot. `base` and `delta` must not overlap.
- * Errors: as tarn_session_delta_bytes(); TARN_BUFFER_TOO_SMALL (names both sizes). Nothing has been written. */
+/* As tarn_session_save(), as a delta snapshot. `delta` must not overlap `base`.
+ * Errors: as tarn_session_delta_bytes(); TARN_BUFFER_TOO_SMALL (names both sizes); TARN_INVALID_ARGUMENT (they overlap; the session
+ * was stopped in the middle of a chunk). Nothing has been written. TARN_BAD_FORMAT (the base changed during the call): what is in
+ * `delta` is no snapshot. */
 TARN_API tarn_status tarn_session_save_delta(const tarn_session* session, const void* base, uint64_t base_bytes, void* delta,
                                              uint64_t size_bytes, tarn_error* error);
 

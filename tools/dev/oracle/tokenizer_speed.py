@@ -68,6 +68,8 @@ def main():
     folder, texts = pathlib.Path(sys.argv[1]), [pathlib.Path(name) for name in sys.argv[2:]]
     own = folder / "tokenizer.json"
     package = Tokenizer.from_file(str(own)) if own.exists() else vocabularies.gpt2(folder)
+    package.no_truncation()
+    package.no_padding()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     with tempfile.TemporaryDirectory() as into:
         package.save(str(pathlib.Path(into) / "tokenizer.json"))
