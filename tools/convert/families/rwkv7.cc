@@ -38,7 +38,9 @@ constexpr const char* kTensors[][2] = {{"embeddings.weight", "model.embeddings.w
                                        {"layers.*.attn.k_a", "model.layers.*.attn.k_blend"},
                                        {"layers.*.attn.r_k", "model.layers.*.attn.skip"}};
 
-// Of [1, 1, hidden_size] or [hidden_size].
+// Of [1, 1, hidden_size] or [hidden_size]; in older checkpoints the first six are the rows of kOlderShifts, [6, hidden_size].
+constexpr const char* kOlderShifts = "layers.*.attn.x_x";
+constexpr uint32_t kOlderShiftRows = 6;
 constexpr const char* kShifts[][2] = {{"attn.x_r", "attn.q_shift"}, {"attn.x_w", "attn.g_shift"}, {"attn.x_k", "attn.k_shift"},
                                       {"attn.x_v", "attn.v_shift"}, {"attn.x_a", "attn.b_shift"}, {"attn.x_g", "attn.o_gate_shift"},
                                       {"ffn.x_k", "mlp.shift"}};
@@ -95,6 +97,14 @@ void AddRules(bool norm_bias, uint32_t hidden, uint32_t layers, std::vector<Tens
   for (const auto& [from, to] : kShifts) {
     rules->push_back({std::string("layers.*.") + from, std::string("model.layers.*.") + to});
     rules->back().flat = true;
+  }
+  for (uint32_t i = 0; i < kOlderShiftRows; ++i) {
+    TensorRule row{kOlderShifts, std::string("model.layers.*.") + kShifts[i][1]};
+    row.first_row = i;
+    row.rows = 1;
+    row.all_rows = kOlderShiftRows;
+    row.flat = true;
+    rules->push_back(row);
   }
   for (const auto& [from, to] : kNorms) {
     rules->push_back({std::string(from) + ".weight", std::string(to) + ".weight"});

@@ -51,7 +51,6 @@ std::optional<StoredTensor> Seen(StoredTensor tensor, const TensorRule& rule) {
     tensor.column_stride = tensor.shape[1];
     std::swap(tensor.shape[0], tensor.shape[1]);
   }
-  if (rule.flat) tensor.shape = {tensor.elements};
   if (rule.matrix) {
     if (tensor.shape.size() != 3 || tensor.shape[1] != 1) return std::nullopt;
     tensor.shape = {tensor.shape[0], tensor.shape[2]};
@@ -59,13 +58,15 @@ std::optional<StoredTensor> Seen(StoredTensor tensor, const TensorRule& rule) {
   tensor.added = rule.scale * tensor.added + rule.added;
   tensor.scale *= rule.scale;
   if (rule.order != nullptr) return WithOrder(std::move(tensor), rule);
-  if (rule.first_row == 0 && rule.rows == 0) return tensor;
-  if (tensor.shape.empty() || tensor.shape[0] < uint64_t{rule.first_row} + rule.rows) return std::nullopt;
-  if (rule.all_rows != 0 && tensor.shape[0] != rule.all_rows) return std::nullopt;
-  const uint64_t all = tensor.shape[0], row = all == 0 ? 0 : tensor.elements / all;
-  tensor.first += rule.first_row * (rule.transposed ? 1 : row);
-  tensor.shape[0] = rule.rows != 0 ? rule.rows : all - rule.first_row;
-  tensor.elements = tensor.shape[0] * row;
+  if (rule.first_row != 0 || rule.rows != 0) {
+    if (tensor.shape.empty() || tensor.shape[0] < uint64_t{rule.first_row} + rule.rows) return std::nullopt;
+    if (rule.all_rows != 0 && tensor.shape[0] != rule.all_rows) return std::nullopt;
+    const uint64_t all = tensor.shape[0], row = all == 0 ? 0 : tensor.elements / all;
+    tensor.first += rule.first_row * (rule.transposed ? 1 : row);
+    tensor.shape[0] = rule.rows != 0 ? rule.rows : all - rule.first_row;
+    tensor.elements = tensor.shape[0] * row;
+  }
+  if (rule.flat) tensor.shape = {tensor.elements};
   return tensor;
 }
 

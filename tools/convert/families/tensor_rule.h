@@ -25,7 +25,7 @@ struct TensorRule {
   std::vector<uint64_t> zeros = {};  // the shape of zeros, or with `added` of that, for every layer below `layers` that has no such
                                      // tensor; {}: an error
   uint32_t layers = 1;
-  bool flat = false;       // of one dimension
+  bool flat = false;       // of one dimension; after rows were taken
   uint32_t more_rows = 0;  // that are appended, of `more` alone
   float more = 0;
   bool matrix = false;        // [rows, 1, columns] becomes [rows, columns]
