@@ -86,7 +86,7 @@ def count(pattern, printed):
 
 
 def google_test(core, binary):
-    return count(r"\[  PASSED  \] (\d+) test", run(*core.command(binary))[0])
+    return count(r"\[  PASSED  \] (\d+) test", run(*core.command(binary), TARN_SOAK_TOKENS="2000")[0])
 
 
 def c_program(core, program):
