@@ -232,7 +232,7 @@ class Soak {
 
 TEST(Soak, WhateverHappensToASessionItComesBackToTheSameBits) {
   const char* const wanted = std::getenv("TARN_SOAK_TOKENS");
-  const size_t most = wanted == nullptr ? 50000 : std::strtoull(wanted, nullptr, 10);
+  const size_t most = wanted == nullptr ? 50000 : static_cast<size_t>(std::strtoull(wanted, nullptr, 10));
   ASSERT_GT(most, 0u) << "TARN_SOAK_TOKENS is " << wanted;
   Soak soak;
   size_t tokens = 0, pieces = 0, early = 0;
