@@ -326,6 +326,17 @@ class Families(FamiliesCase):
         names = {line.split(" from ")[-1].split(" [")[0] for line in done.stdout.splitlines()}
         self.assertEqual(names, set(tensors))
 
+    def test_ranks_that_are_null(self):
+        """As fla's RWKV7Attention computes them; 2.5 steps of 32 are two."""
+        config = json.loads((FIXTURES / "rwkv7_a/config.json").read_text(encoding="utf-8"))
+        config.update(dict.fromkeys(("decay_low_rank_dim", "a_low_rank_dim", "v_low_rank_dim", "gate_low_rank_dim", "value_dim"), None))
+        path = self.work / "config.json"
+        for hidden, width, ranks in ((1024, 64, [64, 64, 64, 160]), (2048, 128, [224, 224, 160, 224]), (24, 8, [32] * 4)):
+            path.write_text(json.dumps({**config, "hidden_size": hidden, "head_dim": width, "num_heads": hidden // width}), encoding="utf-8")
+            done = subprocess.run([BIN / "tarn-convert", "--list-tensors", path], capture_output=True, text=True, check=True)
+            found = re.findall(rf"\[(\d+), {hidden}\] from model\.layers\.1\.attn\.([wavg])_lora\.lora\.0\.weight", done.stdout)
+            self.assertEqual({letter: int(rank) for rank, letter in found}, dict(zip("wavg", ranks)))
+
     def test_published_configs_have_their_sizes(self):
         """examples/configs/published: millions of parameters, with a tied head once."""
         for name, millions in PUBLISHED.items():

@@ -1,6 +1,7 @@
 // rwkv7, as flash-linear-attention has it. Its key, value and x_k of the MLP are called ffn there, r is q, w the decay, a how much
 // a removal key takes away.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -77,18 +78,25 @@ uint32_t ReadInner(ForeignConfig* config, uint32_t hidden) {
   return config->fields().Size("intermediate_size", static_cast<uint32_t>(std::min<uint64_t>(inner, Fields::kMaxSize)));
 }
 
-Json ReadAttention(Fields* fields) {
+// Where it is null, fla computes it: to the nearest multiple of 32, as Python rounds.
+uint32_t ReadRank(ForeignConfig* config, const char* key, double columns, uint32_t fallback) {
+  constexpr double kStep = 32;
+  if (config->IsNull(key)) fallback = static_cast<uint32_t>(std::max(std::nearbyint(columns / kStep), 1.0) * kStep);
+  return config->fields().Size(key, fallback);
+}
+
+Json ReadAttention(ForeignConfig* config, double heads_root) {
   // What stands under the root depends on who computes the norm.
-  const bool fused = fields->Bool("fuse_norm", true);
+  const bool fused = config->fields().Bool("fuse_norm", true);
   return {{"system", "rwkv7"},
           {"removal_norm", fused ? "inside" : "outside"},
           {"removal_norm_eps", fused ? 1e-6 : 1e-12},
           {"gate_low_rank", true},
-          {"gate_rank", fields->Size("decay_low_rank_dim", 64)},
+          {"gate_rank", ReadRank(config, "decay_low_rank_dim", 2.5 * heads_root, 64)},
           {"gate_hidden_act", "tanh"},
           {"gate_bias", true},
           {"beta_low_rank", true},
-          {"beta_rank", fields->Size("a_low_rank_dim", 64)},
+          {"beta_rank", ReadRank(config, "a_low_rank_dim", 2.5 * heads_root, 64)},
           {"beta_bias", true}};
 }
 
@@ -130,6 +138,7 @@ Translation TranslateRwkv7(ForeignConfig* config, const FamilyOptions&) {
   const uint32_t layers = fields.Size("num_hidden_layers", 24, kMostLayers);
   const uint32_t width = ReadHeadDim(config, hidden);
   CheckValues(&fields, hidden);
+  const double root = std::sqrt(static_cast<double>(hidden)), heads_root = root * (width / 64.0);
   const float eps = fields.PositiveNumber("norm_eps", 1e-5f);
   const bool norm_first = fields.Bool("norm_first", true);
   translation.prefix = "model.";
@@ -146,15 +155,15 @@ Translation TranslateRwkv7(ForeignConfig* config, const FamilyOptions&) {
                         {"token_shift", true},
                         {"value_residual", true},
                         {"value_residual_low_rank", true},
-                        {"value_residual_rank", fields.Size("v_low_rank_dim", 16)},
+                        {"value_residual_rank", ReadRank(config, "v_low_rank_dim", 1.7 * heads_root, 16)},
                         {"output_norm", "groups"},
                         {"output_norm_eps", static_cast<float>(width) * eps},
                         {"output_skip", "products"},
                         {"output_gate", "linear"},
                         {"output_gate_low_rank", true},
-                        {"output_gate_rank", fields.Size("gate_low_rank_dim", 128)},
+                        {"output_gate_rank", ReadRank(config, "gate_low_rank_dim", 5 * root, 128)},
                         {"output_gate_hidden_act", "sigmoid"},
-                        {"attention", ReadAttention(&fields)},
+                        {"attention", ReadAttention(config, heads_root)},
                         {"tie_word_embeddings", fields.Bool("tie_word_embeddings", false)}};
   config->EndTokens(vocab, &translation.config);
   AddRules(fields.Bool("norm_bias", true), hidden, layers, &translation.rules);
