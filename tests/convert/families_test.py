@@ -251,7 +251,9 @@ class Families(FamiliesCase):
             config = json.loads((FIXTURES / "gla_d/config.json").read_text(encoding="utf-8"))
             return self.copy("gla_d", attn={**config["attn"], **changes})
 
-        self.refused(attn(layers=None), "attn: layers: null is not a list of numbers")
+        self.refused(attn(layers=None), "attn: layers: it is missing, expected a list of numbers")
+        nulls = dict.fromkeys(("num_kv_heads", "qkv_bias", "window_size", "rope_theta"))
+        self.same_logits("delta_net_d", self.copy("delta_net_d", attn={"layers": [1], "num_heads": 4, **nulls}))
         self.refused(attn(num_heads=5), "attn: num_heads: 5 heads of hidden_size = 24")
         self.refused(attn(num_kv_heads=3), "attn: num_heads: 2 heads of hidden_size = 24 and 3 of k and v")
         self.refused(attn(qk_norm=True), "attn", "qk_norm")

@@ -53,9 +53,11 @@ uint32_t FlaPositions(Fields* fields) { return fields->Size("max_position_embedd
 
 Translation WithFlaAttention(ForeignConfig* config, const FamilyOptions& options, Translation translation) {
   Fields& fields = config->fields();
-  const Json* object = fields.Find("attn");
-  if (object == nullptr) return translation;
-  Fields attn(*object, fields.where() + ": attn");
+  const Json* given = fields.Find("attn");
+  if (given == nullptr) return translation;
+  const std::string where = fields.where() + ": attn";
+  const Json object = WithoutNulls(*given, where);
+  Fields attn(object, where);
   Json& ours = translation.config;
   const auto layers = ours["num_layers"].get<uint32_t>(), hidden = ours["hidden_size"].get<uint32_t>();
   const std::set<uint32_t> softmax = ReadLayers(&attn, layers);
@@ -64,9 +66,8 @@ Translation WithFlaAttention(ForeignConfig* config, const FamilyOptions& options
     attn.FailAt("num_heads", std::to_string(heads) + " heads of hidden_size = " + std::to_string(hidden) + " and " +
                                  std::to_string(kv_heads) + " of k and v: expected numbers that divide each other");
   }
-  const bool bias = attn.Bool("qkv_bias", false), has_window = attn.Has("window_size") && !(*object)["window_size"].is_null();
-  const Json window = has_window ? WindowAttention(attn.Size("window_size"), translation) : Json();
-  attn.Find("window_size");
+  const bool bias = attn.Bool("qkv_bias", false);
+  const Json window = attn.Has("window_size") ? WindowAttention(attn.Size("window_size"), translation) : Json();
   const float theta = attn.PositiveNumber("rope_theta", 10000.0f);
   attn.Finish();
   if (softmax.empty()) return translation;
@@ -80,7 +81,7 @@ Translation WithFlaAttention(ForeignConfig* config, const FamilyOptions& options
     if (is_linear) {
       attention.push_back(linear);
     } else {
-      attention.push_back(has_window ? window : FullAttention(FlaPositions(&fields), options, &translation));
+      attention.push_back(!window.is_null() ? window : FullAttention(FlaPositions(&fields), options, &translation));
     }
   }
   ours["attention"] = attention;

@@ -112,15 +112,6 @@ constexpr const char* kIgnored[] = {"_attn_implementation_autoset",
                                     "use_bfloat16",
                                     "use_cache"};
 
-Json WithoutNulls(const Json& object, const std::string& where) {
-  if (!object.is_object()) Fail(where, ": ", ValueText(object), " is not an object");
-  Json present = Json::object();
-  for (const auto& [key, value] : object.items()) {
-    if (!value.is_null()) present[key] = value;
-  }
-  return present;
-}
-
 constexpr std::pair<const char*, const char*> kActivations[] = {
     {"relu", "relu"},
     {"gelu", "gelu"},
@@ -139,6 +130,15 @@ constexpr std::pair<const char*, const char*> kGatedActivations[] = {
 };
 
 }  // namespace
+
+Json WithoutNulls(const Json& object, const std::string& where) {
+  if (!object.is_object()) Fail(where, ": ", ValueText(object), " is not an object");
+  Json present = Json::object();
+  for (const auto& [key, value] : object.items()) {
+    if (!value.is_null()) present[key] = value;
+  }
+  return present;
+}
 
 ForeignConfig::ForeignConfig(const Json& object, const std::string& where, std::optional<uint32_t> context)
     : object_(object), present_(WithoutNulls(object, where)), fields_(present_, where), context_(context) {

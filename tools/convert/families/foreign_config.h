@@ -19,6 +19,9 @@ struct RotaryHeads {
   bool interleaved = false;
 };
 
+// The object without the fields whose value is null. Errors: it is no object.
+Json WithoutNulls(const Json& object, const std::string& where);
+
 class ForeignConfig {
  public:
   // Fields that say nothing about the arithmetic of inference are known from the start (kIgnored).
