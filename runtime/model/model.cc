@@ -139,8 +139,8 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
   major_version_ = Load<uint16_t>(header + 8);
   minor_version_ = Load<uint16_t>(header + 10);
   if (major_version_ != kMajorVersion) {
-    return Error(TARN_UNSUPPORTED, "format version is %u.%u, this library reads %u.x; convert the checkpoint again%s", major_version_,
-                 minor_version_, kMajorVersion, major_version_ > kMajorVersion ? ", or use a newer library" : "");
+    return Error(TARN_UNSUPPORTED, "format version is %u.%u, this library reads %u.x; convert the checkpoint again%s",
+                 major_version_, minor_version_, kMajorVersion, major_version_ > kMajorVersion ? ", or use a newer library" : "");
   }
   const uint64_t graph_bytes = Load<uint32_t>(header + 12);
   const uint64_t weights_offset = Load<uint64_t>(header + 16);
