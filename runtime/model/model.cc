@@ -171,7 +171,6 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
   }
   graph_bytes_ = bytes.subspan(kHeaderBytes, static_cast<size_t>(graph_bytes));
   weights_ = bytes.subspan(static_cast<size_t>(weights_offset), static_cast<size_t>(weights_bytes));
-  file_bytes_ = file_bytes;
   std::memcpy(fingerprint_, header + kHashedHeaderBytes, sizeof(fingerprint_));
 
   const Digest found = DigestOf({header, kHashedHeaderBytes}, graph_bytes_);
@@ -179,6 +178,10 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
     return Error(TARN_CHECKSUM, "header and graph do not match their XXH3-128: the file is damaged; copy or convert it again");
   }
   return Ok();
+}
+
+uint64_t Model::file_bytes() const {
+  return AlignUp(kHeaderBytes + graph_bytes_.size(), kWeightSectionAlignment) + weights_.size();
 }
 
 Digest Model::weight_digest() const {

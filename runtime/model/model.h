@@ -90,7 +90,7 @@ class Model {
   // Fully connected ops read this tensor as their weight, and no op reads it otherwise.
   bool IsOnlyDenseWeight(uint32_t tensor) const;
 
-  uint64_t file_bytes() const { return file_bytes_; }
+  uint64_t file_bytes() const;
   uint64_t copied_bytes() const { return graph_copy_.bytes().size() + weights_copy_.bytes().size(); }
   // Of the allocator: copies, and the tables of the tokenizer.
   uint64_t allocated_bytes() const { return copied_bytes() + tokenizer_.bytes().size(); }
@@ -126,7 +126,6 @@ class Model {
   Span<const uint8_t> weights_;
   const format::Model* graph_ = nullptr;
   const format::Program* programs_[std::size(kStages)] = {};
-  uint64_t file_bytes_ = 0;
   uint8_t fingerprint_[32] = {};
   uint16_t major_version_ = 0, minor_version_ = 0;
 };
