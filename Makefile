@@ -102,6 +102,10 @@ $(VOCABULARIES_VENV)/installed: tools/dev/oracle/requirements.txt
 vocabularies: build $(VOCABULARIES_VENV)/installed  ## tokenizers of published models against the packages' own, over docs and TEXTS="FILE..."; fetches 130 MB once (ten minutes)
 	@$(VOCABULARIES_VENV)/bin/python tools/dev/oracle/vocabularies.py $(TEXTS)
 
+.PHONY: tokenizer-speed
+tokenizer-speed: build $(VOCABULARIES_VENV)/installed  ## encoding beside the tokenizers package on one idle core: TOKENIZER=FOLDER TEXTS="FILE..." (a minute)
+	@$(VOCABULARIES_VENV)/bin/python tools/dev/oracle/tokenizer_speed.py $(TOKENIZER) $(TEXTS)
+
 test-full: build asan tsan portable test-android test-bare test-train faults test-long  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
 	@$(MAKE) docs prose
 	@$(MAKE) test-arm test-16k budgets-arm test-dist check-android sizes

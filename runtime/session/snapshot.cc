@@ -214,12 +214,13 @@ Status SaveSnapshot(const LoadedModel& loaded, const SnapshotScope& scope, Span<
   std::memset(map, 0, static_cast<size_t>(layout.first_block - layout.map));
   const uint8_t* const end = snapshot + layout.digest;
   SnapshotBlocks old = base.blocks;
-  size_t i = 0, more = 0;
+  size_t i = 0;
+  bool has_changed = false;
   ForEachBlock(model, scope, [&](Span<uint8_t> block) {
     const size_t number = i++;
     if (IsSame(block, old.Next())) return;
     if (next == end) {
-      ++more;
+      has_changed = true;
       return;
     }
     map[number / 8] = static_cast<uint8_t>(map[number / 8] | 1u << (number % 8));
@@ -227,7 +228,7 @@ Status SaveSnapshot(const LoadedModel& loaded, const SnapshotScope& scope, Span<
     std::memset(next + block.size(), 0, kSnapshotBlockBytes - block.size());
     next += kSnapshotBlockBytes;
   });
-  if (next != end || more != 0) return Error(TARN_BAD_FORMAT, "base: its bytes have changed while they were read");
+  if (next != end || has_changed) return Error(TARN_BAD_FORMAT, "base: its bytes have changed while they were read");
   WriteSnapshotDigest(memory.subspan(0, static_cast<size_t>(layout.end)));
   return Ok();
 }

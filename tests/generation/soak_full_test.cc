@@ -51,17 +51,17 @@ class Soak {
     Check(tarn_model_open(&source, &model_config, &model_, &error_), error_);
     tarn_session_config config = TARN_SESSION_CONFIG_INIT;
     config.threads = 1;
-    for (tarn_session** session : {&truth_, &walker_, &spare_}) {
+    for (tarn_session** session : {&plain_, &moved_, &fork_}) {
       Check(tarn_session_create(model_, &config, session, &error_), error_);
     }
     config.batch = kPlaces;
-    Check(tarn_session_create(model_, &config, &group_, &error_), error_);
+    Check(tarn_session_create(model_, &config, &batch_, &error_), error_);
     tarn_memory memory = TARN_MEMORY_INIT;
     Check(tarn_model_requirements(model_, nullptr, &memory, &error_), error_);
     const size_t most = static_cast<size_t>(memory.state_bytes * 513 / 512 + 96);
-    for (std::vector<uint8_t>* bytes : {&truth_state_, &walker_state_, &base_, &delta_}) bytes->resize(most);
+    for (std::vector<uint8_t>* bytes : {&plain_state_, &moved_state_, &base_, &delta_}) bytes->resize(most);
     tarn_generation generation = TARN_GENERATION_INIT;
-    generation.session = walker_;
+    generation.session = moved_;
     tarn_checkpoints_config ring = TARN_CHECKPOINTS_CONFIG_INIT;
     ring.ring_bytes = 8 * memory.state_bytes;
     Check(tarn_checkpoints_create(&generation, &ring, &checkpoints_, &error_), error_);
@@ -69,14 +69,14 @@ class Soak {
   }
   ~Soak() {
     tarn_checkpoints_destroy(checkpoints_);
-    for (tarn_session* session : {truth_, walker_, spare_, group_}) tarn_session_destroy(session);
+    for (tarn_session* session : {plain_, moved_, fork_, batch_}) tarn_session_destroy(session);
     tarn_model_close(model_);
   }
 
   // Reads the next piece of the text, on both ways. Returns its tokens.
   size_t Advance() {
     const Piece piece = Random();
-    CopyLogits(Feed(truth_, piece), &truth_logits_);
+    CopyLogits(Feed(plain_, piece), &plain_logits_);
     const auto operation = random_() % 20;
     if (operation == 0) {
       JoinAndLeave(piece);
@@ -97,12 +97,12 @@ class Soak {
 
   // That both have the same state, and have predicted the same.
   void ExpectEqual() {
-    ASSERT_EQ(std::memcmp(walker_logits_, truth_logits_, sizeof(truth_logits_)), 0);
-    ASSERT_EQ(tarn_session_tokens(walker_), tarn_session_tokens(truth_));
-    Check(tarn_session_save(truth_, truth_state_.data(), truth_state_.size(), &error_), error_);
-    Check(tarn_session_save(walker_, walker_state_.data(), walker_state_.size(), &error_), error_);
-    const size_t size = static_cast<size_t>(tarn_session_snapshot_bytes(truth_));
-    ASSERT_EQ(std::memcmp(truth_state_.data(), walker_state_.data(), size), 0);
+    ASSERT_EQ(std::memcmp(moved_logits_, plain_logits_, sizeof(plain_logits_)), 0);
+    ASSERT_EQ(tarn_session_tokens(moved_), tarn_session_tokens(plain_));
+    Check(tarn_session_save(plain_, plain_state_.data(), plain_state_.size(), &error_), error_);
+    Check(tarn_session_save(moved_, moved_state_.data(), moved_state_.size(), &error_), error_);
+    const size_t size = static_cast<size_t>(tarn_session_snapshot_bytes(plain_));
+    ASSERT_EQ(std::memcmp(plain_state_.data(), moved_state_.data(), size), 0);
   }
 
  private:
@@ -131,69 +131,70 @@ class Soak {
     return logits;
   }
 
-  // Feeds it to the walker, in calls that the checkpoints know.
+  // Feeds it to the session that leaves, in calls that the checkpoints know.
   void Record(const Piece& piece) {
     const size_t count = piece.as_chunk ? piece.tokens.size() : 1;
     for (size_t at = 0; at < piece.tokens.size(); at += count) {
       const Piece part = {
           {piece.tokens.begin() + static_cast<ptrdiff_t>(at), piece.tokens.begin() + static_cast<ptrdiff_t>(at + count)},
           piece.as_chunk};
-      const float* const logits = Feed(walker_, part);
-      CopyLogits(logits, &walker_logits_);
+      const float* const logits = Feed(moved_, part);
+      CopyLogits(logits, &moved_logits_);
       Check(tarn_checkpoints_record(checkpoints_, part.tokens.data(), count, logits, &error_), error_);
     }
   }
 
-  void Wander() {
+  // Something that is not of the text.
+  void ReadOther() {
     for (size_t i = 1 + random_() % 2; i-- > 0;) Record(Random());
   }
 
   void GoBackToAMark() {
-    const uint64_t position = tarn_session_tokens(walker_);
+    const uint64_t position = tarn_session_tokens(moved_);
     Check(tarn_checkpoints_mark(checkpoints_, position, nullptr, &error_), error_);
-    Wander();
+    ReadOther();
     Check(tarn_checkpoints_rewind_to_tag(checkpoints_, position, nullptr, &error_), error_);
   }
 
   // Before the last piece, which is read again.
   void GoBackAPiece() {
-    const uint64_t position = tarn_session_tokens(walker_) - last_.tokens.size();
+    const uint64_t position = tarn_session_tokens(moved_) - last_.tokens.size();
     if (position < tarn_checkpoints_earliest(checkpoints_)) return;
-    Wander();
+    ReadOther();
     Check(tarn_checkpoints_rewind(checkpoints_, position, nullptr, &error_), error_);
     Record(last_);
   }
 
   void Fork() {
-    Check(tarn_session_copy(spare_, walker_, &error_), error_);
-    Wander();
-    Check(tarn_session_copy(walker_, spare_, &error_), error_);
-    Feed(spare_, Random());
+    Check(tarn_session_copy(fork_, moved_, &error_), error_);
+    ReadOther();
+    Check(tarn_session_copy(moved_, fork_, &error_), error_);
+    Feed(fork_, Random());
     Restart();
   }
 
   void SaveAndRestore() {
     SaveBase();
-    Wander();
-    tarn_session_reset(walker_);
-    Check(tarn_session_restore(walker_, base_.data(), base_.size(), &error_), error_);
+    ReadOther();
+    tarn_session_reset(moved_);
+    Check(tarn_session_restore(moved_, base_.data(), base_.size(), &error_), error_);
     Restart();
   }
 
   void SaveAndRestoreDelta() {
     uint64_t size = 0;
-    Check(tarn_session_delta_bytes(walker_, base_.data(), base_.size(), &size, &error_), error_);
+    Check(tarn_session_delta_bytes(moved_, base_.data(), base_.size(), &size, &error_), error_);
     ASSERT_LE(size, delta_.size());
-    Check(tarn_session_save_delta(walker_, base_.data(), base_.size(), delta_.data(), size, &error_), error_);
-    Wander();
-    Check(tarn_session_restore_delta(walker_, base_.data(), base_.size(), delta_.data(), size, &error_), error_);
+    Check(tarn_session_save_delta(moved_, base_.data(), base_.size(), delta_.data(), size, &error_), error_);
+    ReadOther();
+    Check(tarn_session_restore_delta(moved_, base_.data(), base_.size(), delta_.data(), size, &error_), error_);
     Restart();
   }
 
   // The piece is read in a batch, beside sequences that come and go.
   void JoinAndLeave(const Piece& piece) {
     const uint32_t place = static_cast<uint32_t>(random_() % kPlaces);
-    Check(tarn_session_copy_sequence(group_, place, walker_, 0, &error_), error_);
+    Check(tarn_session_copy_sequence(batch_, place, moved_, 0, &error_), error_);
     const Piece other = Random();
     const size_t count = piece.as_chunk ? piece.tokens.size() : 1;
     const float* logits = nullptr;
@@ -205,27 +206,27 @@ class Soak {
         } else if (random_() % 2 == 0) {
           parts.push_back({i, other.tokens.data(), 1 + random_() % other.tokens.size()});
         } else if (random_() % 4 == 0) {
-          Check(tarn_session_reset_sequence(group_, i, &error_), error_);
+          Check(tarn_session_reset_sequence(batch_, i, &error_), error_);
         }
       }
-      Check(tarn_session_prefill_sequences(group_, parts.data(), parts.size(), &logits, &error_), error_);
+      Check(tarn_session_prefill_sequences(batch_, parts.data(), parts.size(), &logits, &error_), error_);
       for (size_t i = 0; parts[i].sequence != place; ++i) logits += kVocab;
     }
-    CopyLogits(logits, &walker_logits_);
-    Check(tarn_session_copy_sequence(walker_, 0, group_, place, &error_), error_);
+    CopyLogits(logits, &moved_logits_);
+    Check(tarn_session_copy_sequence(moved_, 0, batch_, place, &error_), error_);
     Restart();
   }
 
-  void SaveBase() { Check(tarn_session_save(walker_, base_.data(), base_.size(), &error_), error_); }
+  void SaveBase() { Check(tarn_session_save(moved_, base_.data(), base_.size(), &error_), error_); }
   void Restart() { Check(tarn_checkpoints_restart(checkpoints_, &error_), error_); }
 
   std::mt19937 random_{1};
   tarn_error error_{};
   tarn_model* model_ = nullptr;
-  tarn_session *truth_ = nullptr, *walker_ = nullptr, *spare_ = nullptr, *group_ = nullptr;
+  tarn_session *plain_ = nullptr, *moved_ = nullptr, *fork_ = nullptr, *batch_ = nullptr;
   tarn_checkpoints* checkpoints_ = nullptr;
-  std::vector<uint8_t> truth_state_, walker_state_, base_, delta_;
-  float truth_logits_[kVocab] = {}, walker_logits_[kVocab] = {};
+  std::vector<uint8_t> plain_state_, moved_state_, base_, delta_;
+  float plain_logits_[kVocab] = {}, moved_logits_[kVocab] = {};
   Piece last_;
   size_t read_ = 0;
 };

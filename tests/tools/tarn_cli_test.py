@@ -232,6 +232,8 @@ class InspectTest(CliTest):
         found = self.json(MODEL)
         self.assertEqual(list(found), ["model", "session", "memory", "ops", "states", "tensors"])
         self.assertRegex(found["model"]["fingerprint"], r"^[0-9a-f]{64}$")
+        self.assertEqual((found["model"]["format_version"], found["model"]["weights_verified"]), ("1.0", True))
+        self.assertIs(self.json(MODEL, "--no-verify")["model"]["weights_verified"], False)
         self.assertEqual((found["model"]["vocab_size"], found["model"]["tokenizer"], found["model"]["max_context"]),
                          (256, "bytes", None))
         self.assertEqual(list(found["memory"]), MEMORY)

@@ -13,7 +13,7 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "runtime/include/tarn"
 PAGE = ROOT / "docs/c-api-reference.md"
-HEADERS = ["tarn.h", "sampler.h", "tokenizer.h", "chat.h", "text_stream.h", "grammar.h", "checkpoints.h", "speculation.h",
+HEADERS = ["tarn.h", "sampler.h", "snapshot.h", "tokenizer.h", "chat.h", "text_stream.h", "grammar.h", "checkpoints.h", "speculation.h",
            "inspect.h", "status.h"]
 COLUMNS = 120
 # TARN_STATUS_TABLE stands for the enum that is made from it.
@@ -29,6 +29,7 @@ OPENING = """# C API reference
 
 Every declaration of the public headers, with its comment. `tools/dev/api_page.py` writes this page from
 [`tarn.h`](../runtime/include/tarn/tarn.h), [`sampler.h`](../runtime/include/tarn/sampler.h),
+[`snapshot.h`](../runtime/include/tarn/snapshot.h),
 [`tokenizer.h`](../runtime/include/tarn/tokenizer.h), [`chat.h`](../runtime/include/tarn/chat.h),
 [`text_stream.h`](../runtime/include/tarn/text_stream.h), [`grammar.h`](../runtime/include/tarn/grammar.h),
 [`checkpoints.h`](../runtime/include/tarn/checkpoints.h), [`speculation.h`](../runtime/include/tarn/speculation.h),

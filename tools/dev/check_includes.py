@@ -19,7 +19,7 @@ OPS = MODEL | {"runtime/planner", "runtime/ops", "kernels"}
 # session, and handed down to the ops.
 INTERPRETER = OPS | {"runtime/interpreter"}
 SESSION = INTERPRETER | {"runtime/session"}
-PUBLIC = {"tarn/status.h", "tarn/tarn.h", "tarn/sampler.h", "tarn/tokenizer.h", "tarn/chat.h", "tarn/text_stream.h",
+PUBLIC = {"tarn/status.h", "tarn/tarn.h", "tarn/sampler.h", "tarn/snapshot.h", "tarn/tokenizer.h", "tarn/chat.h", "tarn/text_stream.h",
           "tarn/grammar.h", "tarn/checkpoints.h", "tarn/speculation.h", "tarn/inspect.h"}
 
 # Layers of the converter, likewise.

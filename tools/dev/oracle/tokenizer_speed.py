@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures encoding of whole texts on one core, beside the `tokenizers` package.
 
-    tokenizer_speed.py FOLDER TEXT...
+    tokenizer_speed.py FOLDER TEXT...     (make tokenizer-speed TOKENIZER=FOLDER TEXTS="TEXT...")
 
 FOLDER has tokenizer.json, or GPT-2's vocab.json and merges.txt. tarn runs in libtarn.so with the default memory, and its ids are
 compared with the package's. The package runs on one thread, once on the whole text and once on the list of its lines (its fast
