@@ -8,15 +8,20 @@
 namespace tarn {
 
 // Numbers are those of schema/tarn.fbs.
-enum class DType : uint8_t { kF32 = 0, kF16 = 1, kI8 = 2, kI32 = 3, kI64 = 4, kI4 = 5, kBF16 = 6 };
+enum class DType : uint8_t { kF32 = 0, kF16 = 1, kI8 = 2, kI32 = 3, kI64 = 4, kI4 = 5, kBF16 = 6, kI3 = 7 };
 
-// Elements of a row of an I4 tensor that share a scale.
-constexpr uint32_t kI4Block = 32;
+// Elements of a row of an I4 or I3 tensor that share a scale.
+constexpr uint32_t kScaleBlock = 32;
 
-constexpr bool IsDType(uint8_t number) { return number <= static_cast<uint8_t>(DType::kBF16); }
+constexpr bool IsDType(uint8_t number) { return number <= static_cast<uint8_t>(DType::kI3); }
+
+// Whose rows have a scale per block.
+constexpr bool IsBlockwise(DType dtype) { return dtype == DType::kI4 || dtype == DType::kI3; }
 
 constexpr uint32_t DTypeBits(DType dtype) {
   switch (dtype) {
+    case DType::kI3:
+      return 3;
     case DType::kI4:
       return 4;
     case DType::kI8:
@@ -52,6 +57,8 @@ constexpr const char* DTypeName(DType dtype) {
       return "i4";
     case DType::kBF16:
       return "bf16";
+    case DType::kI3:
+      return "i3";
   }
   return "?";
 }

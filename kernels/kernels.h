@@ -25,6 +25,19 @@
 
 namespace tarn {
 
+// What the kernels of int3 weights, in [-4, 3] with a bf16 scale per kScaleBlock inputs of an output, take: y = x W^T + bias.
+struct Int3Args {
+  size_t rows, in, out;          // in is a multiple of kScaleBlock; of a panel at most its outputs
+  const uint8_t* q;              // [rows, in], each row in 8 parts, or for a panel in 1
+  const int32_t* q_sums;         // [rows, in / kScaleBlock], -4 times the sum of the block's q
+  const Qdu8* params;            // [rows]
+  const uint8_t* weight;         // rows of W (core/int3.h), or a panel (dense/panels.h)
+  const uint16_t* block_scales;  // [out, in / kScaleBlock], of either sign; not of a panel, which has its own
+  const float* bias;             // [out] or nullptr
+  float* y;                      // [rows, out]
+  size_t y_stride;
+};
+
 struct Kernels {
   const char* name;  // "reference", or Highway's name of the target
 
@@ -62,8 +75,10 @@ struct Kernels {
   void (*scale_f32)(size_t n, const float* x, float scale, float* y);
   void (*scale_f16)(size_t n, const uint16_t* x, float scale, float* y);
   void (*scale_i8)(size_t n, const int8_t* x, float scale, float* y);
-  // int4 with a bf16 scale per kI4Block elements, as in dense_qdu8_qb4w; n is a multiple of kI4Block.
+  // int4 with a bf16 scale per kScaleBlock elements, as in dense_qdu8_qb4w; n is a multiple of kScaleBlock.
   void (*scale_i4)(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y);
+  // Likewise a row of int3 (core/int3.h).
+  void (*scale_i3)(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y);
   // sine[i] = sin(position * frequency[i]), cosine likewise. The angle is formed and reduced in f64, so that it is exact to f32
   // rounding for every position below 2^40.
   void (*sinusoid)(size_t n, double position, const double* frequency, float* sine, float* cosine);
@@ -138,10 +153,11 @@ struct Kernels {
                     float* y, size_t y_stride);
   void (*dense_f16)(size_t rows, size_t in, size_t out, const float* x, size_t x_stride, const uint16_t* weight, const float* bias,
                     float* y, size_t y_stride);
-  // One row of x for the two kernels below: the numbers of XNNPACK's qd8, moved up by 128 to u8. With `split` (even n) the elements
-  // of even index come first and those of odd index after them, as the nibbles of int4 weights want to meet them. A row that holds
-  // a NaN or an infinity, or whose range is not finite, is quantized to zeros with the scale NaN: whatever multiplies it gives NaN.
-  void (*quantize_qdu8)(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params);
+  // One row of x for the kernels below: the numbers of XNNPACK's qd8, moved up by 128 to u8. In `parts` of 1, 2 or 8, which divides
+  // n: first the elements with index 0 modulo `parts`, then those with 1, and so on, as weights of a byte want to meet them. A row
+  // that holds a NaN or an infinity, or whose range is not finite, is quantized to zeros with the scale NaN: whatever multiplies it
+  // gives NaN.
+  void (*quantize_qdu8)(size_t n, const float* x, size_t parts, uint8_t* q, Qdu8* params);
   // The same less 128, as XNNPACK has it. The zero point in `params` stays that of u8.
   void (*quantize_qd8)(size_t n, const float* x, int8_t* q, Qdu8* params);
   // int8 weights with a scale per output. q is [rows, in], contiguous; params [rows]. Exact in i32 while every sum of
@@ -149,9 +165,14 @@ struct Kernels {
   void (*dense_qdu8_qc8w)(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const int8_t* weight,
                           const float* weight_scale, const float* bias, float* y, size_t y_stride);
   // int4 weights (element i in the low nibble of byte i/2 where i is even, else in the high one; value = nibble - 8) with a bf16
-  // scale per kI4Block inputs of an output: [out, in / kI4Block]. in is a multiple of kI4Block, the rows of q are split.
+  // scale per kScaleBlock inputs of an output: [out, in / kScaleBlock]. in is a multiple of kScaleBlock, the rows of q are in 2
+  // parts.
   void (*dense_qdu8_qb4w)(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const uint8_t* weight,
                           const uint16_t* block_scales, const float* bias, float* y, size_t y_stride);
+  // int3 weights, in rows as model files have them, or in a panel.
+  void (*dense_qdu8_qb3w)(const Int3Args&);
+  // nullptr: this table has nothing that is faster than rows.
+  void (*dense_qdu8_qb3w_panel)(const Int3Args&);
 
   // More gates. step = min(max(softplus(a), least), most), log_decay = -rate * step; rate >= 0.
   void (*step_gate)(size_t n, const float* a, size_t a_stride, float rate, float least, float most, float* step, float* log_decay);

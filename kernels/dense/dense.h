@@ -1,6 +1,6 @@
 // Fully connected layers, y = x W^T + b, behind one seam with two sides: XNNPACK, which packs the weights, and a portable one made
-// of our own kernels, which reads them where the model file has them. XNNPACK does not take every layer: those that it leaves
-// (takes()) run on the portable side.
+// of our own kernels, which reads them where the model file has them (int3 it packs). XNNPACK does not take every layer: those
+// that it leaves (takes()) run on the portable side.
 //
 // A row of x that holds a NaN or an infinity makes a row of y that is all NaN where x is quantized, on every side and CPU.
 //
@@ -27,16 +27,20 @@ enum class DenseWeights : uint8_t {
   kF32,   // f32 activations x f32 weights
   kF16,   // f32 activations x f16 weights, sums in f32
   kQC8W,  // activations quantized to int8 per row as they come (qd8) x int8 weights with a scale per output channel
-  kQB4W,  // qd8 x int4 weights with a bf16 scale per block of kI4Block inputs of an output channel
+  kQB4W,  // qd8 x int4 weights with a bf16 scale per block of kScaleBlock inputs of an output channel
+  kQB3W,  // the same with int3
 };
+
+constexpr bool IsBlockwise(DenseWeights type) { return type == DenseWeights::kQB4W || type == DenseWeights::kQB3W; }
+constexpr bool IsQuantized(DenseWeights type) { return type == DenseWeights::kQC8W || IsBlockwise(type); }
 
 struct DenseSpec {
   size_t inputs;
   size_t outputs;
   DenseWeights type;
-  const void* weight;            // [outputs, inputs]; read by Pack (XNNPACK) or by every run (portable)
+  const void* weight;            // [outputs, inputs]; read by Pack, or by every run of a layer that is not packed
   const float* scales;           // [outputs], > 0; kQC8W only
-  const uint16_t* block_scales;  // bf16 [outputs, inputs / kI4Block], > 0 and normal; kQB4W only
+  const uint16_t* block_scales;  // bf16 [outputs, inputs / kScaleBlock], normal, with int4 > 0; kQB4W and kQB3W only
   const float* bias;             // [outputs] or nullptr
   // Other ops read the weight too (tied embeddings): it is used where it is, so that it is not held twice.
   bool in_place;
@@ -64,12 +68,14 @@ constexpr uint64_t DenseWeightBytes(const DenseSpec& spec) {
       return elements;
     case DenseWeights::kQB4W:
       return elements / 2;
+    case DenseWeights::kQB3W:
+      return elements / 8 * 3;
   }
   return 0;
 }
 constexpr uint64_t DenseScaleBytes(const DenseSpec& spec) {
   if (spec.type == DenseWeights::kQC8W) return uint64_t{spec.outputs} * sizeof(float);
-  if (spec.type == DenseWeights::kQB4W) return uint64_t{spec.inputs} / kI4Block * spec.outputs * sizeof(uint16_t);
+  if (IsBlockwise(spec.type)) return uint64_t{spec.inputs} / kScaleBlock * spec.outputs * sizeof(uint16_t);
   return 0;
 }
 
@@ -96,6 +102,11 @@ struct DenseBackend {
 constexpr size_t kDenseOverread = 128;
 
 const DenseBackend& PortableDense();
+
+// The side on which a layer runs, where `preferred` takes what it can.
+inline const DenseBackend& BackendOf(const DenseBackend& preferred, const DenseSpec& spec) {
+  return preferred.takes(spec) ? preferred : PortableDense();
+}
 
 #if defined(TARN_HAVE_XNNPACK)
 // Sets XNNPACK up at the first call (its allocator hook is process-wide). Errors: TARN_UNSUPPORTED (a CPU that XNNPACK does not run

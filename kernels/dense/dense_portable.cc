@@ -1,9 +1,10 @@
-// The portable side of the dense seam: weights are used where the model file has them, nothing is packed.
+// The portable side of the dense seam: weights are used where the model file has them, but for int3, which vectors want in panels.
 #include <algorithm>
 #include <new>
 
 #include "core/arith.h"
 #include "kernels/dense/dense.h"
+#include "kernels/dense/panels.h"
 #include "kernels/dense/split.h"
 
 namespace tarn {
@@ -11,24 +12,41 @@ namespace tarn {
 namespace {
 
 struct PortableLayer : DenseLayer {
-  explicit PortableLayer(const DenseSpec& s) : spec(s) {}
+  PortableLayer(const DenseSpec& s, const uint8_t* p) : spec(s), packed(p) {}
   DenseSpec spec;
+  const uint8_t* packed;  // panels, if the layer has them
 };
 
-bool IsQuantized(const DenseSpec& spec) { return spec.type == DenseWeights::kQC8W || spec.type == DenseWeights::kQB4W; }
-
-// Scratch of a quantized layer: the rows' scales and zero points, then the quantized rows.
-uint64_t ParameterBytes(const DenseSpec& spec) { return AlignUp(spec.max_rows * sizeof(Qdu8)); }
-
-Result<DenseBytes> Measure(const DenseSpec& spec) {
-  const uint64_t scratch = IsQuantized(spec) ? ParameterBytes(spec) + spec.max_rows * spec.inputs : 0;
-  return DenseBytes{0, AlignUp(sizeof(PortableLayer)), scratch};
+bool HasPanels(const DenseSpec& spec) {
+  return spec.type == DenseWeights::kQB3W && !spec.in_place && spec.kernels->dense_qdu8_qb3w_panel != nullptr;
 }
 
-Status Pack(const DenseSpec&, Span<uint8_t>) { return Ok(); }
+// In how many parts the kernel wants a row of x.
+size_t PartsOf(const DenseSpec& spec) {
+  if (spec.type == DenseWeights::kQB4W) return 2;
+  return spec.type == DenseWeights::kQB3W && !HasPanels(spec) ? 8 : 1;
+}
 
-Result<DenseLayer*> Create(const DenseSpec& spec, const uint8_t*, Span<uint8_t> memory) {
-  return static_cast<DenseLayer*>(new (memory.data()) PortableLayer(spec));
+// Scratch of a quantized layer: the rows' scales and zero points, of int3 the sums of their blocks, then the quantized rows.
+uint64_t ParameterBytes(const DenseSpec& spec) { return AlignUp(spec.max_rows * sizeof(Qdu8)); }
+uint64_t SumBytes(const DenseSpec& spec) {
+  return spec.type == DenseWeights::kQB3W ? AlignUp(spec.max_rows * (spec.inputs / kScaleBlock) * sizeof(int32_t)) : 0;
+}
+
+Result<DenseBytes> Measure(const DenseSpec& spec) {
+  const uint64_t scratch = IsQuantized(spec.type) ? ParameterBytes(spec) + SumBytes(spec) + spec.max_rows * spec.inputs : 0;
+  const uint64_t packed = HasPanels(spec) ? AlignUp(uint64_t{PanelCount(spec.outputs)} * PanelBytes(spec.inputs)) : 0;
+  return DenseBytes{packed, AlignUp(sizeof(PortableLayer)), scratch};
+}
+
+Status Pack(const DenseSpec& spec, Span<uint8_t> packed) {
+  if (!HasPanels(spec)) return Ok();
+  PackPanels(spec.inputs, spec.outputs, static_cast<const uint8_t*>(spec.weight), spec.block_scales, packed.data());
+  return Ok();
+}
+
+Result<DenseLayer*> Create(const DenseSpec& spec, const uint8_t* packed, Span<uint8_t> memory) {
+  return static_cast<DenseLayer*>(new (memory.data()) PortableLayer(spec, packed));
 }
 
 void Destroy(DenseLayer*) {}
@@ -41,12 +59,36 @@ struct Work {
   float* y;
   uint8_t* quantized;  // [rows, inputs]
   Qdu8* parameters;    // [rows]
+  int32_t* sums;       // [rows, inputs / kScaleBlock], int3 only
 };
+
+// -4 times the sum of each block of a row, which stands in `parts`.
+void SumBlocks(size_t inputs, size_t parts, const uint8_t* q, int32_t* sums) {
+  const size_t part = inputs / parts, elements = kScaleBlock / parts;
+  for (size_t b = 0; b < inputs / kScaleBlock; ++b) {
+    int32_t sum = 0;
+    for (size_t p = 0; p < parts; ++p) {
+      for (size_t i = 0; i < elements; ++i) sum += q[p * part + b * elements + i];
+    }
+    sums[b] = -4 * sum;
+  }
+}
 
 void QuantizeRow(const Work& work, size_t row) {
   const DenseSpec& spec = work.spec;
-  spec.kernels->quantize_qdu8(spec.inputs, work.x + row * spec.x_stride, spec.type == DenseWeights::kQB4W,
-                              work.quantized + row * spec.inputs, work.parameters + row);
+  const size_t parts = PartsOf(spec);
+  uint8_t* q = work.quantized + row * spec.inputs;
+  spec.kernels->quantize_qdu8(spec.inputs, work.x + row * spec.x_stride, parts, q, work.parameters + row);
+  if (spec.type == DenseWeights::kQB3W) SumBlocks(spec.inputs, parts, q, work.sums + row * (spec.inputs / kScaleBlock));
+}
+
+// Int3 weights from `weight` on, for the outputs from o on.
+Int3Args Int3ArgsOf(const Work& work, const uint8_t* weight, size_t o, size_t count) {
+  const DenseSpec& spec = work.spec;
+  const float* bias = spec.bias == nullptr ? nullptr : spec.bias + o;
+  return {work.rows, spec.inputs,     count,        work.quantized,
+          work.sums, work.parameters, weight,       spec.block_scales + o * (spec.inputs / kScaleBlock),
+          bias,      work.y + o,      spec.y_stride};
 }
 
 // Outputs o to o + count, of all rows.
@@ -66,17 +108,33 @@ void Multiply(const Work& work, size_t o, size_t count) {
     case DenseWeights::kQC8W:
       return kernels.dense_qdu8_qc8w(work.rows, spec.inputs, count, work.quantized, work.parameters,
                                      static_cast<const int8_t*>(spec.weight) + at, spec.scales + o, bias, y, spec.y_stride);
+    case DenseWeights::kQB3W:
+      return kernels.dense_qdu8_qb3w(Int3ArgsOf(work, static_cast<const uint8_t*>(spec.weight) + at / 8 * 3, o, count));
     case DenseWeights::kQB4W:
       return kernels.dense_qdu8_qb4w(work.rows, spec.inputs, count, work.quantized, work.parameters,
-                                     static_cast<const uint8_t*>(spec.weight) + at / 2, spec.block_scales + at / kI4Block, bias, y,
-                                     spec.y_stride);
+                                     static_cast<const uint8_t*>(spec.weight) + at / 2, spec.block_scales + at / kScaleBlock, bias,
+                                     y, spec.y_stride);
   }
+}
+
+// The outputs of a panel, of all rows.
+void MultiplyPanel(const Work& work, const uint8_t* packed, size_t panel) {
+  const DenseSpec& spec = work.spec;
+  const size_t o = panel * kPanelOutputs;
+  const uint8_t* weight = packed + panel * PanelBytes(spec.inputs);
+  spec.kernels->dense_qdu8_qb3w_panel(Int3ArgsOf(work, weight, o, std::min(kPanelOutputs, spec.outputs - o)));
 }
 
 Status Run(DenseLayer* layer, size_t rows, const float* x, float* y, uint8_t* scratch, const ThreadPool* threads) {
   const DenseSpec& spec = static_cast<PortableLayer*>(layer)->spec;
-  const Work work = {spec, rows, x, y, scratch + ParameterBytes(spec), reinterpret_cast<Qdu8*>(scratch)};
-  if (IsQuantized(spec)) Split(threads, rows, 1, [&](size_t row, size_t) { QuantizeRow(work, row); });
+  uint8_t* sums = scratch + ParameterBytes(spec);
+  const Work work = {spec, rows, x, y, sums + SumBytes(spec), reinterpret_cast<Qdu8*>(scratch), reinterpret_cast<int32_t*>(sums)};
+  if (IsQuantized(spec.type)) Split(threads, rows, 1, [&](size_t row, size_t) { QuantizeRow(work, row); });
+  if (HasPanels(spec)) {
+    const uint8_t* packed = static_cast<PortableLayer*>(layer)->packed;
+    Split(threads, PanelCount(spec.outputs), 1, [&](size_t panel, size_t) { MultiplyPanel(work, packed, panel); });
+    return Ok();
+  }
   // Of weights, what a thread reads in some microseconds; a multiple of every kernel's tile.
   constexpr uint64_t kStepBytes = uint64_t{128} << 10;
   constexpr size_t kTile = 4;

@@ -30,7 +30,7 @@ using DInt4 = hn::RebindToSigned<DNibbles>;
 using VInt4 = hn::Vec<DInt4>;
 using DX4 = hn::Repartition<hn::TFromD<DX8>, DBlocks>;
 using VX4 = hn::Vec<DX4>;
-constexpr size_t kBlockBytes = kI4Block / 2;
+constexpr size_t kBlockBytes = kScaleBlock / 2;
 
 struct Int4Args {
   size_t half;  // of the inputs: bytes of a row of W, and where the elements of odd index begin in a row of x
@@ -43,7 +43,7 @@ struct Int4Args {
   size_t y_stride;
 };
 
-// The sums of each 4 bytes of i8 in [-16, 14].
+// The sums of each 4 bytes of i8 in [-16, 56].
 HWY_INLINE VBlocks SumsOfBytes(VInt4 w) {
 #if HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3_DL
   // Sums of two products fit i16. This is two instructions, where products of any i8 take nine.
@@ -55,7 +55,7 @@ HWY_INLINE VBlocks SumsOfBytes(VInt4 w) {
 #endif
 }
 
-// The sums of the products of each 4 bytes of x with i8 in [-8, 7], of two pairs.
+// The sums of the products of each 4 bytes of x with i8 in [-8, 7], of two pairs. Also for int3-inl.h.
 HWY_INLINE VBlocks SumsOfProducts(VX4 x, VInt4 w, VX4 x2, VInt4 w2) {
 #if HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3_DL
   // As i16 until four products are added: 4 * 255 * 8 < 2^15.
@@ -161,7 +161,7 @@ HWY_NOINLINE void Int4Tile(const Int4Args& a, const Tile& tile, float* weight_su
 
 inline void DenseQdu8Qb4w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const uint8_t* weight,
                           const uint16_t* block_scales, const float* bias, float* y, size_t y_stride) {
-  const size_t half = in / 2, blocks = in / kI4Block;
+  const size_t half = in / 2, blocks = in / kScaleBlock;
   float weight_sums[kTileOutputs];
   ForEachTile(rows, out, weight, half, hn::Lanes(DNibbles()), [&](const Tile& tile) HWY_ATTR {
     const Int4Args args = {half,

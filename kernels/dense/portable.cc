@@ -15,6 +15,7 @@
 // The scalar target has no vectors of several types side by side: there the reference, whose loops are as good, stays.
 #if HWY_TARGET != HWY_SCALAR
 #include "kernels/dense/float-inl.h"
+#include "kernels/dense/int3-inl.h"
 #include "kernels/dense/int4-inl.h"
 #include "kernels/dense/int8-inl.h"
 #endif
@@ -85,7 +86,7 @@ HWY_INLINE void QuantizeRow(size_t n, const float* x, const Qdu8Row& row, uint8_
   if (i < n) hn::StoreN(hn::Xor(Quantize(d, hn::LoadN(d, x + i, n - i), row), bits), d8, q + i, n - i);
 }
 
-HWY_INLINE void QuantizeSplit(size_t n, const float* x, const Qdu8Row& row, uint8_t* q) {
+HWY_INLINE void QuantizeTwoParts(size_t n, const float* x, const Qdu8Row& row, uint8_t* q) {
   const DF d;
   const hn::Rebind<uint8_t, DF> d8;
   const size_t lanes = hn::Lanes(d);
@@ -102,10 +103,21 @@ HWY_INLINE void QuantizeSplit(size_t n, const float* x, const Qdu8Row& row, uint
   }
 }
 
-void QuantizeQdu8(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params) {
+HWY_INLINE void QuantizeEightParts(size_t n, const float* x, const Qdu8Row& row, uint8_t* q) {
+  const hn::CappedTag<float, 8> d;
+  const hn::Rebind<uint8_t, decltype(d)> d8;
+  for (size_t i = 0; i < n; i += 8) {
+    uint8_t eight[8];
+    for (size_t k = 0; k < 8; k += hn::Lanes(d)) hn::StoreU(Quantize(d, hn::LoadU(d, x + i + k), row), d8, eight + k);
+    for (size_t k = 0; k < 8; ++k) q[k * (n / 8) + i / 8] = eight[k];
+  }
+}
+
+void QuantizeQdu8(size_t n, const float* x, size_t parts, uint8_t* q, Qdu8* params) {
   const Qdu8Row row = ChooseRow(n, x);
   *params = row.params;
-  split && !std::isnan(row.params.scale) ? QuantizeSplit(n, x, row, q) : QuantizeRow<0>(n, x, row, q);
+  if (parts == 1 || std::isnan(row.params.scale)) return QuantizeRow<0>(n, x, row, q);
+  parts == 2 ? QuantizeTwoParts(n, x, row, q) : QuantizeEightParts(n, x, row, q);
 }
 
 void QuantizeQd8(size_t n, const float* x, int8_t* q, Qdu8* params) {
@@ -124,6 +136,8 @@ void FillDense([[maybe_unused]] Kernels& table) {
   table.quantize_qd8 = QuantizeQd8;
   table.dense_qdu8_qc8w = DenseQdu8Qc8w;
   table.dense_qdu8_qb4w = DenseQdu8Qb4w;
+  table.dense_qdu8_qb3w = DenseQdu8Qb3w;
+  table.dense_qdu8_qb3w_panel = DenseQdu8Qb3wPanel;
 #endif
 }
 

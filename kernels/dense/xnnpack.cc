@@ -173,7 +173,7 @@ constexpr Multiply kMultiplyQC8W = {
 constexpr Multiply kMultiplyQB4W = {
     [](const DenseSpec& spec, xnn_weights_cache_t weights, xnn_operator_t* op) {
       return xnn_create_fully_connected_nc_qd8_f32_qb4w(
-          spec.inputs, spec.outputs, /*input_stride=*/spec.inputs, spec.y_stride, kI4Block, /*kernel_zero_point=*/8,
+          spec.inputs, spec.outputs, /*input_stride=*/spec.inputs, spec.y_stride, kScaleBlock, /*kernel_zero_point=*/8,
           spec.block_scales, spec.weight, spec.bias, -INFINITY, INFINITY, /*flags=*/0, /*code_cache=*/nullptr, weights, op);
     },
     xnn_reshape_fully_connected_nc_qd8_f32_qb4w,
@@ -186,7 +186,7 @@ const Multiply& MultiplyOf(const DenseSpec& spec) {
       return kMultiplyQC8W;
     case DenseWeights::kQB4W:
       return kMultiplyQB4W;
-    default:  // Takes() says no to f16
+    default:  // Takes() says no to f16 and int3
       return kMultiplyF32;
   }
 }
@@ -223,14 +223,16 @@ uint64_t QuantizationBytes(uint64_t rows) { return AlignUp((rows + kParametersBe
 // number of blocks gives none.
 bool IsMisaligned([[maybe_unused]] const DenseSpec& spec) {
 #if defined(__x86_64__) || defined(__i386__)
-  return spec.type == DenseWeights::kQB4W && spec.inputs / kI4Block % 2 != 0 && !cpuinfo_has_x86_avx2();
+  return spec.type == DenseWeights::kQB4W && spec.inputs / kScaleBlock % 2 != 0 && !cpuinfo_has_x86_avx2();
 #else
   return false;
 #endif
 }
 
-// Its f16 layers round activations and, where the CPU has f16 arithmetic, sums to f16: ours keep both in f32.
-bool Takes(const DenseSpec& spec) { return !spec.in_place && spec.type != DenseWeights::kF16 && !IsMisaligned(spec); }
+// Its f16 layers round activations and, where the CPU has f16 arithmetic, sums to f16: ours keep both in f32. It has no int3.
+bool Takes(const DenseSpec& spec) {
+  return !spec.in_place && spec.type != DenseWeights::kF16 && spec.type != DenseWeights::kQB3W && !IsMisaligned(spec);
+}
 
 Result<DenseBytes> Measure(const DenseSpec& spec) {
   DenseBytes bytes{};
@@ -316,7 +318,7 @@ void RunFewRows(const XnnpackLayer& layer, size_t count, const float* x, float* 
   const auto quantize = [&](size_t row, size_t) {
     const float* from = x + row * spec.x_stride;
     uint8_t* to = q + row * spec.inputs;
-    kernel.wants_u8 ? spec.kernels->quantize_qdu8(spec.inputs, from, /*split=*/false, to, params + row)
+    kernel.wants_u8 ? spec.kernels->quantize_qdu8(spec.inputs, from, /*parts=*/1, to, params + row)
                     : spec.kernels->quantize_qd8(spec.inputs, from, reinterpret_cast<int8_t*>(to), params + row);
   };
   Split(count < kSharedRows ? nullptr : threads, count, 1, quantize);

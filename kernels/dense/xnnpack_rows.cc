@@ -52,7 +52,7 @@ T Load(const void* from) {
 #if defined(__x86_64__)
 
 // Order of the nibbles: [2][outputs][8], byte k of half h of a block holds inputs 16h + k (low) and 16h + 8 + k (high).
-constexpr size_t kHalf = kI4Block / 2;
+constexpr size_t kHalf = kScaleBlock / 2;
 
 // ---- AVX-512 VNNI: 8 outputs a vector, each in two lanes ----
 
@@ -71,7 +71,7 @@ TARN_VNNI void VnniInt4Panel(const QuantizedRows& x, const Pass& pass, const uin
     sums[r] = _mm512_mul_ps(_mm512_loadu_ps(panel), _mm512_set1_ps(static_cast<float>(x.params[pass.row + r].zero_point)));
   }
   panel += 64;
-  for (size_t block = 0; block < x.inputs; block += kI4Block, q += kI4Block, panel += 256 + 32) {
+  for (size_t block = 0; block < x.inputs; block += kScaleBlock, q += kScaleBlock, panel += 256 + 32) {
     __m512i low[kRows], high[kRows];  // outputs 0 to 7, and 8 to 15
     for (size_t r = 0; r < kRows; ++r) low[r] = high[r] = _mm512_setzero_si512();
     for (size_t h = 0; h < 2; ++h) {
@@ -179,7 +179,7 @@ TARN_AVX2 void Avx2Panel(const QuantizedRows& x, const Pass& pass, const uint8_t
     }
   }
   panel += 32;
-  for (size_t block = 0; block < x.inputs; block += kI4Block, q += kI4Block, panel += 128 + 16) {
+  for (size_t block = 0; block < x.inputs; block += kScaleBlock, q += kScaleBlock, panel += 128 + 16) {
     __m256i products[kRows][2];  // of outputs 0 to 3, and 4 to 7. They fit: 8 * 15 * 128 < 2^15
     for (size_t r = 0; r < kRows; ++r) {
       // Nibbles are multiplied as they would be without a sign, 8 too large.
@@ -230,7 +230,7 @@ constexpr MultiplyPanel kAvx2Panels[] = {Avx2Panel<1>, Avx2Panel<2>};
 
 // ---- NEON without dot products: products of bytes in i16 ----
 
-// Order of the nibbles: [kI4Block / 2][outputs], byte i of an output holds inputs 2i (low) and 2i + 1 (high).
+// Order of the nibbles: [kScaleBlock / 2][outputs], byte i of an output holds inputs 2i (low) and 2i + 1 (high).
 template <size_t kRows>
 void NeonPanel(const QuantizedRows& x, const Pass& pass, const uint8_t* panel, size_t outputs, float* y, size_t y_stride) {
   const int8_t* q = reinterpret_cast<const int8_t*>(x.q) + pass.row * x.inputs;
@@ -240,12 +240,12 @@ void NeonPanel(const QuantizedRows& x, const Pass& pass, const uint8_t* panel, s
     for (size_t i = 0; i < 4; ++i) sums[r][i] = vmulq_n_f32(vld1q_f32(reinterpret_cast<const float*>(panel) + 4 * i), zero_point);
   }
   panel += 64;
-  for (size_t block = 0; block < x.inputs; block += kI4Block, q += kI4Block) {
+  for (size_t block = 0; block < x.inputs; block += kScaleBlock, q += kScaleBlock) {
     // Of outputs 0 to 7 and 8 to 15, low and high nibbles apart. They fit: 16 * 8 * 128 < 2^15.
     int16x8_t low[kRows][2], high[kRows][2];
     for (size_t r = 0; r < kRows; ++r) low[r][0] = low[r][1] = high[r][0] = high[r][1] = vdupq_n_s16(0);
     // Four bytes of an output at a time: cores that run in order would wait for each.
-    for (size_t i = 0; i < kI4Block; i += 8, panel += 64) {
+    for (size_t i = 0; i < kScaleBlock; i += 8, panel += 64) {
       int8x16_t w_low[4], w_high[4];
       for (size_t k = 0; k < 4; ++k) w_high[k] = vreinterpretq_s8_u8(vld1q_u8(panel + 16 * k));
       for (size_t k = 0; k < 4; ++k) w_low[k] = vshlq_n_s8(w_high[k], 4);

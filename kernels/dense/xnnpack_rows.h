@@ -3,8 +3,8 @@
 //
 // XNNPACK packs panels of some outputs, one behind the other. int4:
 //   f32 [outputs]   what a row's zero point multiplies: minus the sum of block scale * weight
-//   blocks of kI4Block inputs:
-//     u8 [kI4Block / 2 * outputs]   two nibbles each, two's complement, in an order that each kernel states
+//   blocks of kScaleBlock inputs:
+//     u8 [kScaleBlock / 2 * outputs]   two nibbles each, two's complement, in an order that each kernel states
 //     bf16 [outputs]                the block's scales / 16: nibbles are multiplied in the upper half of a byte, as 16 * weight
 //   f32 [outputs]   bias
 // Its kernels form, of every block, an exact integer sum, and y = x scale * (zero point * first + sum over blocks of f32(sum) *
@@ -31,7 +31,7 @@ namespace tarn {
 
 struct QuantizedRows {
   size_t rows;
-  size_t inputs;       // a multiple of kI4Block with int4
+  size_t inputs;       // a multiple of kScaleBlock with int4
   const uint8_t* q;    // [rows, inputs], i8, or u8 where the kernel wants that; up to 7 bytes behind them are read
   const Qdu8* params;  // [rows]
 };
@@ -48,7 +48,7 @@ struct RowKernel {
   constexpr bool Takes(size_t rows) const { return least_rows <= rows && rows <= most_rows; }
   constexpr size_t PanelBytes(size_t inputs) const {
     if (type == DenseWeights::kQC8W) return outputs * (3 * sizeof(float) + (inputs + 7) / 8 * 8);
-    return outputs * (2 * sizeof(float) + inputs / 2 + inputs / kI4Block * sizeof(uint16_t));
+    return outputs * (2 * sizeof(float) + inputs / 2 + inputs / kScaleBlock * sizeof(uint16_t));
   }
 };
 

@@ -4,6 +4,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pointwise/embedding.cc"
 #include "core/dtype.h"
+#include "core/int3.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/groups.h"
@@ -25,18 +26,25 @@ void ScaleF16(size_t n, const uint16_t* x, float scale, float* y) {
 
 void ScaleI8(size_t n, const int8_t* x, float scale, float* y) { StoredToF32(n, x, hn::Set(DF(), scale), y); }
 
-// A block of kI4Block elements is 16 bytes: their even and odd elements take the same scale.
+// A block of kScaleBlock elements is 16 bytes: their even and odd elements take the same scale.
 void ScaleI4(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y) {
-  const hn::CappedTag<float, kI4Block / 2> d;
+  const hn::CappedTag<float, kScaleBlock / 2> d;
   const hn::Rebind<uint8_t, decltype(d)> d8;
   const hn::Rebind<int32_t, decltype(d)> d32;
   const size_t lanes = hn::Lanes(d);
   for (size_t i = 0; i < n / 2; i += lanes) {
-    const auto s = hn::Set(d, scale * hwy::F32FromBF16(hwy::bfloat16_t::FromBits(block_scales[2 * i / kI4Block])));
+    const auto s = hn::Set(d, scale * hwy::F32FromBF16(hwy::bfloat16_t::FromBits(block_scales[2 * i / kScaleBlock])));
     const auto both = hn::PromoteTo(d32, hn::LoadU(d8, x + i));
     const auto even = hn::Sub(hn::And(both, hn::Set(d32, 15)), hn::Set(d32, 8));
     const auto odd = hn::Sub(hn::ShiftRight<4>(both), hn::Set(d32, 8));
     hn::StoreInterleaved2(hn::Mul(hn::ConvertTo(d, even), s), hn::Mul(hn::ConvertTo(d, odd), s), d, y + 2 * i);
+  }
+}
+
+// Too few rows of a table are read to matter: element by element.
+void ScaleI3(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y) {
+  for (size_t i = 0; i < n; ++i) {
+    y[i] = scale * hwy::F32FromBF16(hwy::bfloat16_t::FromBits(block_scales[i / kScaleBlock])) * static_cast<float>(Int3At(x, n, i));
   }
 }
 
@@ -45,6 +53,7 @@ void FillEmbedding(Kernels& table) {
   table.scale_f16 = ScaleF16;
   table.scale_i8 = ScaleI8;
   table.scale_i4 = ScaleI4;
+  table.scale_i3 = ScaleI3;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/dtype.h"
+#include "core/int3.h"
 #include "kernels/quantization.h"
 #include "kernels/reference/reference.h"
 
@@ -48,9 +49,9 @@ static uint8_t QuantizeElement(float x, const Qdu8Row& row) {
   return static_cast<uint8_t>(ClampToU8(std::nearbyint(x * row.inverse) + static_cast<float>(row.params.zero_point)));
 }
 
-void QuantizeQdu8(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params) {
+void QuantizeQdu8(size_t n, const float* x, size_t parts, uint8_t* q, Qdu8* params) {
   const Qdu8Row row = ChooseRow(n, x);
-  for (size_t i = 0; i < n; ++i) q[split ? i / 2 + i % 2 * (n / 2) : i] = QuantizeElement(x[i], row);
+  for (size_t i = 0; i < n; ++i) q[i / parts + i % parts * (n / parts)] = QuantizeElement(x[i], row);
   *params = row.params;
 }
 
@@ -73,22 +74,33 @@ void DenseQdu8Qc8w(size_t rows, size_t in, size_t out, const uint8_t* q, const Q
   }
 }
 
-// y = scale * sum (q - zero_point) block_scale w + bias
-void DenseQdu8Qb4w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const uint8_t* weight,
-                   const uint16_t* block_scales, const float* bias, float* y, size_t y_stride) {
+// y = scale * sum (q - zero_point) block_scale w + bias, where weight(o, i) is w and q stands in `parts`.
+template <typename Weight>
+static void DenseBlocks(size_t rows, size_t in, size_t out, size_t parts, const uint8_t* q, const Qdu8* params,
+                        const Weight& weight, const uint16_t* block_scales, const float* bias, float* y, size_t y_stride) {
   for (size_t r = 0; r < rows; ++r) {
     for (size_t o = 0; o < out; ++o) {
-      const uint8_t* w = weight + o * (in / 2);
-      const uint16_t* scales = block_scales + o * (in / kI4Block);
+      const uint16_t* scales = block_scales + o * (in / kScaleBlock);
       double sum = 0.0;
       for (size_t i = 0; i < in; ++i) {
-        const int x = q[r * in + i / 2 + i % 2 * (in / 2)] - params[r].zero_point;
-        sum += I4Scale(scales, i) * (x * I4At(w, i));
+        const int x = q[r * in + i / parts + i % parts * (in / parts)] - params[r].zero_point;
+        sum += BlockScale(scales, i) * (x * weight(o, i));
       }
       const double product = sum * static_cast<double>(params[r].scale);
       y[r * y_stride + o] = static_cast<float>(product + (bias == nullptr ? 0.0 : static_cast<double>(bias[o])));
     }
   }
+}
+
+void DenseQdu8Qb4w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const uint8_t* weight,
+                   const uint16_t* block_scales, const float* bias, float* y, size_t y_stride) {
+  const auto at = [&](size_t o, size_t i) { return I4At(weight + o * (in / 2), i); };
+  DenseBlocks(rows, in, out, 2, q, params, at, block_scales, bias, y, y_stride);
+}
+
+void DenseQdu8Qb3w(const Int3Args& a) {
+  const auto at = [&](size_t o, size_t i) { return Int3At(a.weight + o * Int3RowBytes(a.in), a.in, i); };
+  DenseBlocks(a.rows, a.in, a.out, 8, a.q, a.params, at, a.block_scales, a.bias, a.y, a.y_stride);
 }
 
 }  // namespace tarn::reference

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/dtype.h"
+#include "core/int3.h"
 #include "kernels/quantization.h"
 #include "kernels/reference/reference.h"
 
@@ -45,8 +46,8 @@ double FromF16(uint16_t bits) {
 int I4At(const uint8_t* row, size_t i) { return (i % 2 == 0 ? row[i / 2] & 15 : row[i / 2] >> 4) - 8; }
 
 // bf16 is the upper half of an f32.
-double I4Scale(const uint16_t* block_scales, size_t i) {
-  const uint32_t bits = uint32_t{block_scales[i / kI4Block]} << 16;
+double BlockScale(const uint16_t* block_scales, size_t i) {
+  const uint32_t bits = uint32_t{block_scales[i / kScaleBlock]} << 16;
   float scale;
   std::memcpy(&scale, &bits, sizeof(scale));
   return static_cast<double>(scale);
@@ -65,7 +66,12 @@ void ScaleI8(size_t n, const int8_t* x, float scale, float* y) {
 }
 
 void ScaleI4(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y) {
-  for (size_t i = 0; i < n; ++i) y[i] = static_cast<float>(static_cast<double>(scale) * I4Scale(block_scales, i) * I4At(x, i));
+  for (size_t i = 0; i < n; ++i) y[i] = static_cast<float>(static_cast<double>(scale) * BlockScale(block_scales, i) * I4At(x, i));
+}
+
+void ScaleI3(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y) {
+  for (size_t i = 0; i < n; ++i)
+    y[i] = static_cast<float>(static_cast<double>(scale) * BlockScale(block_scales, i) * Int3At(x, n, i));
 }
 
 float At(const StoredRows& rows, size_t stride, size_t row, size_t i) {

@@ -61,10 +61,11 @@ void ScaleF32(size_t n, const float* x, float scale, float* y);
 void ScaleF16(size_t n, const uint16_t* x, float scale, float* y);
 void ScaleI8(size_t n, const int8_t* x, float scale, float* y);
 void ScaleI4(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y);
+void ScaleI3(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y);
 // A number of IEEE 754 binary16, and a weight of an int4 row of n elements: nibble - 8 times its block's scale.
 double FromF16(uint16_t bits);
 int I4At(const uint8_t* row, size_t i);
-double I4Scale(const uint16_t* block_scales, size_t i);
+double BlockScale(const uint16_t* block_scales, size_t i);
 // Element i of row `row`, where rows lie `stride` elements apart.
 float At(const StoredRows& rows, size_t stride, size_t row, size_t i);
 void Put(const StateRows& rows, size_t stride, size_t row, size_t i, float x);
@@ -115,12 +116,13 @@ void DenseF32(size_t rows, size_t in, size_t out, const float* x, size_t x_strid
               size_t y_stride);
 void DenseF16(size_t rows, size_t in, size_t out, const float* x, size_t x_stride, const uint16_t* weight, const float* bias,
               float* y, size_t y_stride);
-void QuantizeQdu8(size_t n, const float* x, bool split, uint8_t* q, Qdu8* params);
+void QuantizeQdu8(size_t n, const float* x, size_t parts, uint8_t* q, Qdu8* params);
 void QuantizeQd8(size_t n, const float* x, int8_t* q, Qdu8* params);
 void DenseQdu8Qc8w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const int8_t* weight,
                    const float* weight_scale, const float* bias, float* y, size_t y_stride);
 void DenseQdu8Qb4w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const uint8_t* weight,
                    const uint16_t* block_scales, const float* bias, float* y, size_t y_stride);
+void DenseQdu8Qb3w(const Int3Args& a);
 
 }  // namespace tarn::reference
 

@@ -55,7 +55,7 @@ DenseSpec PackedWeights::SpecOf(const Entry& entry, const Kernels* kernels) cons
   spec.weight = weight_section_ + entry.weight;
   if (entry.scales != UINT64_MAX) {
     const uint8_t* scales = weight_section_ + entry.scales;
-    if (spec.type == DenseWeights::kQB4W) spec.block_scales = reinterpret_cast<const uint16_t*>(scales);
+    if (IsBlockwise(spec.type)) spec.block_scales = reinterpret_cast<const uint16_t*>(scales);
     if (spec.type == DenseWeights::kQC8W) spec.scales = reinterpret_cast<const float*>(scales);
   }
   if (entry.bias != UINT64_MAX) spec.bias = reinterpret_cast<const float*>(weight_section_ + entry.bias);
@@ -111,7 +111,7 @@ Status PackedWeights::Pack(const Environment& environment, Span<uint8_t> memory,
     const Span<const uint8_t> original(static_cast<const uint8_t*>(spec.weight), static_cast<size_t>(DenseWeightBytes(spec)));
     if (check != nullptr) check->ReadThrough(original);
     const Span<uint8_t> place = memory.subspan(static_cast<size_t>(entry.packed_offset), static_cast<size_t>(entry.packed_bytes));
-    TARN_RETURN_IF_ERROR(environment.dense->pack(spec, place));
+    TARN_RETURN_IF_ERROR(BackendOf(*environment.dense, spec).pack(spec, place));
     environment.model->Forget(original);
   }
   Use(memory.data());

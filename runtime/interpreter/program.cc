@@ -69,7 +69,7 @@ Status Program::PrepareNode(uint32_t index) {
   if (context.dense() != nullptr) {
     node.has_dense = true;
     node.dense_spec = *context.dense();
-    node.dense_backend = environment_.dense->takes(node.dense_spec) ? environment_.dense : &PortableDense();
+    node.dense_backend = &BackendOf(*environment_.dense, node.dense_spec);
     TARN_ASSIGN_OR_RETURN(const DenseBytes bytes, node.dense_backend->measure(node.dense_spec));
     node.packed_bytes = bytes.packed;
     node.layer_bytes = bytes.layer;

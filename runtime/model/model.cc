@@ -202,13 +202,15 @@ Status Model::CheckScales() const {
   for (uint32_t i = 0; i < graph_->tensors()->size(); ++i) {
     const TensorView view = tensor(i);
     if (view.scales == nullptr && view.block_scales == nullptr) continue;
-    const uint64_t blocks = view.dtype == DType::kI4 ? view.shape.dims[1] / kI4Block : 1;  // of a row
+    const uint64_t blocks = IsBlockwise(view.dtype) ? view.shape.dims[1] / kScaleBlock : 1;  // of a row
     for (uint64_t j = 0; j < view.shape.dims[0] * blocks; ++j) {
       const float scale = view.scales == nullptr ? FloatOfBf16(view.block_scales[j]) : view.scales[j];
-      if (scale > 0 && std::isnormal(scale)) continue;
-      return Error(TARN_BAD_FORMAT, "tensor '%s': scale of row %llu is %g (block %llu of %llu), a normal number > 0 expected",
+      const bool signed_scale = view.dtype == DType::kI3;
+      if ((scale > 0 || signed_scale) && std::isnormal(scale)) continue;
+      return Error(TARN_BAD_FORMAT, "tensor '%s': scale of row %llu is %g (block %llu of %llu), a normal number%s expected",
                    view.name, static_cast<unsigned long long>(j / blocks), static_cast<double>(scale),
-                   static_cast<unsigned long long>(j % blocks), static_cast<unsigned long long>(blocks));
+                   static_cast<unsigned long long>(j % blocks), static_cast<unsigned long long>(blocks),
+                   signed_scale ? "" : " > 0");
     }
   }
   return Ok();
@@ -269,7 +271,7 @@ TensorView Model::tensor(uint32_t index) const {
   view.block_scales = nullptr;
   if (tensor.scales() >= 0) {
     const uint8_t* scales = weights_.data() + graph_->tensors()->Get(static_cast<uint32_t>(tensor.scales()))->offset();
-    if (view.dtype == DType::kI4) {
+    if (IsBlockwise(view.dtype)) {
       view.block_scales = reinterpret_cast<const uint16_t*>(scales);
     } else {
       view.scales = reinterpret_cast<const float*>(scales);

@@ -26,7 +26,7 @@ constexpr const char* kFeatures[] = {"int4",         "f16_weights",      "progra
                                      "grouped_norm", "soft_cap",         "sinusoid_frequencies",
                                      "causal_conv",  "gated_delta",      "distance_bias",
                                      "products",     "recurrence",       "tied_gate",
-                                     "skip",         "token_mix"};
+                                     "skip",         "token_mix",        "int3"};
 
 bool HasProgram(format::Task task, Stage stage) {
   return task == format::Task::Seq2Seq || (stage == Stage::kDecode) == (task == format::Task::CausalLm);
@@ -50,25 +50,25 @@ Status CheckFeatures(const format::Model& graph) {
   return Ok();
 }
 
-// I8: f32, one scale per element of the first dimension. I4: bf16, one per block of a row.
+// I8: f32, one scale per element of the first dimension. I4 and I3: bf16, one per block of a row.
 Status CheckScalesOf(const format::Model& graph, const format::Tensor& tensor, const Shape& shape) {
-  const bool is_i4 = tensor.dtype() == format::DType::I4;
-  const bool quantized = is_i4 || tensor.dtype() == format::DType::I8;
+  const bool blockwise = IsBlockwise(static_cast<DType>(tensor.dtype()));
+  const bool quantized = blockwise || tensor.dtype() == format::DType::I8;
   if (quantized != (tensor.scales() >= 0)) {
-    return Error(TARN_BAD_FORMAT, "scales are %s", quantized ? "missing" : "given for a tensor that is neither i8 nor i4");
+    return Error(TARN_BAD_FORMAT, "scales are %s", quantized ? "missing" : "given for a tensor that is neither i8, i4 nor i3");
   }
   if (!quantized) return Ok();
-  if (is_i4 && (shape.rank != 2 || shape.dims[1] % kI4Block != 0)) {
-    return Error(TARN_BAD_FORMAT, "i4 of %u dimensions, the last of %u; 2 expected, the last a multiple of %u", shape.rank,
-                 shape.dims[shape.rank - 1], kI4Block);
+  if (blockwise && (shape.rank != 2 || shape.dims[1] % kScaleBlock != 0)) {
+    return Error(TARN_BAD_FORMAT, "%s of %u dimensions, the last of %u; 2 expected, the last a multiple of %u",
+                 DTypeName(static_cast<DType>(tensor.dtype())), shape.rank, shape.dims[shape.rank - 1], kScaleBlock);
   }
   if (static_cast<uint32_t>(tensor.scales()) >= graph.tensors()->size()) {
     return Error(TARN_BAD_FORMAT, "scales: tensor %d of %u", tensor.scales(), graph.tensors()->size());
   }
   const format::Tensor& scales = *graph.tensors()->Get(static_cast<uint32_t>(tensor.scales()));
   TARN_ASSIGN_OR_RETURN(const Shape found, ReadShape(*scales.shape()));
-  if (is_i4) {
-    const uint32_t blocks = shape.dims[1] / kI4Block;
+  if (blockwise) {
+    const uint32_t blocks = shape.dims[1] / kScaleBlock;
     if (scales.dtype() == format::DType::BF16 && found.Is({shape.dims[0], blocks})) return Ok();
     return Error(TARN_BAD_FORMAT, "scales '%s': bf16 [%u, %u] expected", scales.name()->c_str(), shape.dims[0], blocks);
   }

@@ -82,7 +82,9 @@ struct ThreadPool::Workers {
   Task task = nullptr;
   void* context = nullptr;
   size_t count = 0;
-  size_t piece = 1;                                       // items in one
+  size_t piece = 1;  // items in one
+  size_t piece_count = 0;
+  size_t callers = 0;                                     // pieces of the caller, if all threads are as fast
   alignas(kAlignment) std::atomic<uint64_t> untaken{0};   // first | end << 32
   alignas(kAlignment) std::atomic<uint32_t> finished{0};  // pieces, by workers; a futex. kCallerSleeps
   static constexpr uint32_t kCallerSleeps = uint32_t{1} << 31;
@@ -107,8 +109,12 @@ struct ThreadPool::Workers {
     return false;
   }
 
+  // Pieces behind the caller's share lie in the opposite order of that in which they are taken. So caller and worker both work
+  // upwards within their share, and what a kernel prefetches behind an item is what the same thread, if it is the only worker,
+  // needs next.
   void Do(size_t taken, size_t thread) const {
-    const size_t begin = taken * piece, end = std::min(count, begin + piece);
+    const size_t at = taken < callers ? taken : callers + (piece_count - 1 - taken);
+    const size_t begin = at * piece, end = std::min(count, begin + piece);
     for (size_t i = begin; i < end; ++i) task(context, thread, i);
   }
 
@@ -303,6 +309,8 @@ void ThreadPool::Run(size_t count, void* context, Task task) const {
   workers.count = count;
   workers.piece = (count - 1) / (size_t{active} * kPiecesPerThread) + 1;
   const uint32_t pieces = static_cast<uint32_t>((count - 1) / workers.piece + 1);
+  workers.piece_count = pieces;
+  workers.callers = (pieces + active - 1) / active;
   workers.finished.store(0, std::memory_order_relaxed);
   workers.active_count.store(active, std::memory_order_relaxed);
   workers.untaken.store(uint64_t{pieces} << 32, std::memory_order_seq_cst);

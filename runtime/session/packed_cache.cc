@@ -21,9 +21,9 @@ constexpr size_t kFingerprintBytes = 32;
 
 // ---- Layout ----
 
-// A small layer of any type: its values are as good as random, and valid as f32, f16, int8 and int4.
+// A small layer of any type: its values are as good as random, and valid as f32, f16, int8, int4 and int3.
 struct Probe {
-  static constexpr size_t kInputs = 2 * kI4Block;
+  static constexpr size_t kInputs = 2 * kScaleBlock;
   static constexpr size_t kMostOutputs = 37;  // no multiple of any tile
 
   Probe() {
@@ -42,7 +42,7 @@ struct Probe {
     spec.type = type;
     spec.weight = weight;
     spec.scales = type == DenseWeights::kQC8W ? scales : nullptr;
-    spec.block_scales = type == DenseWeights::kQB4W ? block_scales : nullptr;
+    spec.block_scales = IsBlockwise(type) ? block_scales : nullptr;
     spec.bias = bias;
     spec.x_stride = kInputs;
     spec.y_stride = outputs;
@@ -60,11 +60,11 @@ struct Probe {
 // Calls visit(spec, bytes) for every small layer that is packed. Errors: those of `visit` and of measuring.
 template <typename F>
 Status VisitProbes(const Environment& environment, const Probe& probe, F visit) {
-  for (const DenseWeights type : {DenseWeights::kF32, DenseWeights::kF16, DenseWeights::kQC8W, DenseWeights::kQB4W}) {
+  for (const DenseWeights type :
+       {DenseWeights::kF32, DenseWeights::kF16, DenseWeights::kQC8W, DenseWeights::kQB4W, DenseWeights::kQB3W}) {
     for (const size_t outputs : {size_t{1}, Probe::kMostOutputs}) {
       const DenseSpec spec = probe.Spec(type, outputs, environment.kernels);
-      if (!environment.dense->takes(spec)) continue;
-      const Result<DenseBytes> bytes = environment.dense->measure(spec);
+      const Result<DenseBytes> bytes = BackendOf(*environment.dense, spec).measure(spec);
       if (bytes.status().code() == TARN_UNSUPPORTED) continue;  // on this CPU; models of that type fail by themselves
       if (!bytes.ok()) return bytes.status();
       if (bytes.value().packed > 0) TARN_RETURN_IF_ERROR(visit(spec, bytes.value().packed));
@@ -84,7 +84,7 @@ Result<uint64_t> LayoutOf(const Environment& environment) {
   const auto add = [&](const DenseSpec& spec, uint64_t packed_bytes) -> Status {
     TARN_ASSIGN_OR_RETURN(const Block packed, Block::Allocate(environment.allocator, packed_bytes, "packed probe"));
     std::memset(packed.bytes().data(), 0, packed.bytes().size());
-    TARN_RETURN_IF_ERROR(environment.dense->pack(spec, packed.bytes()));
+    TARN_RETURN_IF_ERROR(BackendOf(*environment.dense, spec).pack(spec, packed.bytes()));
     XXH3_64bits_update(&hash, &spec.type, sizeof(spec.type));
     XXH3_64bits_update(&hash, packed.bytes().data(), packed.bytes().size());
     return Ok();

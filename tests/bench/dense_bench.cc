@@ -50,14 +50,14 @@ class Layer {
  public:
   Layer(const DenseBackend& backend, const Kernels& kernels, const Shape& shape, DenseWeights type) : backend_(backend) {
     static const Floats scales(32768, 0.01f);
-    static const std::vector<uint16_t> block_scales(kLargest / kI4Block, 0x3c23);  // 0.01 in bf16
+    static const std::vector<uint16_t> block_scales(kLargest / kScaleBlock, 0x3c23);  // 0.01 in bf16
     DenseSpec spec{};
     spec.inputs = shape.inputs;
     spec.outputs = shape.outputs;
     spec.type = type;
     spec.weight = Weights(type);
     spec.scales = type == DenseWeights::kQC8W ? scales.data() : nullptr;
-    spec.block_scales = type == DenseWeights::kQB4W ? block_scales.data() : nullptr;
+    spec.block_scales = IsBlockwise(type) ? block_scales.data() : nullptr;
     spec.x_stride = shape.inputs;
     spec.y_stride = shape.outputs;
     spec.max_rows = kChunk;
@@ -135,7 +135,7 @@ void AddBackend(const DenseBackend& backend, const Kernels& kernels, std::initia
   for (const Type& type : types) {
     for (const BenchModel& model : kModels) {
       for (const size_t rows : {size_t{1}, kChunk}) AddLayers(backend, kernels, model, type, rows);
-      if (type.type != DenseWeights::kQB4W && type.type != DenseWeights::kQC8W) continue;
+      if (!IsQuantized(type.type)) continue;
       for (const size_t rows : {2, 3, 4, 5, 6, 7, 8, 12, 16, 32})
         AddLayers(backend, kernels, model, type, rows);  // speculation, batches
     }
@@ -152,9 +152,12 @@ void AddDense(const Kernels& kernels) {
                {{"f32", DenseWeights::kF32}, {"int8", DenseWeights::kQC8W}, {"int4", DenseWeights::kQB4W}});
   }
 #endif
-  AddBackend(
-      PortableDense(), kernels,
-      {{"f32", DenseWeights::kF32}, {"f16", DenseWeights::kF16}, {"int8", DenseWeights::kQC8W}, {"int4", DenseWeights::kQB4W}});
+  AddBackend(PortableDense(), kernels,
+             {{"f32", DenseWeights::kF32},
+              {"f16", DenseWeights::kF16},
+              {"int8", DenseWeights::kQC8W},
+              {"int4", DenseWeights::kQB4W},
+              {"int3", DenseWeights::kQB3W}});
 }
 
 }  // namespace tarn::bench

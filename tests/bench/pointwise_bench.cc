@@ -44,7 +44,7 @@ void AddLayerwise(const Kernels& kernels, const BenchModel& model, size_t rows) 
     Qdu8 parameters;
     for (size_t row = 0; row < r.rows; ++row) {
       uint8_t* quantized = reinterpret_cast<uint8_t*>(r.bytes.data()) + row * r.n;
-      k.quantize_qdu8(r.n, r.x.data() + row * r.n, /*split=*/false, quantized, &parameters);
+      k.quantize_qdu8(r.n, r.x.data() + row * r.n, /*parts=*/1, quantized, &parameters);
     }
   });
 }

@@ -72,7 +72,7 @@ void ExpectSame(const RoundedMatrix& a, const RoundedMatrix& b) {
 }
 
 TEST(CalibrateRound, WhereInputsAreIndependentItIsPlainRounding) {
-  constexpr size_t kColumns = 96, kRows = 20, kBlocks = kRows * kColumns / kInt4Block;
+  constexpr size_t kColumns = 96, kRows = 20, kBlocks = kRows * kColumns / kScaleBlock;
   for (const float magnitude : {1.0f, 1e-20f, 1e20f}) {
     std::vector<float> weights = Normal(kRows * kColumns, 1);
     for (float& w : weights) w *= magnitude;
@@ -85,7 +85,7 @@ TEST(CalibrateRound, WhereInputsAreIndependentItIsPlainRounding) {
     for (size_t block = 0; block < kBlocks; ++block) {
       if (!std::equal(&found.scales[2 * block], &found.scales[2 * block] + 2, &plain.scales[2 * block])) continue;
       ++same;
-      const size_t bytes = kInt4Block / 2;
+      const size_t bytes = kScaleBlock / 2;
       EXPECT_TRUE(std::equal(&found.values[bytes * block], &found.values[bytes * block] + bytes, &plain.values[bytes * block]));
     }
     EXPECT_GE(same, kBlocks * 9 / 10);
@@ -98,7 +98,7 @@ TEST(CalibrateRound, CostsLessThanPlainRounding) {
   const SecondMoments moments = MomentsOf(MixedRows(600, kColumns, 3), kColumns);
   const Rounding rounding(moments, 2);
   const std::vector<float> weights = Normal(40 * kColumns, 9);
-  for (const DType dtype : {DType::I4, DType::I8}) {
+  for (const DType dtype : {DType::I3, DType::I4, DType::I8}) {
     const double plain = CostOf(rounding, weights, RoundAlone(weights, kColumns, dtype));
     const double compensated = CostOf(rounding, weights, rounding.Round(weights, dtype));
     EXPECT_LT(compensated, plain / 4) << static_cast<int>(dtype);
@@ -202,7 +202,7 @@ TEST(CalibrateRound, NumbersThatAreNotFiniteAreRefused) {
 TEST(CalibrateRound, RowsOfZeros) {
   const SecondMoments moments = MomentsOf(MixedRows(100, 32, 1), 32);
   const std::vector<float> zeros(64, 0.0f);
-  for (const DType dtype : {DType::I4, DType::I8}) {
+  for (const DType dtype : {DType::I3, DType::I4, DType::I8}) {
     ExpectSame(Rounding(moments, 1).Round(zeros, dtype), RoundAlone(zeros, 32, dtype));
   }
 }

@@ -188,6 +188,14 @@ Json WideConfig() {
   return config;
 }
 
+// A block: its scale, and its bytes.
+uint16_t PackedInt4(const float* w, uint8_t* packed) {
+  int8_t q[32];
+  const uint16_t scale = QuantizeBlock(LevelsOf(format::DType::I4), w, q);
+  PackRow(format::DType::I4, q, 32, packed);
+  return scale;
+}
+
 TEST(ModelWriter, Int4InBlocks) {
   const WrittenModel file(Precision::kInt4, WideConfig());
   const auto check = [&](const std::string& name, const std::vector<uint32_t>& shape) {
@@ -203,7 +211,7 @@ TEST(ModelWriter, Int4InBlocks) {
     for (size_t block = 0; block < w.size() / 32; ++block) {
       uint8_t packed[16];
       EXPECT_EQ(At<uint16_t>(file.bytes, At<uint64_t>(file.bytes, 16) + scales.offset() + 2 * block),
-                QuantizeBlock(&w[block * 32], packed));
+                PackedInt4(&w[block * 32], packed));
       EXPECT_EQ(std::memcmp(file.section + tensor.offset() + 16 * block, packed, 16), 0) << name << block;
     }
   };
@@ -227,7 +235,7 @@ TEST(ModelWriter, PiecesMakeTheWhole) {
   const auto row_scales = int8.Data<float>(*int8.model->tensors()->Get(static_cast<uint32_t>(rows.scales())));
   for (size_t row = 0; row < 9000; ++row) {
     uint8_t packed[16];
-    ASSERT_EQ(found_scales[row], QuantizeBlock(&w[row * 32], packed)) << row;
+    ASSERT_EQ(found_scales[row], PackedInt4(&w[row * 32], packed)) << row;
     ASSERT_EQ(std::memcmp(int4.section + blocks.offset() + 16 * row, packed, 16), 0) << row;
     int8_t q[32];
     ASSERT_EQ(row_scales[row], QuantizeRow(&w[row * 32], 32, q)) << row;
@@ -257,6 +265,7 @@ TEST(ModelWriter, RequiredFeatures) {
   EXPECT_EQ(features(Precision::kInt8, {}, true), Texts{});
   EXPECT_EQ(features(Precision::kInt4, {}, true), Texts{"int4"});
   EXPECT_EQ(features(Precision::kInt8, {"*embeddings*=int4"}, false), Texts{"int4"});
+  EXPECT_EQ(features(Precision::kInt3, {}, true), Texts{"int3"});
   EXPECT_EQ(features(Precision::kF16, {}, true), Texts{"f16_weights"});
   EXPECT_EQ(features(Precision::kInt4, {"lm_head*=f16"}, false), (Texts{"int4", "f16_weights"}));
   EXPECT_EQ(features(Precision::kInt8, {"*embeddings*=f16"}, false), Texts{});  // 1.0 reads such tables

@@ -62,7 +62,7 @@ TEST(Precision, RowsThatDoNotFillBlocksBecomeInt8) {
   const std::vector<Matrix> matrices = Matrices(Precision::kInt4, {"lm_head*=f16"});
   for (const Matrix& matrix : matrices) {
     const bool narrow = matrix.name.find("down_proj") != std::string::npos;
-    EXPECT_EQ(matrix.narrow, narrow) << matrix.name;
+    EXPECT_EQ(matrix.wanted != matrix.precision, narrow) << matrix.name;
     EXPECT_TRUE(!narrow || matrix.precision == Precision::kInt8) << matrix.name;
   }
   EXPECT_EQ(
@@ -83,7 +83,7 @@ TEST(Precision, Refusals) {
       {"--keep *norm*=f16: matches none", "model.embeddings.weight", "and 6 more"}));
   EXPECT_TRUE(FailsWith([] { PrecisionRules(Precision::kF32).Keep("lm_head"); }, {"lm_head", "PATTERN=TYPE"}));
   EXPECT_TRUE(FailsWith([] { PrecisionRules(Precision::kF32).Keep("=f16"); }, {"=f16", "PATTERN=TYPE"}));
-  EXPECT_TRUE(FailsWith([] { PrecisionRules(Precision::kF32).Keep("a=b=int2"); }, {"int2", "f32, f16, int8 and int4"}));
+  EXPECT_TRUE(FailsWith([] { PrecisionRules(Precision::kF32).Keep("a=b=int2"); }, {"int2", "f32, f16, int8, int4 and int3"}));
 }
 
 }  // namespace

@@ -57,33 +57,35 @@ TEST(Quantize, RowsWithoutSize) {
 
 struct Block {
   uint16_t scale;
-  std::array<uint8_t, kInt4Block / 2> packed;
+  std::array<uint8_t, kScaleBlock / 2> packed;
 
   int q(size_t i) const { return ((packed[i / 2] >> (i % 2 * 4)) & 15) - 8; }
   double value(size_t i) const { return static_cast<double>(FloatOfBf16(scale)) * q(i); }
   double error(const std::vector<float>& w) const {  // sum of squares
     double sum = 0;
-    for (size_t i = 0; i < kInt4Block; ++i) sum += (w[i] - value(i)) * (w[i] - value(i));
+    for (size_t i = 0; i < kScaleBlock; ++i) sum += (w[i] - value(i)) * (w[i] - value(i));
     return sum;
   }
 };
 
 Block Quantized(const std::vector<float>& w) {
   Block block;
-  block.scale = QuantizeBlock(w.data(), block.packed.data());
+  std::array<int8_t, kScaleBlock> q;
+  block.scale = QuantizeBlock(LevelsOf(format::DType::I4), w.data(), q.data());
+  PackRow(format::DType::I4, q.data(), kScaleBlock, block.packed.data());
   return block;
 }
 
 std::vector<float> Normal(uint64_t seed, double magnitude) {
-  std::vector<float> w(kInt4Block);
-  RandomWeights(seed).Read({"w", {kInt4Block}, Init::kNormal}, 0, w.size(), w.data());
+  std::vector<float> w(kScaleBlock);
+  RandomWeights(seed).Read({"w", {kScaleBlock}, Init::kNormal}, 0, w.size(), w.data());
   for (float& x : w) x *= static_cast<float>(magnitude);
   return w;
 }
 
 TEST(QuantizeInt4, BytesByHand) {
   // Multiples of 0.25 from -8 to 7 of them, each once: 0.25 is the scale without error.
-  std::vector<float> w(kInt4Block, 0.0f);
+  std::vector<float> w(kScaleBlock, 0.0f);
   for (int i = 0; i < 16; ++i) w[static_cast<size_t>(i)] = 0.25f * static_cast<float>(i - 8);
   const Block block = Quantized(w);
   EXPECT_EQ(block.scale, 0x3E80);  // 0.25 as bf16
@@ -93,7 +95,7 @@ TEST(QuantizeInt4, BytesByHand) {
 }
 
 TEST(QuantizeInt4, AnOddAndAnEvenElement) {
-  std::vector<float> w(kInt4Block, 0.0f);
+  std::vector<float> w(kScaleBlock, 0.0f);
   w[2] = 7;
   w[3] = -3;
   const Block block = Quantized(w);
@@ -105,7 +107,7 @@ TEST(QuantizeInt4, AnOddAndAnEvenElement) {
 TEST(QuantizeInt4, WhatIsOnTheGridStaysThere) {
   for (const uint16_t scale : {uint16_t{0x3F81}, uint16_t{0x3CFF}, uint16_t{0x0100}, uint16_t{0x7D80}}) {
     for (const int end : {7, -8}) {
-      std::vector<float> w(kInt4Block);
+      std::vector<float> w(kScaleBlock);
       for (int i = 0; i < 32; ++i) w[static_cast<size_t>(i)] = FloatOfBf16(scale) * static_cast<float>(i * 5 % 15 - 7);
       w[9] = FloatOfBf16(scale) * static_cast<float>(end);
       EXPECT_EQ(Quantized(w).error(w), 0) << scale << " " << end;
@@ -120,7 +122,7 @@ TEST(QuantizeInt4, TheScaleIsTheBestOfTheGrid) {
     const Block block = Quantized(w);
     float max = 0;
     for (const float x : w) max = std::max(max, std::fabs(x));
-    EXPECT_LE(block.error(w), kInt4Block * std::pow(1.01 * max / 7 / 2, 2)) << seed;
+    EXPECT_LE(block.error(w), kScaleBlock * std::pow(1.01 * max / 7 / 2, 2)) << seed;
     for (int step = -100; step <= 20; ++step) {
       Block other = block;
       other.scale = static_cast<uint16_t>((BitsOfFloat(max / 7) >> 16) + static_cast<uint32_t>(step));
@@ -133,7 +135,7 @@ TEST(QuantizeInt4, TheScaleIsTheBestOfTheGrid) {
 }
 
 TEST(QuantizeInt4, EveryMagnitude) {
-  const Block zeros = Quantized(std::vector<float>(kInt4Block, 0.0f));
+  const Block zeros = Quantized(std::vector<float>(kScaleBlock, 0.0f));
   EXPECT_EQ(zeros.scale, 0x3F80);
   for (const uint8_t byte : zeros.packed) EXPECT_EQ(byte, 0x88);
   for (const double magnitude : {1e-45, 1e-41, 1e-38, 1e-30, 1.0, 1e30, 5e37}) {
@@ -145,7 +147,66 @@ TEST(QuantizeInt4, EveryMagnitude) {
     for (const float x : w) max = std::max(max, std::fabs(x));
     // Where the smallest normal scale is too coarse, everything is nearer to 0 than half of it.
     const double step = std::max<double>(1.01 * max / 7, std::numeric_limits<float>::min());
-    EXPECT_LE(block.error(w), kInt4Block * step * step / 4) << magnitude;
+    EXPECT_LE(block.error(w), kScaleBlock * step * step / 4) << magnitude;
+  }
+}
+
+// ---- int3 ----
+
+double ErrorOf(const std::vector<float>& w, double scale) {
+  double error = 0;
+  for (const float x : w) error += std::pow(x - scale * std::clamp(std::nearbyint(x / scale), -4.0, 3.0), 2);
+  return error;
+}
+
+// No worse than any scale at hand, of either sign; and the signs are both of use.
+TEST(QuantizeInt3, TheScaleIsTheBestOfTheGrid) {
+  const Levels levels = LevelsOf(format::DType::I3);
+  size_t negative = 0;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const std::vector<float> w = Normal(seed, 0.05);
+    std::array<int8_t, kScaleBlock> q;
+    const double scale = FloatOfBf16(QuantizeBlock(levels, w.data(), q.data()));
+    double found = 0;
+    for (size_t i = 0; i < w.size(); ++i) {
+      EXPECT_TRUE(-4 <= q[i] && q[i] <= 3);
+      found += std::pow(w[i] - scale * q[i], 2);
+    }
+    negative += scale < 0;
+    float max = 0;
+    for (const float x : w) max = std::max(max, std::fabs(x));
+    for (int step = -100; step <= 20; ++step) {
+      const double other = FloatOfBf16(static_cast<uint16_t>((BitsOfFloat(max / 3) >> 16) + static_cast<uint32_t>(step)));
+      EXPECT_LE(found, ErrorOf(w, other) * (1 + 1e-5)) << seed << " " << step;
+      EXPECT_LE(found, ErrorOf(w, -other) * (1 + 1e-5)) << seed << " " << step;
+    }
+  }
+  EXPECT_GT(negative, 10u);
+  EXPECT_LT(negative, 40u);
+}
+
+TEST(QuantizeInt3, WhatIsOnTheGridStaysThere) {
+  for (const float scale : {0.5f, -0.5f}) {
+    std::vector<float> w(kScaleBlock);
+    for (int i = 0; i < 32; ++i) w[static_cast<size_t>(i)] = scale * static_cast<float>(i % 8 - 4);
+    std::array<int8_t, kScaleBlock> q;
+    EXPECT_EQ(FloatOfBf16(QuantizeBlock(LevelsOf(format::DType::I3), w.data(), q.data())), scale);
+    for (int i = 0; i < 32; ++i) EXPECT_EQ(q[static_cast<size_t>(i)], i % 8 - 4);
+  }
+}
+
+TEST(PackRow, EveryNumberComesBack) {
+  for (const format::DType dtype : {format::DType::I4, format::DType::I3}) {
+    const Levels levels = LevelsOf(dtype);
+    for (const size_t columns : {32u, 96u, 256u}) {
+      std::vector<int8_t> q(columns);
+      for (size_t i = 0; i < columns; ++i) {
+        q[i] = static_cast<int8_t>(levels.least + static_cast<int>(i * 5 % static_cast<size_t>(levels.most - levels.least + 1)));
+      }
+      std::vector<uint8_t> packed(PackedBytes(dtype, columns));
+      PackRow(dtype, q.data(), columns, packed.data());
+      for (size_t i = 0; i < columns; ++i) EXPECT_EQ(PackedAt(dtype, packed.data(), columns, i), q[i]) << columns << " " << i;
+    }
   }
 }
 

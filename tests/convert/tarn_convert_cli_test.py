@@ -125,7 +125,7 @@ class TarnConvert(unittest.TestCase):
         self.expect_failure(self.run_tool(self.folder, "-o"), 2, "--output has no value, expected --output FILE")
         self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--eval-begin", "1"), 2,
                             "--eval-begin is there without --eval, expected --eval FILE with it")
-        self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--quant", "int3"), 2, "int3")
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--quant", "int2"), 2, "int2")
         self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--state", "int4"), 2, "int4")
         self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--fast"), 2, "--fast")
         for seed in ("x", "-1", "9" * 23, ""):
@@ -218,12 +218,30 @@ class TarnConvert(unittest.TestCase):
         self.assertIn("tarn-convert: note: int8 instead of int4 for model.layers.0.mlp.down_proj.weight: ", done.stderr)
         self.assertIn("int4 (int8: model.layers.0.mlp.down_proj.weight)", done.stdout)
 
+    def test_int3(self):
+        refused = "int3 loses much more than int4: add --eval FILE, which shows how much"
+        self.wide()
+        checkpoint = self.folder / "wide"
+        self.run_tool("--random-weights", "1", self.config, "--write-checkpoint", "-o", checkpoint)
+        for options in (("--quant", "int3"), ("--keep", "*mlp*=int3")):
+            self.expect_failure(self.run_tool(checkpoint, "-o", self.out, *options), 2, refused)
+        done = self.run_tool(checkpoint, "-o", self.out, "--quant", "int3", "--eval", __file__, "--eval-tokens", "600", "--eval-block", "9")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn(" in int3: ", done.stdout)
+        done = self.run_tool(*self.wide(), "--quant", "int3")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertIn("parameters, int3, state", done.stdout)
+        self.assertIn(b"int3", self.out.read_bytes())
+        self.loss(self.out, "-f", Path(__file__), "--block", 9)
+        done = self.run_tool(*self.wide(intermediate_size=48), "--quant", "int3")
+        self.assertIn("tarn-convert: note: int8 instead of int3 for model.layers.0.mlp.down_proj.weight: ", done.stderr)
+
     def test_keep(self):
         done = self.run_tool(*self.wide(), "--quant", "int4", "--keep", "*embeddings*=int8", "--keep", "*q_proj*=f16")
         self.assertEqual((done.returncode, done.stderr), (0, ""), done)
         self.assertIn("int4 (f16: model.layers.0.attn.qkv_proj.weight; int8: model.embeddings.weight)", done.stdout)
         self.out.unlink()
-        for rule, words in (("embeddings", "PATTERN=TYPE"), ("*=int3", '"int3"')):
+        for rule, words in (("embeddings", "PATTERN=TYPE"), ("*=int2", '"int2"')):
             self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--keep", rule), 2, words, "--keep")
         self.expect_failure(self.run_tool(*self.wide(), "--keep", "lm_head*=f32"), 2, "--keep lm_head*=f32: matches none",
                             "model.embeddings.weight", "and 1 more")

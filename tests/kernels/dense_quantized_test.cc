@@ -1,4 +1,4 @@
-// Portable dense layers with int8 and int4 weights, and the quantization of their inputs.
+// Portable dense layers with int8, int4 and int3 weights, and the quantization of their inputs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +7,9 @@
 #include <limits>
 
 #include "core/dtype.h"
+#include "core/int3.h"
+#include "kernels/dense/panels.h"
+#include "kernels/reference/reference.h"
 #include "tests/kernels/kernel_testing.h"
 
 namespace tarn::testing {
@@ -17,11 +20,11 @@ struct Quantized {
   Qdu8 params;
 };
 
-Quantized Quantize(const Kernels& table, const Floats& x, bool split, Place place) {
+Quantized Quantize(const Kernels& table, const Floats& x, size_t parts, Place place) {
   Buffer<float> in(x, place);
   Buffer<uint8_t> out(x.size(), place);
   Quantized result;
-  table.quantize_qdu8(x.size(), in.data(), split, out.data(), &result.params);
+  table.quantize_qdu8(x.size(), in.data(), parts, out.data(), &result.params);
   result.q = out.values();
   return result;
 }
@@ -37,12 +40,12 @@ TEST(DenseQuantized, RowsAreTheSameInEveryTable) {
         if (kind == 4) std::fill(x.begin(), x.end(), 1e-40f);
         if (kind == 5) x[n / 2] = 1e30f;
         const Place place = n % 2 == 0 ? Place::kEnd : Place::kShifted;
-        for (const bool split : {false, true}) {
-          if (split && n % 2 != 0) continue;
-          const Quantized expected = Quantize(Reference(), x, split, place), actual = Quantize(kernels, x, split, place);
+        for (const size_t parts : {1, 2, 8}) {
+          if (n % parts != 0) continue;
+          const Quantized expected = Quantize(Reference(), x, parts, place), actual = Quantize(kernels, x, parts, place);
           EXPECT_EQ(expected.params.scale, actual.params.scale) << "kind " << kind << " n " << n;
           EXPECT_EQ(expected.params.zero_point, actual.params.zero_point) << "kind " << kind << " n " << n;
-          EXPECT_EQ(expected.q, actual.q) << "kind " << kind << " n " << n << " split " << split;
+          EXPECT_EQ(expected.q, actual.q) << "kind " << kind << " n " << n << " parts " << parts;
         }
       }
     }
@@ -55,7 +58,7 @@ TEST(DenseQuantized, RowsAreWithinOneStep) {
   for (const size_t n : Sizes()) {
     Floats x = random.Uniform(n, -1.0f, 3.0f);
     x[0] = 0.0f;
-    const Quantized result = Quantize(Reference(), x, false, Place::kEnd);
+    const Quantized result = Quantize(Reference(), x, 1, Place::kEnd);
     EXPECT_EQ(result.q[0], result.params.zero_point);
     for (size_t i = 0; i < n; ++i) {
       const float back = result.params.scale * static_cast<float>(result.q[i] - result.params.zero_point);
@@ -64,12 +67,15 @@ TEST(DenseQuantized, RowsAreWithinOneStep) {
   }
 }
 
-TEST(DenseQuantized, SplitPutsEvenElementsFirst) {
+TEST(DenseQuantized, PartsHoldEveryOtherElement) {
   ForEachTable([](const Kernels& kernels) {
-    const size_t n = 70;
+    const size_t n = 152;
     const Floats x = Random(8).Uniform(n, -1.0f, 2.0f);
-    const Quantized plain = Quantize(kernels, x, false, Place::kEnd), split = Quantize(kernels, x, true, Place::kEnd);
-    for (size_t i = 0; i < n; ++i) EXPECT_EQ(plain.q[i], split.q[i / 2 + i % 2 * (n / 2)]) << i;
+    const Quantized plain = Quantize(kernels, x, 1, Place::kEnd);
+    for (const size_t parts : {2, 8}) {
+      const Quantized split = Quantize(kernels, x, parts, Place::kEnd);
+      for (size_t i = 0; i < n; ++i) EXPECT_EQ(plain.q[i], split.q[i / parts + i % parts * (n / parts)]) << parts << " " << i;
+    }
   });
 }
 
@@ -78,7 +84,7 @@ TEST(DenseQuantized, SignedRowsAreTheSameLess128) {
   ForEachTable([](const Kernels& kernels) {
     for (const size_t n : Sizes()) {
       const Floats x = Random(8).Uniform(n, -1.0f, 2.0f);
-      const Quantized expected = Quantize(Reference(), x, false, Place::kEnd);
+      const Quantized expected = Quantize(Reference(), x, 1, Place::kEnd);
       Buffer<float> in(x, Place::kEnd);
       Buffer<int8_t> q(n, Place::kEnd);
       Qdu8 params;
@@ -98,8 +104,9 @@ TEST(DenseQuantized, RowsThatAreNotFinite) {
         for (size_t at = 0; at < n; ++at) {
           Floats x = Random(9).Uniform(n, -1.0f, 1.0f);
           x[at] = bad;
-          for (const bool split : {false, true}) {
-            const Quantized result = Quantize(kernels, x, split, Place::kEnd);
+          for (const size_t parts : {1, 2, 8}) {
+            if (n % parts != 0) continue;
+            const Quantized result = Quantize(kernels, x, parts, Place::kEnd);
             EXPECT_TRUE(std::isnan(result.params.scale)) << bad << " at " << at;
             EXPECT_EQ(result.params.zero_point, 0);
             EXPECT_EQ(result.q, std::vector<uint8_t>(n, 0));
@@ -183,69 +190,161 @@ std::vector<uint16_t> Bf16(const Floats& values) {
   return bits;
 }
 
-struct Int4Weights {
-  Int4Weights(size_t in, size_t out, Random& random)
-      : w(out * in / 2), scales(Bf16(random.Uniform(out * in / kI4Block, 0.01f, 0.03f))) {
+// Random weights with a scale per block, and the same for both types that have these.
+struct BlockType {
+  const char* name;
+  size_t bits, parts;
+  int (*at)(const uint8_t* row, size_t n, size_t i);
+  decltype(Kernels::scale_i4) Kernels::*scale;
+
+  size_t RowBytes(size_t n) const { return n * bits / 8; }
+};
+
+constexpr BlockType kBlockTypes[] = {
+    {"int4", 4, 2, [](const uint8_t* row, size_t, size_t i) { return reference::I4At(row, i); }, &Kernels::scale_i4},
+    {"int3", 3, 8, Int3At, &Kernels::scale_i3},
+};
+
+struct BlockWeights {
+  BlockWeights(const BlockType& type, size_t in, size_t out, Random& random)
+      : w(out * type.RowBytes(in)), scales(Bf16(random.Uniform(out * in / kScaleBlock, 0.01f, 0.03f))) {
     for (uint8_t& value : w) value = static_cast<uint8_t>(random.Uniform(0.0f, 255.9f));
-    std::fill(w.begin(), w.begin() + static_cast<ptrdiff_t>(in / 4), static_cast<uint8_t>(in % 64 == 0 ? 0x00 : 0xFF));
+    std::fill(w.begin(), w.begin() + static_cast<ptrdiff_t>(type.RowBytes(in) / 2),
+              static_cast<uint8_t>(in % 64 == 0 ? 0x00 : 0xFF));
+    for (size_t i = 0; type.bits == 3 && i < scales.size(); i += 3) scales[i] ^= 0x8000;  // negative
   }
   std::vector<uint8_t> w;
   std::vector<uint16_t> scales;
 };
 
-Floats RunInt4(const Kernels& table, const Case& c, const Int4Weights& w, bool biased) {
+std::vector<int32_t> BlockSums(const Case& c, size_t parts) {
+  std::vector<int32_t> sums(c.rows * c.in / kScaleBlock);
+  for (size_t i = 0; i < c.rows * c.in; ++i) {
+    const size_t r = i / c.in, at = i % c.in;
+    sums[i / kScaleBlock] -= 4 * c.q[r * c.in + at / parts + at % parts * (c.in / parts)];
+  }
+  return sums;
+}
+
+// Rows from `row` on, outputs from `output` on.
+struct Part {
+  size_t row, rows, output, outputs;
+};
+
+void RunPart(const BlockType& type, const Kernels& table, const Case& c, const Part& part, const uint8_t* q, const int32_t* sums,
+             const Qdu8* params, const uint8_t* weight, const uint16_t* scales, const float* bias, float* y, size_t y_stride) {
+  q += part.row * c.in;
+  params += part.row;
+  weight += part.output * type.RowBytes(c.in);
+  scales += part.output * c.in / kScaleBlock;
+  if (bias != nullptr) bias += part.output;
+  if (type.bits == 4) return table.dense_qdu8_qb4w(part.rows, c.in, part.outputs, q, params, weight, scales, bias, y, y_stride);
+  table.dense_qdu8_qb3w(
+      {part.rows, c.in, part.outputs, q, sums + part.row * c.in / kScaleBlock, params, weight, scales, bias, y, y_stride});
+}
+
+Floats RunBlocks(const BlockType& type, const Kernels& table, const Case& c, const BlockWeights& w, bool biased) {
   Buffer<uint8_t> input(c.q, Place::kEnd), weight(w.w, Place::kEnd);
   Buffer<uint16_t> scales(w.scales, Place::kEnd);
+  Buffer<int32_t> sums(BlockSums(c, type.parts), Place::kEnd);
   Buffer<Qdu8> params(c.params, Place::kEnd);
   Buffer<float> bias(c.bias, Place::kEnd), y(StridedSize(c.rows, c.out, c.y_stride), Place::kEnd);
-  table.dense_qdu8_qb4w(c.rows, c.in, c.out, input.data(), params.data(), weight.data(), scales.data(),
-                        biased ? bias.data() : nullptr, y.data(), c.y_stride);
+  RunPart(type, table, c, {0, c.rows, 0, c.out}, input.data(), sums.data(), params.data(), weight.data(), scales.data(),
+          biased ? bias.data() : nullptr, y.data(), c.y_stride);
   return Unstrided(y.values(), c.out, c.y_stride);
 }
 
-// scale * (sum of q s |w| + zero_point * sum of s |w|): what the two sums of the kernel are made of.
-double SizeOfSums(const Case& c, const Int4Weights& w, size_t r, size_t o) {
+// scale * (sum of q |s w| + zero_point * sum of |s w|): what the two sums of the kernel are made of.
+double SizeOfSums(const BlockType& type, const Case& c, const BlockWeights& w, size_t r, size_t o) {
   double size = 0.0;
   for (size_t i = 0; i < c.in; ++i) {
-    const uint8_t both = w.w[(o * c.in + i) / 2];
-    const int value = (i % 2 == 0 ? both & 15 : both >> 4) - 8;
-    float scale;
-    const uint32_t bits = uint32_t{w.scales[(o * c.in + i) / kI4Block]} << 16;
-    std::memcpy(&scale, &bits, sizeof(scale));
-    const int x = c.q[r * c.in + i / 2 + i % 2 * (c.in / 2)] + c.params[r].zero_point;
-    size += static_cast<double>(scale) * x * std::abs(value);
+    const double scale = reference::BlockScale(w.scales.data() + o * c.in / kScaleBlock, i);
+    const int x = c.q[r * c.in + i / type.parts + i % type.parts * (c.in / type.parts)] + c.params[r].zero_point;
+    size += std::fabs(scale) * x * std::abs(type.at(w.w.data() + o * type.RowBytes(c.in), c.in, i));
   }
   return size * static_cast<double>(c.params[r].scale);
 }
 
+// The layout of int3, by hand.
+TEST(DenseQuantized, Int3InThreePlanes) {
+  std::vector<uint8_t> row(12);
+  row[3] = 0x80 | 5 << 3;  // A: of element 24 + 6 the second bit, of 24 + 1 all
+  row[7] = 0x40;           // B: of element 24 + 7 the lowest bit
+  row[11] = 0x80 | 1;      // C: of element 24 + 7 the highest bit, of 24 + 4 the lowest
+  const int expected[8] = {-4, 5 - 4, -4, -4, 1 - 4, -4, 2 - 4, 5 - 4};
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(Int3At(row.data(), 32, 24 + i), expected[i]) << i;
+}
+
 // A vector's sums of products are exact in i32 and in f32. Every lane takes at most a product and a sum per block, lanes are then
 // added up (at most log2(16) more), the zero point, scale and bias round once each, the oracle once.
-TEST(DenseQuantized, Int4) {
+TEST(DenseQuantized, Blocks) {
   ForEachTable([](const Kernels& kernels) {
-    Random random(6);
-    for (size_t blocks = 1; blocks <= 11; ++blocks) {
-      const Case c(blocks * kI4Block, 1 + blocks % 6, 1 + blocks % 7, random);
-      const Int4Weights w(c.in, c.out, random);
-      for (const bool biased : {false, true}) {
-        ExpectNear("y", RunInt4(Reference(), c, w, biased), RunInt4(kernels, c, w, biased), [&](size_t i) {
-          const double bias = biased ? std::fabs(static_cast<double>(c.bias[i % c.out])) : 0.0;
-          return (static_cast<double>(blocks) + 4 + 4) * kU * (SizeOfSums(c, w, i / c.out, i % c.out) + bias);
-        });
+    for (const BlockType& type : kBlockTypes) {
+      Random random(6);
+      for (size_t blocks = 1; blocks <= 19; ++blocks) {
+        const Case c(blocks * kScaleBlock, 1 + blocks % 6, 1 + blocks % 7, random);
+        const BlockWeights w(type, c.in, c.out, random);
+        for (const bool biased : {false, true}) {
+          ExpectNear(type.name, RunBlocks(type, Reference(), c, w, biased), RunBlocks(type, kernels, c, w, biased), [&](size_t i) {
+            const double bias = biased ? std::fabs(static_cast<double>(c.bias[i % c.out])) : 0.0;
+            return (static_cast<double>(blocks) + 4 + 4) * kU * (SizeOfSums(type, c, w, i / c.out, i % c.out) + bias);
+          });
+        }
       }
     }
   });
 }
 
+// Panels of int3, which tables without one leave out. q stands in one part there.
+Floats RunPanels(const Kernels& table, const Case& c, const std::vector<uint8_t>& q, const BlockWeights& w) {
+  std::vector<uint8_t> panels(PanelCount(c.out) * PanelBytes(c.in));
+  PackPanels(c.in, c.out, w.w.data(), w.scales.data(), panels.data());
+  Buffer<uint8_t> input(q, Place::kEnd), packed(panels, Place::kEnd);
+  Buffer<int32_t> sums(BlockSums(c, 8), Place::kEnd);
+  Buffer<Qdu8> params(c.params, Place::kEnd);
+  Buffer<float> bias(c.bias, Place::kEnd), y(StridedSize(c.rows, c.out, c.y_stride), Place::kEnd);
+  for (size_t panel = 0; panel < PanelCount(c.out); ++panel) {
+    const size_t o = panel * kPanelOutputs;
+    table.dense_qdu8_qb3w_panel({c.rows, c.in, std::min(kPanelOutputs, c.out - o), input.data(), sums.data(), params.data(),
+                                 packed.data() + panel * PanelBytes(c.in), nullptr, bias.data() + o, y.data() + o, c.y_stride});
+  }
+  return Unstrided(y.values(), c.out, c.y_stride);
+}
+
+// As above; the sums of weights are rounded once.
+TEST(DenseQuantized, PanelsAreLikeTheRows) {
+  const BlockType& type = kBlockTypes[1];
+  ForEachTable([&](const Kernels& kernels) {
+    if (kernels.dense_qdu8_qb3w_panel == nullptr) return;
+    Random random(12);
+    for (size_t blocks = 1; blocks <= 9; ++blocks) {
+      const Case c(blocks * kScaleBlock, 1 + blocks % 6, 1 + 5 * (blocks % 8), random);
+      const BlockWeights w(type, c.in, c.out, random);
+      std::vector<uint8_t> q(c.q.size());
+      for (size_t i = 0; i < q.size(); ++i) {
+        const size_t r = i / c.in, at = i % c.in;
+        q[i] = c.q[r * c.in + at / type.parts + at % type.parts * (c.in / type.parts)];
+      }
+      ExpectNear("y", RunBlocks(type, Reference(), c, w, true), RunPanels(kernels, c, q, w), [&](size_t i) {
+        const double bias = std::fabs(static_cast<double>(c.bias[i % c.out]));
+        return (static_cast<double>(blocks) + 4 + 4) * kU * (SizeOfSums(type, c, w, i / c.out, i % c.out) + bias);
+      });
+    }
+  });
+}
+
 // Where the sum of products cannot round (scales are powers of two, sums small), neither side may be off at all.
-TEST(DenseQuantized, Int4IsExactWhereF32Is) {
+TEST(DenseQuantized, BlocksAreExactWhereF32Is) {
   ForEachTable([](const Kernels& kernels) {
-    Random random(7);
-    for (const size_t in : {32, 96, 128, 4096}) {
-      Case c(in, 5, 6, random);
-      for (Qdu8& params : c.params) params.scale = 0.25f;
-      Int4Weights w(in, c.out, random);
-      std::fill(w.scales.begin(), w.scales.end(), uint16_t{0x3F00});  // 0.5
-      ExpectEqual("y", RunInt4(Reference(), c, w, false), RunInt4(kernels, c, w, false));
+    for (const BlockType& type : kBlockTypes) {
+      Random random(7);
+      for (const size_t in : {32, 96, 128, 4096}) {
+        Case c(in, 5, 6, random);
+        for (Qdu8& params : c.params) params.scale = 0.25f;
+        BlockWeights w(type, in, c.out, random);
+        for (uint16_t& scale : w.scales) scale = static_cast<uint16_t>((scale & 0x8000) | 0x3F00);  // 0.5
+        ExpectEqual(type.name, RunBlocks(type, Reference(), c, w, false), RunBlocks(type, kernels, c, w, false));
+      }
     }
   });
 }
@@ -255,19 +354,28 @@ TEST(DenseQuantized, ARowDependsOnNothingElse) {
   ForEachTable([](const Kernels& kernels) {
     Random random(10);
     const Case c(160, 11, 9, random);
-    const Int4Weights w(c.in, c.out, random);
     std::vector<int8_t> w8(c.out * c.in);
     for (int8_t& value : w8) value = static_cast<int8_t>(random.Uniform(-128.0f, 127.9f));
     const Floats scales = random.Uniform(c.out, 0.01f, 0.02f);
-    const Floats all4 = RunInt4(kernels, c, w, true), all8 = RunInt8(kernels, c, w8, scales, true);
+    const Floats all8 = RunInt8(kernels, c, w8, scales, true);
     for (size_t r = 0; r < c.rows; ++r) {
       for (size_t o = 0; o < c.out; o += 2) {
-        float y4, y8;
-        kernels.dense_qdu8_qb4w(1, c.in, 1, &c.q[r * c.in], &c.params[r], &w.w[o * c.in / 2], &w.scales[o * c.in / kI4Block],
-                                &c.bias[o], &y4, 1);
+        float y8;
         kernels.dense_qdu8_qc8w(1, c.in, 1, &c.q[r * c.in], &c.params[r], &w8[o * c.in], &scales[o], &c.bias[o], &y8, 1);
-        EXPECT_EQ(y4, all4[r * c.out + o]) << r << " " << o;
         EXPECT_EQ(y8, all8[r * c.out + o]) << r << " " << o;
+      }
+    }
+    for (const BlockType& type : kBlockTypes) {
+      const BlockWeights w(type, c.in, c.out, random);
+      const Floats all = RunBlocks(type, kernels, c, w, true);
+      const std::vector<int32_t> sums = BlockSums(c, type.parts);
+      for (size_t r = 0; r < c.rows; ++r) {
+        for (size_t o = 0; o < c.out; o += 2) {
+          float y;
+          RunPart(type, kernels, c, {r, 1, o, 1}, c.q.data(), sums.data(), c.params.data(), w.w.data(), w.scales.data(),
+                  c.bias.data(), &y, 1);
+          EXPECT_EQ(y, all[r * c.out + o]) << type.name << " " << r << " " << o;
+        }
       }
     }
   });
@@ -282,26 +390,30 @@ TEST(DenseQuantized, VectorTablesAreNotTheReference) {
     EXPECT_NE(kernels.quantize_qd8, Reference().quantize_qd8);
     EXPECT_NE(kernels.dense_qdu8_qc8w, Reference().dense_qdu8_qc8w);
     EXPECT_NE(kernels.dense_qdu8_qb4w, Reference().dense_qdu8_qb4w);
+    EXPECT_NE(kernels.dense_qdu8_qb3w, Reference().dense_qdu8_qb3w);
     EXPECT_NE(kernels.scale_i4, Reference().scale_i4);
+    EXPECT_NE(kernels.scale_i3, Reference().scale_i3);
   });
 }
 
-// nibble - 8, times the block's scale, times `scale`: two products.
-TEST(Embedding, ScaleI4) {
+// The weight, times the block's scale, times `scale`: two products.
+TEST(Embedding, ScaleBlocks) {
   ForEachTable([](const Kernels& kernels) {
-    Random random(11);
-    for (size_t blocks = 1; blocks <= 5; ++blocks) {
-      const size_t n = blocks * kI4Block;
-      const Int4Weights row(n, 1, random);
-      const auto run = [&](const Kernels& table) {
-        Buffer<uint8_t> x(row.w, Place::kEnd);
-        Buffer<uint16_t> scales(row.scales, Place::kEnd);
-        Buffer<float> y(n, Place::kEnd);
-        table.scale_i4(n, x.data(), scales.data(), 1.7f, y.data());
-        return y.values();
-      };
-      const Floats expected = run(Reference());
-      ExpectNear("y", expected, run(kernels), [&](size_t i) { return 3 * kU * std::fabs(expected[i]); });
+    for (const BlockType& type : kBlockTypes) {
+      Random random(11);
+      for (size_t blocks = 1; blocks <= 5; ++blocks) {
+        const size_t n = blocks * kScaleBlock;
+        const BlockWeights row(type, n, 1, random);
+        const auto run = [&](const Kernels& table) {
+          Buffer<uint8_t> x(row.w, Place::kEnd);
+          Buffer<uint16_t> scales(row.scales, Place::kEnd);
+          Buffer<float> y(n, Place::kEnd);
+          (table.*type.scale)(n, x.data(), scales.data(), 1.7f, y.data());
+          return y.values();
+        };
+        const Floats expected = run(Reference());
+        ExpectNear(type.name, expected, run(kernels), [&](size_t i) { return 3 * kU * std::fabs(expected[i]); });
+      }
     }
   });
 }

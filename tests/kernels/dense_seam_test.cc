@@ -6,15 +6,18 @@
 #include <cstring>
 
 #include "core/arith.h"
+#include "core/int3.h"
 #include "kernels/dense/dense.h"
 #include "kernels/dense/xnnpack_rows.h"
+#include "kernels/reference/reference.h"
 #include "tests/kernels/kernel_testing.h"
 #include "tests/support/threads.h"
 
 namespace tarn::testing {
 namespace {
 
-constexpr DenseWeights kTypes[] = {DenseWeights::kF32, DenseWeights::kF16, DenseWeights::kQC8W, DenseWeights::kQB4W};
+constexpr DenseWeights kTypes[] = {DenseWeights::kF32, DenseWeights::kF16, DenseWeights::kQC8W, DenseWeights::kQB4W,
+                                   DenseWeights::kQB3W};
 
 float FloatOfBf16Bits(uint16_t bits) {
   const uint32_t word = uint32_t{bits} << 16;
@@ -34,9 +37,10 @@ struct Problem {
     halves.resize(floats.size());
     Reference().f32_to_f16(floats.size(), floats.data(), halves.data());
     for (size_t i = 0; i < floats.size(); ++i) bytes.push_back(static_cast<uint8_t>(static_cast<int>(floats[i] * 127.9f)));
-    for (size_t i = 0; i < floats.size() / kI4Block; ++i) {
+    for (size_t i = 0; i < floats.size() / kScaleBlock; ++i) {
       block_scales.push_back(static_cast<uint16_t>(0x3C00 + static_cast<uint16_t>(random.Uniform(0.0f, 255.9f))));  // 2^-7 .. 2^-5
     }
+    for (size_t i = 0; type == DenseWeights::kQB3W && i < block_scales.size(); i += 3) block_scales[i] ^= 0x8000;  // negative
     spec.inputs = inputs;
     spec.outputs = outputs;
     spec.type = type;
@@ -102,7 +106,7 @@ double SizeOfSum(const Problem& problem, size_t r, size_t o) {
   const float* x = &problem.x[r * n];
   std::vector<uint8_t> q(n);
   Qdu8 row;
-  Reference().quantize_qdu8(n, x, false, q.data(), &row);
+  Reference().quantize_qdu8(n, x, 1, q.data(), &row);
   double size = 0.0;
   for (size_t i = 0; i < n; ++i) {
     const size_t at = o * n + i;
@@ -111,23 +115,22 @@ double SizeOfSum(const Problem& problem, size_t r, size_t o) {
       continue;
     }
     const int unsigned_size = q[i] + row.zero_point, signed_size = std::abs(q[i] - 128) + std::abs(row.zero_point - 128);
-    const int nibble = (i % 2 == 0 ? problem.bytes[at / 2] & 15 : problem.bytes[at / 2] >> 4) - 8;
+    const int number = spec.type == DenseWeights::kQB3W ? Int3At(&problem.bytes[o * (n / 8 * 3)], n, i)
+                                                        : reference::I4At(&problem.bytes[o * n / 2], i);
     const double w =
         spec.type == DenseWeights::kQC8W
             ? static_cast<double>(problem.scales[o]) * std::abs(static_cast<int>(static_cast<int8_t>(problem.bytes[at])))
-            : static_cast<double>(FloatOfBf16Bits(problem.block_scales[at / kI4Block])) * std::abs(nibble);
+            : std::fabs(static_cast<double>(FloatOfBf16Bits(problem.block_scales[at / kScaleBlock]))) * std::abs(number);
     size += static_cast<double>(row.scale) * std::max(unsigned_size, signed_size) * w;
   }
   return size + std::fabs(static_cast<double>(problem.bias[o]));
 }
 
-// As many roundings as there are terms in f32 (products; one sum of int8; sums of int4 blocks), twice for the sum of the weights
-// that a zero point multiplies, and some for scales and bias.
+// As many roundings as there are terms in f32 (products; one sum of int8; sums of the blocks of int4 and int3), twice for the sum
+// of the weights that a zero point multiplies, and some for scales and bias.
 void ExpectLikeReference(const Problem& problem, const Floats& y) {
   const size_t n = problem.spec.inputs;
-  const size_t terms = problem.spec.type == DenseWeights::kQC8W   ? 1
-                       : problem.spec.type == DenseWeights::kQB4W ? 2 * n / kI4Block
-                                                                  : n;
+  const size_t terms = problem.spec.type == DenseWeights::kQC8W ? 1 : IsBlockwise(problem.spec.type) ? 2 * n / kScaleBlock : n;
   ExpectNear("y", RunReference(problem), y, [&](size_t i) {
     return (static_cast<double>(terms) + 8) * kU * SizeOfSum(problem, i / problem.spec.outputs, i % problem.spec.outputs);
   });
@@ -136,8 +139,11 @@ void ExpectLikeReference(const Problem& problem, const Floats& y) {
 TEST(DenseSeam, PortableIsLikeTheReference) {
   for (const DenseWeights type : kTypes) {
     for (const size_t rows : {1, 2, 7}) {
-      const Problem problem(type, rows, 96, 37, 1);
-      ExpectLikeReference(problem, RunSide(PortableDense(), problem.spec, problem, nullptr));
+      Problem problem(type, rows, 96, 37, 1);
+      for (const bool in_place : {false, true}) {
+        problem.spec.in_place = in_place;
+        ExpectLikeReference(problem, RunSide(PortableDense(), problem.spec, problem, nullptr));
+      }
     }
   }
 }
@@ -148,9 +154,12 @@ TEST(DenseSeam, ThreadsChangeNothing) {
   const ThreadPool* threads = three.pool.For(UINT64_MAX);
   for (const DenseWeights type : kTypes) {
     for (const size_t rows : {1, 5}) {
-      const Problem problem(type, rows, 1024, type == DenseWeights::kF32 ? 331 : 1031, 2);
-      ExpectEqual("y", RunSide(PortableDense(), problem.spec, problem, nullptr),
-                  RunSide(PortableDense(), problem.spec, problem, threads));
+      Problem problem(type, rows, 1024, type == DenseWeights::kF32 ? 331 : 1031, 2);
+      for (const bool in_place : {false, true}) {
+        problem.spec.in_place = in_place;
+        ExpectEqual("y", RunSide(PortableDense(), problem.spec, problem, nullptr),
+                    RunSide(PortableDense(), problem.spec, problem, threads));
+      }
     }
   }
 }
@@ -190,13 +199,14 @@ TEST(DenseSeam, Int8IsExactWhereNothingRounds) {
 
 #if defined(TARN_HAVE_XNNPACK)
 
-// What it leaves to the portable side: f16, and int4 with an odd number of blocks on x86 without AVX2, where its kernels crash.
+// What it leaves to the portable side: f16, int3, and int4 with an odd number of blocks on x86 without AVX2, where its kernels
+// crash.
 bool XnnpackTakes(const DenseBackend& xnnpack, const DenseSpec& spec) {
   bool crashes = false;
 #if defined(__x86_64__)
-  crashes = spec.type == DenseWeights::kQB4W && spec.inputs / kI4Block % 2 != 0 && !__builtin_cpu_supports("avx2");
+  crashes = spec.type == DenseWeights::kQB4W && spec.inputs / kScaleBlock % 2 != 0 && !__builtin_cpu_supports("avx2");
 #endif
-  EXPECT_EQ(xnnpack.takes(spec), spec.type != DenseWeights::kF16 && !crashes);
+  EXPECT_EQ(xnnpack.takes(spec), spec.type != DenseWeights::kF16 && spec.type != DenseWeights::kQB3W && !crashes);
   return xnnpack.takes(spec);
 }
 
@@ -226,12 +236,15 @@ void ExpectPoisonStays(const DenseBackend& side, Problem& problem) {
 }
 
 TEST(DenseSeam, PoisonStays) {
-  for (const DenseWeights type : {DenseWeights::kQC8W, DenseWeights::kQB4W}) {
+  for (const DenseWeights type : {DenseWeights::kQC8W, DenseWeights::kQB4W, DenseWeights::kQB3W}) {
     for (const size_t rows : {1, 5}) {
       Problem problem(type, rows, 96, 37, 12);
       ForEachTable([&](const Kernels& kernels) {
         problem.spec.kernels = &kernels;
         ExpectPoisonStays(PortableDense(), problem);
+        problem.spec.in_place = true;
+        ExpectPoisonStays(PortableDense(), problem);
+        problem.spec.in_place = false;
 #if defined(TARN_HAVE_XNNPACK)
         const Result<const DenseBackend*> xnnpack = XnnpackDense();
         ASSERT_TRUE(xnnpack.ok());

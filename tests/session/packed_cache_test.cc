@@ -63,7 +63,7 @@ class PackedCacheTest : public testing::Test {
  protected:
   void SetUp() override {
 #if !defined(TARN_HAVE_XNNPACK)
-    GTEST_SKIP() << "this build packs nothing";
+    GTEST_SKIP() << "this build does not pack these models";
 #endif
     char folder[] = "/tmp/tarn_packed_cache_XXXXXX";
     ASSERT_NE(mkdtemp(folder), nullptr);
@@ -126,14 +126,15 @@ TEST_F(PackedCacheTest, TheSecondStartFindsWhatTheFirstPacked) {
 }
 
 TEST_F(PackedCacheTest, EveryPrecisionComesBackAsItWas) {
-  for (const convert::Precision precision : {convert::Precision::kF32, convert::Precision::kInt8, convert::Precision::kInt4}) {
+  for (const convert::Precision precision :
+       {convert::Precision::kF32, convert::Precision::kInt8, convert::Precision::kInt4, convert::Precision::kInt3}) {
     const Bytes file = test::MakeModel(test::ConfigText(test::kSoftmax), precision);
     EXPECT_EQ(Open(folder_, Verify::kOnce, file), PackedIn::kNewFile);
     const std::vector<float> first = logits_;
     EXPECT_EQ(Open(folder_, Verify::kOnce, file), PackedIn::kFoundFile);
     EXPECT_EQ(logits_, first);
   }
-  EXPECT_EQ(NamesIn(folder_).size(), 3u);
+  EXPECT_EQ(NamesIn(folder_).size(), 4u);
 }
 
 TEST_F(PackedCacheTest, EveryFlippedByteOfHeaderAndTableIsNoticed) {

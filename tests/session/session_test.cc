@@ -306,14 +306,14 @@ TEST(Session, LearnedPositionsEndWithTheirTable) {
 }
 
 // XNNPACK looks at these scales itself, and knows no names.
-TEST(Session, ScalesOfInt4AreNamedOnBothSides) {
-  std::vector<uint8_t> file = test::MakeModel(Cases()[0].config, convert::Precision::kInt4);
+void ExpectNamedScales(convert::Precision precision, std::initializer_list<uint16_t> bad_scales) {
+  std::vector<uint8_t> file = test::MakeModel(Cases()[0].config, precision);
   const Result<Model> good = Model::Open(FileMap(), {file.data(), file.size()}, DefaultAllocator());
   ASSERT_TRUE(good.ok());
   for (uint32_t i = 0; i < good.value().graph().tensors()->size(); ++i) {
     const TensorView view = good.value().tensor(i);
     if (view.block_scales == nullptr) continue;
-    for (const uint16_t bad : {uint16_t{0x0000}, uint16_t{0x0001}, uint16_t{0x7F80}, uint16_t{0x7FC0}, uint16_t{0xBF80}}) {
+    for (const uint16_t bad : bad_scales) {
       const uint16_t saved = *view.block_scales;
       const size_t at = static_cast<size_t>(reinterpret_cast<const uint8_t*>(view.block_scales) - file.data());
       std::memcpy(&file[at], &bad, sizeof(bad));
@@ -326,6 +326,11 @@ TEST(Session, ScalesOfInt4AreNamedOnBothSides) {
       std::memcpy(&file[at], &saved, sizeof(saved));
     }
   }
+}
+
+TEST(Session, ScalesOfBlocksAreNamedOnBothSides) {
+  ExpectNamedScales(convert::Precision::kInt4, {0x0000, 0x0001, 0x7F80, 0x7FC0, 0xBF80});
+  ExpectNamedScales(convert::Precision::kInt3, {0x0000, 0x0001, 0x8001, 0x7F80, 0xFF80, 0x7FC0});  // those below 0 are good
 }
 
 #if defined(__SSE__)

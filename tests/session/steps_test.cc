@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(Families, StepsTest, testing::ValuesIn(test::CausalCase
                          [](const testing::TestParamInfo<CausalCase>& c) { return std::string(c.param.name); });
 
 constexpr convert::Precision kPrecisions[] = {convert::Precision::kF32, convert::Precision::kF16, convert::Precision::kInt8,
-                                              convert::Precision::kInt4};
+                                              convert::Precision::kInt4, convert::Precision::kInt3};
 
 TEST_P(StepsTest, HaveTheBitsOfSingleStepsAndCanBeTakenBack) {
   for (const convert::Precision precision : kPrecisions) {

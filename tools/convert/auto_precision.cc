@@ -13,8 +13,6 @@ namespace {
 
 constexpr Precision kTypes[] = {Precision::kInt4, Precision::kInt8, Precision::kF16, Precision::kF32};
 
-std::string NameOf(Precision precision) { return PrecisionNames()[static_cast<size_t>(precision)]; }
-
 std::string LossText(double loss) {
   char text[32];
   std::snprintf(text, sizeof(text), "%+.6f", loss);

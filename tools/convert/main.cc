@@ -171,6 +171,15 @@ RoundedMatrices RoundAndMeasure(const Options& options, const Conversion& conver
   return rounded;
 }
 
+// int3 is for those who have seen what it costs. Random weights have no loss, and other tasks no --eval: there a note has to do.
+void CheckInt3(const Options& options, const Conversion& conversion, const std::vector<Matrix>& matrices) {
+  const auto is_int3 = [](const Matrix& matrix) { return matrix.precision == Precision::kInt3; };
+  if (std::none_of(matrices.begin(), matrices.end(), is_int3) || !options.eval.file.empty()) return;
+  if (options.conversion.seed.has_value()) return;
+  if (conversion.config().task != format::Task::CausalLm) return Note("int3 loses much more than int4: measure the result");
+  throw tools::UsageFailure("int3 loses much more than int4: add --eval FILE, which shows how much");
+}
+
 void Convert(const Options& options) {
   const bool automatic = options.conversion.quant == "auto";
   const Conversion conversion(options.conversion);
@@ -185,6 +194,7 @@ void Convert(const Options& options) {
   auto builder = conversion.Build(automatic ? Precision::kInt4 : conversion.Rules());
   for (const std::string& note : conversion.notes()) Note(note);
   if (!automatic && !NarrowText(builder->matrices()).empty()) Note(NarrowText(builder->matrices()));
+  CheckInt3(options, conversion, builder->matrices());
   uint64_t parameters = 0;
   for (const WeightSpec& spec : builder->weights()) parameters += ElementCount(spec.shape);
   if (options.write_checkpoint) {
@@ -248,7 +258,7 @@ void AddEvalOptions(tools::App* app, MeasureOptions* options) {
 void AddCalibrationOptions(tools::App* app, CalibrationOptions* options) {
   tools::Option* calibrate =
       app->add_option("--calibrate", options->file,
-                      "Round int8 and int4 weights so that the outputs of the layers on this text change least; "
+                      "Round int8, int4 and int3 weights so that the outputs of the layers on this text change least; "
                       "the text must resemble the model's input (without tokenizer: a .npy file of int32 ids)")
           ->type_name("FILE");
   tools::AddInteger<uint64_t>(app, "--calibrate-tokens", &options->tokens,

@@ -93,12 +93,15 @@ std::string PrecisionText(const std::vector<Matrix>& matrices, const std::string
 
 std::string NarrowText(const std::vector<Matrix>& matrices) {
   std::vector<std::string> names;
+  Precision wanted = Precision::kInt4;
   for (const Matrix& matrix : matrices) {
-    if (matrix.narrow) names.push_back(matrix.name);
+    if (matrix.precision == matrix.wanted) continue;
+    names.push_back(matrix.name);
+    wanted = matrix.wanted;
   }
   if (names.empty()) return "";
-  return "int8 instead of int4 for " + NamesText(names) + ": the length of their rows is no multiple of " +
-         std::to_string(kInt4Block);
+  return "int8 instead of " + NameOf(wanted) + " for " + NamesText(names) + ": the length of their rows is no multiple of " +
+         std::to_string(kScaleBlock);
 }
 
 }  // namespace tarn::convert

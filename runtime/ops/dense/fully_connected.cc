@@ -1,5 +1,5 @@
-// FullyConnected: y = x W^T + b through the dense seam; W [out, in] in f32, f16, int8 with a scale per output channel, or int4 with
-// a scale per block of inputs.
+// FullyConnected: y = x W^T + b through the dense seam; W [out, in] in f32, f16, int8 with a scale per output channel, or int4 or
+// int3 with a scale per block of inputs.
 #include "runtime/ops/registry.h"
 #include "variants/limits.h"
 
@@ -18,10 +18,9 @@ class FullyConnectedOp final : public Op {
     const TensorView weight = context.tensor(0);
     DenseSpec spec{};
     if (!ReadType(weight.dtype, &spec.type) || !weight.shape.Is({outputs, inputs})) {
-      return Error(TARN_BAD_FORMAT, "weight '%s': f32, f16, i8 or i4 [%u, %u] expected", weight.name, outputs, inputs);
+      return Error(TARN_BAD_FORMAT, "weight '%s': f32, f16, i8, i4 or i3 [%u, %u] expected", weight.name, outputs, inputs);
     }
-    const bool quantized = spec.type == DenseWeights::kQC8W || spec.type == DenseWeights::kQB4W;
-    if (quantized && inputs > kMaxInt8Inputs) {
+    if (IsQuantized(spec.type) && inputs > kMaxInt8Inputs) {
       return Error(TARN_UNSUPPORTED, "weight '%s': %u inputs, at most %u fit the sums of int8 products", weight.name, inputs,
                    kMaxInt8Inputs);
     }
@@ -65,6 +64,9 @@ class FullyConnectedOp final : public Op {
         return true;
       case DType::kI4:
         *type = DenseWeights::kQB4W;
+        return true;
+      case DType::kI3:
+        *type = DenseWeights::kQB3W;
         return true;
       default:
         return false;

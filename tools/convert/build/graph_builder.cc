@@ -19,6 +19,8 @@ format::DType DTypeOf(Precision precision) {
       return format::DType::I8;
     case Precision::kInt4:
       return format::DType::I4;
+    case Precision::kInt3:
+      return format::DType::I3;
   }
   return format::DType::F32;
 }
@@ -66,12 +68,12 @@ Matrix GraphBuilder::ChoosePrecision(const GraphTensor& tensor) {
   for (const WeightSpec& part : tensor.parts) names.push_back(part.name);
   bool explicitly = false;
   const Precision precision = rules_.Choose(names, &explicitly);
-  if (precision != Precision::kInt4 || tensor.shape[1] % kInt4Block == 0) return {tensor.name, precision, false};
+  if (!IsBlockwise(precision) || tensor.shape[1] % kScaleBlock == 0) return {tensor.name, precision, precision};
   if (explicitly) {
-    Fail("tensor \"", tensor.name, "\": rows of ", tensor.shape[1], " are no multiple of ", kInt4Block,
-         ", which int4 needs; --keep ", tensor.name, "=int8 is possible");
+    Fail("tensor \"", tensor.name, "\": rows of ", tensor.shape[1], " are no multiple of ", kScaleBlock, ", which ",
+         NameOf(precision), " needs; --keep ", tensor.name, "=int8 is possible");
   }
-  return {tensor.name, Precision::kInt8, true};
+  return {tensor.name, Precision::kInt8, precision};
 }
 
 uint32_t GraphBuilder::AddMatrix(const std::string& name, std::vector<WeightSpec> rows) {
@@ -83,11 +85,12 @@ uint32_t GraphBuilder::AddMatrix(const std::string& name, std::vector<WeightSpec
   if (tensor_of_.count(name) == 0) matrices_.push_back(matrix);
   const uint32_t index = AddTensor(std::move(tensor));
   GraphTensor scales{name + ".scales", format::DType::F32, {shape[0]}, {}, nullptr, -1};
-  if (matrix.precision == Precision::kInt4) {
+  if (matrix.precision == Precision::kInt3) Need("int3");
+  if (IsBlockwise(matrix.precision)) {
     scales.dtype = format::DType::BF16;
-    scales.shape.push_back(shape[1] / static_cast<uint32_t>(kInt4Block));
+    scales.shape.push_back(shape[1] / static_cast<uint32_t>(kScaleBlock));
   }
-  if (matrix.precision == Precision::kInt8 || matrix.precision == Precision::kInt4) {
+  if (matrix.precision == Precision::kInt8 || IsBlockwise(matrix.precision)) {
     graph_.tensors[index].scales = static_cast<int32_t>(AddTensor(std::move(scales)));
   }
   return index;
@@ -147,7 +150,8 @@ format::Slice GraphBuilder::AddDense(const std::string& name, const std::string&
   if (bias) tensors.push_back(AddDenseBias(tensor + ".bias", parts));
   const GraphTensor& weight = graph_.tensors[tensors[0]];
   if (weight.scales >= 0 && x.width() > kMaxInt8Inputs) {
-    Fail("tensor \"", weight.name, "\": rows of ", x.width(), " are too long for int8 and int4, which end at ", kMaxInt8Inputs);
+    Fail("tensor \"", weight.name, "\": rows of ", x.width(), " are too long for int8, int4 and int3, which end at ",
+         kMaxInt8Inputs);
   }
   const uint32_t width = weight.shape[0];
   return AddOp(

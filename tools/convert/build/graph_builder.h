@@ -33,7 +33,7 @@ struct DenseRows {
 struct Matrix {
   std::string name;  // in the file
   Precision precision;
-  bool narrow;  // int8 instead of int4, whose blocks it does not fill
+  Precision wanted;  // what was asked for; `precision` is int8 instead where rows do not fill its blocks
 };
 
 class GraphBuilder {
@@ -61,8 +61,8 @@ class GraphBuilder {
 
   // A tensor of the file from checkpoint tensors; the index of the tensor. The same name gives the same tensor again, so that
   // layers may share it. Errors: the same name with another shape.
-  // A matrix [rows, columns] is stored as the rules say. int4 goes in blocks of columns: where they do not fill their blocks it
-  // becomes int8. Errors: a rule asks for int4 there.
+  // A matrix [rows, columns] is stored as the rules say. int4 and int3 go in blocks of columns: where they do not fill their
+  // blocks they become int8. Errors: a rule asks for one of them there.
   uint32_t AddMatrix(const std::string& name, std::vector<WeightSpec> rows);
   // A constant is F32, or I32 without a fold.
   uint32_t AddConstant(const std::string& name, const std::vector<uint32_t>& shape, std::vector<WeightSpec> parts,

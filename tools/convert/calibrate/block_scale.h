@@ -1,16 +1,18 @@
-// The scale of a block of int4 weights whose errors are made good within the block.
+// The scale of a block of int4 or int3 weights whose errors are made good within the block.
 #ifndef TARN_TOOLS_CONVERT_CALIBRATE_BLOCK_SCALE_H_
 #define TARN_TOOLS_CONVERT_CALIBRATE_BLOCK_SCALE_H_
 
 #include <cstddef>
 #include <cstdint>
 
+#include "tools/convert/graph/quantize.h"
+
 namespace tarn::convert {
 
-// Of the scales that QuantizeBlock() tries, the one for which rounding `weights` [kInt4Block] from left to right costs least: an
+// Of the scales that QuantizeBlock() tries, the one for which rounding `weights` [kScaleBlock] from left to right costs least: an
 // error d of weight i takes d factor[i][j] from the weights j behind it and costs (d spread[i])^2. `factor`: rows of `stride`
-// elements. A block of zeros has 1. A normal bf16 > 0.
-float BestBlockScale(const float* weights, const float* factor, size_t stride, const float* spread);
+// elements. A block of zeros has 1. A normal bf16, with int4 > 0.
+float BestBlockScale(const Levels& levels, const float* weights, const float* factor, size_t stride, const float* spread);
 
 // The normal bf16 > 0 nearest to `scale`.
 float NearestScale(double scale);

@@ -32,7 +32,8 @@ class Calibration {
 
   RoundedMatrices Run() {
     std::vector<DenseGroup> groups = FindDenseGroups(graph_);
-    if (groups.empty()) throw tools::UsageFailure("--calibrate: no dense layer is int8 or int4, of which it rounds the weights");
+    if (groups.empty())
+      throw tools::UsageFailure("--calibrate: no dense layer is int8, int4 or int3, of which it rounds the weights");
     // Embeddings change the inputs of all layers. Those that no dense layer reads are rounded alone.
     std::stable_partition(groups.begin(), groups.end(), [](const DenseGroup& group) { return group.is_embedding; });
     for (const std::string& name : FindLookupTables(graph_)) {

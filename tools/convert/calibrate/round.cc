@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kTileRows = 16;  // that share what is read of H and U
 constexpr int kSweeps = 6;        // after which few steps are left, each of little use
+constexpr Levels kInt8Levels = {-127, 127, false};
 
 // A row while it is rounded.
 struct Row {
@@ -31,17 +32,17 @@ void Subtract(float* row, float factor, const float* other, size_t begin, size_t
   for (size_t j = begin; j < end; ++j) row[j] -= factor * other[j];
 }
 
-int Nearest(float x, int least, int most) {
-  return static_cast<int>(std::lrintf(std::clamp(x, static_cast<float>(least), static_cast<float>(most))));
-}
-
 }  // namespace
 
 // Rounds a tile of rows.
 class Rounding::Tile {
  public:
   Tile(const Rounding& rounding, format::DType dtype, const float* weights, size_t rows)
-      : r_(rounding), n_(rounding.moments_.size), is_int4_(dtype == format::DType::I4), rows_(rows) {
+      : r_(rounding),
+        n_(rounding.moments_.size),
+        blockwise_(IsBlockwise(dtype)),
+        levels_(blockwise_ ? LevelsOf(dtype) : kInt8Levels),
+        rows_(rows) {
     for (size_t i = 0; i < rows; ++i) {
       Row& row = rows_[i];
       row.weights = weights + i * n_;
@@ -49,12 +50,12 @@ class Rounding::Tile {
       row.rounded.resize(n_);
       row.gradient.assign(n_, 0.0f);
       row.q.resize(n_);
-      if (!is_int4_) row.scales = {QuantizeRow(row.weights, n_, row.q.data())};
+      if (!blockwise_) row.scales = {QuantizeRow(row.weights, n_, row.q.data())};
     }
   }
 
   void Run() {
-    const size_t block = is_int4_ ? kInt4Block : kCompensated;
+    const size_t block = blockwise_ ? kScaleBlock : kCompensated;
     for (size_t begin = 0; begin < n_; begin += block) RoundBlock(begin, std::min(begin + block, n_));
     MakeGradients();
     for (Row& row : rows_) {
@@ -64,37 +65,33 @@ class Rounding::Tile {
 
   void Store(size_t first_row, RoundedMatrix* out) const {
     for (size_t i = 0; i < rows_.size(); ++i) {
-      const size_t at = (first_row + i) * n_;
       const Row& row = rows_[i];
-      if (!is_int4_) {
-        std::memcpy(&out->values[at], row.q.data(), n_);
-        std::memcpy(&out->scales[(first_row + i) * sizeof(float)], &row.scales[0], sizeof(float));
+      if (!blockwise_) {
+        out->Store(first_row + i, row.q.data(), row.scales[0]);
         continue;
       }
-      for (size_t j = 0; j < n_; j += 2) {
-        out->values[(at + j) / 2] = static_cast<uint8_t>((row.q[j] + 8) | ((row.q[j + 1] + 8) << 4));
-      }
-      for (size_t b = 0; b < row.scales.size(); ++b) {
-        const uint16_t bits = Bf16OfScale(row.scales[b]);
-        std::memcpy(&out->scales[(at / kInt4Block + b) * sizeof(bits)], &bits, sizeof(bits));
-      }
+      std::vector<uint16_t> bits(row.scales.size());
+      std::transform(row.scales.begin(), row.scales.end(), bits.begin(), Bf16OfScale);
+      out->Store(first_row + i, row.q.data(), bits.data());
     }
   }
 
  private:
   static constexpr size_t kCompensated = 32;  // columns whose errors reach the rest of the row together
 
-  int least() const { return is_int4_ ? -8 : -127; }
-  int most() const { return is_int4_ ? 7 : 127; }
+  int Nearest(float x) const {
+    return static_cast<int>(std::lrintf(std::clamp(x, static_cast<float>(levels_.least), static_cast<float>(levels_.most))));
+  }
 
   void RoundBlock(size_t begin, size_t end) {
     std::vector<float> errors(rows_.size() * (end - begin));
     for (size_t i = 0; i < rows_.size(); ++i) {
       Row& row = rows_[i];
-      if (is_int4_) row.scales.push_back(BestBlockScale(&row.rest[begin], &r_.factor_[begin * n_ + begin], n_, &r_.spread_[begin]));
+      if (blockwise_)
+        row.scales.push_back(BestBlockScale(levels_, &row.rest[begin], &r_.factor_[begin * n_ + begin], n_, &r_.spread_[begin]));
       const float scale = row.scales.back();
       for (size_t j = begin; j < end; ++j) {
-        row.q[j] = static_cast<int8_t>(is_int4_ ? Int4Of(row.rest[j], 1 / scale) : Nearest(row.rest[j] / scale, -127, 127));
+        row.q[j] = static_cast<int8_t>(blockwise_ ? LevelOf(levels_, row.rest[j], 1 / scale) : Nearest(row.rest[j] / scale));
         row.rounded[j] = scale * row.q[j];
         const float error = row.rest[j] - row.rounded[j];
         errors[i * (end - begin) + j - begin] = error;
@@ -114,20 +111,20 @@ class Rounding::Tile {
     }
   }
 
-  // A step of every weight, and of every scale of int4, that lowers e^T H e. False: there was none.
+  // A step of every weight, and of every scale of a block, that lowers e^T H e. False: there was none.
   bool Improve(Row* row) const {
     bool improved = false;
-    const size_t block = is_int4_ ? kInt4Block : n_;
+    const size_t block = blockwise_ ? kScaleBlock : n_;
     for (size_t b = 0; b < row->scales.size(); ++b) {
       for (size_t j = b * block; j < (b + 1) * block; ++j) improved = MoveWeight(row, b, j) || improved;
-      if (is_int4_) improved = MoveScale(row, b) || improved;
+      if (blockwise_) improved = MoveScale(row, b) || improved;
     }
     return improved;
   }
 
   bool MoveWeight(Row* row, size_t b, size_t j) const {
     const float scale = row->scales[b], curvature = r_.hessian_[j * n_ + j];
-    const int q = Nearest(static_cast<float>(row->q[j]) + row->gradient[j] / curvature / scale, least(), most());
+    const int q = Nearest(static_cast<float>(row->q[j]) + row->gradient[j] / curvature / scale);
     if (q == row->q[j]) return false;
     row->q[j] = static_cast<int8_t>(q);
     const float rounded = scale * static_cast<float>(q);
@@ -138,21 +135,22 @@ class Rounding::Tile {
 
   // Of the scale s' of block b, whose q stay, the sum is quadratic: less by 2 (s' - s) q.g - (s' - s)^2 q.Hq.
   bool MoveScale(Row* row, size_t b) const {
-    const size_t begin = b * kInt4Block;
+    const size_t begin = b * kScaleBlock;
     double slope = 0, curvature = 0;
-    for (size_t i = 0; i < kInt4Block; ++i) {
+    for (size_t i = 0; i < kScaleBlock; ++i) {
       const int8_t* const q = &row->q[begin];
       const float* const h = &r_.hessian_[(begin + i) * n_ + begin];
       slope += q[i] * static_cast<double>(row->gradient[begin + i]);
-      for (size_t j = 0; j < kInt4Block; ++j) curvature += q[i] * static_cast<double>(h[j]) * q[j];
+      for (size_t j = 0; j < kScaleBlock; ++j) curvature += q[i] * static_cast<double>(h[j]) * q[j];
     }
     if (!(curvature > 0)) return false;
     const float scale = row->scales[b];
-    const float moved = NearestScale(scale + slope / curvature);
+    const float sign = std::copysign(1.0f, scale);  // which it keeps
+    const float moved = sign * NearestScale(static_cast<double>(sign) * (scale + slope / curvature));
     const double step = static_cast<double>(moved) - scale;
     if (!(step * (2 * slope - step * curvature) > 1e-6 * std::fabs(step * slope))) return false;
     row->scales[b] = moved;
-    for (size_t j = begin; j < begin + kInt4Block; ++j) {
+    for (size_t j = begin; j < begin + kScaleBlock; ++j) {
       const float rounded = moved * static_cast<float>(row->q[j]);
       if (rounded != row->rounded[j]) Subtract(row->gradient.data(), rounded - row->rounded[j], &r_.hessian_[j * n_], 0, n_);
       row->rounded[j] = rounded;
@@ -162,7 +160,8 @@ class Rounding::Tile {
 
   const Rounding& r_;
   const size_t n_;
-  const bool is_int4_;
+  const bool blockwise_;
+  const Levels levels_;
   std::vector<Row> rows_;
 };
 

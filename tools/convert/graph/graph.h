@@ -17,7 +17,7 @@ namespace tarn::convert {
 using Fold = std::function<std::vector<float>(const std::vector<std::vector<float>>& parts)>;
 
 // A tensor of the file. Its data: `fold` of the parts, or without a fold the rows of the parts, one after the other. The tensor
-// right after an I8 or I4 tensor holds its scales; those come out of the quantization and have no parts.
+// right after an I8, I4 or I3 tensor holds its scales; those come out of the quantization and have no parts.
 struct GraphTensor {
   std::string name;
   format::DType dtype;
@@ -82,7 +82,7 @@ struct Graph {
   uint32_t source_vocab_size = 0;                           // Seq2Seq
   int32_t bos_token = -1, eos_token = -1, mask_token = -1;  // -1: none
   uint64_t first_position = 0;
-  std::set<std::string> features;  // of ops, which older readers lack: names of required_features
+  std::set<std::string> features;  // of ops and types, which older readers lack: names of required_features
   format::TokenizerKind tokenizer = format::TokenizerKind::None;
   TokenizerWriter tokenizer_writer;     // of a kind that has tables
   ChatWriter chat_writer;               // empty: no chat template

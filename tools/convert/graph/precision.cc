@@ -9,16 +9,18 @@
 namespace tarn::convert {
 
 const std::vector<std::string>& PrecisionNames() {
-  static const std::vector<std::string> names = {"f32", "f16", "int8", "int4"};
+  static const std::vector<std::string> names = {"f32", "f16", "int8", "int4", "int3"};
   return names;
 }
 
 Precision ParsePrecision(const std::string& name) {
   const auto& names = PrecisionNames();
   const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) Fail("\"", name, "\" is no precision: f32, f16, int8 and int4 are");
+  if (found == names.end()) Fail("\"", name, "\" is no precision: f32, f16, int8, int4 and int3 are");
   return static_cast<Precision>(found - names.begin());
 }
+
+const std::string& NameOf(Precision precision) { return PrecisionNames()[static_cast<size_t>(precision)]; }
 
 void PrecisionRules::Keep(const std::string& rule) {
   const size_t equals = rule.rfind('=');

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "schema/tarn_generated.h"
 #include "tools/convert/checkpoint/half.h"
 
 namespace tarn::convert {
@@ -15,26 +16,45 @@ namespace tarn::convert {
 // = 1. Every w[i] is finite. (Scales of least squared error, as below, have 2 % less of it: 0.0001 nats, not worth their code.)
 float QuantizeRow(const float* w, size_t count, int8_t* q);
 
-// int4, one scale per block of a row (kI4Block of the format).
-constexpr size_t kInt4Block = 32;
+// int4 and int3 (I4 and I3), one scale per block of a row.
+constexpr size_t kScaleBlock = 32;
 
-// q[i] in [-8, 7], two to a byte: the even one in the low half, as q + 8. Returns the bits of s, a normal bf16 > 0: of all bf16
-// within a factor of 0.5 to 1.15 of max|w| / 7 the one with the least sum of (w[i] - s q[i])^2, where q[i] is w[i] / s rounded into
-// the range. A scale that is smaller than the largest element needs costs that one element and makes the others finer. A block of
-// zeros has s = 1. Every w[i] is finite.
-uint16_t QuantizeBlock(const float* w /* [kInt4Block] */, uint8_t* packed /* [kInt4Block / 2] */);
+constexpr bool IsBlockwise(format::DType dtype) { return dtype == format::DType::I4 || dtype == format::DType::I3; }
 
-// The scales that are tried, for a block whose largest magnitude is `max` in [0.5, 1): the bits of a bf16, and of all smaller ones
-// in turn. bf16 has 128 numbers in an octave: they go from 1.15 down to 0.5 of max / 7.
-constexpr size_t kInt4Scales = 160;
-inline uint16_t FirstInt4Scale(float max) { return static_cast<uint16_t>(BitsOfFloat(max * (1.15f / 7)) >> 16); }
+// The range of q. Scales of int3 have a sign, so that -4, which has no counterpart, is of use for either sign of w.
+struct Levels {
+  int least, most;
+  bool signed_scale;
+};
+constexpr Levels LevelsOf(format::DType dtype) { return dtype == format::DType::I3 ? Levels{-4, 3, true} : Levels{-8, 7, false}; }
 
-// x / s, of which `inverse` is 1 / s, to the nearest integer within [-8, 7], ties to even.
-inline int Int4Of(float x, float inverse) {
+// Returns the bits of s, a normal bf16, with int4 > 0: of all bf16 within a factor of 0.5 to 1.15 of max|w| / most the one with the
+// least sum of (w[i] - s q[i])^2, where q[i] is w[i] / s rounded into the range. A scale that is smaller than the largest element
+// needs costs that one element and makes the others finer. A block of zeros has s = 1. Every w[i] is finite.
+uint16_t QuantizeBlock(const Levels& levels, const float* w /* [kScaleBlock] */, int8_t* q /* [kScaleBlock] */);
+
+// The same for every block of a row.
+void QuantizeBlocks(format::DType dtype, const float* w, size_t columns, int8_t* q, uint16_t* scales /* [columns / kScaleBlock] */);
+
+// A row of such numbers as the file has it (schema/tarn.fbs), and element i of it. `columns` is a multiple of kScaleBlock.
+size_t PackedBytes(format::DType dtype, size_t columns);
+void PackRow(format::DType dtype, const int8_t* q, size_t columns, uint8_t* packed /* [PackedBytes] */);
+int PackedAt(format::DType dtype, const uint8_t* packed, size_t columns, size_t i);
+
+// The sizes of scales that are tried, for a block whose largest magnitude is `max` in [0.5, 1): the bits of a bf16, and of all
+// smaller ones in turn. bf16 has 128 numbers in an octave: they go from 1.15 down to 0.5 of max / most.
+constexpr size_t kScaleCandidates = 160;
+inline uint16_t FirstScale(const Levels& levels, float max) {
+  return static_cast<uint16_t>(BitsOfFloat(max * (1.15f / static_cast<float>(levels.most))) >> 16);
+}
+
+// x / s, of which `inverse` is 1 / s, to the nearest of the levels, ties to even.
+inline int LevelOf(const Levels& levels, float x, float inverse) {
   // Between 2^23 and 2^24 the last bit of an f32 is 1: the sum is rounded to integers. It is done like this so that the compiler
   // makes vectors of it.
   constexpr uint32_t kShiftBits = 0x4B400000;  // 1.5 * 2^23
-  return static_cast<int32_t>(BitsOfFloat(std::max(-8.0f, std::min(7.0f, x * inverse)) + 0x1.8p23f) - kShiftBits);
+  const float least = static_cast<float>(levels.least), most = static_cast<float>(levels.most);
+  return static_cast<int32_t>(BitsOfFloat(std::max(least, std::min(most, x * inverse)) + 0x1.8p23f) - kShiftBits);
 }
 
 }  // namespace tarn::convert

@@ -9,10 +9,11 @@ namespace tarn::convert {
 
 RoundedMatrix::RoundedMatrix(format::DType type, size_t row_count, size_t column_count)
     : dtype(type), rows(row_count), columns(column_count) {
-  const bool is_int4 = dtype == format::DType::I4;
-  values.resize(is_int4 ? rows * columns / 2 : rows * columns);
-  scales.resize(is_int4 ? rows * (columns / kInt4Block) * sizeof(uint16_t) : rows * sizeof(float));
+  values.resize(rows * RowBytes());
+  scales.resize(IsBlockwise(dtype) ? rows * (columns / kScaleBlock) * sizeof(uint16_t) : rows * sizeof(float));
 }
+
+size_t RoundedMatrix::RowBytes() const { return IsBlockwise(dtype) ? PackedBytes(dtype, columns) : columns; }
 
 void RoundedMatrix::Read(size_t row, float* out) const {
   if (dtype == format::DType::I8) {
@@ -22,25 +23,35 @@ void RoundedMatrix::Read(size_t row, float* out) const {
     return;
   }
   for (size_t i = 0; i < columns; ++i) {
-    const size_t at = row * columns + i;
     uint16_t scale;
-    std::memcpy(&scale, &scales[at / kInt4Block * sizeof(scale)], sizeof(scale));
-    const int q = (values[at / 2] >> (at % 2 * 4) & 15) - 8;
-    out[i] = FloatOfBf16(scale) * static_cast<float>(q);
+    std::memcpy(&scale, &scales[(row * columns + i) / kScaleBlock * sizeof(scale)], sizeof(scale));
+    out[i] = FloatOfBf16(scale) * static_cast<float>(PackedAt(dtype, &values[row * RowBytes()], columns, i));
   }
+}
+
+void RoundedMatrix::Store(size_t row, const int8_t* q, const uint16_t* block_scales) {
+  PackRow(dtype, q, columns, &values[row * RowBytes()]);
+  const size_t bytes = columns / kScaleBlock * sizeof(uint16_t);
+  std::memcpy(&scales[row * bytes], block_scales, bytes);
+}
+
+void RoundedMatrix::Store(size_t row, const int8_t* q, float scale) {
+  std::memcpy(&values[row * columns], q, columns);
+  std::memcpy(&scales[row * sizeof(scale)], &scale, sizeof(scale));
 }
 
 RoundedMatrix RoundAlone(const std::vector<float>& weights, size_t columns, format::DType dtype) {
   RoundedMatrix out(dtype, weights.size() / columns, columns);
-  const bool is_int4 = dtype == format::DType::I4;
-  const size_t step = is_int4 ? kInt4Block : columns;
-  for (size_t i = 0; i < weights.size() / step; ++i) {
-    if (is_int4) {
-      const uint16_t scale = QuantizeBlock(&weights[i * step], &out.values[i * step / 2]);
-      std::memcpy(&out.scales[i * sizeof(scale)], &scale, sizeof(scale));
+  std::vector<int8_t> q(columns);
+  std::vector<uint16_t> block_scales(columns / kScaleBlock);
+  for (size_t row = 0; row < out.rows; ++row) {
+    const float* w = &weights[row * columns];
+    if (IsBlockwise(dtype)) {
+      QuantizeBlocks(dtype, w, columns, q.data(), block_scales.data());
+      out.Store(row, q.data(), block_scales.data());
     } else {
-      const float scale = QuantizeRow(&weights[i * step], step, reinterpret_cast<int8_t*>(&out.values[i * step]));
-      std::memcpy(&out.scales[i * sizeof(scale)], &scale, sizeof(scale));
+      const float scale = QuantizeRow(w, columns, q.data());
+      out.Store(row, q.data(), scale);
     }
   }
   return out;

@@ -96,7 +96,7 @@ class WeightSection {
     }
   }
 
-  // Blocks hold whole rows, and rows of I4 whole bytes: a block is bytes of its own in every dtype.
+  // Blocks hold whole rows, and rows of I4 and I3 whole bytes: a block is bytes of its own in every dtype.
   void WriteRows(const GraphTensor& tensor) {
     switch (tensor.dtype) {
       case format::DType::F16:
@@ -105,7 +105,10 @@ class WeightSection {
       case format::DType::I8:
         return ForBlocks(tensor, [&](const float* values, uint64_t rows, uint64_t columns) { EmitInt8(values, rows, columns); });
       case format::DType::I4:
-        return ForBlocks(tensor, [&](const float* values, uint64_t rows, uint64_t columns) { EmitInt4(values, rows * columns); });
+      case format::DType::I3:
+        return ForBlocks(tensor, [&](const float* values, uint64_t rows, uint64_t columns) {
+          for (uint64_t r = 0; r < rows; ++r) EmitBlocks(tensor.dtype, values + r * columns, columns);
+        });
       case format::DType::I32:
         return ForBlocks(tensor, [&](const float* values, uint64_t rows, uint64_t columns) { EmitI32(values, rows * columns); });
       default:
@@ -161,13 +164,18 @@ class WeightSection {
     Emit(bytes_.data(), bytes_.size());
   }
 
-  void EmitInt4(const float* values, uint64_t count) {
-    bytes_.resize(count / 2);
-    for (uint64_t i = 0; i < count; i += kInt4Block) AddScale(QuantizeBlock(values + i, bytes_.data() + i / 2));
+  // One row.
+  void EmitBlocks(format::DType dtype, const float* values, size_t columns) {
+    numbers_.resize(columns);
+    halves_.resize(columns / kScaleBlock);
+    QuantizeBlocks(dtype, values, columns, numbers_.data(), halves_.data());
+    for (const uint16_t scale : halves_) AddScale(scale);
+    bytes_.resize(PackedBytes(dtype, columns));
+    PackRow(dtype, numbers_.data(), columns, bytes_.data());
     Emit(bytes_.data(), bytes_.size());
   }
 
-  // f32 of I8, bf16 of I4
+  // f32 of I8, bf16 of I4 and I3
   template <typename Scale>
   void AddScale(Scale scale) {
     const auto* bytes = reinterpret_cast<const uint8_t*>(&scale);
@@ -196,6 +204,7 @@ class WeightSection {
   uint64_t position_ = 0;
   std::vector<float> values_;
   std::vector<uint16_t> halves_;
+  std::vector<int8_t> numbers_;
   std::vector<uint8_t> bytes_, scales_;
 };
 

@@ -1,0 +1,240 @@
+// Dense layers with int3 weights on rows quantized to u8. Weights are multiplied as w + 4, from 0 to 7, and sum (q - Z) s w is made
+// as sum s (sum q (w + 4) - 4 sum q) - Z sum s w, where the inner sums go over a block and are exact.
+//
+// Rows where the file has them (core/int3.h): a lane of 32 bits of the three planes is a block. Panels (panels.h): a lane is an
+// output.
+#if defined(TARN_KERNELS_DENSE_INT3_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TARN_KERNELS_DENSE_INT3_INL_H_
+#undef TARN_KERNELS_DENSE_INT3_INL_H_
+#else
+#define TARN_KERNELS_DENSE_INT3_INL_H_
+#endif
+
+#include <cstring>
+
+#include "core/dtype.h"
+#include "core/int3.h"
+#include "kernels/dense/int4-inl.h"
+#include "kernels/dense/panels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tarn {
+namespace HWY_NAMESPACE {
+
+// Bits of bytes, moved down. The shift is that of lanes of 16 bits, which all CPUs have: what comes from the neighbour is cut off.
+template <int kShift>
+HWY_INLINE VNibbles MovedBits(VNibbles v) {
+  const hn::Repartition<uint16_t, DNibbles> d16;
+  return hn::BitCast(DNibbles(), hn::ShiftRight<kShift>(hn::BitCast(d16, v)));
+}
+
+HWY_INLINE VInt4 LowThreeBits(VNibbles v) { return hn::BitCast(DInt4(), hn::And(v, hn::Set(DNibbles(), uint8_t{7}))); }
+
+// The two weights that stand in one plane, and those that stand in two.
+HWY_INLINE void UnpackPlane(VNibbles plane, VInt4& w0, VInt4& w1) {
+  w0 = LowThreeBits(plane);
+  w1 = LowThreeBits(MovedBits<3>(plane));
+}
+template <int kHighBit>
+HWY_INLINE VInt4 UnpackRest(VNibbles plane, VNibbles last) {
+  const VNibbles three = hn::Set(DNibbles(), uint8_t{3});
+  return LowThreeBits(hn::BitwiseIfThenElse(three, MovedBits<6>(plane), MovedBits<kHighBit - 2>(last)));
+}
+
+HWY_INLINE VBlocks AddPair(VX4 x, VInt4 w, VX4 x2, VInt4 w2, VBlocks sums) { return hn::Add(sums, SumsOfProducts(x, w, x2, w2)); }
+
+// bf16 in consecutive lanes.
+HWY_INLINE VBlocksF ScalesOf(hn::Vec<hn::Rebind<uint16_t, DBlocks>> bf16) {
+  return hn::BitCast(DBlocksF(), hn::ShiftLeft<16>(hn::PromoteTo(DBlocks(), bf16)));
+}
+
+// -4 sum q of q less kX8Moved, from that of q.
+constexpr int32_t kMovedSum = 4 * static_cast<int32_t>(kScaleBlock) * kX8Moved;
+
+// ---- Rows ----
+
+struct Int3Row {
+  const uint8_t* w;
+  const uint16_t* scales;
+};
+
+// `bytes` bytes of each plane of a row of W, from byte i on, times a row of x; z: the weights alone.
+template <bool kWhole>
+HWY_INLINE void Int3Step(const Int3Args& a, const uint8_t* q, const int32_t* q_sums, Int3Row row, size_t i, size_t bytes,
+                         VBlocksF& z, VBlocksF& sum) {
+  const DNibbles d;
+  const DX4 dx;
+  const DBlocks di;
+  const DBlocksF df;
+  const size_t part = a.in / 8;
+  const auto x = [&](size_t p) HWY_ATTR { return LoadX8<kWhole>(dx, q + p * part + i, bytes); };
+  const VNibbles p0 = LoadWholeOrPadded<kWhole>(d, row.w + i, bytes);
+  const VNibbles p1 = LoadWholeOrPadded<kWhole>(d, row.w + part + i, bytes);
+  const VNibbles p2 = LoadWholeOrPadded<kWhole>(d, row.w + 2 * part + i, bytes);
+  VBlocks sums = hn::Add(LoadWholeOrPadded<kWhole>(di, q_sums + i / 4, bytes / 4), hn::Set(di, kMovedSum));
+  VInt4 w0, w1;
+  UnpackPlane(p0, w0, w1);
+  VInt4 all = hn::Add(w0, w1);
+  sums = AddPair(x(0), w0, x(1), w1, sums);
+  UnpackPlane(p1, w0, w1);
+  all = hn::Add(all, hn::Add(w0, w1));
+  sums = AddPair(x(2), w0, x(3), w1, sums);
+  UnpackPlane(p2, w0, w1);
+  all = hn::Add(all, hn::Add(w0, w1));
+  sums = AddPair(x(4), w0, x(5), w1, sums);
+  w0 = UnpackRest<6>(p0, p2);
+  w1 = UnpackRest<7>(p1, p2);
+  all = hn::Add(all, hn::Add(w0, w1));
+  sums = AddPair(x(6), w0, x(7), w1, sums);
+  const hn::Rebind<uint16_t, DBlocks> d16;
+  const VBlocksF scale = ScalesOf(LoadWholeOrPadded<kWhole>(d16, row.scales + i / 4, bytes / 4));
+  const VBlocks weights = hn::Sub(SumsOfBytes(all), hn::Set(di, int32_t{4 * kScaleBlock}));
+  z = hn::MulAdd(hn::ConvertTo(df, weights), scale, z);
+  sum = hn::MulAdd(hn::ConvertTo(df, sums), scale, sum);
+}
+
+// The last step of a row is long code on CPUs that cannot load a part of a vector: it is there once.
+HWY_NOINLINE void Int3LastStep(const Int3Args& a, const uint8_t* q, const int32_t* q_sums, Int3Row row, size_t i, VBlocksF& z,
+                               VBlocksF& sum) {
+  Int3Step<false>(a, q, q_sums, row, i, a.in / 8 - i, z, sum);
+}
+
+// Four outputs of one row of x.
+HWY_NOINLINE void Int3Tile(const Int3Args& a, const Tile& tile, size_t r) {
+  const DBlocksF d;
+  const DTile dt;
+  const size_t lanes = hn::Lanes(DNibbles()), end = a.in / 8, row_bytes = Int3RowBytes(a.in), blocks = a.in / kScaleBlock;
+  const FourRows<uint8_t> w(a.weight + tile.o * row_bytes, row_bytes, tile.outputs);
+  const FourRows<uint16_t> scales(a.block_scales + tile.o * blocks, blocks, tile.outputs);
+  const uint8_t* q = a.q + r * a.in;
+  const int32_t* q_sums = a.q_sums + r * blocks;
+  VBlocksF z0 = hn::Zero(d), z1 = z0, z2 = z0, z3 = z0, s0 = z0, s1 = z0, s2 = z0, s3 = z0;
+  const Int3Row w0{w.row[0], scales.row[0]}, w1{w.row[1], scales.row[1]}, w2{w.row[2], scales.row[2]}, w3{w.row[3], scales.row[3]};
+  size_t i = 0;
+  for (; i + lanes <= end; i += lanes) {
+    PrefetchNext(tile, i / lanes);
+    Int3Step<true>(a, q, q_sums, w0, i, lanes, z0, s0);
+    Int3Step<true>(a, q, q_sums, w1, i, lanes, z1, s1);
+    Int3Step<true>(a, q, q_sums, w2, i, lanes, z2, s2);
+    Int3Step<true>(a, q, q_sums, w3, i, lanes, z3, s3);
+  }
+  if (i < end) {
+    Int3LastStep(a, q, q_sums, w0, i, z0, s0);
+    Int3LastStep(a, q, q_sums, w1, i, z1, s1);
+    Int3LastStep(a, q, q_sums, w2, i, z2, s2);
+    Int3LastStep(a, q, q_sums, w3, i, z3, s3);
+  }
+  const VTile zero_point = hn::Set(dt, static_cast<float>(a.params[r].zero_point - kX8Moved));
+  const VTile sums = hn::NegMulAdd(zero_point, SumsOfFour(d, z0, z1, z2, z3), SumsOfFour(d, s0, s1, s2, s3));
+  StoreOutputs(hn::Mul(sums, hn::Set(dt, a.params[r].scale)), a.bias == nullptr ? nullptr : a.bias + tile.o, tile.outputs,
+               a.y + r * a.y_stride + tile.o);
+}
+
+inline void DenseQdu8Qb3w(const Int3Args& a) {
+  ForEachTile(a.rows, a.out, a.weight, Int3RowBytes(a.in), 3 * hn::Lanes(DNibbles()), [&](const Tile& tile) HWY_ATTR {
+    Tile one = tile;
+    for (size_t r = 0; r < tile.rows; ++r, one.next_step_bytes = 0) Int3Tile(a, one, tile.r + r);
+  });
+}
+
+// ---- Panels ----
+
+// How far ahead of what it needs a panel asks memory.
+constexpr size_t kPanelAheadBytes = 8192;
+
+// Four elements of a row of x in all lanes.
+HWY_INLINE VX4 FourOfX(const uint8_t* x) {
+  uint32_t four;
+  std::memcpy(&four, x, sizeof(four));
+  if constexpr (kX8Moved != 0) four ^= 0x80808080u;
+  return hn::BitCast(DX4(), hn::Set(hn::RebindToUnsigned<DBlocks>(), four));
+}
+
+// What the sums of a row begin with.
+HWY_INLINE VBlocks FirstSum(const int32_t* q_sum) { return hn::Set(DBlocks(), *q_sum + kMovedSum); }
+
+// Rows of a pass, from the first on; beyond the last one that one again, whose sums nobody stores.
+struct PanelRows {
+  FourRows<uint8_t> q;
+  FourRows<int32_t> sums;
+  size_t first, count;
+};
+
+// A pair of weights, for the elements from i on, times kRows rows.
+template <size_t kRows>
+HWY_INLINE void AddPairs(const PanelRows& rows, size_t i, VInt4 w0, VInt4 w1, VBlocks& s0, VBlocks& s1, VBlocks& s2, VBlocks& s3) {
+  const auto& q = rows.q.row;
+  s0 = AddPair(FourOfX(q[0] + i), w0, FourOfX(q[0] + i + 4), w1, s0);
+  if constexpr (kRows > 1) s1 = AddPair(FourOfX(q[1] + i), w0, FourOfX(q[1] + i + 4), w1, s1);
+  if constexpr (kRows > 2) s2 = AddPair(FourOfX(q[2] + i), w0, FourOfX(q[2] + i + 4), w1, s2);
+  if constexpr (kRows > 2) s3 = AddPair(FourOfX(q[3] + i), w0, FourOfX(q[3] + i + 4), w1, s3);
+}
+
+// Those outputs whose weights begin `byte` bytes into each plane, of kRows rows.
+template <size_t kRows>
+HWY_INLINE void PanelPart(const Int3Args& a, const PanelRows& rows, size_t byte, bool prefetches) {
+  const DNibbles d;
+  const DBlocksF df;
+  const hn::Rebind<uint16_t, DBlocks> d16;
+  const size_t first = byte / 4;
+  VBlocksF y0 = hn::Zero(df), y1 = y0, y2 = y0, y3 = y0;
+  const uint8_t* block = a.weight + kPanelOutputs * sizeof(float);
+  for (size_t i = 0, b = 0; i < a.in; i += kScaleBlock, ++b, block += kPanelBlockBytes) {
+    for (size_t at = 0; prefetches && at < kPanelBlockBytes; at += kLineBytes) hwy::Prefetch(block + kPanelAheadBytes + at);
+    const VNibbles p0 = hn::LoadU(d, block + byte), p1 = hn::LoadU(d, block + kPanelPlaneBytes + byte);
+    const VNibbles p2 = hn::LoadU(d, block + 2 * kPanelPlaneBytes + byte);
+    VBlocks s0 = FirstSum(rows.sums.row[0] + b);
+    VBlocks s1 = s0, s2 = s0, s3 = s0;
+    if constexpr (kRows > 1) s1 = FirstSum(rows.sums.row[1] + b);
+    if constexpr (kRows > 2) s2 = FirstSum(rows.sums.row[2] + b);
+    if constexpr (kRows > 2) s3 = FirstSum(rows.sums.row[3] + b);
+    VInt4 w0, w1;
+    UnpackPlane(p0, w0, w1);
+    AddPairs<kRows>(rows, i, w0, w1, s0, s1, s2, s3);
+    UnpackPlane(p1, w0, w1);
+    AddPairs<kRows>(rows, i + 8, w0, w1, s0, s1, s2, s3);
+    UnpackPlane(p2, w0, w1);
+    AddPairs<kRows>(rows, i + 16, w0, w1, s0, s1, s2, s3);
+    AddPairs<kRows>(rows, i + 24, UnpackRest<6>(p0, p2), UnpackRest<7>(p1, p2), s0, s1, s2, s3);
+    const VBlocksF scale = ScalesOf(hn::LoadU(d16, reinterpret_cast<const uint16_t*>(block + kPanelScales) + first));
+    y0 = hn::MulAdd(hn::ConvertTo(df, s0), scale, y0);
+    if constexpr (kRows > 1) y1 = hn::MulAdd(hn::ConvertTo(df, s1), scale, y1);
+    if constexpr (kRows > 2) y2 = hn::MulAdd(hn::ConvertTo(df, s2), scale, y2);
+    if constexpr (kRows > 2) y3 = hn::MulAdd(hn::ConvertTo(df, s3), scale, y3);
+  }
+  const size_t outputs = a.out - first;
+  const auto put = [&](size_t row, VBlocksF y) HWY_ATTR {
+    if (row >= rows.count) return;
+    const Qdu8& params = a.params[rows.first + row];
+    const VBlocksF zero_point = hn::Set(df, static_cast<float>(params.zero_point - kX8Moved));
+    const VBlocksF weights = hn::LoadU(df, reinterpret_cast<const float*>(a.weight) + first);
+    y = hn::Mul(hn::NegMulAdd(zero_point, weights, y), hn::Set(df, params.scale));
+    if (a.bias != nullptr) y = hn::Add(y, hn::LoadN(df, a.bias + first, outputs));
+    hn::StoreN(y, df, a.y + (rows.first + row) * a.y_stride + first, outputs);
+  };
+  put(0, y0);
+  if constexpr (kRows > 1) put(1, y1);
+  if constexpr (kRows > 2) put(2, y2);
+  if constexpr (kRows > 2) put(3, y3);
+}
+
+template <size_t kRows>
+HWY_NOINLINE void Panel(const Int3Args& a, const PanelRows& rows) {
+  const size_t lanes = hn::Lanes(DNibbles());
+  for (size_t byte = 0; byte / 4 < a.out; byte += lanes) PanelPart<kRows>(a, rows, byte, byte == 0 && rows.first == 0);
+}
+
+inline void DenseQdu8Qb3wPanel(const Int3Args& a) {
+  const size_t blocks = a.in / kScaleBlock;
+  for (size_t r = 0; r < a.rows; r += kTileRows) {
+    const size_t count = std::min(a.rows - r, kTileRows);
+    const PanelRows rows = {{a.q + r * a.in, a.in, count}, {a.q_sums + r * blocks, blocks, count}, r, count};
+    count == 1 ? Panel<1>(a, rows) : count == 2 ? Panel<2>(a, rows) : Panel<kTileRows>(a, rows);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tarn
+HWY_AFTER_NAMESPACE();
+
+#endif  // TARN_KERNELS_DENSE_INT3_INL_H_
