@@ -41,7 +41,21 @@ HWY_INLINE VInt4 UnpackRest(VNibbles plane, VNibbles last) {
   return LowThreeBits(hn::BitwiseIfThenElse(three, MovedBits<6>(plane), MovedBits<kHighBit - 2>(last)));
 }
 
-HWY_INLINE VBlocks AddPair(VX4 x, VInt4 w, VX4 x2, VInt4 w2, VBlocks sums) { return hn::Add(sums, SumsOfProducts(x, w, x2, w2)); }
+// `sums` and those of the products of each 4 bytes, of two pairs. Lanes are blocks or outputs, so each takes its own 4 bytes, where
+// SumsOfProducts() takes any of a vector on some CPUs.
+HWY_INLINE VBlocks AddPair(VX4 x, VInt4 w, VX4 x2, VInt4 w2, VBlocks sums) {
+#if HWY_ARCH_ARM && !HWY_HAVE_SCALABLE
+  const hn::Repartition<int16_t, DBlocks> d16;  // 4 * 128 * 7 < 2^15
+  const auto low = hn::MulAdd(hn::PromoteLowerTo(d16, x2), hn::PromoteLowerTo(d16, w2),
+                              hn::Mul(hn::PromoteLowerTo(d16, x), hn::PromoteLowerTo(d16, w)));
+  const auto high = hn::MulAdd(hn::PromoteUpperTo(d16, x2), hn::PromoteUpperTo(d16, w2),
+                               hn::Mul(hn::PromoteUpperTo(d16, x), hn::PromoteUpperTo(d16, w)));
+  const auto twos = hn::Add(hn::ConcatEven(d16, high, low), hn::ConcatOdd(d16, high, low));
+  return hn::Add(sums, hn::SumsOf2(twos));
+#else
+  return hn::Add(sums, SumsOfProducts(x, w, x2, w2));
+#endif
+}
 
 // bf16 in consecutive lanes.
 HWY_INLINE VBlocksF ScalesOf(hn::Vec<hn::Rebind<uint16_t, DBlocks>> bf16) {
