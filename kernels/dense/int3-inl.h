@@ -113,6 +113,15 @@ HWY_NOINLINE void Int3LastStep(const Int3Args& a, const uint8_t* q, const int32_
   Int3Step<false>(a, q, q_sums, row, i, a.in / 8 - i, z, sum);
 }
 
+// By copies: sums whose address is taken would be kept in memory in every step.
+HWY_INLINE void AddLastStep(const Int3Args& a, const uint8_t* q, const int32_t* q_sums, Int3Row row, size_t i, VBlocksF& z,
+                            VBlocksF& sum) {
+  VBlocksF last_z = z, last_sum = sum;
+  Int3LastStep(a, q, q_sums, row, i, last_z, last_sum);
+  z = last_z;
+  sum = last_sum;
+}
+
 // Four outputs of one row of x.
 HWY_NOINLINE void Int3Tile(const Int3Args& a, const Tile& tile, size_t r) {
   const DBlocksF d;
@@ -133,10 +142,10 @@ HWY_NOINLINE void Int3Tile(const Int3Args& a, const Tile& tile, size_t r) {
     Int3Step<true>(a, q, q_sums, w3, i, lanes, z3, s3);
   }
   if (i < end) {
-    Int3LastStep(a, q, q_sums, w0, i, z0, s0);
-    Int3LastStep(a, q, q_sums, w1, i, z1, s1);
-    Int3LastStep(a, q, q_sums, w2, i, z2, s2);
-    Int3LastStep(a, q, q_sums, w3, i, z3, s3);
+    AddLastStep(a, q, q_sums, w0, i, z0, s0);
+    AddLastStep(a, q, q_sums, w1, i, z1, s1);
+    AddLastStep(a, q, q_sums, w2, i, z2, s2);
+    AddLastStep(a, q, q_sums, w3, i, z3, s3);
   }
   const VTile zero_point = hn::Set(dt, static_cast<float>(a.params[r].zero_point - kX8Moved));
   const VTile sums = hn::NegMulAdd(zero_point, SumsOfFour(d, z0, z1, z2, z3), SumsOfFour(d, s0, s1, s2, s3));
