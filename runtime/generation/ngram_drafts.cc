@@ -1,20 +1,23 @@
 #include "runtime/generation/ngram_drafts.h"
 
+#include <algorithm>
+
 namespace tarn {
 
-constexpr uint32_t NgramDrafts::kOrders[];
+constexpr uint32_t NgramDrafts::kContexts[];
+constexpr uint32_t NgramDrafts::kCounts;
 
 void NgramDrafts::TakeArrays(Bump* bump, uint32_t capacity) {
   history_ = TakeArray<int32_t>(*bump, capacity);
-  for (Span<uint32_t>& table : tables_) table = TakeArray<uint32_t>(*bump, uint64_t{2} * capacity);
+  for (Span<Place>& table : tables_) table = TakeArray<Place>(*bump, uint64_t{2} * capacity);
 }
 
 void NgramDrafts::Clear() {
-  for (const Span<uint32_t>& table : tables_) {
-    for (uint32_t& place : table) place = 0;
+  for (const Span<Place>& table : tables_) std::fill(table.begin(), table.end(), Place{});
+  for (auto& of_table : records_) {
+    for (auto& of_count : of_table) std::fill(std::begin(of_count), std::end(of_count), Record{});
   }
-  end_ = match_ = 0;
-  for (Record& record : records_) record = {};
+  end_ = streak_ = 0;
 }
 
 void NgramDrafts::Record::Add(bool is_right) {
@@ -23,72 +26,77 @@ void NgramDrafts::Record::Add(bool is_right) {
   all = all * kMemory + 1.0f;
 }
 
-// 2, 3, 4, 5, 6 to 7, 8 to 11, 12 to 15, 16 to 23, ... and all that are longer.
-size_t NgramDrafts::LengthClass(uint64_t match) {
-  if (match < 6) return match < 2 ? 0 : static_cast<size_t>(match - 2);
-  size_t index = 4;
-  for (uint64_t least = 6, step = 2; index + 1 < kLengths && match >= least + step; ++index) {
-    least += step;
-    if ((least & (least - 1)) == 0) step = least / 2;
-  }
-  return index;
+uint64_t NgramDrafts::Reach(size_t table) {
+  uint64_t reach = 0;
+  for (uint32_t left = kContexts[table]; left != 0; left >>= 1) ++reach;
+  return reach;
 }
 
-// Multiplication by odd constants; positions are compared in full, so that a collision costs a draft and no more.
-uint32_t& NgramDrafts::Place(size_t table, uint64_t end) const {
-  uint64_t hash = kOrders[table];
-  for (uint64_t i = end - kOrders[table]; i < end; ++i) {
-    hash = (hash ^ static_cast<uint32_t>(at(i))) * 0x9E3779B97F4A7C15u;
+// Multiplication by odd constants; contexts are compared in full, so that a collision costs a draft and no more.
+NgramDrafts::Place& NgramDrafts::PlaceOf(size_t table, uint64_t end) const {
+  uint64_t hash = 0;
+  for (uint32_t i = 1, left = kContexts[table]; left != 0; ++i, left >>= 1) {
+    if ((left & 1) == 0) continue;
+    hash = (hash ^ static_cast<uint32_t>(at(end - i))) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 29;
   }
   return tables_[table][static_cast<size_t>(hash >> 16) & (tables_[table].size() - 1)];
 }
 
-bool NgramDrafts::Matches(uint64_t position, uint32_t order) const {
-  if (position < order || end_ - (position - order) > history_.size()) return false;
-  for (uint32_t i = 1; i <= order; ++i) {
-    if (at(position - i) != at(end_ - i)) return false;
+bool NgramDrafts::Matches(const Place& place, size_t table, uint64_t end, uint64_t* source) const {
+  const uint64_t age = (end_ - place.position) & kPositions;
+  // Drafts have taken the places of the oldest tokens.
+  const uint64_t oldest = end > history_.size() ? end - history_.size() : 0;
+  if (age == 0 || age + Reach(table) + oldest > end_) return false;
+  *source = end_ - age;
+  for (uint32_t i = 1, left = kContexts[table]; left != 0; ++i, left >>= 1) {
+    if ((left & 1) != 0 && at(*source - i) != at(end - i)) return false;
   }
   return true;
 }
 
 void NgramDrafts::Add(int32_t token) {
-  if (match_ > 0) {
-    const bool is_right = at(source_) == token;
-    records_[LengthClass(match_)].Add(is_right);
-    match_ = is_right ? match_ + 1 : 0;
-    ++source_;
-  }
+  bool is_draft = true;  // that of the first context that is known
   for (size_t table = 0; table < kTables; ++table) {
-    if (end_ >= kOrders[table]) Place(table, end_) = static_cast<uint32_t>(end_);
+    if (end_ < Reach(table)) continue;
+    Place& place = PlaceOf(table, end_);
+    uint64_t source;
+    const bool is_known = Matches(place, table, end_, &source), is_right = is_known && at(source) == token;
+    if (is_known && is_draft) {
+      records_[table][place.count][StreakClass(streak_)].Add(is_right);
+      streak_ = is_right ? streak_ + 1 : 0;
+      is_draft = false;
+    }
+    if (is_right) {
+      place.count = std::min(place.count + 1u, kCounts - 1) & (kCounts - 1);
+    } else if (is_known && place.count > 1) {
+      place.count = 1;
+      continue;
+    } else {
+      place.count = 0;
+    }
+    place.position = static_cast<uint32_t>(end_ & kPositions);
   }
+  if (is_draft) streak_ = 0;
   at(end_) = token;
   ++end_;
-  Search();
-}
-
-void NgramDrafts::Search() {
-  for (size_t table = 0; table < kTables; ++table) {
-    const uint32_t order = kOrders[table];
-    if (order <= match_) return;
-    if (end_ < order) continue;
-    const auto age = static_cast<uint32_t>(static_cast<uint32_t>(end_) - Place(table, end_));
-    if (age == 0 || age > end_ || !Matches(end_ - age, order)) continue;
-    source_ = end_ - age;
-    match_ = order;
-    return;
-  }
 }
 
 size_t NgramDrafts::Draft(size_t most, int32_t* tokens, float* probabilities) const {
-  if (match_ == 0) return 0;
-  float shares[kLengths];
-  float share = kShareOfNone;
-  for (size_t i = 0; i < kLengths; ++i) shares[i] = share = records_[i].Share(share);
+  most = std::min(most, history_.size() / 2);
   for (size_t i = 0; i < most; ++i) {
-    const uint64_t from = source_ + i;
-    tokens[i] = from < end_ ? at(from) : tokens[from - end_];
-    probabilities[i] = shares[LengthClass(match_ + i)];
+    const uint64_t end = end_ + i;
+    size_t table = 0;
+    uint64_t source = 0;
+    const Place* place = nullptr;
+    for (; table < kTables; ++table) {
+      if (end < Reach(table)) continue;
+      place = &PlaceOf(table, end);
+      if (Matches(*place, table, end, &source)) break;
+    }
+    if (table == kTables) return i;
+    at(end) = tokens[i] = at(source);
+    probabilities[i] = records_[table][place->count][StreakClass(streak_ + i)].share();
   }
   return most;
 }

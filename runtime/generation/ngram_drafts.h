@@ -1,9 +1,11 @@
 // Drafts from the text itself: what followed the last tokens where they stood before.
 //
-// The last `capacity` tokens of the text, and tables of a fixed size that know for runs of tokens of some lengths where the last
-// one of them ended. A draft copies from there on; where the copy reaches its own begin it goes on with itself, so that a loop is
-// continued for ever. Every token of the text says whether the copy was right about it, drafted or not: how often it is, by the
-// length of what matches, is known without a run of the model.
+// The last `capacity` tokens of the text, and for each of some contexts a table of a fixed size. A context is a set of tokens
+// before a token: the last 16, the last 8, ..., the third last and the last, which bridges one that differs. A table knows where
+// what is in the context stood last, and how often in a row the token there was the same. A draft is the token of the first context
+// that is known; the next draft is that of the text with this one behind it, so that a loop is continued for ever. Every token of
+// the text says whether its draft was right, fed or not: how often such drafts are, by context and by that count, is known without
+// a run of the model.
 #ifndef TARN_RUNTIME_GENERATION_NGRAM_DRAFTS_H_
 #define TARN_RUNTIME_GENERATION_NGRAM_DRAFTS_H_
 
@@ -26,35 +28,46 @@ class NgramDrafts {
   // The next token of the text.
   void Add(int32_t token);
 
-  // What comes next, at most `most` tokens; probabilities[i]: that token i is right if those before it are. Returns how many.
+  // What comes next, at most `most` tokens and half of the capacity; probabilities[i]: that token i is right if those before it
+  // are. Returns how many.
   size_t Draft(size_t most, int32_t* tokens, float* probabilities) const;
 
  private:
-  static constexpr uint32_t kOrders[] = {16, 8, 4, 2};
-  static constexpr size_t kTables = 4;
-  static constexpr size_t kLengths = 12;
+  // Bit i: the token i + 1 before. The first that is known is taken; chosen by trial on source code.
+  static constexpr uint32_t kContexts[] = {0xFFFF, 0xFF, 0x0F, 0x03, 0x05, 0x01, 0x02};
+  static constexpr size_t kTables = sizeof(kContexts) / sizeof(kContexts[0]);
+  static constexpr uint32_t kCounts = 4;
+  static constexpr size_t kStreaks = 3;
+  static constexpr uint32_t kPositions = (1u << 30) - 1;
 
-  // How often a copy was right; old tokens count less. What little was seen of a length says less than the next shorter one.
+  // Where a token stood, and how often in a row it was the same, up to kCounts - 1.
+  struct Place {
+    uint32_t position : 30;  // its low bits, kPositions
+    uint32_t count : 2;
+  };
+
+  // How often drafts of a kind were right; old ones count less, and what little was seen says little.
   struct Record {
     float right = 0, all = 0;
     void Add(bool is_right);
-    float Share(float of_shorter) const { return (right + kPrior * of_shorter) / (all + kPrior); }
+    float share() const { return (right + kPrior * kPriorShare) / (all + kPrior); }
   };
-  static constexpr float kPrior = 2, kShareOfNone = 0.2f;
+  static constexpr float kPrior = 2, kPriorShare = 0.4f;
 
-  static size_t LengthClass(uint64_t match);
   int32_t& at(uint64_t position) const { return history_[static_cast<size_t>(position) & (history_.size() - 1)]; }
-  uint32_t& Place(size_t table, uint64_t end) const;
-  // Looks for a longer match than `match_`.
-  void Search();
-  bool Matches(uint64_t position, uint32_t order) const;
+  static size_t StreakClass(uint64_t streak) { return streak < 8 ? 0 : streak < 32 ? 1 : 2; }
+  // Tokens back to the first one of a context.
+  static uint64_t Reach(size_t table);
+  // Of the context of `table` before `end`.
+  Place& PlaceOf(size_t table, uint64_t end) const;
+  // The context before `end` is that before the place, which is in the history of the text: at(*source) is the token there.
+  bool Matches(const Place& place, size_t table, uint64_t end, uint64_t* source) const;
 
-  Span<int32_t> history_;           // [capacity], a ring
-  Span<uint32_t> tables_[kTables];  // [2 capacity] the low bits of positions
-  uint64_t end_ = 0;                // tokens of the text
-  uint64_t source_ = 0;             // where a draft begins
-  uint64_t match_ = 0;              // tokens before it that are those before the end; 0: there is no draft
-  Record records_[kLengths];
+  Span<int32_t> history_;        // [capacity], a ring; drafts that are being made are behind the text
+  Span<Place> tables_[kTables];  // [2 capacity]
+  uint64_t end_ = 0;             // tokens of the text
+  uint64_t streak_ = 0;          // drafts that were right in a row
+  Record records_[kTables][kCounts][kStreaks];
 };
 
 }  // namespace tarn

@@ -53,6 +53,20 @@ TEST(NgramDrafts, CopyWhatFollowedTheLongestMatch) {
   EXPECT_EQ(drafts.Next(4), "");
 }
 
+TEST(NgramDrafts, BridgeATokenThatDiffers) {
+  Drafts drafts(1024);
+  drafts.Add("kAmv zCmw kBm");  // "Bm" is new; "m" stood last in "Cmw", and "k.m" in "kAmv"
+  EXPECT_EQ(drafts.Next(1), "v");
+}
+
+TEST(NgramDrafts, KeepWhatWasRightOften) {
+  Drafts drafts(1024);
+  for (const char* text : {"0ab", "1ab", "2ab", "3ac", "4a"}) drafts.Add(text);
+  EXPECT_EQ(drafts.Next(1), "b");  // one "c" does not outweigh three of "b"
+  drafts.Add("c5a");
+  EXPECT_EQ(drafts.Next(1), "c");  // a second one does
+}
+
 TEST(NgramDrafts, ContinueALoop) {
   Drafts drafts(64);
   drafts.Add("abcabc");

@@ -21,7 +21,7 @@ from grammar_cost import cpu_name
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "speculation.md"
 TEXTS = {"source code: the files of `runtime/ops`": "code", "a text that comes again: `README.md`": f"again:{ROOT / 'README.md'}",
-         "prose: `docs/concepts.md`": str(ROOT / "docs/concepts.md"), "random tokens": "random"}
+         "prose: `docs/c-api.md`": str(ROOT / "docs/c-api.md"), "random tokens": "random"}
 PROMPT = 2048
 
 
@@ -59,8 +59,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("--configs", default="lm-big-rfa-gate,lm-big-abc")
-    parser.add_argument("-r", "--rounds", type=int, default=5)
-    parser.add_argument("--tokens", type=int, default=512)
+    parser.add_argument("-r", "--rounds", type=int, default=3)
+    parser.add_argument("--tokens", type=int, default=2048)
     parser.add_argument("--update", action="store_true")
     options = parser.parse_args()
     made = table(options)
