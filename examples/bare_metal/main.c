@@ -108,7 +108,7 @@ int main(void) {
   greedy.repeat_penalty = 1.2f; /* of the last 64 bytes: a model this small repeats itself without */
   greedy.allocator = allocator;
   check(tarn_sampler_create(info.vocab_size, &greedy, &sampler, &error));
-  print_bytes("model, sampler and drafts: ", model_most);
+  print_bytes("model, sampler and copies: ", model_most);
 
   check(tarn_tokenize(model, PROMPT, strlen(PROMPT), tokens, sizeof(tokens) / sizeof(*tokens), &count, &error));
   check(tarn_session_prefill(session, tokens, count, &logits, &error));

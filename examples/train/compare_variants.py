@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Trains attention variants alike, from nothing and from a softmax model, and prints a table of what they reach.
 
-    compare_variants.py TEXT... -o DIR [--jobs N] [--seeds N] [--bin DIR]
+    compare_variants.py TEXT... -o DIR [--scale tiny|small] [--jobs N] [--seeds N] [--bin DIR]
 
 Runs tarn-train and tarn-transfer, N at a time; the same command goes on where it was stopped. Then it converts every model to each
-type of QUANTS, and measures the loss with `tarn eval`. The plan of docs/training.md, "What the variants reach".
+type of QUANTS, and measures the loss with `tarn eval` and the speed with `tarn bench`, which wants a machine that does nothing else.
+The plan of docs/training.md, "What the variants reach".
 """
 
 import argparse
 import concurrent.futures
+import dataclasses
 import json
 import os
 import pathlib
@@ -18,24 +20,38 @@ import sys
 
 from tarn_train import text
 
-# A head of 64 has about 4,096 numbers of state.
+# Of a head of d: its state has about d * d numbers, but for softmax.
 OBJECTS = {
-    "softmax": {"system": "softmax", "max_context": 256},
-    "rfa": {"system": "rfa", "feature_map": "gaussian", "num_features": 32},
-    "rfa_gate": {"system": "rfa", "feature_map": "gaussian", "num_features": 32, "gate": "forget"},
-    "abc": {"system": "abc_mlp", "num_slots": 32},
-    "abc_gate": {"system": "gsa", "num_slots": 32},
-    "gla": {"system": "gla"},
-    "retnet": {"system": "retnet"},
-    "gated_deltanet": {"system": "gated_deltanet"},
-    "t2r": {"system": "t2r", "num_features": 64},
+    "softmax": lambda d: {"system": "softmax", "max_context": COMMON["context"]},
+    "rfa": lambda d: {"system": "rfa", "feature_map": "arccos", "num_features": d},
+    "rfa_gate": lambda d: {"system": "rfa", "feature_map": "arccos", "num_features": d, "gate": "forget"},
+    "abc": lambda d: {"system": "abc_mlp", "num_slots": d // 2},
+    "abc_gate": lambda d: {"system": "gsa", "num_slots": d // 2},
+    "gla": lambda d: {"system": "gla"},
+    "retnet": lambda d: {"system": "retnet"},
+    "gated_deltanet": lambda d: {"system": "gated_deltanet"},
+    "t2r": lambda d: {"system": "t2r", "num_features": d},
 }
-POSITIONS = {"softmax": "rope", "retnet": "rope", "rfa": "sinusoidal", "abc": "sinusoidal", "t2r": "sinusoidal"}
+ROTARY = ("softmax", "rfa", "abc", "retnet", "t2r")  # the others have no positions
 TRANSFERRED = ("abc", "rfa", "t2r")
-COMMON = {"context": 256, "batch": 32, "held_out": 0.02, "evaluate_windows": 0, "threads": 1}
-MODEL = {"hidden_size": 256, "num_layers": 4, "num_heads": 4, "intermediate_size": 704, "vocab_size": 4096}
-STEPS, MATCH, TUNE = 1200, 300, 300
-QUANTS = {"f32": [], "int8": [], "int4": [], "int4 calibrated": ["--calibrate"]}
+COMMON = {"context": 256, "held_out": 0.02, "evaluate_windows": 0, "threads": 1}
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    model: dict
+    batch: int
+    steps: int  # from nothing
+    match: int  # of a transfer; a model from nothing that it is compared with has match + tune
+    tune: int
+    learning_rate: float
+
+
+SCALES = {
+    "tiny": Scale({"hidden_size": 128, "num_layers": 4, "num_heads": 4, "intermediate_size": 352, "vocab_size": 1024}, 8, 800, 200, 200, 2e-3),
+    "small": Scale({"hidden_size": 256, "num_layers": 4, "num_heads": 4, "intermediate_size": 704, "vocab_size": 4096}, 32, 1200, 300, 300, 1e-3),
+}
+QUANTS = {"f32": [], "int8": [], "int4": [], "int4 calibrated": ["--calibrate"], "int3 calibrated": ["--calibrate"]}
 PACKAGE = pathlib.Path(__file__).resolve().parent
 
 
@@ -47,24 +63,27 @@ class Plan:
     """The runs, each a directory of `folder` that is whole once training.json is there."""
 
     def __init__(self, args):
-        self.args, self.folder = args, args.output
+        self.args, self.folder, self.scale = args, args.output, SCALES[args.scale]
         self.folder.mkdir(parents=True, exist_ok=True)
         beginnings, _ = text.split(text.read_texts(args.text), COMMON["held_out"])
         (self.folder / "calibration.txt").write_text("".join(beginnings), encoding="utf-8")
+        head = self.scale.model["hidden_size"] // self.scale.model["num_heads"]
         for name, attention in OBJECTS.items():
-            (self.folder / f"{name}.yaml").write_text(json.dumps({"attention": attention}), encoding="utf-8")  # JSON is YAML
+            (self.folder / f"{name}.yaml").write_text(json.dumps({"attention": attention(head)}), encoding="utf-8")  # JSON is YAML
 
-    def command(self, program, name, attention, *positionals, **settings):
+    def command(self, program, name, attention, seed, steps, *positionals, **settings):
+        common = {**COMMON, "batch": self.scale.batch, "learning_rate": self.scale.learning_rate, "seed": seed, "steps": steps}
         return [sys.executable, "-m", f"tarn_train.{program}", *positionals, *self.args.text, "-o", self.folder / name, "--no-convert",
-                "--config", self.folder / f"{attention}.yaml", *flags({**COMMON, **settings})]
+                "--config", self.folder / f"{attention}.yaml", *flags({**common, **settings})]
 
-    def from_nothing(self, name, attention, seed, steps, position):
-        return self.command("main", name, attention, **MODEL, steps=steps, seed=seed, learning_rate=1e-3, warmup=100,
-                            position_embedding=position, evaluate_every=max(steps // 5, 1))
+    def from_nothing(self, name, attention, seed, steps):
+        position = "rope" if attention in ROTARY else "none"
+        return self.command("main", name, attention, seed, steps, **self.scale.model, warmup=100, position_embedding=position,
+                            evaluate_every=max(steps // 5, 1))
 
     def transferred(self, name, attention, seed):
-        return self.command("transfer_main", name, attention, self.folder / f"softmax-{seed}", seed=seed, steps=TUNE,
-                            match_steps=MATCH, learning_rate=1e-3, evaluate_every=TUNE // 3, converter=self.args.bin / "tarn-convert")
+        return self.command("transfer_main", name, attention, seed, self.scale.tune, self.folder / f"softmax-{seed}",
+                            match_steps=self.scale.match, evaluate_every=max(self.scale.tune // 3, 1), converter=self.args.bin / "tarn-convert")
 
     def stages(self):
         """[(name, command)] of what needs nothing, and of what needs a teacher"""
@@ -72,10 +91,10 @@ class Plan:
         for seed in range(1, self.args.seeds + 1):
             for attention in OBJECTS:
                 name = f"{attention}-{seed}"
-                first.append((name, self.from_nothing(name, attention, seed, STEPS, POSITIONS.get(attention, "none"))))
+                first.append((name, self.from_nothing(name, attention, seed, self.scale.steps)))
             for attention in TRANSFERRED:
                 name = f"{attention}-short-{seed}"
-                first.append((name, self.from_nothing(name, attention, seed, MATCH + TUNE, "rope")))
+                first.append((name, self.from_nothing(name, attention, seed, self.scale.match + self.scale.tune)))
                 name = f"{attention}-from-softmax-{seed}"
                 second.append((name, self.transferred(name, attention, seed)))
         return first, second
@@ -89,30 +108,46 @@ class Plan:
             raise ValueError(f"{name} failed, see {self.folder / name}.log")
         print(f"trained: {name}", file=sys.stderr, flush=True)
 
+    def tool(self, program, *arguments):
+        command = list(map(str, [self.args.bin / program, *arguments]))
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+
     def judge(self, name):
-        """type -> nats per byte of the held-out text by `tarn eval`, in blocks of the context as it was trained"""
+        """column -> number. Losses in nats per byte of the held-out text, in blocks of the context as it was trained."""
         folder, found = self.folder / name, {}
+        held_out = folder / "held-out.txt"
         for quant, more in QUANTS.items():
             model = folder / f"{quant.replace(' ', '-')}.tarn"
             calibration = [*more, self.folder / "calibration.txt"] if more else []
-            subprocess.run([self.args.bin / "tarn-convert", folder, "-o", model, "--quant", quant.split()[0], *calibration], check=True,
-                           stdout=subprocess.DEVNULL)
-            printed = subprocess.run([self.args.bin / "tarn", "eval", model, "-f", folder / "held-out.txt", "--block", str(COMMON["context"]), "--json"],
-                                     check=True, stdout=subprocess.PIPE).stdout
-            found[quant] = json.loads(printed)
+            accepted = ["--eval", held_out] if quant.startswith("int3") else []
+            self.tool("tarn-convert", folder, "-o", model, "--quant", quant.split()[0], *calibration, *accepted)
+            found[quant] = json.loads(self.tool("tarn", "eval", model, "-f", held_out, "--block", COMMON["context"], "--json"))
         trained = json.loads((folder / "training.json").read_text(encoding="utf-8"))["held_out_nats_per_token"]
         pytorch = trained * found["f32"]["nats_per_byte"] / found["f32"]["nats_per_token"]
-        return {"PyTorch": pytorch, **{quant: result["nats_per_byte"] for quant, result in found.items()}}
+        decode = json.loads(self.tool("tarn", "bench", folder / "int8.tarn", "-p", 0, "-n", 128, "-t", 1, "-r", 9, "-o", "json"))[0]
+        return {"PyTorch": pytorch, **{quant: result["nats_per_byte"] for quant, result in found.items()},
+                "state": decode["state_bytes"], "tokens/s": decode["t_s_median"]}
+
+
+def row(of_seeds):
+    """The cells after the name. PyTorch and f32: the mean of the seeds, and half of what they differ by. Other types: what they add to
+    the loss in f32, of which the mean as well."""
+    def cell(column):
+        return [result[column] for result in of_seeds]
+
+    for column in "PyTorch", "f32":
+        yield f"{statistics.mean(cell(column)):.4f} ± {(max(cell(column)) - min(cell(column))) / 2:.4f}"
+    for column in list(QUANTS)[1:]:
+        yield f"{statistics.mean(cell(column)) - statistics.mean(cell('f32')):+.4f}"
+    yield f"{of_seeds[0]['state']:,}"
+    yield f"{statistics.median(cell('tokens/s')):,.0f}"
 
 
 def table(plan, names, seeds):
-    """A row for each name, a cell for each column: the mean of the seeds, and half of what they differ by"""
-    columns = ["PyTorch", *QUANTS]
+    columns = ["PyTorch", *QUANTS, "states, bytes", "tokens/s, int8"]
     yield f"| model | {' | '.join(columns)} |\n|---|{'--:|' * len(columns)}"
     for name in names:
-        of_seeds = [plan.judge(f"{name}-{seed}") for seed in range(1, seeds + 1)]
-        cells = [[result[column] for result in of_seeds] for column in columns]
-        yield f"| {name} | " + " | ".join(f"{statistics.mean(cell):.4f} ± {(max(cell) - min(cell)) / 2:.4f}" for cell in cells) + " |"
+        yield f"| {name} | " + " | ".join(row([plan.judge(f"{name}-{seed}") for seed in range(1, seeds + 1)])) + " |"
 
 
 def work(args):
@@ -142,6 +177,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("text", nargs="+", metavar="TEXT", type=pathlib.Path, help="text file, UTF-8")
     parser.add_argument("-o", "--output", metavar="DIR", type=pathlib.Path, required=True, help="directory of all runs")
+    parser.add_argument("--scale", choices=tuple(SCALES), default="tiny", help="sizes and steps; small is for a GPU (default: tiny)")
     parser.add_argument("--jobs", type=positive, default=1, help="trainings at a time (default: 1)")
     parser.add_argument("--seeds", type=positive, default=2, help="each model is trained with seeds 1 to N (default: 2)")
     parser.add_argument("--bin", metavar="DIR", type=pathlib.Path, default="build/bin", help="directory of tarn and tarn-convert")

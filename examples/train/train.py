@@ -23,8 +23,10 @@ import model as models
 from command_line import Parser, new_folder, positive, readable_file
 from tasks import SYSTEMS, TASKS, TEST_LINES, TEST_SEED, Language, accuracy, batches
 from tarn_train import tensors
+from tarn_train.report import QUIET_SECONDS, Progress
 
 REPORT_STEPS = 250
+TEST_SYMBOLS = 16384  # of a batch of the test
 POOL = 50  # batches out of lines that were shuffled together
 
 
@@ -47,11 +49,11 @@ def rate_factor(plan, step):
 
 
 def train(task, plan, model):
-    """Prints a line every REPORT_STEPS steps."""
+    """Prints a line every REPORT_STEPS steps, and progress between them."""
     validation = list(task.lines("validation", 500, plan.seed))
     optimizer = torch.optim.Adam(model.parameters(), lr=plan.rate, betas=(0.9, 0.98))
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate_factor(plan, step))
-    begin, total = time.monotonic(), 0.0
+    begin, total, progress = time.monotonic(), 0.0, Progress(0, plan.steps, plan.batch_symbols)
     for step, batch in zip(range(1, plan.steps + 1), stream(task, plan)):
         loss = task.loss(model, batch)
         optimizer.zero_grad()
@@ -60,11 +62,23 @@ def train(task, plan, model):
         optimizer.step()
         schedule.step()
         total += loss.item()
+        progress.step(step, loss.item())
         if step % REPORT_STEPS == 0:
             share = accuracy(task, model, validation)
             seconds = time.monotonic() - begin
-            print(f"step {step:6}  loss {total / REPORT_STEPS:.4f}  validation {share:5.1f} %  {seconds:5.0f} s", flush=True)
+            progress.say(f"step {step:6}  loss {total / REPORT_STEPS:.4f}  validation {share:5.1f} %  {seconds:5.0f} s")
             total = 0.0
+
+
+def tested(task, model, lines):
+    """The accuracy in percent; says every few seconds how far it is."""
+    right, done, shown = 0, 0, time.monotonic()
+    for batch in batches(task, lines, TEST_SYMBOLS):
+        right, done = right + task.right(model, batch), done + len(batch)
+        if time.monotonic() - shown > (2 if sys.stderr.isatty() else QUIET_SECONDS):
+            shown = time.monotonic()
+            print(f"tested {done} of {len(lines)} lines", file=sys.stderr, flush=True)
+    return 100 * right / len(lines)
 
 
 def main():
@@ -106,7 +120,7 @@ def main():
         "seconds": seconds,
         "metric": task.metric,
         "test_lines": len(test),
-        "float32_test_accuracy_percent": round(accuracy(task, models.load(args.output), test), 2),
+        "float32_test_accuracy_percent": round(tested(task, models.load(args.output), test), 2),
         "pytorch": str(torch.__version__),
     }
     if args.task == "listops":
@@ -117,4 +131,8 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        print("\ntrain.py: stopped before its end; the training begins anew next time", file=sys.stderr)
+        sys.exit(130)

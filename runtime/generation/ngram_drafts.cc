@@ -1,6 +1,7 @@
 #include "runtime/generation/ngram_drafts.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace tarn {
 
@@ -68,7 +69,7 @@ void NgramDrafts::Add(int32_t token) {
       is_draft = false;
     }
     if (is_right) {
-      place.count = std::min(place.count + 1u, kCounts - 1) & (kCounts - 1);
+      place.count = std::min<uint32_t>(place.count + 1u, kCounts - 1) & (kCounts - 1);
     } else if (is_known && place.count > 1) {
       place.count = 1;
       continue;

@@ -70,7 +70,7 @@ Result<Instance*> Instance::DraftIn(const Environment& environment, const Limits
 Result<Block> Instance::DraftInBlock(const Environment& environment, const Limits& limits) {
   Bump count;
   Build(environment, limits, count);
-  TARN_ASSIGN_OR_RETURN(Block block, Block::Allocate(environment.allocator, count.used(), "draft of the programs"));
+  TARN_ASSIGN_OR_RETURN(Block block, Block::Allocate(environment.allocator, count.used(), "copy of the programs"));
   Bump bump(block.bytes());
   TARN_RETURN_IF_ERROR(DraftIn(environment, limits, bump).status());
   return block;

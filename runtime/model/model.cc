@@ -1,5 +1,6 @@
 #include "runtime/model/model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <new>
@@ -61,8 +62,12 @@ const char* WhatElse(const uint8_t* header) {
     if (std::memcmp(header, other.magic, 4) == 0) return other.is;
   }
   // The length of the JSON that follows, below 16 MiB.
-  const bool safetensors = Load<uint64_t>(header) < (uint64_t{1} << 24) && header[8] == '{';
-  return safetensors ? " but a safetensors file: convert its directory with tarn-convert" : "";
+  if (Load<uint64_t>(header) < (uint64_t{1} << 24) && header[8] == '{') {
+    return " but a safetensors file: convert its directory with tarn-convert";
+  }
+  const bool is_text = std::all_of(header, header + kHeaderBytes,
+                                   [](uint8_t c) { return (c >= ' ' && c <= '~') || c == '\t' || c == '\n' || c == '\r'; });
+  return is_text ? " but a text, perhaps the page of an error" : "";
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ def commands():
     first = demo.MODELS[0]
 
     def packed_before(folder):
-        return f"mapped from {folder}", f"/bin/tarn inspect {first.relative_to(ROOT)} --packed-cache {folder}", "packed before"
+        return f"mapped from {folder}", f"/bin/tarn inspect {first.relative_to(ROOT)} --packed-cache {folder}", "from the packed cache"
 
     return [
         generate("no /proc, no /sys", first),

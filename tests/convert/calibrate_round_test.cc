@@ -279,6 +279,26 @@ TEST(CalibrateFactor, WhatDriftedIsMadeGood) {
   }
 }
 
+// Of a residual that has lost B x, the layer puts B x back.
+TEST(CalibrateRound, MakesGoodWhatTheResidualLost) {
+  constexpr size_t kColumns = 24, kRows = 400, kWidth = 3;
+  const std::vector<float> x = MixedRows(kRows, kColumns, 1), b = Normal(kWidth * kColumns, 5), r = Normal(kRows * kWidth, 6);
+  std::vector<float> s = r;
+  for (size_t row = 0; row < kRows; ++row) {
+    for (size_t o = 0; o < kWidth; ++o) {
+      for (size_t i = 0; i < kColumns; ++i) s[row * kWidth + o] += b[o * kColumns + i] * x[row * kColumns + i];
+    }
+  }
+  SecondMoments moments(kColumns);
+  moments.Add(x.data(), kRows, kColumns);
+  moments.AddDrift(x.data(), x.data(), kRows, kColumns);
+  moments.AddResidual(s.data(), r.data(), kWidth, x.data(), kRows, kColumns);
+  moments.Complete();
+  Damp(&moments, 1e-9);
+  const std::vector<float> weights = Normal(kWidth * kColumns, 3), good = Rounding(moments, 2).MakeGood(weights);
+  for (size_t i = 0; i < good.size(); ++i) EXPECT_NEAR(good[i], weights[i] + b[i], 1e-3);
+}
+
 TEST(CalibrateBlockScale, ScalesAreNormalBf16) {
   EXPECT_EQ(NearestScale(1.0), 1.0f);
   EXPECT_EQ(NearestScale(1.0 + 0x1p-9), 1.0f);  // bf16 has 8 digits

@@ -173,6 +173,30 @@ TEST(Features, MapsWithoutProjectionOfEveryTable) {
   });
 }
 
+// Every line of the list, also one that has no test of its own: small inputs, of which a map may magnify the error of Wx, (d + 2) u
+// of at most 1, by a slope of up to 64.
+TEST(Features, EveryMapOfEveryTable) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(4);
+    for (size_t map = 0; map < kFeatureMapCount; ++map) {
+      const FeatureMapInfo& info = kFeatureMaps[map];
+      for (const size_t d : Sizes()) {
+        Case c(static_cast<FeatureMap>(map), 1 + d % 4, d, info.projection == Projection::kNone ? 0 : 1 + (d * 7) % 40);
+        c.Fill(random, 0.5f);
+        for (float& weight : c.weight) weight /= static_cast<float>(d);
+        const auto bound_of = [&](const Floats& values) {
+          double largest = 1;
+          for (const float value : values) largest = std::fmax(largest, std::fabs(value));
+          return [bound = 64 * (static_cast<double>(d) + 2) * kU * largest](size_t) { return bound; };
+        };
+        const Result expected = RunMap(Reference(), c), actual = RunMap(kernels, c, d % 2 == 0 ? Place::kEnd : Place::kShifted);
+        ExpectNear(info.name, expected.phi, actual.phi, bound_of(expected.phi));
+        if (info.log_weights) ExpectNear(info.name, expected.log_weight, actual.log_weight, bound_of(expected.log_weight));
+      }
+    }
+  });
+}
+
 // Without normalization |Wx| has no bound (MATH 1.2.3): the range reduction has to hold. It leaves three roundings of a number
 // below 1 (without fused multiply-adds also one of a product below 2.5), to which the functions add 6 u; the oracle 1.
 TEST(Features, GaussianOfLargeArguments) {

@@ -58,6 +58,18 @@ class ExamplesTest(unittest.TestCase):
             self.assertGreater(len(commands_of(lines)), 9, name)
             self.run_all(lines)
 
+    def test_memory(self):
+        """What docs/getting-started.md shows of the memory of a run, on x86 with AVX-512"""
+        if re.search(r"(?m)^kernels +AVX3", tarn("inspect", "--cpu")[1].decode()) is None:
+            self.skipTest("the page is of a CPU with AVX-512")
+        with open(os.path.join(SOURCE, "docs", "getting-started.md")) as file:
+            page = file.read()
+        command = next(line for line in commands_of("".join(blocks_of(page, "bash")).splitlines()) if "--temp 0" in line)
+        done = subprocess.run(command, shell=True, cwd=self.folder, env={**os.environ, "TARN_PACKED_CACHE": "none"}, check=True,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        shown = next(block for block in blocks_of(page, "text") if block.startswith("memory\n"))
+        self.assertIn(shown.rstrip(), done.stderr.decode())
+
     def test_help(self):
         for name in "run", "classify", "fill", "eval", "bench", "inspect", "state", "help", None:
             text = tarn("help", *([name] if name else []))[1].decode()

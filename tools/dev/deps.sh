@@ -210,7 +210,7 @@ else
   settings=$(cat "$toolchain" ${included:+"$(dirname "$toolchain")/$included"})
   compiler=$(sed -nE 's/^set\(CMAKE_CXX_COMPILER "?([^")]+)"?\)$/\1/p' <<< "$settings")
   if [[ $settings == *android.toolchain.cmake* ]]; then
-    [ -e "${ANDROID_NDK_HOME:-}/build/cmake/android.toolchain.cmake" ] || die "$target_name: ANDROID_NDK_HOME names no NDK"
+    [ -e "${ANDROID_NDK_HOME:-}/build/cmake/android.toolchain.cmake" ] || die "$target_name: ANDROID_NDK_HOME is '${ANDROID_NDK_HOME:-}', expected the directory of an NDK: docs/android.md says how to install one"
     id="$target_name NDK $(sed -nE 's/^Pkg.Revision *= *//p' "$ANDROID_NDK_HOME/source.properties" 2> /dev/null || echo unknown)"
   elif [ -n "$compiler" ]; then
     command -v "$compiler" > /dev/null || die "no C++ compiler: $compiler (run: make cross)"

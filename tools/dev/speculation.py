@@ -32,8 +32,9 @@ def rounds_of(build: Path, model: Path, text: str, options) -> list:
 
 
 def table(options) -> str:
-    text = [f"{options.tokens} tokens, up to 15 drafts, median of {options.rounds} rounds and in brackets the least and the most, on "
-            f"{cpu_name()}.", "", "| model | text | tokens/s without | with | ratio | drafted | right |", "|---|---|--:|--:|--:|--:|--:|"]
+    text = [f"{options.tokens} tokens, up to 15 drafts, on {cpu_name()}. Every number is the median of {options.rounds} rounds, "
+            "also the ratio; in brackets the least and the most.", "",
+            "| model | text | tokens/s without | with | ratio | drafted | right |", "|---|---|--:|--:|--:|--:|--:|"]
     with tempfile.TemporaryDirectory() as folder:
         code = Path(folder) / "code"
         code.write_bytes(b"".join(path.read_bytes() for path in sorted((ROOT / "runtime/ops").rglob("*.cc"))))

@@ -187,7 +187,7 @@ void AddEval(App* app, Command* command) {
       "masked_lm: nats per hidden token; 15 % of each block are hidden. classification: accuracy. seq2seq: share of\n"
       "outputs that equal the target. Several files: a row for each, and the total.\n"
       "Examples (listops: tarn-convert examples/train/checkpoints/listops-abc -o listops.tarn; others as in tarn help run):\n"
-      "  tarn eval shakespeare-abc-mlp-int8.tarn -f README.md\n"
+      "  tarn eval shakespeare-rfa-gate-int8.tarn -f README.md\n"
       "  tarn eval shakespeare-abc-mlp-int8.tarn -f README.md --begin 1000 --block 256 --stride 128 --json\n"
       "  tarn eval shakespeare-abc-mlp-int8.tarn -f README.md --block 256 --against shakespeare-rfa-gate-int8.tarn\n"
       "  printf '9\\tX29N47]0]\\n' | tarn eval listops.tarn -f -\n"

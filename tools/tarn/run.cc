@@ -171,8 +171,8 @@ void AddRun(App* app, Command* command) {
       "Examples (shakespeare-*: examples/models; dates: tarn-convert examples/train/checkpoints/dates-abc -o dates.tarn):\n"
       "  tarn run shakespeare-rfa-gate-int8.tarn -p \"To be, or not\" -n 200\n"
       "  tarn run shakespeare-rfa-gate-int8.tarn -f README.md -s 42 --temp 0       # the same text every time\n"
-      "  head -c 500 README.md | tarn run shakespeare-abc-mlp-int8.tarn -q --no-echo\n"
-      "  tarn run shakespeare-abc-mlp-int8.tarn -p A -n 2000 --json-stats stats.json > text.txt\n"
+      "  head -c 500 README.md | tarn run shakespeare-rfa-gate-int8.tarn -q --no-echo\n"
+      "  tarn run shakespeare-rfa-gate-int8.tarn -p A -n 2000 --json-stats stats.json > text.txt\n"
       "  tarn run shakespeare-rfa-gate-int8.tarn -i --stop \"\\n\\n\" -e -n 200                  # answers each line that is "
       "typed\n"
       "  printf '3 March 1998\\nMay 7, 2021\\n' | tarn run dates.tarn --beam 4 --batch 16");

@@ -2,10 +2,13 @@
 
 import argparse
 import dataclasses
+import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 from . import settings as options
 
@@ -33,6 +36,18 @@ def find_converter(args):
             return place
     where = f"{args.converter} is no program" if args.converter else "tarn-convert is neither in PATH nor in build/bin below this directory"
     raise ValueError(f"{where}: name it with --converter, or say --no-convert")
+
+
+def check_config(converter, config):
+    """What the converter says to a config.json it does not take, before anything is trained. converter: None to skip that"""
+    if converter is None:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "config.json"
+        path.write_text(json.dumps(config), encoding="utf-8")
+        done = subprocess.run([converter, "--list-tensors", path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise ValueError(done.stderr.strip().removeprefix("tarn-convert: error: ").replace(f"{path}: ", ""))
 
 
 def training_data(s, texts, tokenizer):
@@ -79,10 +94,11 @@ def run(parser, work):
         return work()
     except (ValueError, OSError) as error:
         parser.error(str(error))
-    except KeyboardInterrupt:
-        parser.exit(130, f"\n{parser.prog}: stopped; the same command goes on\n")
+    except KeyboardInterrupt as stop:
+        parser.exit(130, f"\n{parser.prog}: stopped{''.join(f' {where}' for where in stop.args)}; the same command goes on\n")
 
 
 def convert(converter, folder, quant):
-    """DIR.tarn from the checkpoint DIR. Returns the status of the converter."""
-    return subprocess.run([converter, str(folder), "-o", f"{folder}.tarn", "--quant", quant]).returncode
+    """DIR.tarn from the checkpoint DIR. Returns the status of the converter, which wants to show what int3 costs."""
+    evaluation = ["--eval", str(folder / "held-out.txt")] if quant == "int3" else []
+    return subprocess.run([converter, str(folder), "-o", f"{folder}.tarn", "--quant", quant, *evaluation]).returncode

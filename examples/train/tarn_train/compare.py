@@ -24,7 +24,8 @@ def runtime_logits(folder, text, count, programs, quant="f32"):
     programs = pathlib.Path(programs)
     with tempfile.TemporaryDirectory() as scratch:
         model, logits = pathlib.Path(scratch) / "model.tarn", pathlib.Path(scratch) / "logits.npy"
-        commands = [[programs / "tarn-convert", folder, "-o", model, "--quant", quant],
+        evaluation = ["--eval", text] if quant == "int3" else []  # without which the converter makes none
+        commands = [[programs / "tarn-convert", folder, "-o", model, "--quant", quant, *evaluation],
                     [programs / "tarn", "eval", model, "-f", text, "--tokens", str(count), "--logits", logits, "-t", "1"]]
         for command in commands:
             subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)

@@ -1,15 +1,20 @@
-"""Dense layers that can round as a .tarn file of int8 or int4 does: fake quantization, for the last steps of a training.
+"""Dense layers that can round as a .tarn file of int8, int4 or int3 does: fake quantization, for the last steps of a training.
 
 The rules are those of the converter and of the runtime. Weights of int8: symmetric, a scale for each row. Of int4: -8 to 7, a bf16
-scale for each 32 neighbours of a row, the one with the least squared error; rows of another length become int8. Inputs of both:
-int8 with a zero point, a scale for each token. The gradient passes as if nothing had been rounded.
+scale for each 32 neighbours of a row, the one with the least squared error; of int3: -4 to 3, with a scale of either sign. Rows of
+another length become int8. Inputs of all: int8 with a zero point, a scale for each token. The gradient passes as if nothing had been
+rounded.
 """
+
+import itertools
 
 import torch
 from torch import nn
 
 BLOCK = 32
-CANDIDATES = 160  # scales of a block that are tried: bf16 numbers, from FIRST * max / 7 downwards
+LEVELS = {"int4": (-8, 7, (1,)), "int3": (-4, 3, (1, -1))}  # the least, the most, signs of scales
+KINDS = ("int8", *LEVELS)
+CANDIDATES = 160  # scales of a block that are tried: bf16 numbers, from FIRST * max / the most downwards
 FIRST = 1.15
 
 
@@ -24,13 +29,14 @@ def rounded_rows(w):
     return (w / scale).round().clamp(-127, 127) * scale
 
 
-def rounded_blocks(w):
+def rounded_blocks(w, kind):
+    low, high, signs = LEVELS[kind]
     blocks = w.unflatten(-1, (-1, BLOCK))
-    first = (blocks.abs().amax(-1, keepdim=True).clamp_min(1e-30) * (FIRST / 7)).view(torch.int32) >> 16
+    first = (blocks.abs().amax(-1, keepdim=True).clamp_min(1e-30) * (FIRST / high)).view(torch.int32) >> 16
     best, least = None, None
-    for candidate in range(CANDIDATES):
-        scale = ((first - candidate) << 16).view(torch.float32)
-        rounded = (blocks / scale).round().clamp(-8, 7) * scale
+    for sign, candidate in itertools.product(signs, range(CANDIDATES)):
+        scale = sign * ((first - candidate) << 16).view(torch.float32)
+        rounded = (blocks / scale).round().clamp(low, high) * scale
         error = (rounded - blocks).square().sum(-1, keepdim=True)
         best = rounded if best is None else torch.where(error < least, rounded, best)
         least = error if least is None else torch.minimum(error, least)
@@ -40,7 +46,7 @@ def rounded_blocks(w):
 @torch.no_grad()
 def rounded_weight(w, kind):
     w = w.detach().float()
-    return rounded_blocks(w) if kind == "int4" and w.shape[-1] % BLOCK == 0 else rounded_rows(w)
+    return rounded_blocks(w, kind) if kind in LEVELS and w.shape[-1] % BLOCK == 0 else rounded_rows(w)
 
 
 @torch.no_grad()
@@ -53,7 +59,7 @@ def rounded_input(x):
 
 
 class Rounds:
-    """A weight, and what it is rounded to: None, "int8" or "int4"."""
+    """A weight, and what it is rounded to: None or one of KINDS."""
 
     kind = None
 
@@ -79,7 +85,7 @@ def product(x, layer, bias=None):
 
 
 def round_as(model, kind):
-    """All dense layers and embeddings of a model: kind is None, "int8" or "int4"."""
+    """All dense layers and embeddings of a model: kind is None or one of KINDS."""
     for module in model.modules():
         if isinstance(module, Rounds):
             module.kind = kind

@@ -50,7 +50,7 @@ def make_config(s, tokenizer):
     }
 
 
-def train(args, s, folder):
+def train(args, s, folder, converter):
     """PyTorch takes seconds to load: errors of the command line come first."""
     import torch
 
@@ -64,6 +64,7 @@ def train(args, s, folder):
     tokenizer, tokenizer_file = make_tokenizer(s, texts[0], folder)
     windows, held_out, counts = command.training_data(s, texts, tokenizer)
     config = make_config(s, tokenizer)
+    command.check_config(converter, config)
     trainer = Trainer(s, config, windows, held_out, folder, command.identity(s, whole, model=config))
     command.begin(trainer, counts, texts)
     return trainer.run(tokenizer_file)
@@ -77,7 +78,7 @@ def main(arguments=None):
         s = options.settings(args, args.config)
         converter = None if args.no_convert else command.find_converter(args)
         (folder / "training").mkdir(parents=True, exist_ok=True)
-        result = train(args, s, folder)
+        result = train(args, s, folder, converter)
         held_out = result["held_out_nats_per_token"]
         print(f"{folder}: {result['steps']} steps, " + ("" if held_out is None else f"{held_out:.4f} nats per token held out, ")
               + f"{result['seconds']} s", flush=True)

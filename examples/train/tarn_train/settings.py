@@ -19,7 +19,8 @@ PRESETS = {
 POSITIONS = ("none", "sinusoidal", "rope")
 PRECISIONS = ("auto", "f32", "bf16")
 GRAPHS = ("auto", "off")
-QUANTS = ("f32", "f16", "int8", "int4")
+ROUNDED = ("int8", "int4", "int3")
+QUANTS = ("f32", "f16", *ROUNDED)
 
 
 def option(help_text, default=None, **more):
@@ -53,7 +54,7 @@ class Training:
     precision: str = option("bf16: autocast; auto: bf16 on a GPU that has it", "auto", choices=PRECISIONS)
     graph: str = option("auto: on a GPU the gradients are a CUDA graph, recorded once; off: needs less memory", "auto", choices=GRAPHS)
     quant: str = option("type of matrices in the .tarn file", "int8", choices=QUANTS)
-    round_steps: int = option("the last steps train with weights and inputs rounded as the .tarn file has them (int8, int4)", 0)
+    round_steps: int = option("the last steps train with weights and inputs rounded as the .tarn file has them (int8, int4, int3)", 0)
 
     def check(self):
         for field in dataclasses.fields(self):
@@ -75,9 +76,11 @@ class Training:
             raise ValueError(f"patience is {self.patience} and held_out 0: early stop needs held-out text")
         if self.round_steps > self.steps:
             raise ValueError(f"round_steps is {self.round_steps}, expected at most steps = {self.steps}")
-        if self.round_steps and (self.patience or self.quant not in ("int8", "int4")):
+        if self.round_steps and (self.patience or self.quant not in ROUNDED):
             raise ValueError(f"round_steps is {self.round_steps} with quant {self.quant} and patience {self.patience}, "
-                             "expected int8 or int4, and no early stop")
+                             f"expected {', '.join(ROUNDED)}, and no early stop")
+        if self.quant == "int3" and not self.held_out:
+            raise ValueError("quant is int3 and held_out 0: tarn-convert shows what int3 costs on held-out text")
         return self
 
 

@@ -15,6 +15,7 @@ import torch
 from . import checkpoint, report, tensors
 from .dense import round_as
 from .graph import RecordedGradients
+from .interrupt import Interrupt
 from .model import LanguageModel
 from .text import blocks
 
@@ -92,9 +93,12 @@ class Trainer:
             return False
         state = read_state(self.state_file)
         for name, value in self.identity.items():
-            if state["identity"].get(name, value) != value:  # a setting that is newer than the file had its default
-                raise ValueError(f"{self.state_file} was trained with {name} {state['identity'].get(name)!r}, not {value!r}: "
-                                 "say the same again, or choose another directory")
+            if state["identity"].get(name, value) == value:  # a setting that is newer than the file had its default
+                continue
+            if name == "text":
+                raise ValueError(f"{self.state_file} was trained with another text: give the same files, or choose another directory")
+            raise ValueError(f"{self.state_file} was trained with {name} {state['identity'].get(name)!r}, not {value!r}: "
+                             "say the same again, or choose another directory")
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state["optimizer"]})
         self.done = state["done"]
@@ -176,8 +180,16 @@ class Trainer:
         return self.done["step"] >= self.s.steps or bool(self.s.patience and self.done["worse"] >= self.s.patience)
 
     def run(self, tokenizer):
-        """tokenizer: path of the tokenizer.json, or None"""
+        """tokenizer: path of the tokenizer.json, or None. Ctrl-C: saves after the step, then KeyboardInterrupt, which says so"""
         self.model.train()
+        with Interrupt() as interrupt:
+            self.train(tokenizer, interrupt)
+        if self.held_out is None:
+            checkpoint.save(self.model, self.folder, tokenizer)
+        self.write_curve()
+        return self.write_report()
+
+    def train(self, tokenizer, interrupt):
         progress = report.Progress(self.done["step"], self.s.steps, self.s.batch * self.s.context)
         saved = time.monotonic()
         while not self.finished():
@@ -192,13 +204,11 @@ class Trainer:
                 self.write_curve()
             self.done["seconds"] += time.monotonic() - begin
             progress.step(self.done["step"], loss)
-            if time.monotonic() - saved >= self.s.save_seconds or self.finished():
+            if time.monotonic() - saved >= self.s.save_seconds or self.finished() or interrupt.asked:
                 self.save()
                 saved = time.monotonic()
-        if self.held_out is None:
-            checkpoint.save(self.model, self.folder, tokenizer)
-        self.write_curve()
-        return self.write_report()
+            if interrupt.asked:
+                raise KeyboardInterrupt(f"after step {self.done['step']}")
 
     def write_curve(self):
         picture = report.svg(self.done["losses"], self.done["evaluations"], self.s.steps, self.measure.replace("_", " "))

@@ -44,7 +44,7 @@ def read_teacher(folder, converter, kept):
     return model, tokenizer, file, hashlib.sha256((kept / "model.safetensors").read_bytes()).hexdigest()
 
 
-def transfer(args, s, folder):
+def transfer(args, s, folder, converter):
     """The losses of all stages. PyTorch takes seconds to load: errors of the command line come first."""
     import torch
 
@@ -54,10 +54,11 @@ def transfer(args, s, folder):
     if s.threads:
         torch.set_num_threads(s.threads)
     whole = text.read_texts(args.text)
-    teacher, tokenizer, tokenizer_file, digest = read_teacher(args.teacher, command.find_converter(args), folder / "teacher")
+    teacher, tokenizer, tokenizer_file, digest = read_teacher(args.teacher, converter, folder / "teacher")
     texts = text.split(whole, s.held_out)
     windows, held_out, counts = command.training_data(s, texts, tokenizer)
     config = student_config(teacher.c, s.attention, s.context)
+    command.check_config(converter, config)
     identity = command.identity(s, whole, teacher=digest)
     first = student(teacher, config, windows.batch(0)[:, :-1], s.seed)
 
@@ -89,7 +90,7 @@ def main(arguments=None):
         s = options.transfer_settings(args, args.config)
         converter = command.find_converter(args)
         (folder / "training").mkdir(parents=True, exist_ok=True)
-        losses = transfer(args, s, folder)
+        losses = transfer(args, s, folder, converter)
         print(f"{folder}: nats per token held out: "
               + ", ".join(f"{name.replace('_', ' ')} {'not measured' if loss is None else format(loss, '.4f')}"
                           for name, loss in losses.items()), flush=True)

@@ -78,6 +78,28 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bits(text, tmp_path):
     assert trained(tmp_path / "parts") == trained(tmp_path / "whole")
 
 
+def test_ctrl_c_saves_the_step_under_way(text, tmp_path):
+    common = ["--no-convert", "--steps", "2000", "--save-seconds", "1000"]
+    process = start(text, tmp_path / "model", *common)
+    while not (tmp_path / "model" / "held-out.txt").exists() and process.poll() is None:
+        time.sleep(0.01)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate()
+    done = steps_saved(tmp_path / "model")
+    assert process.returncode == 130 and done > 0 and f"stopped after step {done}; the same command goes on" in error
+
+
+@pytest.mark.parametrize("attention, message", [
+    ("{system: rfa, feature_map: gauss}", "did you mean gaussian?"), ("{system: abc_mlp, num_slots: many}", "is not an integer"),
+    ("{system: sliding_window, window: 0}", "0 is outside 1")])
+def test_the_converter_refuses_an_attention_before_it_is_trained(attention, message, text, tmp_path, programs):
+    yaml = tmp_path / "settings.yaml"
+    yaml.write_text(f"attention: {attention}\n")
+    _, error = train(text, tmp_path / "model", "--config", yaml, "--converter", programs / "tarn-convert", status=2)
+    assert message in error and error.count("\n") == 1 and not (tmp_path / "model" / "training" / "state.pt").exists()
+
+
 def test_a_run_that_saved_nothing_leaves_no_tokenizer(text, tmp_path):
     """Neither its text nor its settings say what another one in the same directory trains."""
     other = tmp_path / "other.txt"
@@ -109,9 +131,10 @@ def test_from_text_to_a_model_that_runs(text, tmp_path, programs):
     assert len(curve.findall("{http://www.w3.org/2000/svg}polyline")) == 2
 
 
-def test_rounded_steps_train_what_the_file_is(text, tmp_path, programs):
+@pytest.mark.parametrize("kind", ["int4", "int3"])
+def test_rounded_steps_train_what_the_file_is(kind, text, tmp_path, programs):
     folder = tmp_path / "model"
-    arguments = ["--steps", "60", "--round-steps", "20", "--quant", "int4", "--hidden-size", "32", "--tokenizer", "bytes"]
+    arguments = ["--steps", "60", "--round-steps", "20", "--quant", kind, "--hidden-size", "32", "--tokenizer", "bytes"]
     train(text, folder, *arguments, "--converter", programs / "tarn-convert")
     command = [programs / "tarn", "eval", f"{folder}.tarn", "-f", folder / "held-out.txt", "--block", "32", "--json", "-t", "1"]
     measured = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["nats_per_token"]
@@ -131,7 +154,7 @@ def test_another_attention_goes_on_only_as_it_began(text, tmp_path):
     held_out, other = (tmp_path / "model" / "held-out.txt").read_bytes(), tmp_path / "other.txt"
     other.write_text("another text\n" * 300, encoding="utf-8")
     _, error = train(other, tmp_path / "model", "--no-convert", "--config", yaml, status=2)
-    assert "was trained with text" in error
+    assert "was trained with another text" in error
     assert (tmp_path / "model" / "held-out.txt").read_bytes() == held_out
     train(text, tmp_path / "model", "--no-convert", "--config", yaml)
     after = read_safetensors(tmp_path / "model" / "model.safetensors")

@@ -66,8 +66,8 @@ TARN_API const char* tarn_version(void);
 TARN_API const char* tarn_status_string(tarn_status status);
 
 /* Where memory comes from. `allocate` and `release` are both set, or both NULL for the C library's allocator. The
- * allocator of a model may be called from any thread that opens it, asks for its requirements, or creates or destroys a
- * session that has no block of its own. */
+ * allocator of a model may be called from any thread that opens it, asks for its requirements, tokenizes, or creates or
+ * destroys a session. The creation of a session takes a temporary copy of the programs, even if the session has a block. */
 typedef struct tarn_allocator {
   /* Returns `size_bytes` bytes aligned to `alignment` (a power of two, at most 64), or NULL. */
   void* (*allocate)(void* context, size_t size_bytes, size_t alignment);
@@ -112,7 +112,7 @@ typedef struct tarn_model_config {
   /* 1: use the portable dense layers even where XNNPACK is built in. (On ARM, XNNPACK is not used if /proc and /sys hide the CPU;
    * the next open checks again.) */
   int portable_dense;
-  /* For the model's own memory, and for sessions that are created without a block. */
+  /* For the model's own memory, for sessions that are created without a block, and for temporary memory. */
   tarn_allocator allocator;
   /* A directory that keeps packed weights between starts: one file per model and packing, of packed_file_bytes, readable by this
    * user only. Packed weights are then file-backed, ready in milliseconds and shared between processes. The directory is made if

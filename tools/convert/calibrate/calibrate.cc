@@ -48,14 +48,16 @@ class Calibration {
   }
 
  private:
-  static size_t Passes(const DenseGroup& group) {
-    return (group.inputs.size() + ScratchModel::kMostValues - 1) / ScratchModel::kMostValues;
-  }
+  static constexpr size_t kInputs = ScratchModel::kMostValues / 2;  // of a pass, each with its residual
+
+  static size_t Passes(const DenseGroup& group) { return (group.inputs.size() + kInputs - 1) / kInputs; }
 
   const GraphTensor& TensorOf(const std::string& name) const {
     return *std::find_if(graph_.tensors.begin(), graph_.tensors.end(),
                          [&](const GraphTensor& tensor) { return tensor.name == name; });
   }
+
+  size_t WidthOf(uint32_t value) const { return f32_.programs[0].values[value].width; }
 
   std::vector<float> WeightsOf(const GraphTensor& tensor) const {
     std::vector<float> values(ElementCount(tensor.shape));
@@ -69,9 +71,8 @@ class Calibration {
 
   void RoundGroup(const DenseGroup& group, tools::Progress* progress) {
     SecondMoments moments(group.columns);
-    for (size_t first = 0; first < group.inputs.size(); first += ScratchModel::kMostValues) {
-      const size_t count = std::min(ScratchModel::kMostValues, group.inputs.size() - first);
-      AddMoments({&group.inputs[first], &group.inputs[first] + count}, &moments, progress);
+    for (size_t first = 0; first < group.inputs.size(); first += kInputs) {
+      AddMoments(group, first, std::min(kInputs, group.inputs.size() - first), &moments, progress);
     }
     moments.Complete();
     Damp(&moments, kDamping);
@@ -85,10 +86,12 @@ class Calibration {
     }
   }
 
-  // Runs the model in f32 and, once something is rounded, with that beside it.
-  void AddMoments(const std::vector<format::Slice>& inputs, SecondMoments* moments, tools::Progress* progress) const {
+  // Of `inputs` inputs of the group from the first on. Runs the model in f32 and, once something is rounded, with that beside it.
+  void AddMoments(const DenseGroup& group, size_t first, size_t inputs, SecondMoments* moments, tools::Progress* progress) const {
+    const bool has_residuals = !group.residuals.empty();
     std::vector<uint32_t> values;
-    for (const format::Slice& slice : inputs) values.push_back(slice.value());
+    for (size_t i = first; i < first + inputs; ++i) values.push_back(group.inputs[i].value());
+    for (size_t i = first; has_residuals && i < first + inputs; ++i) values.push_back(group.residuals[i]);
     ScratchModel before(f32_, values, weights_, {}, output_, input_.threads);
     std::unique_ptr<ScratchModel> after;
     if (!rounded_.empty()) after = std::make_unique<ScratchModel>(f32_, values, weights_, rounded_, output_, input_.threads);
@@ -101,12 +104,15 @@ class Calibration {
       const auto count = static_cast<size_t>(std::min<uint64_t>(ScratchModel::kChunk, end - at));
       before.Run(&input_.tokens[at], count);
       if (after) after->Run(&input_.tokens[at], count);
-      for (size_t i = 0; i < inputs.size(); ++i) {
-        const size_t stride = f32_.programs[0].values[inputs[i].value()].width;
-        const float* const y = before.rows(i) + inputs[i].begin();
-        const float* const x = after ? after->rows(i) + inputs[i].begin() : y;
+      for (size_t i = 0; i < inputs; ++i) {
+        const size_t stride = WidthOf(values[i]), begin = group.inputs[first + i].begin();
+        const float* const y = before.rows(i) + begin;
+        const float* const x = after ? after->rows(i) + begin : y;
         moments->Add(x, count, stride);
-        if (after) moments->AddDrift(y, x, count, stride);
+        if (!after) continue;
+        moments->AddDrift(y, x, count, stride);
+        if (!has_residuals) continue;
+        moments->AddResidual(before.rows(inputs + i), after->rows(inputs + i), WidthOf(values[inputs + i]), x, count, stride);
       }
       at += count;
       progress->Advance(count);

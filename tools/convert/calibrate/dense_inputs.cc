@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 namespace tarn::convert {
 namespace {
@@ -11,10 +12,28 @@ struct Readers {
   std::vector<uint32_t> tables;
   std::vector<uint32_t> dense;  // in the order of the first op
   std::map<uint32_t, std::vector<format::Slice>> inputs;
+  std::map<uint32_t, std::vector<uint32_t>> residuals;  // as many as inputs where each product is added to a value
 };
 
 bool Contains(const std::vector<uint32_t>& list, uint32_t tensor) {
   return std::find(list.begin(), list.end(), tensor) != list.end();
+}
+
+// Whether `slice` is all of `value`.
+bool IsAllOf(const GraphProgram& program, const format::Slice& slice, uint32_t value) {
+  return slice.value() == value && slice.begin() == 0 && slice.width() == program.values[value].width;
+}
+
+// What `value` is added to.
+std::optional<uint32_t> ResidualOf(const GraphProgram& program, uint32_t value) {
+  for (const GraphOp& op : program.ops) {
+    if (op.type != format::OpAttributes::Add) continue;
+    for (size_t i = 0; i < 2; ++i) {
+      const uint32_t other = op.inputs[1 - i].value();
+      if (IsAllOf(program, op.inputs[i], value) && IsAllOf(program, op.inputs[1 - i], other) && other < value) return other;
+    }
+  }
+  return std::nullopt;
 }
 
 Readers ReadersOf(const Graph& graph) {
@@ -26,6 +45,7 @@ Readers ReadersOf(const Graph& graph) {
     if (op.type != format::OpAttributes::FullyConnected) continue;
     if (!Contains(readers.dense, tensor)) readers.dense.push_back(tensor);
     readers.inputs[tensor].push_back(op.inputs[0]);
+    if (const auto residual = ResidualOf(graph.programs[0], op.outputs[0])) readers.residuals[tensor].push_back(*residual);
   }
   return readers;
 }
@@ -52,6 +72,11 @@ std::vector<DenseGroup> FindDenseGroups(const Graph& graph) {
     group.matrices.push_back(graph.tensors[tensor].name);
     group.inputs = inputs;
     group.is_embedding = is_embedding;
+    const auto residuals = readers.residuals.find(tensor);
+    group.residuals.clear();
+    if (group.matrices.size() == 1 && residuals != readers.residuals.end() && residuals->second.size() == inputs.size()) {
+      group.residuals = residuals->second;
+    }
   }
   return groups;
 }

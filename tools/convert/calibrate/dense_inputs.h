@@ -15,6 +15,7 @@ struct DenseGroup {
   uint32_t columns = 0;
   std::vector<std::string> matrices;
   std::vector<format::Slice> inputs;  // of the program; several where layers share a matrix
+  std::vector<uint32_t> residuals;    // for each input the value that the product is added to; empty: not known of all
   bool is_embedding = false;          // its matrices are embedding tables too: a tied head
 };
 

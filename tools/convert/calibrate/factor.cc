@@ -62,20 +62,42 @@ void InvertLower(size_t n, double* l) {
   }
 }
 
-// sums [n, n] += sum of a b^T over `rows` <= kRows rows: of so few in f32, which has digits enough for them, and then in f64.
-void AddProducts(const float* a, const float* b, size_t rows, size_t stride, size_t n, bool lower, double* sums) {
-  std::vector<float> products(n);
-  for (size_t i = 0; i < n; ++i) {
-    const size_t end = lower ? i + 1 : n;
+// Some rows.
+struct Rows {
+  const float* data;
+  size_t stride, width;
+};
+
+// sums [a.width, b.width] += sum of a b^T over `rows` <= kRows rows, or of the lower triangle: of so few in f32, which has digits
+// enough for them, and then in f64.
+void AddProducts(const Rows& a, const Rows& b, size_t rows, bool lower, double* sums) {
+  std::vector<float> products(b.width);
+  for (size_t i = 0; i < a.width; ++i) {
+    const size_t end = lower ? i + 1 : b.width;
     std::fill(products.begin(), products.begin() + static_cast<std::ptrdiff_t>(end), 0.0f);
     for (size_t row = 0; row < rows; ++row) {
-      const float factor = a[row * stride + i];
-      const float* const other = b + row * stride;
+      const float factor = a.data[row * a.stride + i];
+      const float* const other = b.data + row * b.stride;
       if (factor == 0) continue;  // as behind a relu
       for (size_t j = 0; j < end; ++j) products[j] += factor * other[j];
     }
-    double* const out = sums + i * n;
+    double* const out = sums + i * b.width;
     for (size_t j = 0; j < end; ++j) out[j] += static_cast<double>(products[j]);
+  }
+}
+
+// The same of a = y - x, `count` rows of both as those of y.
+void AddDifferenceProducts(const Rows& y, const float* x, const Rows& b, size_t count, std::vector<double>* sums) {
+  sums->resize(y.width * b.width);
+  std::vector<float> difference(kRows * y.width);
+  for (size_t begin = 0; begin < count; begin += kRows) {
+    const size_t rows = std::min(kRows, count - begin);
+    for (size_t row = 0; row < rows; ++row) {
+      const size_t from = (begin + row) * y.stride;
+      for (size_t i = 0; i < y.width; ++i) difference[row * y.width + i] = y.data[from + i] - x[from + i];
+    }
+    AddProducts({difference.data(), y.width, y.width}, {b.data + begin * b.stride, b.stride, b.width}, rows, /*lower=*/false,
+                sums->data());
   }
 }
 
@@ -83,21 +105,17 @@ void AddProducts(const float* a, const float* b, size_t rows, size_t stride, siz
 
 void SecondMoments::Add(const float* x, size_t count, size_t stride) {
   for (size_t begin = 0; begin < count; begin += kRows) {
-    AddProducts(x + begin * stride, x + begin * stride, std::min(kRows, count - begin), stride, size, /*lower=*/true, sums.data());
+    const Rows rows = {x + begin * stride, stride, size};
+    AddProducts(rows, rows, std::min(kRows, count - begin), /*lower=*/true, sums.data());
   }
 }
 
 void SecondMoments::AddDrift(const float* y, const float* x, size_t count, size_t stride) {
-  drift.resize(size * size);
-  std::vector<float> difference(kRows * stride);
-  for (size_t begin = 0; begin < count; begin += kRows) {
-    const size_t rows = std::min(kRows, count - begin);
-    for (size_t row = 0; row < rows; ++row) {
-      const size_t from = (begin + row) * stride;
-      for (size_t i = 0; i < size; ++i) difference[row * stride + i] = y[from + i] - x[from + i];
-    }
-    AddProducts(difference.data(), x + begin * stride, rows, stride, size, /*lower=*/false, drift.data());
-  }
+  AddDifferenceProducts({y, stride, size}, x, {x, stride, size}, count, &drift);
+}
+
+void SecondMoments::AddResidual(const float* s, const float* r, size_t width, const float* x, size_t count, size_t stride) {
+  AddDifferenceProducts({s, width, width}, r, {x, stride, size}, count, &residual);
 }
 
 void SecondMoments::Complete() {
@@ -109,7 +127,7 @@ void SecondMoments::Complete() {
 void Damp(SecondMoments* moments, double damping) {
   const size_t n = moments->size;
   double mean = 0;
-  for (const std::vector<double>* sums : {&moments->sums, &moments->drift}) {
+  for (const std::vector<double>* sums : {&moments->sums, &moments->drift, &moments->residual}) {
     for (const double sum : *sums) {
       if (!std::isfinite(sum)) Fail("the second moments of an input have ", sum, ", expected finite numbers");
     }

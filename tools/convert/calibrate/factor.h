@@ -7,7 +7,8 @@
 
 namespace tarn::convert {
 
-// Of the rows x of an input as it will be, after what was rounded before it, and the rows y of the same tokens in f32.
+// Of the rows x of an input as it will be, after what was rounded before it, and the rows y of the same tokens in f32. What the
+// dense layer makes of x may be added to rows r, which were rows s in f32.
 struct SecondMoments {
   explicit SecondMoments(size_t n) : size(n), sums(n * n, 0.0) {}
 
@@ -15,13 +16,16 @@ struct SecondMoments {
   void Add(const float* x, size_t count, size_t stride);
   // The same for the drift.
   void AddDrift(const float* y, const float* x, size_t count, size_t stride);
+  // The same for rows r and s of `width` numbers.
+  void AddResidual(const float* s, const float* r, size_t width, const float* x, size_t count, size_t stride);
   // Fills the upper triangle.
   void Complete();
   double Diagonal(size_t i) const { return sums[i * size + i]; }
 
   size_t size;
-  std::vector<double> sums;   // H = sum of x x^T, [size, size]: what an error e of a row of weights costs is e^T H e
-  std::vector<double> drift;  // sum of (y - x) x^T; empty: none
+  std::vector<double> sums;      // H = sum of x x^T, [size, size]: what an error e of a row of weights costs is e^T H e
+  std::vector<double> drift;     // sum of (y - x) x^T; empty: none
+  std::vector<double> residual;  // sum of (s - r) x^T, [width, size]; empty: none
 };
 
 // Adds `damping` times the mean of the diagonal to the diagonal, with which H can be inverted whatever the text was. Inputs that

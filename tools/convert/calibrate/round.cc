@@ -190,6 +190,9 @@ std::vector<float> Rounding::MakeGood(const std::vector<float>& weights, const R
   const auto make_good = [&](size_t row) {
     float* const w = &out[row * n];
     std::vector<double> lost(n), gain(n);
+    if (!moments_.residual.empty()) {
+      for (size_t j = 0; j < n; ++j) lost[j] = moments_.residual[row * n + j] / mean_;
+    }
     for (size_t i = 0; i < n; ++i) {
       const double weight = static_cast<double>(w[i]) / mean_;
       for (size_t j = 0; j < n; ++j) lost[j] += weight * moments_.drift[i * n + j];

@@ -22,7 +22,8 @@ class Rounding {
   Rounding(const SecondMoments& moments, uint32_t threads);
 
   // The weights [rows, moments.size] that make of the input as it is what `weights` made of it before it drifted, by least squares:
-  // W + W D H^-1 with the moments' drift D. Without a drift `weights` themselves.
+  // W + (W D + R) H^-1 with the moments' drift D and residual R: the sum with the residual is made what it was, as far as the layer
+  // can. Without a drift `weights` themselves.
   std::vector<float> MakeGood(const std::vector<float>& weights, const RoundProgress& progress = nullptr) const;
 
   // Rows of `weights` [rows, moments.size] as int8, int4 or int3 (I8, I4, I3; of the last two the size is a multiple of
