@@ -206,7 +206,9 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 .PHONY: install
 install:  ## what `make` built, under PREFIX (/usr/local); packagers stage it with DESTDIR=FOLDER. Programs that use it: docs/packages.md
-	@test -e $(BUILD)/package/NOTICES || { echo 'make install: nothing is built in $(BUILD): run make first' >&2; exit 1; }
+	@for file in package/NOTICES package/libtarn.a lib/libtarn.so; do \
+	  test -e $(BUILD)/$$file || { echo "make install: $(BUILD)/$$file is missing: run make first" >&2; exit 1; }; \
+	done
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)" --strip
 
 # This machine's own build; on an ARM board the one with the older glibc stands for it.
@@ -314,6 +316,13 @@ transfer-demo: setup $(TRAIN_VENV)/installed  ## a softmax model of the text of 
 	    --converter build/bin/tarn-convert -o $(TRANSFER)/$$name-from-nothing $(TRAIN) || exit 1; \
 	done
 	@$(TRAIN_VENV)/bin/python -m tarn_train.transfer_table $(TRANSFER) $(TRANSFER_ATTENTIONS)
+
+VARIANTS = build/variants
+.PHONY: variants-table
+variants-table: build $(TRAIN_VENV)/installed  ## attention variants trained alike, from nothing and from softmax: prints the table of docs/training.md (two hours on two idle cores)
+	@examples/train/texts.py -o $(VARIANTS)/texts
+	@OPENBLAS_NUM_THREADS=1 $(TRAIN_VENV)/bin/python examples/train/compare_variants.py \
+	  $(VARIANTS)/texts/bible.txt $(VARIANTS)/texts/austen.txt -o $(VARIANTS)/runs --jobs 2
 
 ##@ Sources and documentation
 format:  ## rewrite our sources in the style of .clang-format

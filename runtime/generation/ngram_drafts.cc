@@ -34,24 +34,22 @@ uint64_t NgramDrafts::Reach(size_t table) {
 }
 
 // Multiplication by odd constants; contexts are compared in full, so that a collision costs a draft and no more.
-NgramDrafts::Place& NgramDrafts::PlaceOf(size_t table, uint64_t end) const {
+NgramDrafts::Place& NgramDrafts::PlaceOf(size_t table, uint64_t end, const int32_t* drafts) const {
   uint64_t hash = 0;
   for (uint32_t i = 1, left = kContexts[table]; left != 0; ++i, left >>= 1) {
     if ((left & 1) == 0) continue;
-    hash = (hash ^ static_cast<uint32_t>(at(end - i))) * 0x9E3779B97F4A7C15u;
+    hash = (hash ^ static_cast<uint32_t>(TokenAt(end - i, drafts))) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 29;
   }
   return tables_[table][static_cast<size_t>(hash >> 16) & (tables_[table].size() - 1)];
 }
 
-bool NgramDrafts::Matches(const Place& place, size_t table, uint64_t end, uint64_t* source) const {
+bool NgramDrafts::Matches(const Place& place, size_t table, uint64_t end, const int32_t* drafts, uint64_t* source) const {
   const uint64_t age = (end_ - place.position) & kPositions;
-  // Drafts have taken the places of the oldest tokens.
-  const uint64_t oldest = end > history_.size() ? end - history_.size() : 0;
-  if (age == 0 || age + Reach(table) + oldest > end_) return false;
+  if (age == 0 || age + Reach(table) > std::min<uint64_t>(end_, history_.size())) return false;
   *source = end_ - age;
   for (uint32_t i = 1, left = kContexts[table]; left != 0; ++i, left >>= 1) {
-    if ((left & 1) != 0 && at(*source - i) != at(end - i)) return false;
+    if ((left & 1) != 0 && at(*source - i) != TokenAt(end - i, drafts)) return false;
   }
   return true;
 }
@@ -60,9 +58,9 @@ void NgramDrafts::Add(int32_t token) {
   bool is_draft = true;  // that of the first context that is known
   for (size_t table = 0; table < kTables; ++table) {
     if (end_ < Reach(table)) continue;
-    Place& place = PlaceOf(table, end_);
+    Place& place = PlaceOf(table, end_, nullptr);
     uint64_t source;
-    const bool is_known = Matches(place, table, end_, &source), is_right = is_known && at(source) == token;
+    const bool is_known = Matches(place, table, end_, nullptr, &source), is_right = is_known && at(source) == token;
     if (is_known && is_draft) {
       records_[table][place.count][StreakClass(streak_)].Add(is_right);
       streak_ = is_right ? streak_ + 1 : 0;
@@ -84,7 +82,6 @@ void NgramDrafts::Add(int32_t token) {
 }
 
 size_t NgramDrafts::Draft(size_t most, int32_t* tokens, float* probabilities) const {
-  most = std::min(most, history_.size() / 2);
   for (size_t i = 0; i < most; ++i) {
     const uint64_t end = end_ + i;
     size_t table = 0;
@@ -92,11 +89,11 @@ size_t NgramDrafts::Draft(size_t most, int32_t* tokens, float* probabilities) co
     const Place* place = nullptr;
     for (; table < kTables; ++table) {
       if (end < Reach(table)) continue;
-      place = &PlaceOf(table, end);
-      if (Matches(*place, table, end, &source)) break;
+      place = &PlaceOf(table, end, tokens);
+      if (Matches(*place, table, end, tokens, &source)) break;
     }
     if (table == kTables) return i;
-    at(end) = tokens[i] = at(source);
+    tokens[i] = at(source);
     probabilities[i] = records_[table][place->count][StreakClass(streak_ + i)].share();
   }
   return most;

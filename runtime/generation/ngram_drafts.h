@@ -28,8 +28,7 @@ class NgramDrafts {
   // The next token of the text.
   void Add(int32_t token);
 
-  // What comes next, at most `most` tokens and half of the capacity; probabilities[i]: that token i is right if those before it
-  // are. Returns how many.
+  // What comes next, at most `most` tokens; probabilities[i]: that token i is right if those before it are. Returns how many.
   size_t Draft(size_t most, int32_t* tokens, float* probabilities) const;
 
  private:
@@ -58,12 +57,16 @@ class NgramDrafts {
   static size_t StreakClass(uint64_t streak) { return streak < 8 ? 0 : streak < 32 ? 1 : 2; }
   // Tokens back to the first one of a context.
   static uint64_t Reach(size_t table);
+  // A token of the text, or one of the drafts behind it.
+  int32_t TokenAt(uint64_t position, const int32_t* drafts) const {
+    return position < end_ ? at(position) : drafts[static_cast<size_t>(position - end_)];
+  }
   // Of the context of `table` before `end`.
-  Place& PlaceOf(size_t table, uint64_t end) const;
+  Place& PlaceOf(size_t table, uint64_t end, const int32_t* drafts) const;
   // The context before `end` is that before the place, which is in the history of the text: at(*source) is the token there.
-  bool Matches(const Place& place, size_t table, uint64_t end, uint64_t* source) const;
+  bool Matches(const Place& place, size_t table, uint64_t end, const int32_t* drafts, uint64_t* source) const;
 
-  Span<int32_t> history_;        // [capacity], a ring; drafts that are being made are behind the text
+  Span<int32_t> history_;        // [capacity], a ring
   Span<Place> tables_[kTables];  // [2 capacity]
   uint64_t end_ = 0;             // tokens of the text
   uint64_t streak_ = 0;          // drafts that were right in a row
