@@ -32,8 +32,8 @@ def rounds_of(build: Path, model: Path, text: str, options) -> list:
 
 
 def table(options) -> str:
-    text = [f"{options.tokens} tokens, up to 15 drafts, on {cpu_name()}. Every number is the median of {options.rounds} rounds, "
-            "also the ratio; in brackets the least and the most.", "",
+    text = [f"{options.tokens} tokens, up to 15 drafts, on {cpu_name()}. Every number is the median",
+            f"of {options.rounds} rounds, also the ratio; in brackets the least and the most.", "",
             "| model | text | tokens/s without | with | ratio | drafted | right |", "|---|---|--:|--:|--:|--:|--:|"]
     with tempfile.TemporaryDirectory() as folder:
         code = Path(folder) / "code"
