@@ -60,7 +60,7 @@ class ExamplesTest(unittest.TestCase):
 
     def test_memory(self):
         """What docs/getting-started.md shows of the memory of a run, on x86 with AVX-512"""
-        if re.search(r"(?m)^kernels +AVX3", tarn("inspect", "--cpu")[1].decode()) is None:
+        if re.search(r"(?m)^kernels +AVX3_DL ", tarn("inspect", "--cpu")[1].decode()) is None:
             self.skipTest("the page is of a CPU with AVX-512")
         with open(os.path.join(SOURCE, "docs", "getting-started.md")) as file:
             page = file.read()
