@@ -60,7 +60,7 @@ peers: build  ## compare with llama.cpp, in a Debian sid made under build/peers 
 	@tools/dev/peers.sh build/peers $(PEERS)
 
 .PHONY: quantization-table calibration-table models-page grammar-table speculation
-speculation: build  ## what speculation gains on several texts: the table of docs/speculation.md anew (a quarter of an hour)
+speculation: build  ## what speculation gains on several texts: the table of docs/speculation.md anew (half an hour)
 	@tools/dev/speculation.py --update
 
 grammar-table: build  ## what the mask of a token costs beside a token of lm-small: the table of docs/grammars.md anew (two minutes)
@@ -287,7 +287,7 @@ $(TRAIN_VENV)/installed: examples/train/pyproject.toml
 	@touch $@
 
 .PHONY: test-train
-test-train: build $(TRAIN_VENV)/installed  ## the tests of the Python package examples/train: its attention variants beside the runtime's (two minutes)
+test-train: build $(TRAIN_VENV)/installed  ## the tests of the Python package examples/train: its attention variants beside the runtime's (three minutes)
 	@OPENBLAS_NUM_THREADS=1 $(TRAIN_VENV)/bin/python -m pytest -q examples/train
 
 # Arguments of tarn-train besides those of the demo
@@ -319,7 +319,7 @@ transfer-demo: setup $(TRAIN_VENV)/installed  ## a softmax model of the text of 
 
 VARIANTS = build/variants
 .PHONY: variants-table
-variants-table: build $(TRAIN_VENV)/installed  ## attention variants trained alike, from nothing and from softmax: prints the table of docs/training.md (two hours on two idle cores)
+variants-table: build $(TRAIN_VENV)/installed  ## attention variants trained alike, from nothing and from softmax: prints the table of docs/training.md (hours on two idle cores)
 	@examples/train/texts.py -o $(VARIANTS)/texts
 	@OPENBLAS_NUM_THREADS=1 $(TRAIN_VENV)/bin/python examples/train/compare_variants.py \
 	  $(VARIANTS)/texts/bible.txt $(VARIANTS)/texts/austen.txt -o $(VARIANTS)/runs --jobs 2

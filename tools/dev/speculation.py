@@ -4,7 +4,7 @@
     speculation.py [--build DIR] [--configs lm-big-rfa-gate,lm-big-abc] [-r ROUNDS] [--tokens N] [--update]     (make speculation)
 
 tarn_speculation_time forces a text on a model with random weights (int8, one thread), with speculation and without, in two sessions
-that take turns. The table has medians over the rounds. --update writes it between the markers of the page. A quarter of an hour.
+that take turns. The table has medians over the rounds. --update writes it between the markers of the page. Half an hour.
 """
 
 import argparse

@@ -132,7 +132,8 @@ std::string HeaderText(const Model& model) {
   table.Add({"weights", VerifiedText(info.weights_verified)});
   table.Add({"fingerprint", HexText(info.fingerprint)});
   table.Add({"kernels", info.isa});
-  table.Add({"dense layers", std::string(info.dense) + (info.packed_from_cache != 0 ? ", from the packed cache: --verify checks the file's own" : "")});
+  table.Add({"dense layers", std::string(info.dense) +
+                                 (info.packed_from_cache != 0 ? ", from the packed cache: --verify checks the file's own" : "")});
   return table.Text();
 }
 

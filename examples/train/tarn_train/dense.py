@@ -13,7 +13,6 @@ from torch import nn
 
 BLOCK = 32
 LEVELS = {"int4": (-8, 7, (1,)), "int3": (-4, 3, (1, -1))}  # the least, the most, signs of scales
-KINDS = ("int8", *LEVELS)
 CANDIDATES = 160  # scales of a block that are tried: bf16 numbers, from FIRST * max / the most downwards
 FIRST = 1.15
 
@@ -59,7 +58,7 @@ def rounded_input(x):
 
 
 class Rounds:
-    """A weight, and what it is rounded to: None or one of KINDS."""
+    """A weight, and what it is rounded to: None or one of settings.ROUNDED."""
 
     kind = None
 
@@ -85,7 +84,7 @@ def product(x, layer, bias=None):
 
 
 def round_as(model, kind):
-    """All dense layers and embeddings of a model: kind is None or one of KINDS."""
+    """All dense layers and embeddings of a model: kind is None or one of settings.ROUNDED."""
     for module in model.modules():
         if isinstance(module, Rounds):
             module.kind = kind

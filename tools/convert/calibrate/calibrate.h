@@ -25,9 +25,9 @@ struct CalibrationInput {
 std::vector<int32_t> SpreadTokens(const std::vector<int32_t>& tokens, uint64_t most);
 
 // Rounds the int8, int4 and int3 matrices of `graph`, a CausalLm. `f32`: the same graph in f32. `output`: the file that is
-// converted to; scratch files lie beside it. Takes memory for 32 bytes times the square of the longest row of a matrix, for two
-// models in f32, and for what is returned. Shows its progress. Errors: no such matrix; those of ScratchModel and Rounding;
-// "interrupted".
+// converted to; scratch files lie beside it. Takes memory for 32 bytes times the square of the longest row of a matrix, for 8
+// bytes times the elements of a matrix that adds to a residual, for two models in f32, and for what is returned. Shows its
+// progress. Errors: no such matrix; those of ScratchModel and Rounding; "interrupted".
 RoundedMatrices Calibrate(const Graph& graph, const Graph& f32, const WeightReader& weights, const CalibrationInput& input,
                           const std::string& output);
 
