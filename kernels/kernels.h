@@ -169,9 +169,11 @@ struct Kernels {
   // parts.
   void (*dense_qdu8_qb4w)(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const uint8_t* weight,
                           const uint16_t* block_scales, const float* bias, float* y, size_t y_stride);
-  // int3 weights, in rows as model files have them, or in a panel.
+  // int3 weights, in rows as model files have them.
   void (*dense_qdu8_qb3w)(const Int3Args&);
-  // nullptr: this table has nothing that is faster than rows.
+  // Of W [out, in] as above the panels (dense/panels.h), and one of them times x. Both nullptr: this table has nothing that is
+  // faster than rows.
+  void (*pack_qb3w_panels)(size_t in, size_t out, const uint8_t* weight, const uint16_t* block_scales, uint8_t* packed);
   void (*dense_qdu8_qb3w_panel)(const Int3Args&);
 
   // More gates. step = min(max(softplus(a), least), most), log_decay = -rate * step; rate >= 0.

@@ -41,7 +41,8 @@ Result<DenseBytes> Measure(const DenseSpec& spec) {
 
 Status Pack(const DenseSpec& spec, Span<uint8_t> packed) {
   if (!HasPanels(spec)) return Ok();
-  PackPanels(spec.inputs, spec.outputs, static_cast<const uint8_t*>(spec.weight), spec.block_scales, packed.data());
+  spec.kernels->pack_qb3w_panels(spec.inputs, spec.outputs, static_cast<const uint8_t*>(spec.weight), spec.block_scales,
+                                 packed.data());
   return Ok();
 }
 

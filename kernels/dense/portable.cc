@@ -137,6 +137,7 @@ void FillDense([[maybe_unused]] Kernels& table) {
   table.dense_qdu8_qc8w = DenseQdu8Qc8w;
   table.dense_qdu8_qb4w = DenseQdu8Qb4w;
   table.dense_qdu8_qb3w = DenseQdu8Qb3w;
+  table.pack_qb3w_panels = PackPanels;
   table.dense_qdu8_qb3w_panel = DenseQdu8Qb3wPanel;
 #endif
 }

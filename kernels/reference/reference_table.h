@@ -91,6 +91,7 @@ constexpr Kernels kReferenceTable = {
     /*dense_qdu8_qc8w=*/reference::DenseQdu8Qc8w,
     /*dense_qdu8_qb4w=*/reference::DenseQdu8Qb4w,
     /*dense_qdu8_qb3w=*/reference::DenseQdu8Qb3w,
+    /*pack_qb3w_panels=*/nullptr,
     /*dense_qdu8_qb3w_panel=*/nullptr,
     /*step_gate=*/reference::StepGate,
     /*tied_gate=*/reference::TiedGate,
