@@ -66,7 +66,7 @@ speculation: build  ## what speculation gains on several texts: the table of doc
 grammar-table: build  ## what the mask of a token costs beside a token of lm-small: the table of docs/grammars.md anew (two minutes)
 	@tools/dev/grammar_cost.py --update
 
-quantization-table: build  ## what f32, f16, int8, int4 and int3 cost and save on the models of examples/train: the table of docs/quantization.md anew (a minute)
+quantization-table: build  ## what f32, f16, int8, int4, int3 and int2 cost and save on the models of examples/train: the table of docs/quantization.md anew (a minute)
 	@tools/dev/quantization.py --update
 
 calibration-table: build  ## print what calibration wins: TEXT, and CHECKPOINTS that were trained on its first nine tenths

@@ -8,18 +8,20 @@
 namespace tarn {
 
 // Numbers are those of schema/tarn.fbs.
-enum class DType : uint8_t { kF32 = 0, kF16 = 1, kI8 = 2, kI32 = 3, kI64 = 4, kI4 = 5, kBF16 = 6, kI3 = 7 };
+enum class DType : uint8_t { kF32 = 0, kF16 = 1, kI8 = 2, kI32 = 3, kI64 = 4, kI4 = 5, kBF16 = 6, kI3 = 7, kI2 = 8 };
 
-// Elements of a row of an I4 or I3 tensor that share a scale.
+// Elements of a row of an I4, I3 or I2 tensor that share a scale.
 constexpr uint32_t kScaleBlock = 32;
 
-constexpr bool IsDType(uint8_t number) { return number <= static_cast<uint8_t>(DType::kI3); }
+constexpr bool IsDType(uint8_t number) { return number <= static_cast<uint8_t>(DType::kI2); }
 
 // Whose rows have a scale per block.
-constexpr bool IsBlockwise(DType dtype) { return dtype == DType::kI4 || dtype == DType::kI3; }
+constexpr bool IsBlockwise(DType dtype) { return dtype == DType::kI4 || dtype == DType::kI3 || dtype == DType::kI2; }
 
 constexpr uint32_t DTypeBits(DType dtype) {
   switch (dtype) {
+    case DType::kI2:
+      return 2;
     case DType::kI3:
       return 3;
     case DType::kI4:
@@ -59,6 +61,8 @@ constexpr const char* DTypeName(DType dtype) {
       return "bf16";
     case DType::kI3:
       return "i3";
+    case DType::kI2:
+      return "i2";
   }
   return "?";
 }

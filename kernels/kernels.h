@@ -25,14 +25,16 @@
 
 namespace tarn {
 
-// What the kernels of int3 weights, in [-4, 3] with a bf16 scale per kScaleBlock inputs of an output, take: y = x W^T + bias.
-struct Int3Args {
+// What the kernels of int3 and int2 weights (core/planes.h), with a bf16 scale per kScaleBlock inputs of an output, take:
+// y = x W^T + bias.
+struct PlaneArgs {
+  unsigned bits;                 // of a weight: 3 or 2
   size_t rows, in, out;          // in is a multiple of kScaleBlock; of a panel at most its outputs
   const uint8_t* q;              // [rows, in], each row in 8 parts, or for a panel in 1
-  const int32_t* q_sums;         // [rows, in / kScaleBlock], -4 times the sum of the block's q
+  const int32_t* q_sums;         // [rows, in / kScaleBlock], -PlaneOffset(bits) times the sum of the block's q
   const Qdu8* params;            // [rows]
-  const uint8_t* weight;         // rows of W (core/int3.h), or a panel (dense/panels.h)
-  const uint16_t* block_scales;  // [out, in / kScaleBlock], of either sign; not of a panel, which has its own
+  const uint8_t* weight;         // rows of W, or a panel (dense/panels.h)
+  const uint16_t* block_scales;  // [out, in / kScaleBlock], of int3 of either sign; not of a panel, which has its own
   const float* bias;             // [out] or nullptr
   float* y;                      // [rows, out]
   size_t y_stride;
@@ -77,8 +79,8 @@ struct Kernels {
   void (*scale_i8)(size_t n, const int8_t* x, float scale, float* y);
   // int4 with a bf16 scale per kScaleBlock elements, as in dense_qdu8_qb4w; n is a multiple of kScaleBlock.
   void (*scale_i4)(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y);
-  // Likewise a row of int3 (core/int3.h).
-  void (*scale_i3)(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y);
+  // Likewise a row of int3 or int2 (core/planes.h), by its bits.
+  void (*scale_planes)(unsigned bits, size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y);
   // sine[i] = sin(position * frequency[i]), cosine likewise. The angle is formed and reduced in f64, so that it is exact to f32
   // rounding for every position below 2^40.
   void (*sinusoid)(size_t n, double position, const double* frequency, float* sine, float* cosine);
@@ -169,12 +171,12 @@ struct Kernels {
   // parts.
   void (*dense_qdu8_qb4w)(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const uint8_t* weight,
                           const uint16_t* block_scales, const float* bias, float* y, size_t y_stride);
-  // int3 weights, in rows as model files have them.
-  void (*dense_qdu8_qb3w)(const Int3Args&);
+  // int3 and int2 weights, in rows as model files have them.
+  void (*dense_qdu8_planes)(const PlaneArgs&);
   // Of W [out, in] as above the panels (dense/panels.h), and one of them times x. Both nullptr: this table has nothing that is
   // faster than rows.
-  void (*pack_qb3w_panels)(size_t in, size_t out, const uint8_t* weight, const uint16_t* block_scales, uint8_t* packed);
-  void (*dense_qdu8_qb3w_panel)(const Int3Args&);
+  void (*pack_panels)(unsigned bits, size_t in, size_t out, const uint8_t* weight, const uint16_t* block_scales, uint8_t* packed);
+  void (*dense_qdu8_panel)(const PlaneArgs&);
 
   // More gates. step = min(max(softplus(a), least), most), log_decay = -rate * step; rate >= 0.
   void (*step_gate)(size_t n, const float* a, size_t a_stride, float rate, float least, float most, float* step, float* log_decay);

@@ -19,6 +19,7 @@ import subprocess
 import sys
 
 from tarn_train import text
+from tarn_train.settings import MEASURED
 
 # Of a head of d: its state has about d * d numbers, but for softmax.
 OBJECTS = {
@@ -119,7 +120,7 @@ class Plan:
         for quant, more in QUANTS.items():
             model = folder / f"{quant.replace(' ', '-')}.tarn"
             calibration = [*more, self.folder / "calibration.txt"] if more else []
-            accepted = ["--eval", held_out] if quant.startswith("int3") else []
+            accepted = ["--eval", held_out] if quant.split()[0] in MEASURED else []
             self.tool("tarn-convert", folder, "-o", model, "--quant", quant.split()[0], *calibration, *accepted)
             found[quant] = json.loads(self.tool("tarn", "eval", model, "-f", held_out, "--block", COMMON["context"], "--json"))
         trained = json.loads((folder / "training.json").read_text(encoding="utf-8"))["held_out_nats_per_token"]

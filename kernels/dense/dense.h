@@ -1,6 +1,6 @@
 // Fully connected layers, y = x W^T + b, behind one seam with two sides: XNNPACK, which packs the weights, and a portable one made
-// of our own kernels, which reads them where the model file has them (int3 it packs). XNNPACK does not take every layer: those
-// that it leaves (takes()) run on the portable side.
+// of our own kernels, which reads them where the model file has them (int3 and int2 it packs). XNNPACK does not take every layer:
+// those that it leaves (takes()) run on the portable side.
 //
 // A row of x that holds a NaN or an infinity makes a row of y that is all NaN where x is quantized, on every side and CPU.
 //
@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "core/dtype.h"
+#include "core/planes.h"
 #include "core/result.h"
 #include "core/span.h"
 #include "kernels/kernels.h"
@@ -29,19 +30,23 @@ enum class DenseWeights : uint8_t {
   kQC8W,  // activations quantized to int8 per row as they come (qd8) x int8 weights with a scale per output channel
   kQB4W,  // qd8 x int4 weights with a bf16 scale per block of kScaleBlock inputs of an output channel
   kQB3W,  // the same with int3
+  kQB2W,  // and with int2
 };
 
-constexpr bool IsBlockwise(DenseWeights type) { return type == DenseWeights::kQB4W || type == DenseWeights::kQB3W; }
+// Bits of a weight whose rows are planes (core/planes.h), else 0.
+constexpr unsigned PlaneBits(DenseWeights type) { return type == DenseWeights::kQB3W ? 3 : type == DenseWeights::kQB2W ? 2 : 0; }
+constexpr bool IsBlockwise(DenseWeights type) { return type == DenseWeights::kQB4W || PlaneBits(type) != 0; }
 constexpr bool IsQuantized(DenseWeights type) { return type == DenseWeights::kQC8W || IsBlockwise(type); }
 
 struct DenseSpec {
   size_t inputs;
   size_t outputs;
   DenseWeights type;
-  const void* weight;            // [outputs, inputs]; read by Pack, or by every run of a layer that is not packed
-  const float* scales;           // [outputs], > 0; kQC8W only
-  const uint16_t* block_scales;  // bf16 [outputs, inputs / kScaleBlock], normal, with int4 > 0; kQB4W and kQB3W only
-  const float* bias;             // [outputs] or nullptr
+  const void* weight;   // [outputs, inputs]; read by Pack, or by every run of a layer that is not packed
+  const float* scales;  // [outputs], > 0; kQC8W only
+  const uint16_t*
+      block_scales;   // bf16 [outputs, inputs / kScaleBlock], normal, of int3 of either sign, else > 0; blockwise types only
+  const float* bias;  // [outputs] or nullptr
   // Other ops read the weight too (tied embeddings): it is used where it is, so that it is not held twice.
   bool in_place;
   size_t x_stride;  // elements between rows of x, >= inputs
@@ -69,7 +74,8 @@ constexpr uint64_t DenseWeightBytes(const DenseSpec& spec) {
     case DenseWeights::kQB4W:
       return elements / 2;
     case DenseWeights::kQB3W:
-      return elements / 8 * 3;
+    case DenseWeights::kQB2W:
+      return PlaneRowBytes(PlaneBits(spec.type), elements);
   }
   return 0;
 }

@@ -1,4 +1,5 @@
-// The portable side of the dense seam: weights are used where the model file has them, but for int3, which vectors want in panels.
+// The portable side of the dense seam: weights are used where the model file has them, but for int3 and int2, which vectors want in
+// panels.
 #include <algorithm>
 #include <new>
 
@@ -18,31 +19,32 @@ struct PortableLayer : DenseLayer {
 };
 
 bool HasPanels(const DenseSpec& spec) {
-  return spec.type == DenseWeights::kQB3W && !spec.in_place && spec.kernels->dense_qdu8_qb3w_panel != nullptr;
+  return PlaneBits(spec.type) != 0 && !spec.in_place && spec.kernels->dense_qdu8_panel != nullptr;
 }
 
 // In how many parts the kernel wants a row of x.
 size_t PartsOf(const DenseSpec& spec) {
   if (spec.type == DenseWeights::kQB4W) return 2;
-  return spec.type == DenseWeights::kQB3W && !HasPanels(spec) ? 8 : 1;
+  return PlaneBits(spec.type) != 0 && !HasPanels(spec) ? 8 : 1;
 }
 
-// Scratch of a quantized layer: the rows' scales and zero points, of int3 the sums of their blocks, then the quantized rows.
+// Scratch of a quantized layer: the rows' scales and zero points, of planes the sums of their blocks, then the quantized rows.
 uint64_t ParameterBytes(const DenseSpec& spec) { return AlignUp(spec.max_rows * sizeof(Qdu8)); }
 uint64_t SumBytes(const DenseSpec& spec) {
-  return spec.type == DenseWeights::kQB3W ? AlignUp(spec.max_rows * (spec.inputs / kScaleBlock) * sizeof(int32_t)) : 0;
+  return PlaneBits(spec.type) != 0 ? AlignUp(spec.max_rows * (spec.inputs / kScaleBlock) * sizeof(int32_t)) : 0;
 }
 
 Result<DenseBytes> Measure(const DenseSpec& spec) {
   const uint64_t scratch = IsQuantized(spec.type) ? ParameterBytes(spec) + SumBytes(spec) + spec.max_rows * spec.inputs : 0;
-  const uint64_t packed = HasPanels(spec) ? AlignUp(uint64_t{PanelCount(spec.outputs)} * PanelBytes(spec.inputs)) : 0;
+  const uint64_t packed =
+      HasPanels(spec) ? AlignUp(PanelCount(spec.outputs) * uint64_t{PanelBytes(PlaneBits(spec.type), spec.inputs)}) : 0;
   return DenseBytes{packed, AlignUp(sizeof(PortableLayer)), scratch};
 }
 
 Status Pack(const DenseSpec& spec, Span<uint8_t> packed) {
   if (!HasPanels(spec)) return Ok();
-  spec.kernels->pack_qb3w_panels(spec.inputs, spec.outputs, static_cast<const uint8_t*>(spec.weight), spec.block_scales,
-                                 packed.data());
+  spec.kernels->pack_panels(PlaneBits(spec.type), spec.inputs, spec.outputs, static_cast<const uint8_t*>(spec.weight),
+                            spec.block_scales, packed.data());
   return Ok();
 }
 
@@ -60,18 +62,18 @@ struct Work {
   float* y;
   uint8_t* quantized;  // [rows, inputs]
   Qdu8* parameters;    // [rows]
-  int32_t* sums;       // [rows, inputs / kScaleBlock], int3 only
+  int32_t* sums;       // [rows, inputs / kScaleBlock], of planes only
 };
 
-// -4 times the sum of each block of a row, which stands in `parts`.
-void SumBlocks(size_t inputs, size_t parts, const uint8_t* q, int32_t* sums) {
+// `factor` times the sum of each block of a row, which stands in `parts`.
+void SumBlocks(int32_t factor, size_t inputs, size_t parts, const uint8_t* q, int32_t* sums) {
   const size_t part = inputs / parts, elements = kScaleBlock / parts;
   for (size_t b = 0; b < inputs / kScaleBlock; ++b) {
     int32_t sum = 0;
     for (size_t p = 0; p < parts; ++p) {
       for (size_t i = 0; i < elements; ++i) sum += q[p * part + b * elements + i];
     }
-    sums[b] = -4 * sum;
+    sums[b] = factor * sum;
   }
 }
 
@@ -80,16 +82,27 @@ void QuantizeRow(const Work& work, size_t row) {
   const size_t parts = PartsOf(spec);
   uint8_t* q = work.quantized + row * spec.inputs;
   spec.kernels->quantize_qdu8(spec.inputs, work.x + row * spec.x_stride, parts, q, work.parameters + row);
-  if (spec.type == DenseWeights::kQB3W) SumBlocks(spec.inputs, parts, q, work.sums + row * (spec.inputs / kScaleBlock));
+  if (const unsigned bits = PlaneBits(spec.type); bits != 0) {
+    SumBlocks(-PlaneOffset(bits), spec.inputs, parts, q, work.sums + row * (spec.inputs / kScaleBlock));
+  }
 }
 
-// Int3 weights from `weight` on, for the outputs from o on.
-Int3Args Int3ArgsOf(const Work& work, const uint8_t* weight, size_t o, size_t count) {
+// Planes from `weight` on, for the outputs from o on.
+PlaneArgs PlaneArgsOf(const Work& work, const uint8_t* weight, size_t o, size_t count) {
   const DenseSpec& spec = work.spec;
   const float* bias = spec.bias == nullptr ? nullptr : spec.bias + o;
-  return {work.rows, spec.inputs,     count,        work.quantized,
-          work.sums, work.parameters, weight,       spec.block_scales + o * (spec.inputs / kScaleBlock),
-          bias,      work.y + o,      spec.y_stride};
+  return {PlaneBits(spec.type),
+          work.rows,
+          spec.inputs,
+          count,
+          work.quantized,
+          work.sums,
+          work.parameters,
+          weight,
+          spec.block_scales + o * (spec.inputs / kScaleBlock),
+          bias,
+          work.y + o,
+          spec.y_stride};
 }
 
 // Outputs o to o + count, of all rows.
@@ -110,7 +123,10 @@ void Multiply(const Work& work, size_t o, size_t count) {
       return kernels.dense_qdu8_qc8w(work.rows, spec.inputs, count, work.quantized, work.parameters,
                                      static_cast<const int8_t*>(spec.weight) + at, spec.scales + o, bias, y, spec.y_stride);
     case DenseWeights::kQB3W:
-      return kernels.dense_qdu8_qb3w(Int3ArgsOf(work, static_cast<const uint8_t*>(spec.weight) + at / 8 * 3, o, count));
+    case DenseWeights::kQB2W: {
+      const uint8_t* weight = static_cast<const uint8_t*>(spec.weight) + PlaneRowBytes(PlaneBits(spec.type), at);
+      return kernels.dense_qdu8_planes(PlaneArgsOf(work, weight, o, count));
+    }
     case DenseWeights::kQB4W:
       return kernels.dense_qdu8_qb4w(work.rows, spec.inputs, count, work.quantized, work.parameters,
                                      static_cast<const uint8_t*>(spec.weight) + at / 2, spec.block_scales + at / kScaleBlock, bias,
@@ -122,8 +138,8 @@ void Multiply(const Work& work, size_t o, size_t count) {
 void MultiplyPanel(const Work& work, const uint8_t* packed, size_t panel) {
   const DenseSpec& spec = work.spec;
   const size_t o = panel * kPanelOutputs;
-  const uint8_t* weight = packed + panel * PanelBytes(spec.inputs);
-  spec.kernels->dense_qdu8_qb3w_panel(Int3ArgsOf(work, weight, o, std::min(kPanelOutputs, spec.outputs - o)));
+  const uint8_t* weight = packed + panel * PanelBytes(PlaneBits(spec.type), spec.inputs);
+  spec.kernels->dense_qdu8_panel(PlaneArgsOf(work, weight, o, std::min(kPanelOutputs, spec.outputs - o)));
 }
 
 Status Run(DenseLayer* layer, size_t rows, const float* x, float* y, uint8_t* scratch, const ThreadPool* threads) {

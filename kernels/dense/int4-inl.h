@@ -55,7 +55,7 @@ HWY_INLINE VBlocks SumsOfBytes(VInt4 w) {
 #endif
 }
 
-// The sums of the products of each 4 bytes of x with i8 in [-8, 7], of two pairs. Also for int3-inl.h.
+// The sums of the products of each 4 bytes of x with i8 in [-8, 7], of two pairs. Also for planes-inl.h.
 HWY_INLINE VBlocks SumsOfProducts(VX4 x, VInt4 w, VX4 x2, VInt4 w2) {
 #if HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3_DL
   // As i16 until four products are added: 4 * 255 * 8 < 2^15.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/int3.h"
+#include "core/planes.h"
 
 namespace tarn {
 namespace {
@@ -16,32 +16,31 @@ float FloatOfBf16(uint16_t bits) {
 }
 
 // Output o of a panel, into a block that is zero. Returns the sum of its weights.
-int PackBlock(size_t in, const uint8_t* row, size_t first, size_t o, uint16_t scale, uint8_t* block) {
+int PackBlock(unsigned bits, size_t in, const uint8_t* row, size_t first, size_t o, uint16_t scale, uint8_t* block) {
   int sum = 0;
   for (size_t i = 0; i < kScaleBlock; ++i) {
-    const int w = Int3At(row, in, first + i);
-    uint8_t* byte = block + 4 * o + i % 4;
-    AddInt3(w, i / 4, byte, byte + kPanelPlaneBytes, byte + 2 * kPanelPlaneBytes);
+    const int w = PlaneWeightAt(bits, row, in, first + i);
+    AddPlaneWeight(bits, w, i / 4, block + 4 * o + i % 4, kPanelPlaneBytes);
     sum += w;
   }
-  std::memcpy(block + kPanelScales + o * sizeof(scale), &scale, sizeof(scale));
+  std::memcpy(block + PanelScales(bits) + o * sizeof(scale), &scale, sizeof(scale));
   return sum;
 }
 
 }  // namespace
 
-void PackPanels(size_t in, size_t out, const uint8_t* weight, const uint16_t* block_scales, uint8_t* packed) {
+void PackPanels(unsigned bits, size_t in, size_t out, const uint8_t* weight, const uint16_t* block_scales, uint8_t* packed) {
   const size_t blocks = in / kScaleBlock;
-  std::fill_n(packed, PanelCount(out) * PanelBytes(in), uint8_t{0});
+  std::fill_n(packed, PanelCount(out) * PanelBytes(bits, in), uint8_t{0});
   for (size_t output = 0; output < out; ++output) {
-    uint8_t* panel = packed + output / kPanelOutputs * PanelBytes(in);
+    uint8_t* panel = packed + output / kPanelOutputs * PanelBytes(bits, in);
     const size_t o = output % kPanelOutputs;
     double sum = 0;
     for (size_t b = 0; b < blocks; ++b) {
       const uint16_t scale = block_scales[output * blocks + b];
-      uint8_t* block = panel + kPanelOutputs * sizeof(float) + b * kPanelBlockBytes;
+      uint8_t* block = panel + kPanelOutputs * sizeof(float) + b * PanelBlockBytes(bits);
       sum += static_cast<double>(FloatOfBf16(scale)) *
-             PackBlock(in, weight + output * Int3RowBytes(in), b * kScaleBlock, o, scale, block);
+             PackBlock(bits, in, weight + output * PlaneRowBytes(bits, in), b * kScaleBlock, o, scale, block);
     }
     const float rounded = static_cast<float>(sum);
     std::memcpy(panel + o * sizeof(rounded), &rounded, sizeof(rounded));

@@ -15,9 +15,9 @@
 // The scalar target has no vectors of several types side by side: there the reference, whose loops are as good, stays.
 #if HWY_TARGET != HWY_SCALAR
 #include "kernels/dense/float-inl.h"
-#include "kernels/dense/int3-inl.h"
 #include "kernels/dense/int4-inl.h"
 #include "kernels/dense/int8-inl.h"
+#include "kernels/dense/planes-inl.h"
 #endif
 
 HWY_BEFORE_NAMESPACE();
@@ -136,9 +136,9 @@ void FillDense([[maybe_unused]] Kernels& table) {
   table.quantize_qd8 = QuantizeQd8;
   table.dense_qdu8_qc8w = DenseQdu8Qc8w;
   table.dense_qdu8_qb4w = DenseQdu8Qb4w;
-  table.dense_qdu8_qb3w = DenseQdu8Qb3w;
-  table.pack_qb3w_panels = PackPanels;
-  table.dense_qdu8_qb3w_panel = DenseQdu8Qb3wPanel;
+  table.dense_qdu8_planes = DenseQdu8Planes;
+  table.pack_panels = PackPanels;
+  table.dense_qdu8_panel = DenseQdu8Panel;
 #endif
 }
 

@@ -186,7 +186,7 @@ const Multiply& MultiplyOf(const DenseSpec& spec) {
       return kMultiplyQC8W;
     case DenseWeights::kQB4W:
       return kMultiplyQB4W;
-    default:  // Takes() says no to f16 and int3
+    default:  // Takes() says no to f16, int3 and int2
       return kMultiplyF32;
   }
 }
@@ -229,9 +229,10 @@ bool IsMisaligned([[maybe_unused]] const DenseSpec& spec) {
 #endif
 }
 
-// Its f16 layers round activations and, where the CPU has f16 arithmetic, sums to f16: ours keep both in f32. It has no int3.
+// Its f16 layers round activations and, where the CPU has f16 arithmetic, sums to f16: ours keep both in f32. It has neither int3
+// nor int2.
 bool Takes(const DenseSpec& spec) {
-  return !spec.in_place && spec.type != DenseWeights::kF16 && spec.type != DenseWeights::kQB3W && !IsMisaligned(spec);
+  return !spec.in_place && spec.type != DenseWeights::kF16 && PlaneBits(spec.type) == 0 && !IsMisaligned(spec);
 }
 
 Result<DenseBytes> Measure(const DenseSpec& spec) {

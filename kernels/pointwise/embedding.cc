@@ -4,7 +4,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pointwise/embedding.cc"
 #include "core/dtype.h"
-#include "core/int3.h"
+#include "core/planes.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/groups.h"
@@ -42,9 +42,10 @@ void ScaleI4(size_t n, const uint8_t* x, const uint16_t* block_scales, float sca
 }
 
 // Too few rows of a table are read to matter: element by element.
-void ScaleI3(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y) {
+void ScalePlanes(unsigned bits, size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y) {
   for (size_t i = 0; i < n; ++i) {
-    y[i] = scale * hwy::F32FromBF16(hwy::bfloat16_t::FromBits(block_scales[i / kScaleBlock])) * static_cast<float>(Int3At(x, n, i));
+    y[i] = scale * hwy::F32FromBF16(hwy::bfloat16_t::FromBits(block_scales[i / kScaleBlock])) *
+           static_cast<float>(PlaneWeightAt(bits, x, n, i));
   }
 }
 
@@ -53,7 +54,7 @@ void FillEmbedding(Kernels& table) {
   table.scale_f16 = ScaleF16;
   table.scale_i8 = ScaleI8;
   table.scale_i4 = ScaleI4;
-  table.scale_i3 = ScaleI3;
+  table.scale_planes = ScalePlanes;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/dtype.h"
-#include "core/int3.h"
+#include "core/planes.h"
 #include "kernels/quantization.h"
 #include "kernels/reference/reference.h"
 
@@ -98,8 +98,8 @@ void DenseQdu8Qb4w(size_t rows, size_t in, size_t out, const uint8_t* q, const Q
   DenseBlocks(rows, in, out, 2, q, params, at, block_scales, bias, y, y_stride);
 }
 
-void DenseQdu8Qb3w(const Int3Args& a) {
-  const auto at = [&](size_t o, size_t i) { return Int3At(a.weight + o * Int3RowBytes(a.in), a.in, i); };
+void DenseQdu8Planes(const PlaneArgs& a) {
+  const auto at = [&](size_t o, size_t i) { return PlaneWeightAt(a.bits, a.weight + o * PlaneRowBytes(a.bits, a.in), a.in, i); };
   DenseBlocks(a.rows, a.in, a.out, 8, a.q, a.params, at, a.block_scales, a.bias, a.y, a.y_stride);
 }
 

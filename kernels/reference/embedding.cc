@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/dtype.h"
-#include "core/int3.h"
+#include "core/planes.h"
 #include "kernels/quantization.h"
 #include "kernels/reference/reference.h"
 
@@ -69,9 +69,9 @@ void ScaleI4(size_t n, const uint8_t* x, const uint16_t* block_scales, float sca
   for (size_t i = 0; i < n; ++i) y[i] = static_cast<float>(static_cast<double>(scale) * BlockScale(block_scales, i) * I4At(x, i));
 }
 
-void ScaleI3(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y) {
+void ScalePlanes(unsigned bits, size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y) {
   for (size_t i = 0; i < n; ++i)
-    y[i] = static_cast<float>(static_cast<double>(scale) * BlockScale(block_scales, i) * Int3At(x, n, i));
+    y[i] = static_cast<float>(static_cast<double>(scale) * BlockScale(block_scales, i) * PlaneWeightAt(bits, x, n, i));
 }
 
 float At(const StoredRows& rows, size_t stride, size_t row, size_t i) {

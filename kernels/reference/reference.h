@@ -61,7 +61,7 @@ void ScaleF32(size_t n, const float* x, float scale, float* y);
 void ScaleF16(size_t n, const uint16_t* x, float scale, float* y);
 void ScaleI8(size_t n, const int8_t* x, float scale, float* y);
 void ScaleI4(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y);
-void ScaleI3(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y);
+void ScalePlanes(unsigned bits, size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y);
 // A number of IEEE 754 binary16, and a weight of an int4 row of n elements: nibble - 8 times its block's scale.
 double FromF16(uint16_t bits);
 int I4At(const uint8_t* row, size_t i);
@@ -122,7 +122,7 @@ void DenseQdu8Qc8w(size_t rows, size_t in, size_t out, const uint8_t* q, const Q
                    const float* weight_scale, const float* bias, float* y, size_t y_stride);
 void DenseQdu8Qb4w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const uint8_t* weight,
                    const uint16_t* block_scales, const float* bias, float* y, size_t y_stride);
-void DenseQdu8Qb3w(const Int3Args& a);
+void DenseQdu8Planes(const PlaneArgs& a);
 
 }  // namespace tarn::reference
 

@@ -44,7 +44,7 @@ struct TensorView {
   const uint8_t* data;  // naturally aligned
   uint64_t data_bytes;
   const float* scales;           // kI8: [dims[0]]; else nullptr
-  const uint16_t* block_scales;  // kI4, kI3: bf16 [dims[0], dims[1] / kScaleBlock]; else nullptr
+  const uint16_t* block_scales;  // of blockwise types: bf16 [dims[0], dims[1] / kScaleBlock]; else nullptr
 };
 
 struct StateView {

@@ -26,7 +26,8 @@ constexpr const char* kFeatures[] = {"int4",         "f16_weights",      "progra
                                      "grouped_norm", "soft_cap",         "sinusoid_frequencies",
                                      "causal_conv",  "gated_delta",      "distance_bias",
                                      "products",     "recurrence",       "tied_gate",
-                                     "skip",         "token_mix",        "int3"};
+                                     "skip",         "token_mix",        "int3",
+                                     "int2"};
 
 bool HasProgram(format::Task task, Stage stage) {
   return task == format::Task::Seq2Seq || (stage == Stage::kDecode) == (task == format::Task::CausalLm);
@@ -50,12 +51,12 @@ Status CheckFeatures(const format::Model& graph) {
   return Ok();
 }
 
-// I8: f32, one scale per element of the first dimension. I4 and I3: bf16, one per block of a row.
+// I8: f32, one scale per element of the first dimension. I4, I3 and I2: bf16, one per block of a row.
 Status CheckScalesOf(const format::Model& graph, const format::Tensor& tensor, const Shape& shape) {
   const bool blockwise = IsBlockwise(static_cast<DType>(tensor.dtype()));
   const bool quantized = blockwise || tensor.dtype() == format::DType::I8;
   if (quantized != (tensor.scales() >= 0)) {
-    return Error(TARN_BAD_FORMAT, "scales are %s", quantized ? "missing" : "given for a tensor that is neither i8, i4 nor i3");
+    return Error(TARN_BAD_FORMAT, "scales are %s", quantized ? "missing" : "given for a tensor that is neither i8, i4, i3 nor i2");
   }
   if (!quantized) return Ok();
   if (blockwise && (shape.rank != 2 || shape.dims[1] % kScaleBlock != 0)) {

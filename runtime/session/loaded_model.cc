@@ -127,8 +127,8 @@ Status LoadedModel::CheckPrograms() const {
 }
 
 // A few bytes of a graph can ask for hours (rounds of k-means, slots, windows) or for all memory (a layer that is packed again for
-// every other bias), so both are bounded by the size of the file. A dense layer takes at most 2.3 multiply-adds a byte for a token
-// (int3), attention about as many again at the lengths that papers use; packing at most doubles weights, and pads those of a few
+// every other bias), so both are bounded by the size of the file. A dense layer takes at most 3.2 multiply-adds a byte for a token
+// (int2), attention about as many again at the lengths that papers use; packing at most doubles weights, and pads those of a few
 // outputs. The bounds are some ten times that or more, on top of what any small model may take.
 Status LoadedModel::CheckWork(uint64_t most) const {
   constexpr uint64_t kLeast = uint64_t{1} << 28, kPerByte = 128;

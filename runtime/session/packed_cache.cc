@@ -21,7 +21,7 @@ constexpr size_t kFingerprintBytes = 32;
 
 // ---- Layout ----
 
-// A small layer of any type: its values are as good as random, and valid as f32, f16, int8, int4 and int3.
+// A small layer of any type: its values are as good as random, and valid as every type of weights.
 struct Probe {
   static constexpr size_t kInputs = 2 * kScaleBlock;
   static constexpr size_t kMostOutputs = 37;  // no multiple of any tile
@@ -60,8 +60,8 @@ struct Probe {
 // Calls visit(spec, bytes) for every small layer that is packed. Errors: those of `visit` and of measuring.
 template <typename F>
 Status VisitProbes(const Environment& environment, const Probe& probe, F visit) {
-  for (const DenseWeights type :
-       {DenseWeights::kF32, DenseWeights::kF16, DenseWeights::kQC8W, DenseWeights::kQB4W, DenseWeights::kQB3W}) {
+  for (const DenseWeights type : {DenseWeights::kF32, DenseWeights::kF16, DenseWeights::kQC8W, DenseWeights::kQB4W,
+                                  DenseWeights::kQB3W, DenseWeights::kQB2W}) {
     for (const size_t outputs : {size_t{1}, Probe::kMostOutputs}) {
       const DenseSpec spec = probe.Spec(type, outputs, environment.kernels);
       const Result<DenseBytes> bytes = BackendOf(*environment.dense, spec).measure(spec);

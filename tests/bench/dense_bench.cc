@@ -157,7 +157,8 @@ void AddDense(const Kernels& kernels) {
               {"f16", DenseWeights::kF16},
               {"int8", DenseWeights::kQC8W},
               {"int4", DenseWeights::kQB4W},
-              {"int3", DenseWeights::kQB3W}});
+              {"int3", DenseWeights::kQB3W},
+              {"int2", DenseWeights::kQB2W}});
 }
 
 }  // namespace tarn::bench

@@ -23,8 +23,8 @@ constexpr char kConfig[] = R"({"vocab_size": 64, "hidden_size": 32, "num_layers"
 class AutoPrecision : public ::testing::Test {
  protected:
   AutoPrecision() {
-    model_.build = [this](const GroupTypes& types) {
-      PrecisionRules rules(Precision::kInt4);
+    model_.build = [this](Precision base, const GroupTypes& types) {
+      PrecisionRules rules(base);
       for (const auto& [group, type] : types) rules.Keep(group + "=" + PrecisionNames()[static_cast<size_t>(type)]);
       for (const std::string& rule : keep_) rules.Keep(rule);
       auto builder = std::make_unique<GraphBuilder>(rules);
@@ -38,6 +38,8 @@ class AutoPrecision : public ::testing::Test {
       for (const auto& [group, type] : now_) {
         const auto cost = costs_.find(group);
         if (cost == costs_.end()) continue;
+        if (type == Precision::kInt2) loss += 16 * cost->second;
+        if (type == Precision::kInt3) loss += 4 * cost->second;
         if (type == Precision::kInt4) loss += cost->second;
         if (type == Precision::kInt8) loss += 0.1 * cost->second;
         if (type == Precision::kF16) loss += 0.001 * cost->second;
@@ -61,10 +63,22 @@ TEST_F(AutoPrecision, NamesOfGroups) {
   EXPECT_EQ(GroupOf("model.layers.3.mlp2.weight"), "model.layers.*.mlp2.weight");
 }
 
-TEST_F(AutoPrecision, Int4IsEnough) {
-  const AutoChoice choice = ChoosePrecision(model_, 10);
+TEST_F(AutoPrecision, TheNarrowestTypeIsEnough) {
+  const AutoChoice choice = ChoosePrecision(model_, 100);
+  EXPECT_EQ(choice.base, Precision::kInt2);
   EXPECT_TRUE(choice.types.empty());
-  EXPECT_EQ(measured_, 1);
+  EXPECT_EQ(measured_, 3);  // int4, int3, int2
+}
+
+TEST_F(AutoPrecision, BetweenTwoNarrowTypes) {
+  costs_ = {{"model.embeddings.weight", 0.5}, {"lm_head.weight", 0.25}};
+  AutoChoice choice = ChoosePrecision(model_, 7);  // 12 in int2, 3 in int3; 2 + 4
+  EXPECT_EQ(choice.base, Precision::kInt2);
+  EXPECT_EQ(choice.types, (GroupTypes{{"model.embeddings.weight", Precision::kInt3}}));
+  EXPECT_NEAR(choice.loss, 6, 1e-9);
+  choice = ChoosePrecision(model_, 1.6);  // 3 in int3, 0.75 in int4; 0.5 + 1
+  EXPECT_EQ(choice.base, Precision::kInt3);
+  EXPECT_EQ(choice.types, (GroupTypes{{"model.embeddings.weight", Precision::kInt4}}));
 }
 
 TEST_F(AutoPrecision, TheMatrixThatLosesMostForItsBytesIsRaised) {

@@ -75,10 +75,13 @@ class Calibrate(unittest.TestCase):
         self.assertEqual(calibrated.stat().st_size, plain.stat().st_size)
         self.assertLess(self.divergence(calibrated), self.divergence(plain) / 2)
         self.assertEqual(sorted(path.name for path in self.root.glob("*tarn*")), ["calibrated.tarn", "f32.tarn", "plain.tarn"])
-        int3 = self.converted("int3.tarn", "--quant", "int3")
-        self.assertLess(self.divergence(plain), self.divergence(int3))
-        calibrated = self.converted("calibrated.tarn", "--quant", "int3", "--calibrate", self.text)
-        self.assertLess(self.divergence(calibrated), self.divergence(int3) / 2)
+        wider = self.divergence(plain)
+        for quant in ("int3", "int2"):
+            found = self.divergence(self.converted(f"{quant}.tarn", "--quant", quant))
+            self.assertLess(wider, found)
+            calibrated = self.converted("calibrated.tarn", "--quant", quant, "--calibrate", self.text)
+            self.assertLess(self.divergence(calibrated), found / 2)
+            wider = found
 
     def test_int8_and_what_keep_says(self):
         self.converted("f32.tarn", "--quant", "f32")
@@ -109,7 +112,7 @@ class Calibrate(unittest.TestCase):
 
     def test_refusals(self):
         calibrate = ("--calibrate", self.text)
-        self.expect_refusal(self.convert("out.tarn", "--quant", "f16", *calibrate), 2, "--calibrate: no dense layer is int8, int4 or int3")
+        self.expect_refusal(self.convert("out.tarn", "--quant", "f16", *calibrate), 2, "--calibrate: no dense layer is int8, int4, int3 or int2")
         self.expect_refusal(self.convert("out.tarn", "--calibrate", self.root / "none"), 1, "none")
         self.expect_refusal(self.convert("out.tarn", "--calibrate-tokens", 600), 2, "--calibrate-tokens", "--calibrate FILE")
         self.expect_refusal(self.convert("out.tarn", "--threads", 2), 2, "--threads", "--eval or --calibrate")

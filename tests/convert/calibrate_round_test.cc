@@ -98,7 +98,7 @@ TEST(CalibrateRound, CostsLessThanPlainRounding) {
   const SecondMoments moments = MomentsOf(MixedRows(600, kColumns, 3), kColumns);
   const Rounding rounding(moments, 2);
   const std::vector<float> weights = Normal(40 * kColumns, 9);
-  for (const DType dtype : {DType::I3, DType::I4, DType::I8}) {
+  for (const DType dtype : {DType::I2, DType::I3, DType::I4, DType::I8}) {
     const double plain = CostOf(rounding, weights, RoundAlone(weights, kColumns, dtype));
     const double compensated = CostOf(rounding, weights, rounding.Round(weights, dtype));
     EXPECT_LT(compensated, plain / 4) << static_cast<int>(dtype);
@@ -204,6 +204,13 @@ TEST(CalibrateRound, RowsOfZeros) {
   const std::vector<float> zeros(64, 0.0f);
   for (const DType dtype : {DType::I3, DType::I4, DType::I8}) {
     ExpectSame(Rounding(moments, 1).Round(zeros, dtype), RoundAlone(zeros, 32, dtype));
+  }
+  // int2 has no zero, but the smallest scale.
+  const RoundedMatrix rounded = Rounding(moments, 1).Round(zeros, DType::I2);
+  std::vector<float> row(32);
+  for (size_t i = 0; i < rounded.rows; ++i) {
+    rounded.Read(i, row.data());
+    for (const float weight : row) EXPECT_LE(std::fabs(weight), 3 * std::numeric_limits<float>::min());
   }
 }
 

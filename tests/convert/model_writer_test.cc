@@ -266,6 +266,7 @@ TEST(ModelWriter, RequiredFeatures) {
   EXPECT_EQ(features(Precision::kInt4, {}, true), Texts{"int4"});
   EXPECT_EQ(features(Precision::kInt8, {"*embeddings*=int4"}, false), Texts{"int4"});
   EXPECT_EQ(features(Precision::kInt3, {}, true), Texts{"int3"});
+  EXPECT_EQ(features(Precision::kInt2, {}, true), Texts{"int2"});
   EXPECT_EQ(features(Precision::kF16, {}, true), Texts{"f16_weights"});
   EXPECT_EQ(features(Precision::kInt4, {"lm_head*=f16"}, false), (Texts{"int4", "f16_weights"}));
   EXPECT_EQ(features(Precision::kInt8, {"*embeddings*=f16"}, false), Texts{});  // 1.0 reads such tables

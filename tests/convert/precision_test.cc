@@ -83,7 +83,7 @@ TEST(Precision, Refusals) {
       {"--keep *norm*=f16: matches none", "model.embeddings.weight", "and 6 more"}));
   EXPECT_TRUE(FailsWith([] { PrecisionRules(Precision::kF32).Keep("lm_head"); }, {"lm_head", "PATTERN=TYPE"}));
   EXPECT_TRUE(FailsWith([] { PrecisionRules(Precision::kF32).Keep("=f16"); }, {"=f16", "PATTERN=TYPE"}));
-  EXPECT_TRUE(FailsWith([] { PrecisionRules(Precision::kF32).Keep("a=b=int2"); }, {"int2", "f32, f16, int8, int4 and int3"}));
+  EXPECT_TRUE(FailsWith([] { PrecisionRules(Precision::kF32).Keep("a=b=int5"); }, {"int5", "f32, f16, int8, int4, int3 and int2"}));
 }
 
 }  // namespace

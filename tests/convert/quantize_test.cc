@@ -195,13 +195,56 @@ TEST(QuantizeInt3, WhatIsOnTheGridStaysThere) {
   }
 }
 
+// ---- int2 ----
+
+double NearestOddError(const std::vector<float>& w, double scale) {
+  double error = 0;
+  for (const float x : w) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const int level : {-3, -1, 1, 3}) least = std::min(least, std::pow(x - scale * level, 2));
+    error += least;
+  }
+  return error;
+}
+
+TEST(QuantizeInt2, TheScaleIsTheBestOfTheGrid) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const std::vector<float> w = Normal(seed, 0.05);
+    std::array<int8_t, kScaleBlock> q;
+    const double scale = FloatOfBf16(QuantizeBlock(LevelsOf(format::DType::I2), w.data(), q.data()));
+    EXPECT_GT(scale, 0);
+    double found = 0;
+    for (size_t i = 0; i < w.size(); ++i) {
+      EXPECT_TRUE(std::abs(q[i]) == 1 || std::abs(q[i]) == 3);
+      found += std::pow(w[i] - scale * q[i], 2);
+    }
+    EXPECT_LE(found, NearestOddError(w, scale) * (1 + 1e-5));
+    float max = 0;
+    for (const float x : w) max = std::max(max, std::fabs(x));
+    for (int step = -100; step <= 20; ++step) {
+      const double other = FloatOfBf16(static_cast<uint16_t>((BitsOfFloat(max / 3) >> 16) + static_cast<uint32_t>(step)));
+      EXPECT_LE(found, NearestOddError(w, other) * (1 + 1e-5)) << seed << " " << step;
+    }
+  }
+}
+
+// 0 is no level: a block of zeros has the smallest scale there is, so that nothing of it is left in a sum.
+TEST(QuantizeInt2, BlocksOfZerosStayZeros) {
+  const std::vector<float> zeros(kScaleBlock, 0.0f);
+  std::array<int8_t, kScaleBlock> q;
+  const float scale = FloatOfBf16(QuantizeBlock(LevelsOf(format::DType::I2), zeros.data(), q.data()));
+  EXPECT_EQ(scale, std::numeric_limits<float>::min());
+  for (const int8_t level : q) EXPECT_LE(std::abs(level), 1);
+}
+
 TEST(PackRow, EveryNumberComesBack) {
-  for (const format::DType dtype : {format::DType::I4, format::DType::I3}) {
+  for (const format::DType dtype : {format::DType::I4, format::DType::I3, format::DType::I2}) {
     const Levels levels = LevelsOf(dtype);
+    const size_t count = static_cast<size_t>((levels.most - levels.least) / levels.step + 1);
     for (const size_t columns : {32u, 96u, 256u}) {
       std::vector<int8_t> q(columns);
       for (size_t i = 0; i < columns; ++i) {
-        q[i] = static_cast<int8_t>(levels.least + static_cast<int>(i * 5 % static_cast<size_t>(levels.most - levels.least + 1)));
+        q[i] = static_cast<int8_t>(levels.least + levels.step * static_cast<int>(i * 5 % count));
       }
       std::vector<uint8_t> packed(PackedBytes(dtype, columns));
       PackRow(dtype, q.data(), columns, packed.data());

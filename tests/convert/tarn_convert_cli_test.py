@@ -125,7 +125,7 @@ class TarnConvert(unittest.TestCase):
         self.expect_failure(self.run_tool(self.folder, "-o"), 2, "--output has no value, expected --output FILE")
         self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--eval-begin", "1"), 2,
                             "--eval-begin is there without --eval, expected --eval FILE with it")
-        self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--quant", "int2"), 2, "int2")
+        self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--quant", "int5"), 2, "int5")
         self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--state", "int4"), 2, "int4")
         self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--fast"), 2, "--fast")
         for seed in ("x", "-1", "9" * 23, ""):
@@ -218,30 +218,33 @@ class TarnConvert(unittest.TestCase):
         self.assertIn("tarn-convert: note: int8 instead of int4 for model.layers.0.mlp.down_proj.weight: ", done.stderr)
         self.assertIn("int4 (int8: model.layers.0.mlp.down_proj.weight)", done.stdout)
 
-    def test_int3(self):
-        refused = "int3 loses much more than int4: add --eval FILE, which shows how much"
+    def test_int3_and_int2(self):
         self.wide()
         checkpoint = self.folder / "wide"
         self.run_tool("--random-weights", "1", self.config, "--write-checkpoint", "-o", checkpoint)
-        for options in (("--quant", "int3"), ("--keep", "*mlp*=int3")):
-            self.expect_failure(self.run_tool(checkpoint, "-o", self.out, *options), 2, refused)
-        done = self.run_tool(checkpoint, "-o", self.out, "--quant", "int3", "--eval", __file__, "--eval-tokens", "600", "--eval-block", "9")
-        self.assertEqual(done.returncode, 0, done)
-        self.assertIn(" in int3: ", done.stdout)
-        done = self.run_tool(*self.wide(), "--quant", "int3")
-        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
-        self.assertIn("parameters, int3, state", done.stdout)
-        self.assertIn(b"int3", self.out.read_bytes())
-        self.loss(self.out, "-f", Path(__file__), "--block", 9)
-        done = self.run_tool(*self.wide(intermediate_size=48), "--quant", "int3")
-        self.assertIn("tarn-convert: note: int8 instead of int3 for model.layers.0.mlp.down_proj.weight: ", done.stderr)
+        evaluation = ("--eval", __file__, "--eval-tokens", "600", "--eval-block", "9")
+        for quant in ("int3", "int2"):
+            refused = f"{quant} loses much more than int4: add --eval FILE, which shows how much"
+            for options in (("--quant", quant), ("--keep", f"*mlp*={quant}")):
+                self.expect_failure(self.run_tool(checkpoint, "-o", self.out, *options), 2, refused)
+            done = self.run_tool(checkpoint, "-o", self.out, "--quant", quant, *evaluation)
+            self.assertEqual(done.returncode, 0, done)
+            self.assertIn(f" in {quant}: ", done.stdout)
+            done = self.run_tool(*self.wide(), "--quant", quant)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+            self.assertIn(f"parameters, {quant}, state", done.stdout)
+            self.assertIn(quant.encode(), self.out.read_bytes())
+            self.loss(self.out, "-f", Path(__file__), "--block", 9)
+            done = self.run_tool(*self.wide(intermediate_size=48), "--quant", quant)
+            self.assertIn(f"tarn-convert: note: int8 instead of {quant} for model.layers.0.mlp.down_proj.weight: ", done.stderr)
+            self.out.unlink()
 
     def test_keep(self):
         done = self.run_tool(*self.wide(), "--quant", "int4", "--keep", "*embeddings*=int8", "--keep", "*q_proj*=f16")
         self.assertEqual((done.returncode, done.stderr), (0, ""), done)
         self.assertIn("int4 (f16: model.layers.0.attn.qkv_proj.weight; int8: model.embeddings.weight)", done.stdout)
         self.out.unlink()
-        for rule, words in (("embeddings", "PATTERN=TYPE"), ("*=int2", '"int2"')):
+        for rule, words in (("embeddings", "PATTERN=TYPE"), ("*=int5", '"int5"')):
             self.expect_failure(self.run_tool(self.folder, "-o", self.out, "--keep", rule), 2, words, "--keep")
         self.expect_failure(self.run_tool(*self.wide(), "--keep", "lm_head*=f32"), 2, "--keep lm_head*=f32: matches none",
                             "model.embeddings.weight", "and 1 more")
@@ -297,13 +300,14 @@ class TarnConvert(unittest.TestCase):
             self.assertEqual([path.name for path in self.root.glob("out*")], ["out.tarn"])
             return done.stdout, self.out.stat().st_size
 
-        text_of_int4, int4 = auto(100)
-        self.assertEqual(text_of_int4.count("auto: int4: "), 1)
-        self.assertNotIn(" alone in ", text_of_int4)
-        self.assertIn("auto (int4: ", text_of_int4)
+        text_of_narrowest, narrowest = auto(100)
+        for quant in ("int4", "int3", "int2"):
+            self.assertEqual(text_of_narrowest.count(f"auto: {quant}: "), 1)
+        self.assertNotIn(" alone in ", text_of_narrowest)
+        self.assertIn("auto (int2: ", text_of_narrowest)
         text_of_exact, exact = auto(0)
         self.assertIn("auto: model.embeddings.weight alone in int8: ", text_of_exact)
-        self.assertGreater(exact, int4)
+        self.assertGreater(exact, narrowest)
         kept, _ = auto(0, "--keep", "*mlp*=f32", "--keep", "*embeddings*=f32")
         self.assertNotIn("auto: model.embeddings.weight", kept)
         self.assertNotIn("auto: model.layers.*.mlp", kept)

@@ -55,6 +55,7 @@ std::vector<Base> MakeBases() {
   add(ConfigText(tarn::test::kSoftmax), Precision::kInt8, DType::I8);
   add(ConfigText(tarn::test::kAbc), Precision::kInt4);
   add(ConfigText(tarn::test::kRfa), Precision::kInt3);
+  add(ConfigText(tarn::test::kRfa), Precision::kInt2);
   add(ConfigText(tarn::test::kAbcRelu), Precision::kF16);
   for (const tarn::test::SystemCase& system : tarn::test::kMoreSystems)
     add(ConfigText(system.attention, "sinusoidal", system.heads));

@@ -1,4 +1,4 @@
-// Portable dense layers with int8, int4 and int3 weights, and the quantization of their inputs.
+// Portable dense layers with int8, int4, int3 and int2 weights, and the quantization of their inputs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/dtype.h"
-#include "core/int3.h"
+#include "core/planes.h"
 #include "kernels/dense/panels.h"
 #include "kernels/reference/reference.h"
 #include "tests/kernels/kernel_testing.h"
@@ -190,19 +190,25 @@ std::vector<uint16_t> Bf16(const Floats& values) {
   return bits;
 }
 
-// Random weights with a scale per block, and the same for both types that have these.
+// The types that have a scale per block.
 struct BlockType {
   const char* name;
-  size_t bits, parts;
-  int (*at)(const uint8_t* row, size_t n, size_t i);
-  decltype(Kernels::scale_i4) Kernels::*scale;
+  unsigned bits;
+  size_t parts;
 
   size_t RowBytes(size_t n) const { return n * bits / 8; }
+  int At(const uint8_t* row, size_t n, size_t i) const {
+    return bits == 4 ? reference::I4At(row, i) : PlaneWeightAt(bits, row, n, i);
+  }
+  void Scale(const Kernels& table, size_t n, const uint8_t* row, const uint16_t* scales, float scale, float* y) const {
+    bits == 4 ? table.scale_i4(n, row, scales, scale, y) : table.scale_planes(bits, n, row, scales, scale, y);
+  }
 };
 
 constexpr BlockType kBlockTypes[] = {
-    {"int4", 4, 2, [](const uint8_t* row, size_t, size_t i) { return reference::I4At(row, i); }, &Kernels::scale_i4},
-    {"int3", 3, 8, Int3At, &Kernels::scale_i3},
+    {"int4", 4, 2},
+    {"int3", 3, 8},
+    {"int2", 2, 8},
 };
 
 struct BlockWeights {
@@ -217,11 +223,12 @@ struct BlockWeights {
   std::vector<uint16_t> scales;
 };
 
-std::vector<int32_t> BlockSums(const Case& c, size_t parts) {
+std::vector<int32_t> BlockSums(const BlockType& type, const Case& c) {
+  const size_t parts = type.parts;
   std::vector<int32_t> sums(c.rows * c.in / kScaleBlock);
   for (size_t i = 0; i < c.rows * c.in; ++i) {
     const size_t r = i / c.in, at = i % c.in;
-    sums[i / kScaleBlock] -= 4 * c.q[r * c.in + at / parts + at % parts * (c.in / parts)];
+    sums[i / kScaleBlock] -= PlaneOffset(type.bits) * c.q[r * c.in + at / parts + at % parts * (c.in / parts)];
   }
   return sums;
 }
@@ -239,14 +246,14 @@ void RunPart(const BlockType& type, const Kernels& table, const Case& c, const P
   scales += part.output * c.in / kScaleBlock;
   if (bias != nullptr) bias += part.output;
   if (type.bits == 4) return table.dense_qdu8_qb4w(part.rows, c.in, part.outputs, q, params, weight, scales, bias, y, y_stride);
-  table.dense_qdu8_qb3w(
-      {part.rows, c.in, part.outputs, q, sums + part.row * c.in / kScaleBlock, params, weight, scales, bias, y, y_stride});
+  table.dense_qdu8_planes({type.bits, part.rows, c.in, part.outputs, q, sums + part.row * c.in / kScaleBlock, params, weight,
+                           scales, bias, y, y_stride});
 }
 
 Floats RunBlocks(const BlockType& type, const Kernels& table, const Case& c, const BlockWeights& w, bool biased) {
   Buffer<uint8_t> input(c.q, Place::kEnd), weight(w.w, Place::kEnd);
   Buffer<uint16_t> scales(w.scales, Place::kEnd);
-  Buffer<int32_t> sums(BlockSums(c, type.parts), Place::kEnd);
+  Buffer<int32_t> sums(BlockSums(type, c), Place::kEnd);
   Buffer<Qdu8> params(c.params, Place::kEnd);
   Buffer<float> bias(c.bias, Place::kEnd), y(StridedSize(c.rows, c.out, c.y_stride), Place::kEnd);
   RunPart(type, table, c, {0, c.rows, 0, c.out}, input.data(), sums.data(), params.data(), weight.data(), scales.data(),
@@ -260,7 +267,7 @@ double SizeOfSums(const BlockType& type, const Case& c, const BlockWeights& w, s
   for (size_t i = 0; i < c.in; ++i) {
     const double scale = reference::BlockScale(w.scales.data() + o * c.in / kScaleBlock, i);
     const int x = c.q[r * c.in + i / type.parts + i % type.parts * (c.in / type.parts)] + c.params[r].zero_point;
-    size += std::fabs(scale) * x * std::abs(type.at(w.w.data() + o * type.RowBytes(c.in), c.in, i));
+    size += std::fabs(scale) * x * std::abs(type.At(w.w.data() + o * type.RowBytes(c.in), c.in, i));
   }
   return size * static_cast<double>(c.params[r].scale);
 }
@@ -272,7 +279,15 @@ TEST(DenseQuantized, Int3InThreePlanes) {
   row[7] = 0x40;           // B: of element 24 + 7 the lowest bit
   row[11] = 0x80 | 1;      // C: of element 24 + 7 the highest bit, of 24 + 4 the lowest
   const int expected[8] = {-4, 5 - 4, -4, -4, 1 - 4, -4, 2 - 4, 5 - 4};
-  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(Int3At(row.data(), 32, 24 + i), expected[i]) << i;
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(PlaneWeightAt(3, row.data(), 32, 24 + i), expected[i]) << i;
+}
+
+TEST(DenseQuantized, Int2InTwoPlanes) {
+  std::vector<uint8_t> row(8);
+  row[3] = 3 << 6 | 1 << 2;  // A: of elements 24 + 3 and 24 + 1
+  row[7] = 2 << 4 | 1;       // B: of elements 24 + 6 and 24 + 4
+  const int expected[8] = {-3, -1, -3, 3, -1, -3, 1, -3};
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(PlaneWeightAt(2, row.data(), 32, 24 + i), expected[i]) << i;
 }
 
 // A vector's sums of products are exact in i32 and in f32. Every lane takes at most a product and a sum per block, lanes are then
@@ -295,29 +310,31 @@ TEST(DenseQuantized, Blocks) {
   });
 }
 
-// Panels of int3, which tables without one leave out. q stands in one part there.
-Floats RunPanels(const Kernels& table, const Case& c, const std::vector<uint8_t>& q, const BlockWeights& w) {
-  std::vector<uint8_t> panels(PanelCount(c.out) * PanelBytes(c.in));
-  PackPanels(c.in, c.out, w.w.data(), w.scales.data(), panels.data());
+// Panels, which tables without one leave out. q stands in one part there.
+Floats RunPanels(const BlockType& type, const Kernels& table, const Case& c, const std::vector<uint8_t>& q, const BlockWeights& w) {
+  std::vector<uint8_t> panels(PanelCount(c.out) * PanelBytes(type.bits, c.in));
+  table.pack_panels(type.bits, c.in, c.out, w.w.data(), w.scales.data(), panels.data());
   Buffer<uint8_t> input(q, Place::kEnd), packed(panels, Place::kEnd);
-  Buffer<int32_t> sums(BlockSums(c, 8), Place::kEnd);
+  Buffer<int32_t> sums(BlockSums(type, c), Place::kEnd);
   Buffer<Qdu8> params(c.params, Place::kEnd);
   Buffer<float> bias(c.bias, Place::kEnd), y(StridedSize(c.rows, c.out, c.y_stride), Place::kEnd);
   for (size_t panel = 0; panel < PanelCount(c.out); ++panel) {
     const size_t o = panel * kPanelOutputs;
-    table.dense_qdu8_qb3w_panel({c.rows, c.in, std::min(kPanelOutputs, c.out - o), input.data(), sums.data(), params.data(),
-                                 packed.data() + panel * PanelBytes(c.in), nullptr, bias.data() + o, y.data() + o, c.y_stride});
+    table.dense_qdu8_panel({type.bits, c.rows, c.in, std::min(kPanelOutputs, c.out - o), input.data(), sums.data(), params.data(),
+                            packed.data() + panel * PanelBytes(type.bits, c.in), nullptr, bias.data() + o, y.data() + o,
+                            c.y_stride});
   }
   return Unstrided(y.values(), c.out, c.y_stride);
 }
 
 // As above; the sums of weights are rounded once.
 TEST(DenseQuantized, PanelsAreLikeTheRows) {
-  const BlockType& type = kBlockTypes[1];
-  ForEachTable([&](const Kernels& kernels) {
-    if (kernels.dense_qdu8_qb3w_panel == nullptr) return;
+  ForEachTable([](const Kernels& kernels) {
+    if (kernels.dense_qdu8_panel == nullptr) return;
     Random random(12);
-    for (size_t blocks = 1; blocks <= 9; ++blocks) {
+    for (size_t round = 0; round < 18; ++round) {
+      const BlockType& type = kBlockTypes[1 + round % 2];
+      const size_t blocks = 1 + round / 2;
       const Case c(blocks * kScaleBlock, 1 + blocks % 6, 1 + 5 * (blocks % 8), random);
       const BlockWeights w(type, c.in, c.out, random);
       std::vector<uint8_t> q(c.q.size());
@@ -325,7 +342,7 @@ TEST(DenseQuantized, PanelsAreLikeTheRows) {
         const size_t r = i / c.in, at = i % c.in;
         q[i] = c.q[r * c.in + at / type.parts + at % type.parts * (c.in / type.parts)];
       }
-      ExpectNear("y", RunBlocks(type, Reference(), c, w, true), RunPanels(kernels, c, q, w), [&](size_t i) {
+      ExpectNear("y", RunBlocks(type, Reference(), c, w, true), RunPanels(type, kernels, c, q, w), [&](size_t i) {
         const double bias = std::fabs(static_cast<double>(c.bias[i % c.out]));
         return (static_cast<double>(blocks) + 4 + 4) * kU * (SizeOfSums(type, c, w, i / c.out, i % c.out) + bias);
       });
@@ -368,7 +385,7 @@ TEST(DenseQuantized, ARowDependsOnNothingElse) {
     for (const BlockType& type : kBlockTypes) {
       const BlockWeights w(type, c.in, c.out, random);
       const Floats all = RunBlocks(type, kernels, c, w, true);
-      const std::vector<int32_t> sums = BlockSums(c, type.parts);
+      const std::vector<int32_t> sums = BlockSums(type, c);
       for (size_t r = 0; r < c.rows; ++r) {
         for (size_t o = 0; o < c.out; o += 2) {
           float y;
@@ -390,9 +407,9 @@ TEST(DenseQuantized, VectorTablesAreNotTheReference) {
     EXPECT_NE(kernels.quantize_qd8, Reference().quantize_qd8);
     EXPECT_NE(kernels.dense_qdu8_qc8w, Reference().dense_qdu8_qc8w);
     EXPECT_NE(kernels.dense_qdu8_qb4w, Reference().dense_qdu8_qb4w);
-    EXPECT_NE(kernels.dense_qdu8_qb3w, Reference().dense_qdu8_qb3w);
+    EXPECT_NE(kernels.dense_qdu8_planes, Reference().dense_qdu8_planes);
     EXPECT_NE(kernels.scale_i4, Reference().scale_i4);
-    EXPECT_NE(kernels.scale_i3, Reference().scale_i3);
+    EXPECT_NE(kernels.scale_planes, Reference().scale_planes);
   });
 }
 
@@ -408,7 +425,7 @@ TEST(Embedding, ScaleBlocks) {
           Buffer<uint8_t> x(row.w, Place::kEnd);
           Buffer<uint16_t> scales(row.scales, Place::kEnd);
           Buffer<float> y(n, Place::kEnd);
-          (table.*type.scale)(n, x.data(), scales.data(), 1.7f, y.data());
+          type.Scale(table, n, x.data(), scales.data(), 1.7f, y.data());
           return y.values();
         };
         const Floats expected = run(Reference());

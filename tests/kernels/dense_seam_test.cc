@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/arith.h"
-#include "core/int3.h"
+#include "core/planes.h"
 #include "kernels/dense/dense.h"
 #include "kernels/dense/xnnpack_rows.h"
 #include "kernels/reference/reference.h"
@@ -16,8 +16,8 @@
 namespace tarn::testing {
 namespace {
 
-constexpr DenseWeights kTypes[] = {DenseWeights::kF32, DenseWeights::kF16, DenseWeights::kQC8W, DenseWeights::kQB4W,
-                                   DenseWeights::kQB3W};
+constexpr DenseWeights kTypes[] = {DenseWeights::kF32,  DenseWeights::kF16,  DenseWeights::kQC8W,
+                                   DenseWeights::kQB4W, DenseWeights::kQB3W, DenseWeights::kQB2W};
 
 float FloatOfBf16Bits(uint16_t bits) {
   const uint32_t word = uint32_t{bits} << 16;
@@ -115,8 +115,9 @@ double SizeOfSum(const Problem& problem, size_t r, size_t o) {
       continue;
     }
     const int unsigned_size = q[i] + row.zero_point, signed_size = std::abs(q[i] - 128) + std::abs(row.zero_point - 128);
-    const int number = spec.type == DenseWeights::kQB3W ? Int3At(&problem.bytes[o * (n / 8 * 3)], n, i)
-                                                        : reference::I4At(&problem.bytes[o * n / 2], i);
+    const unsigned bits = PlaneBits(spec.type);
+    const int number = bits != 0 ? PlaneWeightAt(bits, &problem.bytes[o * PlaneRowBytes(bits, n)], n, i)
+                                 : reference::I4At(&problem.bytes[o * n / 2], i);
     const double w =
         spec.type == DenseWeights::kQC8W
             ? static_cast<double>(problem.scales[o]) * std::abs(static_cast<int>(static_cast<int8_t>(problem.bytes[at])))
@@ -126,7 +127,7 @@ double SizeOfSum(const Problem& problem, size_t r, size_t o) {
   return size + std::fabs(static_cast<double>(problem.bias[o]));
 }
 
-// As many roundings as there are terms in f32 (products; one sum of int8; sums of the blocks of int4 and int3), twice for the sum
+// As many roundings as there are terms in f32 (products; one sum of int8; sums of blocks), twice for the sum
 // of the weights that a zero point multiplies, and some for scales and bias.
 void ExpectLikeReference(const Problem& problem, const Floats& y) {
   const size_t n = problem.spec.inputs;
@@ -199,14 +200,14 @@ TEST(DenseSeam, Int8IsExactWhereNothingRounds) {
 
 #if defined(TARN_HAVE_XNNPACK)
 
-// What it leaves to the portable side: f16, int3, and int4 with an odd number of blocks on x86 without AVX2, where its kernels
-// crash.
+// What it leaves to the portable side: f16, int3, int2, and int4 with an odd number of blocks on x86 without AVX2, where its
+// kernels crash.
 bool XnnpackTakes(const DenseBackend& xnnpack, const DenseSpec& spec) {
   bool crashes = false;
 #if defined(__x86_64__)
   crashes = spec.type == DenseWeights::kQB4W && spec.inputs / kScaleBlock % 2 != 0 && !__builtin_cpu_supports("avx2");
 #endif
-  EXPECT_EQ(xnnpack.takes(spec), spec.type != DenseWeights::kF16 && spec.type != DenseWeights::kQB3W && !crashes);
+  EXPECT_EQ(xnnpack.takes(spec), spec.type != DenseWeights::kF16 && PlaneBits(spec.type) == 0 && !crashes);
   return xnnpack.takes(spec);
 }
 
@@ -236,7 +237,7 @@ void ExpectPoisonStays(const DenseBackend& side, Problem& problem) {
 }
 
 TEST(DenseSeam, PoisonStays) {
-  for (const DenseWeights type : {DenseWeights::kQC8W, DenseWeights::kQB4W, DenseWeights::kQB3W}) {
+  for (const DenseWeights type : {DenseWeights::kQC8W, DenseWeights::kQB4W, DenseWeights::kQB3W, DenseWeights::kQB2W}) {
     for (const size_t rows : {1, 5}) {
       Problem problem(type, rows, 96, 37, 12);
       ForEachTable([&](const Kernels& kernels) {

@@ -106,7 +106,7 @@ TEST(OpeningTest, AnAllocatorOfExactlyTheStatedSizeOpensTheModel) {
   const std::string cache = std::string(folder) + "/packed";
   for (const std::string& config_text : {test::ConfigText(test::kRfa), test::ConfigText(test::kSoftmax), std::string(kSeq2Seq)}) {
     for (const convert::Precision precision : {convert::Precision::kF32, convert::Precision::kF16, convert::Precision::kInt8,
-                                               convert::Precision::kInt4, convert::Precision::kInt3}) {
+                                               convert::Precision::kInt4, convert::Precision::kInt3, convert::Precision::kInt2}) {
       const std::vector<uint8_t> file = test::MakeModel(config_text, precision);
       std::vector<uint8_t> memory(file.size() + 128);
       uint8_t* const aligned = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;

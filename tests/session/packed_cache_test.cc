@@ -126,15 +126,15 @@ TEST_F(PackedCacheTest, TheSecondStartFindsWhatTheFirstPacked) {
 }
 
 TEST_F(PackedCacheTest, EveryPrecisionComesBackAsItWas) {
-  for (const convert::Precision precision :
-       {convert::Precision::kF32, convert::Precision::kInt8, convert::Precision::kInt4, convert::Precision::kInt3}) {
+  for (const convert::Precision precision : {convert::Precision::kF32, convert::Precision::kInt8, convert::Precision::kInt4,
+                                             convert::Precision::kInt3, convert::Precision::kInt2}) {
     const Bytes file = test::MakeModel(test::ConfigText(test::kSoftmax), precision);
     EXPECT_EQ(Open(folder_, Verify::kOnce, file), PackedIn::kNewFile);
     const std::vector<float> first = logits_;
     EXPECT_EQ(Open(folder_, Verify::kOnce, file), PackedIn::kFoundFile);
     EXPECT_EQ(logits_, first);
   }
-  EXPECT_EQ(NamesIn(folder_).size(), 4u);
+  EXPECT_EQ(NamesIn(folder_).size(), 5u);
 }
 
 TEST_F(PackedCacheTest, EveryFlippedByteOfHeaderAndTableIsNoticed) {

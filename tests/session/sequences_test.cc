@@ -201,7 +201,7 @@ TEST(Sequences, HaveTheBitsOfSessionsOfTheirOwnInWideLayers) {
     "intermediate_size": 1056, "hidden_act": "gelu", "norm": "layernorm", "norm_eps": 1e-5, "attention_bias": true,
     "tokenizer": "bytes", "position_embedding": "learned", "max_positions": 149, "attention": )";
   for (const convert::Precision precision : {convert::Precision::kF32, convert::Precision::kF16, convert::Precision::kInt8,
-                                             convert::Precision::kInt4, convert::Precision::kInt3}) {
+                                             convert::Precision::kInt4, convert::Precision::kInt3, convert::Precision::kInt2}) {
     for (const bool portable : {false, true}) {
       if (!test::RowsHaveBitsOfOne(precision, portable)) continue;
       SCOPED_TRACE((portable ? "portable, precision " : "precision ") + std::to_string(static_cast<int>(precision)));

@@ -331,6 +331,7 @@ void ExpectNamedScales(convert::Precision precision, std::initializer_list<uint1
 TEST(Session, ScalesOfBlocksAreNamedOnBothSides) {
   ExpectNamedScales(convert::Precision::kInt4, {0x0000, 0x0001, 0x7F80, 0x7FC0, 0xBF80});
   ExpectNamedScales(convert::Precision::kInt3, {0x0000, 0x0001, 0x8001, 0x7F80, 0xFF80, 0x7FC0});  // those below 0 are good
+  ExpectNamedScales(convert::Precision::kInt2, {0x0000, 0x0001, 0x7F80, 0x7FC0, 0xBF80});
 }
 
 #if defined(__SSE__)

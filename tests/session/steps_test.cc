@@ -100,8 +100,8 @@ class StepsTest : public testing::TestWithParam<CausalCase> {};
 INSTANTIATE_TEST_SUITE_P(Families, StepsTest, testing::ValuesIn(test::CausalCases()),
                          [](const testing::TestParamInfo<CausalCase>& c) { return std::string(c.param.name); });
 
-constexpr convert::Precision kPrecisions[] = {convert::Precision::kF32, convert::Precision::kF16, convert::Precision::kInt8,
-                                              convert::Precision::kInt4, convert::Precision::kInt3};
+constexpr convert::Precision kPrecisions[] = {convert::Precision::kF32,  convert::Precision::kF16,  convert::Precision::kInt8,
+                                              convert::Precision::kInt4, convert::Precision::kInt3, convert::Precision::kInt2};
 
 TEST_P(StepsTest, HaveTheBitsOfSingleStepsAndCanBeTakenBack) {
   for (const convert::Precision precision : kPrecisions) {

@@ -152,8 +152,8 @@ std::vector<Place> PlacesIn(const Bytes& file, size_t weights) {
 }
 
 TEST_F(VerifyTest, EveryClassOfByteIsNoticed) {
-  for (const convert::Precision precision :
-       {convert::Precision::kInt8, convert::Precision::kInt4, convert::Precision::kInt3, convert::Precision::kF16}) {
+  for (const convert::Precision precision : {convert::Precision::kInt8, convert::Precision::kInt4, convert::Precision::kInt3,
+                                             convert::Precision::kInt2, convert::Precision::kF16}) {
     good_ = test::MakeModel(test::ConfigText(test::kRfa), precision);
     const std::vector<Place> places = PlacesIn(good_, weights_ = static_cast<size_t>(test::LoadU64(good_, 16)));
     EXPECT_GT(places.size(), 30u);

@@ -22,7 +22,7 @@ import cli_page
 
 PROGRAMS = cli_page.read_programs(BIN.parent)
 COMMANDS = list(PROGRAMS.helps)
-QUANT = ["auto", "f16", "f32", "int3", "int4", "int8"]
+QUANT = ["auto", "f16", "f32", "int2", "int3", "int4", "int8"]
 CLEAN = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": "/nonexistent", "TERM": "dumb", "LC_ALL": "C.UTF-8"}
 
 
@@ -109,7 +109,7 @@ class Completion(unittest.TestCase):
     def test_bash(self):
         self.check(self.bash)
         self.assertEqual(self.bash("tarn run "), ["a model.tarn", "directory", "model.tarn"])
-        self.assertEqual(self.bash("tarn-convert d --quant=int"), ["int3", "int4", "int8"])
+        self.assertEqual(self.bash("tarn-convert d --quant=int"), ["int2", "int3", "int4", "int8"])
         self.assertEqual(self.bash("tarn-convert d --quant="), QUANT)
 
     def test_bash_on_a_terminal(self):
@@ -135,7 +135,7 @@ class Completion(unittest.TestCase):
     @unittest.skipUnless(shutil.which("fish"), "no fish")
     def test_fish(self):
         self.check(self.fish)
-        self.assertEqual(self.fish("tarn-convert d --quant=int"), ["--quant=int3", "--quant=int4", "--quant=int8"])
+        self.assertEqual(self.fish("tarn-convert d --quant=int"), ["--quant=int2", "--quant=int3", "--quant=int4", "--quant=int8"])
 
     # ---- zsh ----
 

@@ -11,7 +11,10 @@
 namespace tarn::convert {
 namespace {
 
-constexpr Precision kTypes[] = {Precision::kInt4, Precision::kInt8, Precision::kF16, Precision::kF32};
+// From narrow to wide.
+constexpr Precision kTypes[] = {Precision::kInt2, Precision::kInt3, Precision::kInt4,
+                                Precision::kInt8, Precision::kF16,  Precision::kF32};
+constexpr size_t kInt4 = 2;
 
 std::string LossText(double loss) {
   char text[32];
@@ -24,8 +27,12 @@ class Search {
   Search(const AutoModel& model, double max_loss) : model_(model), max_loss_(max_loss) {}
 
   AutoChoice Run() {
-    AutoChoice now = Measured({}, "int4");
-    for (size_t type = 1; type < std::size(kTypes) && now.loss > max_loss_; ++type) now = Raise(std::move(now), type);
+    AutoChoice now = Measured({}, NameOf(kTypes[base_]));
+    while (now.loss <= max_loss_ && base_ > 0) {
+      --base_;
+      now = Measured({}, NameOf(kTypes[base_]));
+    }
+    for (size_t type = base_ + 1; type < std::size(kTypes) && now.loss > max_loss_; ++type) now = Raise(std::move(now), type);
     return Lower(std::move(now));
   }
 
@@ -38,6 +45,8 @@ class Search {
     double PerByte() const { return won / static_cast<double>(std::max<uint64_t>(bytes, 1)); }
   };
 
+  std::unique_ptr<GraphBuilder> Build(const GroupTypes& types) const { return model_.build(kTypes[base_], types); }
+
   static uint64_t BytesOf(const Graph& graph) {
     uint64_t bytes = 0;
     for (const GraphTensor& tensor : graph.tensors) bytes += TensorBytes(tensor);
@@ -45,11 +54,11 @@ class Search {
   }
 
   AutoChoice Measured(GroupTypes types, const std::string& step) {
-    const auto builder = model_.build(types);
+    const auto builder = Build(types);
     const double loss = model_.measure(builder->graph(), step);
     bytes_ = BytesOf(builder->graph());
     model_.report(step + ": " + BytesText(bytes_) + " of weights, loss " + LossText(loss));
-    return {std::move(types), loss};
+    return {kTypes[base_], std::move(types), loss};
   }
 
   // The groups that get another type if `types` say so: a rule of the user holds for the others.
@@ -59,10 +68,10 @@ class Search {
       for (const Matrix& matrix : builder.matrices()) of[matrix.name] = matrix.precision;
       return of;
     };
-    const auto before = model_.build(types);
+    const auto before = Build(types);
     GroupTypes all = types;
     for (const Matrix& matrix : before->matrices()) all[GroupOf(matrix.name)] = type;
-    const auto after = model_.build(all);
+    const auto after = Build(all);
     const std::map<std::string, Precision> old = precisions(*before), changed = precisions(*after);
     std::vector<std::string> groups;
     for (const auto& [name, precision] : changed) {
@@ -77,7 +86,7 @@ class Search {
   AutoChoice Raise(AutoChoice now, size_t type) {
     const std::string name = NameOf(kTypes[type]);
     std::vector<Candidate> candidates;
-    const uint64_t base_bytes = BytesOf(model_.build(now.types)->graph());
+    const uint64_t base_bytes = BytesOf(Build(now.types)->graph());
     for (const std::string& group : FreeGroups(now.types, kTypes[type])) {
       GroupTypes types = now.types;
       types[group] = kTypes[type];
@@ -99,31 +108,32 @@ class Search {
   AutoChoice Lower(AutoChoice now) {
     if (now.loss > max_loss_) return now;
     std::vector<std::pair<uint64_t, std::string>> savings;
-    const uint64_t bytes = BytesOf(model_.build(now.types)->graph());
+    const uint64_t bytes = BytesOf(Build(now.types)->graph());
     for (const auto& [group, type] : now.types) {
-      const uint64_t without = BytesOf(model_.build(OneLower(now.types, group))->graph());
+      const uint64_t without = BytesOf(Build(OneLower(now.types, group))->graph());
       savings.emplace_back(bytes - std::min(bytes, without), group);
     }
     std::sort(savings.rbegin(), savings.rend());
     for (const auto& [saved, group] : savings) {
-      if (now.types.size() == 1 && now.types.begin()->second == Precision::kInt8) break;  // that is int4 alone
+      if (now.types.size() == 1 && now.types.begin()->second == kTypes[base_ + 1]) break;  // that is the base alone
       const AutoChoice other = Measured(OneLower(now.types, group), group + " one type lower");
       if (other.loss <= max_loss_) now = other;
     }
     return now;
   }
 
-  static GroupTypes OneLower(GroupTypes types, const std::string& group) {
+  GroupTypes OneLower(GroupTypes types, const std::string& group) const {
     const Precision type = types.at(group);
     types.erase(group);
-    const auto* at = std::find(std::begin(kTypes), std::end(kTypes), type);
-    if (at - std::begin(kTypes) > 1) types[group] = *(at - 1);
+    const auto at = static_cast<size_t>(std::find(std::begin(kTypes), std::end(kTypes), type) - std::begin(kTypes));
+    if (at > base_ + 1) types[group] = kTypes[at - 1];
     return types;
   }
 
   const AutoModel& model_;
   const double max_loss_;
-  uint64_t bytes_ = 0;  // of the weights that were measured last
+  size_t base_ = kInt4;  // of kTypes: what groups without another type have
+  uint64_t bytes_ = 0;   // of the weights that were measured last
 };
 
 }  // namespace

@@ -21,8 +21,8 @@ std::string GroupOf(const std::string& matrix);
 
 // What a search needs of a model, so that tests can give another one.
 struct AutoModel {
-  // The graph with the groups that are named in these types, the others in int4. Errors: as Conversion::Build.
-  std::function<std::unique_ptr<GraphBuilder>(const GroupTypes& types)> build;
+  // The graph with the groups that are named in these types, the others in `base`. Errors: as Conversion::Build.
+  std::function<std::unique_ptr<GraphBuilder>(Precision base, const GroupTypes& types)> build;
   // The loss above f32, in nats, of a graph. `step` names it to the user.
   std::function<double(const Graph& graph, const std::string& step)> measure;
   // A line about a step.
@@ -30,13 +30,15 @@ struct AutoModel {
 };
 
 struct AutoChoice {
-  GroupTypes types;  // of groups that are not int4
+  Precision base = Precision::kInt4;
+  GroupTypes types;  // of groups that are not `base`
   double loss = 0;   // above f32
 };
 
-// Begins with int4. While the loss is above `max_loss`, the group whose next type (int8, f16, f32) wins most loss for its bytes
-// gets that type. What a type wins is measured once, group by group, from the same beginning. Then groups that are not needed go
-// back, the largest first. Groups that `build` does not let be int4 keep what they have. Errors: as `build` and `measure`.
+// Begins with all groups in int4 or, where the loss of that is within `max_loss`, in int3 or int2: in the first one whose loss is
+// not. While the loss is above `max_loss`, the group whose next type (up to f32) wins most loss for its bytes gets that type. What
+// a type wins is measured once, group by group, from the same beginning. Then groups that are not needed go back, the largest
+// first. Groups that `build` does not let have a type keep what they have. Errors: as `build` and `measure`.
 AutoChoice ChoosePrecision(const AutoModel& model, double max_loss);
 
 }  // namespace tarn::convert

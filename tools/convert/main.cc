@@ -133,8 +133,8 @@ void WriteOwnCheckpoint(const Options& options, const CheckpointSource& source, 
 // The graph whose matrices --quant auto chose, with a report of what was tried.
 std::unique_ptr<GraphBuilder> BuildAuto(const Options& options, const Conversion& conversion, const tools::Score& before) {
   AutoModel model;
-  model.build = [&](const GroupTypes& types) {
-    PrecisionRules rules(Precision::kInt4);
+  model.build = [&](Precision base, const GroupTypes& types) {
+    PrecisionRules rules(base);
     for (const auto& [group, type] : types) rules.Keep(group + "=" + PrecisionNames()[static_cast<size_t>(type)]);
     for (const std::string& rule : options.conversion.keep) rules.Keep(rule);
     return conversion.Build(rules);
@@ -150,7 +150,7 @@ std::unique_ptr<GraphBuilder> BuildAuto(const Options& options, const Conversion
   if (choice.loss > options.max_loss) {
     Fail("--max-loss: ", options.max_loss, ": the smallest loss that was found is ", choice.loss, "; --state f32 loses less");
   }
-  return model.build(choice.types);
+  return model.build(choice.base, choice.types);
 }
 
 // What --eval and --calibrate ask for: types of matrices if they are to be chosen, matrices that are rounded already, the measured
@@ -171,13 +171,15 @@ RoundedMatrices RoundAndMeasure(const Options& options, const Conversion& conver
   return rounded;
 }
 
-// int3 is for those who have seen what it costs. Random weights have no loss, and other tasks no --eval: there a note has to do.
-void CheckInt3(const Options& options, const Conversion& conversion, const std::vector<Matrix>& matrices) {
-  const auto is_int3 = [](const Matrix& matrix) { return matrix.precision == Precision::kInt3; };
-  if (std::none_of(matrices.begin(), matrices.end(), is_int3) || !options.eval.file.empty()) return;
-  if (options.conversion.seed.has_value()) return;
-  if (conversion.config().task != format::Task::CausalLm) return Note("int3 loses much more than int4: measure the result");
-  throw tools::UsageFailure("int3 loses much more than int4: add --eval FILE, which shows how much");
+// int3 and int2 are for those who have seen what they cost. Random weights have no loss, and other tasks no --eval: there a note
+// has to do.
+void CheckNarrow(const Options& options, const Conversion& conversion, const std::vector<Matrix>& matrices) {
+  Precision narrowest = Precision::kF32;
+  for (const Matrix& matrix : matrices) narrowest = std::max(narrowest, matrix.precision);
+  if (narrowest <= Precision::kInt4 || !options.eval.file.empty() || options.conversion.seed.has_value()) return;
+  const std::string cost = NameOf(narrowest) + " loses much more than int4: ";
+  if (conversion.config().task != format::Task::CausalLm) return Note(cost + "measure the result");
+  throw tools::UsageFailure(cost + "add --eval FILE, which shows how much");
 }
 
 void Convert(const Options& options) {
@@ -194,7 +196,7 @@ void Convert(const Options& options) {
   auto builder = conversion.Build(automatic ? Precision::kInt4 : conversion.Rules());
   for (const std::string& note : conversion.notes()) Note(note);
   if (!automatic && !NarrowText(builder->matrices()).empty()) Note(NarrowText(builder->matrices()));
-  CheckInt3(options, conversion, builder->matrices());
+  CheckNarrow(options, conversion, builder->matrices());
   uint64_t parameters = 0;
   for (const WeightSpec& spec : builder->weights()) parameters += ElementCount(spec.shape);
   if (options.write_checkpoint) {
@@ -258,7 +260,7 @@ void AddEvalOptions(tools::App* app, MeasureOptions* options) {
 void AddCalibrationOptions(tools::App* app, CalibrationOptions* options) {
   tools::Option* calibrate =
       app->add_option("--calibrate", options->file,
-                      "Round int8, int4 and int3 weights so that the outputs of the layers on this text change least; "
+                      "Round int8, int4, int3 and int2 weights so that the outputs of the layers on this text change least; "
                       "the text must resemble the model's input (without tokenizer: a .npy file of int32 ids)")
           ->type_name("FILE");
   tools::AddInteger<uint64_t>(app, "--calibrate-tokens", &options->tokens,

@@ -22,7 +22,7 @@ std::string StatesText(const ModelConfig& config);
 // "int4", "int4 (int8: model.embeddings.weight; f32: model.layers.0.attn.o_proj.weight and 3 more)"
 std::string PrecisionText(const std::vector<Matrix>& matrices, const std::string& quant);
 
-// Which matrices became int8 instead of int4 or int3; empty if none did.
+// Which matrices became int8 instead of a narrower type; empty if none did.
 std::string NarrowText(const std::vector<Matrix>& matrices);
 
 }  // namespace tarn::convert

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the measured tables of docs/performance.md and pictures again: `make bench`, about ten minutes on two cores.
 
-    bench.py [--precisions int8,int4,int3] [--threads 1,2] [--out build/bench] [--docs docs]
+    bench.py [--precisions int8,int4,int3,int2] [--threads 1,2] [--out build/bench] [--docs docs]
 
 Models with random weights, from examples/configs, and the default model. OUT gets the models, what `tarn bench` printed as *.json,
 and performance.md: the part of docs/performance.md between its `measured` markers. DOCS gets the pictures. The machine should have nothing else
@@ -113,7 +113,7 @@ def far_table(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--precisions", default="int8,int4,int3")
+    parser.add_argument("--precisions", default="int8,int4,int3,int2")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "bench")
     parser.add_argument("--docs", type=pathlib.Path, default=ROOT / "docs")

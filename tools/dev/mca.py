@@ -40,7 +40,7 @@ class Kernel:
 
 
 KERNELS = {
-    "linear_step": Kernel("linear state, element: decay, write, read", "attention/linear_step.cc", r"\d+LinearStep",
+    "linear_step": Kernel("linear state, element: decay, write, read", "attention/linear_step.cc", r"\d+UpdateAndRead",
                           {"NEON": (16, 8), "SVE2": (16, 8)}, 32),
     "slot_keys": Kernel("slot memory, element of K~: decay, write, logit", "attention/slot_step.cc", r"\d+SlotStep",
                         {"NEON": (8, 4), "SVE2": (8, 4)}, 16),
@@ -56,7 +56,7 @@ KERNELS = {
                        {"NEON": (12, 0), "SVE2": (8, 0)}, 64),
     "dense_i4": Kernel("head in place, int4 weight", "dense/portable.cc", r"\d+Int4TileILm1ELb1E", {"NEON": (20, 0)},
                        128),
-    "panel_i3": Kernel("packed int3 weight, one row of x", "dense/portable.cc", r"\d+PanelILm1E",
+    "panel_i3": Kernel("packed int3 weight, one row of x", "dense/portable.cc", r"\d+PanelILj3ELm1E",
                        {"NEON": (13, 0), "SVE2": (9, 0)}, 128),
     "rows_i4": Kernel("packed int4 weight, one row of x", "dense/xnnpack_rows.cc", r"NeonPanelILm1E", {"NEON": (16, 0)}, 128, False),
     "xnnpack_i4": Kernel("the same, XNNPACK's kernel", XNNPACK, XNNPACK_I4 + "__neon_mlal_lane", {"NEON": (32, 0)}, 128, False),

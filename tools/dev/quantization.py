@@ -7,8 +7,8 @@
 Each model is converted in each precision, and answers the first N lines of its test set (1,000). --update writes the table between the
 markers of the page. A minute on two idle cores.
 
-The second form prints what int8, int4 and int3 cost language models that were trained on the first nine tenths of a text, with and without
-calibration on these: the loss on the last tenth above that in f32.
+The second form prints what int8, int4, int3 and int2 cost language models that were trained on the first nine tenths of a text, with
+and without calibration on these: the loss on the last tenth above that in f32.
 """
 
 import argparse
@@ -32,6 +32,7 @@ WEIGHTS = {
     "int4": ("--quant", "int4"),
     "int4, embeddings int8": EMBEDDINGS,
     "int3": ("--quant", "int3"),
+    "int2": ("--quant", "int2"),
 }
 WEIGHTS_OF_ABC = {**WEIGHTS, "int4, embeddings and control int8": (*EMBEDDINGS, "--keep", "*control*=int8")}
 STATES = ("f16", "int8")
@@ -91,6 +92,8 @@ CALIBRATED = {
     "int4, calibrated": ("--quant", "int4", "--calibrate"),
     "int3": ("--quant", "int3"),
     "int3, calibrated": ("--quant", "int3", "--calibrate"),
+    "int2": ("--quant", "int2"),
+    "int2, calibrated": ("--quant", "int2", "--calibrate"),
 }
 
 

@@ -11,7 +11,7 @@ _tarn-convert() {
         '(-h --help)'{-h,--help}'[Print this help message and exit]' \
         ''--version'[Display program version information and exit]' \
         '(-o --output)'{-o+,--output=}'[Model file to write, or with --write-checkpoint a directory (required, except with --list-tensors, --list-fields, --systems and --families)]:FILE:_files' \
-        ''--quant='[Type of matrices]:value:(f32 f16 int8 int4 int3 auto)' \
+        ''--quant='[Type of matrices]:value:(f32 f16 int8 int4 int3 int2 auto)' \
         '*'--keep='[Another type for matrices whose name matches, as PATTERN=TYPE]:RULE: ' \
         ''--name='[Name of the model]:NAME: ' \
         ''--chat-template='[Text around the turns of a conversation, in place of the checkpoint'\''s chat template]:value:(chatml qwen2 llama2 llama3 mistral-v1 mistral-v3 mistral-v3-tekken mistral-v7 mistral-v7-tekken gemma gemma3 zephyr phi3 deepseek rwkv)' \
@@ -21,7 +21,7 @@ _tarn-convert() {
         ''--eval-tokens='[Read at most N tokens]:N: ' \
         ''--eval-block='[Reset the model before every N tokens]:N: ' \
         '(-t --threads)'{-t+,--threads=}'[Threads of --eval and --calibrate]:N: ' \
-        ''--calibrate='[Round int8, int4 and int3 weights so that the outputs of the layers on this text change least]:FILE:_files' \
+        ''--calibrate='[Round int8, int4, int3 and int2 weights so that the outputs of the layers on this text change least]:FILE:_files' \
         ''--calibrate-tokens='[At most N tokens, in blocks from all over the text]:N: ' \
         ''--max-loss='[With --quant auto]:X: ' \
         ''--force'[Accept --state f16 where it loses more than rounding]' \

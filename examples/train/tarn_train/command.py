@@ -99,6 +99,6 @@ def run(parser, work):
 
 
 def convert(converter, folder, quant):
-    """DIR.tarn from the checkpoint DIR. Returns the status of the converter, which wants to show what int3 costs."""
-    evaluation = ["--eval", str(folder / "held-out.txt")] if quant == "int3" else []
+    """DIR.tarn from the checkpoint DIR. Returns the status of the converter, which wants to show what narrow types cost."""
+    evaluation = ["--eval", str(folder / "held-out.txt")] if quant in options.MEASURED else []
     return subprocess.run([converter, str(folder), "-o", f"{folder}.tarn", "--quant", quant, *evaluation]).returncode

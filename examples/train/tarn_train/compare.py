@@ -13,6 +13,7 @@ import numpy
 import torch
 
 from . import checkpoint
+from .settings import MEASURED
 from .text import Bytes, Pieces, read_tokenizer
 
 TOLERANCE = 2e-4
@@ -24,7 +25,7 @@ def runtime_logits(folder, text, count, programs, quant="f32"):
     programs = pathlib.Path(programs)
     with tempfile.TemporaryDirectory() as scratch:
         model, logits = pathlib.Path(scratch) / "model.tarn", pathlib.Path(scratch) / "logits.npy"
-        evaluation = ["--eval", text] if quant == "int3" else []  # without which the converter makes none
+        evaluation = ["--eval", text] if quant in MEASURED else []  # without which the converter makes none
         commands = [[programs / "tarn-convert", folder, "-o", model, "--quant", quant, *evaluation],
                     [programs / "tarn", "eval", model, "-f", text, "--tokens", str(count), "--logits", logits, "-t", "1"]]
         for command in commands:

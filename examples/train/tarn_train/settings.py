@@ -19,7 +19,8 @@ PRESETS = {
 POSITIONS = ("none", "sinusoidal", "rope")
 PRECISIONS = ("auto", "f32", "bf16")
 GRAPHS = ("auto", "off")
-ROUNDED = ("int8", "int4", "int3")
+ROUNDED = ("int8", "int4", "int3", "int2")
+MEASURED = ("int3", "int2")  # tarn-convert wants to show what they cost
 QUANTS = ("f32", "f16", *ROUNDED)
 
 
@@ -54,7 +55,7 @@ class Training:
     precision: str = option("bf16: autocast; auto: bf16 on a GPU that has it", "auto", choices=PRECISIONS)
     graph: str = option("auto: on a GPU the gradients are a CUDA graph, recorded once; off: needs less memory", "auto", choices=GRAPHS)
     quant: str = option("type of matrices in the .tarn file", "int8", choices=QUANTS)
-    round_steps: int = option("the last steps train with weights and inputs rounded as the .tarn file has them (int8, int4, int3)", 0)
+    round_steps: int = option("the last steps train with weights and inputs rounded as the .tarn file has them (int8, int4, int3, int2)", 0)
 
     def check(self):
         for field in dataclasses.fields(self):
@@ -79,8 +80,8 @@ class Training:
         if self.round_steps and (self.patience or self.quant not in ROUNDED):
             raise ValueError(f"round_steps is {self.round_steps} with quant {self.quant} and patience {self.patience}, "
                              f"expected {', '.join(ROUNDED)}, and no early stop")
-        if self.quant == "int3" and not self.held_out:
-            raise ValueError("quant is int3 and held_out 0: tarn-convert shows what int3 costs on held-out text")
+        if self.quant in MEASURED and not self.held_out:
+            raise ValueError(f"quant is {self.quant} and held_out 0: tarn-convert shows what {self.quant} costs on held-out text")
         return self
 
 

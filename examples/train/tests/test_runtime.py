@@ -24,7 +24,7 @@ def test_logits_are_those_of_the_runtime(name, programs, tmp_path):
     assert (found - wanted).abs().max() < TOLERANCE
 
 
-@pytest.mark.parametrize("kind", ["int8", "int4", "int3"])
+@pytest.mark.parametrize("kind", ["int8", "int4", "int3", "int2"])
 @pytest.mark.parametrize("name", ["rfa_gaussian_forget", "abc_exp", "gla", "deltanet", "softmax", "rfa_arccos"])
 @torch.no_grad()
 def test_rounded_logits_are_nearly_those_of_a_rounded_file(name, kind, programs, tmp_path):

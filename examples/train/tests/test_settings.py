@@ -22,7 +22,7 @@ def test_flags_override_yaml_and_yaml_the_preset(tmp_path):
 
 
 @pytest.mark.parametrize("line, message", [
-    ("{steps: 3, round_steps: 4}", "round_steps is 4, expected at most"), ("{round_steps: 4, quant: f16}", "expected int8, int4, int3"),
+    ("{steps: 3, round_steps: 4}", "round_steps is 4, expected at most"), ("{round_steps: 4, quant: f16}", "expected int8, int4, int3, int2"),
     ("steps: 1.5", "steps is 1.5, expected int"),
     ("stepz: 3", "stepz is no setting"), ("steps: many", "steps is 'many', expected int"), ("steps: 0", "steps is 0"),
     ("attention: rnn", "attention is 'rnn', expected one of softmax"), ("- 1", "expected lines NAME: VALUE"),
@@ -30,7 +30,7 @@ def test_flags_override_yaml_and_yaml_the_preset(tmp_path):
     ("{held_out: 0, patience: 2}", "early stop needs held-out text"), ("clip: -1", "clip is -1"), ("steps: [1]", "expected int"),
     ("dropout: 1", "dropout is 1.0, expected less than 1"), ("device: mps", "device is mps, expected auto, cpu or cuda"),
     ("{quant: int3, held_out: 0}", "quant is int3 and held_out 0"), ("context: 1", "context is 1, expected 2 or more"),
-    ("a: [", "cannot read"),
+    ("{quant: int2, held_out: 0}", "quant is int2 and held_out 0"), ("a: [", "cannot read"),
 ])
 def test_wrong_settings(line, message, tmp_path):
     (tmp_path / "settings.yaml").write_text(line + "\n")

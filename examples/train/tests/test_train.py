@@ -130,7 +130,7 @@ def test_from_text_to_a_model_that_runs(text, tmp_path, programs):
     assert len(curve.findall("{http://www.w3.org/2000/svg}polyline")) == 2
 
 
-@pytest.mark.parametrize("kind", ["int4", "int3"])
+@pytest.mark.parametrize("kind", ["int4", "int3", "int2"])
 def test_rounded_steps_train_what_the_file_is(kind, text, tmp_path, programs):
     folder = tmp_path / "model"
     arguments = ["--steps", "60", "--round-steps", "20", "--quant", kind, "--hidden-size", "32", "--tokenizer", "bytes"]

@@ -126,7 +126,7 @@ typedef struct tarn_model_config {
   const char* packed_cache;
   /* The most work that a model may need: multiply-adds for one token (in a source of 512 tokens, or in the longest source that the
    * model takes if that is shorter), as estimated from the graph. 0 means 2^28 + 128 for each byte of the file: a dense layer takes
-   * one to 2.3 multiply-adds for each byte of its weights in int8 to int3. A model above the limit is TARN_UNSUPPORTED, with both
+   * one to 3.2 multiply-adds for each byte of its weights in int8 to int2. A model above the limit is TARN_UNSUPPORTED, with both
    * numbers and the op in the message. */
   uint64_t max_work_per_token;
   /* The most packed weights that a model may need: packed_file_bytes or packed_anonymous_bytes of tarn_memory. 0 means 64 MiB + 8
@@ -177,7 +177,7 @@ typedef struct tarn_memory {
   uint64_t mapped_bytes;
   /* Per model, file-backed and clean: the cache file of packed weights (in the layout of the dense kernels). */
   uint64_t packed_file_bytes;
-  /* Per model, anonymous: packed weights, if there is no cache file. With portable dense layers int3 alone is packed. */
+  /* Per model, anonymous: packed weights, if there is no cache file. With portable dense layers, int3 and int2 alone are packed. */
   uint64_t packed_anonymous_bytes;
   /* Per model, anonymous: the model object, and parts of the file that were copied for alignment. */
   uint64_t model_bytes;
@@ -192,7 +192,7 @@ typedef struct tarn_memory {
   /* Per session, anonymous: the sum of the four above, and the size of the one block that a session lives in. */
   uint64_t session_bytes;
   /* Per model, part of mapped_bytes: dense weights that are read from the model file itself and never packed (of an output layer
-   * that shares the embedding table, and f16; with portable dense layers, all dense weights but int3). */
+   * that shares the embedding table, and f16; with portable dense layers, all dense weights but int3 and int2). */
   uint64_t in_place_bytes;
   /* Per model: the most that tarn_model_open() holds from the allocator at one time, in sizes as requested. When the call returns,
    * model_bytes + packed_anonymous_bytes of these stay. (XNNPACK also takes a few KB from the C library's allocator to learn sizes,
@@ -261,7 +261,7 @@ typedef enum tarn_verified {
 typedef struct tarn_model_info {
   size_t struct_size;
   const char* name;
-  const char* precision; /* the storage of the weights that the converter was asked for: "f32", "f16", "int8", "int4", "int3" */
+  const char* precision; /* the storage of the weights that the converter was asked for: "f32", "f16", "int8", "int4", "int3", "int2" */
   uint32_t vocab_size;
   tarn_tokenizer_kind tokenizer;
   uint64_t first_position; /* the position number of a sequence's first token */

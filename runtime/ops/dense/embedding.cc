@@ -1,5 +1,6 @@
-// Embedding: x = scale * table[id], table [V, E] in f32, f16, int8 with a scale per row, or int4 or int3 with a scale
-// per block of a row.
+// Embedding: x = scale * table[id], table [V, E] in f32, f16, int8 with a scale per row, or int4, int3 or int2 with
+// a scale per block of a row.
+#include "core/planes.h"
 #include "runtime/ops/registry.h"
 
 namespace tarn {
@@ -16,7 +17,7 @@ class EmbeddingOp final : public Op {
     const bool readable =
         table_.dtype == DType::kF32 || table_.dtype == DType::kF16 || table_.dtype == DType::kI8 || IsBlockwise(table_.dtype);
     if (!readable || table_.shape.rank != 2) {
-      return Error(TARN_BAD_FORMAT, "table '%s': f32, f16, i8, i4 or i3 of 2 dimensions expected", table_.name);
+      return Error(TARN_BAD_FORMAT, "table '%s': f32, f16, i8, i4, i3 or i2 of 2 dimensions expected", table_.name);
     }
     if (table_.shape.dims[0] != context.vocab_size()) {
       return Error(TARN_BAD_FORMAT, "table '%s' has %u rows, vocab_size is %u", table_.name, table_.shape.dims[0],
@@ -47,8 +48,12 @@ class EmbeddingOp final : public Op {
           kernels.scale_i4(width, table_.data + id * (width / 2), table_.block_scales + id * (width / kScaleBlock), scale_, x);
           break;
         case DType::kI3:
-          kernels.scale_i3(width, table_.data + id * (width / 8 * 3), table_.block_scales + id * (width / kScaleBlock), scale_, x);
+        case DType::kI2: {
+          const uint32_t bits = DTypeBits(table_.dtype);
+          const uint8_t* planes = table_.data + id * PlaneRowBytes(bits, width);
+          kernels.scale_planes(bits, width, planes, table_.block_scales + id * (width / kScaleBlock), scale_, x);
           break;
+        }
         default:
           kernels.scale_i8(width, reinterpret_cast<const int8_t*>(table_.data) + id * width, scale_ * table_.scales[id], x);
       }

@@ -1,5 +1,5 @@
-// FullyConnected: y = x W^T + b through the dense seam; W [out, in] in f32, f16, int8 with a scale per output channel, or int4 or
-// int3 with a scale per block of inputs.
+// FullyConnected: y = x W^T + b through the dense seam; W [out, in] in f32, f16, int8 with a scale per output channel, or int4,
+// int3 or int2 with a scale per block of inputs.
 #include "runtime/ops/registry.h"
 #include "variants/limits.h"
 
@@ -18,7 +18,7 @@ class FullyConnectedOp final : public Op {
     const TensorView weight = context.tensor(0);
     DenseSpec spec{};
     if (!ReadType(weight.dtype, &spec.type) || !weight.shape.Is({outputs, inputs})) {
-      return Error(TARN_BAD_FORMAT, "weight '%s': f32, f16, i8, i4 or i3 [%u, %u] expected", weight.name, outputs, inputs);
+      return Error(TARN_BAD_FORMAT, "weight '%s': f32, f16, i8, i4, i3 or i2 [%u, %u] expected", weight.name, outputs, inputs);
     }
     if (IsQuantized(spec.type) && inputs > kMaxInt8Inputs) {
       return Error(TARN_UNSUPPORTED, "weight '%s': %u inputs, at most %u fit the sums of int8 products", weight.name, inputs,
@@ -67,6 +67,9 @@ class FullyConnectedOp final : public Op {
         return true;
       case DType::kI3:
         *type = DenseWeights::kQB3W;
+        return true;
+      case DType::kI2:
+        *type = DenseWeights::kQB2W;
         return true;
       default:
         return false;

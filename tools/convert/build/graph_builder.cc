@@ -21,6 +21,8 @@ format::DType DTypeOf(Precision precision) {
       return format::DType::I4;
     case Precision::kInt3:
       return format::DType::I3;
+    case Precision::kInt2:
+      return format::DType::I2;
   }
   return format::DType::F32;
 }
@@ -86,6 +88,7 @@ uint32_t GraphBuilder::AddMatrix(const std::string& name, std::vector<WeightSpec
   const uint32_t index = AddTensor(std::move(tensor));
   GraphTensor scales{name + ".scales", format::DType::F32, {shape[0]}, {}, nullptr, -1};
   if (matrix.precision == Precision::kInt3) Need("int3");
+  if (matrix.precision == Precision::kInt2) Need("int2");
   if (IsBlockwise(matrix.precision)) {
     scales.dtype = format::DType::BF16;
     scales.shape.push_back(shape[1] / static_cast<uint32_t>(kScaleBlock));
@@ -150,7 +153,7 @@ format::Slice GraphBuilder::AddDense(const std::string& name, const std::string&
   if (bias) tensors.push_back(AddDenseBias(tensor + ".bias", parts));
   const GraphTensor& weight = graph_.tensors[tensors[0]];
   if (weight.scales >= 0 && x.width() > kMaxInt8Inputs) {
-    Fail("tensor \"", weight.name, "\": rows of ", x.width(), " are too long for int8, int4 and int3, which end at ",
+    Fail("tensor \"", weight.name, "\": rows of ", x.width(), " are too long for int8 and narrower types, which end at ",
          kMaxInt8Inputs);
   }
   const uint32_t width = weight.shape[0];

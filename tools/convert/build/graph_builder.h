@@ -61,7 +61,7 @@ class GraphBuilder {
 
   // A tensor of the file from checkpoint tensors; the index of the tensor. The same name gives the same tensor again, so that
   // layers may share it. Errors: the same name with another shape.
-  // A matrix [rows, columns] is stored as the rules say. int4 and int3 go in blocks of columns: where they do not fill their
+  // A matrix [rows, columns] is stored as the rules say. int4, int3 and int2 go in blocks of columns: where they do not fill their
   // blocks they become int8. Errors: a rule asks for one of them there.
   uint32_t AddMatrix(const std::string& name, std::vector<WeightSpec> rows);
   // A constant is F32, or I32 without a fold.

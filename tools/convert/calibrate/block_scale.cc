@@ -45,7 +45,7 @@ Choice Cheapest(const Levels& levels, const Candidates& scale, const Block& x, c
 float BestBlockScale(const Levels& levels, const float* weights, const float* factor, size_t stride, const float* spread) {
   float max = 0;
   for (size_t i = 0; i < kScaleBlock; ++i) max = std::max(max, std::fabs(weights[i]));
-  if (max == 0) return 1;
+  if (max == 0) return levels.HasZero() ? 1 : NearestScale(0);
   // In units of a power of two, so that no square overflows or vanishes.
   int exponent = 0;
   const float mantissa = std::frexp(max, &exponent);

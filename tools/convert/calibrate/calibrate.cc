@@ -33,7 +33,7 @@ class Calibration {
   RoundedMatrices Run() {
     std::vector<DenseGroup> groups = FindDenseGroups(graph_);
     if (groups.empty())
-      throw tools::UsageFailure("--calibrate: no dense layer is int8, int4 or int3, of which it rounds the weights");
+      throw tools::UsageFailure("--calibrate: no dense layer is int8, int4, int3 or int2, of which it rounds the weights");
     // Embeddings change the inputs of all layers. Those that no dense layer reads are rounded alone.
     std::stable_partition(groups.begin(), groups.end(), [](const DenseGroup& group) { return group.is_embedding; });
     for (const std::string& name : FindLookupTables(graph_)) {

@@ -24,7 +24,7 @@ struct CalibrationInput {
 // At most `most` >= 1 tokens: blocks from all over `tokens`, one after the other.
 std::vector<int32_t> SpreadTokens(const std::vector<int32_t>& tokens, uint64_t most);
 
-// Rounds the int8, int4 and int3 matrices of `graph`, a CausalLm. `f32`: the same graph in f32. `output`: the file that is
+// Rounds the int8, int4, int3 and int2 matrices of `graph`, a CausalLm. `f32`: the same graph in f32. `output`: the file that is
 // converted to; scratch files lie beside it. Takes memory for 32 bytes times the square of the longest row of a matrix, for 8
 // bytes times the elements of a matrix that adds to a residual, for two models in f32, and for what is returned. Shows its
 // progress. Errors: no such matrix; those of ScratchModel and Rounding; "interrupted".

@@ -19,10 +19,10 @@ struct DenseGroup {
   bool is_embedding = false;          // its matrices are embedding tables too: a tied head
 };
 
-// The groups of int8, int4 and int3 matrices of a CausalLm graph, in the order in which the program first reads them.
+// The groups of int8, int4, int3 and int2 matrices of a CausalLm graph, in the order in which the program first reads them.
 std::vector<DenseGroup> FindDenseGroups(const Graph& graph);
 
-// The int8, int4 and int3 matrices that only embeddings read.
+// The int8, int4, int3 and int2 matrices that only embeddings read.
 std::vector<std::string> FindLookupTables(const Graph& graph);
 
 }  // namespace tarn::convert

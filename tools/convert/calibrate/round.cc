@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kTileRows = 16;  // that share what is read of H and U
 constexpr int kSweeps = 6;        // after which few steps are left, each of little use
-constexpr Levels kInt8Levels = {-127, 127, false};
+constexpr Levels kInt8Levels = {-127, 127, 1, false};
 
 // A row while it is rounded.
 struct Row {
@@ -79,9 +79,7 @@ class Rounding::Tile {
  private:
   static constexpr size_t kCompensated = 32;  // columns whose errors reach the rest of the row together
 
-  int Nearest(float x) const {
-    return static_cast<int>(std::lrintf(std::clamp(x, static_cast<float>(levels_.least), static_cast<float>(levels_.most))));
-  }
+  int Nearest(float x) const { return LevelOf(levels_, x, 1); }
 
   void RoundBlock(size_t begin, size_t end) {
     std::vector<float> errors(rows_.size() * (end - begin));

@@ -26,12 +26,12 @@ class Rounding {
   // can. Without a drift `weights` themselves.
   std::vector<float> MakeGood(const std::vector<float>& weights, const RoundProgress& progress = nullptr) const;
 
-  // Rows of `weights` [rows, moments.size] as int8, int4 or int3 (I8, I4, I3; of the last two the size is a multiple of
-  // kScaleBlock). Minimises the sum over rows of e^T H e, e the error of a row, as GPTQ does (Frantar et al. 2022, "GPTQ: Accurate
-  // Post-Training Quantization for Generative Pre-trained Transformers", section 3): from left to right, the error of a weight made
-  // good by those after it. A scale of int4 or int3 is chosen when its block is reached, of the weights as they are then, for the
-  // least cost of the block with compensation. Then single steps of weights and scales go on as long as they lower the sum. Errors:
-  // a weight that is not finite.
+  // Rows of `weights` [rows, moments.size] as int8, int4, int3 or int2 (I8, I4, I3, I2; but of I8 the size is a multiple
+  // of kScaleBlock). Minimises the sum over rows of e^T H e, e the error of a row, as GPTQ does (Frantar et al. 2022, "GPTQ:
+  // Accurate Post-Training Quantization for Generative Pre-trained Transformers", section 3): from left to right, the error of a
+  // weight made good by those after it. A scale of a block is chosen when its block is reached, of the weights as they are then,
+  // for the least cost of the block with compensation. Then single steps of weights and scales go on as long as they lower the sum.
+  // Errors: a weight that is not finite.
   RoundedMatrix Round(const std::vector<float>& weights, format::DType dtype, const RoundProgress& progress = nullptr) const;
 
   // e^T H e, of a row of errors: [moments.size].

@@ -17,7 +17,7 @@ namespace tarn::convert {
 using Fold = std::function<std::vector<float>(const std::vector<std::vector<float>>& parts)>;
 
 // A tensor of the file. Its data: `fold` of the parts, or without a fold the rows of the parts, one after the other. The tensor
-// right after an I8, I4 or I3 tensor holds its scales; those come out of the quantization and have no parts.
+// right after an I8, I4, I3 or I2 tensor holds its scales; those come out of the quantization and have no parts.
 struct GraphTensor {
   std::string name;
   format::DType dtype;

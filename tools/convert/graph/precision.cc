@@ -9,14 +9,14 @@
 namespace tarn::convert {
 
 const std::vector<std::string>& PrecisionNames() {
-  static const std::vector<std::string> names = {"f32", "f16", "int8", "int4", "int3"};
+  static const std::vector<std::string> names = {"f32", "f16", "int8", "int4", "int3", "int2"};
   return names;
 }
 
 Precision ParsePrecision(const std::string& name) {
   const auto& names = PrecisionNames();
   const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) Fail("\"", name, "\" is no precision: f32, f16, int8, int4 and int3 are");
+  if (found == names.end()) Fail("\"", name, "\" is no precision: f32, f16, int8, int4, int3 and int2 are");
   return static_cast<Precision>(found - names.begin());
 }
 

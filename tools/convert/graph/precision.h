@@ -8,16 +8,17 @@
 
 namespace tarn::convert {
 
-enum class Precision : uint8_t { kF32, kF16, kInt8, kInt4, kInt3 };
+// From wide to narrow.
+enum class Precision : uint8_t { kF32, kF16, kInt8, kInt4, kInt3, kInt2 };
 
-// "f32", "f16", "int8", "int4", "int3", in the order of the enumeration.
+// "f32", "f16", "int8", "int4", "int3", "int2", in the order of the enumeration.
 const std::vector<std::string>& PrecisionNames();
 // Errors: a name that is none of them.
 Precision ParsePrecision(const std::string& name);
 const std::string& NameOf(Precision precision);
 
 // With a scale per block of a row.
-constexpr bool IsBlockwise(Precision precision) { return precision == Precision::kInt4 || precision == Precision::kInt3; }
+constexpr bool IsBlockwise(Precision precision) { return precision >= Precision::kInt4; }
 
 // One precision for all matrices, and rules for those that are to have another.
 class PrecisionRules {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/int3.h"
+#include "core/planes.h"
 #include "tools/convert/checkpoint/half.h"
 
 namespace tarn::convert {
@@ -68,7 +68,7 @@ float QuantizeRow(const float* w, size_t count, int8_t* q) {
 uint16_t QuantizeBlock(const Levels& levels, const float* w, int8_t* q) {
   float max = 0;
   for (size_t i = 0; i < kScaleBlock; ++i) max = std::max(max, std::fabs(w[i]));
-  uint16_t scale = kOne;
+  uint16_t scale = levels.HasZero() ? kOne : kLeastScale;
   Block x = {};
   float inverse = 1;
   if (max > 0) {
@@ -91,7 +91,11 @@ void QuantizeBlocks(format::DType dtype, const float* w, size_t columns, int8_t*
   for (size_t i = 0; i < columns; i += kScaleBlock) scales[i / kScaleBlock] = QuantizeBlock(levels, w + i, q + i);
 }
 
-size_t PackedBytes(format::DType dtype, size_t columns) { return dtype == format::DType::I3 ? Int3RowBytes(columns) : columns / 2; }
+static unsigned PlaneBits(format::DType dtype) { return dtype == format::DType::I3 ? 3 : 2; }
+
+size_t PackedBytes(format::DType dtype, size_t columns) {
+  return dtype == format::DType::I4 ? columns / 2 : PlaneRowBytes(PlaneBits(dtype), columns);
+}
 
 void PackRow(format::DType dtype, const int8_t* q, size_t columns, uint8_t* packed) {
   if (dtype == format::DType::I4) {
@@ -99,13 +103,12 @@ void PackRow(format::DType dtype, const int8_t* q, size_t columns, uint8_t* pack
     return;
   }
   std::fill_n(packed, PackedBytes(dtype, columns), uint8_t{0});
-  const size_t plane = columns / 8;
-  for (size_t i = 0; i < columns; ++i) AddInt3(q[i], i % 8, packed + i / 8, packed + plane + i / 8, packed + 2 * plane + i / 8);
+  for (size_t i = 0; i < columns; ++i) AddPlaneWeight(PlaneBits(dtype), q[i], i % 8, packed + i / 8, columns / 8);
 }
 
 int PackedAt(format::DType dtype, const uint8_t* packed, size_t columns, size_t i) {
   if (dtype == format::DType::I4) return (packed[i / 2] >> (i % 2 * 4) & 15) - 8;
-  return Int3At(packed, columns, i);
+  return PlaneWeightAt(PlaneBits(dtype), packed, columns, i);
 }
 
 }  // namespace tarn::convert

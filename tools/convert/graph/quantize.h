@@ -16,21 +16,31 @@ namespace tarn::convert {
 // = 1. Every w[i] is finite. (Scales of least squared error, as below, have 2 % less of it: 0.0001 nats, not worth their code.)
 float QuantizeRow(const float* w, size_t count, int8_t* q);
 
-// int4 and int3 (I4 and I3), one scale per block of a row.
+// int4, int3 and int2 (I4, I3 and I2), one scale per block of a row.
 constexpr size_t kScaleBlock = 32;
 
-constexpr bool IsBlockwise(format::DType dtype) { return dtype == format::DType::I4 || dtype == format::DType::I3; }
+constexpr bool IsBlockwise(format::DType dtype) {
+  return dtype == format::DType::I4 || dtype == format::DType::I3 || dtype == format::DType::I2;
+}
 
-// The range of q. Scales of int3 have a sign, so that -4, which has no counterpart, is of use for either sign of w.
+// What q can be: every `step`-th number of a range. Scales of int3 have a sign, so that -4, which has no counterpart, is of use for
+// either sign of w. The four levels of int2 are odd: with 0 among them, three would be left for one of the signs and none at the
+// same distance for the other, which loses a fifth more of normally distributed weights.
 struct Levels {
-  int least, most;
+  int least, most, step;
   bool signed_scale;
+
+  constexpr bool HasZero() const { return step == 1; }
 };
-constexpr Levels LevelsOf(format::DType dtype) { return dtype == format::DType::I3 ? Levels{-4, 3, true} : Levels{-8, 7, false}; }
+constexpr Levels LevelsOf(format::DType dtype) {
+  if (dtype == format::DType::I2) return {-3, 3, 2, false};
+  return dtype == format::DType::I3 ? Levels{-4, 3, 1, true} : Levels{-8, 7, 1, false};
+}
 
 // Returns the bits of s, a normal bf16, with int4 > 0: of all bf16 within a factor of 0.5 to 1.15 of max|w| / most the one with the
-// least sum of (w[i] - s q[i])^2, where q[i] is w[i] / s rounded into the range. A scale that is smaller than the largest element
-// needs costs that one element and makes the others finer. A block of zeros has s = 1. Every w[i] is finite.
+// least sum of (w[i] - s q[i])^2, where q[i] is w[i] / s rounded to a level. A scale that is smaller than the largest element
+// needs costs that one element and makes the others finer. A block of zeros has s = 1, or the
+// smallest s if 0 is no level. Every w[i] is finite.
 uint16_t QuantizeBlock(const Levels& levels, const float* w /* [kScaleBlock] */, int8_t* q /* [kScaleBlock] */);
 
 // The same for every block of a row.
@@ -54,7 +64,9 @@ inline int LevelOf(const Levels& levels, float x, float inverse) {
   // makes vectors of it.
   constexpr uint32_t kShiftBits = 0x4B400000;  // 1.5 * 2^23
   const float least = static_cast<float>(levels.least), most = static_cast<float>(levels.most);
-  return static_cast<int32_t>(BitsOfFloat(std::max(least, std::min(most, x * inverse)) + 0x1.8p23f) - kShiftBits);
+  const float first = static_cast<float>(levels.step - 1), steps = 1 / static_cast<float>(levels.step);
+  const float number = (std::max(least, std::min(most, x * inverse)) - first) * steps;
+  return static_cast<int32_t>(BitsOfFloat(number + 0x1.8p23f) - kShiftBits) * levels.step + levels.step - 1;
 }
 
 }  // namespace tarn::convert

@@ -17,7 +17,7 @@ struct RoundedMatrix {
   // Zeros.
   RoundedMatrix(format::DType type, size_t row_count, size_t column_count);
 
-  format::DType dtype;  // I8, I4 or I3
+  format::DType dtype;  // I8, I4, I3 or I2
   size_t rows, columns;
   std::vector<uint8_t> values;  // rows of int8, or as PackRow() makes them
   std::vector<uint8_t> scales;  // f32 [rows], or bf16 [rows, columns / kScaleBlock]
@@ -31,7 +31,8 @@ struct RoundedMatrix {
   size_t RowBytes() const;
 };
 
-// Every row or block rounded for itself (quantize.h). `dtype`: I8, or I4 or I3, of which `columns` is a multiple of kScaleBlock.
+// Every row or block rounded for itself (quantize.h). `dtype`: I8, or a blockwise one, of which `columns` is a multiple of
+// kScaleBlock.
 RoundedMatrix RoundAlone(const std::vector<float>& weights, size_t columns, format::DType dtype);
 
 // By the names of their tensors.

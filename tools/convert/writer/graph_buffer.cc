@@ -47,6 +47,8 @@ Offset<format::Program> Program(FlatBufferBuilder* builder, const GraphProgram& 
 
 uint32_t BitsOf(format::DType dtype) {
   switch (dtype) {
+    case format::DType::I2:
+      return 2;
     case format::DType::I3:
       return 3;
     case format::DType::I4:

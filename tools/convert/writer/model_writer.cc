@@ -96,7 +96,7 @@ class WeightSection {
     }
   }
 
-  // Blocks hold whole rows, and rows of I4 and I3 whole bytes: a block is bytes of its own in every dtype.
+  // Blocks hold whole rows, and rows of I4, I3 and I2 whole bytes: a block is bytes of its own in every dtype.
   void WriteRows(const GraphTensor& tensor) {
     switch (tensor.dtype) {
       case format::DType::F16:
@@ -106,6 +106,7 @@ class WeightSection {
         return ForBlocks(tensor, [&](const float* values, uint64_t rows, uint64_t columns) { EmitInt8(values, rows, columns); });
       case format::DType::I4:
       case format::DType::I3:
+      case format::DType::I2:
         return ForBlocks(tensor, [&](const float* values, uint64_t rows, uint64_t columns) {
           for (uint64_t r = 0; r < rows; ++r) EmitBlocks(tensor.dtype, values + r * columns, columns);
         });
@@ -175,7 +176,7 @@ class WeightSection {
     Emit(bytes_.data(), bytes_.size());
   }
 
-  // f32 of I8, bf16 of I4 and I3
+  // f32 of I8, bf16 of blockwise types
   template <typename Scale>
   void AddScale(Scale scale) {
     const auto* bytes = reinterpret_cast<const uint8_t*>(&scale);

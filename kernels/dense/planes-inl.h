@@ -1,19 +1,20 @@
-// Dense layers with int3 weights on rows quantized to u8. Weights are multiplied as w + 4, from 0 to 7, and sum (q - Z) s w is made
-// as sum s (sum q (w + 4) - 4 sum q) - Z sum s w, where the inner sums go over a block and are exact.
+// Dense layers with int3 and int2 weights on rows quantized to u8. Weights are multiplied as w + m, from 0 to 7, where m is
+// PlaneOffset(), and sum (q - Z) s w is made as sum s (sum q (w + m) - m sum q) - Z sum s w, where the inner sums go over a block
+// and are exact. Both types have the same four pairs of 8 weights, from bits and planes of their own.
 //
-// Rows where the file has them (core/int3.h): a lane of 32 bits of the three planes is a block. Panels (panels.h): a lane is an
+// Rows where the file has them (core/planes.h): a lane of 32 bits of the planes is a block. Panels (panels.h): a lane is an
 // output.
-#if defined(TARN_KERNELS_DENSE_INT3_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef TARN_KERNELS_DENSE_INT3_INL_H_
-#undef TARN_KERNELS_DENSE_INT3_INL_H_
+#if defined(TARN_KERNELS_DENSE_PLANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TARN_KERNELS_DENSE_PLANES_INL_H_
+#undef TARN_KERNELS_DENSE_PLANES_INL_H_
 #else
-#define TARN_KERNELS_DENSE_INT3_INL_H_
+#define TARN_KERNELS_DENSE_PLANES_INL_H_
 #endif
 
 #include <cstring>
 
 #include "core/dtype.h"
-#include "core/int3.h"
+#include "core/planes.h"
 #include "kernels/dense/int4-inl.h"
 #include "kernels/dense/panels.h"
 
@@ -21,24 +22,42 @@ HWY_BEFORE_NAMESPACE();
 namespace tarn {
 namespace HWY_NAMESPACE {
 
-// Bits of bytes, moved down. The shift is that of lanes of 16 bits, which all CPUs have: what comes from the neighbour is cut off.
+// Bytes with their bits moved down, or up where kShift < 0. The shift is that of lanes of 16 bits, which all CPUs have: what comes
+// from the neighbour is to be cut off.
 template <int kShift>
-HWY_INLINE VNibbles MovedBits(VNibbles v) {
+HWY_INLINE VNibbles Moved(VNibbles v) {
   const hn::Repartition<uint16_t, DNibbles> d16;
-  return hn::BitCast(DNibbles(), hn::ShiftRight<kShift>(hn::BitCast(d16, v)));
+  if constexpr (kShift > 0) return hn::BitCast(DNibbles(), hn::ShiftRight<kShift>(hn::BitCast(d16, v)));
+  if constexpr (kShift < 0) return hn::BitCast(DNibbles(), hn::ShiftLeft<-kShift>(hn::BitCast(d16, v)));
+  return v;
 }
 
-HWY_INLINE VInt4 LowThreeBits(VNibbles v) { return hn::BitCast(DInt4(), hn::And(v, hn::Set(DNibbles(), uint8_t{7}))); }
-
-// The two weights that stand in one plane, and those that stand in two.
-HWY_INLINE void UnpackPlane(VNibbles plane, VInt4& w0, VInt4& w1) {
-  w0 = LowThreeBits(plane);
-  w1 = LowThreeBits(MovedBits<3>(plane));
+template <uint8_t kMask>
+HWY_INLINE VInt4 Bits(VNibbles v) {
+  return hn::BitCast(DInt4(), hn::And(v, hn::Set(DNibbles(), kMask)));
 }
+
+// Weights of int3 that stand in two planes.
 template <int kHighBit>
-HWY_INLINE VInt4 UnpackRest(VNibbles plane, VNibbles last) {
+HWY_INLINE VInt4 RestOfInt3(VNibbles plane, VNibbles last) {
   const VNibbles three = hn::Set(DNibbles(), uint8_t{3});
-  return LowThreeBits(hn::BitwiseIfThenElse(three, MovedBits<6>(plane), MovedBits<kHighBit - 2>(last)));
+  return Bits<7>(hn::BitwiseIfThenElse(three, Moved<6>(plane), Moved<kHighBit - 2>(last)));
+}
+
+// Pair kPair of the four pairs of weights, each w + PlaneOffset(kBits), in planes a, b and, of int3, c.
+template <unsigned kBits, size_t kPair>
+HWY_INLINE void UnpackPair(VNibbles a, VNibbles b, [[maybe_unused]] VNibbles c, VInt4& w0, VInt4& w1) {
+  const VNibbles plane = kBits == 2 ? (kPair < 2 ? a : b) : (kPair == 0 ? a : kPair == 1 ? b : c);
+  if constexpr (kBits == 2) {
+    w0 = Bits<6>(Moved<static_cast<int>(kPair % 2 * 4) - 1>(plane));  // twice the two bits
+    w1 = Bits<6>(Moved<kPair % 2 * 4 + 1>(plane));
+  } else if constexpr (kPair < 3) {
+    w0 = Bits<7>(plane);
+    w1 = Bits<7>(Moved<3>(plane));
+  } else {
+    w0 = RestOfInt3<6>(a, c);
+    w1 = RestOfInt3<7>(b, c);
+  }
 }
 
 // `sums` and those of the products of each 4 bytes, of two pairs. Lanes are blocks or outputs, so each takes its own 4 bytes, where
@@ -62,20 +81,20 @@ HWY_INLINE VBlocksF ScalesOf(hn::Vec<hn::Rebind<uint16_t, DBlocks>> bf16) {
   return hn::BitCast(DBlocksF(), hn::ShiftLeft<16>(hn::PromoteTo(DBlocks(), bf16)));
 }
 
-// -4 sum q of q less kX8Moved, from that of q.
-constexpr int32_t kMovedSum = 4 * static_cast<int32_t>(kScaleBlock) * kX8Moved;
+// -PlaneOffset sum q of q less kX8Moved, from that of q.
+constexpr int32_t MovedSum(unsigned bits) { return PlaneOffset(bits) * static_cast<int32_t>(kScaleBlock) * kX8Moved; }
 
 // ---- Rows ----
 
-struct Int3Row {
+struct PlaneRow {
   const uint8_t* w;
   const uint16_t* scales;
 };
 
 // `bytes` bytes of each plane of a row of W, from byte i on, times a row of x; z: the weights alone.
-template <bool kWhole>
-HWY_INLINE void Int3Step(const Int3Args& a, const uint8_t* q, const int32_t* q_sums, Int3Row row, size_t i, size_t bytes,
-                         VBlocksF& z, VBlocksF& sum) {
+template <unsigned kBits, bool kWhole>
+HWY_INLINE void RowStep(const PlaneArgs& a, const uint8_t* q, const int32_t* q_sums, PlaneRow row, size_t i, size_t bytes,
+                        VBlocksF& z, VBlocksF& sum) {
   const DNibbles d;
   const DX4 dx;
   const DBlocks di;
@@ -84,68 +103,72 @@ HWY_INLINE void Int3Step(const Int3Args& a, const uint8_t* q, const int32_t* q_s
   const auto x = [&](size_t p) HWY_ATTR { return LoadX8<kWhole>(dx, q + p * part + i, bytes); };
   const VNibbles p0 = LoadWholeOrPadded<kWhole>(d, row.w + i, bytes);
   const VNibbles p1 = LoadWholeOrPadded<kWhole>(d, row.w + part + i, bytes);
-  const VNibbles p2 = LoadWholeOrPadded<kWhole>(d, row.w + 2 * part + i, bytes);
-  VBlocks sums = hn::Add(LoadWholeOrPadded<kWhole>(di, q_sums + i / 4, bytes / 4), hn::Set(di, kMovedSum));
+  VNibbles p2 = p1;
+  if constexpr (kBits == 3) p2 = LoadWholeOrPadded<kWhole>(d, row.w + 2 * part + i, bytes);
+  VBlocks sums = hn::Add(LoadWholeOrPadded<kWhole>(di, q_sums + i / 4, bytes / 4), hn::Set(di, MovedSum(kBits)));
   VInt4 w0, w1;
-  UnpackPlane(p0, w0, w1);
+  UnpackPair<kBits, 0>(p0, p1, p2, w0, w1);
   VInt4 all = hn::Add(w0, w1);
   sums = AddPair(x(0), w0, x(1), w1, sums);
-  UnpackPlane(p1, w0, w1);
+  UnpackPair<kBits, 1>(p0, p1, p2, w0, w1);
   all = hn::Add(all, hn::Add(w0, w1));
   sums = AddPair(x(2), w0, x(3), w1, sums);
-  UnpackPlane(p2, w0, w1);
+  UnpackPair<kBits, 2>(p0, p1, p2, w0, w1);
   all = hn::Add(all, hn::Add(w0, w1));
   sums = AddPair(x(4), w0, x(5), w1, sums);
-  w0 = UnpackRest<6>(p0, p2);
-  w1 = UnpackRest<7>(p1, p2);
+  UnpackPair<kBits, 3>(p0, p1, p2, w0, w1);
   all = hn::Add(all, hn::Add(w0, w1));
   sums = AddPair(x(6), w0, x(7), w1, sums);
   const hn::Rebind<uint16_t, DBlocks> d16;
   const VBlocksF scale = ScalesOf(LoadWholeOrPadded<kWhole>(d16, row.scales + i / 4, bytes / 4));
-  const VBlocks weights = hn::Sub(SumsOfBytes(all), hn::Set(di, int32_t{4 * kScaleBlock}));
+  const VBlocks weights = hn::Sub(SumsOfBytes(all), hn::Set(di, PlaneOffset(kBits) * static_cast<int32_t>(kScaleBlock)));
   z = hn::MulAdd(hn::ConvertTo(df, weights), scale, z);
   sum = hn::MulAdd(hn::ConvertTo(df, sums), scale, sum);
 }
 
 // The last step of a row is long code on CPUs that cannot load a part of a vector: it is there once.
-HWY_NOINLINE void Int3LastStep(const Int3Args& a, const uint8_t* q, const int32_t* q_sums, Int3Row row, size_t i, VBlocksF& z,
-                               VBlocksF& sum) {
-  Int3Step<false>(a, q, q_sums, row, i, a.in / 8 - i, z, sum);
+template <unsigned kBits>
+HWY_NOINLINE void LastRowStep(const PlaneArgs& a, const uint8_t* q, const int32_t* q_sums, PlaneRow row, size_t i, VBlocksF& z,
+                              VBlocksF& sum) {
+  RowStep<kBits, false>(a, q, q_sums, row, i, a.in / 8 - i, z, sum);
 }
 
 // By copies: sums whose address is taken would be kept in memory in every step.
-HWY_INLINE void AddLastStep(const Int3Args& a, const uint8_t* q, const int32_t* q_sums, Int3Row row, size_t i, VBlocksF& z,
+template <unsigned kBits>
+HWY_INLINE void AddLastStep(const PlaneArgs& a, const uint8_t* q, const int32_t* q_sums, PlaneRow row, size_t i, VBlocksF& z,
                             VBlocksF& sum) {
   VBlocksF last_z = z, last_sum = sum;
-  Int3LastStep(a, q, q_sums, row, i, last_z, last_sum);
+  LastRowStep<kBits>(a, q, q_sums, row, i, last_z, last_sum);
   z = last_z;
   sum = last_sum;
 }
 
 // Four outputs of one row of x.
-HWY_NOINLINE void Int3Tile(const Int3Args& a, const Tile& tile, size_t r) {
+template <unsigned kBits>
+HWY_NOINLINE void PlaneTile(const PlaneArgs& a, const Tile& tile, size_t r) {
   const DBlocksF d;
   const DTile dt;
-  const size_t lanes = hn::Lanes(DNibbles()), end = a.in / 8, row_bytes = Int3RowBytes(a.in), blocks = a.in / kScaleBlock;
+  const size_t lanes = hn::Lanes(DNibbles()), end = a.in / 8, row_bytes = PlaneRowBytes(kBits, a.in), blocks = a.in / kScaleBlock;
   const FourRows<uint8_t> w(a.weight + tile.o * row_bytes, row_bytes, tile.outputs);
   const FourRows<uint16_t> scales(a.block_scales + tile.o * blocks, blocks, tile.outputs);
   const uint8_t* q = a.q + r * a.in;
   const int32_t* q_sums = a.q_sums + r * blocks;
   VBlocksF z0 = hn::Zero(d), z1 = z0, z2 = z0, z3 = z0, s0 = z0, s1 = z0, s2 = z0, s3 = z0;
-  const Int3Row w0{w.row[0], scales.row[0]}, w1{w.row[1], scales.row[1]}, w2{w.row[2], scales.row[2]}, w3{w.row[3], scales.row[3]};
+  const PlaneRow w0{w.row[0], scales.row[0]}, w1{w.row[1], scales.row[1]};
+  const PlaneRow w2{w.row[2], scales.row[2]}, w3{w.row[3], scales.row[3]};
   size_t i = 0;
   for (; i + lanes <= end; i += lanes) {
     PrefetchNext(tile, i / lanes);
-    Int3Step<true>(a, q, q_sums, w0, i, lanes, z0, s0);
-    Int3Step<true>(a, q, q_sums, w1, i, lanes, z1, s1);
-    Int3Step<true>(a, q, q_sums, w2, i, lanes, z2, s2);
-    Int3Step<true>(a, q, q_sums, w3, i, lanes, z3, s3);
+    RowStep<kBits, true>(a, q, q_sums, w0, i, lanes, z0, s0);
+    RowStep<kBits, true>(a, q, q_sums, w1, i, lanes, z1, s1);
+    RowStep<kBits, true>(a, q, q_sums, w2, i, lanes, z2, s2);
+    RowStep<kBits, true>(a, q, q_sums, w3, i, lanes, z3, s3);
   }
   if (i < end) {
-    AddLastStep(a, q, q_sums, w0, i, z0, s0);
-    AddLastStep(a, q, q_sums, w1, i, z1, s1);
-    AddLastStep(a, q, q_sums, w2, i, z2, s2);
-    AddLastStep(a, q, q_sums, w3, i, z3, s3);
+    AddLastStep<kBits>(a, q, q_sums, w0, i, z0, s0);
+    AddLastStep<kBits>(a, q, q_sums, w1, i, z1, s1);
+    AddLastStep<kBits>(a, q, q_sums, w2, i, z2, s2);
+    AddLastStep<kBits>(a, q, q_sums, w3, i, z3, s3);
   }
   const VTile zero_point = hn::Set(dt, static_cast<float>(a.params[r].zero_point - kX8Moved));
   const VTile sums = hn::NegMulAdd(zero_point, SumsOfFour(d, z0, z1, z2, z3), SumsOfFour(d, s0, s1, s2, s3));
@@ -153,10 +176,12 @@ HWY_NOINLINE void Int3Tile(const Int3Args& a, const Tile& tile, size_t r) {
                a.y + r * a.y_stride + tile.o);
 }
 
-inline void DenseQdu8Qb3w(const Int3Args& a) {
-  ForEachTile(a.rows, a.out, a.weight, Int3RowBytes(a.in), 3 * hn::Lanes(DNibbles()), [&](const Tile& tile) HWY_ATTR {
+inline void DenseQdu8Planes(const PlaneArgs& a) {
+  ForEachTile(a.rows, a.out, a.weight, PlaneRowBytes(a.bits, a.in), a.bits * hn::Lanes(DNibbles()), [&](const Tile& tile) HWY_ATTR {
     Tile one = tile;
-    for (size_t r = 0; r < tile.rows; ++r, one.next_step_bytes = 0) Int3Tile(a, one, tile.r + r);
+    for (size_t r = 0; r < tile.rows; ++r, one.next_step_bytes = 0) {
+      a.bits == 3 ? PlaneTile<3>(a, one, tile.r + r) : PlaneTile<2>(a, one, tile.r + r);
+    }
   });
 }
 
@@ -174,7 +199,10 @@ HWY_INLINE VX4 FourOfX(const uint8_t* x) {
 }
 
 // What the sums of a row begin with.
-HWY_INLINE VBlocks FirstSum(const int32_t* q_sum) { return hn::Set(DBlocks(), *q_sum + kMovedSum); }
+template <unsigned kBits>
+HWY_INLINE VBlocks FirstSum(const int32_t* q_sum) {
+  return hn::Set(DBlocks(), *q_sum + MovedSum(kBits));
+}
 
 // Rows of a pass, from the first on; beyond the last one that one again, whose sums nobody stores.
 struct PanelRows {
@@ -194,32 +222,34 @@ HWY_INLINE void AddPairs(const PanelRows& rows, size_t i, VInt4 w0, VInt4 w1, VB
 }
 
 // Those outputs whose weights begin `byte` bytes into each plane, of kRows rows.
-template <size_t kRows>
-HWY_INLINE void PanelPart(const Int3Args& a, const PanelRows& rows, size_t byte, bool prefetches) {
+template <unsigned kBits, size_t kRows>
+HWY_INLINE void PanelPart(const PlaneArgs& a, const PanelRows& rows, size_t byte, bool prefetches) {
   const DNibbles d;
   const DBlocksF df;
   const hn::Rebind<uint16_t, DBlocks> d16;
   const size_t first = byte / 4;
   VBlocksF y0 = hn::Zero(df), y1 = y0, y2 = y0, y3 = y0;
   const uint8_t* block = a.weight + kPanelOutputs * sizeof(float);
-  for (size_t i = 0, b = 0; i < a.in; i += kScaleBlock, ++b, block += kPanelBlockBytes) {
-    for (size_t at = 0; prefetches && at < kPanelBlockBytes; at += kLineBytes) hwy::Prefetch(block + kPanelAheadBytes + at);
+  for (size_t i = 0, b = 0; i < a.in; i += kScaleBlock, ++b, block += PanelBlockBytes(kBits)) {
+    for (size_t at = 0; prefetches && at < PanelBlockBytes(kBits); at += kLineBytes) hwy::Prefetch(block + kPanelAheadBytes + at);
     const VNibbles p0 = hn::LoadU(d, block + byte), p1 = hn::LoadU(d, block + kPanelPlaneBytes + byte);
-    const VNibbles p2 = hn::LoadU(d, block + 2 * kPanelPlaneBytes + byte);
-    VBlocks s0 = FirstSum(rows.sums.row[0] + b);
+    VNibbles p2 = p1;
+    if constexpr (kBits == 3) p2 = hn::LoadU(d, block + 2 * kPanelPlaneBytes + byte);
+    VBlocks s0 = FirstSum<kBits>(rows.sums.row[0] + b);
     VBlocks s1 = s0, s2 = s0, s3 = s0;
-    if constexpr (kRows > 1) s1 = FirstSum(rows.sums.row[1] + b);
-    if constexpr (kRows > 2) s2 = FirstSum(rows.sums.row[2] + b);
-    if constexpr (kRows > 2) s3 = FirstSum(rows.sums.row[3] + b);
+    if constexpr (kRows > 1) s1 = FirstSum<kBits>(rows.sums.row[1] + b);
+    if constexpr (kRows > 2) s2 = FirstSum<kBits>(rows.sums.row[2] + b);
+    if constexpr (kRows > 2) s3 = FirstSum<kBits>(rows.sums.row[3] + b);
     VInt4 w0, w1;
-    UnpackPlane(p0, w0, w1);
+    UnpackPair<kBits, 0>(p0, p1, p2, w0, w1);
     AddPairs<kRows>(rows, i, w0, w1, s0, s1, s2, s3);
-    UnpackPlane(p1, w0, w1);
+    UnpackPair<kBits, 1>(p0, p1, p2, w0, w1);
     AddPairs<kRows>(rows, i + 8, w0, w1, s0, s1, s2, s3);
-    UnpackPlane(p2, w0, w1);
+    UnpackPair<kBits, 2>(p0, p1, p2, w0, w1);
     AddPairs<kRows>(rows, i + 16, w0, w1, s0, s1, s2, s3);
-    AddPairs<kRows>(rows, i + 24, UnpackRest<6>(p0, p2), UnpackRest<7>(p1, p2), s0, s1, s2, s3);
-    const VBlocksF scale = ScalesOf(hn::LoadU(d16, reinterpret_cast<const uint16_t*>(block + kPanelScales) + first));
+    UnpackPair<kBits, 3>(p0, p1, p2, w0, w1);
+    AddPairs<kRows>(rows, i + 24, w0, w1, s0, s1, s2, s3);
+    const VBlocksF scale = ScalesOf(hn::LoadU(d16, reinterpret_cast<const uint16_t*>(block + PanelScales(kBits)) + first));
     y0 = hn::MulAdd(hn::ConvertTo(df, s0), scale, y0);
     if constexpr (kRows > 1) y1 = hn::MulAdd(hn::ConvertTo(df, s1), scale, y1);
     if constexpr (kRows > 2) y2 = hn::MulAdd(hn::ConvertTo(df, s2), scale, y2);
@@ -241,23 +271,26 @@ HWY_INLINE void PanelPart(const Int3Args& a, const PanelRows& rows, size_t byte,
   if constexpr (kRows > 2) put(3, y3);
 }
 
-template <size_t kRows>
-HWY_NOINLINE void Panel(const Int3Args& a, const PanelRows& rows) {
+template <unsigned kBits, size_t kRows>
+HWY_NOINLINE void Panel(const PlaneArgs& a, const PanelRows& rows) {
   const size_t lanes = hn::Lanes(DNibbles());
-  for (size_t byte = 0; byte / 4 < a.out; byte += lanes) PanelPart<kRows>(a, rows, byte, byte == 0 && rows.first == 0);
+  for (size_t byte = 0; byte / 4 < a.out; byte += lanes) PanelPart<kBits, kRows>(a, rows, byte, byte == 0 && rows.first == 0);
 }
 
-inline void DenseQdu8Qb3wPanel(const Int3Args& a) {
+template <unsigned kBits>
+HWY_INLINE void PanelPasses(const PlaneArgs& a) {
   const size_t blocks = a.in / kScaleBlock;
   for (size_t r = 0; r < a.rows; r += kTileRows) {
     const size_t count = std::min(a.rows - r, kTileRows);
     const PanelRows rows = {{a.q + r * a.in, a.in, count}, {a.q_sums + r * blocks, blocks, count}, r, count};
-    count == 1 ? Panel<1>(a, rows) : count == 2 ? Panel<2>(a, rows) : Panel<kTileRows>(a, rows);
+    count == 1 ? Panel<kBits, 1>(a, rows) : count == 2 ? Panel<kBits, 2>(a, rows) : Panel<kBits, kTileRows>(a, rows);
   }
 }
+
+inline void DenseQdu8Panel(const PlaneArgs& a) { a.bits == 3 ? PanelPasses<3>(a) : PanelPasses<2>(a); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tarn
 HWY_AFTER_NAMESPACE();
 
-#endif  // TARN_KERNELS_DENSE_INT3_INL_H_
+#endif  // TARN_KERNELS_DENSE_PLANES_INL_H_
