@@ -13,7 +13,8 @@ namespace tarn {
 
 constexpr size_t PlaneRowBytes(unsigned bits, size_t n) { return n / 8 * bits; }
 
-// The bits of a weight: those of weight + PlaneOffset, which is 0 to 7, and of int2 even. int3: -4 to 3. int2: -3, -1, 1, 3.
+// A weight is stored as (weight + PlaneOffset) / PlaneStep. int3: -4 to 3, stored as 0 to 7. int2: -3, -1, 1 and 3, stored as 0
+// to 3.
 constexpr int PlaneOffset(unsigned bits) { return bits == 3 ? 4 : 3; }
 constexpr int PlaneStep(unsigned bits) { return bits == 3 ? 1 : 2; }
 

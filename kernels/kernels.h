@@ -173,7 +173,7 @@ struct Kernels {
                           const uint16_t* block_scales, const float* bias, float* y, size_t y_stride);
   // int3 and int2 weights, in rows as model files have them.
   void (*dense_qdu8_planes)(const PlaneArgs&);
-  // Of W [out, in] as above the panels (dense/panels.h), and one of them times x. Both nullptr: this table has nothing that is
+  // Packs W [out, in] into panels (dense/panels.h); multiplies x with one panel. Both nullptr: this table has nothing that is
   // faster than rows.
   void (*pack_panels)(unsigned bits, size_t in, size_t out, const uint8_t* weight, const uint16_t* block_scales, uint8_t* packed);
   void (*dense_qdu8_panel)(const PlaneArgs&);

@@ -16,7 +16,6 @@
 #include <cstdint>
 
 #include "core/dtype.h"
-#include "core/planes.h"
 #include "core/result.h"
 #include "core/span.h"
 #include "kernels/kernels.h"
@@ -42,11 +41,10 @@ struct DenseSpec {
   size_t inputs;
   size_t outputs;
   DenseWeights type;
-  const void* weight;   // [outputs, inputs]; read by Pack, or by every run of a layer that is not packed
-  const float* scales;  // [outputs], > 0; kQC8W only
-  const uint16_t*
-      block_scales;   // bf16 [outputs, inputs / kScaleBlock], normal, of int3 of either sign, else > 0; blockwise types only
-  const float* bias;  // [outputs] or nullptr
+  const void* weight;            // [outputs, inputs]; read by Pack, or by every run of a layer that is not packed
+  const float* scales;           // [outputs], > 0; kQC8W only
+  const uint16_t* block_scales;  // bf16 [outputs, inputs / kScaleBlock], normal, > 0 but for int3; blockwise types only
+  const float* bias;             // [outputs] or nullptr
   // Other ops read the weight too (tied embeddings): it is used where it is, so that it is not held twice.
   bool in_place;
   size_t x_stride;  // elements between rows of x, >= inputs
@@ -75,7 +73,7 @@ constexpr uint64_t DenseWeightBytes(const DenseSpec& spec) {
       return elements / 2;
     case DenseWeights::kQB3W:
     case DenseWeights::kQB2W:
-      return PlaneRowBytes(PlaneBits(spec.type), elements);
+      return elements / 8 * PlaneBits(spec.type);
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "core/arith.h"
+#include "core/planes.h"
 #include "kernels/dense/dense.h"
 #include "kernels/dense/panels.h"
 #include "kernels/dense/split.h"

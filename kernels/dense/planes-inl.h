@@ -1,6 +1,6 @@
 // Dense layers with int3 and int2 weights on rows quantized to u8. Weights are multiplied as w + m, from 0 to 7, where m is
 // PlaneOffset(), and sum (q - Z) s w is made as sum s (sum q (w + m) - m sum q) - Z sum s w, where the inner sums go over a block
-// and are exact. Both types have the same four pairs of 8 weights, from bits and planes of their own.
+// and are exact. The 8 weights of a byte position are unpacked in four pairs.
 //
 // Rows where the file has them (core/planes.h): a lane of 32 bits of the planes is a block. Panels (panels.h): a lane is an
 // output.
@@ -81,7 +81,7 @@ HWY_INLINE VBlocksF ScalesOf(hn::Vec<hn::Rebind<uint16_t, DBlocks>> bf16) {
   return hn::BitCast(DBlocksF(), hn::ShiftLeft<16>(hn::PromoteTo(DBlocks(), bf16)));
 }
 
-// -PlaneOffset sum q of q less kX8Moved, from that of q.
+// What makes of -PlaneOffset sum q that of q - kX8Moved.
 constexpr int32_t MovedSum(unsigned bits) { return PlaneOffset(bits) * static_cast<int32_t>(kScaleBlock) * kX8Moved; }
 
 // ---- Rows ----

@@ -88,14 +88,15 @@ class Instance {
   Status DecodeParts(size_t count, size_t output_rows, const ThreadPool& threads);
   Span<RunSequence> sequences() const { return run_; }  // [batch]
   // The same with a row of outputs for every token, for a single sequence, and with the bits of `tokens` runs of one token each.
-  // `log` (TakeStepLog) then knows the way back. Errors: as Decode; nothing has changed.
+  // KeepSteps is to follow, with the same `log` (TakeStepLog): until then the sequence is broken off. Errors: as Decode; nothing
+  // has changed.
   Status DecodeSteps(size_t tokens, StepLog* log, const ThreadPool& threads);
-  // Goes back behind the first `kept` tokens of the last DecodeSteps, which nothing has followed. Errors: TARN_INTERNAL.
+  // The sequence has taken the first `kept` tokens of the last DecodeSteps. Errors: TARN_INTERNAL.
   Status KeepSteps(size_t kept, StepLog* log, const ThreadPool& threads);
   // Of "decode", whose states all belong to sequences, with batch 1; only counts when `bump` has no block.
   void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const { program(Stage::kDecode)->TakeStepLog(bump, max_steps, log); }
-  // A chunk was left in its middle: the states of a sequence, or of one of all, are those of no token, until Reset, ForgetSources,
-  // ResetSequence or SetTokens.
+  // A chunk was left in its middle, or a run in steps is not ended: the states of a sequence, or of one of all, are those of no
+  // token, until Reset, ForgetSources, ResetSequence or SetTokens.
   bool broken_off(uint32_t sequence) const { return progress_[sequence].broken_off != 0; }
   bool any_broken_off() const;
   // Makes Encode and Decode fail while it is requested. Decode looks at it in chunks of at least kLongRun multiply-adds alone: a

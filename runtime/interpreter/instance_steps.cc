@@ -15,15 +15,13 @@ Status Instance::DecodeSteps(size_t tokens, StepLog* log, const ThreadPool& thre
     progress_[0].broken_off = 0;
     return status;
   }
-  progress_[0].tokens_seen += tokens;
+  progress_[0].broken_off = 1;  // until KeepSteps
   return Ok();
 }
 
 Status Instance::KeepSteps(size_t kept, StepLog* log, const ThreadPool& threads) {
-  if (kept == log->steps) return Ok();
   RunContext context = DecodeAll(1, 0, threads);
   context.cancellation = nullptr;
-  progress_[0].broken_off = 1;
   TARN_RETURN_IF_ERROR(programs_[static_cast<size_t>(Stage::kDecode)]->KeepSteps(context, log, kept));
   progress_[0] = {log->tokens_seen + kept, /*broken_off=*/0};
   return Ok();

@@ -83,8 +83,8 @@ class Program {
   // steps.cc. A log for runs of at most `max_steps` tokens of a program with batch 1, all of whose ops with states have a row per
   // token; only counts when `bump` has no block.
   void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const;
-  // As Run, for at most max_steps tokens, but ops with states see them one by one: rows and states get the bits that runs of single
-  // tokens give.
+  // As Run, for at most max_steps tokens, but ops with states see them one by one: rows get the bits that runs of single tokens
+  // give. The states are those of no token until KeepSteps.
   Status RunSteps(RunContext context, StepLog* log);
   // Makes the states what they were behind the first `kept` tokens of the last RunSteps, which may have failed if `kept` is 0.
   // Outputs stay as they are. Errors: TARN_INTERNAL.

@@ -1,10 +1,10 @@
-// What a run in steps leaves behind (Program::RunSteps), so that its last steps can be taken back.
+// What a run in steps leaves behind (Program::RunSteps), so that only some of its steps are kept: the first ones.
 //
-//   of each op with states:  [ states before the run | rows of its inputs ]   or   [ what each step wrote over ]
+//   of each op with states:  [ rows of its inputs ]   or   [ what each step wrote over ]
 //
 // An op whose step writes a few rows, a cache, keeps the bytes that were there: they are put back from the last step on. Any other
-// op keeps its states as they were before the run and the rows that it read, and does the steps that stay once more: that reads
-// no weights, and costs less than a copy of the states after every step.
+// op runs on a copy of its states, which the next op overwrites, and keeps the rows that it read: the steps that stay are done once
+// more, on the states. That reads no weights, and a copy for one op at a time stays in the CPU's caches.
 #ifndef TARN_RUNTIME_INTERPRETER_STEP_LOG_H_
 #define TARN_RUNTIME_INTERPRETER_STEP_LOG_H_
 
@@ -19,17 +19,19 @@ namespace tarn {
 struct StepLog {
   // Of one op with states.
   struct Entry {
-    Span<uint8_t> before;   // its states, or [max_steps, step_write_bytes]
-    Span<Operand> inputs;   // [max_steps, width] each; empty where nothing is done once more
-    Span<Operand> outputs;  // of a step that is done once more: one row, which nobody reads
+    Span<uint8_t> before;      // [max_steps, step_write_bytes]; empty where steps are done once more, and only there:
+    Span<StateBuffer> states;  // places of the copies, in `copies`
+    Span<Operand> inputs;      // [max_steps, width] each
+    Span<Operand> outputs;     // of a step that is done once more: one row, which nobody reads
   };
 
-  Span<Entry> entries;  // in the order of the ops
+  Span<Entry> entries;   // in the order of the ops
+  Span<uint8_t> copies;  // of the states of one op
   size_t max_steps = 0;
   // Of the last run:
   size_t steps = 0;
   uint64_t tokens_seen = 0;  // before it
-  size_t saved = 0;          // entries that have what was there before it
+  size_t reached = 0;        // entries of ops that ran, the last one perhaps in part
 };
 
 }  // namespace tarn

@@ -7,10 +7,15 @@
 namespace tarn {
 namespace {
 
-uint64_t StateBytes(Span<const StateBuffer> states) {
-  uint64_t bytes = 0;
-  for (const StateBuffer& state : states) bytes += state.bytes_per_sequence;
-  return bytes;
+// Where states lie, each at a multiple of the alignment, from `place` on; returns how many bytes they take.
+uint64_t PlaceStates(Span<const StateBuffer> states, uint8_t* place, Span<StateBuffer> placed) {
+  uint64_t offset = 0;
+  for (size_t i = 0; i < states.size(); ++i) {
+    const uint64_t bytes = states[i].bytes_per_sequence;
+    if (!placed.empty()) placed[i] = {place + offset, bytes};
+    offset += AlignUp(bytes);
+  }
+  return offset;
 }
 
 enum class Copy { kSave, kPutBack };
@@ -25,8 +30,10 @@ uint8_t* CopyBytes(Copy direction, uint8_t* state, uint8_t* saved, uint64_t byte
   return saved + size;
 }
 
-void CopyStates(Copy direction, Span<const StateBuffer> states, uint8_t* saved) {
-  for (const StateBuffer& state : states) saved = CopyBytes(direction, state.data, saved, state.bytes_per_sequence);
+void CopyStates(Span<const StateBuffer> from, Span<const StateBuffer> to) {
+  for (size_t i = 0; i < from.size(); ++i) {
+    std::memcpy(to[i].data, from[i].data, static_cast<size_t>(from[i].bytes_per_sequence));
+  }
 }
 
 // What the step behind `tokens_seen` tokens writes.
@@ -59,15 +66,22 @@ void MoveRows(Span<Operand> operands, ptrdiff_t rows) {
 void Program::TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const {
   log->max_steps = max_steps;
   size_t count = 0;
-  for (const Node& node : nodes()) count += !node.states.empty();
+  uint64_t copy_bytes = 0;
+  for (const Node& node : nodes()) {
+    count += !node.states.empty();
+    if (node.op->step_write_bytes() == 0) copy_bytes = std::max(copy_bytes, PlaceStates(node.states, nullptr, {}));
+  }
   log->entries = TakeArray<StepLog::Entry>(*bump, count);
+  log->copies = TakeArray<uint8_t>(*bump, copy_bytes);
   size_t next = 0;
   for (const Node& node : nodes()) {
     if (node.states.empty()) continue;
     StepLog::Entry entry{};
-    const uint64_t write_bytes = node.op->step_write_bytes();
-    entry.before = TakeArray<uint8_t>(*bump, write_bytes > 0 ? max_steps * write_bytes : StateBytes(node.states));
-    if (write_bytes == 0) {
+    if (const uint64_t write_bytes = node.op->step_write_bytes(); write_bytes > 0) {
+      entry.before = TakeArray<uint8_t>(*bump, max_steps * write_bytes);
+    } else {
+      entry.states = TakeArray<StateBuffer>(*bump, node.states.size());
+      PlaceStates(node.states, log->copies.data(), entry.states);
       entry.inputs = TakeRows(node, /*of_inputs=*/true, max_steps, bump);
       entry.outputs = TakeRows(node, /*of_inputs=*/false, 1, bump);
     }
@@ -91,18 +105,20 @@ Status Program::RunSteps(RunContext context, StepLog* log) {
   context.tokens = context.sequences[0].tokens;
   log->steps = context.tokens;
   log->tokens_seen = context.tokens_seen(0);
-  log->saved = 0;
+  log->reached = 0;
   return RunAll(context, {&Program::RunNodeSteps, log});
 }
 
 // A node with states: token by token, so that each has the bits of a run of its own.
 Status Program::RunNodeSteps(Node& node, const RunContext& context, StepLog* log) {
   if (node.states.empty()) return RunNode(node, context);
-  const StepLog::Entry& entry = log->entries[log->saved++];
+  const StepLog::Entry& entry = log->entries[log->reached++];
   const uint64_t write_bytes = node.op->step_write_bytes();
+  RunContext step = context;
   if (write_bytes == 0) {
-    CopyStates(Copy::kSave, node.states, entry.before.data());
+    CopyStates(node.states, entry.states);
     CopyRows(node.inputs, entry.inputs, context.tokens);
+    step.states = entry.states;
   }
   Status status;
   for (size_t t = 0; t < context.tokens; ++t) {
@@ -111,7 +127,7 @@ Status Program::RunNodeSteps(Node& node, const RunContext& context, StepLog* log
     if (write_bytes > 0) {
       CopyWrites(Copy::kSave, *node.op, log->tokens_seen + t, node.states, entry.before.data() + t * write_bytes);
     }
-    if (status.ok()) status = RunStep(node, t, context);
+    if (status.ok()) status = RunStep(node, t, step);
   }
   return status;
 }
@@ -134,11 +150,10 @@ Status Program::KeepSteps(RunContext context, StepLog* log, size_t kept) {
   size_t next = 0;
   for (Node& node : nodes_) {
     if (node.states.empty()) continue;
-    if (next == log->saved) break;
+    if (next == log->reached) break;
     const StepLog::Entry& entry = log->entries[next++];
     const uint64_t write_bytes = node.op->step_write_bytes();
     if (write_bytes == 0) {
-      CopyStates(Copy::kPutBack, node.states, entry.before.data());
       TARN_RETURN_IF_ERROR(StepAgain(node, entry, context, log->tokens_seen, kept));
     } else {
       for (size_t t = log->steps; t-- > kept;) {

@@ -25,10 +25,10 @@ class AutoPrecision : public ::testing::Test {
   AutoPrecision() {
     model_.build = [this](Precision base, const GroupTypes& types) {
       PrecisionRules rules(base);
-      for (const auto& [group, type] : types) rules.Keep(group + "=" + PrecisionNames()[static_cast<size_t>(type)]);
+      for (const auto& [group, type] : types) rules.Prefer(group, type);
       for (const std::string& rule : keep_) rules.Keep(rule);
       auto builder = std::make_unique<GraphBuilder>(rules);
-      BuildModel(ParseConfig(kConfig, "config.json"), builder.get());
+      BuildModel(ParseConfig(config_, "config.json"), builder.get());
       for (const Matrix& matrix : builder->matrices()) now_[GroupOf(matrix.name)] = matrix.precision;
       return builder;
     };
@@ -51,6 +51,7 @@ class AutoPrecision : public ::testing::Test {
 
   std::map<std::string, double> costs_ = {
       {"model.embeddings.weight", 0.5}, {"model.layers.*.attn.qkvg_proj.weight", 1.0}, {"lm_head.weight", 0.25}};
+  std::string config_ = kConfig;
   std::vector<std::string> keep_, lines_;
   std::map<std::string, Precision> now_;
   AutoModel model_;
@@ -104,6 +105,15 @@ TEST_F(AutoPrecision, WhatIsNotNeededGoesBack) {
   costs_ = {{"model.embeddings.weight", 0.5}};
   const AutoChoice choice = ChoosePrecision(model_, 0.06);
   EXPECT_EQ(choice.types, (GroupTypes{{"model.embeddings.weight", Precision::kInt8}}));
+}
+
+TEST_F(AutoPrecision, RowsThatAreNoBlocksStayInt8) {
+  config_.replace(config_.find("\"intermediate_size\": 64"), 23, "\"intermediate_size\": 48");
+  const AutoChoice choice = ChoosePrecision(model_, 6);
+  EXPECT_EQ(choice.base, Precision::kInt3);
+  EXPECT_LE(choice.loss, 6);
+  EXPECT_EQ(choice.types.count("model.layers.*.mlp.down_proj.weight"), 0u);
+  EXPECT_EQ(now_.at("model.layers.*.mlp.down_proj.weight"), Precision::kInt8);
 }
 
 TEST_F(AutoPrecision, RulesOfTheUserHold) {

@@ -11,10 +11,8 @@
 namespace tarn::convert {
 namespace {
 
-// From narrow to wide.
-constexpr Precision kTypes[] = {Precision::kInt2, Precision::kInt3, Precision::kInt4,
-                                Precision::kInt8, Precision::kF16,  Precision::kF32};
-constexpr size_t kInt4 = 2;
+constexpr Precision Wider(Precision type) { return static_cast<Precision>(static_cast<uint8_t>(type) - 1); }
+constexpr Precision Narrower(Precision type) { return static_cast<Precision>(static_cast<uint8_t>(type) + 1); }
 
 std::string LossText(double loss) {
   char text[32];
@@ -27,12 +25,15 @@ class Search {
   Search(const AutoModel& model, double max_loss) : model_(model), max_loss_(max_loss) {}
 
   AutoChoice Run() {
-    AutoChoice now = Measured({}, NameOf(kTypes[base_]));
-    while (now.loss <= max_loss_ && base_ > 0) {
-      --base_;
-      now = Measured({}, NameOf(kTypes[base_]));
+    AutoChoice now = Measured({}, NameOf(base_));
+    while (now.loss <= max_loss_ && base_ != Precision::kInt2) {
+      base_ = Narrower(base_);
+      now = Measured({}, NameOf(base_));
     }
-    for (size_t type = base_ + 1; type < std::size(kTypes) && now.loss > max_loss_; ++type) now = Raise(std::move(now), type);
+    for (Precision type = base_; type != Precision::kF32 && now.loss > max_loss_;) {
+      type = Wider(type);
+      now = Raise(std::move(now), type);
+    }
     return Lower(std::move(now));
   }
 
@@ -45,7 +46,7 @@ class Search {
     double PerByte() const { return won / static_cast<double>(std::max<uint64_t>(bytes, 1)); }
   };
 
-  std::unique_ptr<GraphBuilder> Build(const GroupTypes& types) const { return model_.build(kTypes[base_], types); }
+  std::unique_ptr<GraphBuilder> Build(const GroupTypes& types) const { return model_.build(base_, types); }
 
   static uint64_t BytesOf(const Graph& graph) {
     uint64_t bytes = 0;
@@ -58,7 +59,7 @@ class Search {
     const double loss = model_.measure(builder->graph(), step);
     bytes_ = BytesOf(builder->graph());
     model_.report(step + ": " + BytesText(bytes_) + " of weights, loss " + LossText(loss));
-    return {kTypes[base_], std::move(types), loss};
+    return {base_, std::move(types), loss};
   }
 
   // The groups that get another type if `types` say so: a rule of the user holds for the others.
@@ -83,13 +84,13 @@ class Search {
   }
 
   // Groups get a type, those that win most for their bytes first, until the loss is within its bound.
-  AutoChoice Raise(AutoChoice now, size_t type) {
-    const std::string name = NameOf(kTypes[type]);
+  AutoChoice Raise(AutoChoice now, Precision type) {
+    const std::string& name = NameOf(type);
     std::vector<Candidate> candidates;
     const uint64_t base_bytes = BytesOf(Build(now.types)->graph());
-    for (const std::string& group : FreeGroups(now.types, kTypes[type])) {
+    for (const std::string& group : FreeGroups(now.types, type)) {
       GroupTypes types = now.types;
-      types[group] = kTypes[type];
+      types[group] = type;
       const AutoChoice one = Measured(std::move(types), group + " alone in " + name);
       candidates.push_back({group, bytes_ - std::min(bytes_, base_bytes), now.loss - one.loss});
     }
@@ -97,7 +98,7 @@ class Search {
                      [](const Candidate& a, const Candidate& b) { return a.PerByte() > b.PerByte(); });
     for (const Candidate& candidate : candidates) {
       GroupTypes types = now.types;
-      types[candidate.group] = kTypes[type];
+      types[candidate.group] = type;
       now = Measured(std::move(types), candidate.group + " in " + name + ", too");
       if (now.loss <= max_loss_) break;
     }
@@ -115,7 +116,7 @@ class Search {
     }
     std::sort(savings.rbegin(), savings.rend());
     for (const auto& [saved, group] : savings) {
-      if (now.types.size() == 1 && now.types.begin()->second == kTypes[base_ + 1]) break;  // that is the base alone
+      if (now.types.size() == 1 && now.types.begin()->second == Wider(base_)) break;  // that is the base alone
       const AutoChoice other = Measured(OneLower(now.types, group), group + " one type lower");
       if (other.loss <= max_loss_) now = other;
     }
@@ -123,17 +124,19 @@ class Search {
   }
 
   GroupTypes OneLower(GroupTypes types, const std::string& group) const {
-    const Precision type = types.at(group);
-    types.erase(group);
-    const auto at = static_cast<size_t>(std::find(std::begin(kTypes), std::end(kTypes), type) - std::begin(kTypes));
-    if (at > base_ + 1) types[group] = kTypes[at - 1];
+    const Precision type = Narrower(types.at(group));
+    if (type == base_) {
+      types.erase(group);
+    } else {
+      types[group] = type;
+    }
     return types;
   }
 
   const AutoModel& model_;
   const double max_loss_;
-  size_t base_ = kInt4;  // of kTypes: what groups without another type have
-  uint64_t bytes_ = 0;   // of the weights that were measured last
+  Precision base_ = Precision::kInt4;  // what groups without another type have
+  uint64_t bytes_ = 0;                 // of the weights that were measured last
 };
 
 }  // namespace

@@ -35,10 +35,11 @@ struct AutoChoice {
   double loss = 0;   // above f32
 };
 
-// Begins with all groups in int4 or, where the loss of that is within `max_loss`, in int3 or int2: in the first one whose loss is
-// not. While the loss is above `max_loss`, the group whose next type (up to f32) wins most loss for its bytes gets that type. What
-// a type wins is measured once, group by group, from the same beginning. Then groups that are not needed go back, the largest
-// first. Groups that `build` does not let have a type keep what they have. Errors: as `build` and `measure`.
+// All groups are int4. While the loss is within `max_loss`, the next smaller type is tried: int3, then int2; the search goes on
+// from the first one whose loss is not. While the loss is above `max_loss`, the group whose next type (up to f32) wins most loss
+// for its bytes gets that type. What a type wins is measured once, group by group, from the same beginning. Then groups that are
+// not needed go back, the largest first. Groups that `build` does not let have a type keep what they have. Errors: as `build` and
+// `measure`.
 AutoChoice ChoosePrecision(const AutoModel& model, double max_loss);
 
 }  // namespace tarn::convert

@@ -135,7 +135,7 @@ std::unique_ptr<GraphBuilder> BuildAuto(const Options& options, const Conversion
   AutoModel model;
   model.build = [&](Precision base, const GroupTypes& types) {
     PrecisionRules rules(base);
-    for (const auto& [group, type] : types) rules.Keep(group + "=" + PrecisionNames()[static_cast<size_t>(type)]);
+    for (const auto& [group, type] : types) rules.Prefer(group, type);
     for (const std::string& rule : options.conversion.keep) rules.Keep(rule);
     return conversion.Build(rules);
   };

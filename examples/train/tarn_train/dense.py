@@ -2,8 +2,8 @@
 
 The rules are those of the converter and of the runtime. Weights of int8: symmetric, a scale for each row. Of int4: -8 to 7, a bf16
 scale for each 32 neighbours of a row, the one with the least squared error; of int3: -4 to 3, with a scale of either sign; of
-int2: -3, -1, 1 and 3. Rows of another length become int8. Inputs of all: int8 with a zero point, a scale for each token. The gradient passes as if nothing had been
-rounded.
+int2: -3, -1, 1 and 3. Rows of another length become int8. Inputs of all: int8 with a zero point, a scale for each token. The gradient
+passes as if nothing had been rounded.
 """
 
 import itertools
@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 BLOCK = 32
-# The least level, the most, from one to the next, signs of scales.
+# The least level, the most, from one to the next (2: the odd ones), signs of scales.
 LEVELS = {"int4": (-8, 7, 1, (1,)), "int3": (-4, 3, 1, (1, -1)), "int2": (-3, 3, 2, (1,))}
 CANDIDATES = 160  # scales of a block that are tried: bf16 numbers, from FIRST * max / the most downwards
 FIRST = 1.15
@@ -31,13 +31,13 @@ def rounded_rows(w):
 
 def rounded_blocks(w, kind):
     low, high, step, signs = LEVELS[kind]
-    middle = step - 1  # a level
     blocks = w.unflatten(-1, (-1, BLOCK))
     first = (blocks.abs().amax(-1, keepdim=True).clamp_min(1e-30) * (FIRST / high)).view(torch.int32) >> 16
     best, least = None, None
     for sign, candidate in itertools.product(signs, range(CANDIDATES)):
         scale = sign * ((first - candidate) << 16).view(torch.float32)
-        rounded = ((((blocks / scale).clamp(low, high) - middle) / step).round() * step + middle) * scale
+        level = (blocks / scale).clamp(low, high)
+        rounded = (level.round() if step == 1 else ((level - 1) / 2).round() * 2 + 1) * scale
         error = (rounded - blocks).square().sum(-1, keepdim=True)
         best = rounded if best is None else torch.where(error < least, rounded, best)
         least = error if least is None else torch.minimum(error, least)

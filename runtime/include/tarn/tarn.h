@@ -261,7 +261,7 @@ typedef enum tarn_verified {
 typedef struct tarn_model_info {
   size_t struct_size;
   const char* name;
-  const char* precision; /* the storage of the weights that the converter was asked for: "f32", "f16", "int8", "int4", "int3", "int2" */
+  const char* precision; /* the type of weights that the converter was asked for: "f32", "f16", "int8", "int4", "int3", "int2" */
   uint32_t vocab_size;
   tarn_tokenizer_kind tokenizer;
   uint64_t first_position; /* the position number of a sequence's first token */

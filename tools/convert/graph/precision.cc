@@ -25,7 +25,11 @@ const std::string& NameOf(Precision precision) { return PrecisionNames()[static_
 void PrecisionRules::Keep(const std::string& rule) {
   const size_t equals = rule.rfind('=');
   if (equals == std::string::npos || equals == 0) Fail("\"", rule, "\" is not PATTERN=TYPE");
-  rules_.push_back({rule, rule.substr(0, equals), ParsePrecision(rule.substr(equals + 1)), false});
+  rules_.push_back({rule, rule.substr(0, equals), ParsePrecision(rule.substr(equals + 1)), true, false});
+}
+
+void PrecisionRules::Prefer(const std::string& pattern, Precision precision) {
+  rules_.push_back({pattern, pattern, precision, false, false});
 }
 
 Precision PrecisionRules::Choose(const std::vector<std::string>& names, bool* explicitly) {
@@ -35,7 +39,8 @@ Precision PrecisionRules::Choose(const std::vector<std::string>& names, bool* ex
     const auto matches = [&rule](const std::string& name) { return fnmatch(rule.pattern.c_str(), name.c_str(), 0) == 0; };
     if (!std::any_of(names.begin(), names.end(), matches)) continue;
     precision = rule.precision;
-    rule.used = *explicitly = true;
+    rule.used = true;
+    *explicitly = rule.keeps;
   }
   return precision;
 }

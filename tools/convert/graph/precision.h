@@ -28,9 +28,11 @@ class PrecisionRules {
   // "PATTERN=TYPE": matrices whose name the pattern matches, as a shell would (* ? [abc]). Where several rules match, the last one
   // holds. Errors: no pattern, or an unknown type.
   void Keep(const std::string& rule);
+  // The same, for matrices that can have the type.
+  void Prefer(const std::string& pattern, Precision precision);
 
   // Of the matrix that has these names: its own in the file, and those of the checkpoint tensors that it is made of.
-  // `explicitly`: a rule says so.
+  // `explicitly`: a rule of Keep says so.
   Precision Choose(const std::vector<std::string>& names, bool* explicitly);
 
   // After the last Choose(). Errors: a rule that matched nothing, with some of the names of `matrices` that it could have matched.
@@ -40,6 +42,7 @@ class PrecisionRules {
   struct Rule {
     std::string text, pattern;
     Precision precision;
+    bool keeps;  // Keep, not Prefer
     bool used;
   };
 

@@ -27,7 +27,8 @@ constexpr bool IsBlockwise(format::DType dtype) {
 // either sign of w. The four levels of int2 are odd: as many on either side of 0, which has 2 % less squared error on normally
 // distributed weights than -2 to 1 with scales of either sign.
 struct Levels {
-  int least, most, step;
+  int least, most;
+  int step;  // 1, or 2: the odd ones
   bool signed_scale;
 
   constexpr bool HasZero() const { return step == 1; }
@@ -37,8 +38,8 @@ constexpr Levels LevelsOf(format::DType dtype) {
   return dtype == format::DType::I3 ? Levels{-4, 3, 1, true} : Levels{-8, 7, 1, false};
 }
 
-// Returns the bits of s, a normal bf16, with int4 > 0: of all bf16 within a factor of 0.5 to 1.15 of max|w| / most the one with the
-// least sum of (w[i] - s q[i])^2, where q[i] is w[i] / s rounded to a level. A scale that is smaller than the largest element
+// Returns the bits of s, a normal bf16, > 0 but for int3: of all bf16 within a factor of 0.5 to 1.15 of max|w| / most the one with
+// the least sum of (w[i] - s q[i])^2, where q[i] is w[i] / s rounded to a level. A scale that is smaller than the largest element
 // needs costs that one element and makes the others finer. A block of zeros has s = 1, or the
 // smallest s if 0 is no level. Every w[i] is finite.
 uint16_t QuantizeBlock(const Levels& levels, const float* w /* [kScaleBlock] */, int8_t* q /* [kScaleBlock] */);
@@ -58,15 +59,16 @@ inline uint16_t FirstScale(const Levels& levels, float max) {
   return static_cast<uint16_t>(BitsOfFloat(max * (1.15f / static_cast<float>(levels.most))) >> 16);
 }
 
-// x / s, of which `inverse` is 1 / s, to the nearest of the levels, ties to even.
+// x / s, of which `inverse` is 1 / s, to the nearest of the levels. Ties: to even; of int2 0 becomes 1, 2 becomes 1 and -2 becomes
+// -3.
 inline int LevelOf(const Levels& levels, float x, float inverse) {
   // Between 2^23 and 2^24 the last bit of an f32 is 1: the sum is rounded to integers. It is done like this so that the compiler
   // makes vectors of it.
   constexpr uint32_t kShiftBits = 0x4B400000;  // 1.5 * 2^23
   const float least = static_cast<float>(levels.least), most = static_cast<float>(levels.most);
-  const float first = static_cast<float>(levels.step - 1), steps = 1 / static_cast<float>(levels.step);
-  const float number = (std::max(least, std::min(most, x * inverse)) - first) * steps;
-  return static_cast<int32_t>(BitsOfFloat(number + 0x1.8p23f) - kShiftBits) * levels.step + levels.step - 1;
+  const float inside = std::max(least, std::min(most, x * inverse));
+  if (levels.step == 1) return static_cast<int32_t>(BitsOfFloat(inside + 0x1.8p23f) - kShiftBits);
+  return static_cast<int32_t>(BitsOfFloat((inside - 1) * 0.5f + 0x1.8p23f) - kShiftBits) * 2 + 1;
 }
 
 }  // namespace tarn::convert
