@@ -21,7 +21,7 @@ sources = git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.c'
 ##@ Build
 build: setup  ## what `make` does: set up if needed, then build libtarn, tarn, tarn-convert and the tests
 	$(call preset,host)
-	@echo 'built: build/bin/tarn, build/bin/tarn-convert, build/lib/libtarn.a and libtarn.so'
+	@echo 'built:' $$(ls build/bin/tarn build/bin/tarn-convert build/lib/libtarn.a build/lib/libtarn.so 2> /dev/null)
 
 setup:  ## install missing packages (TARN_NO_INSTALL=1: only list them), fetch and build the dependencies
 	@made=$$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' build/CMakeCache.txt 2> /dev/null); \

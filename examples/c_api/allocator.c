@@ -26,7 +26,7 @@ static void release(void* context, void* pointer, size_t size_bytes) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  expect_arguments(argc, 1, "./allocator MODEL.tarn");
   counter count = {0, 0};
   tarn_model_config config = TARN_MODEL_CONFIG_INIT;
   config.allocator.allocate = allocate;

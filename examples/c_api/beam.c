@@ -6,7 +6,7 @@
 #define BEAMS 4
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  expect_arguments(argc, 2, "./beam MODEL.tarn \"the third of March 1998\"");
   tarn_model* model = open_model(argv[1]);
   tarn_model_info info = TARN_MODEL_INFO_INIT;
   check(tarn_model_get_info(model, &info, &error));

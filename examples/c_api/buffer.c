@@ -4,7 +4,7 @@
 #include <example.h>
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  expect_arguments(argc, 1, "./buffer MODEL.tarn");
   FILE* file = fopen(argv[1], "rb");
   if (file == NULL || fseek(file, 0, SEEK_END) != 0) return 1;
   const size_t size_bytes = (size_t)ftell(file);

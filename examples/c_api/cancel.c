@@ -12,7 +12,7 @@ static void on_interrupt(int signal_number) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  expect_arguments(argc, 1, "./cancel MODEL.tarn");
   tarn_model* model = open_model(argv[1]);
   tarn_session* session = NULL;
   check(tarn_session_create(model, NULL, &session, &error));

@@ -6,7 +6,7 @@
 #define STRIDE 64
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  expect_arguments(argc, 3, "./classify MODEL.tarn \"X29N47]0]\" \"N31]\"");
   tarn_model* model = open_model(argv[1]);
   tarn_model_info info = TARN_MODEL_INFO_INIT;
   check(tarn_model_get_info(model, &info, &error));

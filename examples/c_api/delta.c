@@ -36,10 +36,7 @@ static void generate(tarn_session* session, int32_t token, char* text) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    fprintf(stderr, "usage: %s MODEL.tarn\n", argv[0]);
-    return 2;
-  }
+  expect_arguments(argc, 1, "./delta MODEL.tarn");
   tarn_model* model = open_model(argv[1]);
   tarn_session *session = NULL, *other = NULL;
   check(tarn_session_create(model, NULL, &session, &error));

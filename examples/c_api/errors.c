@@ -4,7 +4,7 @@
 #include <example.h>
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  expect_arguments(argc, 1, "./errors MODEL.tarn");
   tarn_source missing = TARN_SOURCE_INIT;
   missing.path = "no-such-file.tarn";
   tarn_model* model = NULL;

@@ -16,6 +16,13 @@ static inline void check(tarn_status status) {
   exit(1);
 }
 
+/* Ends the program with a usage line if it has not `count` arguments. */
+static inline void expect_arguments(int argc, int count, const char* usage) {
+  if (argc == count + 1) return;
+  fprintf(stderr, "usage: %s\n", usage);
+  exit(2);
+}
+
 static inline void* need(void* memory) {
   if (memory != NULL) return memory;
   fprintf(stderr, "out of memory\n");

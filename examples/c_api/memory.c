@@ -21,7 +21,7 @@ static void print_contract(const tarn_memory* memory) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  expect_arguments(argc, 1, "./memory MODEL.tarn");
   tarn_source source = TARN_SOURCE_INIT;
   source.path = argv[1];
   tarn_session_config config = TARN_SESSION_CONFIG_INIT;

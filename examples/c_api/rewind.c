@@ -23,10 +23,7 @@ static void generate(const float* logits, char* text) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    fprintf(stderr, "usage: %s MODEL.tarn\n", argv[0]);
-    return 2;
-  }
+  expect_arguments(argc, 1, "./rewind MODEL.tarn");
   tarn_model* model = open_model(argv[1]);
   check(tarn_session_create(model, NULL, &session, &error));
   check(tarn_sampler_create(256, NULL, &sampler, &error));

@@ -28,7 +28,7 @@ static void take_place(tarn_session* session, uint32_t number, int text, place* 
 }
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  expect_arguments(argc, 1, "./sequences MODEL.tarn");
   tarn_model* model = open_model(argv[1]);
   tarn_model_info info = TARN_MODEL_INFO_INIT;
   check(tarn_model_get_info(model, &info, &error));

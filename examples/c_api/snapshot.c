@@ -43,10 +43,7 @@ static void restore(tarn_session* session, const char* path) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    fprintf(stderr, "usage: %s MODEL.tarn SNAPSHOT: a model, and the file to write\n", argv[0]);
-    return 2;
-  }
+  expect_arguments(argc, 2, "./snapshot MODEL.tarn SNAPSHOT");
   tarn_model* model = open_model(argv[1]);
   tarn_session* session = NULL;
   check(tarn_session_create(model, NULL, &session, &error));

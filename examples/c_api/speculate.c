@@ -32,10 +32,7 @@ static void end(void) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    fprintf(stderr, "usage: %s MODEL.tarn\n", argv[0]);
-    return 2;
-  }
+  expect_arguments(argc, 1, "./speculate MODEL.tarn");
   tarn_model* model = open_model(argv[1]);
   int32_t prompt[sizeof(PROMPT)];
   size_t count = 0;

@@ -7,7 +7,7 @@
 static void print(void* context, const char* text, size_t text_bytes) { fwrite(text, 1, text_bytes, (FILE*)context); }
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  expect_arguments(argc, 2, "./stop_string MODEL.tarn STOP");
   tarn_model* model = open_model(argv[1]);
   tarn_session* session = NULL;
   check(tarn_session_create(model, NULL, &session, &error));

@@ -23,7 +23,7 @@ static void* run(void* argument) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  expect_arguments(argc, 1, "./threads MODEL.tarn");
   tarn_model* model = open_model(argv[1]); /* immutable: shared */
   tarn_session_config config = TARN_SESSION_CONFIG_INIT;
   config.threads = tarn_default_threads(); /* what one call may use inside */

@@ -5,7 +5,7 @@
 #include <tarn/tokenizer.h>
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  expect_arguments(argc, 2, "./tokenize MODEL.tarn TEXT");
   tarn_model* model = open_model(argv[1]);
   tarn_tokenizer_config config = TARN_TOKENIZER_CONFIG_INIT;
   uint64_t size_bytes = 0;

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "core/dtype.h"
-#include "core/planes.h"
 #include "kernels/quantization.h"
 #include "kernels/reference/reference.h"
 
@@ -74,33 +73,28 @@ void DenseQdu8Qc8w(size_t rows, size_t in, size_t out, const uint8_t* q, const Q
   }
 }
 
-// y = scale * sum (q - zero_point) block_scale w + bias, where weight(o, i) is w and q stands in `parts`.
-template <typename Weight>
-static void DenseBlocks(size_t rows, size_t in, size_t out, size_t parts, const uint8_t* q, const Qdu8* params,
-                        const Weight& weight, const uint16_t* block_scales, const float* bias, float* y, size_t y_stride) {
-  for (size_t r = 0; r < rows; ++r) {
-    for (size_t o = 0; o < out; ++o) {
-      const uint16_t* scales = block_scales + o * (in / kScaleBlock);
+// y = scale * sum (q - zero_point) block_scale w + bias, where q stands in `parts`; of int4 (bits 4), int3 or int2.
+static void DenseBlocks(const PlaneArgs& a, size_t parts) {
+  const size_t row_bytes = a.in / 8 * a.bits;
+  for (size_t r = 0; r < a.rows; ++r) {
+    for (size_t o = 0; o < a.out; ++o) {
+      const uint16_t* scales = a.block_scales + o * (a.in / kScaleBlock);
       double sum = 0.0;
-      for (size_t i = 0; i < in; ++i) {
-        const int x = q[r * in + i / parts + i % parts * (in / parts)] - params[r].zero_point;
-        sum += BlockScale(scales, i) * (x * weight(o, i));
+      for (size_t i = 0; i < a.in; ++i) {
+        const int x = a.q[r * a.in + i / parts + i % parts * (a.in / parts)] - a.params[r].zero_point;
+        sum += BlockScale(scales, i) * (x * BlockWeightAt(a.bits, a.weight + o * row_bytes, a.in, i));
       }
-      const double product = sum * static_cast<double>(params[r].scale);
-      y[r * y_stride + o] = static_cast<float>(product + (bias == nullptr ? 0.0 : static_cast<double>(bias[o])));
+      const double product = sum * static_cast<double>(a.params[r].scale);
+      a.y[r * a.y_stride + o] = static_cast<float>(product + (a.bias == nullptr ? 0.0 : static_cast<double>(a.bias[o])));
     }
   }
 }
 
 void DenseQdu8Qb4w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const uint8_t* weight,
                    const uint16_t* block_scales, const float* bias, float* y, size_t y_stride) {
-  const auto at = [&](size_t o, size_t i) { return I4At(weight + o * (in / 2), i); };
-  DenseBlocks(rows, in, out, 2, q, params, at, block_scales, bias, y, y_stride);
+  DenseBlocks({4, rows, in, out, q, nullptr, params, weight, block_scales, bias, y, y_stride}, 2);
 }
 
-void DenseQdu8Planes(const PlaneArgs& a) {
-  const auto at = [&](size_t o, size_t i) { return PlaneWeightAt(a.bits, a.weight + o * PlaneRowBytes(a.bits, a.in), a.in, i); };
-  DenseBlocks(a.rows, a.in, a.out, 8, a.q, a.params, at, a.block_scales, a.bias, a.y, a.y_stride);
-}
+void DenseQdu8Planes(const PlaneArgs& a) { DenseBlocks(a, 8); }
 
 }  // namespace tarn::reference

@@ -65,13 +65,18 @@ void ScaleI8(size_t n, const int8_t* x, float scale, float* y) {
   for (size_t i = 0; i < n; ++i) y[i] = scale * static_cast<float>(x[i]);
 }
 
+int BlockWeightAt(unsigned bits, const uint8_t* row, size_t n, size_t i) {
+  return bits == 4 ? I4At(row, i) : PlaneWeightAt(bits, row, n, i);
+}
+
 void ScaleI4(size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y) {
-  for (size_t i = 0; i < n; ++i) y[i] = static_cast<float>(static_cast<double>(scale) * BlockScale(block_scales, i) * I4At(x, i));
+  ScalePlanes(4, n, x, block_scales, scale, y);
 }
 
 void ScalePlanes(unsigned bits, size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y) {
-  for (size_t i = 0; i < n; ++i)
-    y[i] = static_cast<float>(static_cast<double>(scale) * BlockScale(block_scales, i) * PlaneWeightAt(bits, x, n, i));
+  for (size_t i = 0; i < n; ++i) {
+    y[i] = static_cast<float>(static_cast<double>(scale) * BlockScale(block_scales, i) * BlockWeightAt(bits, x, n, i));
+  }
 }
 
 float At(const StoredRows& rows, size_t stride, size_t row, size_t i) {

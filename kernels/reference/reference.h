@@ -65,6 +65,8 @@ void ScalePlanes(unsigned bits, size_t n, const uint8_t* x, const uint16_t* bloc
 // A number of IEEE 754 binary16, and a weight of an int4 row of n elements: nibble - 8 times its block's scale.
 double FromF16(uint16_t bits);
 int I4At(const uint8_t* row, size_t i);
+// The same of a row of int4 (bits 4), int3 or int2.
+int BlockWeightAt(unsigned bits, const uint8_t* row, size_t n, size_t i);
 double BlockScale(const uint16_t* block_scales, size_t i);
 // Element i of row `row`, where rows lie `stride` elements apart.
 float At(const StoredRows& rows, size_t stride, size_t row, size_t i);

@@ -67,7 +67,7 @@ const char* WhatElse(const uint8_t* header) {
   }
   const bool is_text = std::all_of(header, header + kHeaderBytes,
                                    [](uint8_t c) { return (c >= ' ' && c <= '~') || c == '\t' || c == '\n' || c == '\r'; });
-  return is_text ? " but a text, perhaps the page of an error" : "";
+  return is_text ? " but a text, perhaps the page of an error, or a config.json: convert its directory with tarn-convert" : "";
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ Result<FileMap> FileMap::FromDescriptor(int fd, uint64_t offset_bytes, uint64_t 
   if (S_ISDIR(info.st_mode)) return Error(TARN_IO, "a directory, not a model file; tarn-convert makes one of a checkpoint");
   if (!S_ISREG(info.st_mode)) return Error(TARN_IO, "not a regular file");
   const uint64_t file_bytes = static_cast<uint64_t>(info.st_size);
-  if (file_bytes == 0) return Error(TARN_BAD_FORMAT, "file is empty");
+  if (file_bytes == 0) return Error(TARN_BAD_FORMAT, "file is empty: copy it again");
   if (offset_bytes >= file_bytes || length_bytes > file_bytes - offset_bytes) {
     return Error(TARN_INVALID_ARGUMENT, "offset %llu and length %llu do not lie inside the file's %llu bytes",
                  static_cast<unsigned long long>(offset_bytes), static_cast<unsigned long long>(length_bytes),

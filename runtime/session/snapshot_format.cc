@@ -33,6 +33,14 @@ void WriteSnapshotDigest(Span<uint8_t> snapshot) {
   std::memcpy(snapshot.data() + hashed, &digest, sizeof(digest));
 }
 
+// "": nothing that is known.
+static const char* WhatElse(const uint8_t* magic) {
+  if (std::memcmp(magic, "TARN", 4) == 0) return " but a model";
+  if (std::memcmp(magic, "TPRM", 4) == 0) return " but a file of --prompt-cache: give its directory to that option";
+  const bool is_text = std::all_of(magic, magic + 8, [](uint8_t c) { return (c >= ' ' && c <= '~') || (c >= '\t' && c <= '\r'); });
+  return is_text ? " but a text, perhaps the page of an error" : "";
+}
+
 Result<SnapshotHeader> ReadSnapshotHeader(Span<const uint8_t> memory) {
   if (memory.size() < kLeastBytes) {
     return Error(TARN_BAD_FORMAT, "size is %zu bytes, %zu expected at least", memory.size(), kLeastBytes);
@@ -40,12 +48,12 @@ Result<SnapshotHeader> ReadSnapshotHeader(Span<const uint8_t> memory) {
   SnapshotHeader header;
   std::memcpy(&header, memory.data(), sizeof(header));
   if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0) {
-    return Error(TARN_BAD_FORMAT, "magic is %s, %s expected: these bytes are no snapshot", HexText(header.magic).text,
-                 HexText(kMagic).text);
+    return Error(TARN_BAD_FORMAT, "magic is %s, %s expected: these bytes are no snapshot%s", HexText(header.magic).text,
+                 HexText(kMagic).text, WhatElse(header.magic));
   }
   if (header.version < kSnapshotLockstep || header.version > kSnapshotDelta) {
-    return Error(TARN_UNSUPPORTED, "version is %u, %u to %u expected: another library wrote it", header.version, kSnapshotLockstep,
-                 kSnapshotDelta);
+    return Error(TARN_UNSUPPORTED, "version is %u, %u to %u expected: a newer library wrote it, use that", header.version,
+                 kSnapshotLockstep, kSnapshotDelta);
   }
   if (header.snapshot_bytes < kLeastBytes || header.snapshot_bytes > memory.size()) {
     return Error(TARN_BAD_FORMAT, "size is %zu bytes, its header says %llu: it is cut or damaged", memory.size(),

@@ -48,6 +48,10 @@ for file in pathlib.Path(sys.argv[1]).glob("*/src/main/**/*.xml"):
     xml.dom.minidom.parse(str(file))
 EOF
 
+[ -x "$build/bin/tarn-convert" ] || {
+  echo "test-android: $build/bin/tarn-convert is missing: make TARN_CMAKE_ARGS=-DTARN_BUILD_TOOLS=ON" >&2
+  exit 1
+}
 "$build/bin/tarn-convert" --random-weights 1 "$here/random.json" -o "$out/random.tarn" --quant f32 > "$out/convert.log"
 log=$out/tests.log
 LD_LIBRARY_PATH=$out/jni "$JAVA_HOME/bin/java" -Xcheck:jni -Xms256m -Xmx256m -XX:+AlwaysPreTouch \

@@ -78,6 +78,7 @@ TEST(Safetensors, EveryTruncationFails) {
 TEST(Safetensors, HeaderErrors) {
   EXPECT_TRUE(FailsWith([] { Parse("abc"); }, {"3 bytes are too few"}));
   EXPECT_TRUE(FailsWith([] { Parse(std::string(8, '\xFF') + "{}"); }, {"18446744073709551615", "not a safetensors file"}));
+  EXPECT_TRUE(FailsWith([] { Parse("<!DOCTYPE html>\n<html>"); }, {"not a safetensors file but a text"}));
   EXPECT_TRUE(
       FailsWith([] { Parse(std::string("\x64\0\0\0\0\0\0\0{}", 10)); }, {"10 bytes, expected at least 108 (", "truncated"}));
   EXPECT_TRUE(FailsWith([] { Parse(std::string("PK\3\4\0\0\0\0\3\0", 10)); },

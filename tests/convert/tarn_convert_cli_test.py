@@ -314,7 +314,8 @@ class TarnConvert(unittest.TestCase):
 
         self.out.unlink()
         self.expect_failure(self.run_tool(*wide, "--quant", "auto"), 2, "--quant auto is there without --max-loss")
-        self.expect_failure(self.run_tool(*wide, "--max-loss", "1", "--eval", text), 2, "--max-loss is there without --quant auto")
+        self.expect_failure(self.run_tool(*wide, "--max-loss", "1", "--eval", text), 2,
+                            "--max-loss is there without --quant auto, expected --quant auto with it")
         self.expect_failure(self.run_tool(*wide, "--quant", "auto", "--max-loss", "1"), 2, "--max-loss is there without --eval")
         self.expect_failure(self.run_tool(*wide, "--quant", "auto", "--max-loss", "-1", "--eval", text), 2, "--max-loss", "-1")
 

@@ -197,9 +197,7 @@ struct BlockType {
   size_t parts;
 
   size_t RowBytes(size_t n) const { return n * bits / 8; }
-  int At(const uint8_t* row, size_t n, size_t i) const {
-    return bits == 4 ? reference::I4At(row, i) : PlaneWeightAt(bits, row, n, i);
-  }
+  int At(const uint8_t* row, size_t n, size_t i) const { return reference::BlockWeightAt(bits, row, n, i); }
   void Scale(const Kernels& table, size_t n, const uint8_t* row, const uint16_t* scales, float scale, float* y) const {
     bits == 4 ? table.scale_i4(n, row, scales, scale, y) : table.scale_planes(bits, n, row, scales, scale, y);
   }

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "core/arith.h"
-#include "core/planes.h"
 #include "kernels/dense/dense.h"
 #include "kernels/dense/xnnpack_rows.h"
 #include "kernels/reference/reference.h"
@@ -115,9 +114,8 @@ double SizeOfSum(const Problem& problem, size_t r, size_t o) {
       continue;
     }
     const int unsigned_size = q[i] + row.zero_point, signed_size = std::abs(q[i] - 128) + std::abs(row.zero_point - 128);
-    const unsigned bits = PlaneBits(spec.type);
-    const int number = bits != 0 ? PlaneWeightAt(bits, &problem.bytes[o * PlaneRowBytes(bits, n)], n, i)
-                                 : reference::I4At(&problem.bytes[o * n / 2], i);
+    const unsigned bits = spec.type == DenseWeights::kQB4W ? 4 : PlaneBits(spec.type);
+    const int number = reference::BlockWeightAt(bits, &problem.bytes[o * (n / 8 * bits)], n, i);
     const double w =
         spec.type == DenseWeights::kQC8W
             ? static_cast<double>(problem.scales[o]) * std::abs(static_cast<int>(static_cast<int8_t>(problem.bytes[at])))

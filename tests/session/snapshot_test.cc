@@ -446,6 +446,9 @@ TEST(Snapshot, FieldsThatLieAreNamed) {
   };
   const std::string size = std::to_string(good.size());
   refused(With<uint8_t>(good, 0, 'X'), TARN_BAD_FORMAT, "magic is 58534e500d0a1a0a, 54534e500d0a1a0a expected");
+  refused(With<uint32_t>(good, 0, 0x4E524154), TARN_BAD_FORMAT, "no snapshot but a model");
+  refused(With<uint32_t>(good, 0, 0x4D525054), TARN_BAD_FORMAT, "no snapshot but a file of --prompt-cache");
+  refused(With<uint64_t>(good, 0, 0x6C6D7468203A3C20), TARN_BAD_FORMAT, "no snapshot but a text");
   refused(With<uint32_t>(good, 8, 4), TARN_UNSUPPORTED, "version is 4, 1 to 3 expected");
   refused(With<uint64_t>(good, 16, good.size() + 1), TARN_BAD_FORMAT, "size is " + size + " bytes, its header says");
   refused(With<uint64_t>(good, 16, 95), TARN_BAD_FORMAT, "its header says 95");

@@ -14,6 +14,7 @@ TEST(Suggestion, FindsTheNearestName) {
   EXPECT_EQ(Nearest("--top_k", kOptions), "--top-k");
   EXPECT_EQ(Nearest("--json-stast", kOptions), "--json-stats");  // two letters exchanged
   EXPECT_EQ(Nearest("tokns", kOptions), "--tokens");
+  EXPECT_EQ(Nearest("norm_epss", {"norm", "norm_eps"}), "norm_eps");  // both begin it
 }
 
 TEST(Suggestion, SaysNothingWhereNoNameIsNear) {

@@ -49,7 +49,8 @@ std::string Missing(const CLI::App& app, const std::string& name) {
 }
 
 std::string WithoutOther(const CLI::App& app, const std::string& name, const std::string& other) {
-  const std::string value = ValueOf(app, other);
+  const std::string value =
+      other.find(' ') == std::string::npos ? ValueOf(app, other) : "";  // several options, or one with a value
   return name + " is there without " + other + ", expected " + other + (value.empty() ? "" : " " + value) + " with it";
 }
 

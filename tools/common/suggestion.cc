@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <utility>
 
 namespace tarn::tools {
 namespace {
@@ -41,13 +42,15 @@ bool Begins(const std::string& text, const std::string& beginning) { return text
 std::string Nearest(std::string_view name, const std::vector<std::string>& known) {
   const std::string wanted = WithoutDashes(LowerCase(name.substr(0, kMostLetters + 1)));
   if (wanted.size() < kFewestLetters || wanted.size() > kMostLetters) return "";
-  size_t best_distance = std::max<size_t>(1, wanted.size() / 3) + 1;
+  // How far a name is away, where a beginning counts as near; then by how many edits.
+  std::pair<size_t, size_t> best_distance = {std::max<size_t>(1, wanted.size() / 3) + 1, 0};
   std::string best;
   for (const std::string& candidate : known) {
     const std::string letters = WithoutDashes(LowerCase(candidate));
     if (letters.size() < kFewestLetters) continue;
     const bool begins = Begins(letters, wanted) || Begins(wanted, letters);
-    const size_t distance = begins ? std::min<size_t>(1, EditDistance(wanted, letters)) : EditDistance(wanted, letters);
+    const size_t edits = EditDistance(wanted, letters);
+    const std::pair<size_t, size_t> distance = {begins ? std::min<size_t>(1, edits) : edits, edits};
     if (distance >= best_distance) continue;
     best_distance = distance;
     best = candidate;

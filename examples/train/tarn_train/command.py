@@ -14,6 +14,11 @@ from . import settings as options
 
 
 class Parser(argparse.ArgumentParser):
+    """Of options that are written out: a misspelled one is an error."""
+
+    def __init__(self, **keywords):
+        super().__init__(allow_abbrev=False, **keywords)
+
     def error(self, message):
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
@@ -90,12 +95,17 @@ def begin(trainer, about, texts):
 
 def run(parser, work):
     """The status that work() returns; its errors are one line."""
+    where = ""
     try:
         return work()
     except (ValueError, OSError) as error:
         parser.error(str(error))
     except KeyboardInterrupt as stop:
-        parser.exit(130, f"\n{parser.prog}: stopped{''.join(f' {where}' for where in stop.args)}; the same command goes on\n")
+        where = "".join(f" {argument}" for argument in stop.args)
+    except RuntimeError as error:
+        if "KeyboardInterrupt" not in str(error):  # what the import of PyTorch makes of Ctrl-C
+            raise
+    parser.exit(130, f"\n{parser.prog}: stopped{where}; the same command goes on\n")
 
 
 def convert(converter, folder, quant):

@@ -77,9 +77,10 @@ class Training:
             raise ValueError(f"patience is {self.patience} and held_out 0: early stop needs held-out text")
         if self.round_steps > self.steps:
             raise ValueError(f"round_steps is {self.round_steps}, expected at most steps = {self.steps}")
-        if self.round_steps and (self.patience or self.quant not in ROUNDED):
-            raise ValueError(f"round_steps is {self.round_steps} with quant {self.quant} and patience {self.patience}, "
-                             f"expected {', '.join(ROUNDED)}, and no early stop")
+        if self.round_steps and self.quant not in ROUNDED:
+            raise ValueError(f"round_steps is {self.round_steps} and quant {self.quant}, expected {', '.join(ROUNDED)}")
+        if self.round_steps and self.patience:
+            raise ValueError(f"round_steps is {self.round_steps} and patience {self.patience}, expected 0: an early stop has no last steps")
         if self.quant in MEASURED and not self.held_out:
             raise ValueError(f"quant is {self.quant} and held_out 0: tarn-convert shows what {self.quant} costs on held-out text")
         return self

@@ -44,9 +44,8 @@ typedef struct tarn_generation {
 typedef struct tarn_checkpoints_config {
   size_t struct_size;
   /* The bytes for checkpoints: as many as fit of tarn_checkpoints_memory.checkpoint_bytes each, at least one. If there is no room
-   * for another checkpoint, the library drops an automatic one: the one whose neighbours are close to each other in relation to its
-   * age, so that the distances between checkpoints double with age. The oldest checkpoint stays. Checkpoints with a tag stay as
-   * long as there are others. */
+   * for another checkpoint, the library drops an automatic one, so that the distances between checkpoints double with their age.
+   * The oldest checkpoint stays. Checkpoints with a tag stay as long as there are others. */
   uint64_t ring_bytes;
   /* Tokens that the log keeps. 0 means 2048. */
   uint32_t log_tokens;
@@ -123,8 +122,8 @@ TARN_API tarn_status tarn_checkpoints_rewind_to_tag(tarn_checkpoints* checkpoint
                                                     tarn_error* error);
 
 /* The first position P such that tarn_checkpoints_rewind() can reach P and every later position; before P it can reach only the
- * positions of checkpoints. If it cannot reach even the present position, because the log does not go back to a checkpoint, P is
- * one more than the session's tokens. 0 for NULL. */
+ * positions of checkpoints. The number of the session's tokens plus one if no such position exists: the log does not go back to any
+ * checkpoint. 0 for NULL. */
 TARN_API uint64_t tarn_checkpoints_earliest(const tarn_checkpoints* checkpoints);
 
 /* A checkpoint. */

@@ -338,9 +338,9 @@ TARN_API tarn_status tarn_session_prefill(tarn_session* session, const int32_t* 
 
 /* A tarn_session_prefill() that calls `go_on` after every chunk (`max_chunk`): `done` of `total` tokens of each sequence have been
  * read. If `go_on` returns 0 before all tokens have been read, the call fails with TARN_CANCELLED. The session has then read
- * exactly `done` tokens, which tarn_session_tokens() counts, and continues from there, bit for bit as if the call had been given
- * only these tokens. After the last chunk the return value is ignored. `go_on` runs on the calling thread. On this session it may
- * call tarn_session_cancel(), and functions that take a const tarn_session, such as tarn_session_save(). NULL: the same as
+ * exactly `done` tokens of this call, and continues from there, bit for bit as if the call had been given only these tokens. After
+ * the last chunk the return value is ignored. `go_on` runs on the calling thread. On this session it may call
+ * tarn_session_cancel(), and functions that take a const tarn_session, such as tarn_session_save(). NULL: the same as
  * tarn_session_prefill(). `context` is passed to `go_on`.
  * Errors: as tarn_session_prefill().
  * Thread safety: as tarn_session_prefill(). */

@@ -24,8 +24,8 @@ constexpr bool IsBlockwise(format::DType dtype) {
 }
 
 // What q can be: every `step`-th number of a range. Scales of int3 have a sign, so that -4, which has no counterpart, is of use for
-// either sign of w. The four levels of int2 are odd: as many on either side of 0, which has 2 % less squared error on normally
-// distributed weights than -2 to 1 with scales of either sign.
+// either sign of w. The four levels of int2 are odd, as many on either side of 0: two calibrated language models lose 7 % and
+// 26 % less than with -2 to 1 and scales of either sign.
 struct Levels {
   int least, most;
   int step;  // 1, or 2: the odd ones
