@@ -1,6 +1,7 @@
 #include "runtime/generation/ngram_drafts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 namespace tarn {
@@ -10,19 +11,18 @@ constexpr uint32_t NgramDrafts::kCounts;
 
 void NgramDrafts::TakeArrays(Bump* bump, uint32_t capacity) {
   history_ = TakeArray<int32_t>(*bump, capacity);
-  for (Span<Place>& table : tables_) table = TakeArray<Place>(*bump, uint64_t{2} * capacity);
+  for (Span<Place>& table : tables_) table = TakeArray<Place>(*bump, capacity);
 }
 
 void NgramDrafts::Clear() {
   for (const Span<Place>& table : tables_) std::fill(table.begin(), table.end(), Place{});
-  for (auto& of_table : records_) {
-    for (auto& of_count : of_table) std::fill(std::begin(of_count), std::end(of_count), Record{});
-  }
-  end_ = streak_ = 0;
+  for (auto& of_table : votes_) std::fill(std::begin(of_table), std::end(of_table), Record{});
+  std::fill(std::begin(drafts_), std::end(drafts_), Record{});
+  end_ = 0;
 }
 
 void NgramDrafts::Record::Add(bool is_right) {
-  constexpr float kMemory = 1.0f - 1.0f / 64;
+  constexpr float kMemory = 1.0f - 1.0f / 256;
   right = right * kMemory + (is_right ? 1.0f : 0.0f);
   all = all * kMemory + 1.0f;
 }
@@ -54,18 +54,42 @@ bool NgramDrafts::Matches(const Place& place, size_t table, uint64_t end, const 
   return true;
 }
 
+bool NgramDrafts::Choose(uint64_t end, const int32_t* drafts, Choice* choice) const {
+  // A vote that is right once in eight times weighs nothing: so often a token of the text is that of some context by chance.
+  constexpr float kLeast = 0.02f, kChance = -2;
+  constexpr float kSteps = 1.2f;
+  int32_t tokens[kTables];
+  float weights[kTables];
+  size_t count = 0;
+  for (size_t table = 0; table < kTables; ++table) {
+    if (end < Reach(table)) continue;
+    const Place& place = PlaceOf(table, end, drafts);
+    uint64_t source;
+    if (!Matches(place, table, end, drafts, &source)) continue;
+    const float share = std::min(std::max(votes_[table][place.count].share(), kLeast), 1 - kLeast);
+    const size_t i = static_cast<size_t>(std::find(tokens, tokens + count, at(source)) - tokens);
+    if (i == count) {
+      tokens[count] = at(source);
+      weights[count++] = 0;
+    }
+    weights[i] += std::log(share / (1 - share)) - kChance;
+  }
+  if (count == 0) return false;
+  const float* const most = std::max_element(weights, weights + count);
+  choice->token = tokens[most - weights];
+  choice->weight = static_cast<uint32_t>(std::min(std::max(*most * kSteps, 0.0f), static_cast<float>(kWeights - 1)));
+  return true;
+}
+
 void NgramDrafts::Add(int32_t token) {
-  bool is_draft = true;  // that of the first context that is known
+  Choice choice;
+  if (Choose(end_, nullptr, &choice)) drafts_[choice.weight].Add(choice.token == token);
   for (size_t table = 0; table < kTables; ++table) {
     if (end_ < Reach(table)) continue;
     Place& place = PlaceOf(table, end_, nullptr);
     uint64_t source;
     const bool is_known = Matches(place, table, end_, nullptr, &source), is_right = is_known && at(source) == token;
-    if (is_known && is_draft) {
-      records_[table][place.count][StreakClass(streak_)].Add(is_right);
-      streak_ = is_right ? streak_ + 1 : 0;
-      is_draft = false;
-    }
+    if (is_known) votes_[table][place.count].Add(is_right);
     if (is_right) {
       place.count = std::min<uint32_t>(place.count + 1u, kCounts - 1) & (kCounts - 1);
     } else if (is_known && place.count > 1) {
@@ -76,27 +100,21 @@ void NgramDrafts::Add(int32_t token) {
     }
     place.position = static_cast<uint32_t>(end_ & kPositions);
   }
-  if (is_draft) streak_ = 0;
   at(end_) = token;
   ++end_;
 }
 
 size_t NgramDrafts::Draft(size_t most, int32_t* tokens, float* probabilities) const {
-  for (size_t i = 0; i < most; ++i) {
-    const uint64_t end = end_ + i;
-    size_t table = 0;
-    uint64_t source = 0;
-    const Place* place = nullptr;
-    for (; table < kTables; ++table) {
-      if (end < Reach(table)) continue;
-      place = &PlaceOf(table, end, tokens);
-      if (Matches(*place, table, end, tokens, &source)) break;
-    }
-    if (table == kTables) return i;
-    tokens[i] = at(source);
-    probabilities[i] = records_[table][place->count][StreakClass(streak_ + i)].share();
+  constexpr float kLeastReached = 1.0f / 64;
+  float reached = 1;
+  size_t count = 0;
+  Choice choice;
+  while (count < most && reached >= kLeastReached && Choose(end_ + count, tokens, &choice)) {
+    tokens[count] = choice.token;
+    probabilities[count] = drafts_[choice.weight].share();
+    reached *= probabilities[count++];
   }
-  return most;
+  return count;
 }
 
 }  // namespace tarn

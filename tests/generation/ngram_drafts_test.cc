@@ -40,17 +40,25 @@ class Drafts {
   float probabilities_[64] = {};
 };
 
-TEST(NgramDrafts, CopyWhatFollowedTheLongestMatch) {
+TEST(NgramDrafts, CopyWhatFollowed) {
   Drafts drafts(1024);
   EXPECT_EQ(drafts.Next(4), "");
-  drafts.Add("the cat sat, one cat ran, the ");
-  EXPECT_EQ(drafts.Next(7), "cat sat");
-  drafts.Add("cat");  // "t, the cat" is not there before; "the cat" is, and the later "one cat" is shorter
-  EXPECT_EQ(drafts.Next(4), " sat");
+  drafts.Add("the cat sat, the ");
+  EXPECT_EQ(drafts.Next(3), "cat");
   drafts.Clear();
   EXPECT_EQ(drafts.Next(4), "");
   drafts.Add("xyz");
   EXPECT_EQ(drafts.Next(4), "");
+}
+
+// Short contexts are many, but their votes are known to be worth less.
+TEST(NgramDrafts, ALongContextThatIsMostlyRightOutweighsShortOnes) {
+  Drafts drafts(4096);
+  for (int i = 0; i < 100; ++i) drafts.Add("the cat sat, one cat ran, ");
+  drafts.Add("the cat");
+  EXPECT_EQ(drafts.Next(4), " sat");
+  drafts.Add(" sat, one cat");
+  EXPECT_EQ(drafts.Next(4), " ran");
 }
 
 TEST(NgramDrafts, BridgeATokenThatDiffers) {
@@ -69,11 +77,17 @@ TEST(NgramDrafts, KeepWhatWasRightOften) {
 
 TEST(NgramDrafts, ContinueALoop) {
   Drafts drafts(64);
-  drafts.Add("abcabc");
+  for (int i = 0; i < 20; ++i) drafts.Add("abc");
   EXPECT_EQ(drafts.Next(10), "abcabcabca");
   drafts.Clear();
   drafts.Add("zzz");
-  EXPECT_EQ(drafts.Next(5), "zzzzz");
+  EXPECT_EQ(drafts.Next(3), "zzz");
+}
+
+TEST(NgramDrafts, EndWhereNoneHasAChance) {
+  Drafts drafts(64);
+  drafts.Add("abcabc");
+  EXPECT_EQ(drafts.Next(64), "abcab");  // 0.4 each, as nothing is known
 }
 
 TEST(NgramDrafts, LookBackAsFarAsTheirHistory) {

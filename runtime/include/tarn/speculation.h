@@ -34,7 +34,7 @@ typedef struct tarn_speculation_config {
   size_t struct_size;
   /* The most drafts of a step: 1 to min(max_chunk, max_logits_rows) - 1 of the session. 0 means that number, but at most 15. */
   uint32_t max_draft;
-  /* How many of the last tokens of the text are searched for drafts, up to 2^24; rounded up to a power of two. Each takes 60 bytes.
+  /* How many of the last tokens of the text are searched for drafts, up to 2^24; rounded up to a power of two. Each takes 48 bytes.
    * 0 means 8192. */
   uint32_t history_tokens;
   /* A session of a smaller causal model with the same tokens, which also drafts. Only the speculation may use this session as long
