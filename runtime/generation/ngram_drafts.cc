@@ -19,6 +19,7 @@ void NgramDrafts::Clear() {
   for (auto& of_table : votes_) std::fill(std::begin(of_table), std::end(of_table), Record{});
   std::fill(std::begin(drafts_), std::end(drafts_), Record{});
   end_ = 0;
+  is_copy_ = false;
 }
 
 void NgramDrafts::Record::Add(bool is_right) {
@@ -55,6 +56,13 @@ bool NgramDrafts::Matches(const Place& place, size_t table, uint64_t end, const 
 }
 
 bool NgramDrafts::Choose(uint64_t end, const int32_t* drafts, Choice* choice) const {
+  if (!is_copy_) return Vote(end, drafts, choice);
+  const uint64_t ahead = end - end_;
+  *choice = {TokenAt(copy_ + ahead, drafts), LengthClass(length_ + ahead)};
+  return true;
+}
+
+bool NgramDrafts::Vote(uint64_t end, const int32_t* drafts, Choice* choice) const {
   // A vote that is right once in eight times weighs nothing: so often a token of the text is that of some context by chance.
   constexpr float kLeast = 0.02f, kChance = -2;
   constexpr float kSteps = 1.2f;
@@ -76,14 +84,28 @@ bool NgramDrafts::Choose(uint64_t end, const int32_t* drafts, Choice* choice) co
   }
   if (count == 0) return false;
   const float* const most = std::max_element(weights, weights + count);
-  choice->token = tokens[most - weights];
-  choice->weight = static_cast<uint32_t>(std::min(std::max(*most * kSteps, 0.0f), static_cast<float>(kWeights - 1)));
+  const float step = std::min(std::max(*most * kSteps, 0.0f), static_cast<float>(kWeights - 1));
+  *choice = {tokens[most - weights], kLengths + static_cast<size_t>(step)};
   return true;
+}
+
+void NgramDrafts::Copy(int32_t token) {
+  constexpr size_t kLongest = 0;  // of the contexts
+  is_copy_ = is_copy_ && at(copy_) == token;
+  at(end_) = token;
+  ++end_;
+  if (is_copy_) {
+    ++copy_;
+    ++length_;
+  } else if (end_ >= Reach(kLongest)) {
+    is_copy_ = Matches(PlaceOf(kLongest, end_, nullptr), kLongest, end_, nullptr, &copy_);
+    length_ = 0;
+  }
 }
 
 void NgramDrafts::Add(int32_t token) {
   Choice choice;
-  if (Choose(end_, nullptr, &choice)) drafts_[choice.weight].Add(choice.token == token);
+  if (Choose(end_, nullptr, &choice)) drafts_[choice.kind].Add(choice.token == token);
   for (size_t table = 0; table < kTables; ++table) {
     if (end_ < Reach(table)) continue;
     Place& place = PlaceOf(table, end_, nullptr);
@@ -100,8 +122,7 @@ void NgramDrafts::Add(int32_t token) {
     }
     place.position = static_cast<uint32_t>(end_ & kPositions);
   }
-  at(end_) = token;
-  ++end_;
+  Copy(token);
 }
 
 size_t NgramDrafts::Draft(size_t most, int32_t* tokens, float* probabilities) const {
@@ -111,7 +132,7 @@ size_t NgramDrafts::Draft(size_t most, int32_t* tokens, float* probabilities) co
   Choice choice;
   while (count < most && reached >= kLeastReached && Choose(end_ + count, tokens, &choice)) {
     tokens[count] = choice.token;
-    probabilities[count] = drafts_[choice.weight].share();
+    probabilities[count] = drafts_[choice.kind].share();
     reached *= probabilities[count++];
   }
   return count;

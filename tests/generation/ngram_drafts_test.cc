@@ -61,6 +61,23 @@ TEST(NgramDrafts, ALongContextThatIsMostlyRightOutweighsShortOnes) {
   EXPECT_EQ(drafts.Next(4), " ran");
 }
 
+// Beside a copy nobody votes: "567" was last in front of an "x".
+TEST(NgramDrafts, CopyATextThatComesAgain) {
+  const std::string text = "0123456789abcdefghijklmnopqrstuvwxyz";
+  Drafts drafts(1024);
+  drafts.Add(text + "567x 567x 567x " + text.substr(0, 14));
+  EXPECT_EQ(drafts.Next(3), "efg");
+  drafts.Clear();
+  drafts.Add("567x 567x " + text + "567x 567x ! " + text.substr(0, 12));
+  for (size_t i = 12; i < text.size(); ++i) {
+    ASSERT_EQ(drafts.Next(1), text.substr(i, 1)) << i;
+    drafts.Add(text.substr(i, 1));
+  }
+  EXPECT_GT(drafts.probability(0), 0.8f);
+  drafts.Add("?");  // the copy ends
+  EXPECT_TRUE(drafts.Next(1).empty() || drafts.probability(0) < 0.8f);
+}
+
 TEST(NgramDrafts, BridgeATokenThatDiffers) {
   Drafts drafts(1024);
   drafts.Add("kAmv zCmw kBm");  // "Bm" is new; "m" stood last in "Cmw", and "k.m" in "kAmv"
