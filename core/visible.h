@@ -22,6 +22,14 @@ inline bool IsVisible(uint32_t code_point) {
   return true;
 }
 
+// A file that begins with such bytes is a text, whatever it was taken for: printable ASCII and white space.
+inline bool LooksLikeText(const uint8_t* bytes, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if ((bytes[i] < ' ' || bytes[i] > '~') && (bytes[i] < '\t' || bytes[i] > '\r')) return false;
+  }
+  return true;
+}
+
 // The bytes of the character that `text` begins with, 1 to 4; 0, and `code_point` is left alone: none, its first byte begins no
 // well-formed UTF-8.
 inline size_t DecodeUtf8(const char* text, size_t text_bytes, uint32_t* code_point) {

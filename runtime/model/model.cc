@@ -1,12 +1,12 @@
 #include "runtime/model/model.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <new>
 #include <type_traits>
 
 #include "core/arith.h"
+#include "core/visible.h"
 #include "runtime/model/chat_template.h"
 #include "runtime/model/tokenizer.h"
 #include "runtime/model/weight_check.h"
@@ -65,9 +65,9 @@ const char* WhatElse(const uint8_t* header) {
   if (Load<uint64_t>(header) < (uint64_t{1} << 24) && header[8] == '{') {
     return " but a safetensors file: convert its directory with tarn-convert";
   }
-  const bool is_text = std::all_of(header, header + kHeaderBytes,
-                                   [](uint8_t c) { return (c >= ' ' && c <= '~') || c == '\t' || c == '\n' || c == '\r'; });
-  return is_text ? " but a text, perhaps the page of an error, or a config.json: convert its directory with tarn-convert" : "";
+  return LooksLikeText(header, kHeaderBytes)
+             ? " but a text, perhaps the page of an error, or a config.json: convert its directory with tarn-convert"
+             : "";
 }
 
 }  // namespace

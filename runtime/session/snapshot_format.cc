@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/visible.h"
 #include "runtime/model/digest.h"
 
 namespace tarn {
@@ -37,8 +38,7 @@ void WriteSnapshotDigest(Span<uint8_t> snapshot) {
 static const char* WhatElse(const uint8_t* magic) {
   if (std::memcmp(magic, "TARN", 4) == 0) return " but a model";
   if (std::memcmp(magic, "TPRM", 4) == 0) return " but a file of --prompt-cache: give its directory to that option";
-  const bool is_text = std::all_of(magic, magic + 8, [](uint8_t c) { return (c >= ' ' && c <= '~') || (c >= '\t' && c <= '\r'); });
-  return is_text ? " but a text, perhaps the page of an error" : "";
+  return LooksLikeText(magic, 8) ? " but a text, perhaps the page of an error" : "";
 }
 
 Result<SnapshotHeader> ReadSnapshotHeader(Span<const uint8_t> memory) {

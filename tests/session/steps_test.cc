@@ -142,6 +142,25 @@ TEST(Steps, HaveTheBitsOfSingleStepsInWideLayers) {
 
 // ---- What cannot be ----
 
+// Some states are those before the run, others those behind it.
+TEST(Steps, OtherCallsWaitForTheirEnd) {
+  const Loaded model(test::ConfigText(test::kRfa));
+  const SessionPointer session = model.New({1, 8, 8, 1});
+  StepLog log;
+  Bump count;
+  session->TakeStepLog(&count, 4, &log);
+  const Block block = std::move(Block::Allocate(DefaultAllocator(), count.used(), "test").value());
+  Bump bump(block.bytes());
+  session->TakeStepLog(&bump, 4, &log);
+  const int32_t tokens[4] = {1, 2, 3, 4};
+  ASSERT_TRUE(session->Steps(tokens, 4, &log).ok());
+  EXPECT_EQ(session->Prefill(tokens, 1).status().code(), TARN_INVALID_ARGUMENT);
+  EXPECT_EQ(session->Steps(tokens, 4, &log).status().code(), TARN_INVALID_ARGUMENT);
+  ASSERT_TRUE(session->KeepSteps(3, &log).ok());
+  EXPECT_EQ(session->instance().tokens_seen(), 3u);
+  EXPECT_TRUE(session->Prefill(tokens, 1).ok());
+}
+
 TEST(Steps, OfSeveralSequencesOrTooManyAreRefused) {
   const Loaded model(test::ConfigText(test::kRfa));
   StepLog log;

@@ -24,7 +24,7 @@ PUBLIC = {"tarn/status.h", "tarn/tarn.h", "tarn/sampler.h", "tarn/snapshot.h", "
 
 # Layers of the converter, likewise.
 CONVERT = PUBLIC | {"tools/common", "tools/convert/json", "schema", "flatbuffers/", "nlohmann/", "xxhash.h"}
-CONVERT_CHECKPOINT = CONVERT | {"tools/convert/checkpoint"}
+CONVERT_CHECKPOINT = CONVERT | {"tools/convert/checkpoint", "core/visible.h"}
 CONVERT_GRAPH = CONVERT_CHECKPOINT | {"tools/convert/graph", "variants", "core/planes.h"}
 CONVERT_ATTENTION = CONVERT_GRAPH | {"tools/convert/attention"}
 CONVERT_CONFIG = CONVERT_ATTENTION | {"tools/convert/config"}

@@ -58,6 +58,8 @@ KERNELS = {
                        128),
     "panel_i3": Kernel("packed int3 weight, one row of x", "dense/portable.cc", r"\d+PanelILj3ELm1E",
                        {"NEON": (13, 0), "SVE2": (9, 0)}, 128),
+    "panel_i2": Kernel("packed int2 weight, one row of x", "dense/portable.cc", r"\d+PanelILj2ELm1E",
+                       {"NEON": (13, 0), "SVE2": (9, 0)}, 128),
     "rows_i4": Kernel("packed int4 weight, one row of x", "dense/xnnpack_rows.cc", r"NeonPanelILm1E", {"NEON": (16, 0)}, 128, False),
     "xnnpack_i4": Kernel("the same, XNNPACK's kernel", XNNPACK, XNNPACK_I4 + "__neon_mlal_lane", {"NEON": (32, 0)}, 128, False),
     "xnnpack_i4_dot": Kernel("the same, XNNPACK's kernel", XNNPACK, XNNPACK_I4 + "c4__neondot", {"dot": (8, 0)}, 128, False),

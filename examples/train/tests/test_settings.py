@@ -2,6 +2,7 @@
 
 import pytest
 
+from tarn_train import command
 from tarn_train.main import main, parse
 from tarn_train.settings import PRESETS, settings
 
@@ -49,9 +50,29 @@ def test_errors_of_the_command_are_one_line(tmp_path, capsys):
                                ([str(tmp_path / "short.txt"), *out, "--tokenizer", "bytes"], "tokens to train on"),
                                ([str(tmp_path / "short.txt"), *out, "--tokenizer", "nowhere"], "cannot read the tokenizer"),
                                ([str(tmp_path / "short.txt"), *out, "--steps", "x"], "invalid int value"),
+                               ([str(tmp_path / "short.txt"), *out, "--step", "1"], "unrecognized arguments: --step"),
                                ([str(tmp_path / "short.txt"), "-o", "x", "--converter", "nowhere"], "nowhere is no program")):
         with pytest.raises(SystemExit) as stopped:
             main(arguments)
         shown = capsys.readouterr().err
         assert stopped.value.code == 2 and shown.count("\n") == 1
         assert shown.startswith("tarn-train: error: ") and message in shown
+
+
+@pytest.mark.parametrize("error, shown", [(KeyboardInterrupt("after step 3"), "stopped after step 3; the same command goes on"),
+                                          (RuntimeError("KeyboardInterrupt: <EMPTY MESSAGE>"), "stopped; the same command goes on")])
+def test_an_interrupt_ends_with_one_line(error, shown, capsys):
+    def work():
+        raise error
+
+    with pytest.raises(SystemExit) as stopped:
+        command.run(command.Parser(prog="tarn-train"), work)
+    assert stopped.value.code == 130 and capsys.readouterr().err == f"\ntarn-train: {shown}\n"
+
+
+def test_other_errors_are_not_taken_for_an_interrupt():
+    def work():
+        raise RuntimeError("another one")
+
+    with pytest.raises(RuntimeError):
+        command.run(command.Parser(prog="tarn-train"), work)

@@ -11,8 +11,8 @@ namespace tarn::convert {
 
 // Of the scales that QuantizeBlock() tries, the one for which rounding `weights` [kScaleBlock] from left to right costs least: an
 // error d of weight i takes d factor[i][j] from the weights j behind it and costs (d spread[i])^2. `factor`: rows of `stride`
-// elements. A block of zeros has 1, or the smallest scale if 0 is no level. A normal bf16, of int3 of
-// either sign, else > 0.
+// elements. A block of zeros has 1, or the smallest scale if 0 is no level. A normal bf16, of int3 of either
+// sign, else > 0.
 float BestBlockScale(const Levels& levels, const float* weights, const float* factor, size_t stride, const float* spread);
 
 // The normal bf16 > 0 nearest to `scale`.

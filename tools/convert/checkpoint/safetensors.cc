@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/visible.h"
 #include "tools/convert/checkpoint/half.h"
 #include "tools/convert/json/error.h"
 #include "tools/convert/json/json.h"
@@ -203,9 +204,9 @@ Safetensors ParseSafetensors(const uint8_t* data, size_t size, const std::string
   uint64_t header_bytes;
   std::memcpy(&header_bytes, data, kLengthBytes);
   if (header_bytes > kMaxHeaderBytes) {
-    const bool is_text =
-        std::all_of(data, data + kLengthBytes, [](uint8_t c) { return (c >= ' ' && c <= '~') || (c >= '\t' && c <= '\r'); });
-    if (is_text) Fail(name, ": not a safetensors file but a text, perhaps the page of an error: fetch it again");
+    if (LooksLikeText(data, kLengthBytes)) {
+      Fail(name, ": not a safetensors file but a text, perhaps the page of an error: fetch it again");
+    }
     Fail(name, ": header length ", header_bytes, " is above ", kMaxHeaderBytes, ": not a safetensors file");
   }
   if (header_bytes > size - kLengthBytes) {
