@@ -71,7 +71,11 @@ TARN_VNNI void VnniInt4Panel(const QuantizedRows& x, const Pass& pass, const uin
     sums[r] = _mm512_mul_ps(_mm512_loadu_ps(panel), _mm512_set1_ps(static_cast<float>(x.params[pass.row + r].zero_point)));
   }
   panel += 64;
+  const bool asks = pass.count > 1 && pass.number == 0;  // a single pass is what the CPU's own prefetcher follows
   for (size_t block = 0; block < x.inputs; block += kScaleBlock, q += kScaleBlock, panel += 256 + 32) {
+    if (asks) {
+      for (size_t at = 0; at < 256 + 32; at += 64) _mm_prefetch(reinterpret_cast<const char*>(panel) + 8192 + at, _MM_HINT_T1);
+    }
     __m512i low[kRows], high[kRows];  // outputs 0 to 7, and 8 to 15
     for (size_t r = 0; r < kRows; ++r) low[r] = high[r] = _mm512_setzero_si512();
     for (size_t h = 0; h < 2; ++h) {
@@ -121,14 +125,22 @@ TARN_VNNI void VnniInt8Panel(const QuantizedRows& x, const Pass& pass, const uin
     high[r] = _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(moved, 1));
   }
   panel += 64;
-  // Each pass asks for its share of the panel behind this one.
+  // A few rows wait for memory: what they need soon goes to the first cache. More rows than that multiply for as long as a panel
+  // takes to arrive: each pass asks for its share of the panel behind this one, for the second cache, which takes more requests at
+  // a time.
+  const bool few = kRows <= 5 && pass.count == 1;
   const size_t share = kGroupBytes / pass.count;
-  const char* next = reinterpret_cast<const char*>(panel) + (x.inputs + pass.number * x.inputs / pass.count) * 16;
+  const char* next = reinterpret_cast<const char*>(panel) + (few ? 8192 : (x.inputs + pass.number * x.inputs / pass.count) * 16);
   const uint8_t* end = q + x.inputs;
   do {
     const __m512i w0 = _mm512_loadu_si512(panel), w1 = _mm512_loadu_si512(panel + 64);
-    _mm_prefetch(next, _MM_HINT_T0);
-    _mm_prefetch(next + 64, _MM_HINT_T0);
+    if (few) {
+      _mm_prefetch(next, _MM_HINT_T0);
+      _mm_prefetch(next + 64, _MM_HINT_T0);
+    } else {
+      _mm_prefetch(next, _MM_HINT_T1);
+      _mm_prefetch(next + 64, _MM_HINT_T1);
+    }
     next += share;
 #pragma GCC unroll 8
     for (size_t r = 0; r < kRows; ++r) {
@@ -154,7 +166,7 @@ TARN_VNNI void VnniInt8Panel(const QuantizedRows& x, const Pass& pass, const uin
 
 constexpr MultiplyPanel kVnniInt8Panels[] = {VnniInt8Panel<1>, VnniInt8Panel<2>, VnniInt8Panel<3>, VnniInt8Panel<4>,
                                              VnniInt8Panel<5>, VnniInt8Panel<6>, VnniInt8Panel<7>, VnniInt8Panel<8>};
-[[maybe_unused]] constexpr RowKernel kVnniInt8 = {"AVX-512 VNNI", DenseWeights::kQC8W, 16, true, 2, 64, Multiply<kVnniInt8Panels>};
+[[maybe_unused]] constexpr RowKernel kVnniInt8 = {"AVX-512 VNNI", DenseWeights::kQC8W, 16, true, 1, 64, Multiply<kVnniInt8Panels>};
 
 // ---- AVX2: 4 outputs a vector of i16, each in four lanes, whose sums stay apart to the end ----
 

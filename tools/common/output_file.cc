@@ -51,6 +51,7 @@ OutputFile::OutputFile(const std::string& path, const std::vector<std::string>& 
     if (file_ == nullptr && errno != EEXIST) break;
   }
   if (file_ == nullptr) throw Failure(name_ + ": cannot be created: " + std::strerror(errno));
+  std::setvbuf(file_, buffer_.data(), _IOFBF, buffer_.size());
 }
 
 OutputFile::~OutputFile() {

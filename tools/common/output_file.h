@@ -44,6 +44,9 @@ class OutputFile : public ByteSink {
   const std::string name_;  // of errors
   std::string final_;       // the path without links
   std::string temporary_;
+  // What is written at once lies together in the page cache. Weights that are read in place are read from there, faster than from
+  // scattered pages.
+  std::vector<char> buffer_ = std::vector<char>(size_t{1} << 20);
   std::FILE* file_ = nullptr;
 };
 
