@@ -83,7 +83,7 @@ class Program {
   // steps.cc. A log for runs of at most `max_steps` tokens of a program with batch 1, all of whose ops with states have a row per
   // token; only counts when `bump` has no block.
   void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const;
-  // As Run, for at most max_steps tokens, but ops with states see them one by one: rows get the bits that runs of single tokens
+  // As Run, for at most max_steps tokens, but ops with states take them step by step: rows get the bits that runs of single tokens
   // give. The states are those of no token until KeepSteps.
   Status RunSteps(RunContext context, StepLog* log);
   // Makes the states what they were behind the first `kept` tokens of the last RunSteps, which may have failed if `kept` is 0.
@@ -154,8 +154,7 @@ class Program {
   Status RunStep(Node& node, size_t step, RunContext context);
   // `steps` steps over the rows of an entry.
   Status StepAgain(Node& node, const StepLog::Entry& entry, RunContext context, uint64_t tokens_seen, size_t steps) const;
-  // Room for rows of a node's inputs or outputs, as operands.
-  Span<Operand> TakeRows(const Node& node, bool of_inputs, size_t rows, Bump* bump) const;
+  uint64_t PlaceRows(const Node& node, bool of_inputs, uint64_t rows, float* place, Span<Operand> placed) const;
   // What AddressSanitizer lets a run touch: its inputs and outputs at its own number of rows, other values while they live, and of
   // scratch what the op that runs lays out.
   void OpenRun(const RunContext& context) const;

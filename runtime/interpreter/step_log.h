@@ -22,11 +22,12 @@ struct StepLog {
     Span<uint8_t> before;      // [max_steps, step_write_bytes]; empty where steps are done once more, and only there:
     Span<StateBuffer> states;  // places of the copies, in `copies`
     Span<Operand> inputs;      // [max_steps, width] each
-    Span<Operand> outputs;     // of a step that is done once more: one row, which nobody reads
+    Span<Operand> outputs;     // [max_steps, width] each, of steps that are done once more, in `unread`
   };
 
   Span<Entry> entries;   // in the order of the ops
   Span<uint8_t> copies;  // of the states of one op
+  Span<float> unread;    // rows that nobody reads
   size_t max_steps = 0;
   // Of the last run:
   size_t steps = 0;

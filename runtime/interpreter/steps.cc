@@ -66,13 +66,16 @@ void MoveRows(Span<Operand> operands, ptrdiff_t rows) {
 void Program::TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const {
   log->max_steps = max_steps;
   size_t count = 0;
-  uint64_t copy_bytes = 0;
+  uint64_t copy_bytes = 0, unread_floats = 0;
   for (const Node& node : nodes()) {
     count += !node.states.empty();
-    if (node.op->step_write_bytes() == 0) copy_bytes = std::max(copy_bytes, PlaceStates(node.states, nullptr, {}));
+    if (node.states.empty() || node.op->step_write_bytes() > 0) continue;
+    copy_bytes = std::max(copy_bytes, PlaceStates(node.states, nullptr, {}));
+    unread_floats = std::max(unread_floats, PlaceRows(node, /*of_inputs=*/false, max_steps, nullptr, {}));
   }
   log->entries = TakeArray<StepLog::Entry>(*bump, count);
   log->copies = TakeArray<uint8_t>(*bump, copy_bytes);
+  log->unread = TakeArray<float>(*bump, unread_floats);
   size_t next = 0;
   for (const Node& node : nodes()) {
     if (node.states.empty()) continue;
@@ -82,23 +85,27 @@ void Program::TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const {
     } else {
       entry.states = TakeArray<StateBuffer>(*bump, node.states.size());
       PlaceStates(node.states, log->copies.data(), entry.states);
-      entry.inputs = TakeRows(node, /*of_inputs=*/true, max_steps, bump);
-      entry.outputs = TakeRows(node, /*of_inputs=*/false, 1, bump);
+      entry.inputs = TakeArray<Operand>(*bump, node.inputs.size());
+      entry.outputs = TakeArray<Operand>(*bump, node.outputs.size());
+      const uint64_t floats = PlaceRows(node, /*of_inputs=*/true, max_steps, nullptr, {});
+      PlaceRows(node, /*of_inputs=*/true, max_steps, TakeArray<float>(*bump, floats).data(), entry.inputs);
+      PlaceRows(node, /*of_inputs=*/false, max_steps, log->unread.data(), entry.outputs);
     }
     if (!log->entries.empty()) log->entries[next++] = entry;
   }
 }
 
-Span<Operand> Program::TakeRows(const Node& node, bool of_inputs, size_t rows, Bump* bump) const {
+// Where rows of a node's operands lie, from `place` on; returns how many floats they take.
+uint64_t Program::PlaceRows(const Node& node, bool of_inputs, uint64_t rows, float* place, Span<Operand> placed) const {
   const format::Op& op = *graph().ops()->Get(static_cast<uint32_t>(&node - nodes_.data()));
   const size_t count = of_inputs ? node.inputs.size() : node.outputs.size();
-  const Span<Operand> operands = TakeArray<Operand>(*bump, count);
+  uint64_t offset = 0;
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t width = of_inputs ? op.inputs()->Get(i)->width() : graph().values()->Get(op.outputs()->Get(i))->width();
-    const Span<float> memory = TakeArray<float>(*bump, uint64_t{width} * rows);
-    if (!operands.empty()) operands[i] = {memory.data(), width};
+    if (!placed.empty()) placed[i] = {place + offset, width};
+    offset += width * rows;
   }
-  return operands;
+  return offset;
 }
 
 Status Program::RunSteps(RunContext context, StepLog* log) {
@@ -109,7 +116,7 @@ Status Program::RunSteps(RunContext context, StepLog* log) {
   return RunAll(context, {&Program::RunNodeSteps, log});
 }
 
-// A node with states: token by token, so that each has the bits of a run of its own.
+// A node with states: step by step, so that each token has the bits of a run of its own.
 Status Program::RunNodeSteps(Node& node, const RunContext& context, StepLog* log) {
   if (node.states.empty()) return RunNode(node, context);
   const StepLog::Entry& entry = log->entries[log->reached++];
@@ -119,6 +126,10 @@ Status Program::RunNodeSteps(Node& node, const RunContext& context, StepLog* log
     CopyStates(node.states, entry.states);
     CopyRows(node.inputs, entry.inputs, context.tokens);
     step.states = entry.states;
+    if (node.op->runs_steps()) {
+      step.steps = true;
+      return RunNode(node, step);
+    }
   }
   Status status;
   for (size_t t = 0; t < context.tokens; ++t) {
@@ -166,14 +177,16 @@ Status Program::KeepSteps(RunContext context, StepLog* log, size_t kept) {
 }
 
 Status Program::StepAgain(Node& node, const StepLog::Entry& entry, RunContext context, uint64_t tokens_seen, size_t steps) const {
-  context.tokens = context.token_rows = 1;
   context.output_rows = 0;
   context.inputs = entry.inputs;
   context.outputs = entry.outputs;
   context.states = node.states;
   context.scratch = {scratch_, static_cast<size_t>(node.scratch_bytes)};
-  for (size_t t = 0; t < steps; ++t) {
-    const RunSequence sequence{tokens_seen + t, 0, 1};
+  context.steps = node.op->runs_steps();
+  const size_t together = context.steps ? steps : 1;
+  context.tokens = context.token_rows = together;
+  for (size_t t = 0; t < steps; t += together) {
+    const RunSequence sequence{tokens_seen + t, 0, static_cast<uint32_t>(together)};
     context.sequences = {&sequence, 1};
     MoveRows(entry.inputs, static_cast<ptrdiff_t>(t));
     const Status status = node.op->Run(context);

@@ -115,6 +115,7 @@ struct RunContext {
   size_t source;                       // encode: the one that runs; its number in states of Owner.Source
   size_t beams;                        // decode: sequence number s reads source s / beams; all beams of a source run together
   Span<const uint32_t> source_tokens;  // decode: how many tokens each source has, by its number
+  bool steps = false;                  // decode: for an op that runs_steps(): the one sequence takes its tokens step by step
 
   // The results of the run will not be looked at: a long op may return early, and must before it reads an index or a count that a
   // loop it left has not written.
@@ -245,6 +246,9 @@ class Op {
   // Every row is computed for itself, whatever sequence it belongs to: Run reads batch and rows() of the context, but not `tokens`,
   // and it has no states. A dense layer then reads its weights once for all sequences.
   virtual bool runs_by_rows() const { return false; }
+  // Run takes steps: with `steps` in the context every row and state gets the bits that it gets from runs of one token each. The
+  // work that no step leaves to the next one is done once for all.
+  virtual bool runs_steps() const { return false; }
   // Of an op whose step writes a few rows of its states: how many bytes at most, and what the step behind `tokens_seen` tokens
   // writes. 0: it writes all of them.
   virtual uint64_t step_write_bytes() const { return 0; }

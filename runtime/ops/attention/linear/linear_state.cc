@@ -14,6 +14,7 @@ class LinearStateOp final : public Op {
  public:
   Status Prepare(PrepareContext& context) override;
   Status Run(const RunContext& context) override;
+  bool runs_steps() const override { return true; }
 
  private:
   // One key/value head of one sequence while it runs.
@@ -45,11 +46,12 @@ class LinearStateOp final : public Op {
     float* work;     // of the kernels
   };
 
-  Pieces Lay(Scratch* scratch, uint64_t tokens) const;
+  Pieces Lay(Scratch* scratch, uint64_t tokens, bool as_chunk) const;
   Status PrepareStates(PrepareContext& context);
   bool RunsAsChunk(uint64_t tokens) const { return tokens > 1 && a_.has_chunk_form(); }
+  bool RunsAsChunk(const RunContext& context) const { return !context.steps && RunsAsChunk(context.tokens); }
   // Steps of the delta rule and the products of a chunk want floats.
-  bool RunsAsStored(uint64_t tokens) const { return !RunsAsChunk(tokens) && a_.rule == WriteRule::kSum; }
+  bool RunsAsStored(bool as_chunk) const { return !as_chunk && a_.rule == WriteRule::kSum; }
   void RunHead(const RunContext& context, size_t sequence, size_t kv_head, Scratch scratch) const;
   void MapFeatures(const RunContext& context, Head* head, const Pieces& pieces) const;
   void WeighTokens(const RunContext& context, Head* head, const Pieces& pieces) const;
@@ -116,12 +118,14 @@ Status LinearStateOp::Prepare(PrepareContext& context) {
   context.AddWork(
       {context.limits().MaxRows({format::Time::Tokens, 0}), heads_.heads(), features_, heads_.key_dim() + 2 * heads_.value_dim()});
 
-  thread_bytes_ = CountScratch(context.limits().max_chunk, [&](Scratch* scratch, uint64_t tokens) { Lay(scratch, tokens); });
+  // As many steps take no more: a chunk has their pieces, too.
+  thread_bytes_ = CountScratch(context.limits().max_chunk,
+                               [&](Scratch* scratch, uint64_t tokens) { Lay(scratch, tokens, RunsAsChunk(tokens)); });
   context.RequestScratch(context.limits().threads * thread_bytes_);
   return Ok();
 }
 
-LinearStateOp::Pieces LinearStateOp::Lay(Scratch* scratch, uint64_t tokens) const {
+LinearStateOp::Pieces LinearStateOp::Lay(Scratch* scratch, uint64_t tokens, bool as_chunk) const {
   const uint64_t rows = (heads_.group() + 1) * tokens, dv = heads_.value_dim();
   Pieces pieces{};
   pieces.x = scratch->Take(rows * heads_.key_dim());
@@ -129,8 +133,8 @@ LinearStateOp::Pieces LinearStateOp::Lay(Scratch* scratch, uint64_t tokens) cons
   pieces.weights = scratch->Take(rows);
   pieces.gates = scratch->Take(tokens);
   pieces.writes = scratch->Take(tokens);
-  if (!RunsAsStored(tokens)) pieces.state = HeldState::LayCopy(scratch, state_dtype_, features_ * dv);
-  if (RunsAsChunk(tokens)) {
+  if (!RunsAsStored(as_chunk)) pieces.state = HeldState::LayCopy(scratch, state_dtype_, features_ * dv);
+  if (as_chunk) {
     const auto work_floats = a_.is_delta() ? DeltaChunkScratch : LinearChunkScratch;
     pieces.work = scratch->Take(work_floats(tokens, features_, dv));
   } else if (a_.is_delta()) {
@@ -162,13 +166,14 @@ Status LinearStateOp::Run(const RunContext& context) {
 
 void LinearStateOp::RunHead(const RunContext& context, size_t sequence, size_t kv_head, Scratch scratch) const {
   Head head{HeadSlices(context, heads_, sequence, kv_head), kv_head, sequence, nullptr, nullptr};
-  const Pieces pieces = Lay(&scratch, context.tokens);
+  const bool as_chunk = RunsAsChunk(context);
+  const Pieces pieces = Lay(&scratch, context.tokens, as_chunk);
   MapFeatures(context, &head, pieces);
   WeighTokens(context, &head, pieces);
   if (a_.is_replace()) PrepareRemoval(context, &head, pieces);
   const size_t elements = features_ * heads_.value_dim();
   if (a_.has_norm()) head.norm = context.states[norm_state()].f32(context.number(sequence)) + kv_head * features_;
-  if (RunsAsStored(context.tokens)) {
+  if (RunsAsStored(as_chunk)) {
     head.state = HeldState::Stored(context.states[0], state_dtype_, context.number(sequence), kv_head * elements);
     for (size_t token = 0; token < context.tokens; ++token) RunStep(context, head, token, pieces);
     return;
@@ -176,7 +181,7 @@ void LinearStateOp::RunHead(const RunContext& context, size_t sequence, size_t k
   const HeldState state(*context.kernels, context.states[0], state_dtype_, context.number(sequence), kv_head * elements, elements,
                         pieces.state);
   head.state = state.f32();
-  if (RunsAsChunk(context.tokens)) {
+  if (as_chunk) {
     RunChunk(context, head, pieces);
   } else {
     for (size_t token = 0; token < context.tokens; ++token) {
@@ -197,7 +202,7 @@ void LinearStateOp::MapFeatures(const RunContext& context, Head* head, const Pie
   // The rows of all queries, then those of the keys, so that one call maps them all.
   const size_t rows = (group + 1) * tokens;
   float* const x = pieces.x;
-  if (RunsAsChunk(context.tokens)) {
+  if (RunsAsChunk(context)) {
     for (size_t g = 0; g < group; ++g) map_.Normalize(kernels, tokens, at.q + g * d, at.q_stride, a_.q_scale(), x + g * tokens * d);
   } else {
     for (size_t t = 0; t < tokens; ++t) map_.Normalize(kernels, group, at.q + t * at.q_stride, d, a_.q_scale(), x + t * group * d);

@@ -38,12 +38,13 @@ class SlotMemoryOp final : public Op {
     ForEachHead(context, heads_, cost, [&](size_t sequence, size_t kv_head, size_t thread) {
       Scratch scratch = ScratchParts(context.scratch, thread_bytes_)[thread];
       const Task task(*this, context, sequence, kv_head, LayTask(&scratch, context.tokens));
-      if (context.tokens == 1 || !RunChunk(context, task, scratch)) RunSteps(context, task, scratch);
+      if (context.tokens == 1 || context.steps || !RunChunk(context, task, scratch)) RunSteps(context, task, scratch);
       task.keys.WriteBack(*context.kernels);
       task.values.WriteBack(*context.kernels);
     });
     return Ok();
   }
+  bool runs_steps() const override { return true; }
 
  private:
   Status PrepareStates(PrepareContext& context) {
