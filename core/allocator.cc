@@ -2,6 +2,12 @@
 
 namespace tarn {
 
+Status ExpectAligned(const char* what, const void* memory) {
+  const size_t past = reinterpret_cast<uintptr_t>(memory) % kAlignment;
+  if (past == 0) return Ok();
+  return Error(TARN_INVALID_ARGUMENT, "%s lies %zu bytes past a multiple of %zu, a multiple expected", what, past, kAlignment);
+}
+
 Result<Block> Block::Allocate(const Allocator& allocator, uint64_t size_bytes, const char* what) {
   Block block;
   if (size_bytes == 0) return block;
@@ -16,9 +22,9 @@ Result<Block> Block::Allocate(const Allocator& allocator, uint64_t size_bytes, c
   if (pointer == nullptr) {
     return Error(TARN_OUT_OF_MEMORY, "%s: cannot allocate %llu bytes", what, static_cast<unsigned long long>(size_bytes));
   }
-  if (reinterpret_cast<uintptr_t>(pointer) % kAlignment != 0) {
+  if (const Status aligned = ExpectAligned("the allocator's memory", pointer); !aligned.ok()) {
     allocator.release(allocator.context, pointer, static_cast<size_t>(size_bytes));
-    return Error(TARN_INVALID_ARGUMENT, "%s: the allocator's memory is not aligned to %zu bytes", what, kAlignment);
+    return aligned.In("%s", what);
   }
   block.allocator_ = allocator;
   block.bytes_ = {static_cast<uint8_t*>(pointer), static_cast<size_t>(size_bytes)};

@@ -23,6 +23,9 @@ struct Allocator {
 // The C library's. Without a heap (heap_bare.cc) its functions are nullptr, and Block::Allocate says so.
 Allocator DefaultAllocator();
 
+// Errors: TARN_INVALID_ARGUMENT: `memory` of the caller, which `what` names, is not aligned to kAlignment.
+Status ExpectAligned(const char* what, const void* memory);
+
 // Owns one block, aligned to kAlignment.
 class Block {
  public:

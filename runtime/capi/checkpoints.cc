@@ -51,9 +51,7 @@ Result<Creation> ReadCreation(const tarn_generation* generation, const tarn_chec
   tarn_checkpoints_config config = TARN_CHECKPOINTS_CONFIG_INIT;
   TARN_RETURN_IF_ERROR(ReadStruct(user, &config));
   TARN_RETURN_IF_ERROR(CheckAllocator(config.allocator));
-  if (reinterpret_cast<uintptr_t>(config.block) % kAlignment != 0) {
-    return Error(TARN_INVALID_ARGUMENT, "block is not aligned to %zu", kAlignment);
-  }
+  TARN_RETURN_IF_ERROR(ExpectAligned("block", config.block));
   read.config = {config.ring_bytes, OrDefault(config.log_tokens, kDefaultLogTokens), OrDefault(config.spacing, kDefaultSpacing),
                  OrDefault(config.grammar_bytes, kDefaultGrammarBytes)};
   read.block = {static_cast<uint8_t*>(config.block), config.block_bytes};

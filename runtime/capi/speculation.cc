@@ -29,9 +29,7 @@ Result<Creation> ReadCreation(tarn_session* session, tarn_sampler* sampler, cons
   if (config.block == nullptr && config.block_bytes != 0) {
     return Error(TARN_INVALID_ARGUMENT, "block is NULL, block_bytes is %zu", config.block_bytes);
   }
-  if (reinterpret_cast<uintptr_t>(config.block) % kAlignment != 0) {
-    return Error(TARN_INVALID_ARGUMENT, "block is not aligned to %zu", kAlignment);
-  }
+  TARN_RETURN_IF_ERROR(ExpectAligned("block", config.block));
   Creation read{};
   read.session = reinterpret_cast<Session*>(session);
   read.picker = {reinterpret_cast<Sampler*>(sampler), config.pick, config.on_token, config.context};

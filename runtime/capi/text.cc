@@ -53,9 +53,7 @@ Result<tarn_tokenizer_config> ReadTokenizerConfig(const tarn_tokenizer_config* u
   tarn_tokenizer_config config = TARN_TOKENIZER_CONFIG_INIT;
   if (user != nullptr) TARN_RETURN_IF_ERROR(ReadStruct(user, &config));
   TARN_RETURN_IF_ERROR(CheckAllocator(config.allocator));
-  if (config.block != nullptr && reinterpret_cast<uintptr_t>(config.block) % kAlignment != 0) {
-    return Error(TARN_INVALID_ARGUMENT, "block is not aligned to %zu", kAlignment);
-  }
+  TARN_RETURN_IF_ERROR(ExpectAligned("block", config.block));
   if (config.max_word_bytes == 0) config.max_word_bytes = kDefaultWordBytes;
   if (config.cache_words == 0) config.cache_words = kDefaultCacheWords;
   return config;

@@ -47,9 +47,7 @@ Result<tarn_text_stream_config> ReadConfig(const tarn_model* model, const tarn_t
   if (TokenizerOf(model) == TARN_TOKENIZER_NONE) {
     return Error(TARN_UNSUPPORTED, "the model has no tokenizer: it takes and gives token ids only");
   }
-  if (config.block != nullptr && reinterpret_cast<uintptr_t>(config.block) % kAlignment != 0) {
-    return Error(TARN_INVALID_ARGUMENT, "block is not aligned to %zu", kAlignment);
-  }
+  TARN_RETURN_IF_ERROR(ExpectAligned("block", config.block));
   if (config.stop_strings == nullptr && config.stop_string_count != 0) return NullArgument("stop_strings");
   TARN_RETURN_IF_ERROR(CheckStopStrings(StopStringsOf(config)));
   return config;

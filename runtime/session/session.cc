@@ -78,9 +78,7 @@ Result<Session*> Session::Create(const LoadedModel& model, const Limits& limits,
     block = own_block.bytes();
     AdviseHugePages(block);
   }
-  if (reinterpret_cast<uintptr_t>(block.data()) % kAlignment != 0) {
-    return Error(TARN_INVALID_ARGUMENT, "session block is not aligned to %zu bytes", kAlignment);
-  }
+  TARN_RETURN_IF_ERROR(ExpectAligned("session block", block.data()));
   const size_t header = static_cast<size_t>(HeaderBytes(limits));
   if (block.size() < header) {
     TARN_ASSIGN_OR_RETURN(const ProgramBytes bytes, Measure(model, limits));

@@ -37,7 +37,7 @@ static void TestMemory(void) {
   config.block_bytes = (size_t)memory.size_bytes;
   config.block = block + 8;
   EXPECT(tarn_checkpoints_create(&generation, &config, &checkpoints, &error) == TARN_INVALID_ARGUMENT);
-  EXPECT(strcmp(error.message, "block is not aligned to 64") == 0);
+  EXPECT(strcmp(error.message, "block lies 8 bytes past a multiple of 64, a multiple expected") == 0);
   config.block = block;
   EXPECT_OK(tarn_checkpoints_create(&generation, &config, &checkpoints, &error));
   EXPECT_OK(tarn_session_step(generation.session, &token, &logits, &error));

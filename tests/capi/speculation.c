@@ -37,7 +37,7 @@ static void TestMemory(void) {
   config.block_bytes = (size_t)size;
   config.block = block + 8;
   EXPECT(tarn_speculation_create(session, sampler, &config, &speculation, &error) == TARN_INVALID_ARGUMENT);
-  EXPECT(strcmp(error.message, "block is not aligned to 64") == 0);
+  EXPECT(strcmp(error.message, "block lies 8 bytes past a multiple of 64, a multiple expected") == 0);
   config.block = NULL;
   EXPECT(tarn_speculation_create(session, sampler, &config, &speculation, &error) == TARN_INVALID_ARGUMENT);
   config.block = block;

@@ -50,6 +50,10 @@ class StateTest(CliTest):
         self.fails(1, "would be overwritten", "run", MODEL, "-p", "A", "--save-state", MODEL)
         self.fails(1, "no-such: cannot", "run", MODEL, "-p", "A", "--load-state", self.path("no-such"))
         self.fails(1, "the prompt is empty, and a saved state has no logits", "run", MODEL, "-p", "", "--load-state", self.save())
+        empty = self.path("empty")
+        with open(empty, "wb"):
+            pass
+        self.fails(1, "empty: the prompt is empty, and a saved state", "run", MODEL, "-f", empty, "--load-state", self.save())
 
     def test_a_file_may_be_called_like_standard_input(self):
         folder = self.path("dash")

@@ -40,12 +40,12 @@ Tokens PromptTokens(const RunOptions& options, const Model& model, TurnPlace pla
     if (tokens.empty() && place == TurnPlace::kBegin && model.info().bos_token >= 0) tokens.push_back(model.info().bos_token);
   }
   if (tokens.empty()) {
-    if (place != TurnPlace::kBegin) {
-      throw Failure(
-          "the prompt is empty, and a saved state has no logits to draw the first token from: give the text after it with "
-          "-p, -f or --tokens");
-    }
-    throw Failure("the prompt is empty, and the model has no begin token to start from: give one with -p, -f or --tokens");
+    const std::string empty =
+        options.input.is_file() ? FileName(options.input.file()) + ": the prompt is empty" : "the prompt is empty";
+    throw Failure(empty + (place == TurnPlace::kBegin
+                               ? ", and the model has no begin token to start from: give one with -p, -f or --tokens"
+                               : ", and a saved state has no logits to draw the first token from: give the text after it with "
+                                 "-p, -f or --tokens"));
   }
   const uint64_t most = model.info().max_context;
   if (tokens.size() > most) {
