@@ -60,11 +60,17 @@ struct CausalCase {
 inline std::vector<CausalCase> CausalCases() {
   const std::string hybrid = std::string("[") + kRfa + ", " + kSoftmax + "]";
   std::vector<CausalCase> cases = {
-      {"rfa", kRfa, kGroupedHeads, format::DType::F32},           {"arccos", kArccos, kGroupedHeads, format::DType::F32},
-      {"abc", kAbc, kGroupedHeads, format::DType::F32},           {"abc_relu", kAbcRelu, kGroupedHeads, format::DType::F32},
-      {"softmax", kSoftmax, kGroupedHeads, format::DType::F32},   {"hybrid", hybrid, kGroupedHeads, format::DType::F32},
-      {"rfa_f16", kRfa, kGroupedHeads, format::DType::F16},       {"softmax_f16", kSoftmax, kGroupedHeads, format::DType::F16},
+      {"rfa", kRfa, kGroupedHeads, format::DType::F32},
+      {"arccos", kArccos, kGroupedHeads, format::DType::F32},
+      {"abc", kAbc, kGroupedHeads, format::DType::F32},
+      {"abc_relu", kAbcRelu, kGroupedHeads, format::DType::F32},
+      {"softmax", kSoftmax, kGroupedHeads, format::DType::F32},
+      {"hybrid", hybrid, kGroupedHeads, format::DType::F32},
+      {"rfa_f16", kRfa, kGroupedHeads, format::DType::F16},
+      {"softmax_f16", kSoftmax, kGroupedHeads, format::DType::F16},
       {"softmax_i8", kSoftmax, kGroupedHeads, format::DType::I8},
+      {"abc_f16", kAbc, kGroupedHeads, format::DType::F16},
+      {"delta_f16", R"({"system": "gated_deltanet"})", kGroupedHeads, format::DType::F16},
   };
   for (const SystemCase& system : kMoreSystems) {
     cases.push_back({system.name, system.attention, system.heads, format::DType::F32});
