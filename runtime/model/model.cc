@@ -125,8 +125,10 @@ Status Model::OpenTokenizer(const Allocator& allocator) {
 
 Status Model::ReadHeader(Span<const uint8_t> bytes) {
   if (bytes.size() < kHeaderBytes) {
-    return Error(TARN_BAD_FORMAT, "file has %zu bytes, a tarn header has %zu: truncated or not a tarn model", bytes.size(),
-                 kHeaderBytes);
+    return Error(TARN_BAD_FORMAT, "file has %zu bytes, a tarn header has %zu: %s", bytes.size(), kHeaderBytes,
+                 !bytes.empty() && LooksLikeText(bytes.data(), bytes.size())
+                     ? "not a tarn model but a text, perhaps the message of an error"
+                     : "truncated or not a tarn model");
   }
   const uint8_t* header = bytes.data();
   if (std::memcmp(header, kLfsPointer, std::strlen(kLfsPointer)) == 0) {

@@ -43,7 +43,8 @@ static const char* WhatElse(const uint8_t* magic) {
 
 Result<SnapshotHeader> ReadSnapshotHeader(Span<const uint8_t> memory) {
   if (memory.size() < kLeastBytes) {
-    return Error(TARN_BAD_FORMAT, "size is %zu bytes, %zu expected at least", memory.size(), kLeastBytes);
+    return Error(TARN_BAD_FORMAT, "size is %zu bytes, %zu expected at least: it is cut, or no snapshot", memory.size(),
+                 kLeastBytes);
   }
   SnapshotHeader header;
   std::memcpy(&header, memory.data(), sizeof(header));

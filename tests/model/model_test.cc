@@ -104,6 +104,7 @@ TEST(Model, ForeignFilesAreNamedAsSuch) {
   file[8] = '{';
   ExpectRefused(file, TARN_BAD_FORMAT, "not a tarn model but a safetensors file");
   ExpectRefused({}, TARN_BAD_FORMAT, "truncated");
+  ExpectRefused({'N', 'o', 't', ' ', 'f', 'o', 'u', 'n', 'd', '\n'}, TARN_BAD_FORMAT, "not a tarn model but a text");
   const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + std::string(64, '0') + "\nsize 1234\n";
   ExpectRefused({pointer.begin(), pointer.end()}, TARN_BAD_FORMAT, "a Git LFS pointer, not the file: git lfs pull");
   std::vector<uint8_t> as_text = Good();
