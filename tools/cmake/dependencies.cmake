@@ -7,11 +7,17 @@
 option(TARN_BUILD_DEPS "Fetch and build the dependencies while configuring, where the cache lacks them" ON)
 set(deps_script ${PROJECT_SOURCE_DIR}/tools/dev/deps.sh)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${deps_script} ${PROJECT_SOURCE_DIR}/tools/dev/deps.lock)
+# A first configuration for another CPU puts that CPU's compilers into CC and CXX; the script wants those of this machine.
+set(run_deps_script ${CMAKE_COMMAND} -E env)
+if(CMAKE_CROSSCOMPILING)
+  list(APPEND run_deps_script --unset=CC --unset=CXX)
+endif()
+list(APPEND run_deps_script ${deps_script})
 function(tarn_find_dependencies result)  # arguments of deps.sh
-  execute_process(COMMAND ${deps_script} ${ARGN} --prefix
+  execute_process(COMMAND ${run_deps_script} ${ARGN} --prefix
                   OUTPUT_VARIABLE prefix OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   if(TARN_BUILD_DEPS AND NOT IS_DIRECTORY ${prefix})
-    execute_process(COMMAND ${deps_script} ${ARGN})  # tells its progress, and what fails
+    execute_process(COMMAND ${run_deps_script} ${ARGN})  # tells its progress, and what fails
   endif()
   if(NOT IS_DIRECTORY ${prefix})
     list(JOIN ARGN " " arguments)

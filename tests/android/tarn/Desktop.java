@@ -18,8 +18,8 @@ final class Desktop {
   static final String MODEL = System.getProperty("tarn.model");
 
   /**
-   * Random weights over 256 bytes, and a context of 32 tokens: text that is full of characters cut
-   * and broken.
+   * Random weights over 256 bytes, of which one ends a text, and a context of 32 tokens: text that is
+   * full of characters cut and broken.
    */
   static final String RANDOM = System.getProperty("tarn.random");
 

@@ -40,8 +40,8 @@ constexpr Levels LevelsOf(format::DType dtype) {
 
 // Returns the bits of s, a normal bf16, > 0 but for int3: of all bf16 within a factor of 0.5 to 1.15 of max|w| / most the one with
 // the least sum of (w[i] - s q[i])^2, where q[i] is w[i] / s rounded to a level. A scale that is smaller than the largest element
-// needs costs that one element and makes the others finer. A block of zeros has s = 1, or the smallest s if 0 is no level. Every w[i]
-// is finite.
+// needs costs that one element and makes the others finer. A block of zeros has s = 1, or the smallest s if 0 is no level. Every
+// w[i] is finite.
 uint16_t QuantizeBlock(const Levels& levels, const float* w /* [kScaleBlock] */, int8_t* q /* [kScaleBlock] */);
 
 // The same for every block of a row.

@@ -39,6 +39,9 @@ public final class ModelInfo {
   /** How many tokens a session can take in from a reset; {@link Long#MAX_VALUE}: no end. */
   public final long maxContext;
 
+  /** The token that ends a text, where {@link Session#generate} ends; -1: nothing ends one. */
+  public final int endToken;
+
   /** Whether packed weights were found in the cache directory, rather than packed now. */
   public final boolean packedFromCache;
 
@@ -55,6 +58,7 @@ public final class ModelInfo {
     parameters = numbers[3];
     maxContext = numbers[4];
     packedFromCache = numbers[5] != 0;
+    endToken = (int) numbers[6];
   }
 
   private static String hex(byte[] bytes) {

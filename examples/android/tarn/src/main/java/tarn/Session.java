@@ -61,16 +61,17 @@ public final class Session implements AutoCloseable {
   /**
    * Takes in the prompt and writes what follows it, piece by piece, on the calling thread.
    *
-   * <p>It ends after {@link GenerateOptions#maxOutputTokens}, or earlier when it is cancelled: by {@link
-   * #cancel}, by {@link #close} or by an interrupt of the calling thread, whose interrupt status
-   * stays set. It then returns within a token, or a chunk of the prompt. After a piece the text can
-   * be gone on with; a session that was cancelled within a prompt has taken in a part of it: reset
-   * it, or restore an earlier state.
+   * <p>It ends after {@link GenerateOptions#maxOutputTokens}, or earlier at the model's {@link
+   * ModelInfo#endToken}, or when it is cancelled: by {@link #cancel}, by {@link #close} or by an
+   * interrupt of the calling thread, whose interrupt status stays set. A cancelled call returns
+   * within a token, or a chunk of the prompt. After a piece the text can be gone on with; a session
+   * that was cancelled within a prompt has taken in a part of it: reset it, or restore an earlier
+   * state.
    *
    * @param prompt may be empty to go on where the text ended, but not at its beginning
    * @param onPiece gets text of whole characters. What it throws ends the generation and comes out
    *     of this call.
-   * @return how many tokens were generated
+   * @return how many tokens were generated, without an end token
    * @throws TarnException if the model has no tokenizer or is not for generating, its context is
    *     full, or an option is out of range
    */
@@ -97,6 +98,9 @@ public final class Session implements AutoCloseable {
           break;
         }
         last = Native.sample(sampler, logits);
+        if (last == model.info().endToken) {
+          break;
+        }
         unfed = new int[] {last};
         ++generated;
         int bytes = Native.decode(modelHandle, decoder, last, piece);
