@@ -151,8 +151,8 @@ jlongArray ModelNumbers(JNIEnv* env, jclass, jlong model) {
   tarn_model_info info = TARN_MODEL_INFO_INIT;
   tarn_error error;
   if (Failed(env, tarn_model_get_info(Pointer<tarn_model>(model), &info, &error), error)) return nullptr;
-  return NewLongs(
-      env, {info.task, info.vocab_size, info.tokenizer, Number(info.parameters), Number(info.max_context), info.packed_from_cache, info.eos_token});
+  return NewLongs(env, {info.task, info.vocab_size, info.tokenizer, Number(info.parameters), Number(info.max_context),
+                        info.packed_from_cache, info.eos_token});
 }
 
 tarn_session_config SessionConfig(jint max_chunk, jint threads) {
