@@ -7,7 +7,8 @@
 option(TARN_BUILD_DEPS "Fetch and build the dependencies while configuring, where the cache lacks them" ON)
 set(deps_script ${PROJECT_SOURCE_DIR}/tools/dev/deps.sh)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${deps_script} ${PROJECT_SOURCE_DIR}/tools/dev/deps.lock)
-# A first configuration for another CPU puts that CPU's compilers into CC and CXX; the script wants those of this machine.
+# For a project that asks for CMake below 3.24 (policy CMP0132), a first configuration puts its compilers into CC and CXX: those of
+# another CPU perhaps. The script wants those of this machine.
 set(run_deps_script ${CMAKE_COMMAND} -E env)
 if(CMAKE_CROSSCOMPILING)
   list(APPEND run_deps_script --unset=CC --unset=CXX)
