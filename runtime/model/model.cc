@@ -57,9 +57,10 @@ const char* WhatElse(const uint8_t* header) {
   } kOthers[] = {{"TSNP", " but a saved state, for tarn run --load-state"},
                  {"TPAK", " but a cache of packed weights"},
                  {"GGUF", " but a GGUF file, which tarn-convert does not read"},
-                 {"PK\3\4", " but a ZIP archive, perhaps of PyTorch: convert its directory with tarn-convert"}};
+                 {"PK\3\4", " but a ZIP archive, perhaps of PyTorch: convert its directory with tarn-convert"},
+                 {"\x1f\x8b\b", " but a gzip file: unpack it"}};
   for (const auto& other : kOthers) {
-    if (std::memcmp(header, other.magic, 4) == 0) return other.is;
+    if (std::memcmp(header, other.magic, std::strlen(other.magic)) == 0) return other.is;
   }
   // The length of the JSON that follows, below 16 MiB.
   if (Load<uint64_t>(header) < (uint64_t{1} << 24) && header[8] == '{') {

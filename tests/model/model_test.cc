@@ -99,6 +99,10 @@ TEST(Model, ForeignFilesAreNamedAsSuch) {
     std::copy_n(magic, 4, file.begin());
     ExpectRefused(file, TARN_BAD_FORMAT, std::string("not a tarn model but ") + (magic + 5));
   }
+  const char gzip[] = "\x1f\x8b\b";
+  file.assign(4096, 0);
+  std::copy_n(gzip, 3, file.begin());
+  ExpectRefused(file, TARN_BAD_FORMAT, "not a tarn model but a gzip file: unpack it");
   file.assign(4096, 0);
   file[0] = 100;
   file[8] = '{';

@@ -275,6 +275,8 @@ class InspectTest(CliTest):
         table = tarn("inspect", MODEL, "--ops")[1].decode()
         for name, (inputs, outputs) in operands.items():
             self.assertRegex(table, rf"(?m)^  {re.escape(name)} +{re.escape(inputs)} +{re.escape(outputs)}$")
+        linked = "Embedding,Norm,FullyConnected,LinearState,Add,SiluMul,SelectOutputs"
+        self.assertTrue(table.endswith(f"\na library that links only these ops: -DTARN_OPS={linked}\n"))
 
     def test_tables_hold_what_json_holds(self):
         status, out, _ = tarn("inspect", MODEL)

@@ -320,7 +320,7 @@ int Run(int argc, char** argv) {
       ->type_name("FILE");
   std::vector<std::string> types = PrecisionNames();
   types.emplace_back("auto");
-  AddName(&app, "--quant", &how.quant, "Type of matrices", types);
+  AddName(&app, "--quant", &how.quant, "Type of matrices; int3, int2 and auto need --eval", types);
   app.add_option("--keep", how.keep,
                  "Another type for matrices whose name matches, as PATTERN=TYPE; repeatable, the last match wins")
       ->check(CheckKeep)

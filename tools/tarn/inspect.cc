@@ -2,6 +2,8 @@
 #include <tarn/chat.h>
 #include <tarn/inspect.h>
 
+#include <algorithm>
+#include <cctype>
 #include <memory>
 #include <optional>
 #include <string>
@@ -137,17 +139,35 @@ std::string HeaderText(const Model& model) {
   return table.Text();
 }
 
+// The name of an op's kind in the schema: "silu_mul" is SiluMul.
+std::string SchemaName(const std::string& kind) {
+  std::string name;
+  bool capital = true;
+  for (const char letter : kind) {
+    if (letter != '_') name += capital ? static_cast<char>(std::toupper(static_cast<unsigned char>(letter))) : letter;
+    capital = letter == '_';
+  }
+  return name;
+}
+
 std::string OpsText(const Model& model) {
   Table table("lllrr"), operands("lll");
   operands.Add({"op", "reads", "writes"});
   table.Add({"op", "kind", "detail", "state B", "smaller than a KV cache after"});
+  std::vector<std::string> kinds;
+  std::string linked;
   for (const tarn_op_info& op : List(model, tarn_model_op)) {
+    const std::string kind = SchemaName(op.kind);
+    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+      linked += (kinds.empty() ? "" : ",") + kind;
+      kinds.push_back(kind);
+    }
     table.Add({op.name, op.kind, op.detail, op.state_bytes == 0 ? "" : Number(op.state_bytes),
                op.kv_break_even_tokens == 0 ? "" : Number(op.kv_break_even_tokens) + " tokens"});
     operands.Add({op.name, op.inputs, op.outputs});
   }
   return "\nops, in the order in which they run\n" + table.Text("  ") + "\nwhat they read, with its columns, and write\n" +
-         operands.Text("  ");
+         operands.Text("  ") + "\na library that links only these ops: -DTARN_OPS=" + linked + "\n";
 }
 
 // What is stored: states or tensors, and their sum.
