@@ -88,10 +88,10 @@ class Instance {
   Status DecodeParts(size_t count, size_t output_rows, const ThreadPool& threads);
   Span<RunSequence> sequences() const { return run_; }  // [batch]
   // The same with a row of outputs for every token, for a single sequence, and with the bits of `tokens` runs of one token each.
-  // KeepSteps is to follow, with the same `log` (TakeStepLog): until then the sequence is broken off. Errors: as Decode; nothing
-  // has changed.
+  // KeepSteps is to follow, with the same `log` (TakeStepLog): until then the sequence is broken off. A run is not stopped in its
+  // middle. Errors: TARN_INTERNAL (the sequence is then broken off).
   Status DecodeSteps(size_t tokens, StepLog* log, const ThreadPool& threads);
-  // The sequence has taken the first `kept` tokens of the last DecodeSteps. Errors: TARN_INTERNAL.
+  // The sequence has taken the first `kept` tokens of the last DecodeSteps, 1 to all of them. Errors: TARN_INTERNAL.
   Status KeepSteps(size_t kept, StepLog* log, const ThreadPool& threads);
   // Of "decode", whose states all belong to sequences, with batch 1; only counts when `bump` has no block.
   void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const { program(Stage::kDecode)->TakeStepLog(bump, max_steps, log); }

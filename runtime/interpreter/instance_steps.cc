@@ -4,19 +4,12 @@
 namespace tarn {
 
 Status Instance::DecodeSteps(size_t tokens, StepLog* log, const ThreadPool& threads) {
-  Program& program = *programs_[static_cast<size_t>(Stage::kDecode)];
-  const Status status = program.RunSteps(DecodeAll(tokens, /*output_rows=*/tokens, threads), log);
+  RunContext context = DecodeAll(tokens, /*output_rows=*/tokens, threads);
+  context.cancellation = nullptr;  // the way back begins behind a whole run
+  progress_[0].broken_off = 1;     // until KeepSteps
+  const Status status = programs_[static_cast<size_t>(Stage::kDecode)]->RunSteps(context, log);
   OpenInputs();
-  if (!status.ok()) {
-    RunContext context = DecodeAll(1, 0, threads);
-    context.cancellation = nullptr;
-    progress_[0].broken_off = 1;
-    TARN_RETURN_IF_ERROR(program.KeepSteps(context, log, 0));
-    progress_[0].broken_off = 0;
-    return status;
-  }
-  progress_[0].broken_off = 1;  // until KeepSteps
-  return Ok();
+  return status;
 }
 
 Status Instance::KeepSteps(size_t kept, StepLog* log, const ThreadPool& threads) {

@@ -84,10 +84,10 @@ class Program {
   // token; only counts when `bump` has no block.
   void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const;
   // As Run, for at most max_steps tokens, but ops with states take them step by step: rows get the bits that runs of single tokens
-  // give. The states are those of no token until KeepSteps.
+  // give. The states are those of no token until KeepSteps. Errors: TARN_INTERNAL, and then for good.
   Status RunSteps(RunContext context, StepLog* log);
-  // Makes the states what they were behind the first `kept` tokens of the last RunSteps, which may have failed if `kept` is 0.
-  // Outputs stay as they are. Errors: TARN_INTERNAL.
+  // Makes the states what they were behind the first `kept` tokens of the last RunSteps, 1 to all of them. Outputs stay as they
+  // are. Errors: TARN_INTERNAL.
   Status KeepSteps(RunContext context, StepLog* log, size_t kept);
 
   // On: zeroes all counts and starts. Off: stops and keeps them.
@@ -151,9 +151,12 @@ class Program {
   Status RunNodeParts(Node& node, const RunContext& context, StepLog* log);
   // Moves the operands of a node to the rows of other sequences.
   void MoveOperands(const Node& node, ptrdiff_t sequences, ptrdiff_t token_rows, size_t output_rows) const;
-  Status RunStep(Node& node, size_t step, RunContext context);
-  // `steps` steps over the rows of an entry.
-  Status StepAgain(Node& node, const StepLog::Entry& entry, RunContext context, uint64_t tokens_seen, size_t steps) const;
+  // Rows of operands that steps take.
+  struct StepRows {
+    Span<Operand> inputs, outputs;
+    size_t first, count;
+  };
+  Status TakeSteps(Node& node, const StepRows& rows, RunContext context);
   uint64_t PlaceRows(const Node& node, bool of_inputs, uint64_t rows, float* place, Span<Operand> placed) const;
   // What AddressSanitizer lets a run touch: its inputs and outputs at its own number of rows, other values while they live, and of
   // scratch what the op that runs lays out.

@@ -1,10 +1,12 @@
-// What a run in steps leaves behind (Program::RunSteps), so that only some of its steps are kept: the first ones.
+// What a run in steps leaves behind (Program::RunSteps), so that only some of its steps are kept: the first one, and some behind
+// it.
 //
 //   of each op with states:  [ rows of its inputs ]   or   [ what each step wrote over ]
 //
 // An op whose step writes a few rows, a cache, keeps the bytes that were there: they are put back from the last step on. Any other
-// op runs on a copy of its states, which the next op overwrites, and keeps the rows that it read: the steps that stay are done once
-// more, on the states. That reads no weights, and a copy for one op at a time stays in the CPU's caches.
+// op takes the first step, which always stays, on its states, and the others on a copy of them, which the next op overwrites. It
+// keeps the rows that the others read: those of them that stay are done once more, on the states. That reads no weights, and a
+// copy for one op at a time stays in the CPU's caches.
 #ifndef TARN_RUNTIME_INTERPRETER_STEP_LOG_H_
 #define TARN_RUNTIME_INTERPRETER_STEP_LOG_H_
 
@@ -21,8 +23,8 @@ struct StepLog {
   struct Entry {
     Span<uint8_t> before;      // [max_steps, step_write_bytes]; empty where steps are done once more, and only there:
     Span<StateBuffer> states;  // places of the copies, in `copies`
-    Span<Operand> inputs;      // [max_steps, width] each
-    Span<Operand> outputs;     // [max_steps, width] each, of steps that are done once more, in `unread`
+    Span<Operand> inputs;      // [max_steps - 1, width] each, of all steps but the first
+    Span<Operand> outputs;     // [max_steps - 1, width] each, of steps that are done once more, in `unread`
   };
 
   Span<Entry> entries;   // in the order of the ops
@@ -32,7 +34,7 @@ struct StepLog {
   // Of the last run:
   size_t steps = 0;
   uint64_t tokens_seen = 0;  // before it
-  size_t reached = 0;        // entries of ops that ran, the last one perhaps in part
+  size_t reached = 0;        // entries of ops that ran
 };
 
 }  // namespace tarn

@@ -49,10 +49,11 @@ void CopyWrites(Copy direction, const Op& op, uint64_t tokens_seen, Span<const S
   }
 }
 
-void CopyRows(Span<const Operand> from, Span<const Operand> to, size_t rows) {
+// Rows of tokens behind the first one.
+void CopyRows(Span<const Operand> from, Span<const Operand> to, size_t tokens) {
   for (size_t i = 0; i < from.size(); ++i) {
-    for (size_t row = 0; row < rows; ++row) {
-      std::memcpy(to[i].f32() + row * to[i].stride, from[i].f32() + row * from[i].stride, to[i].stride * sizeof(float));
+    for (size_t row = 1; row < tokens; ++row) {
+      std::memcpy(to[i].f32() + (row - 1) * to[i].stride, from[i].f32() + row * from[i].stride, to[i].stride * sizeof(float));
     }
   }
 }
@@ -71,7 +72,7 @@ void Program::TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const {
     count += !node.states.empty();
     if (node.states.empty() || node.op->step_write_bytes() > 0) continue;
     copy_bytes = std::max(copy_bytes, PlaceStates(node.states, nullptr, {}));
-    unread_floats = std::max(unread_floats, PlaceRows(node, /*of_inputs=*/false, max_steps, nullptr, {}));
+    unread_floats = std::max(unread_floats, PlaceRows(node, /*of_inputs=*/false, max_steps - 1, nullptr, {}));
   }
   log->entries = TakeArray<StepLog::Entry>(*bump, count);
   log->copies = TakeArray<uint8_t>(*bump, copy_bytes);
@@ -87,9 +88,9 @@ void Program::TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const {
       PlaceStates(node.states, log->copies.data(), entry.states);
       entry.inputs = TakeArray<Operand>(*bump, node.inputs.size());
       entry.outputs = TakeArray<Operand>(*bump, node.outputs.size());
-      const uint64_t floats = PlaceRows(node, /*of_inputs=*/true, max_steps, nullptr, {});
-      PlaceRows(node, /*of_inputs=*/true, max_steps, TakeArray<float>(*bump, floats).data(), entry.inputs);
-      PlaceRows(node, /*of_inputs=*/false, max_steps, log->unread.data(), entry.outputs);
+      const uint64_t floats = PlaceRows(node, /*of_inputs=*/true, max_steps - 1, nullptr, {});
+      PlaceRows(node, /*of_inputs=*/true, max_steps - 1, TakeArray<float>(*bump, floats).data(), entry.inputs);
+      PlaceRows(node, /*of_inputs=*/false, max_steps - 1, log->unread.data(), entry.outputs);
     }
     if (!log->entries.empty()) log->entries[next++] = entry;
   }
@@ -121,51 +122,60 @@ Status Program::RunNodeSteps(Node& node, const RunContext& context, StepLog* log
   if (node.states.empty()) return RunNode(node, context);
   const StepLog::Entry& entry = log->entries[log->reached++];
   const uint64_t write_bytes = node.op->step_write_bytes();
-  RunContext step = context;
   if (write_bytes == 0) {
+    TARN_RETURN_IF_ERROR(TakeSteps(node, {node.inputs, node.outputs, 0, 1}, context));
+    if (context.tokens == 1) return Ok();
     CopyStates(node.states, entry.states);
     CopyRows(node.inputs, entry.inputs, context.tokens);
-    step.states = entry.states;
-    if (node.op->runs_steps()) {
-      step.steps = true;
-      return RunNode(node, step);
-    }
+    RunContext drafts = context;
+    drafts.states = entry.states;
+    return TakeSteps(node, {node.inputs, node.outputs, 1, context.tokens - 1}, drafts);
   }
-  Status status;
+  // A ring may be shorter than the run: each step keeps what the one before it left.
   for (size_t t = 0; t < context.tokens; ++t) {
-    // A ring may be shorter than the run: each step keeps what the one before it left. Also where one fails, so that the way back
-    // finds all of them.
-    if (write_bytes > 0) {
-      CopyWrites(Copy::kSave, *node.op, log->tokens_seen + t, node.states, entry.before.data() + t * write_bytes);
-    }
-    if (status.ok()) status = RunStep(node, t, step);
+    CopyWrites(Copy::kSave, *node.op, log->tokens_seen + t, node.states, entry.before.data() + t * write_bytes);
+    TARN_RETURN_IF_ERROR(TakeSteps(node, {node.inputs, node.outputs, t, 1}, context));
   }
-  return status;
+  return Ok();
 }
 
-Status Program::RunStep(Node& node, size_t step, RunContext context) {
-  const auto rows = static_cast<ptrdiff_t>(step);
-  MoveRows(node.inputs, rows);
-  MoveRows(node.outputs, rows);
-  const RunSequence sequence{context.tokens_seen(0) + step, 0, 1};
-  context.sequences = {&sequence, 1};
-  context.tokens = context.token_rows = 1;
-  const Status status = RunNode(node, context);
-  MoveRows(node.inputs, -rows);
-  MoveRows(node.outputs, -rows);
-  return status;
+// Row 0 of a run is that of the token behind `context.tokens_seen`.
+Status Program::TakeSteps(Node& node, const StepRows& rows, RunContext context) {
+  const uint64_t seen = context.tokens_seen(0);
+  context.steps = node.op->runs_steps();
+  const size_t together = context.steps ? rows.count : 1;
+  context.tokens = context.token_rows = together;
+  context.inputs = rows.inputs;
+  context.outputs = rows.outputs;
+  for (size_t t = rows.first; t < rows.first + rows.count; t += together) {
+    const RunSequence sequence{seen + t, 0, static_cast<uint32_t>(together)};
+    context.sequences = {&sequence, 1};
+    MoveRows(rows.inputs, static_cast<ptrdiff_t>(t));
+    MoveRows(rows.outputs, static_cast<ptrdiff_t>(t));
+    const Status status = RunNode(node, context);
+    MoveRows(rows.inputs, -static_cast<ptrdiff_t>(t));
+    MoveRows(rows.outputs, -static_cast<ptrdiff_t>(t));
+    TARN_RETURN_IF_ERROR(status);
+  }
+  return Ok();
 }
 
 Status Program::KeepSteps(RunContext context, StepLog* log, size_t kept) {
   FillContext(&context);
+  const RunSequence behind_first{log->tokens_seen + 1, 0, 1};
+  context.sequences = {&behind_first, 1};
+  context.output_rows = 0;
   size_t next = 0;
   for (Node& node : nodes_) {
     if (node.states.empty()) continue;
-    if (next == log->reached) break;
     const StepLog::Entry& entry = log->entries[next++];
     const uint64_t write_bytes = node.op->step_write_bytes();
     if (write_bytes == 0) {
-      TARN_RETURN_IF_ERROR(StepAgain(node, entry, context, log->tokens_seen, kept));
+      if (kept == 1) continue;
+      context.states = node.states;
+      context.scratch = {scratch_, static_cast<size_t>(node.scratch_bytes)};
+      TARN_RETURN_IF_ERROR(TakeSteps(node, {entry.inputs, entry.outputs, 0, kept - 1}, context));
+      if (kPoisons) Poison(scratch_, node.scratch_bytes);
     } else {
       for (size_t t = log->steps; t-- > kept;) {
         CopyWrites(Copy::kPutBack, *node.op, log->tokens_seen + t, node.states, entry.before.data() + t * write_bytes);
@@ -173,27 +183,6 @@ Status Program::KeepSteps(RunContext context, StepLog* log, size_t kept) {
     }
   }
   log->steps = kept;
-  return Ok();
-}
-
-Status Program::StepAgain(Node& node, const StepLog::Entry& entry, RunContext context, uint64_t tokens_seen, size_t steps) const {
-  context.output_rows = 0;
-  context.inputs = entry.inputs;
-  context.outputs = entry.outputs;
-  context.states = node.states;
-  context.scratch = {scratch_, static_cast<size_t>(node.scratch_bytes)};
-  context.steps = node.op->runs_steps();
-  const size_t together = context.steps ? steps : 1;
-  context.tokens = context.token_rows = together;
-  for (size_t t = 0; t < steps; t += together) {
-    const RunSequence sequence{tokens_seen + t, 0, static_cast<uint32_t>(together)};
-    context.sequences = {&sequence, 1};
-    MoveRows(entry.inputs, static_cast<ptrdiff_t>(t));
-    const Status status = node.op->Run(context);
-    MoveRows(entry.inputs, -static_cast<ptrdiff_t>(t));
-    TARN_RETURN_IF_ERROR(status);
-  }
-  if (kPoisons) Poison(scratch_, node.scratch_bytes);
   return Ok();
 }
 

@@ -50,9 +50,9 @@ class Session {
   Status ResetSequence(uint32_t sequence);
   // session_steps.cc. Feeds `count` tokens of one sequence in one chunk and returns the logits of all of them, [count, vocab]: the
   // bits that `count` calls of Prefill with one token each would give. `log` is this session's, of at least `count` steps. Other
-  // calls fail until KeepSteps. Errors: as Score; whatever the error, nothing has changed.
+  // calls fail until KeepSteps. Errors: as Score; nothing has changed, except with TARN_INTERNAL.
   Result<const float*> Steps(const int32_t* tokens, size_t count, StepLog* log);
-  // Ends the last Steps: the session has read the first `kept` of its tokens. The logits stay where they are.
+  // Ends the last Steps: the session has read the first `kept` of its tokens, 1 to all of them. The logits stay where they are.
   Status KeepSteps(size_t kept, StepLog* log);
   // The most tokens that Steps takes; TARN_UNSUPPORTED or TARN_INVALID_ARGUMENT (the session has several sequences, another task).
   Result<uint32_t> MaxSteps() const;

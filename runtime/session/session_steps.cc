@@ -22,9 +22,7 @@ Result<const float*> Session::Steps(const int32_t* tokens, size_t count, StepLog
   TARN_RETURN_IF_ERROR(CheckSequences(tokens, count));
   TARN_RETURN_IF_ERROR(TakeCancellation());
   std::memcpy(instance_->input(Stage::kDecode, 0), tokens, count * sizeof(int32_t));
-  const Status status = instance_->DecodeSteps(count, log, threads_);
-  if (status.code() == TARN_CANCELLED) instance_->cancellation().Withdraw();
-  TARN_RETURN_IF_ERROR(status);
+  TARN_RETURN_IF_ERROR(instance_->DecodeSteps(count, log, threads_));
   return Logits(Stage::kDecode);
 }
 

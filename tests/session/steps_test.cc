@@ -40,7 +40,7 @@ class Pair {
     const auto count = static_cast<size_t>(std::min<uint64_t>(room, 1 + random_() % kMostSteps));
     std::vector<int32_t> tokens(count);
     for (int32_t& token : tokens) token = static_cast<int32_t>(random_() % kVocab);
-    const size_t kept = random_() % 3 == 0 ? count : random_() % (count + 1);
+    const size_t kept = random_() % 3 == 0 ? count : 1 + random_() % count;
     const Result<const float*> rows = session_->Steps(tokens.data(), count, &log_);
     ASSERT_TRUE(rows.ok()) << rows.status().message();
     const Status status = session_->KeepSteps(kept, &log_);
