@@ -54,7 +54,7 @@ const char* WhatElse(const uint8_t* header) {
   constexpr struct {
     const char* magic;
     const char* is;
-  } kOthers[] = {{"TSNP", " but a saved state, for tarn run --load-state"},
+  } kOthers[] = {{"TSNP", " but a saved state, for tarn state info"},
                  {"TPAK", " but a cache of packed weights"},
                  {"GGUF", " but a GGUF file, which tarn-convert does not read"},
                  {"PK\3\4", " but a ZIP archive, perhaps of PyTorch: convert its directory with tarn-convert"},

@@ -81,18 +81,12 @@ static void* Aligned(size_t bytes, void** allocation) {
 
 static void TestInspection(const tarn_model* model) {
   tarn_error error;
-  tarn_tensor_info tensor;
-  tarn_state_info state;
-  tarn_op_info op;
+  tarn_tensor_info tensor = TARN_TENSOR_INFO_INIT;
+  tarn_state_info state = TARN_STATE_INFO_INIT;
+  tarn_op_info op = TARN_OP_INFO_INIT;
   tarn_model_info info = TARN_MODEL_INFO_INIT;
   size_t i;
   uint64_t state_bytes = 0, op_state_bytes = 0;
-  memset(&tensor, 0, sizeof(tensor));
-  memset(&state, 0, sizeof(state));
-  memset(&op, 0, sizeof(op));
-  tensor.struct_size = sizeof(tensor);
-  state.struct_size = sizeof(state);
-  op.struct_size = sizeof(op);
   for (i = 0; tarn_model_tensor(model, i, &tensor, NULL) == TARN_OK; ++i) EXPECT(tensor.rank >= 1 && tensor.data_bytes > 0);
   EXPECT(i > 10);
   EXPECT(tarn_model_tensor(model, i, &tensor, &error) == TARN_NOT_FOUND);

@@ -100,7 +100,7 @@ static void TestSnapshots(const tarn_model* model, const int32_t* tokens) {
   const tarn_sequence_tokens again[2] = {{0, tokens + 20, 1}, {1, tokens + 20, 1}};
   const float* logits = NULL;
   const float* of_alone = NULL;
-  tarn_snapshot_info info;
+  tarn_snapshot_info info = TARN_SNAPSHOT_INFO_INIT;
   uint64_t one_bytes, all_bytes, seen = 0;
   char *one, *all;
 

@@ -19,7 +19,7 @@ from tensor_files import Tensor, read_safetensors
 FIXTURE_COUNT = 174
 PUBLISHED_CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "configs" / "published"
 PUBLISHED = {"smollm2-360m": 362, "gla-340m": 342, "retnet-1.3b": 1352, "gated-deltanet-1.3b": 1387, "qwen2.5-3b": 3086,
-             "falcon-h1-0.5b": 521, "firefox-tiny": 17}
+             "falcon-h1-0.5b": 521, "firefox-tiny": 17, "firefox-base": 43, "rwkv7-0.4b": 451, "lfm2-350m": 354, "qwen3.5-0.8b": 752}
 
 # With the first contexts alone, other angles.
 OPTIONS = {"phi3_e": ("--max-context", "208")}
@@ -376,6 +376,7 @@ class Families(FamiliesCase):
         # How configs said it before there were layer_types.
         self.same_logits("lfm2_a", self.copy("lfm2_a", layer_types=None, full_attn_idxs=[1], block_ff_dim=40, intermediate_size=7,
                                              rope_theta=None, tie_embedding=True))
+        self.same_logits("lfm2_a", self.copy("lfm2_a", block_ff_dim=40, intermediate_size=None))
         self.same_logits("recurrent_gemma_b", self.copy("recurrent_gemma_b", block_types=None, _block_types=["attention", "recurrent"]))
         self.same_logits("qwen3_next_a", self.copy("qwen3_next_a", layer_types=None, full_attention_interval=4))
         self.same_logits("qwen3_5_text_a", self.copy("qwen3_5_text_a", layer_types=None, rope_parameters=None, rope_theta=1e7,

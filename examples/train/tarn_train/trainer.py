@@ -98,7 +98,7 @@ class Trainer:
             if name == "text":
                 raise ValueError(f"{self.state_file} was trained with another text: give the same files, or choose another directory")
             raise ValueError(f"{self.state_file} was trained with {name} {state['identity'].get(name)!r}, not {value!r}: "
-                             "say the same again, or choose another directory")
+                             f"give {state['identity'].get(name)!r} again, or choose another directory")
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state["optimizer"]})
         self.done = state["done"]

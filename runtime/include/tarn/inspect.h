@@ -1,5 +1,5 @@
 /* The inside of a model, for tools: its tensors, states and ops, and the time that each op takes. Conventions as in tarn.h.
- * Zero each struct here and set its struct_size to sizeof(it) before a call. */
+ * Initialise each struct with its macro before a call, or zero it and set its struct_size to sizeof(it). */
 #ifndef TARN_INSPECT_H_
 #define TARN_INSPECT_H_
 
@@ -25,6 +25,8 @@ typedef struct tarn_tensor_info {
   uint32_t shape[TARN_MAX_DIMS]; /* the first `rank` of them count */
   uint64_t data_bytes;           /* in the file, quantization scales not counted */
 } tarn_tensor_info;
+#define TARN_TENSOR_INFO_INIT \
+  { sizeof(tarn_tensor_info), NULL, NULL, 0, {0}, 0 }
 
 /* A state that the model declares. The shape is for one sequence or one source. */
 typedef struct tarn_state_info {
@@ -38,6 +40,8 @@ typedef struct tarn_state_info {
   const char* owner;   /* "sequence", or "source": written by "encode", read by all sequences of that source */
   int32_t source_axis; /* the dimension, 1 in `shape`, that is as long as the longest source; -1: none */
 } tarn_state_info;
+#define TARN_STATE_INFO_INIT \
+  { sizeof(tarn_state_info), NULL, NULL, 0, {0}, 0, NULL, 0 }
 
 /* An op of a program. Ops are in the order in which they run. */
 typedef struct tarn_op_info {
@@ -57,6 +61,10 @@ typedef struct tarn_op_info {
   uint32_t state_count;                 /* states that it has, for tarn_model_state() */
   uint32_t states[TARN_MAX_OP_ARRAYS];  /* the first of them */
 } tarn_op_info;
+#define TARN_OP_INFO_INIT                                                         \
+  {                                                                               \
+    sizeof(tarn_op_info), NULL, NULL, {0}, 0, 0, {0}, {0}, NULL, 0, {0}, 0, { 0 } \
+  }
 
 /* Fills `info` with tensor `index`, from 0.
  * Errors: TARN_NOT_FOUND past the last index, TARN_INVALID_ARGUMENT.
@@ -92,6 +100,10 @@ typedef struct tarn_snapshot_info {
   uint8_t hash[16];        /* XXH3-128 of the snapshot, its last bytes */
   uint8_t base_hash[16];   /* of the snapshot that is the base of a delta snapshot; else zeros */
 } tarn_snapshot_info;
+#define TARN_SNAPSHOT_INFO_INIT                                         \
+  {                                                                     \
+    sizeof(tarn_snapshot_info), 0, 0, 0, {0}, 0, 0, 0, 0, 0, {0}, { 0 } \
+  }
 
 /* Fills `info` from the snapshot at the beginning of `size_bytes` bytes of any alignment. The bytes are untrusted: the call checks
  * their hash, and all fields that can be checked without the model. Allocates nothing.
@@ -131,6 +143,8 @@ typedef struct tarn_op_time {
   uint64_t runs;    /* one per step, one per chunk of a prefill; an op that only serves logits runs once per prefill */
   uint64_t ns;      /* of all runs, by a steady clock, on the calling thread */
 } tarn_op_time;
+#define TARN_OP_TIME_INIT \
+  { sizeof(tarn_op_time), NULL, NULL, 0, 0 }
 
 /* Starts profiling and zeroes all counts (`on` not 0), or stops it and keeps them (0). Profiling is off in a new session. It costs
  * two readings of the clock per op, and one branch per op while it is off. The counts are part of the session's block.

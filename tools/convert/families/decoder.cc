@@ -153,7 +153,7 @@ LlamaSizes ReadLlama(ForeignConfig* config, const LlamaDefaults& defaults, Trans
       {"num_layers", fields.Size("num_hidden_layers", std::nullopt, kMostLayers)},
       {"num_heads", heads},
       {"num_kv_heads", fields.Size("num_key_value_heads", kv_heads)},
-      {"intermediate_size", fields.Size("intermediate_size")},
+      {"intermediate_size", fields.Size(defaults.inner)},
       {"hidden_act", config->Activation(defaults.activation, defaults.activation_default, /*gated=*/true)},
       {"norm", "rmsnorm"},
       {"norm_eps", defaults.eps == nullptr ? defaults.norm_eps : fields.PositiveNumber(defaults.eps, defaults.norm_eps)},

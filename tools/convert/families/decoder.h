@@ -29,6 +29,7 @@ struct LlamaDefaults {
   bool own_norms = false;  // other norms, whose rules are the caller's
   // Names of fields.
   const char* eps = "rms_norm_eps";
+  const char* inner = "intermediate_size";
   const char* activation = "hidden_act";
   float theta = 10000;
   double turned = 1;  // the part of a head that turns, by partial_rotary_factor

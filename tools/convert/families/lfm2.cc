@@ -84,12 +84,14 @@ Translation TranslateLfm2(ForeignConfig* config, const FamilyOptions& options) {
   defaults.own_norms = true;
   defaults.eps = "norm_eps";
   defaults.theta = 1e6f;
+  fields.Find("intermediate_size");
+  if (fields.Has("block_ff_dim")) defaults.inner = "block_ff_dim";  // that of the first files, which have it alone
   const LlamaSizes sizes = ReadLlama(config, defaults, &translation);
   Json& c = translation.config;
   if (fields.Has("tie_embedding")) c["tie_word_embeddings"] = defaults.tied;
   c["qk_norm"] = "head";
   const auto width = c["hidden_size"].get<uint32_t>(), layers = c["num_layers"].get<uint32_t>();
-  c["intermediate_size"] = InnerWidth(config, fields.Size("block_ff_dim", c["intermediate_size"].get<uint32_t>()));
+  c["intermediate_size"] = InnerWidth(config, c["intermediate_size"].get<uint32_t>());
 
   const Json* indices = fields.Find("full_attn_idxs");
   const std::vector<bool> full = FullLayers(&fields, layers, "conv", [&](uint32_t layer) {
