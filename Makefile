@@ -56,7 +56,7 @@ figures: build  ## measure what the papers report, beside softmax: tables into b
 busy: build  ## measure threads beside a program that takes a core: a table (a quarter of an hour on two idle cores; OLD=TARN beside another build)
 	@tools/dev/busy.py $(if $(OLD),--old $(OLD))
 
-peers: build  ## compare with llama.cpp, in a Debian sid made under build/peers (needs root; PEERS="--models lm-small -r 2" for a short one)
+peers: build  ## compare with llama.cpp, in a Debian sid made under build/peers (needs root; PEERS="--models lm-small -r 2" for a short one, or "--models smollm2-360m" for a published one)
 	@tools/dev/peers.sh build/peers $(PEERS)
 
 .PHONY: quantization-table calibration-table models-page grammar-table speculation

@@ -1,24 +1,26 @@
 #!/usr/bin/env python3
-"""Writes a GGUF model with random weights: the llama architecture in the size of one of our configs.
+"""Writes a GGUF model with random weights in the size of one of our configs, of an architecture that gguf_models.py describes.
 
     write_gguf.py CONFIG.json Q8_0|Q4_0 OUT.gguf
 
-Llama's feed-forward layers have three matrices where our configs' have two: they are made two thirds as wide, so that both models
-have the same number of parameters. Embedding and head share their weights, as in the configs. There is no vocabulary, only its
-size.
+Matrices are quantized if their rows have whole blocks. Vectors, the taps of convolutions and the rest are F32. There is no
+vocabulary, only its size.
 """
 
 import json
+import math
 import random
 import struct
 import sys
 
+import gguf_models
+
 ALIGNMENT = 32
-BLOCK = 32  # elements that share a scale
+BLOCK = gguf_models.BLOCK
 F32 = 0
 # Name: number in the format, number in general.file_type, bytes of the elements of a block, scale for weights of about 0.02.
 QUANTS = {"Q4_0": (2, 2, 16, 0.0043), "Q8_0": (8, 7, 32, 0.00027)}
-UINT32, FLOAT32, STRING = 4, 6, 8
+UINT32, FLOAT32, STRING, ARRAY = 4, 6, 8, 9
 
 
 def string(text):
@@ -30,50 +32,17 @@ def entry(key, value):
         return string(key) + struct.pack("<I", STRING) + string(value)
     if isinstance(value, float):
         return string(key) + struct.pack("<If", FLOAT32, value)
+    if isinstance(value, list):
+        return string(key) + struct.pack(f"<IIQ{len(value)}I", ARRAY, UINT32, len(value), *value)
     return string(key) + struct.pack("<II", UINT32, value)
 
 
-def feed_forward_width(config):
-    return round(config["intermediate_size"] * 2 / 3 / BLOCK) * BLOCK
-
-
-def metadata(config, quant):
-    heads = config["num_heads"]
-    return {
-        "general.architecture": "llama",
-        "general.name": "random weights",
-        "general.file_type": QUANTS[quant][1],
-        "llama.vocab_size": config["vocab_size"],
-        "llama.context_length": 1 << 20,
-        "llama.embedding_length": config["hidden_size"],
-        "llama.block_count": config["num_layers"],
-        "llama.feed_forward_length": feed_forward_width(config),
-        "llama.attention.head_count": heads,
-        "llama.attention.head_count_kv": heads,
-        "llama.attention.layer_norm_rms_epsilon": 1e-5,
-        "llama.rope.dimension_count": config["hidden_size"] // heads,
-        "tokenizer.ggml.model": "no_vocab",
-    }
-
-
-def tensors(config):
-    """Name and shape, inputs first; one dimension: a vector of ones."""
-    width, inner = config["hidden_size"], feed_forward_width(config)
-    yield "token_embd.weight", (width, config["vocab_size"])
-    yield "output_norm.weight", (width,)
-    for layer in range(config["num_layers"]):
-        block = f"blk.{layer}."
-        yield block + "attn_norm.weight", (width,)
-        for name in "attn_q", "attn_k", "attn_v", "attn_output":
-            yield f"{block}{name}.weight", (width, width)
-        yield block + "ffn_norm.weight", (width,)
-        yield block + "ffn_gate.weight", (width, inner)
-        yield block + "ffn_up.weight", (width, inner)
-        yield block + "ffn_down.weight", (inner, width)
+def quantized(shape):
+    return len(shape) == 2 and shape[0] % BLOCK == 0
 
 
 def data_bytes(shape, quant):
-    return 4 * shape[0] if len(shape) == 1 else shape[0] * shape[1] // BLOCK * (2 + QUANTS[quant][2])
+    return math.prod(shape) // BLOCK * (2 + QUANTS[quant][2]) if quantized(shape) else 4 * math.prod(shape)
 
 
 def random_blocks(quant, count=1 << 14):
@@ -83,29 +52,40 @@ def random_blocks(quant, count=1 << 14):
     return b"".join(scale + elements[i:i + size] for i in range(0, len(elements), size))
 
 
+def header_of(entries, tensors, quant):
+    header = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(entries))
+    header += b"".join(entry(key, value) for key, value in entries.items())
+    offset = 0
+    for name, shape in tensors.items():
+        kind = QUANTS[quant][0] if quantized(shape) else F32
+        header += string(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, offset)
+        offset += -(-data_bytes(shape, quant) // ALIGNMENT) * ALIGNMENT
+    return header + bytes(-len(header) % ALIGNMENT)
+
+
+def write(file, tensors, quant):
+    blocks = random_blocks(quant)
+    for name, shape in tensors.items():
+        size = data_bytes(shape, quant)
+        # A positive ssm_a would be a state that grows.
+        pattern = blocks if quantized(shape) else struct.pack("<f", -1 if name.endswith("ssm_a") else 1) * BLOCK
+        for at in range(0, size, len(pattern)):
+            file.write(pattern[:size - at])
+        file.write(bytes(-size % ALIGNMENT))
+
+
 def main():
     if len(sys.argv) != 4 or sys.argv[2] not in QUANTS:
         sys.exit(__doc__.strip())
     with open(sys.argv[1], encoding="utf-8") as file:
         config = json.load(file)
     quant = sys.argv[2]
-    entries = metadata(config, quant)
-    header = struct.pack("<4sIQQ", b"GGUF", 3, len(list(tensors(config))), len(entries))
-    header += b"".join(entry(key, value) for key, value in entries.items())
-    offset = 0
-    for name, shape in tensors(config):
-        kind = F32 if len(shape) == 1 else QUANTS[quant][0]
-        header += string(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, offset)
-        offset += -(-data_bytes(shape, quant) // ALIGNMENT) * ALIGNMENT
-    blocks = random_blocks(quant)
+    architecture, metadata, tensors = gguf_models.describe(config)
+    entries = {"general.architecture": architecture, "general.name": "random weights", "general.file_type": QUANTS[quant][1],
+               "tokenizer.ggml.model": "no_vocab", **metadata}
     with open(sys.argv[3], "wb") as file:
-        file.write(header + bytes(-len(header) % ALIGNMENT))
-        for _, shape in tensors(config):
-            size = data_bytes(shape, quant)
-            pattern = struct.pack("<f", 1) if len(shape) == 1 else blocks
-            for at in range(0, size, len(pattern)):
-                file.write(pattern[:size - at])
-            file.write(bytes(-size % ALIGNMENT))
+        file.write(header_of(entries, tensors, quant))
+        write(file, tensors, quant)
 
 
 if __name__ == "__main__":
