@@ -72,12 +72,15 @@ quantization-table: build  ## what f32, f16, int8, int4, int3 and int2 cost and 
 calibration-table: build  ## print what calibration wins: TEXT, and CHECKPOINTS that were trained on its first nine tenths
 	@tools/dev/quantization.py --text $(TEXT) --checkpoints $(CHECKPOINTS)
 
-.PHONY: big-checkpoint published-table
+.PHONY: big-checkpoint published-table families-table
 big-checkpoint: build  ## convert 3 B random weights, which it writes and deletes (8 GB in build): time, MB/s, memory (ten minutes on two idle cores)
 	@tools/dev/big_checkpoint.py
 
 published-table: build  ## models of examples/configs/published with random weights, in int8 and int4: speed, memory, 20,000 tokens (half an hour)
 	@tools/dev/published_sizes.py
+
+families-table: build  ## how far converted models of published families are from their originals: the table of docs/published-models.md anew (a minute)
+	@tools/dev/family_differences.py --update
 
 models-page: build  ## fields and tensors of every attention variant, from the converter: the tables of docs/models.md anew
 	@tools/dev/models_page.py

@@ -3,8 +3,9 @@
 
     published_sizes.py [--build DIR] [--tokens N] [--precision TYPE]... [NAME...]     (make published-table)
 
-Models with softmax attention have caches of 2,048 tokens, and generate as many as fit. Memory is constant if the anonymous pages of
-the process do not grow while it generates. Half an hour on two idle cores, most of it conversions; 4 GB in the temporary directory.
+Models with softmax attention have caches of 2,048 tokens, and generate as many as fit; so do the targets of translation models, whose
+prompt is a source. Memory is constant if the anonymous pages of the process do not grow while it generates. Half an hour on two idle
+cores, most of it conversions; 4 GB in the temporary directory. make peers compares those that llama.cpp runs.
 """
 
 import argparse
@@ -15,9 +16,10 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIGS = ROOT / "examples/configs/published"
-NAMES = "smollm2-360m", "gla-340m", "retnet-1.3b", "gated-deltanet-1.3b"
+NAMES = ("firefox-base", "smollm2-360m", "gla-340m", "lfm2-350m", "rwkv7-0.4b", "qwen3.5-0.8b", "retnet-1.3b",
+         "gated-deltanet-1.3b")
 CONTEXT = 2048
-SOFTMAX = {"llama", "qwen2"}
+SOFTMAX = {"llama", "qwen2", "lfm2", "qwen3_5_text"}
 
 
 def output_of(*command):
@@ -26,17 +28,20 @@ def output_of(*command):
 
 def measure(build, folder, name, precision, tokens):
     config = CONFIGS / f"{name}.json"
-    bounded = json.loads(config.read_text(encoding="utf-8"))["model_type"] in SOFTMAX
+    family = json.loads(config.read_text(encoding="utf-8"))["model_type"]
+    bounded, translates = family in SOFTMAX, family == "marian_nmt"
     model, stats = folder / "model.tarn", folder / "stats.json"
     output_of(build / "bin/tarn-convert", "--random-weights", 1, config, "-o", model, "--quant", precision,
               *(("--max-context", CONTEXT) if bounded else ()))
-    rows = json.loads(output_of(build / "bin/tarn", "bench", "-m", model, "-p", 128, "-n", 32, "-d", 0, "-r", 2, "-o", "json"))
-    rate = {row["test"][:2]: row["t_s_median"] for row in rows}
-    memory = json.loads(output_of(build / "bin/tarn", "inspect", "--json", model))["memory"]
-    count = min(tokens, CONTEXT - 8) if bounded else tokens
-    output_of(build / "bin/tarn", "run", "-m", model, "--tokens", "1,2,3", "-n", count, "--ban", "2", "-q", "--json-stats", stats)
+    rows = json.loads(output_of(build / "bin/tarn", "bench", "-m", model, "-p", 128, "-n", 32, "-r", 5, "-o", "json"))
+    prompt, decode = (row["t_s_median"] for row in rows)
+    contents = json.loads(output_of(build / "bin/tarn", "inspect", "--json", model))
+    memory, end = contents["memory"], contents["model"]["eos_token"]
+    no_end = () if translates or end < 0 else ("--ban", end)
+    count = min(tokens, CONTEXT - 8) if bounded or translates else tokens
+    output_of(build / "bin/tarn", "run", "-m", model, "--tokens", "1,2,3", "-n", count, *no_end, "-q", "--json-stats", stats)
     run = json.loads(stats.read_text(encoding="utf-8"))
-    return (f"| {name} | {precision} | {model.stat().st_size / 1e6:.0f} | {rate['pp']:.1f} | {rate['tg']:.1f} | "
+    return (f"| {name} | {precision} | {model.stat().st_size / 1e6:.0f} | {prompt:.1f} | {decode:.1f} | "
             f"{memory['state_bytes'] / 1e6:.2f} | {memory['arena_bytes'] / 1e6:.2f} | {run['generated_tokens']:,} | "
             f"{run['first_1000_median_us'] / 1e3:.1f} | {run['last_1000_median_us'] / 1e3:.1f} | {run['rss_anon_growth_pages']} |")
 
