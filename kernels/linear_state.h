@@ -18,7 +18,7 @@ struct FeatureArgs {
   size_t projections;   // D; 0 where there is no W
   const float* x;       // [rows, d], contiguous
   const float* weight;  // [d, D]: W transposed, so that a row of it meets one element of x; nullptr where there is no W
-  const float* bias;    // [D], kMlpRelu only
+  const float* bias;    // [D], kMlpRelu and kProduct only
   float ratio;          // kRelu only
   float eps;            // kRelu only
   uint32_t nu;          // kDpfp only

@@ -20,6 +20,7 @@ struct FeatureSizes {
 
 // M
 constexpr uint64_t OnePerProjection(const FeatureSizes& s) { return s.projections; }
+constexpr uint64_t OnePerTwoProjections(const FeatureSizes& s) { return s.projections / 2; }
 constexpr uint64_t TwoPerProjection(const FeatureSizes& s) { return 2 * s.projections; }
 constexpr uint64_t OnePerElement(const FeatureSizes& s) { return s.head_dim; }
 constexpr uint64_t OnePerRow(const FeatureSizes& s) { return s.projections > 0 ? s.projections : s.head_dim; }
@@ -60,7 +61,9 @@ struct FeatureMapInfo {
   X(Dpfp, "dpfp", Projection::kNone, false, false, TwoNuPerElement, kReadsNu | kReadsNegateSecond,                               \
     "r_i * r_{(i+j) mod 2d} at i + 2d(j-1), j = 1..nu, r = [relu(x); relu(-x)] (DPFP; MATH 1.5)")                                \
   X(MlpRelu, "mlp_relu", Projection::kRequired, true, false, OnePerProjection, kNoAttributes, "relu(Wx + bias) (T2R; MATH 1.7)") \
-  X(Identity, "identity", Projection::kNone, false, false, OnePerElement, kNoAttributes, "x (GLA, RetNet, DeltaNet)")
+  X(Identity, "identity", Projection::kNone, false, false, OnePerElement, kNoAttributes, "x (GLA, RetNet, DeltaNet)")            \
+  X(Product, "product", Projection::kRequired, true, false, OnePerTwoProjections, kNoAttributes,                                 \
+    "(Wx + bias)_i (Wx + bias)_{i+M}, M = D/2 (fla's elementwise product; MATH 1.7)")
 
 enum class FeatureMap : uint8_t {
 #define TARN_ENUMERATOR(id, ...) k##id,

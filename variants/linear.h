@@ -120,7 +120,8 @@ constexpr const WriteRuleInfo& InfoOf(WriteRule rule) { return kWriteRules[stati
   NUMBER(step_min, 0, Bounds::kNotNegative)                 /* gate "step": least step */                            \
   NUMBER(step_max, kInfinity, Bounds::kNotNan)              /* gate "step": largest step */                          \
   CHOICE(VectorNorm, removal_norm, kVectorNormNames, kNone) /* of removal keys */                                    \
-  NUMBER(removal_norm_eps, 0, Bounds::kNotNegative)
+  NUMBER(removal_norm_eps, 0, Bounds::kNotNegative)                                                                  \
+  FLAG(own_q_map) /* q has W and bias of its own */
 
 struct LinearAttributes {
 #define TARN_CHOICE(type, name, list, fallback) type name = type::fallback;
@@ -173,6 +174,8 @@ struct LinearAttributes {
     if (attention_normalized && has_gate()) return "attention_normalized has no gate";
     if (attention_normalized && !is_delta()) return "attention_normalized is for the delta rule";
     if (has_running_max() && has_gate()) return "a running maximum and a gate";
+    if (own_q_map && !has_projection()) return "own_q_map is for a feature map with a projection";
+    if (feature_map == FeatureMap::kProduct && num_features % 2 != 0) return "feature_map product wants an even num_features";
     if (map().log_weights && key_norm_weight) return "key_norm_weight: the features have the key's weight already";
     if (key_norm_sigma && !key_norm_weight) return "key_norm_sigma without key_norm_weight";
     if (gate == Gate::kTied && (feature_map != FeatureMap::kIdentity || sum_norm || qk_norm != VectorNorm::kNone)) {

@@ -8,6 +8,7 @@
 #include "core/arith.h"
 #include "core/visible.h"
 #include "runtime/model/chat_template.h"
+#include "runtime/model/foreign_file.h"
 #include "runtime/model/tokenizer.h"
 #include "runtime/model/weight_check.h"
 
@@ -18,6 +19,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the model file is litt
 
 // schema/FORMAT.md, "Header".
 constexpr size_t kHeaderBytes = 64;
+static_assert(kHeaderBytes >= kForeignBytes, "a header is looked at");
 constexpr size_t kHashedHeaderBytes = 32;
 constexpr uint8_t kMagic[8] = {'T', 'A', 'R', 'N', '\r', '\n', 0x1A, '\n'};
 constexpr char kLfsPointer[] = "version https://git-lfs";  // what a checkout without Git LFS has in place of a model
@@ -47,28 +49,6 @@ Status CopyIfMisaligned(const Allocator& allocator, size_t alignment, const char
   std::memcpy(copy->bytes().data(), bytes->data(), bytes->size());
   *bytes = copy->bytes();
   return Ok();
-}
-
-// What a file is that people open in place of a model, and what it is for.
-const char* WhatElse(const uint8_t* header) {
-  constexpr struct {
-    const char* magic;
-    const char* is;
-  } kOthers[] = {{"TSNP", " but a saved state, for tarn state info"},
-                 {"TPAK", " but a cache of packed weights"},
-                 {"GGUF", " but a GGUF file, which tarn-convert does not read"},
-                 {"PK\3\4", " but a ZIP archive, perhaps of PyTorch: convert its directory with tarn-convert"},
-                 {"\x1f\x8b\b", " but a gzip file: unpack it"}};
-  for (const auto& other : kOthers) {
-    if (std::memcmp(header, other.magic, std::strlen(other.magic)) == 0) return other.is;
-  }
-  // The length of the JSON that follows, below 16 MiB.
-  if (Load<uint64_t>(header) < (uint64_t{1} << 24) && header[8] == '{') {
-    return " but a safetensors file: convert its directory with tarn-convert";
-  }
-  return LooksLikeText(header, kHeaderBytes)
-             ? " but a text, perhaps the page of an error, or a config.json: convert its directory with tarn-convert"
-             : "";
 }
 
 }  // namespace
@@ -137,7 +117,7 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
   }
   if (std::memcmp(header, kMagic, 4) != 0) {
     return Error(TARN_BAD_FORMAT, "magic is %02x %02x %02x %02x, expected 54 41 52 4e (\"TARN\"): not a tarn model%s", header[0],
-                 header[1], header[2], header[3], WhatElse(header));
+                 header[1], header[2], header[3], ForeignFileText(header));
   }
   if (std::memcmp(header, kMagic, sizeof(kMagic)) != 0) {
     return Error(TARN_BAD_FORMAT,

@@ -95,6 +95,8 @@ TEST(Attention, EverySystemWithWhatItRequires) {
       {R"({"system": "linear_attention", "feature_map": "identity", "gate": "softplus", "den_mode": "add"})",
        "g_proj[2]+bias rate[2] -> S[2,4,3] z[2,4]"},
       {R"({"system": "t2r", "num_features": 3})", "projection[2,4,3] feature_bias[2,3] -> S[2,3,3] z[2,3]"},
+      {R"({"system": "linear_attention", "feature_map": "product", "num_features": 3, "own_q_map": true})",
+       "projection[2,4,6] feature_bias[2,6] q_projection[2,4,6] q_feature_bias[2,6] -> S[2,3,3]"},
       {R"({"system": "gla"})", "g_proj[8] alone -> S[2,4,3]"},
       {R"({"system": "short_conv"})", "->", kEqualHeads},
       {R"({"system": "rg_lru"})", "->", kEqualHeads},

@@ -16,7 +16,7 @@ from families_case import BIN, FIXTURES, TOLERANCE, TORCH, FamiliesCase, distanc
 from tarn_library import loads
 from tensor_files import Tensor, read_safetensors
 
-FIXTURE_COUNT = 174
+FIXTURE_COUNT = 177
 PUBLISHED_CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "configs" / "published"
 PUBLISHED = {"smollm2-360m": 362, "gla-340m": 342, "retnet-1.3b": 1352, "gated-deltanet-1.3b": 1387, "qwen2.5-3b": 3086,
              "falcon-h1-0.5b": 521, "firefox-tiny": 17, "firefox-base": 43, "rwkv7-0.4b": 451, "lfm2-350m": 354, "qwen3.5-0.8b": 752}
@@ -154,9 +154,10 @@ class Families(FamiliesCase):
         self.refused(self.copy("gla_b", conv_size=3), '"model.layers.0.attn.k_conv1d.weight": found', "expected [24, 3]")
         self.refused(self.copy("gla_a", clamp_min=0.5), "gate_clamp_min", "is above 0")
         self.refused(self.copy("retnet_a", num_kv_heads=1), "num_kv_heads: every query head has a decay")
-        self.refused(self.copy("linear_attn_a", feature_map="elementwise_product"), 'feature_map: "elementwise_product" is not')
+        self.refused(self.copy("linear_attn_a", feature_map="hedgehog"), 'feature_map: "hedgehog" is not')
+        self.refused(self.copy("linear_attn_d", norm_q=True, norm_k=True), "norm_q: true is not supported for this feature_map")
         self.refused(self.copy("linear_attn_b", norm_k=False), "norm_q: a norm of q alone or k alone is not supported")
-        self.refused(self.copy("linear_attn_c", norm_k=True, norm_q=True), 'norm_q: true is not supported for feature_map "dpfp"')
+        self.refused(self.copy("linear_attn_c", norm_k=True, norm_q=True), 'norm_q: true is not supported for this feature_map')
         self.refused(self.copy("delta_net_a", qk_activation="elu"), 'qk_activation: "elu" is not supported with qk_norm "l2"')
         self.refused(self.copy("delta_net_c", qk_activation="silu"), 'qk_activation: "silu" is not supported with qk_norm "sum"')
         self.refused(self.copy("gsa_a", expand_v=2), "expand_v: only 1 is supported")

@@ -155,7 +155,9 @@ class OpCase {
     AttentionOp op = convert::ParseAttention(attributes_, where_, context);
     for (convert::AttentionTensor& tensor : op.tensors) {
       tensor.shared = tensor.shared_parts = false;  // there is no model around the op
-      for (size_t i = 1; i < tensor.parts.size(); ++i) tensor.parts[i].name = kFoldedSigma;
+      for (size_t i = 1; i < tensor.parts.size(); ++i) {
+        if (tensor.parts[i].name == "sigma") tensor.parts[i].name = kFoldedSigma;
+      }
     }
     if (file_.Has("centroid_index")) {  // no checkpoint has them
       const std::vector<uint32_t> shape = {heads_.heads(), attributes_.at("num_clusters").get<uint32_t>()};

@@ -97,6 +97,9 @@ TEST(LinearAttributes, RefusesWhatCannotStandTogether) {
       table.add_gate_min(least);
     });
   }
+  ExpectRefused("own_q_map", [](format::LinearStateBuilder& table) { table.add_own_q_map(true); });
+  ExpectRefused(
+      "an even num_features", [](format::LinearStateBuilder& table) { table.add_num_features(3); }, FeatureMap::kProduct);
   ExpectRefused("step_max", [](format::LinearStateBuilder& table) { table.add_step_max(0); });
   ExpectRefused("step_max", [](format::LinearStateBuilder& table) {
     table.add_step_min(2);

@@ -69,6 +69,8 @@ inline std::vector<CausalCase> CausalCases() {
       {"rfa_f16", kRfa, kGroupedHeads, format::DType::F16},
       {"softmax_f16", kSoftmax, kGroupedHeads, format::DType::F16},
       {"softmax_i8", kSoftmax, kGroupedHeads, format::DType::I8},
+      {"product", R"({"system": "linear_attention", "feature_map": "product", "num_features": 9, "own_q_map": true, "scale": 0.1})",
+       kGroupedHeads, format::DType::F32},
       {"abc_f16", kAbc, kGroupedHeads, format::DType::F16},
       {"delta_f16", R"({"system": "gated_deltanet"})", kGroupedHeads, format::DType::F16},
   };

@@ -187,6 +187,7 @@ constexpr Meaning kMeanings[] = {
     {"key_norm_weight", "keys have the weight exp(|sigma k|^2 / 2)"},
     {"key_norm_sigma", "sigma of key_norm_weight is a tensor; else 1"},
     {"projection", "the features are of W x; else of x itself"},
+    {"own_q_map", "q has a feature map with weights of its own"},
     {"ratio", "the features are relu(ratio * x) + feature_eps"},
     {"feature_eps", "added to features; the causal form of feature_map \"positive\" takes none"},
     {"nu", "nu of DPFP, less than 2 * head_dim; there are 2 * head_dim * nu features"},

@@ -13,7 +13,11 @@ void ParseMap(Fields* fields, const AttentionContext& context, LinearAttributes*
   state->feature_map = fields->OneOfList<FeatureMap>("feature_map", kFeatureMaps);
   const FeatureMapInfo& map = state->map();
   if (map.projection == Projection::kOptional) state->projection = fields->Bool("projection", false);
-  if (state->has_projection()) state->num_features = fields->Size("num_features", std::nullopt, kMaxFeatures);
+  if (state->has_projection()) {
+    const uint32_t factors = state->feature_map == FeatureMap::kProduct ? 2 : 1;
+    state->num_features = factors * fields->Size("num_features", std::nullopt, kMaxFeatures / factors);
+    state->own_q_map = fields->Bool("own_q_map", false);
+  }
   if ((map.attributes & kReadsRatio) != 0) state->ratio = fields->PositiveNumber("ratio", 1.0f);
   if ((map.attributes & kReadsFeatureEps) != 0) {
     // Beside log weights, another one counts relative to the largest key of the whole sequence, later tokens included.
@@ -26,14 +30,12 @@ void ParseMap(Fields* fields, const AttentionContext& context, LinearAttributes*
 
 void AddTensors(const LinearAttributes& state, const AttentionContext& context, AttentionOp* op) {
   const format::Heads& heads = context.heads;
-  const uint32_t kv_heads = heads.kv_heads(), features = state.num_features;
-  if (state.has_projection()) {
-    op->tensors.push_back(Projection(heads, features, "feature_weight", Init::kNormal, /*sigma=*/false));
-  }
+  const uint32_t kv_heads = heads.kv_heads();
+  if (state.has_projection()) AddFeatureWeights(state, heads, "", Init::kNormal, &op->tensors);
+  if (state.own_q_map) AddFeatureWeights(state, heads, "q_", Init::kNormal, &op->tensors);
   const auto add = [&](const char* name, std::vector<uint32_t> shape, Init init) {
     op->tensors.push_back({name, shape, {{name, shape, init}}, nullptr});
   };
-  if (state.map().bias) add("feature_bias", {kv_heads, features}, Init::kZero);
   if (state.key_norm_sigma) add("sigma", {kv_heads, heads.head_dim()}, Init::kOne);
   if (state.has_rates()) op->tensors.push_back(DecayRates(heads));
   if (state.gate_bounds) {
@@ -81,7 +83,8 @@ AttentionOp ParseLinearAttention(Fields* fields, const AttentionContext& context
   ParseQkNorm(fields, false, VectorNorm::kL2Outside, 1e-6f, &state);
   state.sum_norm = fields->Bool("sum_norm", false);
   if (state.sum_norm) {
-    if (state.negate_second) fields->FailAt("sum_norm", "features of both signs have no sum to be divided by");
+    if (state.negate_second || state.feature_map == FeatureMap::kProduct)
+      fields->FailAt("sum_norm", "features of both signs have no sum to be divided by");
     state.sum_norm_eps = fields->NonNegativeNumber("sum_norm_eps", 1e-6f);
   }
   state.key_norm_weight = fields->Bool("key_norm_weight", false);

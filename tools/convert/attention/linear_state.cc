@@ -75,6 +75,7 @@ AttentionOp MakeCausal(const LinearAttributes& state, const format::Heads& heads
   if (state.gate == Gate::kTied) op.features.push_back("tied_gate");
   if (state.gate == Gate::kStep) op.features.push_back("skip");
   if (state.gate == Gate::kSigmoidVector || state.is_replace()) op.features.push_back("token_mix");
+  if (state.feature_map == FeatureMap::kProduct || state.own_q_map) op.features.push_back("feature_maps");
   return op;
 }
 
@@ -107,24 +108,50 @@ AttentionOp MakeLinearState(const LinearAttributes& state, const AttentionContex
   return MakeCausal(causal, context.heads, system);
 }
 
-AttentionTensor Projection(const format::Heads& heads, uint32_t num_features, const char* matrix, Init init, bool sigma) {
-  const uint32_t kv_heads = heads.kv_heads(), d = heads.head_dim(), features = num_features;
+AttentionTensor Projection(const format::Heads& heads, uint32_t num_features, const std::vector<std::string>& matrices, Init init,
+                           bool sigma) {
+  const uint32_t kv_heads = heads.kv_heads(), d = heads.head_dim(), rows = num_features;
+  const auto count = static_cast<uint32_t>(matrices.size());
   const auto fold = [=](const std::vector<std::vector<float>>& parts) {
-    std::vector<float> out(parts[0].size());
+    std::vector<float> out(count * parts[0].size());
     for (size_t h = 0; h < kv_heads; ++h) {
-      for (size_t f = 0; f < features; ++f) {
+      for (size_t f = 0; f < size_t{count} * rows; ++f) {
+        const float* weights = parts[f / rows].data() + (h * rows + f % rows) * d;
         for (size_t i = 0; i < d; ++i) {
-          const double factor = sigma ? static_cast<double>(parts[1][h * d + i]) : 1.0;
-          const double weight = parts[0][(h * features + f) * d + i];
-          out[(h * d + i) * features + f] = static_cast<float>(weight * factor);
+          const double factor = sigma ? static_cast<double>(parts[count][h * d + i]) : 1.0;
+          out[(h * d + i) * count * rows + f] = static_cast<float>(double{weights[i]} * factor);
         }
       }
     }
     return out;
   };
-  std::vector<WeightSpec> parts = {{matrix, {kv_heads, features, d}, init}};
+  std::vector<WeightSpec> parts;
+  for (const std::string& matrix : matrices) parts.push_back({matrix, {kv_heads, rows, d}, init});
   if (sigma) parts.push_back({"sigma", {kv_heads, d}, Init::kOne});
-  return {"projection", {kv_heads, d, features}, std::move(parts), fold};
+  return {"projection", {kv_heads, d, count * rows}, std::move(parts), fold};
+}
+
+void AddFeatureWeights(const LinearAttributes& state, const format::Heads& heads, const std::string& prefix, Init init,
+                       std::vector<AttentionTensor>* tensors) {
+  std::vector<std::string> factors = {prefix + "feature"};
+  if (state.feature_map == FeatureMap::kProduct) factors.push_back(prefix + "factor");
+  const auto count = static_cast<uint32_t>(factors.size());
+  const uint32_t kv_heads = heads.kv_heads(), rows = state.num_features / count;
+  std::vector<std::string> matrices;
+  for (const std::string& factor : factors) matrices.push_back(factor + "_weight");
+  tensors->push_back(Projection(heads, rows, matrices, init, /*sigma=*/false));
+  tensors->back().name = prefix + tensors->back().name;
+  if (!state.map().bias) return;
+  AttentionTensor bias = {prefix + "feature_bias", {kv_heads, state.num_features}, {}, nullptr};
+  for (const std::string& factor : factors) bias.parts.push_back({factor + "_bias", {kv_heads, rows}, Init::kZero});
+  bias.fold = [=](const std::vector<std::vector<float>>& parts) {
+    std::vector<float> out;
+    for (size_t h = 0; h < kv_heads; ++h) {
+      for (const std::vector<float>& part : parts) out.insert(out.end(), &part[h * rows], &part[h * rows] + rows);
+    }
+    return out;
+  };
+  tensors->push_back(std::move(bias));
 }
 
 AttentionTensor DecayRates(const format::Heads& heads) {

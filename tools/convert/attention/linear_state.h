@@ -20,9 +20,14 @@ constexpr float kLeastLogDecay = -0.6065306597126334f;
 // states. `system`: its name for people.
 AttentionOp MakeLinearState(const LinearAttributes& state, const AttentionContext& context, const std::string& system);
 
-// A learned or drawn matrix [Hkv, D, d] of the checkpoint, as the op's projection [Hkv, d, D]; with `sigma`, its columns times
-// sigma [Hkv, d] first.
-AttentionTensor Projection(const format::Heads& heads, uint32_t num_features, const char* matrix, Init init, bool sigma);
+// Learned or drawn matrices [Hkv, num_features, d] of the checkpoint, one behind the other, as the op's projection [Hkv, d, D];
+// with `sigma`, their columns times sigma [Hkv, d] first.
+AttentionTensor Projection(const format::Heads& heads, uint32_t num_features, const std::vector<std::string>& matrices, Init init,
+                           bool sigma);
+// The weights of a learned feature map of k, or of q where it has its own (`prefix`: "" or "q_"): feature_weight [Hkv, D, d] and,
+// where the map has one, feature_bias [Hkv, D]; of a product also factor_weight and factor_bias, and each has half of the D rows.
+void AddFeatureWeights(const LinearAttributes& state, const format::Heads& heads, const std::string& prefix, Init init,
+                       std::vector<AttentionTensor>* tensors);
 
 // The rates of a softplus gate, the exponentials of A_log [Hkv] of the checkpoint.
 AttentionTensor DecayRates(const format::Heads& heads);

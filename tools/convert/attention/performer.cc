@@ -12,7 +12,7 @@ namespace {
 float InputScale(const format::Heads& heads) { return static_cast<float>(std::pow(static_cast<double>(heads.head_dim()), -0.25)); }
 
 AttentionTensor RandomMatrix(const format::Heads& heads, uint32_t num_features) {
-  return Projection(heads, num_features, "random_matrix", Init::kNormal, /*sigma=*/false);
+  return Projection(heads, num_features, {"random_matrix"}, Init::kNormal, /*sigma=*/false);
 }
 
 }  // namespace

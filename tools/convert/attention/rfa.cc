@@ -30,7 +30,7 @@ AttentionOp ParseRfa(Fields* fields, const AttentionContext& context) {
   state.scale = fields->Number("scale", 1.0f);
 
   AttentionOp op = MakeLinearState(state, context, gated ? "rfa_gate" : "rfa");
-  op.tensors.push_back(Projection(heads, state.num_features, "random_matrix", Init::kNormal, /*sigma=*/true));
+  op.tensors.push_back(Projection(heads, state.num_features, {"random_matrix"}, Init::kNormal, /*sigma=*/true));
   return op;
 }
 
@@ -50,7 +50,7 @@ AttentionOp ParseRfaNormfree(Fields* fields, const AttentionContext& context) {
   state.scale = fields->Number("scale", 1.0f);
 
   AttentionOp op = MakeLinearState(state, context, "rfa_normfree");
-  op.tensors.push_back(Projection(heads, state.num_features, "random_matrix", Init::kNormal, /*sigma=*/true));
+  op.tensors.push_back(Projection(heads, state.num_features, {"random_matrix"}, Init::kNormal, /*sigma=*/true));
   const std::vector<uint32_t> shape = {heads.kv_heads(), heads.head_dim()};
   op.tensors.push_back({"sigma", shape, {{"sigma", shape, Init::kOne}}, nullptr});
   return op;

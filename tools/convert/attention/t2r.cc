@@ -18,9 +18,7 @@ AttentionOp ParseT2r(Fields* fields, const AttentionContext& context) {
   state.scale = fields->Number("scale", 1.0f);
 
   AttentionOp op = MakeLinearState(state, context, "t2r");
-  op.tensors.push_back(Projection(heads, state.num_features, "feature_weight", Init::kLinear, /*sigma=*/false));
-  const std::vector<uint32_t> shape = {heads.kv_heads(), state.num_features};
-  op.tensors.push_back({"feature_bias", shape, {{"feature_bias", shape, Init::kZero}}, nullptr});
+  AddFeatureWeights(state, heads, "", Init::kLinear, &op.tensors);
   return op;
 }
 

@@ -153,7 +153,7 @@ void ReadRun(const StoredTensor& tensor, uint64_t first, uint64_t count, float* 
 // Elements of rows in another order, or of a matrix that is stored as its transposed.
 void ReadRows(const StoredTensor& tensor, uint64_t first, uint64_t count, float* out) {
   if (count == 0) return;
-  const uint64_t columns = tensor.elements / tensor.shape[0];
+  const uint64_t columns = tensor.elements / (tensor.row_order == nullptr ? tensor.shape[0] : tensor.row_order->size());
   const auto row_of = [&](uint64_t row) { return tensor.row_order == nullptr ? row : (*tensor.row_order)[row]; };
   if (tensor.column_stride != 0) {
     for (uint64_t i = 0; i < count; ++i) {

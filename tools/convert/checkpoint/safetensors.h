@@ -52,9 +52,10 @@ struct StoredTensor {
   uint64_t elements;
   uint64_t first = 0;          // of the elements at `data`
   uint64_t column_stride = 0;  // 0: row-major; else element [r, c] of a matrix is number first + r + c * column_stride
-  std::shared_ptr<const std::vector<uint32_t>> row_order = nullptr;  // row r is row (*row_order)[r] of what is at `data`
-  float scale = 1, added = 0;                                        // an element x becomes scale * x + added
-  std::shared_ptr<const StoredTensor> added_row = nullptr;           // its elements are added, over and over; nullptr: none
+  std::shared_ptr<const std::vector<uint32_t>> row_order =
+      nullptr;                 // row r is row (*row_order)[r] of what is at `data`; heads may stand before rows in `shape`
+  float scale = 1, added = 0;  // an element x becomes scale * x + added
+  std::shared_ptr<const StoredTensor> added_row = nullptr;  // its elements are added, over and over; nullptr: none
   std::shared_ptr<const Strides> strides = nullptr;  // where the elements at `data` lie; nullptr: one after the other, row-major
   uint64_t appended = 0;                             // the last elements, which are not at `data`:
   float appended_value = 0;                          // each is this number

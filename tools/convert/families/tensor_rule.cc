@@ -41,6 +41,10 @@ std::optional<StoredTensor> WithOrder(StoredTensor tensor, const TensorRule& rul
   tensor.row_order = rule.order;
   tensor.shape[0] = rule.order->size();
   tensor.elements = tensor.shape[0] * row;
+  if (rule.heads > 0) {
+    tensor.shape[0] /= rule.heads;
+    tensor.shape.insert(tensor.shape.begin(), rule.heads);
+  }
   return tensor;
 }
 

@@ -29,6 +29,7 @@ struct TensorRule {
   uint32_t more_rows = 0;  // that are appended, of `more` alone
   float more = 0;
   bool matrix = false;        // [rows, 1, columns] becomes [rows, columns]
+  uint32_t heads = 0;         // above 0, with an order: its rows are divided among so many heads, a dimension before them
   bool outside_base = false;  // a part of the head: no prefix stands before its name
   std::string same_as = "";   // of a tensor that is not needed: another one, of which it has to be a copy, if that is there
   std::shared_ptr<const TensorRule> plus = {};  // what is added: another tensor as this rule of `from` sees it, of the same shape,

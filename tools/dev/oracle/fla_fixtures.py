@@ -110,6 +110,9 @@ CASES = {
     "hgrn_c": ("HGRN", {**HGRN, "expand_ratio": 2, "use_lower_bound": False, "use_short_conv": True, "attn_mode": "chunk",
                         "fuse_norm": False}, "float32"),
     "hgrn_d": ("HGRN", {**HGRN, "use_short_conv": True, "attn": {"layers": [1], "num_heads": 4, "num_kv_heads": 2}}, "float32"),
+    "linear_attn_d": ("LinearAttention", {**SMALL, "num_heads": 4, "num_kv_heads": 2, "attn_mode": "chunk"}, "bfloat16"),
+    "linear_attn_e": ("LinearAttention", {**SMALL, "feature_map": "t2r", "norm_feature_map": True, "attn_mode": "chunk"}, "float32"),
+    "linear_attn_f": ("LinearAttention", {**SMALL, "tie_feature_map_qk": True, "attn_mode": "fused_recurrent"}, "float32"),
 }
 
 
@@ -138,7 +141,8 @@ def write(name, seed):
     saved = copy.deepcopy(model).to(dtype)
     if config.tie_word_embeddings:
         saved._dynamic_tied_weights_keys = ["lm_head.weight"]  # mamba2 does not say so
-    saved.save_pretrained(folder)
+    # transformers refuses to write maps that q and k share as safetensors.
+    saved.save_pretrained(folder, safe_serialization=not getattr(config, "tie_feature_map_qk", False))
     (folder / "generation_config.json").unlink(missing_ok=True)
     tokens = torch.randint(4, VOCAB, (1, TOKENS), generator=torch.Generator().manual_seed(seed + 1000))
     with torch.no_grad():

@@ -2,6 +2,20 @@
 
 namespace tarn {
 
+Result<LinearFeatures::Weights> LinearFeatures::ReadWeights(const PrepareContext& context, const LinearAttributes& attributes,
+                                                            const Heads& heads, uint32_t* next) {
+  Weights weights;
+  const uint64_t kv_heads = heads.kv_heads(), projections = attributes.projections();
+  if (attributes.has_projection()) {
+    TARN_ASSIGN_OR_RETURN(weights.projection,
+                          context.ExpectTensor((*next)++, "projection", {kv_heads, heads.key_dim(), projections}));
+  }
+  if (attributes.map().bias) {
+    TARN_ASSIGN_OR_RETURN(weights.bias, context.ExpectTensor((*next)++, "feature_bias", {kv_heads, projections}));
+  }
+  return weights;
+}
+
 Result<LinearFeatures> LinearFeatures::Read(const PrepareContext& context, const LinearAttributes& attributes, const Heads& heads) {
   LinearFeatures features;
   features.a_ = attributes;
@@ -9,12 +23,10 @@ Result<LinearFeatures> LinearFeatures::Read(const PrepareContext& context, const
   features.size_ = static_cast<size_t>(attributes.Features(heads.key_dim()));
   const uint64_t kv_heads = heads.kv_heads();
   uint32_t next = 0;
-  if (attributes.has_projection()) {
-    TARN_ASSIGN_OR_RETURN(features.projection_,
-                          context.ExpectTensor(next++, "projection", {kv_heads, heads.key_dim(), attributes.projections()}));
-  }
-  if (attributes.map().bias) {
-    TARN_ASSIGN_OR_RETURN(features.bias_, context.ExpectTensor(next++, "feature_bias", {kv_heads, attributes.projections()}));
+  TARN_ASSIGN_OR_RETURN(features.of_keys_, ReadWeights(context, attributes, heads, &next));
+  features.of_queries_ = features.of_keys_;
+  if (attributes.own_q_map) {
+    TARN_ASSIGN_OR_RETURN(features.of_queries_, ReadWeights(context, attributes, heads, &next));
   }
   if (attributes.key_norm_sigma) {
     TARN_ASSIGN_OR_RETURN(features.sigma_, context.ExpectTensor(next++, "sigma", {kv_heads, heads.key_dim()}));
@@ -31,11 +43,21 @@ void LinearFeatures::Normalize(const Kernels& kernels, size_t rows, const float*
   kernels.l2_normalize(rows, key_dim_, x, x_stride, scale, a_.qk_norm_eps, a_.qk_norm == VectorNorm::kL2Inside, y);
 }
 
-void LinearFeatures::Map(const Kernels& kernels, size_t kv_head, size_t rows, const float* x, float* phi, float* log_weight) const {
+void LinearFeatures::Map(const Kernels& kernels, size_t kv_head, size_t queries, size_t keys, const float* x, float* phi,
+                         float* log_weight) const {
+  if (!a_.own_q_map) return MapRows(kernels, of_keys_, kv_head, queries + keys, x, phi, log_weight);
+  MapRows(kernels, of_queries_, kv_head, queries, x, phi, log_weight);
+  MapRows(kernels, of_keys_, kv_head, keys, x + queries * key_dim_, phi + queries * size_, log_weight + queries);
+}
+
+void LinearFeatures::MapRows(const Kernels& kernels, const Weights& weights, size_t kv_head, size_t rows, const float* x,
+                             float* phi, float* log_weight) const {
+  if (rows == 0) return;
   const size_t d = key_dim_, count = a_.projections();
   kernels.features[static_cast<size_t>(a_.feature_map)](
-      {rows, d, count, x, projection_ == nullptr ? nullptr : projection_ + kv_head * d * count,
-       bias_ == nullptr ? nullptr : bias_ + kv_head * count, a_.ratio, a_.feature_eps, a_.nu, a_.negate_second, phi, log_weight});
+      {rows, d, count, x, weights.projection == nullptr ? nullptr : weights.projection + kv_head * d * count,
+       weights.bias == nullptr ? nullptr : weights.bias + kv_head * count, a_.ratio, a_.feature_eps, a_.nu, a_.negate_second, phi,
+       log_weight});
   if (a_.sum_norm) kernels.sum_normalize(rows, size_, a_.sum_norm_eps, phi);
 }
 

@@ -200,7 +200,6 @@ void LinearStateOp::MapFeatures(const RunContext& context, Head* head, const Pie
   const size_t d = heads_.key_dim();
   const HeadSlices& at = head->slices;
   // The rows of all queries, then those of the keys, so that one call maps them all.
-  const size_t rows = (group + 1) * tokens;
   float* const x = pieces.x;
   if (RunsAsChunk(context)) {
     for (size_t g = 0; g < group; ++g) map_.Normalize(kernels, tokens, at.q + g * d, at.q_stride, a_.q_scale(), x + g * tokens * d);
@@ -209,7 +208,7 @@ void LinearStateOp::MapFeatures(const RunContext& context, Head* head, const Pie
   }
   float* x_k = x + group * tokens * d;
   map_.Normalize(kernels, tokens, at.k, at.k_stride, a_.k_scale(), x_k);
-  map_.Map(kernels, head->kv_head, rows, x, pieces.phi, pieces.weights);
+  map_.Map(kernels, head->kv_head, group * tokens, tokens, x, pieces.phi, pieces.weights);
   head->phi_q = pieces.phi;
   head->phi_k = pieces.phi + group * tokens * features_;
   map_.WeighKeys(kernels, head->kv_head, tokens, x_k, pieces.weights + group * tokens);
