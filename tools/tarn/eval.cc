@@ -163,7 +163,7 @@ void AddEval(App* app, Command* command) {
   eval->add_option(
           "-f,--file", options->files,
           "Text; classification: lines LABEL<tab>TEXT; seq2seq: lines SOURCE<tab>TARGET; without tokenizer a .npy file of int32 "
-          "ids, or a text of ids, separated by commas or else by spaces; -: standard input; repeatable")
+          "ids, or with other tasks lines of ids, separated by commas or else by spaces; -: standard input; repeatable")
       ->type_name("FILE")
       ->allow_extra_args(false);
   by_task->Only({TARN_TASK_CAUSAL_LM},
@@ -183,7 +183,8 @@ void AddEval(App* app, Command* command) {
   AddSessionOptions(eval, &options->session);
   AddModelOptions(eval, &options->model);
   eval->footer(
-      "causal_lm: nats per token. The first token of the text is not scored; without --stride, nor is the first of a block.\n"
+      "causal_lm: nats per token. The first token of the text is not scored; without --stride, the first of each\n"
+      "block is not scored either.\n"
       "masked_lm: nats per hidden token; 15 % of each block are hidden. classification: accuracy. seq2seq: share of\n"
       "outputs that equal the target. Several files: a row for each, and the total.\n"
       "Examples (listops: tarn-convert examples/train/checkpoints/listops-abc -o listops.tarn; others as in tarn help run):\n"

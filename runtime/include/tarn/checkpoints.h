@@ -43,7 +43,7 @@ typedef struct tarn_generation {
 /* How much is kept. */
 typedef struct tarn_checkpoints_config {
   size_t struct_size;
-  /* The bytes for checkpoints: as many as fit of tarn_checkpoints_memory.checkpoint_bytes each, at least one. If there is no room
+  /* The bytes for checkpoints, at least tarn_checkpoints_memory.checkpoint_bytes, which each of them takes. If there is no room
    * for another checkpoint, the library drops an automatic one, so that the distances between checkpoints double with their age.
    * The oldest checkpoint stays. Checkpoints with a tag stay as long as there are others. */
   uint64_t ring_bytes;
@@ -122,8 +122,8 @@ TARN_API tarn_status tarn_checkpoints_rewind_to_tag(tarn_checkpoints* checkpoint
                                                     tarn_error* error);
 
 /* The first position P such that tarn_checkpoints_rewind() can reach P and every later position; before P it can reach only the
- * positions of checkpoints. The number of the session's tokens plus one if no such position exists: the log does not go back to any
- * checkpoint. 0 for NULL. */
+ * positions of checkpoints. If the log does not go back to any checkpoint, no such position exists, and the function returns the
+ * number of the session's tokens plus one. 0 for NULL. */
 TARN_API uint64_t tarn_checkpoints_earliest(const tarn_checkpoints* checkpoints);
 
 /* A checkpoint. */

@@ -101,7 +101,7 @@ typedef struct tarn_speculation_stats {
   size_t struct_size;
   uint64_t runs;     /* of the model, one for each step */
   uint64_t drafted;  /* drafts that were fed */
-  uint64_t accepted; /* of them, those that became text; runs + accepted tokens were returned */
+  uint64_t accepted; /* of them, those that became text. The number of tokens returned is runs + accepted */
 } tarn_speculation_stats;
 #define TARN_SPECULATION_STATS_INIT \
   { sizeof(tarn_speculation_stats), 0, 0, 0 }

@@ -67,7 +67,7 @@ TARN_API const char* tarn_status_string(tarn_status status);
 
 /* Where memory comes from. `allocate` and `release` are both set, or both NULL for the C library's allocator. The
  * allocator of a model may be called from any thread that opens it, asks for its requirements, tokenizes, or creates or
- * destroys a session without a block (or with a block that is far too small: for the message). */
+ * destroys a session without a block (or with a block that is far too small, to write the message of the error). */
 typedef struct tarn_allocator {
   /* Returns `size_bytes` bytes aligned to `alignment` (a power of two, at most 64), or NULL. */
   void* (*allocate)(void* context, size_t size_bytes, size_t alignment);
