@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "core/arith.h"
-#include "core/visible.h"
 #include "runtime/model/chat_template.h"
 #include "runtime/model/foreign_file.h"
 #include "runtime/model/tokenizer.h"
@@ -22,7 +21,6 @@ constexpr size_t kHeaderBytes = 64;
 static_assert(kHeaderBytes >= kForeignBytes, "a header is looked at");
 constexpr size_t kHashedHeaderBytes = 32;
 constexpr uint8_t kMagic[8] = {'T', 'A', 'R', 'N', '\r', '\n', 0x1A, '\n'};
-constexpr char kLfsPointer[] = "version https://git-lfs";  // what a checkout without Git LFS has in place of a model
 constexpr uint16_t kMajorVersion = 1;
 constexpr uint64_t kMaxGraphBytes = FLATBUFFERS_MAX_BUFFER_SIZE;
 constexpr uint64_t kWeightSectionAlignment = 16384;
@@ -107,14 +105,9 @@ Status Model::OpenTokenizer(const Allocator& allocator) {
 Status Model::ReadHeader(Span<const uint8_t> bytes) {
   if (bytes.size() < kHeaderBytes) {
     return Error(TARN_BAD_FORMAT, "file has %zu bytes, a tarn header has %zu: %s", bytes.size(), kHeaderBytes,
-                 !bytes.empty() && LooksLikeText(bytes.data(), bytes.size())
-                     ? "not a tarn model but a text, perhaps the message of an error"
-                     : "truncated or not a tarn model");
+                 ShortFileText(bytes));
   }
   const uint8_t* header = bytes.data();
-  if (std::memcmp(header, kLfsPointer, std::strlen(kLfsPointer)) == 0) {
-    return Error(TARN_BAD_FORMAT, "a Git LFS pointer, not the file: git lfs pull");
-  }
   if (std::memcmp(header, kMagic, 4) != 0) {
     return Error(TARN_BAD_FORMAT, "magic is %02x %02x %02x %02x, expected 54 41 52 4e (\"TARN\"): not a tarn model%s", header[0],
                  header[1], header[2], header[3], ForeignFileText(header));

@@ -110,7 +110,7 @@ TEST(Model, ForeignFilesAreNamedAsSuch) {
   ExpectRefused({}, TARN_BAD_FORMAT, "truncated");
   ExpectRefused({'N', 'o', 't', ' ', 'f', 'o', 'u', 'n', 'd', '\n'}, TARN_BAD_FORMAT, "not a tarn model but a text");
   const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + std::string(64, '0') + "\nsize 1234\n";
-  ExpectRefused({pointer.begin(), pointer.end()}, TARN_BAD_FORMAT, "a Git LFS pointer, not the file: git lfs pull");
+  ExpectRefused({pointer.begin(), pointer.end()}, TARN_BAD_FORMAT, "not a tarn model but a Git LFS pointer: git lfs pull");
   std::vector<uint8_t> as_text = Good();
   as_text.erase(as_text.begin() + 4);  // CR LF became LF
   ExpectRefused(as_text, TARN_BAD_FORMAT, "magic ends in 0a 1a 0a 01, expected 0d 0a 1a 0a");

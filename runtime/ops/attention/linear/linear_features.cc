@@ -2,18 +2,15 @@
 
 namespace tarn {
 
-Result<LinearFeatures::Weights> LinearFeatures::ReadWeights(const PrepareContext& context, const LinearAttributes& attributes,
-                                                            const Heads& heads, uint32_t* next) {
-  Weights weights;
-  const uint64_t kv_heads = heads.kv_heads(), projections = attributes.projections();
-  if (attributes.has_projection()) {
-    TARN_ASSIGN_OR_RETURN(weights.projection,
-                          context.ExpectTensor((*next)++, "projection", {kv_heads, heads.key_dim(), projections}));
+Status LinearFeatures::ReadWeights(const PrepareContext& context, uint64_t kv_heads, uint32_t* next, Weights* weights) const {
+  const uint64_t projections = a_.projections();
+  if (a_.has_projection()) {
+    TARN_ASSIGN_OR_RETURN(weights->projection, context.ExpectTensor((*next)++, "projection", {kv_heads, key_dim_, projections}));
   }
-  if (attributes.map().bias) {
-    TARN_ASSIGN_OR_RETURN(weights.bias, context.ExpectTensor((*next)++, "feature_bias", {kv_heads, projections}));
+  if (a_.map().bias) {
+    TARN_ASSIGN_OR_RETURN(weights->bias, context.ExpectTensor((*next)++, "feature_bias", {kv_heads, projections}));
   }
-  return weights;
+  return Ok();
 }
 
 Result<LinearFeatures> LinearFeatures::Read(const PrepareContext& context, const LinearAttributes& attributes, const Heads& heads) {
@@ -23,11 +20,9 @@ Result<LinearFeatures> LinearFeatures::Read(const PrepareContext& context, const
   features.size_ = static_cast<size_t>(attributes.Features(heads.key_dim()));
   const uint64_t kv_heads = heads.kv_heads();
   uint32_t next = 0;
-  TARN_ASSIGN_OR_RETURN(features.of_keys_, ReadWeights(context, attributes, heads, &next));
+  TARN_RETURN_IF_ERROR(features.ReadWeights(context, kv_heads, &next, &features.of_keys_));
   features.of_queries_ = features.of_keys_;
-  if (attributes.own_q_map) {
-    TARN_ASSIGN_OR_RETURN(features.of_queries_, ReadWeights(context, attributes, heads, &next));
-  }
+  if (attributes.own_q_map) TARN_RETURN_IF_ERROR(features.ReadWeights(context, kv_heads, &next, &features.of_queries_));
   if (attributes.key_norm_sigma) {
     TARN_ASSIGN_OR_RETURN(features.sigma_, context.ExpectTensor(next++, "sigma", {kv_heads, heads.key_dim()}));
   }

@@ -35,8 +35,7 @@ class LinearFeatures {
     const float* bias = nullptr;        // [kv_heads, D]
   };
 
-  static Result<Weights> ReadWeights(const PrepareContext& context, const LinearAttributes& attributes, const Heads& heads,
-                                     uint32_t* next);
+  Status ReadWeights(const PrepareContext& context, uint64_t kv_heads, uint32_t* next, Weights* weights) const;
   void MapRows(const Kernels& kernels, const Weights& weights, size_t kv_head, size_t rows, const float* x, float* phi,
                float* log_weight) const;
 
