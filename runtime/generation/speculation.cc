@@ -143,10 +143,6 @@ size_t Speculation::FindDrafts(size_t most) {
   return from_model_ ? drafted : ngrams_.Draft(copied.drafts, drafts, probabilities_.data());
 }
 
-Result<const float*> Speculation::Feed(size_t drafts) {
-  return drafts == 0 ? session_->Prefill(call_.data(), 1) : session_->Steps(call_.data(), drafts + 1, &log_);
-}
-
 Status Speculation::Pick(const float* logits, int32_t* token) {
   if (picker_.sampler != nullptr) return picker_.sampler->Sample(logits, token);
   *token = picker_.pick(picker_.context, logits, vocab_size_);
@@ -167,7 +163,7 @@ Status Speculation::Step(int32_t token, int32_t* tokens, size_t capacity, size_t
   call_[0] = token;
   const size_t drafts = FindDrafts(Room(capacity));
   uint64_t start = MonotonicNs();
-  const Result<const float*> rows = Feed(drafts);
+  const Result<const float*> rows = session_->Steps(call_.data(), drafts + 1, &log_);
   if (!rows.ok()) {
     if (from_model_) model_.Keep(0, call_.data() + 1);
     return rows.status();
@@ -187,7 +183,7 @@ Status Speculation::Step(int32_t token, int32_t* tokens, size_t capacity, size_t
   }
 
   start = MonotonicNs();
-  if (drafts > 0) TARN_RETURN_IF_ERROR(session_->KeepSteps(read, &log_));
+  TARN_RETURN_IF_ERROR(session_->KeepSteps(read, &log_));
   costs_.Note(drafts + 1, ns + (MonotonicNs() - start));
   for (size_t i = 1; i < read; ++i) ngrams_.Add(call_[i]);
   if (from_model_) {

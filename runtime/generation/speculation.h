@@ -78,7 +78,6 @@ class Speculation {
   size_t Room(size_t capacity) const;
   // Writes drafts behind call_[0]. Returns how many.
   size_t FindDrafts(size_t most);
-  Result<const float*> Feed(size_t drafts);
   Status Pick(const float* logits, int32_t* token);
   // Gives a token out. Whether nothing follows it.
   bool Ends(int32_t token, const float* logits);

@@ -5,7 +5,7 @@
 
 Converts every model of tests/data/families in f32 and int8. The difference is the relative L2 of all logits in f32, the largest of
 all ways to read the text: token by token, and in chunks of 7, 64 and all tokens. The agreement of int8 is the share of tokens for
-which its largest logit is that of f32. Two minutes.
+which its largest logit is that of f32. A minute.
 """
 
 import argparse
@@ -61,6 +61,10 @@ def main():
     parser.add_argument("--update", action="store_true")
     parser.add_argument("fixtures", nargs="*", metavar="FIXTURE")
     arguments = parser.parse_args()
+    if arguments.update and arguments.fixtures:
+        parser.error("--update writes the whole table: expected no FIXTURE")
+    if arguments.update and arguments.fixtures:
+        parser.error("--update writes the whole table: expected no FIXTURE")
     made = table(arguments.fixtures or sorted(path.name for path in FIXTURES.iterdir()))
     print(made, end="")
     if arguments.update:

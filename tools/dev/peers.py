@@ -51,7 +51,8 @@ def run(command):
         out, err = process.communicate()
     if process.returncode != 0:
         lines = err.strip().splitlines() or [str(process.returncode)]
-        raise RuntimeError(f"{' '.join(map(str, command))}: {next((line for line in lines if 'error' in line), lines[-1])}")
+        telling = [line for line in lines if "unknown model architecture" in line or "error" in line] or lines[-1:]
+        raise RuntimeError(f"{' '.join(map(str, command))}: {telling[0]}")
     return out, peak
 
 
@@ -120,6 +121,8 @@ def measure(arguments, name, precision, quant):
         try:
             theirs = llama_bench(arguments.folder, files[1], threads, depth, arguments.repetitions)
         except RuntimeError as error:
+            if "unknown model architecture" not in str(error):
+                raise
             say(f"{name} {quant} left out: {error}")
             return
         ours = tarn_bench(files[0], threads, depth, arguments.repetitions)

@@ -75,7 +75,6 @@ AttentionOp MakeCausal(const LinearAttributes& state, const format::Heads& heads
   if (state.gate == Gate::kTied) op.features.push_back("tied_gate");
   if (state.gate == Gate::kStep) op.features.push_back("skip");
   if (state.gate == Gate::kSigmoidVector || state.is_replace()) op.features.push_back("token_mix");
-  if (state.feature_map == FeatureMap::kProduct || state.own_q_map) op.features.push_back("feature_maps");
   return op;
 }
 
@@ -102,10 +101,12 @@ AttentionOp MakeNoncausal(const LinearAttributes& state, const AttentionContext&
 }  // namespace
 
 AttentionOp MakeLinearState(const LinearAttributes& state, const AttentionContext& context, const std::string& system) {
-  if (context.form != AttentionForm::kCausal) return MakeNoncausal(state, context, system);
   LinearAttributes causal = state;
   causal.key_heads = context.key_heads;
-  return MakeCausal(causal, context.heads, system);
+  AttentionOp op =
+      context.form == AttentionForm::kCausal ? MakeCausal(causal, context.heads, system) : MakeNoncausal(state, context, system);
+  if (state.feature_map == FeatureMap::kProduct || state.own_q_map) op.features.push_back("feature_maps");
+  return op;
 }
 
 AttentionTensor Projection(const format::Heads& heads, uint32_t num_features, const std::vector<std::string>& matrices, Init init,

@@ -43,10 +43,12 @@ void AddMaps(const Json& attention, const FlaHeads& heads, uint32_t kv_heads, Tr
   for (const char* side : {"k", "q"}) {
     const std::string map = std::string("feature_map_") + side, prefix = side == std::string("q") ? "q_" : "";
     if (!prefix.empty() && !own_q_map) {  // that of k once more
-      for (const std::string layer : {".layer.", ".layer1.", ".layer2."}) {
-        for (const std::string part : {"weight", "bias"}) {
-          const std::string in_layers = "layers.*.attn.";
-          translation->rules.push_back({in_layers + map + layer + part, ""});
+      const std::vector<std::string> layers =
+          product ? std::vector<std::string>{".layer1", ".layer2"} : std::vector<std::string>{".layer"};
+      for (const std::string& layer : layers) {
+        for (const char* part : {".weight", ".bias"}) {
+          translation->rules.push_back({"layers.*.attn.feature_map_q" + layer + part, ""});
+          translation->rules.back().same_as = "layers.*.attn.feature_map_k" + layer + part;
         }
       }
       continue;

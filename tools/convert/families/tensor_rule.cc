@@ -157,7 +157,7 @@ CheckpointTensors ApplyRules(const CheckpointTensors& tensors, const std::vector
       if (!number) continue;
       taken = true;
       if (rule.to.empty()) {
-        if (!rule.same_as.empty()) CheckCopy(name, entry, rule.same_as, tensors, prefix);
+        if (!rule.same_as.empty()) CheckCopy(name, entry, Filled(rule.same_as, *number), tensors, prefix);
         continue;
       }
       const auto seen =
