@@ -376,6 +376,15 @@ TEST(Attention, CrossFormsLeaveStatesOfTheSource) {
   EXPECT_EQ(Written<format::NoncausalCache>(softmax)->part(), format::NoncausalPart::Write);
 }
 
+TEST(Attention, FeatureMapsThatOlderReadersDoNotKnowAreNamedInEveryForm) {
+  const char* const map = R"({"system": "linear_attention", "feature_map": "product", "num_features": 3})";
+  for (const AttentionForm form : {AttentionForm::kCausal, AttentionForm::kNoncausal, AttentionForm::kCross}) {
+    const AttentionOp op = Parse(map, InForm(form, kEqualHeads));
+    ASSERT_EQ(op.features.size(), 1u);
+    EXPECT_STREQ(op.features[0], "feature_maps");
+  }
+}
+
 TEST(Attention, ThresholdsOfHashesAreZeroUnlessTheyAreWanted) {
   const AttentionContext two = InForm(AttentionForm::kNoncausal, {format::Heads(1, 1, 2, 2), 0, 2, false, false});
   const char* const plain = R"({"system": "clustered", "num_clusters": 1, "bits": 2, "max_context": 9})";

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes golden files of the general variant. make_linear_attention.py OUT_DIR
 
-linear.linear_attention.a: features relu(Wx + b) and a forget gate. linear.linear_attention.b: features (Wx + b) (Ux + c), with
-weights of its own for q.
+linear.linear_attention.a: features relu(Wx + b) and a forget gate. linear.linear_attention.b and noncausal.linear_attention.b: features
+(Wx + b) (Ux + c), with weights of its own for q.
 """
 
 import math
@@ -75,8 +75,13 @@ def products(folder):
         o.append(row)
     attributes = {"system": "linear_attention", "feature_map": "product", "num_features": features, "own_q_map": True, "scale": scale,
                   "num_heads": heads, "num_kv_heads": kv_heads, "head_dim": d, "value_dim": dv}
-    write(folder / "linear.linear_attention.b.safetensors", "linear.linear_attention.b", "linear", attributes, [1, 3, 16, tokens],
-          {"q": q, "k": k, "v": v, **maps, "o": o, "state_S": s})
+    inputs = {"q": q, "k": k, "v": v, **maps}
+    write(folder / "linear.linear_attention.b.safetensors", "linear.linear_attention.b", "linear", dict(attributes),
+          [1, 3, 16, tokens], {**inputs, "o": o, "state_S": s})
+    whole = [[[scale * dot(phi("q_", h * kv_heads // heads, q[t][h]), [cells[j] for cells in s[h * kv_heads // heads]])
+               for j in range(dv)] for h in range(heads)] for t in range(tokens)]
+    write(folder / "noncausal.linear_attention.b.safetensors", "noncausal.linear_attention.b", "noncausal", attributes, [],
+          {**inputs, "o": whole})
 
 
 if __name__ == "__main__":
