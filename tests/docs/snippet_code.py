@@ -100,7 +100,7 @@ def cmake(page, _, text, __):
     head = "" if "cmake_minimum_required" in text else "cmake_minimum_required(VERSION 3.25)\nproject(snippet LANGUAGES C CXX)\n"
     made = set(re.findall(r"add_(?:executable|library)\((\w+)", text))
     head += "".join(f"add_executable({name} main.c)\n" for name in sorted(set(re.findall(r"target_\w+\((\w+)", text)) - made))
-    for name in re.findall(r"\b([\w-]+\.(?:c|cc|cpp))\b", text):
+    for name in re.findall(r"\b([\w-]+\.(?:c|cc|cpp|S))\b", text):
         shutil.copy(project / "main.c", project / name) if name != "main.c" else None
     (project / "CMakeLists.txt").write_text(head + text, encoding="utf-8")
     prefix = page.folder / "prefix"
