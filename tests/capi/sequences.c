@@ -111,8 +111,6 @@ static void TestSnapshots(const tarn_model* model, const int32_t* tokens) {
   all = malloc((size_t)all_bytes);
   EXPECT_OK(tarn_session_save_sequence(batch, 1, one, one_bytes, &error));
   EXPECT_OK(tarn_session_save(batch, all, all_bytes, &error));
-  memset(&info, 0, sizeof(info));
-  info.struct_size = sizeof(info);
   EXPECT_OK(tarn_snapshot_get_info(one, one_bytes, &info, &error));
   EXPECT(info.version == 1 && info.sequences == 1 && info.tokens == 20);
   EXPECT_OK(tarn_snapshot_get_info(all, all_bytes, &info, &error));

@@ -63,8 +63,6 @@ def main():
     arguments = parser.parse_args()
     if arguments.update and arguments.fixtures:
         parser.error("--update writes the whole table: expected no FIXTURE")
-    if arguments.update and arguments.fixtures:
-        parser.error("--update writes the whole table: expected no FIXTURE")
     made = table(arguments.fixtures or sorted(path.name for path in FIXTURES.iterdir()))
     print(made, end="")
     if arguments.update:

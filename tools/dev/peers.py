@@ -19,11 +19,11 @@ import sys
 import time
 
 import gguf_models
+from published_sizes import SOFTMAX
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BIN = ROOT / "build" / "bin"
 CONFIGS = ROOT / "examples" / "configs"
-SOFTMAX = {"llama", "lfm2", "qwen3_5_text"}
 PRECISIONS = [("int8", "Q8_0"), ("int4", "Q4_0")]
 PROMPT, STEPS = 512, 64
 MIB = 1 << 20

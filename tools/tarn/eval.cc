@@ -160,10 +160,11 @@ void AddEval(App* app, Command* command) {
   const auto questions = std::make_shared<std::vector<std::string>>();
   TaskOptions* by_task = &options->by_task;
   RequireModelPath(eval, &options->model.path);
-  eval->add_option(
-          "-f,--file", options->files,
-          "Text; classification: lines LABEL<tab>TEXT; seq2seq: lines SOURCE<tab>TARGET; without tokenizer a .npy file of int32 "
-          "ids, or with other tasks lines of ids, separated by commas or else by spaces; -: standard input; repeatable")
+  eval->add_option("-f,--file", options->files,
+                   "Text; classification: lines LABEL<tab>TEXT; seq2seq: lines SOURCE<tab>TARGET. Without tokenizer: causal_lm and "
+                   "masked_lm a .npy file of int32 ids, the others ids in place of texts, separated by commas or else by spaces. "
+                   "-: standard "
+                   "input; repeatable")
       ->type_name("FILE")
       ->allow_extra_args(false);
   by_task->Only({TARN_TASK_CAUSAL_LM},

@@ -83,8 +83,9 @@ AttentionOp ParseLinearAttention(Fields* fields, const AttentionContext& context
   ParseQkNorm(fields, false, VectorNorm::kL2Outside, 1e-6f, &state);
   state.sum_norm = fields->Bool("sum_norm", false);
   if (state.sum_norm) {
-    if (state.negate_second || state.feature_map == FeatureMap::kProduct)
+    if (state.negate_second || state.feature_map == FeatureMap::kProduct) {
       fields->FailAt("sum_norm", "features of both signs have no sum to be divided by");
+    }
     state.sum_norm_eps = fields->NonNegativeNumber("sum_norm_eps", 1e-6f);
   }
   state.key_norm_weight = fields->Bool("key_norm_weight", false);
