@@ -19,15 +19,17 @@ class DraftCosts {
     float rate;  // tokens in the time of a step; 1: without drafts
   };
 
-  // Of drafts that are right with these probabilities, each if those before it are; a draft costs `draft_cost` of a step besides
-  // its row. Few tokens are not worth a risk: the rate of a choice of drafts is at least kLeastRate.
-  Choice Choose(const float* probabilities, size_t count, float draft_cost) const {
+  // Few tokens are not worth a risk: the least rate of a choice of drafts.
+  static constexpr float kLeastRate = 1.04f;
+
+  // Of drafts that are right with these probabilities, each if those before it are.
+  Choice Choose(const float* probabilities, size_t count) const {
     Choice best = {0, 1};
     float right = 1, tokens = 1;
     for (size_t i = 0; i < count; ++i) {
       right *= probabilities[i];
       tokens += right;
-      const float rate = tokens / (Cost(i + 2) + static_cast<float>(i + 1) * draft_cost);
+      const float rate = tokens / Cost(i + 2);
       if (rate > best.rate && rate >= kLeastRate) best = {i + 1, rate};
     }
     return best;
@@ -38,10 +40,12 @@ class DraftCosts {
     if (is_fixed_ || ns == 0) return;
     const auto time = static_cast<float>(ns);
     if (rows == 1) {
-      // A run that was interrupted says little.
-      step_ = step_ == 0 ? time : Blend(step_, std::min(time, 2 * step_));
+      // A run that was interrupted says little, and one that was fast says that those before were interrupted.
+      step_ = step_ == 0 ? time : time < step_ ? (step_ + time) / 2 : Blend(step_, std::min(time, 2 * step_));
+      runs_ = 0;
       return;
     }
+    ++runs_;
     if (step_ == 0) return;
     const float cost = std::min(time / step_, 2 * Cost(rows));
     row_ = Blend(row_, std::max(kLeastRow, (cost - 1) / static_cast<float>(rows - 1)));
@@ -51,21 +55,26 @@ class DraftCosts {
     if (++notes_ % kRows == 0) costs_[notes_ / kRows % kRows] = 0;
   }
   float step_ns() const { return step_; }
-
- private:
-  static constexpr float kFirstRow = 0.25f, kLeastRow = 0.01f, kLeastRate = 1.04f;
-  static constexpr size_t kRows = 65;
-  static float Blend(float old_value, float value) { return old_value + (value - old_value) / 8; }
-  // Of a run, in steps.
+  // Many runs had drafts: it is time for a step, which tells how long one takes now.
+  bool wants_step() const { return runs_ >= kMostRuns; }
+  // Of one more row, and of a run, in steps.
+  float row_cost() const { return row_; }
   float Cost(size_t rows) const {
     return rows < kRows && costs_[rows] > 0 ? costs_[rows] : 1 + row_ * static_cast<float>(rows - 1);
   }
+
+ private:
+  static constexpr float kFirstRow = 0.25f, kLeastRow = 0.01f;
+  static constexpr size_t kRows = 65;
+  static constexpr uint32_t kMostRuns = 64;
+  static float Blend(float old_value, float value) { return old_value + (value - old_value) / 8; }
 
   float row_;  // beyond the first, where the time of a number of rows is not known
   bool is_fixed_;
   float costs_[kRows] = {};  // by the number of rows, in steps; 0: not known
   uint32_t notes_ = 0;
-  float step_ = 0;  // nanoseconds; 0: not known, as where there is no clock
+  uint32_t runs_ = 0;  // since a step was measured
+  float step_ = 0;     // nanoseconds; 0: not known, as where there is no clock
 };
 
 }  // namespace tarn

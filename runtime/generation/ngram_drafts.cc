@@ -16,16 +16,10 @@ void NgramDrafts::TakeArrays(Bump* bump, uint32_t capacity) {
 
 void NgramDrafts::Clear() {
   for (const Span<Place>& table : tables_) std::fill(table.begin(), table.end(), Place{});
-  for (auto& of_table : votes_) std::fill(std::begin(of_table), std::end(of_table), Record{});
-  std::fill(std::begin(drafts_), std::end(drafts_), Record{});
+  for (auto& of_table : votes_) std::fill(std::begin(of_table), std::end(of_table), DraftRecord{});
+  std::fill(std::begin(drafts_), std::end(drafts_), DraftRecord{});
   end_ = 0;
   is_copy_ = false;
-}
-
-void NgramDrafts::Record::Add(bool is_right) {
-  constexpr float kMemory = 1.0f - 1.0f / 256;
-  right = right * kMemory + (is_right ? 1.0f : 0.0f);
-  all = all * kMemory + 1.0f;
 }
 
 uint64_t NgramDrafts::Reach(size_t table) {
@@ -74,7 +68,7 @@ bool NgramDrafts::Vote(uint64_t end, const int32_t* drafts, Choice* choice) cons
     const Place& place = PlaceOf(table, end, drafts);
     uint64_t source;
     if (!Matches(place, table, end, drafts, &source)) continue;
-    const float share = std::min(std::max(votes_[table][place.count].share(), kLeast), 1 - kLeast);
+    const float share = std::min(std::max(votes_[table][place.count].share(kPriorShare), kLeast), 1 - kLeast);
     const size_t i = static_cast<size_t>(std::find(tokens, tokens + count, at(source)) - tokens);
     if (i == count) {
       tokens[count] = at(source);
@@ -132,7 +126,7 @@ size_t NgramDrafts::Draft(size_t most, int32_t* tokens, float* probabilities) co
   Choice choice;
   while (count < most && reached >= kLeastReached && Choose(end_ + count, tokens, &choice)) {
     tokens[count] = choice.token;
-    probabilities[count] = drafts_[choice.kind].share();
+    probabilities[count] = drafts_[choice.kind].share(kPriorShare);
     reached *= probabilities[count++];
   }
   return count;

@@ -18,6 +18,7 @@
 
 #include "core/bump.h"
 #include "core/span.h"
+#include "runtime/generation/draft_record.h"
 
 namespace tarn {
 
@@ -50,13 +51,7 @@ class NgramDrafts {
     uint32_t count : 2;
   };
 
-  // How often votes or drafts of a kind were right; old ones count less, and what little was seen says little.
-  struct Record {
-    float right = 0, all = 0;
-    void Add(bool is_right);
-    float share() const { return (right + kPrior * kPriorShare) / (all + kPrior); }
-  };
-  static constexpr float kPrior = 2, kPriorShare = 0.4f;
+  static constexpr float kPriorShare = 0.4f;
 
   struct Choice {
     int32_t token;
@@ -87,8 +82,8 @@ class NgramDrafts {
   bool is_copy_ = false;         // the text goes on as behind copy_
   uint64_t copy_ = 0;            // a position
   uint64_t length_ = 0;          // tokens of the copy that were right
-  Record votes_[kTables][kCounts];
-  Record drafts_[kLengths + kWeights];
+  DraftRecord votes_[kTables][kCounts];
+  DraftRecord drafts_[kLengths + kWeights];
 };
 
 }  // namespace tarn

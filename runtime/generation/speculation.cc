@@ -10,7 +10,6 @@ namespace tarn {
 namespace {
 
 constexpr uint32_t kMostHistory = 1u << 24;
-constexpr float kUnknownDraftCost = 0.2f;
 
 uint32_t PowerOfTwo(uint32_t least) {
   uint32_t power = NgramDrafts::kLeastCapacity;
@@ -127,18 +126,15 @@ size_t Speculation::Room(size_t capacity) const {
 
 size_t Speculation::FindDrafts(size_t most) {
   from_model_ = false;
+  if (costs_.wants_step()) return 0;
   int32_t* const drafts = call_.data() + 1;
   const size_t found = ngrams_.Draft(most, drafts, probabilities_.data());
-  const DraftCosts::Choice copied = costs_.Choose(probabilities_.data(), found, 0);
+  const DraftCosts::Choice copied = costs_.Choose(probabilities_.data(), found);
   if (!model_.is_used()) return copied.drafts;
-  const bool is_timed = costs_.step_ns() > 0 && model_.step_ns() > 0;
-  const float draft_cost = is_timed ? model_.step_ns() / costs_.step_ns() : kUnknownDraftCost;
-  for (float& probability : probabilities_) probability = model_.share();
-  const DraftCosts::Choice guessed = costs_.Choose(probabilities_.data(), most, draft_cost);
-  const bool is_trial = guessed.drafts == 0 && copied.drafts == 0 && model_.is_due();
-  if (!is_trial && guessed.rate <= copied.rate) return copied.drafts;
-  model_.WasWorthIt(!is_trial);
-  const size_t drafted = model_.Draft(is_trial ? std::min<size_t>(most, 2) : guessed.drafts, drafts);
+  const bool is_worth = model_.rate() >= DraftCosts::kLeastRate;
+  if (is_worth ? model_.rate() <= copied.rate : copied.drafts > 0 || !model_.is_due()) return copied.drafts;
+  model_.WasWorthIt(is_worth);
+  const size_t drafted = model_.Draft(most, costs_, drafts);
   from_model_ = drafted > 0;
   return from_model_ ? drafted : ngrams_.Draft(copied.drafts, drafts, probabilities_.data());
 }
@@ -161,15 +157,16 @@ Status Speculation::Step(int32_t token, int32_t* tokens, size_t capacity, size_t
   if (!has_token_) Read(&token, 1);
   has_token_ = true;
   call_[0] = token;
+  const uint64_t begin = MonotonicNs();
   const size_t drafts = FindDrafts(Room(capacity));
   uint64_t start = MonotonicNs();
   const Result<const float*> rows = session_->Steps(call_.data(), drafts + 1, &log_);
   if (!rows.ok()) {
-    if (from_model_) model_.Keep(0, call_.data() + 1);
+    if (from_model_) model_.Keep(0, call_.data() + 1, 0, costs_);
     return rows.status();
   }
   has_token_ = false;
-  uint64_t ns = MonotonicNs() - start;
+  const uint64_t run_ns = MonotonicNs() - start, draft_ns = start - begin;
 
   Status picked;
   size_t read = 0;  // rows: the token, and drafts that were accepted
@@ -184,10 +181,11 @@ Status Speculation::Step(int32_t token, int32_t* tokens, size_t capacity, size_t
 
   start = MonotonicNs();
   TARN_RETURN_IF_ERROR(session_->KeepSteps(read, &log_));
-  costs_.Note(drafts + 1, ns + (MonotonicNs() - start));
+  const uint64_t ns = run_ns + (MonotonicNs() - start);
+  costs_.Note(drafts + 1, ns);
   for (size_t i = 1; i < read; ++i) ngrams_.Add(call_[i]);
   if (from_model_) {
-    model_.Keep(read - 1, call_.data() + 1);
+    model_.Keep(read - 1, call_.data() + 1, draft_ns + ns, costs_);
   } else {
     for (size_t i = 1; i < read; ++i) model_.Add(call_[i]);
   }

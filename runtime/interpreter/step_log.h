@@ -4,9 +4,10 @@
 //   of each op with states:  [ rows of its inputs ]   or   [ what each step wrote over ]
 //
 // An op whose step writes a few rows, a cache, keeps the bytes that were there: they are put back from the last step on. Any other
-// op takes the first step, which always stays, on its states, and the others on a copy of them, which the next op overwrites. It
-// keeps the rows that the others read: those of them that stay are done once more, on the states. That reads no weights, and a
-// copy for one op at a time stays in the CPU's caches.
+// op keeps a copy of its states from behind the first step, which always stays, and the rows that the other steps read. If all
+// steps stay, that is all. Else the copy is put back, and those of the steps that stay are done once more, which reads no weights.
+// Where states are large there is one place for a copy, which stays in the CPU's caches: the steps behind the first one work on
+// the copy, the next op overwrites it, and those that stay are done once more on the states.
 #ifndef TARN_RUNTIME_INTERPRETER_STEP_LOG_H_
 #define TARN_RUNTIME_INTERPRETER_STEP_LOG_H_
 
@@ -22,14 +23,14 @@ struct StepLog {
   // Of one op with states.
   struct Entry {
     Span<uint8_t> before;      // [max_steps, step_write_bytes]; empty where steps are done once more, and only there:
-    Span<StateBuffer> states;  // places of the copies, in `copies`
+    Span<StateBuffer> states;  // places of the copies
     Span<Operand> inputs;      // [max_steps - 1, width] each, of all steps but the first
     Span<Operand> outputs;     // [max_steps - 1, width] each, of steps that are done once more, in `unread`
   };
 
-  Span<Entry> entries;   // in the order of the ops
-  Span<uint8_t> copies;  // of the states of one op
-  Span<float> unread;    // rows that nobody reads
+  Span<Entry> entries;          // in the order of the ops
+  Span<float> unread;           // rows that nobody reads
+  bool has_all_copies = false;  // of the states of every op; else a place for those of one op
   size_t max_steps = 0;
   // Of the last run:
   size_t steps = 0;

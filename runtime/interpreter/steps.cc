@@ -7,6 +7,9 @@
 namespace tarn {
 namespace {
 
+// There are copies of all states if they take no more: what the CPU's second cache holds, so that a copy does not go to memory.
+constexpr uint64_t kMostCopies = uint64_t{1} << 20;
+
 // Where states lie, each at a multiple of the alignment, from `place` on; returns how many bytes they take.
 uint64_t PlaceStates(Span<const StateBuffer> states, uint8_t* place, Span<StateBuffer> placed) {
   uint64_t offset = 0;
@@ -67,15 +70,18 @@ void MoveRows(Span<Operand> operands, ptrdiff_t rows) {
 void Program::TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const {
   log->max_steps = max_steps;
   size_t count = 0;
-  uint64_t copy_bytes = 0, unread_floats = 0;
+  uint64_t largest_copy = 0, all_copies = 0, unread_floats = 0;
   for (const Node& node : nodes()) {
     count += !node.states.empty();
     if (node.states.empty() || node.op->step_write_bytes() > 0) continue;
-    copy_bytes = std::max(copy_bytes, PlaceStates(node.states, nullptr, {}));
+    const uint64_t bytes = PlaceStates(node.states, nullptr, {});
+    largest_copy = std::max(largest_copy, bytes);
+    all_copies += bytes;
     unread_floats = std::max(unread_floats, PlaceRows(node, /*of_inputs=*/false, max_steps - 1, nullptr, {}));
   }
+  log->has_all_copies = all_copies <= kMostCopies;
   log->entries = TakeArray<StepLog::Entry>(*bump, count);
-  log->copies = TakeArray<uint8_t>(*bump, copy_bytes);
+  uint8_t* copies = TakeArray<uint8_t>(*bump, log->has_all_copies ? all_copies : largest_copy).data();
   log->unread = TakeArray<float>(*bump, unread_floats);
   size_t next = 0;
   for (const Node& node : nodes()) {
@@ -85,7 +91,8 @@ void Program::TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const {
       entry.before = TakeArray<uint8_t>(*bump, max_steps * write_bytes);
     } else {
       entry.states = TakeArray<StateBuffer>(*bump, node.states.size());
-      PlaceStates(node.states, log->copies.data(), entry.states);
+      const uint64_t bytes = PlaceStates(node.states, copies, entry.states);
+      if (log->has_all_copies && copies != nullptr) copies += bytes;
       entry.inputs = TakeArray<Operand>(*bump, node.inputs.size());
       entry.outputs = TakeArray<Operand>(*bump, node.outputs.size());
       const uint64_t floats = PlaceRows(node, /*of_inputs=*/true, max_steps - 1, nullptr, {});
@@ -128,7 +135,7 @@ Status Program::RunNodeSteps(Node& node, const RunContext& context, StepLog* log
     CopyStates(node.states, entry.states);
     CopyRows(node.inputs, entry.inputs, context.tokens);
     RunContext drafts = context;
-    drafts.states = entry.states;
+    if (!log->has_all_copies) drafts.states = entry.states;
     return TakeSteps(node, {node.inputs, node.outputs, 1, context.tokens - 1}, drafts);
   }
   // A ring may be shorter than the run: each step keeps what the one before it left.
@@ -171,6 +178,10 @@ Status Program::KeepSteps(RunContext context, StepLog* log, size_t kept) {
     const StepLog::Entry& entry = log->entries[next++];
     const uint64_t write_bytes = node.op->step_write_bytes();
     if (write_bytes == 0) {
+      if (log->has_all_copies) {
+        if (kept == log->steps) continue;
+        CopyStates(entry.states, node.states);
+      }
       if (kept == 1) continue;
       context.states = node.states;
       context.scratch = {scratch_, static_cast<size_t>(node.scratch_bytes)};

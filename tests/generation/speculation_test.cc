@@ -152,6 +152,30 @@ TEST_P(SpeculationTest, ADraftModelChangesNothing) {
   }
 }
 
+// Drafts that are right are made as far as there is room; those of a model that knows nothing of the other one end, and are tried
+// now and then.
+TEST(Speculation, ADraftModelDraftsWhileThatIsWorthItsTime) {
+  const Loaded model(test::ConfigText(test::kRfa)), other(test::ConfigText(test::kAbc));
+  SamplerConfig flat = Chain(1.0f);
+  flat.top_k = 0;
+  flat.seed = 3;
+  const Tokens prompt = Prompt(4);
+  for (const bool is_same : {true, false}) {
+    const SessionPointer session = (is_same ? model : other).New(kLimits);
+    SpeculationConfig config = kEager;
+    config.draft = session.get();
+    config.row_cost = 0.1f;
+    const size_t count = kContext - prompt.size();
+    const Text text = Speculated(model, flat, prompt, count, config);
+    if (is_same) {
+      EXPECT_LT(text.stats.runs, count / 2);
+    } else {
+      EXPECT_LT(text.stats.drafted, count / 2);
+      EXPECT_GT(text.stats.drafted, 0u);
+    }
+  }
+}
+
 TEST(Speculation, AnySamplerPicksTheTextOfSteps) {
   const Loaded model(test::ConfigText(test::kRfa), format::DType::F32, convert::Precision::kInt8);
   SamplerConfig warm = Chain(0.3f);

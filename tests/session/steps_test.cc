@@ -121,11 +121,12 @@ TEST_P(StepsTest, HaveTheBitsOfSingleStepsAndCanBeTakenBack) {
   ExpectBitsOfSteps(rope, 2);
 }
 
+constexpr char kWide[] = R"({"task": "causal_lm", "vocab_size": 256, "hidden_size": 416, "num_layers": 1, "num_heads": 8,
+  "intermediate_size": 1056, "hidden_act": "gelu", "norm": "layernorm", "norm_eps": 1e-5, "attention_bias": true,
+  "tokenizer": "bytes", "position_embedding": "learned", "max_positions": 149, "attention": )";
+
 // Widths at which dense layers use all of their tiles, and tails.
 TEST(Steps, HaveTheBitsOfSingleStepsInWideLayers) {
-  constexpr char kWide[] = R"({"task": "causal_lm", "vocab_size": 256, "hidden_size": 416, "num_layers": 1, "num_heads": 8,
-    "intermediate_size": 1056, "hidden_act": "gelu", "norm": "layernorm", "norm_eps": 1e-5, "attention_bias": true,
-    "tokenizer": "bytes", "position_embedding": "learned", "max_positions": 149, "attention": )";
   for (const char* attention : {test::kRfa, test::kAbc}) {
     for (const convert::Precision precision : kPrecisions) {
       for (const bool portable : {false, true}) {
@@ -138,6 +139,18 @@ TEST(Steps, HaveTheBitsOfSingleStepsInWideLayers) {
       }
     }
   }
+}
+
+// A state of 1.7 MB: there is no copy to put back where all steps stay.
+TEST(Steps, HaveTheBitsOfSingleStepsInLargeStates) {
+  const Loaded model(std::string(kWide) + R"({"system": "rfa", "feature_map": "gaussian", "num_features": 512, "gate": "forget"}})",
+                     format::DType::F32, convert::Precision::kInt8);
+  StepLog log;
+  Bump count;
+  const SessionPointer session = model.New({1, kMostSteps, kMostSteps, 1});
+  session->TakeStepLog(&count, kMostSteps, &log);
+  EXPECT_FALSE(log.has_all_copies);
+  ExpectBitsOfSteps(model, 2);
 }
 
 // ---- What cannot be ----

@@ -7,6 +7,7 @@ import unittest
 from tarn_testing import MODEL, CliTest, tarn
 
 OTHER = os.path.join(os.path.dirname(MODEL), "shakespeare-abc-mlp-int8.tarn")
+DRAFT = os.path.join(os.path.dirname(os.path.dirname(MODEL)), "drafts/shakespeare-draft-int8.tarn")
 PROMPT = "First Citizen:\nBefore we proceed any further, hear me speak.\n\nFirst Citizen:\nBefore we proceed any"
 SAMPLERS = [["--temp", 0], ["--temp", 0.7, "-s", 5], ["--temp", 0.5, "-s", 1, "--repeat-penalty", 1.1, "--mirostat", 2]]
 
@@ -27,7 +28,8 @@ class SpeculateTest(CliTest):
     def test_the_text_is_the_same(self):
         for sampler in SAMPLERS:
             plain = self.run_text(*sampler)
-            for how in ["--speculate", 8], ["--speculate", 1], ["--speculate", 63], ["--speculate", 63, "--chunk", 64], ["--draft", OTHER], ["--draft", MODEL]:
+            for how in ["--speculate", 8], ["--speculate", 1], ["--speculate", 63], ["--speculate", 63, "--chunk", 64], ["--draft", OTHER], ["--draft", MODEL], \
+                    ["--draft", DRAFT]:
                 with self.subTest(sampler=sampler, how=how):
                     self.assertEqual(self.run_text(*sampler, *how), plain)
 

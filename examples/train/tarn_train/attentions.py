@@ -22,6 +22,13 @@ ATTENTIONS = {
     "gated_deltanet": (lambda d, context: {"system": "gated_deltanet"}, "none"),
 }
 
+LOCAL, LOCAL_WINDOW = "local", 16
+
+
+def local(layers, d):
+    """Attention objects of a small model that sees the last tokens in their order, and the rest of the text in an RFA state"""
+    return [{"system": "sliding_window", "window": LOCAL_WINDOW}, *[rfa(d, gate="forget")] * (layers - 1)]
+
 
 def choose(attention, d, context):
     """The attention object or list of a config.json, and position_embedding"""

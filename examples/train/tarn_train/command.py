@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import hashlib
 import json
 import os
 import pathlib
@@ -43,6 +44,25 @@ def find_converter(args):
     raise ValueError(f"{where}: name it with --converter, or say --no-convert")
 
 
+def read_teacher(folder, converter, kept):
+    """The model of any checkpoint that tarn-convert reads, through a copy in tarn's own layout, `kept`; its tokenizer; a hash"""
+    from . import checkpoint, text
+
+    shutil.rmtree(kept, ignore_errors=True)
+    done = subprocess.run([converter, folder, "--write-checkpoint", "-o", kept], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True)
+    if done.returncode:
+        raise ValueError(f"{converter}: {done.stderr.strip()}")
+    model, file = checkpoint.load(kept), kept / "tokenizer.json"
+    if model.c["tokenizer"] == "bytes":
+        tokenizer, file = text.Bytes(), None
+    elif model.c["tokenizer"] == "tokenizer.json" and file.exists():
+        tokenizer = text.Pieces(text.read_tokenizer(file), model.c.get("eos_token_id"))
+    else:
+        raise ValueError(f"{folder}: has no tokenizer.json, which training on text needs")
+    return model, tokenizer, file, hashlib.sha256((kept / "model.safetensors").read_bytes()).hexdigest()
+
+
 def check_config(converter, config):
     """What the converter says to a config.json it does not take, before anything is trained. converter: None to skip that"""
     if converter is None:
@@ -55,8 +75,8 @@ def check_config(converter, config):
         raise ValueError(done.stderr.strip().removeprefix("tarn-convert: error: ").replace(f"{path}: ", ""))
 
 
-def training_data(s, texts, tokenizer):
-    """Windows to train on, the held-out tokens or None, and a line that says how many.
+def training_tokens(s, texts, tokenizer):
+    """The tokens to train on, the held-out tokens or None, and a line that says how many.
 
     texts: (beginnings, held-out text), as text.split gives them
     """
@@ -69,9 +89,16 @@ def training_data(s, texts, tokenizer):
     held_out_tokens = torch.tensor(tokenizer.encode(held_out), dtype=torch.long)
     if s.held_out and len(held_out_tokens) < 2:
         raise ValueError(f"the held-out text has {len(held_out_tokens)} tokens, expected at least 2: more text, or held_out 0")
-    windows = text.Windows(tokens, s.context, s.batch, s.seed)
     counts = f"{len(tokens)} tokens to train on, {len(held_out_tokens)} held out, {tokenizer.size} pieces"
-    return windows, held_out_tokens if s.held_out else None, counts
+    return tokens, held_out_tokens if s.held_out else None, counts
+
+
+def training_data(s, texts, tokenizer):
+    """As training_tokens, but windows of what to train on"""
+    from . import text
+
+    tokens, held_out, counts = training_tokens(s, texts, tokenizer)
+    return text.Windows(tokens, s.context, s.batch, s.seed), held_out, counts
 
 
 def identity(s, texts, **more):

@@ -6,7 +6,7 @@ import pathlib
 
 import yaml
 
-from .attentions import ATTENTIONS
+from .attentions import ATTENTIONS, LOCAL
 
 PRESETS = {
     "tiny": dict(hidden_size=128, num_layers=4, num_heads=4, intermediate_size=384, vocab_size=1024, context=256, batch=8,
@@ -133,6 +133,43 @@ class TransferSettings(Training):
         return dataclasses.replace(self, steps=self.match_steps, learning_rate=self.match_learning_rate, patience=0, round_steps=0)
 
 
+@dataclasses.dataclass
+class DraftSettings(Training):
+    """Of tarn-draft: a model of few and narrow layers, which a step of the target costs many times."""
+
+    positive = (*Training.positive, "hidden_size", "num_layers", "num_heads", "intermediate_size", "pool", "pool_uses")
+
+    attention: str = option("local: a window of 16 tokens in the first layer, rfa_gate in the others; or an attention variant", LOCAL,
+                            choices=(LOCAL, *ATTENTIONS))
+    position_embedding: str = option("how positions enter the draft model", "rope", choices=POSITIONS)
+    hidden_size: int = option("width of the draft model", 64)
+    num_layers: int = option("its layers", 2)
+    num_heads: int = option("its heads", 2)
+    intermediate_size: int = option("inner width of its MLP", 128)
+    context: int = option("tokens of a training window: the first quarter is text, the target continues it", 256)
+    batch: int = option("windows of a step", 32)
+    steps: int = option("steps of the optimizer", 3000)
+    learning_rate: float = option("largest learning rate; it rises over the warm-up, then falls along a cosine to a tenth", 4e-3)
+    warmup: int = option("steps of the warm-up", 200)
+    weight_decay: float = option("of matrices, AdamW", 0.01)
+    evaluate_every: int = option("steps between two evaluations on the held-out text", 250)
+    evaluate_windows: int = option("windows of the held-out text that the target continues for the evaluations", 32)
+    pool: int = option("windows that the target continues at once; half of them greedily", 512)
+    pool_uses: int = option("how often each of them is trained on, before others take their place", 8)
+    temperature: float = option("at which the target draws the tokens of the other half", 0.8)
+
+    def check(self):
+        if self.pool < self.batch or self.batch % 2 or self.pool % 2:
+            raise ValueError(f"batch is {self.batch} and pool {self.pool}, expected even numbers, batch at most pool")
+        if self.context < 8:
+            raise ValueError(f"context is {self.context}, expected 8 or more: a quarter is text")
+        if self.evaluate_windows < 2 or self.evaluate_windows % 2:
+            raise ValueError(f"evaluate_windows is {self.evaluate_windows}, expected an even number, 2 or more")
+        if self.temperature == 0:
+            raise ValueError("temperature is 0, expected more: half of the windows are continued greedily in any case")
+        return super().check()
+
+
 def types(kind):
     """name -> type of its settings"""
     return {field.name: field.type for field in dataclasses.fields(kind)}
@@ -187,6 +224,11 @@ def given(of, args, file=None):
 def transfer_settings(args, file=None):
     """Of tarn-transfer"""
     return TransferSettings(**given(TransferSettings, args, file)).check()
+
+
+def draft_settings(args, file=None):
+    """Of tarn-draft"""
+    return DraftSettings(**given(DraftSettings, args, file)).check()
 
 
 def settings(args, file=None):

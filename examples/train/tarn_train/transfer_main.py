@@ -7,11 +7,8 @@ the outputs of the old one, then the whole model is trained on the text. Writes 
 DIR.tarn. The same command again goes on where it was stopped. docs/training.md is the guide.
 """
 
-import hashlib
 import json
 import pathlib
-import shutil
-import subprocess
 import sys
 
 from . import command
@@ -25,25 +22,6 @@ def parse(arguments):
     return parser, parser.parse_args(arguments)
 
 
-def read_teacher(folder, converter, kept):
-    """The model of any checkpoint that tarn-convert reads, through a copy in tarn's own layout, `kept`; its tokenizer; a hash"""
-    from . import checkpoint, text
-
-    shutil.rmtree(kept, ignore_errors=True)
-    done = subprocess.run([converter, folder, "--write-checkpoint", "-o", kept], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                          text=True)
-    if done.returncode:
-        raise ValueError(f"{converter}: {done.stderr.strip()}")
-    model, file = checkpoint.load(kept), kept / "tokenizer.json"
-    if model.c["tokenizer"] == "bytes":
-        tokenizer, file = text.Bytes(), None
-    elif model.c["tokenizer"] == "tokenizer.json" and file.exists():
-        tokenizer = text.Pieces(text.read_tokenizer(file), model.c.get("eos_token_id"))
-    else:
-        raise ValueError(f"{folder}: has no tokenizer.json, which training on text needs")
-    return model, tokenizer, file, hashlib.sha256((kept / "model.safetensors").read_bytes()).hexdigest()
-
-
 def transfer(args, s, folder, converter):
     """The losses of all stages. PyTorch takes seconds to load: errors of the command line come first."""
     import torch
@@ -54,7 +32,7 @@ def transfer(args, s, folder, converter):
     if s.threads:
         torch.set_num_threads(s.threads)
     whole = text.read_texts(args.text)
-    teacher, tokenizer, tokenizer_file, digest = read_teacher(args.teacher, converter, folder / "teacher")
+    teacher, tokenizer, tokenizer_file, digest = command.read_teacher(args.teacher, converter, folder / "teacher")
     texts = text.split(whole, s.held_out)
     windows, held_out, counts = command.training_data(s, texts, tokenizer)
     config = student_config(teacher.c, s.attention, s.context)
