@@ -19,7 +19,7 @@ void NgramDrafts::Clear() {
   for (auto& of_table : votes_) std::fill(std::begin(of_table), std::end(of_table), DraftRecord{});
   std::fill(std::begin(drafts_), std::end(drafts_), DraftRecord{});
   end_ = 0;
-  is_copy_ = false;
+  is_copy_ = is_here_ = false;
 }
 
 uint64_t NgramDrafts::Reach(size_t table) {
@@ -49,14 +49,40 @@ bool NgramDrafts::Matches(const Place& place, size_t table, uint64_t end, const 
   return true;
 }
 
-bool NgramDrafts::Choose(uint64_t end, const int32_t* drafts, Choice* choice) const {
-  if (!is_copy_) return Vote(end, drafts, choice);
-  const uint64_t ahead = end - end_;
-  *choice = {TokenAt(copy_ + ahead, drafts), LengthClass(length_ + ahead)};
-  return true;
+void NgramDrafts::Find(uint64_t end, const int32_t* drafts, Found (&found)[kTables]) const {
+  for (size_t table = 0; table < kTables; ++table) {
+    found[table] = {};
+    if (end < Reach(table)) continue;
+    Place& place = PlaceOf(table, end, drafts);
+    uint64_t source;
+    found[table].place = &place;
+    if (!Matches(place, table, end, drafts, &source)) continue;
+    found[table].is_known = true;
+    found[table].token = at(source);
+  }
 }
 
-bool NgramDrafts::Vote(uint64_t end, const int32_t* drafts, Choice* choice) const {
+void NgramDrafts::FindHere() {
+  if (!is_here_) Find(end_, nullptr, here_);
+  is_here_ = true;
+}
+
+bool NgramDrafts::Choose(uint64_t end, const int32_t* drafts, Choice* choice) {
+  const uint64_t ahead = end - end_;
+  if (is_copy_) {
+    *choice = {TokenAt(copy_ + ahead, drafts), LengthClass(length_ + ahead)};
+    return true;
+  }
+  if (ahead == 0) {
+    FindHere();
+    return Vote(here_, choice);
+  }
+  Found found[kTables];
+  Find(end, drafts, found);
+  return Vote(found, choice);
+}
+
+bool NgramDrafts::Vote(const Found (&found)[kTables], Choice* choice) const {
   // A vote that is right once in eight times weighs nothing: so often a token of the text is that of some context by chance.
   constexpr float kLeast = 0.02f, kChance = -2;
   constexpr float kSteps = 1.2f;
@@ -64,14 +90,12 @@ bool NgramDrafts::Vote(uint64_t end, const int32_t* drafts, Choice* choice) cons
   float weights[kTables];
   size_t count = 0;
   for (size_t table = 0; table < kTables; ++table) {
-    if (end < Reach(table)) continue;
-    const Place& place = PlaceOf(table, end, drafts);
-    uint64_t source;
-    if (!Matches(place, table, end, drafts, &source)) continue;
-    const float share = std::min(std::max(votes_[table][place.count].share(kPriorShare), kLeast), 1 - kLeast);
-    const size_t i = static_cast<size_t>(std::find(tokens, tokens + count, at(source)) - tokens);
+    if (!found[table].is_known) continue;
+    const DraftRecord& record = votes_[table][found[table].place->count];
+    const float share = std::min(std::max(record.share(kPriorShare), kLeast), 1 - kLeast);
+    const size_t i = static_cast<size_t>(std::find(tokens, tokens + count, found[table].token) - tokens);
     if (i == count) {
-      tokens[count] = at(source);
+      tokens[count] = found[table].token;
       weights[count++] = 0;
     }
     weights[i] += std::log(share / (1 - share)) - kChance;
@@ -100,11 +124,11 @@ void NgramDrafts::Copy(int32_t token) {
 void NgramDrafts::Add(int32_t token) {
   Choice choice;
   if (Choose(end_, nullptr, &choice)) drafts_[choice.kind].Add(choice.token == token);
+  FindHere();
   for (size_t table = 0; table < kTables; ++table) {
-    if (end_ < Reach(table)) continue;
-    Place& place = PlaceOf(table, end_, nullptr);
-    uint64_t source;
-    const bool is_known = Matches(place, table, end_, nullptr, &source), is_right = is_known && at(source) == token;
+    if (here_[table].place == nullptr) continue;
+    Place& place = *here_[table].place;
+    const bool is_known = here_[table].is_known, is_right = is_known && here_[table].token == token;
     if (is_known) votes_[table][place.count].Add(is_right);
     if (is_right) {
       place.count = std::min<uint32_t>(place.count + 1u, kCounts - 1) & (kCounts - 1);
@@ -116,10 +140,11 @@ void NgramDrafts::Add(int32_t token) {
     }
     place.position = static_cast<uint32_t>(end_ & kPositions);
   }
+  is_here_ = false;
   Copy(token);
 }
 
-size_t NgramDrafts::Draft(size_t most, int32_t* tokens, float* probabilities) const {
+size_t NgramDrafts::Draft(size_t most, int32_t* tokens, float* probabilities) {
   constexpr float kLeastReached = 1.0f / 64;
   float reached = 1;
   size_t count = 0;

@@ -35,7 +35,7 @@ class NgramDrafts {
 
   // What comes next, at most `most` tokens; probabilities[i]: that token i is right if those before it are. Returns how many: no
   // more than have a chance to be reached.
-  size_t Draft(size_t most, int32_t* tokens, float* probabilities) const;
+  size_t Draft(size_t most, int32_t* tokens, float* probabilities);
 
  private:
   // Bit i: the token i + 1 before. Chosen by trial on source code.
@@ -53,6 +53,13 @@ class NgramDrafts {
 
   static constexpr float kPriorShare = 0.4f;
 
+  // What a table knows of a context.
+  struct Found {
+    Place* place;
+    bool is_known;
+    int32_t token;  // that followed it
+  };
+
   struct Choice {
     int32_t token;
     size_t kind;  // a place in drafts_
@@ -65,9 +72,13 @@ class NgramDrafts {
   int32_t TokenAt(uint64_t position, const int32_t* drafts) const {
     return position < end_ ? at(position) : drafts[static_cast<size_t>(position - end_)];
   }
+  // Of the context of each table before `end`.
+  void Find(uint64_t end, const int32_t* drafts, Found (&found)[kTables]) const;
+  // The same of the end of the text, once for each.
+  void FindHere();
   // What comes next, behind `end`. False: no context is known.
-  bool Choose(uint64_t end, const int32_t* drafts, Choice* choice) const;
-  bool Vote(uint64_t end, const int32_t* drafts, Choice* choice) const;
+  bool Choose(uint64_t end, const int32_t* drafts, Choice* choice);
+  bool Vote(const Found (&found)[kTables], Choice* choice) const;
   // Goes on with a copy that `token` continues, ends another one.
   void Copy(int32_t token);
   static size_t LengthClass(uint64_t length) { return length == 0 ? 0 : length < 16 ? 1 : 2; }
@@ -82,6 +93,8 @@ class NgramDrafts {
   bool is_copy_ = false;         // the text goes on as behind copy_
   uint64_t copy_ = 0;            // a position
   uint64_t length_ = 0;          // tokens of the copy that were right
+  Found here_[kTables];          // of the end of the text, if:
+  bool is_here_ = false;
   DraftRecord votes_[kTables][kCounts];
   DraftRecord drafts_[kLengths + kWeights];
 };
