@@ -164,7 +164,7 @@ Status WriteSnapshotInfo(const void* snapshot, uint64_t size_bytes, tarn_snapsho
   info.sources = header.sources;
   info.max_source = header.source_rows;
   info.state_bytes = header.state_bytes;
-  info.stored_bytes = header.snapshot_bytes - SnapshotLayout(header, 0).end;
+  info.stored_bytes = header.snapshot_bytes - SnapshotLayout(header, {}).end;
   const auto* const bytes = static_cast<const uint8_t*>(snapshot);
   static_assert(sizeof(info.hash) == sizeof(Digest::bytes));
   std::memcpy(info.hash, SnapshotDigest(header, bytes).bytes, sizeof(info.hash));

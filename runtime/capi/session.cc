@@ -84,10 +84,10 @@ Span<const uint8_t> BytesOf(const void* memory, uint64_t size_bytes) {
   return {static_cast<const uint8_t*>(memory), SizeOf(size_bytes)};
 }
 
-Status Save(const tarn_session* session, void* snapshot, uint64_t size_bytes) {
+Status Save(const tarn_session* session, void* snapshot, uint64_t size_bytes, bool is_compact) {
   if (session == nullptr) return NullArgument("session");
   if (snapshot == nullptr) return NullArgument("snapshot");
-  return Of(session)->Save({static_cast<uint8_t*>(snapshot), SizeOf(size_bytes)});
+  return Of(session)->Save({static_cast<uint8_t*>(snapshot), SizeOf(size_bytes)}, is_compact);
 }
 
 Status Restore(tarn_session* session, const void* snapshot, uint64_t size_bytes) {
@@ -210,7 +210,15 @@ uint64_t tarn_session_snapshot_bytes(const tarn_session* session) {
 }
 
 tarn_status tarn_session_save(const tarn_session* session, void* snapshot, uint64_t size_bytes, tarn_error* error) {
-  return tarn::Report(tarn::Save(session, snapshot, size_bytes), error);
+  return tarn::Report(tarn::Save(session, snapshot, size_bytes, /*is_compact=*/false), error);
+}
+
+uint64_t tarn_session_compact_bytes(const tarn_session* session) {
+  return session == nullptr ? 0 : tarn::Of(session)->SnapshotBytes(/*is_compact=*/true);
+}
+
+tarn_status tarn_session_save_compact(const tarn_session* session, void* snapshot, uint64_t size_bytes, tarn_error* error) {
+  return tarn::Report(tarn::Save(session, snapshot, size_bytes, /*is_compact=*/true), error);
 }
 
 tarn_status tarn_session_restore(tarn_session* session, const void* snapshot, uint64_t size_bytes, tarn_error* error) {

@@ -283,19 +283,24 @@ Status Session::EncodeSource(size_t source, const int32_t* tokens, size_t count,
 
 // ---- snapshots ----
 
-uint64_t Session::SnapshotBytes() const { return DeltaBytes({}).value(); }
+uint64_t Session::SnapshotBytes(bool is_compact) const {
+  return tarn::SnapshotBytes(model_, SnapshotScope::All(*instance_), {{}, is_compact}).value();
+}
 
-Status Session::Save(Span<uint8_t> snapshot) const { return SaveDelta({}, snapshot); }
+Status Session::Save(Span<uint8_t> snapshot, bool is_compact) const {
+  TARN_RETURN_IF_ERROR(ExpectWhole());
+  return SaveSnapshot(model_, SnapshotScope::All(*instance_), {{}, is_compact}, snapshot);
+}
 
 Status Session::Restore(Span<const uint8_t> snapshot) { return RestoreDelta({}, snapshot); }
 
 Result<uint64_t> Session::DeltaBytes(Span<const uint8_t> base) const {
-  return tarn::SnapshotBytes(model_, SnapshotScope::All(*instance_), base);
+  return tarn::SnapshotBytes(model_, SnapshotScope::All(*instance_), {base});
 }
 
 Status Session::SaveDelta(Span<const uint8_t> base, Span<uint8_t> delta) const {
   TARN_RETURN_IF_ERROR(ExpectWhole());
-  return SaveSnapshot(model_, SnapshotScope::All(*instance_), base, delta);
+  return SaveSnapshot(model_, SnapshotScope::All(*instance_), {base}, delta);
 }
 
 Status Session::RestoreDelta(Span<const uint8_t> base, Span<const uint8_t> delta) {

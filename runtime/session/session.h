@@ -70,8 +70,8 @@ class Session {
   Result<const float*> Fill(const int32_t* tokens, size_t count, Span<const uint32_t> positions);
 
   // All that is carried from call to call, to bytes and back (snapshot.h).
-  uint64_t SnapshotBytes() const;
-  Status Save(Span<uint8_t> snapshot) const;
+  uint64_t SnapshotBytes(bool is_compact = false) const;
+  Status Save(Span<uint8_t> snapshot, bool is_compact = false) const;
   Status Restore(Span<const uint8_t> snapshot);
   // The same as a delta snapshot, which needs the snapshot `base`.
   Result<uint64_t> DeltaBytes(Span<const uint8_t> base) const;

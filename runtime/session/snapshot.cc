@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "core/arith.h"
 #include "runtime/model/digest.h"
@@ -22,13 +23,20 @@ Span<uint8_t> StateOf(const Model& model, const SnapshotScope& scope, uint32_t i
   return {state.bytes(first), static_cast<size_t>(state.bytes_per_sequence * count)};
 }
 
-// f(block) for every block of every state, in order; the last block of a state may be shorter.
+// Whether a compact snapshot may round a state: a matrix of f32 for each head, but no scales of an int8 state.
+bool MayRound(const StateView& state) {
+  const std::string_view name = state.name, scales = "scales";
+  const bool is_scales = name.size() >= scales.size() && name.substr(name.size() - scales.size()) == scales;
+  return state.dtype == DType::kF32 && state.shape.rank == 3 && !is_scales;
+}
+
+// f(block, state) for every block of every state, in order; the last block of a state may be shorter.
 template <typename F>
 void ForEachBlock(const Model& model, const SnapshotScope& scope, const F& f) {
   for (uint32_t i = 0; i < scope.instance.state_count(); ++i) {
     const Span<uint8_t> state = StateOf(model, scope, i);
     for (size_t at = 0; at < state.size(); at += kSnapshotBlockBytes)
-      f(state.subspan(at, std::min(kSnapshotBlockBytes, state.size() - at)));
+      f(state.subspan(at, std::min(kSnapshotBlockBytes, state.size() - at)), i);
   }
 }
 
@@ -49,10 +57,20 @@ bool IsSame(Span<const uint8_t> block, const uint8_t* stored) {
   return any == 0;
 }
 
+// A block of a snapshot with this header that rounds it.
+bool IsRounded(const Model& model, const SnapshotHeader& header, Span<const uint8_t> block, uint32_t state, RoundedBlock* rounded) {
+  return header.version == kSnapshotCompact && block.size() == kSnapshotBlockBytes && MayRound(model.state(state)) &&
+         RoundBlock(block.data(), rounded);
+}
+
 // The blocks that a snapshot has to have.
-uint64_t CountUsed(const Model& model, const SnapshotScope& scope, SnapshotBlocks base) {
-  uint64_t used = 0;
-  ForEachBlock(model, scope, [&](Span<uint8_t> block) { used += !IsSame(block, base.Next()); });
+SnapshotBlockCounts CountUsed(const Model& model, const SnapshotScope& scope, const SnapshotHeader& header, SnapshotBlocks base) {
+  SnapshotBlockCounts used;
+  RoundedBlock rounded;
+  ForEachBlock(model, scope, [&](Span<uint8_t> block, uint32_t state) {
+    if (IsSame(block, base.Next())) return;
+    ++(IsRounded(model, header, block, state, &rounded) ? used.rounded : used.whole);
+  });
   return used;
 }
 
@@ -64,7 +82,7 @@ uint32_t SourceRows(const Model& model, const Instance& instance) {
 }
 
 // All but snapshot_bytes. Older libraries read what can be said in their version.
-SnapshotHeader MakeHeader(const Model& model, const SnapshotScope& scope, bool is_delta = false) {
+SnapshotHeader MakeHeader(const Model& model, const SnapshotScope& scope, const SnapshotKind& kind = {}) {
   SnapshotHeader header{};
   uint64_t least = UINT64_MAX;
   for (uint32_t i = 0; i < scope.sequences; ++i) {
@@ -72,7 +90,11 @@ SnapshotHeader MakeHeader(const Model& model, const SnapshotScope& scope, bool i
     header.tokens = std::max(header.tokens, tokens);
     least = std::min(least, tokens);
   }
-  BeginSnapshotHeader(is_delta ? kSnapshotDelta : least == header.tokens ? kSnapshotLockstep : kSnapshotSequences, &header);
+  BeginSnapshotHeader(kind.is_compact               ? kSnapshotCompact
+                      : kind.base.data() != nullptr ? kSnapshotDelta
+                      : least == header.tokens      ? kSnapshotLockstep
+                                                    : kSnapshotSequences,
+                      &header);
   header.sequences = scope.sequences;
   std::memcpy(header.fingerprint, model.fingerprint(), kFingerprintBytes);
   header.sources = scope.sources;
@@ -182,18 +204,18 @@ SnapshotScope SnapshotScope::One(const Instance& instance, uint32_t sequence) {
   return {instance, sequence, 1, sequence / instance.limits().beams, instance.source_tokens().empty() ? 0u : 1u};
 }
 
-Result<uint64_t> SnapshotBytes(const LoadedModel& model, const SnapshotScope& scope, Span<const uint8_t> base_memory) {
-  TARN_ASSIGN_OR_RETURN(const Base base, OpenBase(model, base_memory, scope));
-  const SnapshotHeader header = MakeHeader(model.model(), scope, base.is_there);
-  return SnapshotLayout(header, CountUsed(model.model(), scope, base.blocks)).end;
+Result<uint64_t> SnapshotBytes(const LoadedModel& model, const SnapshotScope& scope, const SnapshotKind& kind) {
+  TARN_ASSIGN_OR_RETURN(const Base base, OpenBase(model, kind.base, scope));
+  const SnapshotHeader header = MakeHeader(model.model(), scope, kind);
+  return SnapshotLayout(header, CountUsed(model.model(), scope, header, base.blocks)).end;
 }
 
-Status SaveSnapshot(const LoadedModel& loaded, const SnapshotScope& scope, Span<const uint8_t> base_memory, Span<uint8_t> memory) {
+Status SaveSnapshot(const LoadedModel& loaded, const SnapshotScope& scope, const SnapshotKind& kind, Span<uint8_t> memory) {
   const Model& model = loaded.model();
-  if (Overlap(base_memory, memory)) return Error(TARN_INVALID_ARGUMENT, "base and delta overlap");
-  TARN_ASSIGN_OR_RETURN(const Base base, OpenBase(loaded, base_memory, scope));
-  SnapshotHeader header = MakeHeader(model, scope, base.is_there);
-  const SnapshotLayout layout(header, CountUsed(model, scope, base.blocks));
+  if (Overlap(kind.base, memory)) return Error(TARN_INVALID_ARGUMENT, "base and delta overlap");
+  TARN_ASSIGN_OR_RETURN(const Base base, OpenBase(loaded, kind.base, scope));
+  SnapshotHeader header = MakeHeader(model, scope, kind);
+  const SnapshotLayout layout(header, CountUsed(model, scope, header, base.blocks));
   header.snapshot_bytes = layout.end;
   if (memory.size() < header.snapshot_bytes) {
     return Error(TARN_BUFFER_TOO_SMALL, "snapshot memory has %zu bytes, %llu are needed", memory.size(),
@@ -216,17 +238,26 @@ Status SaveSnapshot(const LoadedModel& loaded, const SnapshotScope& scope, Span<
   SnapshotBlocks old = base.blocks;
   size_t i = 0;
   bool has_changed = false;
-  ForEachBlock(model, scope, [&](Span<uint8_t> block) {
+  const auto set = [&](uint8_t* of, size_t bit) { of[bit / 8] = static_cast<uint8_t>(of[bit / 8] | 1u << (bit % 8)); };
+  ForEachBlock(model, scope, [&](Span<uint8_t> block, uint32_t state) {
     const size_t number = i++;
     if (IsSame(block, old.Next())) return;
-    if (next == end) {
+    RoundedBlock rounded;
+    const bool is_rounded = IsRounded(model, header, block, state, &rounded);
+    const size_t bytes = is_rounded ? sizeof(rounded) : kSnapshotBlockBytes;
+    if (static_cast<size_t>(end - next) < bytes) {
       has_changed = true;
       return;
     }
-    map[number / 8] = static_cast<uint8_t>(map[number / 8] | 1u << (number % 8));
-    std::memcpy(next, block.data(), block.size());
-    std::memset(next + block.size(), 0, kSnapshotBlockBytes - block.size());
-    next += kSnapshotBlockBytes;
+    set(map, number);
+    if (is_rounded) {
+      set(snapshot + layout.rounded_map, number);
+      std::memcpy(next, &rounded, sizeof(rounded));
+    } else {
+      std::memcpy(next, block.data(), block.size());
+      std::memset(next + block.size(), 0, kSnapshotBlockBytes - block.size());
+    }
+    next += bytes;
   });
   if (next != end || has_changed) return Error(TARN_BAD_FORMAT, "base: its bytes have changed while they were read");
   WriteSnapshotDigest(memory.subspan(0, static_cast<size_t>(layout.end)));
@@ -250,7 +281,7 @@ Status RestoreSnapshot(const LoadedModel& model, Span<const uint8_t> base_memory
     instance->SetSourceTokens(scope.first_source + i, static_cast<uint32_t>(tokens));
   }
   SnapshotBlocks blocks(header, memory.data()), old = base.blocks;
-  ForEachBlock(model.model(), scope, [&](Span<uint8_t> block) {
+  ForEachBlock(model.model(), scope, [&](Span<uint8_t> block, uint32_t) {
     const uint8_t *const changed = blocks.Next(), *const same = old.Next();
     const uint8_t* const from = changed != nullptr ? changed : same;
     if (from != nullptr) {

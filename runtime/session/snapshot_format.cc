@@ -1,6 +1,8 @@
 #include "runtime/session/snapshot_format.h"
 
 #include <algorithm>
+#include <cfloat>
+#include <cmath>
 #include <cstring>
 
 #include "core/visible.h"
@@ -12,15 +14,51 @@ namespace {
 constexpr uint8_t kMagic[8] = {'T', 'S', 'N', 'P', '\r', '\n', 0x1A, '\n'};
 constexpr size_t kLeastBytes = sizeof(SnapshotHeader) + sizeof(Digest);
 
+uint64_t CountBits(const uint8_t* map, uint64_t bits) {
+  uint64_t count = 0, bit = 0;
+  for (; bit + 64 <= bits; bit += 64) {
+    uint64_t word;
+    std::memcpy(&word, map + bit / 8, sizeof(word));
+    count += static_cast<uint64_t>(__builtin_popcountll(word));
+  }
+  for (; bit < bits; ++bit) count += HasSnapshotBlock(map, bit);
+  return count;
+}
+
+void Restore(const uint8_t* bytes, uint8_t* block) {
+  RoundedBlock rounded;
+  float x[kSnapshotBlockNumbers];
+  std::memcpy(&rounded, bytes, sizeof(rounded));
+  for (size_t i = 0; i < kSnapshotBlockNumbers; ++i) x[i] = rounded.scale * static_cast<float>(rounded.q[i]);
+  std::memcpy(block, x, sizeof(x));
+}
+
 }  // namespace
 
-SnapshotLayout::SnapshotLayout(const SnapshotHeader& header, uint64_t used_blocks)
+bool RoundBlock(const uint8_t* block, RoundedBlock* rounded) {
+  float x[kSnapshotBlockNumbers];
+  std::memcpy(x, block, sizeof(x));
+  float largest = 0;
+  for (const float value : x) {
+    if (!std::isfinite(value)) return false;
+    largest = std::max(largest, std::fabs(value));
+  }
+  rounded->scale = largest / 127;
+  if (rounded->scale < FLT_MIN) return false;
+  for (size_t i = 0; i < kSnapshotBlockNumbers; ++i) {
+    rounded->q[i] = static_cast<int8_t>(std::min(127.0f, std::max(-127.0f, std::nearbyint(x[i] / rounded->scale))));
+  }
+  return true;
+}
+
+SnapshotLayout::SnapshotLayout(const SnapshotHeader& header, const SnapshotBlockCounts& used)
     : sequence_tokens(sizeof(SnapshotHeader) + header.sources * uint64_t{sizeof(uint32_t)}),
       base(sequence_tokens + (header.version == kSnapshotLockstep ? 0 : header.sequences * uint64_t{sizeof(uint64_t)})),
       map(base + (header.version == kSnapshotDelta ? sizeof(Digest) : 0)),
+      rounded_map(map + (header.state_bytes / kSnapshotBlockBytes + 7) / 8),
       blocks(header.state_bytes / kSnapshotBlockBytes),
-      first_block(map + (blocks + 7) / 8),
-      digest(first_block + used_blocks * kSnapshotBlockBytes),
+      first_block(rounded_map + (header.version == kSnapshotCompact ? (blocks + 7) / 8 : 0)),
+      digest(first_block + used.bytes()),
       end(digest + sizeof(Digest)) {}
 
 void BeginSnapshotHeader(uint32_t version, SnapshotHeader* header) {
@@ -52,9 +90,9 @@ Result<SnapshotHeader> ReadSnapshotHeader(Span<const uint8_t> memory) {
     return Error(TARN_BAD_FORMAT, "magic is %s, %s expected: these bytes are no snapshot%s", HexText(header.magic).text,
                  HexText(kMagic).text, WhatElse(header.magic));
   }
-  if (header.version < kSnapshotLockstep || header.version > kSnapshotDelta) {
+  if (header.version < kSnapshotLockstep || header.version > kSnapshotCompact) {
     return Error(TARN_UNSUPPORTED, "version is %u, %u to %u expected: a newer library wrote it, use that", header.version,
-                 kSnapshotLockstep, kSnapshotDelta);
+                 kSnapshotLockstep, kSnapshotCompact);
   }
   if (header.snapshot_bytes < kLeastBytes || header.snapshot_bytes > memory.size()) {
     return Error(TARN_BAD_FORMAT, "size is %zu bytes, its header says %llu: it is cut or damaged", memory.size(),
@@ -75,7 +113,7 @@ Status CheckSnapshotSize(const SnapshotHeader& header) {
     return Error(TARN_BAD_FORMAT, "state is %llu bytes, a multiple of %zu expected",
                  static_cast<unsigned long long>(header.state_bytes), kSnapshotBlockBytes);
   }
-  const SnapshotLayout least(header, 0);
+  const SnapshotLayout least(header, {});
   if (header.snapshot_bytes >= least.end) return Ok();
   return Error(TARN_BAD_FORMAT, "size is %llu bytes, %llu expected at least for such a session",
                static_cast<unsigned long long>(header.snapshot_bytes), static_cast<unsigned long long>(least.end));
@@ -83,8 +121,14 @@ Status CheckSnapshotSize(const SnapshotHeader& header) {
 
 Status CheckSnapshotMap(const SnapshotHeader& header, const uint8_t* snapshot) {
   TARN_RETURN_IF_ERROR(CheckSnapshotSize(header));
-  const SnapshotLayout least(header, 0);
-  const SnapshotLayout layout(header, CountSnapshotBlocks(snapshot + least.map, least.blocks));
+  const SnapshotLayout least(header, {});
+  if (header.version == kSnapshotCompact) {
+    for (uint64_t i = least.rounded_map; i < least.first_block; ++i) {
+      if ((snapshot[i] & ~snapshot[least.map + (i - least.rounded_map)]) == 0) continue;
+      return Error(TARN_BAD_FORMAT, "the map of rounded blocks has one that the map of blocks has not");
+    }
+  }
+  const SnapshotLayout layout(header, CountSnapshotBlocks(header, snapshot, least.blocks));
   if (header.snapshot_bytes == layout.end) return Ok();
   return Error(TARN_BAD_FORMAT, "size is %llu bytes, its map of blocks says %llu",
                static_cast<unsigned long long>(header.snapshot_bytes), static_cast<unsigned long long>(layout.end));
@@ -98,7 +142,7 @@ Digest SnapshotDigest(const SnapshotHeader& header, const uint8_t* snapshot) {
 
 Digest SnapshotBase(const SnapshotHeader& header, const uint8_t* snapshot) {
   Digest digest;
-  std::memcpy(&digest, snapshot + SnapshotLayout(header, 0).base, sizeof(digest));
+  std::memcpy(&digest, snapshot + SnapshotLayout(header, {}).base, sizeof(digest));
   return digest;
 }
 
@@ -111,7 +155,7 @@ Status ExpectNoDelta(const SnapshotHeader& header, const uint8_t* snapshot) {
 uint64_t SnapshotSequenceTokens(const SnapshotHeader& header, const uint8_t* snapshot, uint32_t index) {
   uint64_t tokens = header.tokens;
   if (header.version != kSnapshotLockstep) {
-    std::memcpy(&tokens, snapshot + SnapshotLayout(header, 0).sequence_tokens + index * sizeof(tokens), sizeof(tokens));
+    std::memcpy(&tokens, snapshot + SnapshotLayout(header, {}).sequence_tokens + index * sizeof(tokens), sizeof(tokens));
   }
   return tokens;
 }
@@ -122,21 +166,42 @@ uint32_t SnapshotSourceTokens(const uint8_t* snapshot, uint32_t index) {
   return tokens;
 }
 
-uint64_t CountSnapshotBlocks(const uint8_t* map, uint64_t blocks) {
-  uint64_t count = 0, block = 0;
-  for (; block + 64 <= blocks; block += 64) {
-    uint64_t bits;
-    std::memcpy(&bits, map + block / 8, sizeof(bits));
-    count += static_cast<uint64_t>(__builtin_popcountll(bits));
-  }
-  for (; block < blocks; ++block) count += HasSnapshotBlock(map, block);
-  return count;
+SnapshotBlockCounts CountSnapshotBlocks(const SnapshotHeader& header, const uint8_t* snapshot, uint64_t blocks) {
+  const SnapshotLayout layout(header, {});
+  SnapshotBlockCounts counts;
+  counts.whole = CountBits(snapshot + layout.map, blocks);
+  if (header.version == kSnapshotCompact) counts.rounded = CountBits(snapshot + layout.rounded_map, blocks);
+  counts.whole -= std::min(counts.whole, counts.rounded);
+  return counts;
 }
 
-SnapshotBlocks::SnapshotBlocks(const SnapshotHeader& header, const uint8_t* snapshot)
-    : map_(snapshot + SnapshotLayout(header, 0).map),
-      next_(snapshot + SnapshotLayout(header, 0).first_block),
-      end_(snapshot + header.snapshot_bytes - sizeof(Digest)) {}
+SnapshotBlocks::SnapshotBlocks(const SnapshotHeader& header, const uint8_t* snapshot) : SnapshotBlocks(header, snapshot, 0) {}
+
+SnapshotBlocks::SnapshotBlocks(const SnapshotHeader& header, const uint8_t* snapshot, uint64_t number)
+    : map_(snapshot + SnapshotLayout(header, {}).map), end_(snapshot + header.snapshot_bytes - sizeof(Digest)), number_(number) {
+  const SnapshotLayout layout(header, {});
+  if (header.version == kSnapshotCompact) rounded_map_ = snapshot + layout.rounded_map;
+  const uint64_t before = CountSnapshotBlocks(header, snapshot, number).bytes();
+  const uint64_t all = header.snapshot_bytes - layout.end;
+  next_ = snapshot + layout.first_block + std::min(before, all);
+}
+
+const uint8_t* SnapshotBlocks::Next() {
+  if (next_ == end_) return nullptr;
+  const uint64_t number = number_++;
+  if (!HasSnapshotBlock(map_, number)) return nullptr;
+  const bool is_rounded = rounded_map_ != nullptr && HasSnapshotBlock(rounded_map_, number);
+  const uint8_t* const block = next_;
+  const size_t bytes = is_rounded ? sizeof(RoundedBlock) : kSnapshotBlockBytes;
+  if (static_cast<size_t>(end_ - next_) < bytes) {
+    next_ = end_;
+    return nullptr;
+  }
+  next_ += bytes;
+  if (!is_rounded) return block;
+  Restore(block, block_);
+  return block_;
+}
 
 Status ReadSnapshotStates(const SnapshotHeader& header, const uint8_t* snapshot, uint64_t offset, Span<uint8_t> bytes) {
   if (offset > header.state_bytes || bytes.size() > header.state_bytes - offset) {
@@ -144,18 +209,12 @@ Status ReadSnapshotStates(const SnapshotHeader& header, const uint8_t* snapshot,
                  static_cast<unsigned long long>(offset), static_cast<unsigned long long>(header.state_bytes));
   }
   TARN_RETURN_IF_ERROR(ExpectNoDelta(header, snapshot));
-  const SnapshotLayout layout(header, 0);
-  const uint8_t* const map = snapshot + layout.map;
-  const uint8_t* const stored = snapshot + layout.first_block;
-  const uint64_t stored_blocks = (header.snapshot_bytes - layout.end) / kSnapshotBlockBytes;
-  uint64_t block = offset / kSnapshotBlockBytes;
-  uint64_t next = CountSnapshotBlocks(map, block);
+  SnapshotBlocks blocks(header, snapshot, offset / kSnapshotBlockBytes);
   size_t skipped = static_cast<size_t>(offset % kSnapshotBlockBytes);
-  for (size_t at = 0; at < bytes.size(); ++block, skipped = 0) {
+  for (size_t at = 0; at < bytes.size(); skipped = 0) {
     const size_t count = std::min(bytes.size() - at, kSnapshotBlockBytes - skipped);
-    // The map has as many bits as there are blocks, unless somebody writes to it just now.
-    if (next < stored_blocks && HasSnapshotBlock(map, block)) {
-      std::memcpy(bytes.data() + at, stored + next++ * kSnapshotBlockBytes + skipped, count);
+    if (const uint8_t* const block = blocks.Next(); block != nullptr) {
+      std::memcpy(bytes.data() + at, block + skipped, count);
     } else {
       std::memset(bytes.data() + at, 0, count);
     }

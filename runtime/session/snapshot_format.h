@@ -1,7 +1,7 @@
 // What the bytes of a snapshot say, without a model or a session: README.md has the table.
 //
-//   snapshot: [ header | tokens of each source | tokens of each sequence (versions 2, 3) | XXH3-128 of the base (version 3) |
-//               map of blocks | blocks | XXH3-128 ]
+//   snapshot: [ header | tokens of each source | tokens of each sequence (from version 2 on) | XXH3-128 of the base (version 3) |
+//               map of blocks | map of rounded blocks (version 4) | blocks | XXH3-128 ]
 #ifndef TARN_RUNTIME_SESSION_SNAPSHOT_FORMAT_H_
 #define TARN_RUNTIME_SESSION_SNAPSHOT_FORMAT_H_
 
@@ -18,10 +18,11 @@ namespace tarn {
 constexpr size_t kFingerprintBytes = 32;
 constexpr size_t kSnapshotBlockBytes = kAlignment;
 // Versions. All sequences have seen as many tokens; or each has its own number of them; or it is a delta snapshot, which has the
-// blocks that differ from those of another snapshot, its base.
+// blocks that differ from those of another snapshot, its base; or a compact one, some of whose blocks are rounded.
 constexpr uint32_t kSnapshotLockstep = 1;
 constexpr uint32_t kSnapshotSequences = 2;
 constexpr uint32_t kSnapshotDelta = 3;
+constexpr uint32_t kSnapshotCompact = 4;
 
 // Bytes as hex digits, for messages.
 template <size_t kBytes>
@@ -42,21 +43,38 @@ struct SnapshotHeader {
   uint32_t sequences;
   uint64_t snapshot_bytes;
   uint8_t fingerprint[kFingerprintBytes];
-  uint64_t tokens;       // that each sequence has seen; versions 2 and 3: the one that has seen most
+  uint64_t tokens;       // that each sequence has seen; from version 2 on: the one that has seen most
   uint32_t sources;      // 0: the model decodes from none
   uint32_t source_rows;  // max_source, where the size of a state depends on it; else 0
   uint64_t state_bytes;  // a multiple of kSnapshotBlockBytes
 };
 static_assert(sizeof(SnapshotHeader) == 80, "the header is written and read as bytes");
 
+// A block of 16 f32 numbers as int8, x = scale q: the largest |x| has |q| = 127.
+constexpr size_t kSnapshotBlockNumbers = kSnapshotBlockBytes / sizeof(float);
+struct RoundedBlock {
+  float scale;
+  int8_t q[kSnapshotBlockNumbers];
+};
+static_assert(sizeof(RoundedBlock) == 20, "the block is written and read as bytes");
+// False: a number is not finite, or the largest is denormal, and the block stays as it is.
+bool RoundBlock(const uint8_t* block, RoundedBlock* rounded);
+
+// How many blocks a snapshot has.
+struct SnapshotBlockCounts {
+  uint64_t whole = 0, rounded = 0;
+  uint64_t bytes() const { return whole * kSnapshotBlockBytes + rounded * sizeof(RoundedBlock); }
+};
+
 // Where everything lies.
 struct SnapshotLayout {
-  SnapshotLayout(const SnapshotHeader& header, uint64_t used_blocks);
+  SnapshotLayout(const SnapshotHeader& header, const SnapshotBlockCounts& used);
 
-  uint64_t sequence_tokens;  // versions 2 and 3: u64 for each sequence
+  uint64_t sequence_tokens;  // from version 2 on: u64 for each sequence
   uint64_t base;             // version 3: the digest that its base ends with
   uint64_t map;
-  uint64_t blocks;  // of the state; the map has a bit for each
+  uint64_t rounded_map;  // version 4: of the blocks that are there, those that are rounded
+  uint64_t blocks;       // of the state; a map has a bit for each
   uint64_t first_block;
   uint64_t digest;
   uint64_t end;
@@ -87,24 +105,24 @@ uint64_t SnapshotSequenceTokens(const SnapshotHeader& header, const uint8_t* sna
 uint32_t SnapshotSourceTokens(const uint8_t* snapshot, uint32_t index);
 
 inline bool HasSnapshotBlock(const uint8_t* map, uint64_t block) { return (map[block / 8] >> (block % 8) & 1) != 0; }
-// Of the first `blocks` of them, how many are there.
-uint64_t CountSnapshotBlocks(const uint8_t* map, uint64_t blocks);
+// Of the first `blocks` blocks of a snapshot, how many are there.
+SnapshotBlockCounts CountSnapshotBlocks(const SnapshotHeader& header, const uint8_t* snapshot, uint64_t blocks);
 
 // The blocks of a checked snapshot, one after the other. Default-constructed: as if every block had been left out.
 class SnapshotBlocks {
  public:
   SnapshotBlocks() = default;
   SnapshotBlocks(const SnapshotHeader& header, const uint8_t* snapshot);
-  // The next block; nullptr: it was left out. Stays inside of the snapshot even if somebody writes to it just now.
-  const uint8_t* Next() {
-    if (next_ == end_ || !HasSnapshotBlock(map_, number_++)) return nullptr;
-    const uint8_t* const block = next_;
-    next_ += kSnapshotBlockBytes;
-    return block;
-  }
+  // From block `number` on.
+  SnapshotBlocks(const SnapshotHeader& header, const uint8_t* snapshot, uint64_t number);
+  // The next block, until the call after; nullptr: it was left out. Stays inside of the snapshot even if somebody writes to it just
+  // now.
+  const uint8_t* Next();
 
  private:
   const uint8_t* map_ = nullptr;
+  const uint8_t* rounded_map_ = nullptr;  // nullptr: none is rounded
+  uint8_t block_[kSnapshotBlockBytes];    // one that was rounded
   const uint8_t* next_ = nullptr;
   const uint8_t* end_ = nullptr;
   uint64_t number_ = 0;

@@ -7,6 +7,8 @@
 //   [ model and kernels | tokens fed before, one sequence more than the other?, a delta?, spoil its base? | bytes cut off or added
 //   | { where: u32, what: u8, value: u24 } ... ]
 //
+// Where there is no delta, the last question is: a compact one?
+//
 // The hash would hide nearly everything from the fuzzer, so it is made right again; and so is the size where the number of blocks
 // changes, which would be refused at once too.
 #include <algorithm>
@@ -80,6 +82,12 @@ struct Target {
     return snapshot;
   }
 
+  std::vector<uint8_t> SaveCompact() const {
+    std::vector<uint8_t> snapshot(static_cast<size_t>(tarn_session_compact_bytes(session)));
+    Expect(tarn_session_save_compact(session, snapshot.data(), snapshot.size(), &error));
+    return snapshot;
+  }
+
   // A session that has seen so many tokens, and with `apart` its first sequence some more.
   std::vector<uint8_t> Good(size_t tokens, bool apart) {
     static const int32_t kIds[2 * 32] = {'a', 'b', 'c'};
@@ -125,8 +133,8 @@ void Rehash(std::vector<uint8_t>* snapshot) {
   std::memcpy(digest, canonical.digest, kDigestBytes);
 }
 
-// As snapshot.cc lays it out: a header, the lengths of the sources, in versions 2 and 3 those of the sequences, in version 3 the
-// hash of the base, the map of blocks, the blocks, a hash.
+// As snapshot.cc lays it out: a header, the lengths of the sources, from version 2 on those of the sequences, in version 3 the hash
+// of the base, the map of blocks, in version 4 that of rounded ones, the blocks, a hash.
 struct Layout {
   explicit Layout(const std::vector<uint8_t>& snapshot) {
     const auto load = [&](size_t at, size_t bytes) {
@@ -138,14 +146,20 @@ struct Layout {
     sequence_tokens = kHeaderBytes + load(64, 4) * sizeof(uint32_t);
     has_sequence_tokens = load(8, 4) >= 2;
     map = sequence_tokens + (has_sequence_tokens ? load(12, 4) * sizeof(uint64_t) : 0) + (load(8, 4) == 3 ? kDigestBytes : 0);
-    first_block = map + (blocks + 7) / 8;
+    rounded_map = load(8, 4) == 4 ? map + (blocks + 7) / 8 : 0;
+    first_block = (rounded_map != 0 ? rounded_map : map) + (blocks + 7) / 8;
+  }
+  // Of a block that is there.
+  size_t BytesOf(const std::vector<uint8_t>& snapshot, size_t block) const {
+    return rounded_map != 0 && (snapshot[rounded_map + block / 8] >> (block % 8) & 1) != 0 ? kRoundedBytes : kBlockBytes;
   }
   static constexpr size_t kHeaderBytes = 80;
   static constexpr size_t kBlockBytes = 64;
+  static constexpr size_t kRoundedBytes = 20;
   static constexpr size_t kDigestBytes = 16;
   static constexpr size_t kSizeAt = 16;
   bool has_sequence_tokens;
-  size_t blocks, sequence_tokens, map, first_block;
+  size_t blocks, sequence_tokens, map, rounded_map, first_block;  // rounded_map 0: there is none
 };
 
 // The digest that `base` ends with, into a delta.
@@ -166,9 +180,10 @@ float Special(uint32_t value) {
 void ToggleBlock(const Layout& layout, size_t block, uint32_t value, std::vector<uint8_t>* snapshot) {
   if (layout.blocks == 0) return;
   block %= layout.blocks;
-  size_t before = 0;
-  for (size_t i = 0; i < block; ++i) before += (*snapshot)[layout.map + i / 8] >> (i % 8) & 1;
-  const size_t at = layout.first_block + before * Layout::kBlockBytes;
+  size_t at = layout.first_block;
+  for (size_t i = 0; i < block; ++i) {
+    if (((*snapshot)[layout.map + i / 8] >> (i % 8) & 1) != 0) at += layout.BytesOf(*snapshot, i);
+  }
   if (at + Layout::kBlockBytes > snapshot->size()) return;  // an earlier instruction has spoiled the map
   const auto place = snapshot->begin() + static_cast<ptrdiff_t>(at);
   uint8_t& bits = (*snapshot)[layout.map + block / 8];
@@ -180,7 +195,8 @@ void ToggleBlock(const Layout& layout, size_t block, uint32_t value, std::vector
     for (size_t i = 0; i < sizeof(content); i += sizeof(special)) std::memcpy(content + i, &special, sizeof(special));
     snapshot->insert(place, content, content + sizeof(content));
   } else {
-    snapshot->erase(place, place + static_cast<ptrdiff_t>(Layout::kBlockBytes));
+    snapshot->erase(place, place + static_cast<ptrdiff_t>(layout.BytesOf(*snapshot, block)));
+    if (layout.rounded_map != 0) (*snapshot)[layout.rounded_map + block / 8] &= static_cast<uint8_t>(~bit);
   }
   const uint64_t size = snapshot->size();
   std::memcpy(snapshot->data() + Layout::kSizeAt, &size, sizeof(size));
@@ -290,9 +306,12 @@ void Agree(const Target& target, const std::vector<uint8_t>& base, const std::ve
         "what can be restored can be read");
   Check(found.tokens == tarn_session_tokens(target.session), "other tokens");
   Check(found.state_bytes == wanted.state_bytes, "other sizes");
-  Check(!base.empty() || found.stored_bytes >= wanted.stored_bytes, "other sizes");
+  const bool is_compact = Layout(restored).rounded_map != 0 || (!base.empty() && Layout(base).rounded_map != 0);
+  Check(!base.empty() || is_compact || found.stored_bytes >= wanted.stored_bytes, "other sizes");
   const std::vector<uint8_t> states = States(saved, wanted.state_bytes);
-  const std::vector<uint8_t> merged = base.empty() ? states : Merged(base, restored, wanted.state_bytes);
+  const std::vector<uint8_t> merged = !base.empty() ? Merged(base, restored, wanted.state_bytes)
+                                      : is_compact  ? States(restored, wanted.state_bytes)
+                                                    : states;
   for (size_t i = 0; i < states.size(); ++i) {
     Check(states[i] == merged[i] || states[i] == 0, "states of neither delta nor base");  // what is behind a state is not restored
   }
@@ -322,6 +341,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (is_delta) base = target.Good(7, data[2] % 2 == 1);
   std::vector<uint8_t> snapshot = target.Good(data[1] % 32, data[1] / 32 % 2 == 1);
   if (is_delta) snapshot = target.SaveDelta(base);
+  if (!is_delta && data[1] / 128 == 1) snapshot = target.SaveCompact();
   const Layout of_delta(snapshot);
   std::vector<uint8_t>& spoiled = spoils_base ? base : snapshot;
   const Layout layout(spoiled);

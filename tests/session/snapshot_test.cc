@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <string>
@@ -28,11 +29,11 @@ constexpr size_t kDigestBytes = 16;
 
 int32_t Token(size_t index) { return static_cast<int32_t>(std::mt19937(static_cast<uint32_t>(index))() % kVocab); }
 
-Bytes Save(const Session& session) {
+Bytes Save(const Session& session, bool is_compact = false) {
   // One byte more, which is nobody's, and on an odd address.
-  const size_t size = static_cast<size_t>(session.SnapshotBytes());
+  const size_t size = static_cast<size_t>(session.SnapshotBytes(is_compact));
   Bytes memory(size + 2, 0xEE);
-  const Status status = session.Save({memory.data() + 1, size});
+  const Status status = session.Save({memory.data() + 1, size}, is_compact);
   EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(memory.front(), 0xEE);
   EXPECT_EQ(memory.back(), 0xEE);
@@ -371,19 +372,134 @@ TEST(Snapshot, NothingEncodedIsRestoredToo) {
 
 // ---- Refusals ----
 
-TEST(Snapshot, EveryTruncationAndEveryFlippedBitIsRefused) {
-  const Loaded model(Seq2Seq(test::kAbc, test::kRfa));
-  const SessionPointer session = model.New({/*batch=*/2, 4, 1, 1, /*beams=*/1, /*max_source=*/12});
-  const std::vector<int32_t> sources(24, 'a');
-  const size_t lengths[] = {12, 5};
-  ASSERT_TRUE(session->Encode(sources.data(), 12, lengths).ok());
-  const Bytes other = Save(*session);
-  Feed(session.get(), 0, 4);
+// ---- Compact snapshots ----
+
+// All states, as a snapshot has them.
+Bytes States(const Bytes& snapshot) {
+  const Result<SnapshotHeader> header = ReadSnapshotHeader({snapshot.data(), snapshot.size()});
+  EXPECT_TRUE(header.ok() && CheckSnapshotMap(header.value(), snapshot.data()).ok());
+  Bytes states(static_cast<size_t>(header.value().state_bytes));
+  for (size_t at = 0; at < states.size(); at += 100) {  // pieces that begin within blocks
+    const Span<uint8_t> part(states.data() + at, std::min<size_t>(100, states.size() - at));
+    EXPECT_TRUE(ReadSnapshotStates(header.value(), snapshot.data(), at, part).ok());
+  }
+  return states;
+}
+
+// Each block as it was, or 16 numbers that are off by half a step of the largest at most. Returns how many are rounded.
+size_t ExpectNear(const Bytes& exact, const Bytes& rounded) {
+  size_t count = 0;
+  EXPECT_EQ(exact.size(), rounded.size());
+  for (size_t at = 0; at < exact.size(); at += kSnapshotBlockBytes) {
+    if (std::memcmp(&exact[at], &rounded[at], kSnapshotBlockBytes) == 0) continue;
+    ++count;
+    float x[kSnapshotBlockNumbers], y[kSnapshotBlockNumbers];
+    std::memcpy(x, &exact[at], sizeof(x));
+    std::memcpy(y, &rounded[at], sizeof(y));
+    float largest = 0;
+    for (const float value : x) largest = std::max(largest, std::fabs(value));
+    for (size_t i = 0; i < kSnapshotBlockNumbers; ++i) EXPECT_LE(std::fabs(x[i] - y[i]), largest / 254 * 1.0001f) << at;
+  }
+  return count;
+}
+
+TEST_P(SnapshotTest, ACompactOneRoundsTheMatricesOfStatesAlone) {
+  const Loaded model(test::ConfigText(GetParam().attention, "sinusoidal", GetParam().heads), GetParam().state);
+  const SessionPointer session = model.New({2, 130, 1, 1}), other = model.New({2, 130, 1, 1});
+  Feed(session.get(), 0, 37);
+  const Bytes exact = Save(*session), compact = Save(*session, /*is_compact=*/true);
+  Restore(other.get(), compact);
+  EXPECT_EQ(other->instance().tokens_seen(), 37u);
+  const Bytes states = States(compact);
+  EXPECT_EQ(States(Save(*other)), states);
+  const size_t rounded = ExpectNear(States(exact), states);
+  uint64_t matrix_blocks = 0;
+  for (uint32_t i = 0; i < session->instance().state_count(); ++i) {
+    const StateView state = session->model().model().state(i);
+    const bool may_round = state.dtype == DType::kF32 && state.shape.rank == 3 && std::strstr(state.name, "scales") == nullptr;
+    if (may_round) {
+      matrix_blocks += session->instance().state_bytes(i).size() / kSnapshotBlockBytes;
+    } else {
+      const Span<uint8_t> before = session->instance().state_bytes(i), after = other->instance().state_bytes(i);
+      EXPECT_EQ(std::memcmp(before.data(), after.data(), before.size()), 0) << state.name;
+    }
+  }
+  EXPECT_LE(rounded, matrix_blocks);
+  EXPECT_EQ(rounded > 0, matrix_blocks > 0);
+  // A map more, the counts of the sequences, and 44 bytes less for each block that is rounded.
+  const uint64_t maps = (States(exact).size() / kSnapshotBlockBytes + 7) / 8 + 2 * sizeof(uint64_t);
+  EXPECT_LE(compact.size() + 44 * rounded, exact.size() + maps);
+}
+
+TEST(Snapshot, ACompactOneHasAbout3TenthsOfTheBytes) {
+  const Loaded model(test::ConfigText(test::kRfa));
+  const SessionPointer session = model.New({1, 64, 1, 1});
+  Feed(session.get(), 0, 64);
+  const double ratio = static_cast<double>(Save(*session, true).size()) / static_cast<double>(Save(*session).size());
+  EXPECT_GT(ratio, 0.3);
+  EXPECT_LT(ratio, 0.4);
+}
+
+// A row that is poisoned stays so.
+TEST(Snapshot, BlocksThatAreNotFiniteStayAsTheyAre) {
+  const Loaded model(test::ConfigText(test::kRfa));
+  const SessionPointer session = model.New({1, 64, 1, 1}), other = model.New({1, 64, 1, 1});
+  Feed(session.get(), 0, 20);
+  const float values[] = {std::nanf(""), INFINITY, -INFINITY, 1e-39f};
+  for (size_t i = 0; i < 4; ++i) {
+    std::memcpy(session->instance().state_bytes(0).data() + i * kSnapshotBlockBytes + 8, &values[i], sizeof(float));
+    if (i == 3) {
+      for (size_t j = 0; j < 16; ++j) {
+        std::memcpy(session->instance().state_bytes(0).data() + i * kSnapshotBlockBytes + 4 * j, &values[i], sizeof(float));
+      }
+    }
+  }
+  Restore(other.get(), Save(*session, true));
+  EXPECT_EQ(
+      std::memcmp(session->instance().state_bytes(0).data(), other->instance().state_bytes(0).data(), 4 * kSnapshotBlockBytes), 0);
+}
+
+TEST(Snapshot, ACompactOneCanBeTheBaseOfADelta) {
+  const Loaded model(test::ConfigText(test::kSoftmax));
+  const SessionPointer session = model.New({1, 64, 1, 1}), other = model.New({1, 64, 1, 1});
+  Feed(session.get(), 0, 20);
+  const Bytes base = Save(*session, true);
+  const Span<const uint8_t> of_base(base.data(), base.size());
+  Restore(session.get(), base);
+  Feed(session.get(), 20, 5);
+  Bytes delta(static_cast<size_t>(session->DeltaBytes(of_base).value()));
+  EXPECT_LT(delta.size(), Save(*session).size() / 2);
+  ASSERT_TRUE(session->SaveDelta(of_base, {delta.data(), delta.size()}).ok());
+  ASSERT_TRUE(other->RestoreDelta(of_base, {delta.data(), delta.size()}).ok());
+  EXPECT_EQ(Save(*other), Save(*session));
+}
+
+TEST(Snapshot, MapsOfRoundedBlocksThatLieAreRefused) {
+  const Loaded model(test::ConfigText(test::kSoftmax));
+  const SessionPointer session = model.New({1, 64, 1, 1});
+  Feed(session.get(), 0, 20);
+  const Bytes good = Save(*session, true);
+  uint64_t state_bytes;
+  std::memcpy(&state_bytes, good.data() + 72, sizeof(state_bytes));
+  const size_t map = kHeaderBytes + sizeof(uint64_t), map_bytes = static_cast<size_t>((state_bytes / 64 + 7) / 8);
+  Bytes whole = good, missing = good;
+  ASSERT_NE(whole[map + map_bytes], 0);
+  whole[map + map_bytes] = 0;
+  Rehash(&whole);
+  ExpectRefused(session.get(), whole, TARN_BAD_FORMAT, "its map of blocks says");
+  missing[map] = 0;
+  Rehash(&missing);
+  ExpectRefused(session.get(), missing, TARN_BAD_FORMAT, "one that the map of blocks has not");
+}
+
+// Cut anywhere, or with any bit flipped.
+void ExpectNoneIsRestored(Session* session, const Bytes& other) {
   for (size_t size = 0; size < other.size(); ++size) {
     // A copy, so that a sanitizer sees the end.
     const Bytes cut(other.begin(), other.begin() + static_cast<ptrdiff_t>(size));
-    ExpectRefused(session.get(), cut, TARN_BAD_FORMAT, "snapshot: size is " + std::to_string(size) + " bytes");
+    ExpectRefused(session, cut, TARN_BAD_FORMAT, "snapshot: size is " + std::to_string(size) + " bytes");
   }
+  Feed(session, 0, 4);
   const Bytes before = Save(*session);
   for (size_t bit = 0; bit < other.size() * 8; ++bit) {
     Bytes flipped = other;
@@ -391,6 +507,15 @@ TEST(Snapshot, EveryTruncationAndEveryFlippedBitIsRefused) {
     ASSERT_FALSE(session->Restore({flipped.data(), flipped.size()}).ok()) << bit;
   }
   EXPECT_EQ(Save(*session), before);
+}
+
+TEST(Snapshot, EveryTruncationAndEveryFlippedBitIsRefused) {
+  const Loaded model(Seq2Seq(test::kAbc, test::kRfa));
+  const SessionPointer session = model.New({/*batch=*/2, 4, 1, 1, /*beams=*/1, /*max_source=*/12});
+  const std::vector<int32_t> sources(24, 'a');
+  const size_t lengths[] = {12, 5};
+  ASSERT_TRUE(session->Encode(sources.data(), 12, lengths).ok());
+  for (const bool is_compact : {false, true}) ExpectNoneIsRestored(session.get(), Save(*session, is_compact));
 }
 
 TEST(Snapshot, AMemoryThatIsTooSmallIsNotTouched) {
@@ -449,7 +574,7 @@ TEST(Snapshot, FieldsThatLieAreNamed) {
   refused(With<uint32_t>(good, 0, 0x4E524154), TARN_BAD_FORMAT, "no snapshot but a model");
   refused(With<uint32_t>(good, 0, 0x4D525054), TARN_BAD_FORMAT, "no snapshot but a file of --prompt-cache");
   refused(With<uint64_t>(good, 0, 0x6C6D7468203A3C20), TARN_BAD_FORMAT, "no snapshot but a text");
-  refused(With<uint32_t>(good, 8, 4), TARN_UNSUPPORTED, "version is 4, 1 to 3 expected");
+  refused(With<uint32_t>(good, 8, 5), TARN_UNSUPPORTED, "version is 5, 1 to 4 expected");
   refused(With<uint64_t>(good, 16, good.size() + 1), TARN_BAD_FORMAT, "size is " + size + " bytes, its header says");
   refused(With<uint64_t>(good, 16, 95), TARN_BAD_FORMAT, "its header says 95");
   refused(With<uint64_t>(good, 16, UINT64_MAX), TARN_BAD_FORMAT, "its header says 18446744073709551615");

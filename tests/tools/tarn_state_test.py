@@ -88,6 +88,21 @@ class StateTest(CliTest):
         self.assertEqual((status, out), (1, b""))
         self.assertIn("nowhere/state: cannot be created", err)
 
+    def test_a_compact_state_is_smaller_and_goes_on(self):
+        exact, compact, again = self.path("exact"), self.path("compact"), self.path("again")
+        text = self.run_text("-p", "ROMEO:", "-n", 50, "--save-state", exact)
+        self.assertEqual(self.run_text("-p", "ROMEO:", "-n", 50, "--save-state", compact, "--compact-state"), text)
+        self.assertLess(3 * os.path.getsize(compact), 1.01 * os.path.getsize(exact))
+        self.assertEqual(len(self.run_text("-p", "A", "--no-echo", "-n", 20, "--load-state", compact)), 21)
+        status, out, err = tarn("run", MODEL, *GREEDY, "-i", "-n", 3, "--load-state", compact, "--compact-state",
+                                stdin=b"/save " + again.encode() + b"\n")
+        self.assertEqual(status, 0, err)
+        with open(compact, "rb") as first, open(again, "rb") as second:
+            self.assertEqual(len(first.read()), len(second.read()))
+        status, out, err = tarn("state", "info", compact, "-m", MODEL)
+        self.assertEqual(status, 0, err)
+        self.assertIn("compact snapshot, version 4", out.decode())
+
     def save(self):
         state = self.path("saved")
         self.run_text("-p", "A", "-n", 1, "--save-state", state)

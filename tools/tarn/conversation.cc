@@ -142,7 +142,7 @@ void Conversation::Reset() {
 
 void Conversation::Save(const std::string& path) const {
   tarn::tools::OutputFile file(path, {model_.path()});
-  SaveState(session_.get(), &file);
+  SaveState(session_.get(), options_.compact_state, &file);
 }
 
 void Conversation::Load(const std::string& path) {

@@ -41,6 +41,7 @@ struct RunOptions {
   bool interactive = false;
   SpeculationOptions speculation;
   std::string load_state, save_state;  // snapshots
+  bool compact_state = false;          // of those that are saved
   std::string prompt_cache;            // a directory
   uint64_t prompt_cache_bytes = uint64_t{1} << 30;
   std::string json_stats;  // "-": standard output, instead of the text

@@ -114,7 +114,7 @@ int RunCausal(const RunOptions& options, const Model& model) {
   if (cache) cache->Write();
   if (state_output && was_read && stats.stop != StopReason::kError) {
     FeedLast(options, model, stats, session.get());
-    SaveState(session.get(), &*state_output);
+    SaveState(session.get(), options.compact_state, &*state_output);
   }
   WriteReport({model, config, stats.prompt_read, generation.prompt.size(), chain.seed, std::nullopt, stats}, options,
               &stats_output);

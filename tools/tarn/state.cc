@@ -34,8 +34,10 @@ std::string ValueText(double value) { return Format("%.4g", value); }
 // What both actions show of a file.
 void AddFacts(const StateContent& content, Table* table) {
   const tarn_snapshot_info& info = content.info();
-  table->Add({"position", info.version > 1 ? tarn::tools::ShapeText(content.SequenceTokens()) + " tokens"
-                                           : Number(info.tokens) + (info.tokens == 1 ? " token" : " tokens")});
+  const auto tokens = content.SequenceTokens();
+  const bool is_lockstep = std::all_of(tokens.begin(), tokens.end(), [&](uint64_t of) { return of == info.tokens; });
+  table->Add({"position", is_lockstep ? Number(info.tokens) + (info.tokens == 1 ? " token" : " tokens")
+                                      : tarn::tools::ShapeText(tokens) + " tokens"});
   if (info.sources > 0) table->Add({"source tokens", tarn::tools::ShapeText(content.SourceTokens())});
   if (const auto& prompt = content.prompt()) {
     table->Add({"prompt cache", Number(prompt->tokens) + " tokens, read in chunks of " + Number(prompt->chunk)});
@@ -77,7 +79,10 @@ std::string InfoText(const StateContent& content, const Model* model, const std:
   const tarn_snapshot_info& info = content.info();
   Table table("ll");
   table.Add({"file", content.path()});
-  table.Add({"format", (content.is_delta() ? "delta snapshot, version " : "snapshot, version ") + Number(info.version)});
+  table.Add({"format", (content.is_delta()     ? "delta snapshot, version "
+                        : content.is_compact() ? "compact snapshot, version "
+                                               : "snapshot, version ") +
+                           Number(info.version)});
   table.Add({"hash", HexText(info.hash)});
   if (content.is_delta()) table.Add({"base", "the snapshot with the hash " + HexText(info.base_hash)});
   table.Add({"model", (model == nullptr ? "" : std::string(model->info().name) + " ") + HexText(info.fingerprint)});

@@ -25,6 +25,7 @@ class StateContent {
   const tarn_snapshot_info& info() const { return info_; }
   // A delta snapshot, which has no states without its base.
   bool is_delta() const { return info_.version == 3; }
+  bool is_compact() const { return info_.version == 4; }
   const std::optional<PromptFile>& prompt() const { return prompt_; }
   std::vector<uint64_t> SequenceTokens() const;
   std::vector<uint32_t> SourceTokens() const;

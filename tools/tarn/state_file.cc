@@ -8,21 +8,22 @@
 
 namespace tarn_cli {
 
-std::vector<uint8_t> Snapshot(const tarn_session* session) {
-  std::vector<uint8_t> snapshot(tarn_session_snapshot_bytes(session));
+std::vector<uint8_t> Snapshot(const tarn_session* session, bool is_compact) {
+  std::vector<uint8_t> snapshot(is_compact ? tarn_session_compact_bytes(session) : tarn_session_snapshot_bytes(session));
+  const auto save = is_compact ? tarn_session_save_compact : tarn_session_save;
   tarn_error error;
-  Check(tarn_session_save(session, snapshot.data(), snapshot.size(), &error), error);
+  Check(save(session, snapshot.data(), snapshot.size(), &error), error);
   return snapshot;
 }
 
-void SaveState(const tarn_session* session, tarn::tools::OutputFile* file) {
-  const std::vector<uint8_t> snapshot = Snapshot(session);
+void SaveState(const tarn_session* session, bool is_compact, tarn::tools::OutputFile* file) {
+  const std::vector<uint8_t> snapshot = Snapshot(session, is_compact);
   file->Write(snapshot.data(), snapshot.size());
   file->Commit();
 }
 
 uint64_t MostSnapshotBytes(const Model& model, const tarn_session_config& config) {
-  return model.Requirements(config).state_bytes / 512 * 513 + 1024;
+  return model.Requirements(config).state_bytes / 256 * 257 + 1024;
 }
 
 void LoadState(const std::string& path, const Model& model, const tarn_session_config& config, tarn_session* session) {

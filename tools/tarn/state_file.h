@@ -13,10 +13,11 @@
 
 namespace tarn_cli {
 
-std::vector<uint8_t> Snapshot(const tarn_session* session);  // throws Failure
+// Throws Failure. Compact: rounded.
+std::vector<uint8_t> Snapshot(const tarn_session* session, bool is_compact = false);
 
 // Throws Failure, also where standard output or the model would be overwritten.
-void SaveState(const tarn_session* session, tarn::tools::OutputFile* file);
+void SaveState(const tarn_session* session, bool is_compact, tarn::tools::OutputFile* file);
 
 // `config` is that of the session. Throws Failure with the path: no snapshot, or one of another model; then nothing has changed.
 void LoadState(const std::string& path, const Model& model, const tarn_session_config& config, tarn_session* session);

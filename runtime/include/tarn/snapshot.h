@@ -8,12 +8,15 @@
  * sources their product), and with softmax cross attention `max_source`; the other limits may differ. Logits, samplers, beam
  * searches and text decoders are not part of it. In place of the logits, store the next token, or feed the last token of a prompt
  * after the restore. Blocks of 64 zero bytes are left out, so that the size for a bounded cache grows with its use. The bytes mean
- * the same on every machine. The version of the format is 1, 2 if the sequences have read different numbers of tokens, or 3 for a
- * delta snapshot; the library refuses a version that it does not know.
+ * the same on every machine. The version of the format is 1, 2 if the sequences have read different numbers of tokens, 3 for a
+ * delta snapshot, or 4 for a compact one; the library refuses a version that it does not know.
  *
  * A delta snapshot has only the blocks that differ from another snapshot, its base: of a cache, the rows of the tokens since then.
  * To restore it, the program needs both, so it keeps the base as it is. A base is a snapshot of the same model and shape, of this
- * session or of another one, and no delta itself. */
+ * session or of another one, and no delta itself.
+ *
+ * A compact snapshot has float32 matrices of states rounded to int8, 16 numbers with one scale: about three tenths of the bytes. A
+ * session that restores it continues with slightly different logits. Sums and maxima, f16 and int8 states are not rounded. */
 #ifndef TARN_SNAPSHOT_H_
 #define TARN_SNAPSHOT_H_
 
@@ -36,6 +39,14 @@ TARN_API uint64_t tarn_session_snapshot_bytes(const tarn_session* session);
  * after the snapshot are not written. Allocates nothing.
  * Errors: TARN_BUFFER_TOO_SMALL (names both sizes; nothing has been written), TARN_INVALID_ARGUMENT. */
 TARN_API tarn_status tarn_session_save(const tarn_session* session, void* snapshot, uint64_t size_bytes, tarn_error* error);
+
+/* As tarn_session_snapshot_bytes(), of a compact snapshot: at most tarn_memory.state_bytes * 257 / 256 + 64 + 8 * batch * beams. */
+TARN_API uint64_t tarn_session_compact_bytes(const tarn_session* session);
+
+/* As tarn_session_save(), as a compact snapshot. tarn_session_restore() restores it, and it can be the base of a delta snapshot.
+ * Each number of a rounded block of 16 is off by at most 1/254 of the largest of them.
+ * Errors: as tarn_session_save(). */
+TARN_API tarn_status tarn_session_save_compact(const tarn_session* session, void* snapshot, uint64_t size_bytes, tarn_error* error);
 
 /* Gives the session the state of the saved session. The snapshot is at the beginning of `size_bytes` bytes of any alignment. The
  * library does not keep them; they must not change during the call. It is untrusted, like a file: all of it is checked, against its
