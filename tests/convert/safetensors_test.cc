@@ -79,6 +79,10 @@ TEST(Safetensors, HeaderErrors) {
   EXPECT_TRUE(FailsWith([] { Parse("abc"); }, {"3 bytes are too few"}));
   EXPECT_TRUE(FailsWith([] { Parse(std::string(8, '\xFF') + "{}"); }, {"18446744073709551615", "not a safetensors file"}));
   EXPECT_TRUE(FailsWith([] { Parse("<!DOCTYPE html>\n<html>"); }, {"not a safetensors file but a text"}));
+  EXPECT_TRUE(FailsWith([] { Parse("\x1f\x8b\b 12345678"); }, {"not a safetensors file but a gzip file: unpack it"}));
+  EXPECT_TRUE(FailsWith([] { Parse("PK\3\4 12345678"); }, {"not a safetensors file but a ZIP archive"}));
+  EXPECT_TRUE(FailsWith([] { Parse("GGUF 12345678"); }, {"not a safetensors file but a GGUF file"}));
+  EXPECT_TRUE(FailsWith([] { Parse("version https://git-lfs"); }, {"a Git LFS pointer: git lfs pull"}));
   EXPECT_TRUE(
       FailsWith([] { Parse(std::string("\x64\0\0\0\0\0\0\0{}", 10)); }, {"10 bytes, expected at least 108 (", "truncated"}));
   EXPECT_TRUE(FailsWith([] { Parse(std::string("PK\3\4\0\0\0\0\3\0", 10)); },

@@ -70,8 +70,7 @@ void AddStates(App* run, RunOptions* options) {
   options->by_task.Only(
       {TARN_TASK_CAUSAL_LM},
       run->add_flag("--compact-state", options->compact_state,
-                    "Round the states of --save-state and /save to int8: less than a third of the bytes, slightly other "
-                    "logits"));
+                    "Round the states of --save-state and /save to int8: about a third of the bytes, slightly other logits"));
   Option* cache =
       run->add_option("--prompt-cache", options->prompt_cache,
                       "Save the state after each prompt in the directory DIR; a prompt with the same beginning starts from there")

@@ -199,14 +199,26 @@ const char* StoredTypeName(StoredType dtype) {
   return "?";
 }
 
+// What people have in place of a safetensors file, and what to do; "" where it is not known.
+static std::string_view WhatElse(const uint8_t* data) {
+  constexpr std::pair<std::string_view, std::string_view> kKnown[] = {
+      {"\x1f\x8b\b", "a gzip file: unpack it"},
+      {"PK\3\4", "a ZIP archive: a file of torch.save() is called pytorch_model.bin"},
+      {"GGUF", "a GGUF file, which is not read"},
+      {"version ", "a Git LFS pointer: git lfs pull"},
+  };
+  for (const auto& [magic, is] : kKnown) {
+    if (std::memcmp(data, magic.data(), magic.size()) == 0) return is;
+  }
+  return LooksLikeText(data, kLengthBytes) ? "a text, perhaps the page of an error: fetch it again" : "";
+}
+
 Safetensors ParseSafetensors(const uint8_t* data, size_t size, const std::string& name) {
   if (size < kLengthBytes) Fail(name, ": ", size, " bytes are too few for a safetensors file");
   uint64_t header_bytes;
   std::memcpy(&header_bytes, data, kLengthBytes);
   if (header_bytes > kMaxHeaderBytes) {
-    if (LooksLikeText(data, kLengthBytes)) {
-      Fail(name, ": not a safetensors file but a text, perhaps the page of an error: fetch it again");
-    }
+    if (const std::string_view is = WhatElse(data); !is.empty()) Fail(name, ": not a safetensors file but ", is);
     Fail(name, ": header length ", header_bytes, " is above ", kMaxHeaderBytes, ": not a safetensors file");
   }
   if (header_bytes > size - kLengthBytes) {
