@@ -164,8 +164,8 @@ Status WriteSnapshotInfo(const void* snapshot, uint64_t size_bytes, tarn_snapsho
   info.sources = header.sources;
   info.max_source = header.source_rows;
   info.state_bytes = header.state_bytes;
-  info.stored_bytes = header.snapshot_bytes - SnapshotLayout(header, {}).end;
   const auto* const bytes = static_cast<const uint8_t*>(snapshot);
+  info.stored_bytes = CountSnapshotBlocks(header, bytes, SnapshotLayout(header, {}).blocks).bytes();
   static_assert(sizeof(info.hash) == sizeof(Digest::bytes));
   std::memcpy(info.hash, SnapshotDigest(header, bytes).bytes, sizeof(info.hash));
   if (header.version == kSnapshotDelta) std::memcpy(info.base_hash, SnapshotBase(header, bytes).bytes, sizeof(info.base_hash));

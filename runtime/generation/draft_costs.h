@@ -37,16 +37,17 @@ class DraftCosts {
 
   // A run of `rows` rows took `ns`.
   void Note(size_t rows, uint64_t ns) {
+    if (rows == 1) runs_ = 0;
     if (is_fixed_ || ns == 0) return;
     const auto time = static_cast<float>(ns);
     if (rows == 1) {
       // A run that was interrupted says little, and one that was fast says that those before were interrupted.
       step_ = step_ == 0 ? time : time < step_ ? (step_ + time) / 2 : Blend(step_, std::min(time, 2 * step_));
-      runs_ = 0;
       return;
     }
     ++runs_;
     if (step_ == 0) return;
+    step_ = std::min(step_, time);  // several rows take no less than one
     const float cost = std::min(time / step_, 2 * Cost(rows));
     row_ = Blend(row_, std::max(kLeastRow, (cost - 1) / static_cast<float>(rows - 1)));
     if (rows >= kRows) return;

@@ -121,12 +121,14 @@ void ModelDrafts::Keep(size_t accepted, const int32_t* drafts, uint64_t ns, cons
   const bool is_timed = ns > 0 && costs.step_ns() > 0;
   const float made = static_cast<float>(drafted_) * DraftCost(costs);
   NoteRun(accepted + 1, is_timed ? static_cast<float>(ns) / costs.step_ns() : costs.Cost(drafted_ + 1) + made);
-  if (accepted < read_) {
-    session_->SetState(state_.data());
-    read_ = 0;
-  }
+  if (accepted < read_) Forget();
   drafted_ = 0;
   for (size_t i = read_; i < accepted; ++i) Add(drafts[i]);
+}
+
+void ModelDrafts::Forget() {
+  if (read_ > 0) session_->SetState(state_.data());
+  read_ = drafted_ = 0;
 }
 
 void ModelDrafts::NoteRun(size_t tokens, float steps) {

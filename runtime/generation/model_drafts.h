@@ -39,6 +39,9 @@ class ModelDrafts {
   // the model took `ns`.
   void Keep(size_t accepted, const int32_t* drafts, uint64_t ns, const DraftCosts& costs);
 
+  // There was no run: none of the last drafts has become text, and none was wrong.
+  void Forget();
+
   // Tokens in the time of a step, on the average of the last runs with drafts of this model.
   float rate() const { return (tokens_ + kPriorSteps * kPriorRate) / (steps_ + kPriorSteps); }
   // Whether it is time to try again, where drafts have not been worth their time.

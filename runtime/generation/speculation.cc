@@ -136,7 +136,7 @@ size_t Speculation::FindDrafts(size_t most) {
   model_.WasWorthIt(is_worth);
   const size_t drafted = model_.Draft(most, costs_, drafts);
   from_model_ = drafted > 0;
-  return from_model_ ? drafted : ngrams_.Draft(copied.drafts, drafts, probabilities_.data());
+  return from_model_ ? drafted : copied.drafts;  // a draft that is not worth its row is not written
 }
 
 Status Speculation::Pick(const float* logits, int32_t* token) {
@@ -162,7 +162,7 @@ Status Speculation::Step(int32_t token, int32_t* tokens, size_t capacity, size_t
   uint64_t start = MonotonicNs();
   const Result<const float*> rows = session_->Steps(call_.data(), drafts + 1, &log_);
   if (!rows.ok()) {
-    if (from_model_) model_.Keep(0, call_.data() + 1, 0, costs_);
+    if (from_model_) model_.Forget();
     return rows.status();
   }
   has_token_ = false;

@@ -94,7 +94,9 @@ class Instance {
   // The sequence has taken the first `kept` tokens of the last DecodeSteps, 1 to all of them. Errors: TARN_INTERNAL.
   Status KeepSteps(size_t kept, StepLog* log, const ThreadPool& threads);
   // Of "decode", whose states all belong to sequences, with batch 1; only counts when `bump` has no block.
-  void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const { program(Stage::kDecode)->TakeStepLog(bump, max_steps, log); }
+  void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log, uint64_t most_copies) const {
+    program(Stage::kDecode)->TakeStepLog(bump, max_steps, log, most_copies);
+  }
   // A chunk was left in its middle, or a run in steps is not ended: the states of a sequence, or of one of all, are those of no
   // token, until Reset, ForgetSources, ResetSequence or SetTokens.
   bool broken_off(uint32_t sequence) const { return progress_[sequence].broken_off != 0; }

@@ -82,7 +82,7 @@ class Program {
 
   // steps.cc. A log for runs of at most `max_steps` tokens of a program with batch 1, all of whose ops with states have a row per
   // token; only counts when `bump` has no block.
-  void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const;
+  void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log, uint64_t most_copies) const;
   // As Run, for at most max_steps tokens, but ops with states take them step by step: rows get the bits that runs of single tokens
   // give. The states are those of no token until KeepSteps. Errors: TARN_INTERNAL, and then for good.
   Status RunSteps(RunContext context, StepLog* log);

@@ -20,6 +20,9 @@
 namespace tarn {
 
 struct StepLog {
+  // There are copies of all states if they take no more: what the CPU's second cache holds, so that a copy does not go to memory.
+  static constexpr uint64_t kMostCopies = uint64_t{1} << 20;
+
   // Of one op with states.
   struct Entry {
     Span<uint8_t> before;      // [max_steps, step_write_bytes]; empty where steps are done once more, and only there:

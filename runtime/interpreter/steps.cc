@@ -7,9 +7,6 @@
 namespace tarn {
 namespace {
 
-// There are copies of all states if they take no more: what the CPU's second cache holds, so that a copy does not go to memory.
-constexpr uint64_t kMostCopies = uint64_t{1} << 20;
-
 // Where states lie, each at a multiple of the alignment, from `place` on; returns how many bytes they take.
 uint64_t PlaceStates(Span<const StateBuffer> states, uint8_t* place, Span<StateBuffer> placed) {
   uint64_t offset = 0;
@@ -67,7 +64,7 @@ void MoveRows(Span<Operand> operands, ptrdiff_t rows) {
 
 }  // namespace
 
-void Program::TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const {
+void Program::TakeStepLog(Bump* bump, size_t max_steps, StepLog* log, uint64_t most_copies) const {
   log->max_steps = max_steps;
   size_t count = 0;
   uint64_t largest_copy = 0, all_copies = 0, unread_floats = 0;
@@ -79,7 +76,7 @@ void Program::TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const {
     all_copies += bytes;
     unread_floats = std::max(unread_floats, PlaceRows(node, /*of_inputs=*/false, max_steps - 1, nullptr, {}));
   }
-  log->has_all_copies = all_copies <= kMostCopies;
+  log->has_all_copies = all_copies <= most_copies;
   log->entries = TakeArray<StepLog::Entry>(*bump, count);
   uint8_t* copies = TakeArray<uint8_t>(*bump, log->has_all_copies ? all_copies : largest_copy).data();
   log->unread = TakeArray<float>(*bump, unread_floats);

@@ -56,7 +56,9 @@ class Session {
   Status KeepSteps(size_t kept, StepLog* log);
   // The most tokens that Steps takes; TARN_UNSUPPORTED or TARN_INVALID_ARGUMENT (the session has several sequences, another task).
   Result<uint32_t> MaxSteps() const;
-  void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log) const { instance_->TakeStepLog(bump, max_steps, log); }
+  void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log, uint64_t most_copies = StepLog::kMostCopies) const {
+    instance_->TakeStepLog(bump, max_steps, log, most_copies);
+  }
 
   // Sequence i goes on as sequence parents[i], of the same source.
   Status Reorder(const uint32_t* parents);

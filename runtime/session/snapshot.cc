@@ -90,10 +90,10 @@ SnapshotHeader MakeHeader(const Model& model, const SnapshotScope& scope, const 
     header.tokens = std::max(header.tokens, tokens);
     least = std::min(least, tokens);
   }
-  BeginSnapshotHeader(kind.is_compact               ? kSnapshotCompact
-                      : kind.base.data() != nullptr ? kSnapshotDelta
-                      : least == header.tokens      ? kSnapshotLockstep
-                                                    : kSnapshotSequences,
+  BeginSnapshotHeader(kind.base.data() != nullptr ? kSnapshotDelta
+                      : kind.is_compact           ? kSnapshotCompact
+                      : least == header.tokens    ? kSnapshotLockstep
+                                                  : kSnapshotSequences,
                       &header);
   header.sequences = scope.sequences;
   std::memcpy(header.fingerprint, model.fingerprint(), kFingerprintBytes);
@@ -239,6 +239,7 @@ Status SaveSnapshot(const LoadedModel& loaded, const SnapshotScope& scope, const
   size_t i = 0;
   bool has_changed = false;
   const auto set = [&](uint8_t* of, size_t bit) { of[bit / 8] = static_cast<uint8_t>(of[bit / 8] | 1u << (bit % 8)); };
+  size_t stored = 0;
   ForEachBlock(model, scope, [&](Span<uint8_t> block, uint32_t state) {
     const size_t number = i++;
     if (IsSame(block, old.Next())) return;
@@ -251,13 +252,14 @@ Status SaveSnapshot(const LoadedModel& loaded, const SnapshotScope& scope, const
     }
     set(map, number);
     if (is_rounded) {
-      set(snapshot + layout.rounded_map, number);
+      set(snapshot + layout.rounded_map, stored);
       std::memcpy(next, &rounded, sizeof(rounded));
     } else {
       std::memcpy(next, block.data(), block.size());
       std::memset(next + block.size(), 0, kSnapshotBlockBytes - block.size());
     }
     next += bytes;
+    ++stored;
   });
   if (next != end || has_changed) return Error(TARN_BAD_FORMAT, "base: its bytes have changed while they were read");
   WriteSnapshotDigest(memory.subspan(0, static_cast<size_t>(layout.end)));

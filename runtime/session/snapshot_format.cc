@@ -57,7 +57,7 @@ SnapshotLayout::SnapshotLayout(const SnapshotHeader& header, const SnapshotBlock
       map(base + (header.version == kSnapshotDelta ? sizeof(Digest) : 0)),
       rounded_map(map + (header.state_bytes / kSnapshotBlockBytes + 7) / 8),
       blocks(header.state_bytes / kSnapshotBlockBytes),
-      first_block(rounded_map + (header.version == kSnapshotCompact ? (blocks + 7) / 8 : 0)),
+      first_block(rounded_map + (header.version == kSnapshotCompact ? (used.all() + 7) / 8 : 0)),
       digest(first_block + used.bytes()),
       end(digest + sizeof(Digest)) {}
 
@@ -122,12 +122,6 @@ Status CheckSnapshotSize(const SnapshotHeader& header) {
 Status CheckSnapshotMap(const SnapshotHeader& header, const uint8_t* snapshot) {
   TARN_RETURN_IF_ERROR(CheckSnapshotSize(header));
   const SnapshotLayout least(header, {});
-  if (header.version == kSnapshotCompact) {
-    for (uint64_t i = least.rounded_map; i < least.first_block; ++i) {
-      if ((snapshot[i] & ~snapshot[least.map + (i - least.rounded_map)]) == 0) continue;
-      return Error(TARN_BAD_FORMAT, "the map of rounded blocks has one that the map of blocks has not");
-    }
-  }
   const SnapshotLayout layout(header, CountSnapshotBlocks(header, snapshot, least.blocks));
   if (header.snapshot_bytes == layout.end) return Ok();
   return Error(TARN_BAD_FORMAT, "size is %llu bytes, its map of blocks says %llu",
@@ -148,7 +142,7 @@ Digest SnapshotBase(const SnapshotHeader& header, const uint8_t* snapshot) {
 
 Status ExpectNoDelta(const SnapshotHeader& header, const uint8_t* snapshot) {
   if (header.version != kSnapshotDelta) return Ok();
-  return Error(TARN_INVALID_ARGUMENT, "it is a delta snapshot: only with its base, whose XXH3-128 is %s, is it a state",
+  return Error(TARN_INVALID_ARGUMENT, "it is a delta snapshot, a whole one expected: it needs its base, whose XXH3-128 is %s",
                HexText(SnapshotBase(header, snapshot).bytes).text);
 }
 
@@ -170,8 +164,10 @@ SnapshotBlockCounts CountSnapshotBlocks(const SnapshotHeader& header, const uint
   const SnapshotLayout layout(header, {});
   SnapshotBlockCounts counts;
   counts.whole = CountBits(snapshot + layout.map, blocks);
-  if (header.version == kSnapshotCompact) counts.rounded = CountBits(snapshot + layout.rounded_map, blocks);
-  counts.whole -= std::min(counts.whole, counts.rounded);
+  if (header.version != kSnapshotCompact) return counts;
+  const uint64_t room = header.snapshot_bytes - sizeof(Digest) - layout.rounded_map;  // bytes: the map may say anything
+  counts.rounded = CountBits(snapshot + layout.rounded_map, std::min(counts.whole, 8 * room));
+  counts.whole -= counts.rounded;
   return counts;
 }
 
@@ -179,18 +175,21 @@ SnapshotBlocks::SnapshotBlocks(const SnapshotHeader& header, const uint8_t* snap
 
 SnapshotBlocks::SnapshotBlocks(const SnapshotHeader& header, const uint8_t* snapshot, uint64_t number)
     : map_(snapshot + SnapshotLayout(header, {}).map), end_(snapshot + header.snapshot_bytes - sizeof(Digest)), number_(number) {
-  const SnapshotLayout layout(header, {});
+  const SnapshotLayout least(header, {});
+  const SnapshotLayout layout(header, CountSnapshotBlocks(header, snapshot, least.blocks));
   if (header.version == kSnapshotCompact) rounded_map_ = snapshot + layout.rounded_map;
-  const uint64_t before = CountSnapshotBlocks(header, snapshot, number).bytes();
-  const uint64_t all = header.snapshot_bytes - layout.end;
-  next_ = snapshot + layout.first_block + std::min(before, all);
+  const SnapshotBlockCounts before = CountSnapshotBlocks(header, snapshot, number);
+  stored_ = before.all();
+  next_ = snapshot + std::min(layout.first_block + before.bytes(), header.snapshot_bytes - sizeof(Digest));
 }
 
 const uint8_t* SnapshotBlocks::Next() {
   if (next_ == end_) return nullptr;
   const uint64_t number = number_++;
   if (!HasSnapshotBlock(map_, number)) return nullptr;
-  const bool is_rounded = rounded_map_ != nullptr && HasSnapshotBlock(rounded_map_, number);
+  const uint64_t stored = stored_++;
+  const bool is_rounded =
+      rounded_map_ != nullptr && stored / 8 < static_cast<uint64_t>(end_ - rounded_map_) && HasSnapshotBlock(rounded_map_, stored);
   const uint8_t* const block = next_;
   const size_t bytes = is_rounded ? sizeof(RoundedBlock) : kSnapshotBlockBytes;
   if (static_cast<size_t>(end_ - next_) < bytes) {

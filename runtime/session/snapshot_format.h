@@ -63,6 +63,7 @@ bool RoundBlock(const uint8_t* block, RoundedBlock* rounded);
 // How many blocks a snapshot has.
 struct SnapshotBlockCounts {
   uint64_t whole = 0, rounded = 0;
+  uint64_t all() const { return whole + rounded; }
   uint64_t bytes() const { return whole * kSnapshotBlockBytes + rounded * sizeof(RoundedBlock); }
 };
 
@@ -73,8 +74,8 @@ struct SnapshotLayout {
   uint64_t sequence_tokens;  // from version 2 on: u64 for each sequence
   uint64_t base;             // version 3: the digest that its base ends with
   uint64_t map;
-  uint64_t rounded_map;  // version 4: of the blocks that are there, those that are rounded
-  uint64_t blocks;       // of the state; a map has a bit for each
+  uint64_t rounded_map;  // version 4: a bit for each block that is there; it is set if the block is rounded
+  uint64_t blocks;       // of the state; the map has a bit for each
   uint64_t first_block;
   uint64_t digest;
   uint64_t end;
@@ -122,6 +123,7 @@ class SnapshotBlocks {
  private:
   const uint8_t* map_ = nullptr;
   const uint8_t* rounded_map_ = nullptr;  // nullptr: none is rounded
+  uint64_t stored_ = 0;                   // blocks before the next one that are there
   uint8_t block_[kSnapshotBlockBytes];    // one that was rounded
   const uint8_t* next_ = nullptr;
   const uint8_t* end_ = nullptr;

@@ -182,6 +182,39 @@ static void TestDelta(const tarn_model* model) {
   tarn_session_destroy(session);
 }
 
+static void TestCompact(const tarn_model* model) {
+  tarn_error error;
+  tarn_session* session = Create(model, 1, 0);
+  tarn_session* other = Create(model, 1, 0);
+  tarn_snapshot_info info;
+  int32_t found[kTokens];
+  uint64_t exact, size;
+  float states[16];
+  char* snapshot;
+
+  memset(&info, 0, sizeof(info));
+  info.struct_size = sizeof(info);
+  Generate(session, 'a', found);
+  exact = tarn_session_snapshot_bytes(session);
+  size = tarn_session_compact_bytes(session);
+  EXPECT(size < exact / 2 && tarn_session_compact_bytes(NULL) == 0);
+  snapshot = malloc((size_t)size);
+  EXPECT(tarn_session_save_compact(session, snapshot, size - 1, &error) == TARN_BUFFER_TOO_SMALL);
+  EXPECT(tarn_session_save_compact(session, NULL, size, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(tarn_session_save_compact(NULL, snapshot, size, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT_OK(tarn_session_save_compact(session, snapshot, size, &error));
+  EXPECT_OK(tarn_snapshot_get_info(snapshot, size, &info, &error));
+  EXPECT(info.version == 4 && info.tokens == kTokens && info.snapshot_bytes == size && info.stored_bytes < info.state_bytes / 2);
+  EXPECT_OK(tarn_snapshot_read(snapshot, size, 64, states, sizeof(states), &error));
+  EXPECT_OK(tarn_session_restore(other, snapshot, size, &error));
+  EXPECT(tarn_session_tokens(other) == kTokens);
+  EXPECT_OK(tarn_session_restore_sequence(other, 0, snapshot, size, &error));
+  Generate(other, 'b', found);
+  free(snapshot);
+  tarn_session_destroy(other);
+  tarn_session_destroy(session);
+}
+
 /* What a snapshot says without a session, and what is refused. */
 static void TestReading(const tarn_model* model) {
   tarn_error error;
@@ -237,6 +270,7 @@ int main(void) {
     TestRefusals(model, other_model);
     TestReading(model);
     TestDelta(model);
+    TestCompact(model);
   }
   tarn_model_close(other_model);
   tarn_model_close(model);

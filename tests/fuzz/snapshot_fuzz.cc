@@ -146,12 +146,11 @@ struct Layout {
     sequence_tokens = kHeaderBytes + load(64, 4) * sizeof(uint32_t);
     has_sequence_tokens = load(8, 4) >= 2;
     map = sequence_tokens + (has_sequence_tokens ? load(12, 4) * sizeof(uint64_t) : 0) + (load(8, 4) == 3 ? kDigestBytes : 0);
-    rounded_map = load(8, 4) == 4 ? map + (blocks + 7) / 8 : 0;
-    first_block = (rounded_map != 0 ? rounded_map : map) + (blocks + 7) / 8;
-  }
-  // Of a block that is there.
-  size_t BytesOf(const std::vector<uint8_t>& snapshot, size_t block) const {
-    return rounded_map != 0 && (snapshot[rounded_map + block / 8] >> (block % 8) & 1) != 0 ? kRoundedBytes : kBlockBytes;
+    first_block = map + (blocks + 7) / 8;
+    if (load(8, 4) != 4) return;
+    rounded_map = first_block;
+    for (size_t i = 0; i < blocks; ++i) stored += snapshot[map + i / 8] >> (i % 8) & 1;
+    first_block += (stored + 7) / 8;
   }
   static constexpr size_t kHeaderBytes = 80;
   static constexpr size_t kBlockBytes = 64;
@@ -159,7 +158,8 @@ struct Layout {
   static constexpr size_t kDigestBytes = 16;
   static constexpr size_t kSizeAt = 16;
   bool has_sequence_tokens;
-  size_t blocks, sequence_tokens, map, rounded_map, first_block;  // rounded_map 0: there is none
+  size_t blocks, sequence_tokens, map, first_block;
+  size_t rounded_map = 0, stored = 0;  // 0: there is none; its bits
 };
 
 // The digest that `base` ends with, into a delta.
@@ -180,10 +180,9 @@ float Special(uint32_t value) {
 void ToggleBlock(const Layout& layout, size_t block, uint32_t value, std::vector<uint8_t>* snapshot) {
   if (layout.blocks == 0) return;
   block %= layout.blocks;
-  size_t at = layout.first_block;
-  for (size_t i = 0; i < block; ++i) {
-    if (((*snapshot)[layout.map + i / 8] >> (i % 8) & 1) != 0) at += layout.BytesOf(*snapshot, i);
-  }
+  size_t before = 0;
+  for (size_t i = 0; i < block; ++i) before += (*snapshot)[layout.map + i / 8] >> (i % 8) & 1;
+  const size_t at = layout.first_block + before * Layout::kBlockBytes;
   if (at + Layout::kBlockBytes > snapshot->size()) return;  // an earlier instruction has spoiled the map
   const auto place = snapshot->begin() + static_cast<ptrdiff_t>(at);
   uint8_t& bits = (*snapshot)[layout.map + block / 8];
@@ -195,9 +194,29 @@ void ToggleBlock(const Layout& layout, size_t block, uint32_t value, std::vector
     for (size_t i = 0; i < sizeof(content); i += sizeof(special)) std::memcpy(content + i, &special, sizeof(special));
     snapshot->insert(place, content, content + sizeof(content));
   } else {
-    snapshot->erase(place, place + static_cast<ptrdiff_t>(layout.BytesOf(*snapshot, block)));
-    if (layout.rounded_map != 0) (*snapshot)[layout.rounded_map + block / 8] &= static_cast<uint8_t>(~bit);
+    snapshot->erase(place, place + static_cast<ptrdiff_t>(Layout::kBlockBytes));
   }
+  const uint64_t size = snapshot->size();
+  std::memcpy(snapshot->data() + Layout::kSizeAt, &size, sizeof(size));
+}
+
+// Marks a stored block of a compact snapshot as rounded, or as whole, and makes the size agree with that.
+void ToggleRounded(const Layout& layout, size_t block, std::vector<uint8_t>* snapshot) {
+  if (layout.stored == 0) return;
+  block %= layout.stored;
+  size_t at = layout.first_block;
+  const auto is_rounded = [&](size_t i) { return ((*snapshot)[layout.rounded_map + i / 8] >> (i % 8) & 1) != 0; };
+  for (size_t i = 0; i < block; ++i) at += is_rounded(i) ? Layout::kRoundedBytes : Layout::kBlockBytes;
+  const bool was_rounded = is_rounded(block);
+  if (at + (was_rounded ? Layout::kRoundedBytes : Layout::kBlockBytes) > snapshot->size()) return;  // the map is spoiled
+  const auto end_of_rounded = snapshot->begin() + static_cast<ptrdiff_t>(at + Layout::kRoundedBytes);
+  constexpr size_t kMore = Layout::kBlockBytes - Layout::kRoundedBytes;
+  if (was_rounded) {
+    snapshot->insert(end_of_rounded, kMore, uint8_t{0x7F});
+  } else {
+    snapshot->erase(end_of_rounded, end_of_rounded + static_cast<ptrdiff_t>(kMore));
+  }
+  (*snapshot)[layout.rounded_map + block / 8] ^= static_cast<uint8_t>(1u << (block % 8));
   const uint64_t size = snapshot->size();
   std::memcpy(snapshot->data() + Layout::kSizeAt, &size, sizeof(size));
 }
@@ -227,7 +246,7 @@ void Spoil(const Layout& layout, const uint8_t* instruction, std::vector<uint8_t
       break;
     }
     case 3:
-      ToggleBlock(layout, where, value, snapshot);
+      layout.rounded_map == 0 ? ToggleBlock(layout, where, value, snapshot) : ToggleRounded(layout, where, snapshot);
       break;
     case 4: {  // tokens that were seen: rings stand elsewhere
       const uint64_t tokens = value % 3 == 0   ? value / 3

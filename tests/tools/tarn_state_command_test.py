@@ -153,8 +153,13 @@ class StateCommandTest(CliTest):
         self.assertEqual((len(found["hash"]), whole["base_hash"]), (32, None))
         self.assertRegex(self.text("info", path, "-m", MODEL), rf"base +the snapshot with the hash {whole['hash']}\n")
         self.fails(1, r"delta: it is a delta snapshot, which has no states without its base", "state", "diff", base, path)
-        self.fails(1, r"delta: snapshot: it is a delta snapshot: only with its base, whose XXH3-128 is [0-9a-f]{32}, is it a state", "run",
+        self.fails(1, r"delta: snapshot: it is a delta snapshot, a whole one expected: it needs its base, whose XXH3-128 is [0-9a-f]{32}", "run",
                    MODEL, "-p", "a", "--load-state", path)
+
+    def test_sequences_are_bounded_by_what_is_there(self):
+        """A whole snapshot by its hash: version 1, which has no list of sequences, of 2^32 - 1 of them without a state."""
+        content = bytes.fromhex("54534e500d0a1a0a" "01000000ffffffff6000000000000000" + 112 * "0" + "94c1f0887892bbd070839fb7d1862131")
+        self.fails(1, r"many: sequences is 4294967295, expected at most 0", "state", "info", self.write("many", content))
 
     def test_sources(self):
         if not tarn_library.loads():

@@ -102,6 +102,7 @@ class StateTest(CliTest):
         status, out, err = tarn("state", "info", compact, "-m", MODEL)
         self.assertEqual(status, 0, err)
         self.assertIn("compact snapshot, version 4", out.decode())
+        self.fails(2, "--compact-state saves nothing, expected --save-state", "run", MODEL, "-p", "A", "--compact-state")
 
     def save(self):
         state = self.path("saved")

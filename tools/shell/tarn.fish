@@ -32,7 +32,7 @@ complete -c tarn -n '__fish_seen_subcommand_from run' -l jsonl -d 'Write a line 
 complete -c tarn -n '__fish_seen_subcommand_from run' -l load-state -r -F -d 'Go on from the state in FILE'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l save-state -r -F -d 'Write the state at the end to FILE'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l compact-state -d 'Round the states of --save-state and /save to int8'
-complete -c tarn -n '__fish_seen_subcommand_from run' -l prompt-cache -x -a '(__fish_complete_directories)' -d 'Save the state after each prompt in the directory DIR'
+complete -c tarn -n '__fish_seen_subcommand_from run' -l prompt-cache -x -a '(__fish_complete_directories)' -d 'Save states of each prompt in the directory DIR'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l prompt-cache-bytes -x -d 'If the states in DIR take more than N bytes, remove the least recently used ones'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l speculate -x -d 'Guess up to N tokens at a time from the text so far and check them in one run'
 complete -c tarn -n '__fish_seen_subcommand_from run' -l draft -r -F -d 'A smaller model with the same tokenizer, which also guesses tokens'

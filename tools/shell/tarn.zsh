@@ -49,7 +49,7 @@ _tarn() {
         ''--load-state='[Go on from the state in FILE]:FILE:_files' \
         ''--save-state='[Write the state at the end to FILE]:FILE:_files' \
         ''--compact-state'[Round the states of --save-state and /save to int8]' \
-        ''--prompt-cache='[Save the state after each prompt in the directory DIR]:DIR:_files -/' \
+        ''--prompt-cache='[Save states of each prompt in the directory DIR]:DIR:_files -/' \
         ''--prompt-cache-bytes='[If the states in DIR take more than N bytes, remove the least recently used ones]:N: ' \
         ''--speculate='[Guess up to N tokens at a time from the text so far and check them in one run]:N: ' \
         ''--draft='[A smaller model with the same tokenizer, which also guesses tokens]:FILE:_files' \

@@ -48,6 +48,11 @@ void CheckOutputs(const RunOptions& options) {
   }
 }
 
+void CheckStates(const RunOptions& options) {
+  if (!options.compact_state || options.interactive || !options.save_state.empty()) return;
+  throw UsageError("run: --compact-state saves nothing, expected --save-state FILE, or -i with its /save");
+}
+
 // A prompt of --chat is what a user says.
 void CheckChat(RunOptions* options) {
   if (!options->turns.chat) return;
@@ -73,7 +78,7 @@ void AddStates(App* run, RunOptions* options) {
                     "Round the states of --save-state and /save to int8: about a third of the bytes, slightly other logits"));
   Option* cache =
       run->add_option("--prompt-cache", options->prompt_cache,
-                      "Save the state after each prompt in the directory DIR; a prompt with the same beginning starts from there")
+                      "Save states of each prompt in the directory DIR; a prompt with the same beginning starts from there")
           ->type_name("DIR")
           ->excludes(load);
   options->by_task.Only({TARN_TASK_CAUSAL_LM}, cache);
@@ -183,6 +188,7 @@ void AddRun(App* app, Command* command) {
   run->callback([=] {
     options->input.Choose("run", options->interactive);
     CheckOutputs(*options);
+    CheckStates(*options);
     CheckChat(options.get());
     CheckSpeculation(options.get());
     if (options->escapes && run->count("--prompt") + run->count("--stop") + run->count("--system") == 0) {

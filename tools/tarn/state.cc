@@ -90,9 +90,11 @@ std::string InfoText(const StateContent& content, const Model* model, const std:
   table.Add({"sequences", Number(info.sequences)});
   if (info.max_source > 0) table.Add({"longest source", Number(info.max_source) + " tokens"});
   table.Add({"snapshot", Number(info.snapshot_bytes) + " B"});
-  table.Add(
-      {"states", Format("%llu B, of these %llu B in blocks that are not %s", static_cast<unsigned long long>(info.state_bytes),
-                        static_cast<unsigned long long>(info.stored_bytes), content.is_delta() ? "as in the base" : "zero")});
+  const char* const how = content.is_compact() ? "%llu B, stored in %llu B: float32 matrices are rounded to int8"
+                          : content.is_delta() ? "%llu B, of these %llu B in blocks that are not as in the base"
+                                               : "%llu B, of these %llu B in blocks that are not zero";
+  table.Add({"states",
+             Format(how, static_cast<unsigned long long>(info.state_bytes), static_cast<unsigned long long>(info.stored_bytes))});
   table.Add({"not in it", "logits, sampler, grammar, text decoder: a snapshot never has them"});
   if (content.is_delta()) return table.Text();
   Table states("lllrrrr");

@@ -83,6 +83,10 @@ StateContent::StateContent(const std::string& path) : path_(FileName(path)), fil
 std::vector<uint64_t> StateContent::SequenceTokens() const {
   std::vector<uint64_t> tokens;
   tarn_error error;
+  if (info_.sequences > info_.state_bytes) {  // version 1 has no list that would bound them
+    throw Failure(Format("%s: sequences is %u, expected at most %llu: each has a byte of state at least", path_.c_str(),
+                         info_.sequences, static_cast<unsigned long long>(info_.state_bytes)));
+  }
   for (uint32_t i = 0; i < info_.sequences; ++i) {
     StopIfInterrupted();
     tokens.push_back(info_.tokens);

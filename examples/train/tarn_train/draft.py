@@ -3,13 +3,15 @@
     Pools      windows of text that the target continues, half of them greedily, half drawn as `tarn run` draws
     Drafting   the draft model learns the target's distribution of each next token of such windows
 
-A draft is accepted with probability 1 - TV(p, q), TV the total variation distance of the two distributions (Leviathan et al. 2023,
-theorem 3.5). The loss is KL(p || q) + TV(p, q). p and q are at the temperature of the draws; where the target is greedy they are
+With the rule of Leviathan et al. 2023 (theorem 3.5) a draft is accepted with probability 1 - TV(p, q), TV the total variation
+distance of the two distributions; the runtime draws both with the same random numbers, which comes near it. The loss is KL(p || q) + TV(p, q). p and q are at the temperature of the draws; where the target is greedy they are
 near the temperature 0. Texts of the target itself are what the draft model meets (Zhou et al. 2024, "DistillSpec").
 """
 
 import torch
 
+from . import checkpoint
+from .dense import round_as
 from .text import Windows
 from .trainer import Trainer
 
@@ -108,6 +110,11 @@ class Drafting(Trainer):
         return sum(self.held_out_distances())
 
     def run(self, tokenizer):
-        """The result also has the share of drafts that the target rejects, of the last model."""
-        rejected = None if self.held_out is None else self.held_out_distances
-        return {**super().run(tokenizer), "held_out_share_rejected": rejected and rejected()[1]}
+        """The result also has about which share of the drafts the target rejects, of the model that was kept: TV, which is exact for
+        the rule of acceptance that Leviathan et al. have, without top-k, top-p and min-p."""
+        result = super().run(tokenizer)
+        if self.held_out is None:
+            return {**result, "held_out_share_rejected": None}
+        round_as(self.model, None)
+        self.model.load_state_dict(checkpoint.load(self.folder).state_dict())
+        return {**result, "held_out_share_rejected": self.held_out_distances()[1]}

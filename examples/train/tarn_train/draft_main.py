@@ -45,6 +45,8 @@ def train(args, s, folder, converter):
         torch.set_num_threads(s.threads)
     whole = text.read_texts(args.text)
     target, tokenizer, tokenizer_file, digest = command.read_teacher(args.target, converter, folder / "target")
+    if s.context > target.c.get("max_positions", s.context):
+        raise ValueError(f"context is {s.context}, expected at most {target.c['max_positions']}: the target has no more positions")
     texts = text.split(whole, s.held_out)
     tokens, held_out, counts = command.training_tokens(s, texts, tokenizer)
     config = draft_config(s, target.c, tokenizer)
@@ -65,7 +67,7 @@ def main(arguments=None):
         (folder / "training").mkdir(parents=True, exist_ok=True)
         result = train(args, s, folder, converter)
         rejected = result["held_out_share_rejected"]
-        print(f"{folder}: {result['steps']} steps, " + ("" if rejected is None else f"{rejected:.1%} of drafts rejected, ")
+        print(f"{folder}: {result['steps']} steps, " + ("" if rejected is None else f"about {rejected:.1%} of drafts rejected, ")
               + f"{result['seconds']} s", flush=True)
         return 0 if args.no_convert else command.convert(converter, folder, s.quant)
 

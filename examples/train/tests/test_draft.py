@@ -134,7 +134,9 @@ def test_wrong_settings(arguments, message):
 
 def test_errors_of_the_command_are_one_line(files, programs, tmp_path):
     (tmp_path / "short.txt").write_text("short\n" * 60)
-    for arguments, message in (([tmp_path / "nowhere", files[1]], "nowhere"), ([files[0], tmp_path / "none.txt"], "cannot read"),
+    config = {**TARGET, "position_embedding": "learned", "max_positions": 16}
+    checkpoint.save(random_model(config, 3), tmp_path / "short")
+    for arguments, message in (([tmp_path / "nowhere", files[1]], "nowhere"), ([tmp_path / "short", files[1]], "expected at most 16"), ([files[0], tmp_path / "none.txt"], "cannot read"),
                                ([files[0], tmp_path / "short.txt"], "the held-out text has")):
         error = run(programs, *arguments, "-o", tmp_path / "out", *FLAGS, status=2)[1]
         assert message in error and error.count("\n") == 1

@@ -87,16 +87,16 @@ TARN_API tarn_status tarn_model_op(const tarn_model* model, size_t index, tarn_o
  * decoders are never part of one. */
 typedef struct tarn_snapshot_info {
   size_t struct_size;
-  uint32_t version;        /* of the format: 1, 2 if sequences have read different numbers of tokens, 3: a delta snapshot */
+  uint32_t version;        /* of the format: 1, 2 if sequences have read different numbers of tokens, 3: delta, 4: compact */
   uint32_t sequences;      /* of the session: batch * beams */
   uint64_t snapshot_bytes; /* the size of the snapshot; bytes after it are not read */
   uint8_t fingerprint[32]; /* of its model, as in tarn_model_info */
-  uint64_t tokens;         /* that each sequence has read since its reset; versions 2 and 3: the largest number of a sequence */
+  uint64_t tokens;         /* that each sequence has read since its reset; from version 2 on: the largest number of a sequence */
   uint32_t sources;        /* batch, of a model that decodes from sources; else 0 */
   uint32_t max_source;     /* of the session, where the size of a state depends on it; else 0 */
   uint64_t state_bytes;    /* of all states; tarn_snapshot_read() returns them */
-  uint64_t stored_bytes;   /* the part of them that the snapshot holds: blocks of 64 bytes that are not all zero, or not as in the
-                            * base */
+  uint64_t stored_bytes;   /* what the snapshot holds of them: blocks of 64 bytes that are not all zero, or not as in the base;
+                            * 20 bytes of a block that is rounded */
   uint8_t hash[16];        /* XXH3-128 of the snapshot, its last bytes */
   uint8_t base_hash[16];   /* of the snapshot that is the base of a delta snapshot; else zeros */
 } tarn_snapshot_info;
@@ -125,11 +125,10 @@ TARN_API tarn_status tarn_snapshot_sequence_tokens(const void* snapshot, uint64_
 
 /* Copies `count_bytes` bytes of the states, from `offset_bytes` on, to `states`. States are in the order of tarn_model_state().
  * Each begins at a multiple of 64, with zeros between them. A state is row-major and little-endian. Its shape is [sequences,
- * shape]. With owner "source" it is [sources, shape], and its source_axis is as long as max_source. Checks everything but the hash,
- * and reads the snapshot's map of blocks each time: one bit for 64 bytes of states.
- * Errors: TARN_INVALID_ARGUMENT (more than state_bytes: names them; a delta snapshot; nothing has been copied); as
- * tarn_snapshot_get_info().
- * Thread safety: any thread. */
+ * shape]. With owner "source" it is [sources, shape], and its source_axis is as long as max_source. Numbers that a compact
+ * snapshot has rounded come back as float32. Checks everything but the hash, and reads the snapshot's map of blocks each time: one
+ * bit for 64 bytes of states. Errors: TARN_INVALID_ARGUMENT (more than state_bytes: names them; a delta snapshot; nothing has been
+ * copied); as tarn_snapshot_get_info(). Thread safety: any thread. */
 TARN_API tarn_status tarn_snapshot_read(const void* snapshot, uint64_t size_bytes, uint64_t offset_bytes, void* states,
                                         uint64_t count_bytes, tarn_error* error);
 
