@@ -47,7 +47,8 @@ class DraftCosts {
     }
     ++runs_;
     if (step_ == 0) return;
-    step_ = std::min(step_, time);  // several rows take no less than one
+    // Several rows take no less than one, but where they take hardly more, either time may be the longer one by chance.
+    if (time < step_ / 2) step_ = time;
     const float cost = std::min(time / step_, 2 * Cost(rows));
     row_ = Blend(row_, std::max(kLeastRow, (cost - 1) / static_cast<float>(rows - 1)));
     if (rows >= kRows) return;
