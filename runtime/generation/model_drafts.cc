@@ -76,7 +76,7 @@ float ModelDrafts::DraftCost(const DraftCosts& costs) const {
 
 size_t ModelDrafts::Draft(size_t most, const DraftCosts& costs, int32_t* tokens) {
   drafted_ = read_ = 0;
-  most = std::min(most, kMostDrafts);
+  most = std::min(most, kMostAtOnce);
   if (waiting_count_ == 0 || most == 0) return 0;
   const uint64_t start = MonotonicNs();
   const float* logits = Flush();

@@ -52,7 +52,7 @@ class ModelDrafts {
   static constexpr size_t kWaiting = 64;
   static constexpr uint32_t kFirstPause = 16, kMostPause = 1024;
   static constexpr float kPriorSteps = 4, kPriorRate = 1.2f, kUnknownDraftCost = 0.2f;
-  static constexpr size_t kKinds = 12, kMostDrafts = 64;
+  static constexpr size_t kKinds = 12, kMostAtOnce = 64;
 
   // Feeds the tokens that wait. Returns the logits behind them.
   const float* Flush();
@@ -74,7 +74,7 @@ class ModelDrafts {
   size_t waiting_count_ = 0;
   size_t drafted_ = 0;  // by the last Draft, and:
   size_t read_ = 0;     // of those drafts, how many the session has read
-  uint8_t kinds_[kMostDrafts];
+  uint8_t kinds_[kMostAtOnce];
   DraftRecord kinds_seen_[kKinds];
   DraftRecord seen_;              // drafts of all kinds
   float step_ns_ = 0;             // of a draft

@@ -175,9 +175,11 @@ SnapshotBlocks::SnapshotBlocks(const SnapshotHeader& header, const uint8_t* snap
 
 SnapshotBlocks::SnapshotBlocks(const SnapshotHeader& header, const uint8_t* snapshot, uint64_t number)
     : map_(snapshot + SnapshotLayout(header, {}).map), end_(snapshot + header.snapshot_bytes - sizeof(Digest)), number_(number) {
-  const SnapshotLayout least(header, {});
-  const SnapshotLayout layout(header, CountSnapshotBlocks(header, snapshot, least.blocks));
-  if (header.version == kSnapshotCompact) rounded_map_ = snapshot + layout.rounded_map;
+  SnapshotLayout layout(header, {});
+  if (header.version == kSnapshotCompact) {
+    layout = SnapshotLayout(header, CountSnapshotBlocks(header, snapshot, layout.blocks));
+    rounded_map_ = snapshot + layout.rounded_map;
+  }
   const SnapshotBlockCounts before = CountSnapshotBlocks(header, snapshot, number);
   stored_ = before.all();
   next_ = snapshot + std::min(layout.first_block + before.bytes(), header.snapshot_bytes - sizeof(Digest));

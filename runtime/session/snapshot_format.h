@@ -57,7 +57,7 @@ struct RoundedBlock {
   int8_t q[kSnapshotBlockNumbers];
 };
 static_assert(sizeof(RoundedBlock) == 20, "the block is written and read as bytes");
-// False: a number is not finite, or the largest is denormal, and the block stays as it is.
+// False: a number is not finite, or the scale would be denormal, and the block stays as it is.
 bool RoundBlock(const uint8_t* block, RoundedBlock* rounded);
 
 // How many blocks a snapshot has.

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <random>
 #include <string>
@@ -12,59 +11,26 @@
 
 #include "runtime/session/session.h"
 #include "runtime/session/snapshot_format.h"
+#include "tests/session/snapshot_testing.h"
 #include "tests/support/loaded.h"
 
 namespace tarn {
 namespace {
 
-using Bytes = std::vector<uint8_t>;
-using Bits = std::vector<uint32_t>;  // of logits
+using snapshot_test::Bits;
+using snapshot_test::Bytes;
+using snapshot_test::ExpectRefused;
+using snapshot_test::Feed;
+using snapshot_test::kDigestBytes;
+using snapshot_test::kHeaderBytes;
+using snapshot_test::kVocab;
+using snapshot_test::Rehash;
+using snapshot_test::Restore;
+using snapshot_test::Save;
+using snapshot_test::Token;
 using test::CausalCase;
 using test::Loaded;
 using test::SessionPointer;
-
-constexpr size_t kVocab = 256;
-constexpr size_t kHeaderBytes = 80;
-constexpr size_t kDigestBytes = 16;
-
-int32_t Token(size_t index) { return static_cast<int32_t>(std::mt19937(static_cast<uint32_t>(index))() % kVocab); }
-
-Bytes Save(const Session& session, bool is_compact = false) {
-  // One byte more, which is nobody's, and on an odd address.
-  const size_t size = static_cast<size_t>(session.SnapshotBytes(is_compact));
-  Bytes memory(size + 2, 0xEE);
-  const Status status = session.Save({memory.data() + 1, size}, is_compact);
-  EXPECT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(memory.front(), 0xEE);
-  EXPECT_EQ(memory.back(), 0xEE);
-  return {memory.begin() + 1, memory.end() - 1};
-}
-
-void Restore(Session* session, const Bytes& snapshot) {
-  const Status status = session->Restore({snapshot.data(), snapshot.size()});
-  EXPECT_TRUE(status.ok()) << status.message();
-}
-
-void Rehash(Bytes* snapshot) {
-  const size_t hashed = snapshot->size() - kDigestBytes;
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(snapshot->data(), hashed));
-  std::memcpy(snapshot->data() + hashed, canonical.digest, kDigestBytes);
-}
-
-// Tokens [first, first + count) of a text that every sequence has for itself. Returns the logits of the last.
-Bits Feed(Session* session, size_t first, size_t count) {
-  const size_t batch = session->instance().limits().batch;
-  std::vector<int32_t> tokens;
-  for (size_t sequence = 0; sequence < batch; ++sequence) {
-    for (size_t i = 0; i < count; ++i) tokens.push_back(Token(1000 * sequence + first + i));
-  }
-  const Result<const float*> logits = session->Prefill(tokens.data(), count);
-  EXPECT_TRUE(logits.ok()) << logits.status().message();
-  Bits bits(batch * kVocab);
-  if (logits.ok()) std::memcpy(bits.data(), logits.value(), bits.size() * sizeof(float));
-  return bits;
-}
 
 // Feeds pieces of a text, saving before each. A session that is restored to any of them, be it new or the old one, gives the same
 // bits from there on. `other` has limits that do not change the state.
@@ -159,14 +125,6 @@ TEST(Snapshot, AForkGoesItsOwnWay) {
 }
 
 // ---- Delta snapshots ----
-
-void ExpectRefused(Session* session, const Bytes& snapshot, tarn_status code, const std::string& words) {
-  const Bytes before = Save(*session);
-  const Status status = session->Restore({snapshot.data(), snapshot.size()});
-  EXPECT_EQ(status.code(), code) << status.message();
-  EXPECT_NE(std::string(status.message()).find(words), std::string::npos) << status.message() << ", expected: " << words;
-  ASSERT_EQ(Save(*session), before) << status.message();
-}
 
 Bytes SaveDelta(const Session& session, const Bytes& base) {
   const Result<uint64_t> size = session.DeltaBytes({base.data(), base.size()});
@@ -371,126 +329,6 @@ TEST(Snapshot, NothingEncodedIsRestoredToo) {
 }
 
 // ---- Refusals ----
-
-// ---- Compact snapshots ----
-
-// All states, as a snapshot has them.
-Bytes States(const Bytes& snapshot) {
-  const Result<SnapshotHeader> header = ReadSnapshotHeader({snapshot.data(), snapshot.size()});
-  EXPECT_TRUE(header.ok() && CheckSnapshotMap(header.value(), snapshot.data()).ok());
-  Bytes states(static_cast<size_t>(header.value().state_bytes));
-  for (size_t at = 0; at < states.size(); at += 100) {  // pieces that begin within blocks
-    const Span<uint8_t> part(states.data() + at, std::min<size_t>(100, states.size() - at));
-    EXPECT_TRUE(ReadSnapshotStates(header.value(), snapshot.data(), at, part).ok());
-  }
-  return states;
-}
-
-// Each block as it was, or 16 numbers that are off by half a step of the largest at most. Returns how many are rounded.
-size_t ExpectNear(const Bytes& exact, const Bytes& rounded) {
-  size_t count = 0;
-  EXPECT_EQ(exact.size(), rounded.size());
-  for (size_t at = 0; at < exact.size(); at += kSnapshotBlockBytes) {
-    if (std::memcmp(&exact[at], &rounded[at], kSnapshotBlockBytes) == 0) continue;
-    ++count;
-    float x[kSnapshotBlockNumbers], y[kSnapshotBlockNumbers];
-    std::memcpy(x, &exact[at], sizeof(x));
-    std::memcpy(y, &rounded[at], sizeof(y));
-    float largest = 0;
-    for (const float value : x) largest = std::max(largest, std::fabs(value));
-    for (size_t i = 0; i < kSnapshotBlockNumbers; ++i) EXPECT_LE(std::fabs(x[i] - y[i]), largest / 254 * 1.0001f) << at;
-  }
-  return count;
-}
-
-TEST_P(SnapshotTest, ACompactOneRoundsTheMatricesOfStatesAlone) {
-  const Loaded model(test::ConfigText(GetParam().attention, "sinusoidal", GetParam().heads), GetParam().state);
-  const SessionPointer session = model.New({2, 130, 1, 1}), other = model.New({2, 130, 1, 1});
-  Feed(session.get(), 0, 37);
-  const Bytes exact = Save(*session), compact = Save(*session, /*is_compact=*/true);
-  Restore(other.get(), compact);
-  EXPECT_EQ(other->instance().tokens_seen(), 37u);
-  const Bytes states = States(compact);
-  EXPECT_EQ(States(Save(*other)), states);
-  const size_t rounded = ExpectNear(States(exact), states);
-  uint64_t matrix_blocks = 0;
-  for (uint32_t i = 0; i < session->instance().state_count(); ++i) {
-    const StateView state = session->model().model().state(i);
-    const bool may_round = state.dtype == DType::kF32 && state.shape.rank == 3 && std::strstr(state.name, "scales") == nullptr;
-    if (may_round) {
-      matrix_blocks += session->instance().state_bytes(i).size() / kSnapshotBlockBytes;
-    } else {
-      const Span<uint8_t> before = session->instance().state_bytes(i), after = other->instance().state_bytes(i);
-      EXPECT_EQ(std::memcmp(before.data(), after.data(), before.size()), 0) << state.name;
-    }
-  }
-  EXPECT_LE(rounded, matrix_blocks);
-  EXPECT_EQ(rounded > 0, matrix_blocks > 0);
-  // A bit for each block that is stored, the counts of the sequences, and 44 bytes less for each block that is rounded.
-  const uint64_t stored = (exact.size() - kHeaderBytes) / kSnapshotBlockBytes;
-  EXPECT_LE(compact.size() + 44 * rounded, exact.size() + stored / 8 + 1 + 2 * sizeof(uint64_t));
-}
-
-TEST(Snapshot, ACompactOneHasAbout3TenthsOfTheBytes) {
-  const Loaded model(test::ConfigText(test::kRfa));
-  const SessionPointer session = model.New({1, 64, 1, 1});
-  Feed(session.get(), 0, 64);
-  const double ratio = static_cast<double>(Save(*session, true).size()) / static_cast<double>(Save(*session).size());
-  EXPECT_GT(ratio, 0.3);
-  EXPECT_LT(ratio, 0.4);
-}
-
-// A row that is poisoned stays so.
-TEST(Snapshot, BlocksThatAreNotFiniteStayAsTheyAre) {
-  const Loaded model(test::ConfigText(test::kRfa));
-  const SessionPointer session = model.New({1, 64, 1, 1}), other = model.New({1, 64, 1, 1});
-  Feed(session.get(), 0, 20);
-  const float values[] = {std::nanf(""), INFINITY, -INFINITY, 1e-39f};
-  for (size_t i = 0; i < 4; ++i) {
-    std::memcpy(session->instance().state_bytes(0).data() + i * kSnapshotBlockBytes + 8, &values[i], sizeof(float));
-    if (i == 3) {
-      for (size_t j = 0; j < 16; ++j) {
-        std::memcpy(session->instance().state_bytes(0).data() + i * kSnapshotBlockBytes + 4 * j, &values[i], sizeof(float));
-      }
-    }
-  }
-  Restore(other.get(), Save(*session, true));
-  EXPECT_EQ(
-      std::memcmp(session->instance().state_bytes(0).data(), other->instance().state_bytes(0).data(), 4 * kSnapshotBlockBytes), 0);
-}
-
-TEST(Snapshot, ACompactOneCanBeTheBaseOfADelta) {
-  const Loaded model(test::ConfigText(test::kSoftmax));
-  const SessionPointer session = model.New({1, 64, 1, 1}), other = model.New({1, 64, 1, 1});
-  Feed(session.get(), 0, 20);
-  const Bytes base = Save(*session, true);
-  const Span<const uint8_t> of_base(base.data(), base.size());
-  Restore(session.get(), base);
-  Feed(session.get(), 20, 5);
-  Bytes delta(static_cast<size_t>(session->DeltaBytes(of_base).value()));
-  EXPECT_LT(delta.size(), Save(*session).size() / 2);
-  ASSERT_TRUE(session->SaveDelta(of_base, {delta.data(), delta.size()}).ok());
-  ASSERT_TRUE(other->RestoreDelta(of_base, {delta.data(), delta.size()}).ok());
-  EXPECT_EQ(Save(*other), Save(*session));
-}
-
-TEST(Snapshot, MapsOfRoundedBlocksThatLieAreRefused) {
-  const Loaded model(test::ConfigText(test::kSoftmax));
-  const SessionPointer session = model.New({1, 64, 1, 1});
-  Feed(session.get(), 0, 20);
-  const Bytes good = Save(*session, true);
-  uint64_t state_bytes;
-  std::memcpy(&state_bytes, good.data() + 72, sizeof(state_bytes));
-  const size_t map = kHeaderBytes + sizeof(uint64_t), map_bytes = static_cast<size_t>((state_bytes / 64 + 7) / 8);
-  Bytes whole = good, missing = good;
-  ASSERT_NE(whole[map + map_bytes], 0);
-  whole[map + map_bytes] = 0;
-  Rehash(&whole);
-  ExpectRefused(session.get(), whole, TARN_BAD_FORMAT, "its map of blocks says");
-  missing[map] = 0;
-  Rehash(&missing);
-  ExpectRefused(session.get(), missing, TARN_BAD_FORMAT, "its map of blocks says");
-}
 
 // Cut anywhere, or with any bit flipped.
 void ExpectNoneIsRestored(Session* session, const Bytes& other) {

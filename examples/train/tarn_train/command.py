@@ -135,6 +135,12 @@ def run(parser, work):
     parser.exit(130, f"\n{parser.prog}: stopped{where}; the same command goes on\n")
 
 
+def finish(args, converter, folder, quant, words):
+    """What the training came to, on standard output; then the .tarn file. Returns the status of the command."""
+    print(f"{folder}: {words}", flush=True)
+    return 0 if args.no_convert else convert(converter, folder, quant)
+
+
 def convert(converter, folder, quant):
     """DIR.tarn from the checkpoint DIR. Returns the status of the converter, which wants to show what narrow types cost."""
     evaluation = ["--eval", str(folder / "held-out.txt")] if quant in options.MEASURED else []

@@ -67,9 +67,8 @@ def main(arguments=None):
         (folder / "training").mkdir(parents=True, exist_ok=True)
         result = train(args, s, folder, converter)
         rejected = result["held_out_share_rejected"]
-        print(f"{folder}: {result['steps']} steps, " + ("" if rejected is None else f"about {rejected:.1%} of drafts rejected, ")
-              + f"{result['seconds']} s", flush=True)
-        return 0 if args.no_convert else command.convert(converter, folder, s.quant)
+        share = "" if rejected is None else f"about {rejected:.1%} of drafts rejected, "
+        return command.finish(args, converter, folder, s.quant, f"{result['steps']} steps, {share}{result['seconds']} s")
 
     return command.run(parser, work)
 

@@ -80,9 +80,8 @@ def main(arguments=None):
         (folder / "training").mkdir(parents=True, exist_ok=True)
         result = train(args, s, folder, converter)
         held_out = result["held_out_nats_per_token"]
-        print(f"{folder}: {result['steps']} steps, " + ("" if held_out is None else f"{held_out:.4f} nats per token held out, ")
-              + f"{result['seconds']} s", flush=True)
-        return 0 if converter is None else command.convert(converter, folder, s.quant)
+        loss = "" if held_out is None else f"{held_out:.4f} nats per token held out, "
+        return command.finish(args, converter, folder, s.quant, f"{result['steps']} steps, {loss}{result['seconds']} s")
 
     return command.run(parser, work)
 

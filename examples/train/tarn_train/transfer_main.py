@@ -69,10 +69,8 @@ def main(arguments=None):
         converter = command.find_converter(args)
         (folder / "training").mkdir(parents=True, exist_ok=True)
         losses = transfer(args, s, folder, converter)
-        print(f"{folder}: nats per token held out: "
-              + ", ".join(f"{name.replace('_', ' ')} {'not measured' if loss is None else format(loss, '.4f')}"
-                          for name, loss in losses.items()), flush=True)
-        return 0 if args.no_convert else command.convert(converter, folder, s.quant)
+        stages = (f"{name.replace('_', ' ')} {'not measured' if loss is None else format(loss, '.4f')}" for name, loss in losses.items())
+        return command.finish(args, converter, folder, s.quant, "nats per token held out: " + ", ".join(stages))
 
     return command.run(parser, work)
 
