@@ -61,8 +61,9 @@ int32_t ModelDrafts::Guess(const float* logits, size_t* kind) {
   LogSumExp sum;
   if (!Summarize(logits, vocab_size_, &sum).ok()) return -1;
   const double log_probability = static_cast<double>(logits[token]) - static_cast<double>(sum.largest) - sum.log_sum;
-  const double doublings = -std::log2(std::max(-std::expm1(log_probability), 0x1p-30));
-  *kind = std::min(static_cast<size_t>(std::max(doublings, 0.0)), kKinds - 1);
+  int exponent = 0;  // the token is wrong with at least 2^(exponent - 1) and less than 2^exponent
+  std::frexp(std::max(-std::expm1(log_probability), 0x1p-30), &exponent);
+  *kind = std::min(static_cast<size_t>(std::max(-exponent, 0)), kKinds - 1);
   return token;
 }
 

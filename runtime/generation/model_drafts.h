@@ -56,7 +56,7 @@ class ModelDrafts {
 
   // Feeds the tokens that wait. Returns the logits behind them.
   const float* Flush();
-  // Its kind is how probable the model finds it: kind i from 1 - 2^-i on. Negative: no token.
+  // Its kind is how probable the model finds it: kind i above 1 - 2^-i. Negative: no token.
   int32_t Guess(const float* logits, size_t* kind);
   // That a draft of a kind is right, if those before it are.
   float Probability(size_t kind) const;
