@@ -119,7 +119,7 @@ struct Kernels {
   void (*quantize_i8)(size_t n, const float* x, int8_t* q, float* scale);
 
   FeatureKernel features[kFeatureMapCount];
-  void (*linear_step)(const LinearStepArgs&);
+  LinearStepsKernel linear_steps;
   void (*linear_chunk)(const LinearChunkArgs&);
   void (*linear_write)(const LinearWriteArgs&);
   void (*linear_read)(const LinearReadArgs&);

@@ -49,6 +49,9 @@ struct LinearStepArgs {
   float* o;         // [G, dv], contiguous
 };
 
+// Steps that follow one another on one state; outputs do not overlap. They have the bits of single steps.
+using LinearStepsKernel = void (*)(size_t count, const LinearStepArgs* steps);
+
 // The same for C tokens at once (MATH 0.2, "F1 scalar gate"): with c = cumsum(log_decay), A_ij = (phi_q_i . phi_k_j) exp(c_i - c_j)
 // write_j for j <= i,  num = exp(c_i) (phi_q S)_i + A V,  den = exp(c_i) (phi_q_i . z) + A 1,  and then S, z move to the end of the
 // chunk.

@@ -39,7 +39,7 @@
   X(running_max, "LinearState")                                                           \
   X(block_max, "NoncausalLinear")                                                         \
   X(damp_features, "NoncausalLinear")                                                     \
-  X(linear_step, "LinearState")                                                           \
+  X(linear_steps, "LinearState")                                                          \
   X(linear_chunk, "LinearState")                                                          \
   X(linear_write, "NoncausalLinear")                                                      \
   X(linear_read, "NoncausalLinear")                                                       \

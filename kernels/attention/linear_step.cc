@@ -25,16 +25,38 @@ HWY_NOINLINE void UpdateAndRead(const LinearStepArgs& a, size_t row, size_t rows
                         a.o + column, a.value_dim, row > 0});
 }
 
-void LinearStep(const LinearStepArgs& a) {
-  const bool by_row = a.row_decay != nullptr;
-  if (a.state.type == RowType::kF32) {
-    UpdateAndRead(a, 0, a.features, 0, a.value_dim, a.state.as<float>());
-  } else {
-    ForEachF32Block(a.state, a.features, a.value_dim, [&](size_t row, size_t rows, size_t column, size_t columns, float* block) {
-      UpdateAndRead(a, row, rows, column, columns, block);
-      RowsToF16(block, rows, columns, a.state.as<uint16_t>() + row * a.value_dim + column, a.value_dim);
-    });
+// The same of two steps, whose states stay in registers between them.
+template <size_t kVectors, bool kMasked>
+HWY_INLINE void UpdateAndReadTwice(const LinearStepArgs& a, const LinearStepArgs& b, size_t col, size_t count) {
+  const DF d;
+  const VF zero = hn::Zero(d), decay_a = hn::Set(d, a.decay), decay_b = hn::Set(d, b.decay);
+  VF v0 = zero, v1 = zero, v2 = zero, v3 = zero, w0 = zero, w1 = zero, w2 = zero, w3 = zero;
+  LoadCells<kVectors, kMasked>(a.v + col, count, v0, v1, v2, v3);
+  LoadCells<kVectors, kMasked>(b.v + col, count, w0, w1, w2, w3);
+  ScaleCells<kVectors>(hn::Set(d, a.write), v0, v1, v2, v3);
+  ScaleCells<kVectors>(hn::Set(d, b.write), w0, w1, w2, w3);
+  VF o0 = zero, o1 = zero, o2 = zero, o3 = zero, p0 = zero, p1 = zero, p2 = zero, p3 = zero;
+  const float *k_a = a.phi_k, *k_b = b.phi_k, *q_a = a.phi_q, *q_b = b.phi_q;
+  const size_t rows = a.features, cols = a.value_dim;
+  float* HWY_RESTRICT cell = a.state.as<float>() + col;
+  for (size_t r = 0; r < rows; ++r, cell += cols) {
+    VF s0 = zero, s1 = zero, s2 = zero, s3 = zero;
+    LoadCells<kVectors, kMasked>(cell, count, s0, s1, s2, s3);
+    ScaleCells<kVectors>(decay_a, s0, s1, s2, s3);
+    AddCells<kVectors>(hn::Set(d, k_a[r]), v0, v1, v2, v3, s0, s1, s2, s3);
+    AddCells<kVectors>(hn::Set(d, q_a[r]), s0, s1, s2, s3, o0, o1, o2, o3);
+    ScaleCells<kVectors>(decay_b, s0, s1, s2, s3);
+    AddCells<kVectors>(hn::Set(d, k_b[r]), w0, w1, w2, w3, s0, s1, s2, s3);
+    AddCells<kVectors>(hn::Set(d, q_b[r]), s0, s1, s2, s3, p0, p1, p2, p3);
+    StoreCells<kVectors, kMasked>(s0, s1, s2, s3, cell, count);
   }
+  StoreCells<kVectors, kMasked>(o0, o1, o2, o3, a.o + col, count);
+  StoreCells<kVectors, kMasked>(p0, p1, p2, p3, b.o + col, count);
+}
+
+// Norm and denominator, behind UpdateAndRead.
+void Divide(const LinearStepArgs& a) {
+  const bool by_row = a.row_decay != nullptr;
   if (by_row && a.den_mode != DenMode::kNone) {
     Map2(a.features, a.norm, a.row_decay, a.norm, [](DF, VF z, VF decay) HWY_ATTR { return hn::Mul(z, decay); });
   }
@@ -52,7 +74,41 @@ void LinearStep(const LinearStepArgs& a) {
   }
 }
 
-void FillLinearStep(Kernels& table) { table.linear_step = LinearStep; }
+void LinearStep(const LinearStepArgs& a) {
+  if (a.state.type == RowType::kF32) {
+    UpdateAndRead(a, 0, a.features, 0, a.value_dim, a.state.as<float>());
+  } else {
+    ForEachF32Block(a.state, a.features, a.value_dim, [&](size_t row, size_t rows, size_t column, size_t columns, float* block) {
+      UpdateAndRead(a, row, rows, column, columns, block);
+      RowsToF16(block, rows, columns, a.state.as<uint16_t>() + row * a.value_dim + column, a.value_dim);
+    });
+  }
+  Divide(a);
+}
+
+// What two steps work on fits 32 registers.
+constexpr bool kHasPairs = HWY_ARCH_ARM_A64 || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3);
+
+HWY_NOINLINE void LinearStepPair(const LinearStepArgs& a, const LinearStepArgs& b) {
+  const size_t lanes = hn::Lanes(DF()), cols = a.value_dim;
+  size_t col = 0;
+  for (; col + 4 * lanes <= cols; col += 4 * lanes) UpdateAndReadTwice<4, false>(a, b, col, 0);
+  for (; col + lanes <= cols; col += lanes) UpdateAndReadTwice<1, false>(a, b, col, 0);
+  if (col < cols) UpdateAndReadTwice<1, true>(a, b, col, cols - col);
+  Divide(a);
+  Divide(b);
+}
+
+void LinearSteps(size_t count, const LinearStepArgs* steps) {
+  size_t i = 0;
+  if constexpr (kHasPairs) {
+    const bool has_pairs = steps->state.type == RowType::kF32 && steps->row_decay == nullptr && steps->queries == 1;
+    for (; has_pairs && i + 2 <= count; i += 2) LinearStepPair(steps[i], steps[i + 1]);
+  }
+  for (; i < count; ++i) LinearStep(steps[i]);
+}
+
+void FillLinearStep(Kernels& table) { table.linear_steps = LinearSteps; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tarn

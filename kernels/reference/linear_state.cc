@@ -71,8 +71,6 @@ void ReadRow(const LinearChunkArgs& a, size_t g, size_t i, float* weights) {
   }
 }
 
-}  // namespace
-
 // S <- decay*S + phi(k) x (write*v); z <- decay*z + write*phi(k); o = scale * phi(q)^T S / den (RFA eq. 6-7). The decay of row r
 // may have a factor of its own (GLA; MATH 0.1).
 void LinearStep(const LinearStepArgs& a) {
@@ -94,6 +92,12 @@ void LinearStep(const LinearStepArgs& a) {
   for (size_t r = 0; r < a.features; ++r) {
     for (size_t e = 0; e < a.value_dim; ++e) Put(a.state, a.value_dim, r, e, cell(r, e));
   }
+}
+
+}  // namespace
+
+void LinearSteps(size_t count, const LinearStepArgs* steps) {
+  for (size_t i = 0; i < count; ++i) LinearStep(steps[i]);
 }
 
 // MATH 0.2 "F1 scalar gate".

@@ -80,7 +80,7 @@ void Rope(size_t rows, size_t heads, size_t d, const float* x, size_t x_stride, 
 void DampFeatures(size_t rows, size_t m, const float* drop, float offset, float* phi);
 
 // linear_state.cc
-void LinearStep(const LinearStepArgs& a);
+void LinearSteps(size_t count, const LinearStepArgs* steps);
 void LinearChunk(const LinearChunkArgs& a);
 void LinearWrite(const LinearWriteArgs& a);
 void LinearRead(const LinearReadArgs& a);

@@ -52,7 +52,7 @@ constexpr Kernels kReferenceTable = {
         TARN_FEATURE_MAPS(TARN_REFERENCE)
 #undef TARN_REFERENCE
     },
-    /*linear_step=*/reference::LinearStep,
+    /*linear_steps=*/reference::LinearSteps,
     /*linear_chunk=*/reference::LinearChunk,
     /*linear_write=*/reference::LinearWrite,
     /*linear_read=*/reference::LinearRead,

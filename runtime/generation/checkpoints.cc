@@ -94,7 +94,7 @@ void Checkpoints::Destroy(Checkpoints* checkpoints) {
 }
 
 Status Checkpoints::Restart() {
-  TARN_RETURN_IF_ERROR(generation_.session->ExpectWhole());
+  TARN_RETURN_IF_ERROR(generation_.session->MakeWhole());
   TARN_RETURN_IF_ERROR(generation_.session->ExpectLockstep());
   ring_.Clear();
   log_.Restart(generation_.session->instance().tokens_seen());
@@ -149,7 +149,7 @@ void Checkpoints::Fill(Checkpoint* checkpoint, const float* logits) {
 
 Status Checkpoints::CheckRecorded(const int32_t* tokens, size_t count) const {
   if (count == 0) return Error(TARN_INVALID_ARGUMENT, "count is 0, at least one token expected");
-  TARN_RETURN_IF_ERROR(generation_.session->ExpectWhole());
+  TARN_RETURN_IF_ERROR(generation_.session->MakeWhole());
   TARN_RETURN_IF_ERROR(generation_.session->ExpectLockstep());
   const uint64_t seen = generation_.session->instance().tokens_seen();
   if (seen != position() + count) {
@@ -187,7 +187,7 @@ Status Checkpoints::Mark(uint64_t tag, const float* logits) {
     return Error(TARN_CONTEXT_FULL, "the grammar's state has %zu bytes, a checkpoint has room for %u (grammar_bytes)",
                  generation_.grammar->state_bytes(), config_.grammar_bytes);
   }
-  TARN_RETURN_IF_ERROR(generation_.session->ExpectWhole());
+  TARN_RETURN_IF_ERROR(generation_.session->MakeWhole());
   TARN_RETURN_IF_ERROR(generation_.session->ExpectLockstep());
   const uint64_t seen = generation_.session->instance().tokens_seen();
   if (seen != position()) {

@@ -288,12 +288,12 @@ Status Instance::Decode(size_t tokens, size_t output_rows, const ThreadPool& thr
 }
 
 Status Instance::RunDecode(Status (Program::*run)(RunContext context), const RunContext& context) {
-  for (const RunSequence& sequence : context.sequences) progress_[sequence.number].broken_off = 1;
+  for (const RunSequence& sequence : context.sequences) progress_[sequence.number].rest = SequenceProgress::kBrokenOff;
   const Status status = (programs_[static_cast<size_t>(Stage::kDecode)]->*run)(context);
   OpenInputs();
   TARN_RETURN_IF_ERROR(status);
   for (const RunSequence& sequence : context.sequences) {
-    progress_[sequence.number] = {sequence.tokens_seen + sequence.tokens, /*broken_off=*/0};
+    progress_[sequence.number] = {sequence.tokens_seen + sequence.tokens, SequenceProgress::kWhole};
   }
   return Ok();
 }
@@ -318,7 +318,7 @@ void Instance::ForgetTokens() {
 
 bool Instance::any_broken_off() const {
   for (const SequenceProgress& progress : progress_) {
-    if (progress.broken_off != 0) return true;
+    if (progress.rest == SequenceProgress::kBrokenOff) return true;
   }
   return false;
 }

@@ -29,8 +29,10 @@ struct ProgramBytes {
 
 // Of one sequence. All zeros: nothing was read since the reset.
 struct SequenceProgress {
+  // kBrokenOff: a chunk was left in its middle, and the states are those of no token. kStepsWait: they lack the last steps.
+  enum Rest : uint64_t { kWhole, kBrokenOff, kStepsWait };
   uint64_t tokens_seen;
-  uint64_t broken_off;  // 1: a chunk was left in its middle, and its states are those of no token
+  Rest rest;
 };
 
 struct TokenBounds {
@@ -91,15 +93,23 @@ class Instance {
   // KeepSteps is to follow, with the same `log` (TakeStepLog): until then the sequence is broken off. A run is not stopped in its
   // middle. Errors: TARN_INTERNAL (the sequence is then broken off).
   Status DecodeSteps(size_t tokens, StepLog* log, const ThreadPool& threads);
-  // The sequence has taken the first `kept` tokens of the last DecodeSteps, 1 to all of them. Errors: TARN_INTERNAL.
-  Status KeepSteps(size_t kept, StepLog* log, const ThreadPool& threads);
+  // The sequence has taken the first `kept` tokens of the last DecodeSteps, 1 to all of them. Some of them may wait in the log,
+  // which stays in its place until MakeWhole, Reset or SetTokens.
+  void KeepSteps(size_t kept, StepLog* log);
+  // There are steps that wait in this log: DecodeSteps takes them.
+  bool steps_wait(const StepLog* log) const { return progress_[0].rest == SequenceProgress::kStepsWait && log == log_; }
+  // Takes steps that wait; to be called before the states are read, or go on in any other way. Errors: TARN_INTERNAL (the sequence
+  // is then broken off).
+  Status MakeWhole(const ThreadPool& threads) {
+    return progress_[0].rest == SequenceProgress::kStepsWait ? (this->*take_steps_)(threads) : Ok();
+  }
   // Of "decode", whose states all belong to sequences, with batch 1; only counts when `bump` has no block.
   void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log, uint64_t most_copies) const {
     program(Stage::kDecode)->TakeStepLog(bump, max_steps, log, most_copies);
   }
   // A chunk was left in its middle, or a run in steps is not ended: the states of a sequence, or of one of all, are those of no
   // token, until Reset, ForgetSources, ResetSequence or SetTokens.
-  bool broken_off(uint32_t sequence) const { return progress_[sequence].broken_off != 0; }
+  bool broken_off(uint32_t sequence) const { return progress_[sequence].rest == SequenceProgress::kBrokenOff; }
   bool any_broken_off() const;
   // Makes Encode and Decode fail while it is requested. Decode looks at it in chunks of at least kLongRun multiply-adds alone: a
   // shorter one is finished, so that stopping it breaks nothing off.
@@ -114,7 +124,7 @@ class Instance {
   // nothing.
   void Reorder(const uint32_t* parents);
   // Sequence `sequence` is behind `tokens` tokens, with states that the caller fills.
-  void SetTokens(uint32_t sequence, uint64_t tokens) { progress_[sequence] = {tokens, 0}; }
+  void SetTokens(uint32_t sequence, uint64_t tokens) { progress_[sequence] = {tokens, SequenceProgress::kWhole}; }
   // Source `source` is one of `tokens` tokens, whose states the caller fills; the model has sources to decode from.
   void SetSourceTokens(uint32_t source, uint32_t tokens) { source_tokens_[source] = tokens; }
 
@@ -185,6 +195,7 @@ class Instance {
   // `run` over sequences of run_, which are broken off until it is done.
   Status RunDecode(Status (Program::*run)(RunContext context), const RunContext& context);
   void OpenInputs() const;
+  Status TakeSteps(const ThreadPool& threads);
   void ForgetTokens();
   uint64_t Owners(uint32_t state) const;
 
@@ -200,6 +211,9 @@ class Instance {
   Span<uint8_t> working_;  // arena, results and scratch
   ProgramBytes bytes_{};
   Cancellation cancellation_;
+  // Of steps that wait. A pointer, so that a program without runs in steps does not link them.
+  StepLog* log_ = nullptr;
+  Status (Instance::*take_steps_)(const ThreadPool& threads) = nullptr;
 };
 
 template <typename F>

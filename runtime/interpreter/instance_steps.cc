@@ -6,17 +6,26 @@ namespace tarn {
 Status Instance::DecodeSteps(size_t tokens, StepLog* log, const ThreadPool& threads) {
   RunContext context = DecodeAll(tokens, /*output_rows=*/tokens, threads);
   context.cancellation = nullptr;  // the way back begins behind a whole run
-  progress_[0].broken_off = 1;     // until KeepSteps
+  if (!steps_wait(log)) log->waiting = 0;
+  progress_[0].rest = SequenceProgress::kBrokenOff;  // until KeepSteps
   const Status status = programs_[static_cast<size_t>(Stage::kDecode)]->RunSteps(context, log);
   OpenInputs();
   return status;
 }
 
-Status Instance::KeepSteps(size_t kept, StepLog* log, const ThreadPool& threads) {
+void Instance::KeepSteps(size_t kept, StepLog* log) {
+  programs_[static_cast<size_t>(Stage::kDecode)]->KeepSteps(log, kept);
+  progress_[0] = {log->tokens_seen + kept, log->waiting > 0 ? SequenceProgress::kStepsWait : SequenceProgress::kWhole};
+  log_ = log;
+  take_steps_ = &Instance::TakeSteps;
+}
+
+Status Instance::TakeSteps(const ThreadPool& threads) {
   RunContext context = DecodeAll(1, 0, threads);
   context.cancellation = nullptr;
-  TARN_RETURN_IF_ERROR(programs_[static_cast<size_t>(Stage::kDecode)]->KeepSteps(context, log, kept));
-  progress_[0] = {log->tokens_seen + kept, /*broken_off=*/0};
+  progress_[0].rest = SequenceProgress::kBrokenOff;
+  TARN_RETURN_IF_ERROR(programs_[static_cast<size_t>(Stage::kDecode)]->TakeWaiting(context, log_));
+  progress_[0].rest = SequenceProgress::kWhole;
   return Ok();
 }
 

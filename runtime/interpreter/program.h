@@ -84,11 +84,14 @@ class Program {
   // token; only counts when `bump` has no block.
   void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log, uint64_t most_copies) const;
   // As Run, for at most max_steps tokens, but ops with states take them step by step: rows get the bits that runs of single tokens
-  // give. The states are those of no token until KeepSteps. Errors: TARN_INTERNAL, and then for good.
+  // give. Takes the steps that wait in the log first. The states are those of no token until KeepSteps. Errors: TARN_INTERNAL, and
+  // then for good.
   Status RunSteps(RunContext context, StepLog* log);
-  // Makes the states what they were behind the first `kept` tokens of the last RunSteps, 1 to all of them. Outputs stay as they
-  // are. Errors: TARN_INTERNAL.
-  Status KeepSteps(RunContext context, StepLog* log, size_t kept);
+  // Keeps the first `kept` tokens of the last RunSteps, 1 to all of them. Where log->waiting is not 0, the states are those of no
+  // token until the next RunSteps with this log, or TakeWaiting. Outputs stay as they are.
+  void KeepSteps(StepLog* log, size_t kept);
+  // Takes the steps that wait. Outputs stay as they are. Errors: TARN_INTERNAL.
+  Status TakeWaiting(RunContext context, StepLog* log);
 
   // On: zeroes all counts and starts. Off: stops and keeps them.
   void Profile(bool on);
@@ -157,6 +160,7 @@ class Program {
     size_t first, count;
   };
   Status TakeSteps(Node& node, const StepRows& rows, RunContext context);
+  Status TakeRows(Node& node, const StepLog::Entry& entry, uint64_t tokens_seen, size_t count, RunContext context);
   uint64_t PlaceRows(const Node& node, bool of_inputs, uint64_t rows, float* place, Span<Operand> placed) const;
   // What AddressSanitizer lets a run touch: its inputs and outputs at its own number of rows, other values while they live, and of
   // scratch what the op that runs lays out.

@@ -49,11 +49,13 @@ void CopyWrites(Copy direction, const Op& op, uint64_t tokens_seen, Span<const S
   }
 }
 
-// Rows of tokens behind the first one.
-void CopyRows(Span<const Operand> from, Span<const Operand> to, size_t tokens) {
+// Rows of an op's operands; those of a log lie without gaps.
+void CopyRows(Span<const Operand> from, size_t from_row, Span<const Operand> to, size_t to_row, size_t count) {
   for (size_t i = 0; i < from.size(); ++i) {
-    for (size_t row = 1; row < tokens; ++row) {
-      std::memcpy(to[i].f32() + (row - 1) * to[i].stride, from[i].f32() + row * from[i].stride, to[i].stride * sizeof(float));
+    const size_t width = std::min(from[i].stride, to[i].stride);
+    for (size_t row = 0; row < count; ++row) {
+      std::memcpy(to[i].f32() + (to_row + row) * to[i].stride, from[i].f32() + (from_row + row) * from[i].stride,
+                  width * sizeof(float));
     }
   }
 }
@@ -67,19 +69,19 @@ void MoveRows(Span<Operand> operands, ptrdiff_t rows) {
 void Program::TakeStepLog(Bump* bump, size_t max_steps, StepLog* log, uint64_t most_copies) const {
   log->max_steps = max_steps;
   size_t count = 0;
-  uint64_t largest_copy = 0, all_copies = 0, unread_floats = 0;
+  uint64_t largest_copy = 0, all_copies = 0, row_floats = 0;
   for (const Node& node : nodes()) {
     count += !node.states.empty();
     if (node.states.empty() || node.op->step_write_bytes() > 0) continue;
     const uint64_t bytes = PlaceStates(node.states, nullptr, {});
     largest_copy = std::max(largest_copy, bytes);
     all_copies += bytes;
-    unread_floats = std::max(unread_floats, PlaceRows(node, /*of_inputs=*/false, max_steps - 1, nullptr, {}));
+    row_floats = std::max(row_floats, PlaceRows(node, /*of_inputs=*/false, max_steps, nullptr, {}));
   }
   log->has_all_copies = all_copies <= most_copies;
   log->entries = TakeArray<StepLog::Entry>(*bump, count);
   uint8_t* copies = TakeArray<uint8_t>(*bump, log->has_all_copies ? all_copies : largest_copy).data();
-  log->unread = TakeArray<float>(*bump, unread_floats);
+  log->rows = TakeArray<float>(*bump, row_floats);
   size_t next = 0;
   for (const Node& node : nodes()) {
     if (node.states.empty()) continue;
@@ -92,9 +94,9 @@ void Program::TakeStepLog(Bump* bump, size_t max_steps, StepLog* log, uint64_t m
       if (log->has_all_copies && copies != nullptr) copies += bytes;
       entry.inputs = TakeArray<Operand>(*bump, node.inputs.size());
       entry.outputs = TakeArray<Operand>(*bump, node.outputs.size());
-      const uint64_t floats = PlaceRows(node, /*of_inputs=*/true, max_steps - 1, nullptr, {});
-      PlaceRows(node, /*of_inputs=*/true, max_steps - 1, TakeArray<float>(*bump, floats).data(), entry.inputs);
-      PlaceRows(node, /*of_inputs=*/false, max_steps - 1, log->unread.data(), entry.outputs);
+      const uint64_t floats = PlaceRows(node, /*of_inputs=*/true, max_steps, nullptr, {});
+      PlaceRows(node, /*of_inputs=*/true, max_steps, TakeArray<float>(*bump, floats).data(), entry.inputs);
+      PlaceRows(node, /*of_inputs=*/false, max_steps, log->rows.data(), entry.outputs);
     }
     if (!log->entries.empty()) log->entries[next++] = entry;
   }
@@ -118,7 +120,9 @@ Status Program::RunSteps(RunContext context, StepLog* log) {
   log->steps = context.tokens;
   log->tokens_seen = context.tokens_seen(0);
   log->reached = 0;
-  return RunAll(context, {&Program::RunNodeSteps, log});
+  const Status status = RunAll(context, {&Program::RunNodeSteps, log});
+  log->waiting = 0;
+  return status;
 }
 
 // A node with states: step by step, so that each token has the bits of a run of its own.
@@ -127,10 +131,12 @@ Status Program::RunNodeSteps(Node& node, const RunContext& context, StepLog* log
   const StepLog::Entry& entry = log->entries[log->reached++];
   const uint64_t write_bytes = node.op->step_write_bytes();
   if (write_bytes == 0) {
-    TARN_RETURN_IF_ERROR(TakeSteps(node, {node.inputs, node.outputs, 0, 1}, context));
+    CopyRows(node.inputs, 0, entry.inputs, log->waiting, 1);
+    TARN_RETURN_IF_ERROR(TakeRows(node, entry, log->tokens_seen - log->waiting, log->waiting + 1, context));
+    CopyRows(entry.outputs, log->waiting, node.outputs, 0, 1);
     if (context.tokens == 1) return Ok();
     CopyStates(node.states, entry.states);
-    CopyRows(node.inputs, entry.inputs, context.tokens);
+    CopyRows(node.inputs, 1, entry.inputs, 0, context.tokens - 1);
     RunContext drafts = context;
     if (!log->has_all_copies) drafts.states = entry.states;
     return TakeSteps(node, {node.inputs, node.outputs, 1, context.tokens - 1}, drafts);
@@ -164,33 +170,45 @@ Status Program::TakeSteps(Node& node, const StepRows& rows, RunContext context) 
   return Ok();
 }
 
-Status Program::KeepSteps(RunContext context, StepLog* log, size_t kept) {
-  FillContext(&context);
-  const RunSequence behind_first{log->tokens_seen + 1, 0, 1};
-  context.sequences = {&behind_first, 1};
-  context.output_rows = 0;
+// The first `count` rows of an entry, on the states.
+Status Program::TakeRows(Node& node, const StepLog::Entry& entry, uint64_t tokens_seen, size_t count, RunContext context) {
+  const RunSequence behind{tokens_seen, 0, static_cast<uint32_t>(count)};
+  context.sequences = {&behind, 1};
+  return TakeSteps(node, {entry.inputs, entry.outputs, 0, count}, context);
+}
+
+void Program::KeepSteps(StepLog* log, size_t kept) {
   size_t next = 0;
   for (Node& node : nodes_) {
     if (node.states.empty()) continue;
     const StepLog::Entry& entry = log->entries[next++];
     const uint64_t write_bytes = node.op->step_write_bytes();
     if (write_bytes == 0) {
-      if (log->has_all_copies) {
-        if (kept == log->steps) continue;
-        CopyStates(entry.states, node.states);
-      }
-      if (kept == 1) continue;
-      context.states = node.states;
-      context.scratch = {scratch_, static_cast<size_t>(node.scratch_bytes)};
-      TARN_RETURN_IF_ERROR(TakeSteps(node, {entry.inputs, entry.outputs, 0, kept - 1}, context));
-      if (kPoisons) Poison(scratch_, node.scratch_bytes);
+      if (log->has_all_copies && kept < log->steps) CopyStates(entry.states, node.states);
     } else {
       for (size_t t = log->steps; t-- > kept;) {
         CopyWrites(Copy::kPutBack, *node.op, log->tokens_seen + t, node.states, entry.before.data() + t * write_bytes);
       }
     }
   }
+  log->waiting = log->has_all_copies && kept == log->steps ? 0 : kept - 1;
   log->steps = kept;
+}
+
+Status Program::TakeWaiting(RunContext context, StepLog* log) {
+  FillContext(&context);
+  context.output_rows = 0;
+  size_t next = 0;
+  for (Node& node : nodes_) {
+    if (node.states.empty()) continue;
+    const StepLog::Entry& entry = log->entries[next++];
+    if (node.op->step_write_bytes() > 0) continue;
+    context.states = node.states;
+    context.scratch = {scratch_, static_cast<size_t>(node.scratch_bytes)};
+    TARN_RETURN_IF_ERROR(TakeRows(node, entry, log->tokens_seen + 1, log->waiting, context));
+    if (kPoisons) Poison(scratch_, node.scratch_bytes);
+  }
+  log->waiting = 0;
   return Ok();
 }
 

@@ -116,12 +116,14 @@ Status Session::TakeCancellation() {
   return Error(TARN_CANCELLED, "cancelled");
 }
 
-Status Session::ExpectWhole() const {
+Status Session::MakeWhole() const {
+  TARN_RETURN_IF_ERROR(instance_->MakeWhole(threads_));
   if (!instance_->any_broken_off()) return Ok();
   return Error(TARN_INVALID_ARGUMENT, "the last call was broken off in the middle of a chunk: reset, restore or encode first");
 }
 
-Status Session::ExpectWhole(uint32_t sequence) const {
+Status Session::MakeWhole(uint32_t sequence) const {
+  TARN_RETURN_IF_ERROR(instance_->MakeWhole(threads_));
   if (!instance_->broken_off(sequence)) return Ok();
   return Error(TARN_INVALID_ARGUMENT, "broken off in the middle of a chunk: reset or restore it first").In("sequence %u", sequence);
 }
@@ -188,7 +190,11 @@ Status Session::CheckRoom(uint64_t seen, size_t count) const {
 
 Status Session::CheckSequences(const int32_t* tokens, size_t count) const {
   TARN_RETURN_IF_ERROR(ExpectDecoder());
-  TARN_RETURN_IF_ERROR(ExpectWhole());
+  TARN_RETURN_IF_ERROR(MakeWhole());
+  return CheckTokens(tokens, count);
+}
+
+Status Session::CheckTokens(const int32_t* tokens, size_t count) const {
   TARN_RETURN_IF_ERROR(CheckRoom(instance_->tokens_seen(), count));
   return CheckIds(tokens, count * instance_->limits().batch, model_.model().vocab_size(Stage::kDecode));
 }
@@ -205,7 +211,7 @@ Status Session::RunChunk(const int32_t* tokens, size_t count, size_t begin, size
 
 Status Session::Reorder(const uint32_t* parents) {
   const Limits& limits = instance_->limits();
-  TARN_RETURN_IF_ERROR(ExpectWhole());
+  TARN_RETURN_IF_ERROR(MakeWhole());
   for (uint32_t i = 0; i < limits.batch; ++i) {
     const uint32_t first = i / limits.beams * limits.beams;
     if (parents[i] < first || parents[i] >= first + limits.beams) {
@@ -284,22 +290,24 @@ Status Session::EncodeSource(size_t source, const int32_t* tokens, size_t count,
 // ---- snapshots ----
 
 uint64_t Session::SnapshotBytes(bool is_compact) const {
+  if (!instance_->MakeWhole(threads_).ok()) return 0;
   return tarn::SnapshotBytes(model_, SnapshotScope::All(*instance_), {{}, is_compact}).value();
 }
 
 Status Session::Save(Span<uint8_t> snapshot, bool is_compact) const {
-  TARN_RETURN_IF_ERROR(ExpectWhole());
+  TARN_RETURN_IF_ERROR(MakeWhole());
   return SaveSnapshot(model_, SnapshotScope::All(*instance_), {{}, is_compact}, snapshot);
 }
 
 Status Session::Restore(Span<const uint8_t> snapshot) { return RestoreDelta({}, snapshot); }
 
 Result<uint64_t> Session::DeltaBytes(Span<const uint8_t> base) const {
+  TARN_RETURN_IF_ERROR(instance_->MakeWhole(threads_));
   return tarn::SnapshotBytes(model_, SnapshotScope::All(*instance_), {base});
 }
 
 Status Session::SaveDelta(Span<const uint8_t> base, Span<uint8_t> delta) const {
-  TARN_RETURN_IF_ERROR(ExpectWhole());
+  TARN_RETURN_IF_ERROR(MakeWhole());
   return SaveSnapshot(model_, SnapshotScope::All(*instance_), {base}, delta);
 }
 

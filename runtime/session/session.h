@@ -53,7 +53,8 @@ class Session {
   // calls fail until KeepSteps. Errors: as Score; nothing has changed, except with TARN_INTERNAL.
   Result<const float*> Steps(const int32_t* tokens, size_t count, StepLog* log);
   // Ends the last Steps: the session has read the first `kept` of its tokens, 1 to all of them. The logits stay where they are.
-  Status KeepSteps(size_t kept, StepLog* log);
+  // Some of the steps may wait in `log`, which the session needs until MakeWhole, or until it is reset or restored.
+  void KeepSteps(size_t kept, StepLog* log);
   // The most tokens that Steps takes; TARN_UNSUPPORTED or TARN_INVALID_ARGUMENT (the session has several sequences, another task).
   Result<uint32_t> MaxSteps() const;
   void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log, uint64_t most_copies = StepLog::kMostCopies) const {
@@ -85,9 +86,10 @@ class Session {
   Status SaveSequence(uint32_t sequence, Span<uint8_t> snapshot) const;
   Status RestoreSequence(uint32_t sequence, Span<const uint8_t> snapshot);
 
-  // Errors: TARN_INVALID_ARGUMENT where a chunk was left in its middle.
-  Status ExpectWhole() const;
-  Status ExpectWhole(uint32_t sequence) const;
+  // Takes steps that wait (session_steps.cc): whatever reads the states, or goes on in another way, asks for it first. Errors:
+  // TARN_INVALID_ARGUMENT where a chunk was left in its middle.
+  Status MakeWhole() const;
+  Status MakeWhole(uint32_t sequence) const;
   // Errors: TARN_INVALID_ARGUMENT where sequences have seen different numbers of tokens.
   Status ExpectLockstep() const;
   // The same for memory of this process, without a format: session_state.cc, which a program that does not need it does not link.
@@ -123,6 +125,8 @@ class Session {
   // That sequences take tokens one by one, and have something to decode from.
   Status ExpectDecoder() const;
   Status CheckSequences(const int32_t* tokens, size_t count) const;
+  // `count` tokens for each sequence can be read.
+  Status CheckTokens(const int32_t* tokens, size_t count) const;
   Status CheckPart(const SequenceTokens& part) const;
   Status CheckSequence(uint32_t sequence) const;
   // `count` more tokens, behind `seen`, are within the bound of the model.

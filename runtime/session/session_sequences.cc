@@ -36,7 +36,7 @@ Result<const float*> Session::PrefillSequences(Span<const SequenceTokens> parts,
       return Error(TARN_INVALID_ARGUMENT, "part %zu is of sequence %u, one above %u expected: in ascending order, each once", i,
                    parts[i].sequence, parts[i - 1].sequence);
     }
-    TARN_RETURN_IF_ERROR(ExpectWhole(parts[i].sequence));
+    TARN_RETURN_IF_ERROR(MakeWhole(parts[i].sequence));
     TARN_RETURN_IF_ERROR(CheckPart(parts[i]).In("sequence %u", parts[i].sequence));
   }
   const size_t max_chunk = instance_->limits().max_chunk;
@@ -75,12 +75,13 @@ Status Session::ResetSequence(uint32_t sequence) {
 }
 
 uint64_t Session::SequenceSnapshotBytes(uint32_t sequence) const {
-  return CheckSequence(sequence).ok() ? tarn::SnapshotBytes(model_, SnapshotScope::One(*instance_, sequence), {}).value() : 0;
+  if (!CheckSequence(sequence).ok() || !instance_->MakeWhole(threads_).ok()) return 0;
+  return tarn::SnapshotBytes(model_, SnapshotScope::One(*instance_, sequence), {}).value();
 }
 
 Status Session::SaveSequence(uint32_t sequence, Span<uint8_t> snapshot) const {
   TARN_RETURN_IF_ERROR(CheckSequence(sequence));
-  TARN_RETURN_IF_ERROR(ExpectWhole(sequence));
+  TARN_RETURN_IF_ERROR(MakeWhole(sequence));
   return SaveSnapshot(model_, SnapshotScope::One(*instance_, sequence), {}, snapshot);
 }
 

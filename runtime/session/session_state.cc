@@ -67,7 +67,7 @@ Status Session::CheckStates(const Session& from) const {
 }
 
 Status Session::CopyFrom(const Session& from) {
-  TARN_RETURN_IF_ERROR(from.ExpectWhole());
+  TARN_RETURN_IF_ERROR(from.MakeWhole());
   TARN_RETURN_IF_ERROR(CheckStates(from));
   const Limits &here = instance_->limits(), &there = from.instance_->limits();
   if (here.batch != there.batch) {
@@ -95,7 +95,7 @@ Status Session::CheckSequencePlaces(uint32_t to, const Session& from, uint32_t s
   if (sequence >= there.batch) {
     return Error(TARN_INVALID_ARGUMENT, "from is sequence %u, 0 to %u expected", sequence, there.batch - 1);
   }
-  TARN_RETURN_IF_ERROR(from.ExpectWhole(sequence));
+  TARN_RETURN_IF_ERROR(from.MakeWhole(sequence));
   return ExpectOwnSource();
 }
 

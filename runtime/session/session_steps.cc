@@ -19,13 +19,15 @@ Result<const float*> Session::Steps(const int32_t* tokens, size_t count, StepLog
   if (count > most || count > log->max_steps) {
     return Error(TARN_INVALID_ARGUMENT, "%zu tokens in steps, at most %zu expected", count, std::min<size_t>(most, log->max_steps));
   }
-  TARN_RETURN_IF_ERROR(CheckSequences(tokens, count));
+  TARN_RETURN_IF_ERROR(ExpectDecoder());
+  if (!instance_->steps_wait(log)) TARN_RETURN_IF_ERROR(MakeWhole());
+  TARN_RETURN_IF_ERROR(CheckTokens(tokens, count));
   TARN_RETURN_IF_ERROR(TakeCancellation());
   std::memcpy(instance_->input(Stage::kDecode, 0), tokens, count * sizeof(int32_t));
   TARN_RETURN_IF_ERROR(instance_->DecodeSteps(count, log, threads_));
   return Logits(Stage::kDecode);
 }
 
-Status Session::KeepSteps(size_t kept, StepLog* log) { return instance_->KeepSteps(kept, log, threads_); }
+void Session::KeepSteps(size_t kept, StepLog* log) { instance_->KeepSteps(kept, log); }
 
 }  // namespace tarn

@@ -12,8 +12,22 @@ void LinearStep(benchmark::State& state, const Kernels& kernels, const BenchMode
   Floats s(states * elements), z(states * kFeatures), o(dv);
   const Floats phi_q = Numbers(kFeatures, 0, 1), phi_k = Numbers(kFeatures, 0, 1), v = Numbers(dv);
   Measure(state, 1, 2 * sizeof(float) * (elements + kFeatures), [&](size_t i) {
-    kernels.linear_step({1, kFeatures, dv, phi_q.data(), phi_k.data(), v.data(), 0.9f, nullptr, 0.1f, DenMode::kClampMin, 1e-3f,
-                         1.0f, s.data() + i % states * elements, z.data() + i % states * kFeatures, o.data()});
+    const LinearStepArgs step = {1,
+                                 kFeatures,
+                                 dv,
+                                 phi_q.data(),
+                                 phi_k.data(),
+                                 v.data(),
+                                 0.9f,
+                                 nullptr,
+                                 0.1f,
+                                 DenMode::kClampMin,
+                                 1e-3f,
+                                 1.0f,
+                                 s.data() + i % states * elements,
+                                 z.data() + i % states * kFeatures,
+                                 o.data()};
+    kernels.linear_steps(1, &step);
   });
 }
 

@@ -10,10 +10,10 @@ namespace {
 float Decayed(const Kernels& kernels) {
   const Floats zero(1, 0.0f), one(1, 1.0f);
   Floats state(1, 1.0f), o(1);
-  for (int i = 0; i < 2000; ++i) {
-    kernels.linear_step({1, 1, 1, one.data(), zero.data(), one.data(), 0.9f, nullptr, 1.0f, DenMode::kNone, 0.0f, 1.0f,
-                         state.data(), nullptr, o.data()});
-  }
+  const LinearStepArgs step = {
+      1,       1,       1, one.data(), zero.data(), one.data(), 0.9f, nullptr, 1.0f, DenMode::kNone, 0.0f, 1.0f, state.data(),
+      nullptr, o.data()};
+  for (int i = 0; i < 2000; ++i) kernels.linear_steps(1, &step);
   return state[0];
 }
 

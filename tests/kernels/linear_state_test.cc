@@ -55,20 +55,33 @@ struct Result {
   Floats state, norm;
 };
 
-Result RunSteps(const Kernels& table, const Stream& s, Place place = Place::kEnd) {
+// `together` steps in a call.
+Result RunSteps(const Kernels& table, const Stream& s, Place place = Place::kEnd, size_t together = 1) {
   Buffer<float> state(s.state, place), norm(s.norm, place);
   Result result;
-  for (size_t t = 0; t < s.tokens; ++t) {
-    const auto slice = [&](const Floats& all, size_t n) {
-      return Buffer<float>(Floats(all.begin() + static_cast<ptrdiff_t>(t * n), all.begin() + static_cast<ptrdiff_t>((t + 1) * n)),
-                           place);
+  for (size_t begin = 0; begin < s.tokens; begin += together) {
+    struct Token {
+      Buffer<float> q, k, v, row_decay, o;
     };
-    Buffer<float> q = slice(s.phi_q, s.queries * s.features), k = slice(s.phi_k, s.features), v = slice(s.v, s.value_dim);
-    Buffer<float> o(s.queries * s.value_dim, place), row_decay = slice(s.row_decay, s.row_decay.empty() ? 0 : s.features);
-    table.linear_step({s.queries, s.features, s.value_dim, q.data(), k.data(), v.data(), s.gated ? std::exp(s.log_decay[t]) : 1.0f,
-                       s.row_decay.empty() ? nullptr : row_decay.data(), s.gated ? s.write[t] : 1.0f, s.mode, s.eps, s.scale,
-                       state.data(), s.mode == DenMode::kNone ? nullptr : norm.data(), o.data()});
-    for (const float value : o.values()) result.o.push_back(value);
+    std::vector<Token> tokens;
+    std::vector<LinearStepArgs> steps;
+    for (size_t t = begin; t < std::min(begin + together, s.tokens); ++t) {
+      const auto slice = [&](const Floats& all, size_t n) {
+        return Buffer<float>(Floats(all.begin() + static_cast<ptrdiff_t>(t * n), all.begin() + static_cast<ptrdiff_t>((t + 1) * n)),
+                             place);
+      };
+      tokens.push_back({slice(s.phi_q, s.queries * s.features), slice(s.phi_k, s.features), slice(s.v, s.value_dim),
+                        slice(s.row_decay, s.row_decay.empty() ? 0 : s.features), Buffer<float>(s.queries * s.value_dim, place)});
+      Token& token = tokens.back();
+      steps.push_back({s.queries, s.features, s.value_dim, token.q.data(), token.k.data(), token.v.data(),
+                       s.gated ? std::exp(s.log_decay[t]) : 1.0f, s.row_decay.empty() ? nullptr : token.row_decay.data(),
+                       s.gated ? s.write[t] : 1.0f, s.mode, s.eps, s.scale, state.data(),
+                       s.mode == DenMode::kNone ? nullptr : norm.data(), token.o.data()});
+    }
+    table.linear_steps(steps.size(), steps.data());
+    for (Token& token : tokens) {
+      for (const float value : token.o.values()) result.o.push_back(value);
+    }
   }
   result.state = state.values();
   result.norm = norm.values();
@@ -227,6 +240,27 @@ TEST(LinearState, ChunksEqualSteps) {
         const Stream s(random, tokens, 2, 128, 64, DenMode::kClampMin, gated, 0.0f);
         const Result steps = RunSteps(kernels, s);
         for (const size_t chunk : {size_t{1}, size_t{7}, size_t{16}, tokens}) Compare(s, steps, RunChunks(kernels, s, chunk));
+      }
+    }
+  });
+}
+
+TEST(LinearState, StepsTogetherHaveTheBitsOfSingleSteps) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(12);
+    for (const auto& [features, value_dim] : {std::pair<size_t, size_t>{128, 128}, {128, 64}, {37, 81}, {1, 1}, {5, 300}}) {
+      for (const size_t queries : {1, 2}) {
+        for (const bool gated : {false, true}) {
+          const Stream s(random, 11, queries, features, value_dim, DenMode::kClampMin, gated, 0.0f);
+          const Result expected = RunSteps(kernels, s);
+          for (const size_t together : {2, 3, 11}) {
+            const Place place = together % 2 == 0 ? Place::kEnd : Place::kShifted;
+            const Result actual = RunSteps(kernels, s, place, together);
+            EXPECT_EQ(actual.o, expected.o) << features << " x " << value_dim;
+            EXPECT_EQ(actual.state, expected.state) << features << " x " << value_dim;
+            EXPECT_EQ(actual.norm, expected.norm) << features << " x " << value_dim;
+          }
+        }
       }
     }
   });

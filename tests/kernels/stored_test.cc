@@ -206,8 +206,22 @@ TEST(Stored, LinearStepsOfHalves) {
         Buffer<float> expected(queries * dv, place), actual(queries * dv, place);
         for (size_t step = 0; step < 3; ++step) {
           const auto run = [&](const StateRows& state, Buffer<float>& o) {
-            kernels.linear_step({queries, m, dv, q.data(), k.data(), v.data(), step == 0 ? 1.0f : 0.9f,
-                                 by_row ? decay.data() : nullptr, 0.3f, DenMode::kNone, 0.0f, 0.5f, state, nullptr, o.data()});
+            const LinearStepArgs args = {queries,
+                                         m,
+                                         dv,
+                                         q.data(),
+                                         k.data(),
+                                         v.data(),
+                                         step == 0 ? 1.0f : 0.9f,
+                                         by_row ? decay.data() : nullptr,
+                                         0.3f,
+                                         DenMode::kNone,
+                                         0.0f,
+                                         0.5f,
+                                         state,
+                                         nullptr,
+                                         o.data()};
+            kernels.linear_steps(1, &args);
           };
           run(linear.floats(), expected);
           run(linear.halves(), actual);

@@ -110,9 +110,9 @@ TEST_F(Poisoned, ConstantsEnd) {
 }
 
 TEST_F(Poisoned, AStateEnds) {
-  kernels_.linear_step = [](const LinearStepArgs& args) {
-    g_right->linear_step(args);
-    const_cast<float*>(args.state.as<float>())[args.features * args.value_dim] = 0;  // of the last head
+  kernels_.linear_steps = [](size_t count, const LinearStepArgs* steps) {
+    g_right->linear_steps(count, steps);
+    const_cast<float*>(steps->state.as<float>())[steps->features * steps->value_dim] = 0;  // of the last head
   };
   EXPECT_DEATH(CreateAndStep(), kCaught);
 }

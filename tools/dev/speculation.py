@@ -22,9 +22,10 @@ from grammar_cost import cpu_name
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "speculation.md"
-TEXTS = {"source code: the files of `runtime/ops`": "code", "a text that comes again: `README.md`": f"again:{ROOT / 'README.md'}",
-         "prose: `docs/c-api.md`": str(ROOT / "docs/c-api.md"), "random tokens": "random"}
-PROMPT = 2048
+# name, file, tokens of the prompt
+TEXTS = (("source code: the files of `runtime/ops`", "code", 8192), ("the same", "code", 2048),
+         ("a text that comes again: `README.md`", f"again:{ROOT / 'README.md'}", 2048),
+         ("prose: `docs/c-api.md`", str(ROOT / "docs/c-api.md"), 2048), ("random tokens", "random", 64))
 TARGET, DRAFT = ROOT / "examples/models/shakespeare-rfa-gate-int8.tarn", ROOT / "examples/drafts/shakespeare-draft-int8.tarn"
 SPEAKERS = ("ROMEO", "JULIET", "First Citizen", "MENENIUS", "KING RICHARD III", "GLOUCESTER", "PETRUCHIO", "KATHARINA", "LEONTES",
             "PROSPERO", "ISABELLA", "DUKE VINCENTIO")
@@ -32,8 +33,8 @@ SAMPLERS = {"`--temp 0`": ("--temp", 0), "`--temp 0.5`": ("--temp", 0.5, "-s", 1
 PAIR_TOKENS = 1000
 
 
-def rounds_of(build: Path, model: Path, text: str, options) -> list:
-    command = [build / "bin/tarn_speculation_time", model, text, PROMPT if text != "random" else 64, options.tokens]
+def rounds_of(build: Path, model: Path, text: str, prompt: int, options) -> list:
+    command = [build / "bin/tarn_speculation_time", model, text, prompt, options.tokens]
     return [json.loads(subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, check=True).stdout)
             for _ in range(options.rounds)]
 
@@ -41,7 +42,7 @@ def rounds_of(build: Path, model: Path, text: str, options) -> list:
 def table(options) -> str:
     text = [f"{options.tokens} tokens, up to 15 drafts, on {cpu_name()}. Every number is the median",
             f"of {options.rounds} rounds, also the ratio; in brackets the least and the most.", "",
-            "| model | text | tokens/s without | with | ratio | drafted | right |", "|---|---|--:|--:|--:|--:|--:|"]
+            "| model | text | prompt | tokens/s without | with | ratio | drafted | right |", "|---|---|--:|--:|--:|--:|--:|--:|"]
     with tempfile.TemporaryDirectory() as folder:
         code = Path(folder) / "code"
         code.write_bytes(b"".join(path.read_bytes() for path in sorted((ROOT / "runtime/ops").rglob("*.cc"))))
@@ -49,14 +50,14 @@ def table(options) -> str:
             model = Path(folder) / f"{config}.tarn"
             subprocess.run([options.build / "bin/tarn-convert", "--random-weights", "1", ROOT / f"examples/configs/{config}.json", "-o",
                             model, "--quant", "int8"], stdout=subprocess.DEVNULL, check=True)
-            for name, source in TEXTS.items():
-                runs = rounds_of(options.build, model, str(code) if source == "code" else source, options)
+            for name, source, prompt in TEXTS:
+                runs = rounds_of(options.build, model, str(code) if source == "code" else source, prompt, options)
 
                 def median(key, of=runs):
                     return statistics.median(run[key] for run in of)
 
                 ratios = [run["ratio"] for run in runs]
-                text.append(f"| `{config}` | {name} | {median('plain_t_s'):.1f} | {median('speculation_t_s'):.1f} "
+                text.append(f"| `{config}` | {name} | {prompt} | {median('plain_t_s'):.1f} | {median('speculation_t_s'):.1f} "
                             f"| {median('ratio'):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) | {median('drafted'):.0f} "
                             f"| {median('accepted'):.0f} |")
             model.unlink()

@@ -140,7 +140,7 @@ typedef struct tarn_op_time {
   const char* name; /* as in tarn_op_info */
   const char* kind; /* as in tarn_op_info */
   uint64_t runs;    /* one per step, one per chunk of a prefill; an op that only serves logits runs once per prefill; an op with
-                     * states up to three times in a step with drafts */
+                     * states several times in a step with drafts */
   uint64_t ns;      /* of all runs, by a steady clock, on the calling thread */
 } tarn_op_time;
 #define TARN_OP_TIME_INIT \

@@ -2,6 +2,7 @@
 // write u are chosen by attributes: RFA, linear transformer, Performer, DPFP, delta rule with decay or without, T2R, GLA, RetNet,
 // HGRN2, Mamba 2, RWKV-7.
 #include <cmath>
+#include <iterator>
 
 #include "runtime/ops/attention/attention.h"
 #include "runtime/ops/attention/linear/linear_features.h"
@@ -56,7 +57,9 @@ class LinearStateOp final : public Op {
   void MapFeatures(const RunContext& context, Head* head, const Pieces& pieces) const;
   void WeighTokens(const RunContext& context, Head* head, const Pieces& pieces) const;
   void RunChunk(const RunContext& context, const Head& head, const Pieces& pieces) const;
+  LinearStepArgs StepArgs(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const;
   void RunStep(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const;
+  size_t RunSteps(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const;
   // The decay of every feature at a token, in pieces.decay; nullptr: they have none of their own. A tied gate turns the key in
   // pieces.phi into what is written.
   const float* RowDecay(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const;
@@ -175,7 +178,7 @@ void LinearStateOp::RunHead(const RunContext& context, size_t sequence, size_t k
   if (a_.has_norm()) head.norm = context.states[norm_state()].f32(context.number(sequence)) + kv_head * features_;
   if (RunsAsStored(as_chunk)) {
     head.state = HeldState::Stored(context.states[0], state_dtype_, context.number(sequence), kv_head * elements);
-    for (size_t token = 0; token < context.tokens; ++token) RunStep(context, head, token, pieces);
+    for (size_t token = 0; token < context.tokens;) token += RunSteps(context, head, token, pieces);
     return;
   }
   const HeldState state(*context.kernels, context.states[0], state_dtype_, context.number(sequence), kv_head * elements, elements,
@@ -299,34 +302,53 @@ const float* LinearStateOp::RowDecay(const RunContext& context, const Head& head
   return pieces.decay;
 }
 
+// As many steps from `token` on as kernels take in one pass over the state, and how many those are.
+size_t LinearStateOp::RunSteps(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const {
+  if (token + 1 == context.tokens || a_.is_delta() || a_.is_replace() || a_.decays_by_row()) {
+    RunStep(context, head, token, pieces);
+    return 1;
+  }
+  const LinearStepArgs steps[] = {StepArgs(context, head, token, pieces), StepArgs(context, head, token + 1, pieces)};
+  context.kernels->linear_steps(std::size(steps), steps);
+  return std::size(steps);
+}
+
 void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const {
   const Kernels& kernels = *context.kernels;
-  const size_t group = heads_.group();
-  const size_t dv = heads_.value_dim();
-  const float* phi_q = head.phi_q + token * group * features_;
-  const float* phi_k = head.phi_k + token * features_;
-  const float* v = head.slices.v + token * head.slices.v_stride;
-  float* o = head.slices.o + token * head.slices.o_stride;
-  const float* row_decay = RowDecay(context, head, token, pieces);
-  const float decay = head.log_decay == nullptr ? 1.0f : std::exp(head.log_decay[token]);
+  const LinearStepArgs step = StepArgs(context, head, token, pieces);
   if (a_.is_replace()) {
     const float* removal = head.removal + token * features_;
     const Operand& strengths = context.inputs[beta_input()];
     const float* logits = Logits(context, beta_input(), head.sequence, head.kv_head * features_) + token * strengths.stride;
     kernels.sigmoid_mul(1, features_, logits, features_, removal, features_, pieces.taken, features_);
-    kernels.replace_step(
-        {group, features_, dv, phi_q, phi_k, v, decay, row_decay, removal, pieces.taken, a_.scale, head.state.as<float>(), o});
-    return;
-  }
-  if (a_.is_delta()) {
+    kernels.replace_step({step.queries, features_, step.value_dim, step.phi_q, step.phi_k, step.v, step.decay, step.row_decay,
+                          removal, pieces.taken, a_.scale, head.state.as<float>(), step.o});
+  } else if (a_.is_delta()) {
     const bool first = context.tokens_seen(head.sequence) + token == 0;
-    kernels.delta_step({group, features_, dv, phi_q, phi_k, v, decay, row_decay, head.beta[token], a_.den_eps, a_.scale, first,
-                        head.state.as<float>(), head.norm, o, pieces.work});
-    return;
+    kernels.delta_step({step.queries, features_, step.value_dim, step.phi_q, step.phi_k, step.v, step.decay, step.row_decay,
+                        head.beta[token], a_.den_eps, a_.scale, first, head.state.as<float>(), head.norm, step.o, pieces.work});
+  } else {
+    kernels.linear_steps(1, &step);
   }
-  const float write = head.write == nullptr ? 1.0f : head.write[token];
-  kernels.linear_step({group, features_, dv, phi_q, phi_k, v, decay, row_decay, write, a_.den_mode, a_.den_eps, a_.scale,
-                       head.state, head.norm, o});
+}
+
+LinearStepArgs LinearStateOp::StepArgs(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const {
+  const HeadSlices& at = head.slices;
+  return {heads_.group(),
+          features_,
+          heads_.value_dim(),
+          head.phi_q + token * heads_.group() * features_,
+          head.phi_k + token * features_,
+          at.v + token * at.v_stride,
+          head.log_decay == nullptr ? 1.0f : std::exp(head.log_decay[token]),
+          RowDecay(context, head, token, pieces),
+          head.write == nullptr ? 1.0f : head.write[token],
+          a_.den_mode,
+          a_.den_eps,
+          a_.scale,
+          head.state,
+          head.norm,
+          at.o + token * at.o_stride};
 }
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
