@@ -23,6 +23,7 @@ struct StoredRows {
 // Rows that a step of a recurrence reads and writes: f32 or f16. A new value of an f16 row is rounded once, when it is stored.
 struct StateRows {
   StateRows(float* f32) : data(f32) {}
+  StateRows() = default;
   StateRows(RowType row_type, void* rows) : data(rows), type(row_type) {}
 
   operator StoredRows() const { return {type, data, nullptr}; }

@@ -97,7 +97,7 @@ void LinearStep(const LinearStepArgs& a) {
 }  // namespace
 
 void LinearSteps(size_t count, const LinearStepArgs* steps) {
-  for (size_t i = 0; i < count; ++i) LinearStep(steps[i]);
+  for (const LinearStepArgs* const end = steps + count; steps < end; ++steps) LinearStep(*steps);
 }
 
 // MATH 0.2 "F1 scalar gate".

@@ -316,11 +316,11 @@ void Instance::ForgetTokens() {
   for (uint32_t& tokens : source_tokens_) tokens = 0;
 }
 
-bool Instance::any_broken_off() const {
+bool Instance::is_whole() const {
   for (const SequenceProgress& progress : progress_) {
-    if (progress.rest == SequenceProgress::kBrokenOff) return true;
+    if (progress.rest != SequenceProgress::kWhole) return false;
   }
-  return false;
+  return true;
 }
 
 uint64_t Instance::tokens_seen() const {

@@ -94,23 +94,22 @@ class Instance {
   // middle. Errors: TARN_INTERNAL (the sequence is then broken off).
   Status DecodeSteps(size_t tokens, StepLog* log, const ThreadPool& threads);
   // The sequence has taken the first `kept` tokens of the last DecodeSteps, 1 to all of them. Some of them may wait in the log,
-  // which stays in its place until MakeWhole, Reset or SetTokens.
+  // which stays in its place until TakeSteps, Reset or SetTokens.
   void KeepSteps(size_t kept, StepLog* log);
-  // There are steps that wait in this log: DecodeSteps takes them.
-  bool steps_wait(const StepLog* log) const { return progress_[0].rest == SequenceProgress::kStepsWait && log == log_; }
-  // Takes steps that wait; to be called before the states are read, or go on in any other way. Errors: TARN_INTERNAL (the sequence
-  // is then broken off).
-  Status MakeWhole(const ThreadPool& threads) {
-    return progress_[0].rest == SequenceProgress::kStepsWait ? (this->*take_steps_)(threads) : Ok();
-  }
+  // There are steps that wait; in this log: DecodeSteps takes them.
+  bool steps_wait() const { return progress_[0].rest == SequenceProgress::kStepsWait; }
+  bool steps_wait(const StepLog* log) const { return steps_wait() && log == log_; }
+  // Takes steps that wait, which there are; to be called before the states are read, or go on in any other way. Errors:
+  // TARN_INTERNAL (the sequence is then broken off).
+  Status TakeSteps(const ThreadPool& threads) { return take_steps_(this, threads); }
   // Of "decode", whose states all belong to sequences, with batch 1; only counts when `bump` has no block.
   void TakeStepLog(Bump* bump, size_t max_steps, StepLog* log, uint64_t most_copies) const {
     program(Stage::kDecode)->TakeStepLog(bump, max_steps, log, most_copies);
   }
-  // A chunk was left in its middle, or a run in steps is not ended: the states of a sequence, or of one of all, are those of no
-  // token, until Reset, ForgetSources, ResetSequence or SetTokens.
-  bool broken_off(uint32_t sequence) const { return progress_[sequence].rest == SequenceProgress::kBrokenOff; }
-  bool any_broken_off() const;
+  // No: a chunk was left in its middle, a run in steps is not ended, or steps wait: the states are those of no token, until Reset,
+  // ForgetSources, ResetSequence, SetTokens or, where steps wait, TakeSteps.
+  bool is_whole(uint32_t sequence) const { return progress_[sequence].rest == SequenceProgress::kWhole; }
+  bool is_whole() const;  // all are
   // Makes Encode and Decode fail while it is requested. Decode looks at it in chunks of at least kLongRun multiply-adds alone: a
   // shorter one is finished, so that stopping it breaks nothing off.
   Cancellation& cancellation() { return cancellation_; }
@@ -195,7 +194,7 @@ class Instance {
   // `run` over sequences of run_, which are broken off until it is done.
   Status RunDecode(Status (Program::*run)(RunContext context), const RunContext& context);
   void OpenInputs() const;
-  Status TakeSteps(const ThreadPool& threads);
+  static Status TakeStepsOf(Instance* instance, const ThreadPool& threads);
   void ForgetTokens();
   uint64_t Owners(uint32_t state) const;
 
@@ -213,7 +212,7 @@ class Instance {
   Cancellation cancellation_;
   // Of steps that wait. A pointer, so that a program without runs in steps does not link them.
   StepLog* log_ = nullptr;
-  Status (Instance::*take_steps_)(const ThreadPool& threads) = nullptr;
+  Status (*take_steps_)(Instance* instance, const ThreadPool& threads) = nullptr;
 };
 
 template <typename F>

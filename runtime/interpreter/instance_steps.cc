@@ -17,15 +17,15 @@ void Instance::KeepSteps(size_t kept, StepLog* log) {
   programs_[static_cast<size_t>(Stage::kDecode)]->KeepSteps(log, kept);
   progress_[0] = {log->tokens_seen + kept, log->waiting > 0 ? SequenceProgress::kStepsWait : SequenceProgress::kWhole};
   log_ = log;
-  take_steps_ = &Instance::TakeSteps;
+  take_steps_ = TakeStepsOf;
 }
 
-Status Instance::TakeSteps(const ThreadPool& threads) {
-  RunContext context = DecodeAll(1, 0, threads);
+Status Instance::TakeStepsOf(Instance* instance, const ThreadPool& threads) {
+  RunContext context = instance->DecodeAll(1, 0, threads);
   context.cancellation = nullptr;
-  progress_[0].rest = SequenceProgress::kBrokenOff;
-  TARN_RETURN_IF_ERROR(programs_[static_cast<size_t>(Stage::kDecode)]->TakeWaiting(context, log_));
-  progress_[0].rest = SequenceProgress::kWhole;
+  instance->progress_[0].rest = SequenceProgress::kBrokenOff;
+  TARN_RETURN_IF_ERROR(instance->programs_[static_cast<size_t>(Stage::kDecode)]->TakeWaiting(context, instance->log_));
+  instance->progress_[0].rest = SequenceProgress::kWhole;
   return Ok();
 }
 

@@ -117,14 +117,14 @@ Status Session::TakeCancellation() {
 }
 
 Status Session::MakeWhole() const {
-  TARN_RETURN_IF_ERROR(instance_->MakeWhole(threads_));
-  if (!instance_->any_broken_off()) return Ok();
+  if (instance_->is_whole()) return Ok();
+  if (instance_->steps_wait()) return instance_->TakeSteps(threads_);
   return Error(TARN_INVALID_ARGUMENT, "the last call was broken off in the middle of a chunk: reset, restore or encode first");
 }
 
 Status Session::MakeWhole(uint32_t sequence) const {
-  TARN_RETURN_IF_ERROR(instance_->MakeWhole(threads_));
-  if (!instance_->broken_off(sequence)) return Ok();
+  if (instance_->is_whole(sequence)) return Ok();
+  if (instance_->steps_wait()) return instance_->TakeSteps(threads_);
   return Error(TARN_INVALID_ARGUMENT, "broken off in the middle of a chunk: reset or restore it first").In("sequence %u", sequence);
 }
 
@@ -191,10 +191,6 @@ Status Session::CheckRoom(uint64_t seen, size_t count) const {
 Status Session::CheckSequences(const int32_t* tokens, size_t count) const {
   TARN_RETURN_IF_ERROR(ExpectDecoder());
   TARN_RETURN_IF_ERROR(MakeWhole());
-  return CheckTokens(tokens, count);
-}
-
-Status Session::CheckTokens(const int32_t* tokens, size_t count) const {
   TARN_RETURN_IF_ERROR(CheckRoom(instance_->tokens_seen(), count));
   return CheckIds(tokens, count * instance_->limits().batch, model_.model().vocab_size(Stage::kDecode));
 }
@@ -290,7 +286,7 @@ Status Session::EncodeSource(size_t source, const int32_t* tokens, size_t count,
 // ---- snapshots ----
 
 uint64_t Session::SnapshotBytes(bool is_compact) const {
-  if (!instance_->MakeWhole(threads_).ok()) return 0;
+  if (instance_->steps_wait() && !MakeWhole().ok()) return 0;
   return tarn::SnapshotBytes(model_, SnapshotScope::All(*instance_), {{}, is_compact}).value();
 }
 
@@ -302,7 +298,7 @@ Status Session::Save(Span<uint8_t> snapshot, bool is_compact) const {
 Status Session::Restore(Span<const uint8_t> snapshot) { return RestoreDelta({}, snapshot); }
 
 Result<uint64_t> Session::DeltaBytes(Span<const uint8_t> base) const {
-  TARN_RETURN_IF_ERROR(instance_->MakeWhole(threads_));
+  if (instance_->steps_wait()) TARN_RETURN_IF_ERROR(MakeWhole());
   return tarn::SnapshotBytes(model_, SnapshotScope::All(*instance_), {base});
 }
 

@@ -125,8 +125,6 @@ class Session {
   // That sequences take tokens one by one, and have something to decode from.
   Status ExpectDecoder() const;
   Status CheckSequences(const int32_t* tokens, size_t count) const;
-  // `count` tokens for each sequence can be read.
-  Status CheckTokens(const int32_t* tokens, size_t count) const;
   Status CheckPart(const SequenceTokens& part) const;
   Status CheckSequence(uint32_t sequence) const;
   // `count` more tokens, behind `seen`, are within the bound of the model.

@@ -75,7 +75,7 @@ Status Session::ResetSequence(uint32_t sequence) {
 }
 
 uint64_t Session::SequenceSnapshotBytes(uint32_t sequence) const {
-  if (!CheckSequence(sequence).ok() || !instance_->MakeWhole(threads_).ok()) return 0;
+  if (!CheckSequence(sequence).ok() || (instance_->steps_wait() && !MakeWhole().ok())) return 0;
   return tarn::SnapshotBytes(model_, SnapshotScope::One(*instance_, sequence), {}).value();
 }
 

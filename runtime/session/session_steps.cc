@@ -21,7 +21,8 @@ Result<const float*> Session::Steps(const int32_t* tokens, size_t count, StepLog
   }
   TARN_RETURN_IF_ERROR(ExpectDecoder());
   if (!instance_->steps_wait(log)) TARN_RETURN_IF_ERROR(MakeWhole());
-  TARN_RETURN_IF_ERROR(CheckTokens(tokens, count));
+  TARN_RETURN_IF_ERROR(CheckRoom(instance_->tokens_seen(), count));
+  TARN_RETURN_IF_ERROR(CheckIds(tokens, count, model_.model().vocab_size(Stage::kDecode)));
   TARN_RETURN_IF_ERROR(TakeCancellation());
   std::memcpy(instance_->input(Stage::kDecode, 0), tokens, count * sizeof(int32_t));
   TARN_RETURN_IF_ERROR(instance_->DecodeSteps(count, log, threads_));

@@ -2,7 +2,6 @@
 // write u are chosen by attributes: RFA, linear transformer, Performer, DPFP, delta rule with decay or without, T2R, GLA, RetNet,
 // HGRN2, Mamba 2, RWKV-7.
 #include <cmath>
-#include <iterator>
 
 #include "runtime/ops/attention/attention.h"
 #include "runtime/ops/attention/linear/linear_features.h"
@@ -57,9 +56,8 @@ class LinearStateOp final : public Op {
   void MapFeatures(const RunContext& context, Head* head, const Pieces& pieces) const;
   void WeighTokens(const RunContext& context, Head* head, const Pieces& pieces) const;
   void RunChunk(const RunContext& context, const Head& head, const Pieces& pieces) const;
-  LinearStepArgs StepArgs(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const;
-  void RunStep(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const;
-  size_t RunSteps(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const;
+  void FillStep(const RunContext& context, const Head& head, size_t token, const Pieces& pieces, LinearStepArgs* step) const;
+  size_t RunSteps(const RunContext& context, const Head& head, size_t token, size_t most, const Pieces& pieces) const;
   // The decay of every feature at a token, in pieces.decay; nullptr: they have none of their own. A tied gate turns the key in
   // pieces.phi into what is written.
   const float* RowDecay(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const;
@@ -178,7 +176,7 @@ void LinearStateOp::RunHead(const RunContext& context, size_t sequence, size_t k
   if (a_.has_norm()) head.norm = context.states[norm_state()].f32(context.number(sequence)) + kv_head * features_;
   if (RunsAsStored(as_chunk)) {
     head.state = HeldState::Stored(context.states[0], state_dtype_, context.number(sequence), kv_head * elements);
-    for (size_t token = 0; token < context.tokens;) token += RunSteps(context, head, token, pieces);
+    for (size_t token = 0; token < context.tokens;) token += RunSteps(context, head, token, context.tokens - token, pieces);
     return;
   }
   const HeldState state(*context.kernels, context.states[0], state_dtype_, context.number(sequence), kv_head * elements, elements,
@@ -189,7 +187,7 @@ void LinearStateOp::RunHead(const RunContext& context, size_t sequence, size_t k
   } else {
     for (size_t token = 0; token < context.tokens; ++token) {
       if (token > 0) state.Round(*context.kernels);
-      RunStep(context, head, token, pieces);
+      RunSteps(context, head, token, 1, pieces);
     }
   }
   state.WriteBack(*context.kernels);
@@ -302,20 +300,12 @@ const float* LinearStateOp::RowDecay(const RunContext& context, const Head& head
   return pieces.decay;
 }
 
-// As many steps from `token` on as kernels take in one pass over the state, and how many those are.
-size_t LinearStateOp::RunSteps(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const {
-  if (token + 1 == context.tokens || a_.is_delta() || a_.is_replace() || a_.decays_by_row()) {
-    RunStep(context, head, token, pieces);
-    return 1;
-  }
-  const LinearStepArgs steps[] = {StepArgs(context, head, token, pieces), StepArgs(context, head, token + 1, pieces)};
-  context.kernels->linear_steps(std::size(steps), steps);
-  return std::size(steps);
-}
-
-void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const {
+// Some steps from `token` on, up to `most`, in one pass over the state; returns how many. Decays of rows have room for one.
+size_t LinearStateOp::RunSteps(const RunContext& context, const Head& head, size_t token, size_t most, const Pieces& pieces) const {
   const Kernels& kernels = *context.kernels;
-  const LinearStepArgs step = StepArgs(context, head, token, pieces);
+  LinearStepArgs steps[2];
+  const LinearStepArgs& step = steps[0];
+  FillStep(context, head, token, pieces, steps);
   if (a_.is_replace()) {
     const float* removal = head.removal + token * features_;
     const Operand& strengths = context.inputs[beta_input()];
@@ -328,27 +318,32 @@ void LinearStateOp::RunStep(const RunContext& context, const Head& head, size_t 
     kernels.delta_step({step.queries, features_, step.value_dim, step.phi_q, step.phi_k, step.v, step.decay, step.row_decay,
                         head.beta[token], a_.den_eps, a_.scale, first, head.state.as<float>(), head.norm, step.o, pieces.work});
   } else {
-    kernels.linear_steps(1, &step);
+    const size_t count = most > 1 && !a_.decays_by_row() ? 2 : 1;
+    if (count > 1) FillStep(context, head, token + 1, pieces, steps + 1);
+    kernels.linear_steps(count, steps);
+    return count;
   }
+  return 1;
 }
 
-LinearStepArgs LinearStateOp::StepArgs(const RunContext& context, const Head& head, size_t token, const Pieces& pieces) const {
+void LinearStateOp::FillStep(const RunContext& context, const Head& head, size_t token, const Pieces& pieces,
+                             LinearStepArgs* step) const {
   const HeadSlices& at = head.slices;
-  return {heads_.group(),
-          features_,
-          heads_.value_dim(),
-          head.phi_q + token * heads_.group() * features_,
-          head.phi_k + token * features_,
-          at.v + token * at.v_stride,
-          head.log_decay == nullptr ? 1.0f : std::exp(head.log_decay[token]),
-          RowDecay(context, head, token, pieces),
-          head.write == nullptr ? 1.0f : head.write[token],
-          a_.den_mode,
-          a_.den_eps,
-          a_.scale,
-          head.state,
-          head.norm,
-          at.o + token * at.o_stride};
+  step->queries = heads_.group();
+  step->features = features_;
+  step->value_dim = heads_.value_dim();
+  step->phi_q = head.phi_q + token * heads_.group() * features_;
+  step->phi_k = head.phi_k + token * features_;
+  step->v = at.v + token * at.v_stride;
+  step->decay = head.log_decay == nullptr ? 1.0f : std::exp(head.log_decay[token]);
+  step->row_decay = RowDecay(context, head, token, pieces);
+  step->write = head.write == nullptr ? 1.0f : head.write[token];
+  step->den_mode = a_.den_mode;
+  step->den_eps = a_.den_eps;
+  step->scale = a_.scale;
+  step->state = head.state;
+  step->norm = head.norm;
+  step->o = at.o + token * at.o_stride;
 }
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
