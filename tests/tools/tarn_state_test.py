@@ -213,9 +213,13 @@ class CacheTest(CliTest):
         self.ask("PARIS:")
         self.ask("A longer prompt:", "--prompt-cache-bytes", 3 * size + 9000)
         self.assertEqual(len(self.files()), len(kept) + 2)
+        # A prompt that is cached writes nothing, and the budget holds after it.
+        self.ask("A longer prompt:", "--prompt-cache-bytes", 2 * size + 5000)
+        self.assertEqual(len(self.files()), 3)  # and the link
         # What is larger than all of it is not written.
         self.cache = self.path("small")
-        self.ask("ROMEO:", "--prompt-cache-bytes", 100)
+        err = tarn("run", MODEL, *GREEDY, "-p", "ROMEO:", "-n", 1, "--prompt-cache", self.cache, "--prompt-cache-bytes", 100)[2]
+        self.assertIn("more than --prompt-cache-bytes: it is not kept", err)
         self.assertEqual(self.files(), [])
 
     def test_in_conversations(self):

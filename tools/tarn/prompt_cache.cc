@@ -162,7 +162,11 @@ void PromptCache::Note(const Tokens& prompt, size_t count, const tarn_session* s
   const Header header = MakeHeader(model_, chunk_, count);
   const std::vector<uint8_t> snapshot = Snapshot(session);
   const size_t before = sizeof(header) + count * sizeof(prompt[0]);
-  if (before + snapshot.size() > most_bytes_) return;
+  if (before + snapshot.size() > most_bytes_) {
+    if (noted_.empty())
+      Warn(Format("a state takes %zu bytes, more than --prompt-cache-bytes: it is not kept", before + snapshot.size()));
+    return;
+  }
   Noted noted = {path, std::vector<char>(before + snapshot.size())};
   std::memcpy(noted.content.data(), &header, sizeof(header));
   std::memcpy(noted.content.data() + sizeof(header), prompt.data(), before - sizeof(header));
@@ -176,7 +180,7 @@ void PromptCache::Note(const Tokens& prompt, size_t count, const tarn_session* s
 void PromptCache::Write() {
   try {
     for (const Noted& noted : noted_) WriteOne(noted);
-    if (!noted_.empty()) RemoveOld();
+    RemoveOld();
   } catch (const std::exception& failure) {  // of the file, or of the directory
     Warn(failure.what());
   }
