@@ -49,7 +49,7 @@ struct LinearStepArgs {
   float* o;         // [G, dv], contiguous
 };
 
-// Steps that follow one another on one state; outputs do not overlap. They have the bits of single steps.
+// Steps of one shape that follow one another on one state; outputs do not overlap. They have the bits of single steps.
 using LinearStepsKernel = void (*)(size_t count, const LinearStepArgs* steps);
 
 // The same for C tokens at once (MATH 0.2, "F1 scalar gate"): with c = cumsum(log_decay), A_ij = (phi_q_i . phi_k_j) exp(c_i - c_j)

@@ -160,6 +160,7 @@ Status Speculation::Step(int32_t token, int32_t* tokens, size_t capacity, size_t
   call_[0] = token;
   const uint64_t begin = MonotonicNs();
   const size_t drafts = FindDrafts(Room(capacity));
+  if (drafts == 0) TARN_RETURN_IF_ERROR(session_->MakeWhole());  // steps that wait are not a part of the time of a step
   uint64_t start = MonotonicNs();
   const Result<const float*> rows = session_->Steps(call_.data(), drafts + 1, &log_);
   if (!rows.ok()) {

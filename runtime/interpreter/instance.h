@@ -94,7 +94,7 @@ class Instance {
   // middle. Errors: TARN_INTERNAL (the sequence is then broken off).
   Status DecodeSteps(size_t tokens, StepLog* log, const ThreadPool& threads);
   // The sequence has taken the first `kept` tokens of the last DecodeSteps, 1 to all of them. Some of them may wait in the log,
-  // which stays in its place until TakeSteps, Reset or SetTokens.
+  // which stays in its place until they are taken or forgotten: TakeSteps, Reset, ResetSequence, SetTokens.
   void KeepSteps(size_t kept, StepLog* log);
   // There are steps that wait; in this log: DecodeSteps takes them.
   bool steps_wait() const { return progress_[0].rest == SequenceProgress::kStepsWait; }

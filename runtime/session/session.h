@@ -86,7 +86,7 @@ class Session {
   Status SaveSequence(uint32_t sequence, Span<uint8_t> snapshot) const;
   Status RestoreSequence(uint32_t sequence, Span<const uint8_t> snapshot);
 
-  // Takes steps that wait (session_steps.cc): whatever reads the states, or goes on in another way, asks for it first. Errors:
+  // Takes steps that wait (step_log.h): whatever reads the states, or goes on in another way, asks for it first. Errors:
   // TARN_INVALID_ARGUMENT where a chunk was left in its middle.
   Status MakeWhole() const;
   Status MakeWhole(uint32_t sequence) const;

@@ -77,7 +77,9 @@ TARN_API tarn_status tarn_speculation_requirements(tarn_session* session, tarn_s
 TARN_API tarn_status tarn_speculation_create(tarn_session* session, tarn_sampler* sampler, const tarn_speculation_config* config,
                                              tarn_speculation** speculation, tarn_error* error);
 
-/* Destroys a speculation. NULL is accepted. */
+/* Destroys a speculation, before its session. Processes accepted drafts that the session has not processed yet: until then they
+ * lie in the speculation's memory. NULL is accepted.
+ * Thread safety: it belongs to the thread of its session. */
 TARN_API void tarn_speculation_destroy(tarn_speculation* speculation);
 
 /* Records that the session has read `tokens` in another call, such as a prefill: they are searched for drafts, and the draft
@@ -87,7 +89,8 @@ TARN_API tarn_status tarn_speculation_read(tarn_speculation* speculation, const 
 
 /* Feeds `token`, the next token of the text, and drafts after it. Writes the tokens that follow to `tokens` and their number, 1 to
  * `capacity`, to `*count`. If on_token or a complete grammar ends the text, the last of these tokens is the end. The session has
- * read all of them but the last, which is the `token` of the next call. Errors: those of tarn_session_step(): nothing has
+ * read all of them but the last, which is the `token` of the next call. Some may still have to be processed: the next call that
+ * reads or continues the session's state does so. Errors: those of tarn_session_step(): nothing has
  * changed, except with TARN_INTERNAL, after which the session needs a reset or a restore; a run that has begun is not cancelled
  * any more. Those of tarn_sampler_sample() or of `pick`: `*count` tokens have been returned before the error, and the session has
  * read them all. */
