@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -110,15 +112,19 @@ int Serve(const Arguments& arguments) {
     bound = server.bind_to_port("127.0.0.1", arguments.port);
   }
   if (!bound) throw std::runtime_error("the address cannot be used");
+  std::atomic<bool> has_ended{false};
   std::thread stopper([&] {
     int number = 0;
     sigwait(&signals, &number);
     scheduler.Stop();
+    // A server that does not listen yet would not hear of it.
+    while (!server.is_running() && !has_ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     server.stop();
   });
   std::printf("ready: %llu bytes of session\n", static_cast<unsigned long long>(scheduler.memory().session_bytes));
   std::fflush(stdout);
   const bool served = server.listen_after_bind();
+  has_ended = true;
   if (!served) kill(getpid(), SIGTERM);  // for the stopper
   stopper.join();
   if (!arguments.socket.empty()) unlink(arguments.socket.c_str());

@@ -184,6 +184,10 @@ class ServerTest(unittest.TestCase):
             time.sleep(0.002)
         self.assertEqual(list(states.iterdir()), [])
 
+    def test_a_server_ends_as_soon_as_it_is_ready(self):
+        for _ in range(10):
+            self.start().end()
+
     def test_what_cannot_be_answered_is_named(self):
         server = self.start("--max-prompt", 20)
         for body, words in (({}, "prompt"), ({"prompt": 5}, "string"), ({"prompt": "x" * 21}, "21 tokens, at most 20 expected"),
