@@ -57,15 +57,6 @@ struct Int8Args {
   size_t y_stride;
 };
 
-// Row `row` of a tile, from the sums of its outputs and those of their weights.
-HWY_INLINE void PutInt8(const Int8Args& a, const Tile& tile, size_t row, hn::Vec<hn::RebindToSigned<DTile>> sums,
-                        const int32_t* weight_sums) {
-  const hn::RebindToSigned<DTile> di;
-  const auto shift = hn::Mul(hn::Set(di, a.params[row].zero_point - kX8Moved), hn::LoadU(di, weight_sums));
-  const VTile scale = hn::Mul(hn::Set(DTile(), a.params[row].scale), LoadOutputs(a.scales, tile.outputs));
-  StoreOutputs(hn::Mul(hn::ConvertTo(DTile(), hn::Sub(sums, shift)), scale), a.bias, tile.outputs, a.y + row * a.y_stride);
-}
-
 // `weight_sums` [kTileOutputs] is written with kSumWeights, else read.
 template <size_t kRows, bool kSumWeights>
 HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, int32_t* weight_sums) {
@@ -87,7 +78,10 @@ HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, int32
   }
   if constexpr (kSumWeights) hn::StoreU(SumsOfFour(d, z0, z1, z2, z3), di, weight_sums);
   const auto put = [&](size_t row, hn::Vec<decltype(di)> sums) HWY_ATTR {
-    if (row < tile.rows) PutInt8(a, tile, row, sums, weight_sums);
+    if (row >= tile.rows) return;
+    const auto shift = hn::Mul(hn::Set(di, a.params[row].zero_point - kX8Moved), hn::LoadU(di, weight_sums));
+    const VTile scale = hn::Mul(hn::Set(DTile(), a.params[row].scale), LoadOutputs(a.scales, tile.outputs));
+    StoreOutputs(hn::Mul(hn::ConvertTo(DTile(), hn::Sub(sums, shift)), scale), a.bias, tile.outputs, a.y + row * a.y_stride);
   };
   put(0, SumsOfFour(d, s00, s01, s02, s03));
   if constexpr (kRows > 1) put(1, SumsOfFour(d, s10, s11, s12, s13));
@@ -95,59 +89,14 @@ HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, int32
   if constexpr (kRows > 2) put(3, SumsOfFour(d, s30, s31, s32, s33));
 }
 
-// A vector of one output's weights: z their sum, s<row of x> the products.
-template <size_t kRows, bool kWhole>
-HWY_INLINE void Int8OutputStep(const FourRows<uint8_t>& x, const int8_t* w, size_t i, size_t left, VI32& z, VI32& s0, VI32& s1,
-                               VI32& s2) {
-  const DX8 d;
-  const VI8 weights = LoadWholeOrPadded<kWhole>(DI8(), w + i, left);
-  z = AddBytes(weights, z);
-  s0 = AddProducts(LoadX8<kWhole>(d, x.row[0] + i, left), weights, s0);
-  if constexpr (kRows > 1) s1 = AddProducts(LoadX8<kWhole>(d, x.row[1] + i, left), weights, s1);
-  if constexpr (kRows > 2) s2 = AddProducts(LoadX8<kWhole>(d, x.row[2] + i, left), weights, s2);
-}
-
-template <size_t kRows>
-HWY_INLINE void Int8Output(size_t in, const FourRows<uint8_t>& x, const int8_t* w, VI32& z, VI32& s0, VI32& s1, VI32& s2) {
-  const size_t lanes = hn::Lanes(DI8());
-  z = s0 = s1 = s2 = hn::Zero(DI32());
-  size_t i = 0;
-  for (; i + lanes <= in; i += lanes) Int8OutputStep<kRows, true>(x, w, i, lanes, z, s0, s1, s2);
-  if (i < in) Int8OutputStep<kRows, false>(x, w, i, in - i, z, s0, s1, s2);
-}
-
-// The same tile, one output after the other: rows of W that follow one another are a stream, which the prefetcher of x86 brings
-// from memory faster than four rows side by side with our prefetches (29 and 23 GB/s on Zen 4). More rows of x take their time, and
-// want those; and weights that lie in a cache want four sums side by side (55 and 33 GB/s).
-constexpr size_t kFewRows = HWY_ARCH_X86 ? std::min<size_t>(kTileRows, 3) : 0;
-constexpr size_t kMostCachedBytes = size_t{4} << 20;
-
-template <size_t kRows>
-HWY_NOINLINE void Int8Outputs(size_t in, const Int8Args& a, const Tile& tile) {
-  const DI32 d;
-  VI32 z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23;
-  Int8Output<kRows>(in, a.x, a.w.row[0], z0, s00, s10, s20);
-  Int8Output<kRows>(in, a.x, a.w.row[1], z1, s01, s11, s21);
-  Int8Output<kRows>(in, a.x, a.w.row[2], z2, s02, s12, s22);
-  Int8Output<kRows>(in, a.x, a.w.row[3], z3, s03, s13, s23);
-  int32_t weight_sums[kTileOutputs];
-  hn::StoreU(SumsOfFour(d, z0, z1, z2, z3), hn::RebindToSigned<DTile>(), weight_sums);
-  PutInt8(a, tile, 0, SumsOfFour(d, s00, s01, s02, s03), weight_sums);
-  if constexpr (kRows > 1) PutInt8(a, tile, 1, SumsOfFour(d, s10, s11, s12, s13), weight_sums);
-  if constexpr (kRows > 2) PutInt8(a, tile, 2, SumsOfFour(d, s20, s21, s22, s23), weight_sums);
-}
-
 inline void DenseQdu8Qc8w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const int8_t* weight,
                           const float* weight_scale, const float* bias, float* y, size_t y_stride) {
   int32_t weight_sums[kTileOutputs];
-  const bool is_stream = kFewRows > 0 && rows <= kFewRows && in * out > kMostCachedBytes;
   ForEachTile(rows, out, weight, in, hn::Lanes(DI8()), [&](const Tile& tile) HWY_ATTR {
     const Int8Args args = {
         {q + tile.r * in, in, tile.rows},          {weight + tile.o * in, in, tile.outputs}, params + tile.r, weight_scale + tile.o,
         bias == nullptr ? nullptr : bias + tile.o, y + tile.r * y_stride + tile.o,           y_stride};
-    if (is_stream) {
-      rows == 1 ? Int8Outputs<1>(in, args, tile) : rows == 2 ? Int8Outputs<2>(in, args, tile) : Int8Outputs<3>(in, args, tile);
-    } else if (tile.r == 0) {
+    if (tile.r == 0) {
       tile.rows == 1 ? Int8Tile<1, true>(in, args, tile, weight_sums) : Int8Tile<kTileRows, true>(in, args, tile, weight_sums);
     } else {
       Int8Tile<kTileRows, false>(in, args, tile, weight_sums);

@@ -163,7 +163,7 @@ TEST(DenseQuantized, Int8) {
   });
 }
 
-// More weights than lie in a cache are read in another order, for a few rows.
+// More weights than lie in a cache.
 TEST(DenseQuantized, Int8RowsOfALargeMatrixHaveTheBitsOfABatch) {
   ForEachTable([](const Kernels& kernels) {
     Random random(14);
