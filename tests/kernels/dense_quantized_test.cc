@@ -163,26 +163,6 @@ TEST(DenseQuantized, Int8) {
   });
 }
 
-// More weights than lie in a cache.
-TEST(DenseQuantized, Int8RowsOfALargeMatrixHaveTheBitsOfABatch) {
-  ForEachTable([](const Kernels& kernels) {
-    Random random(14);
-    const Case batch(1037, 4099, 7, random);
-    std::vector<int8_t> w(batch.out * batch.in);
-    for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<int8_t>(i * i % 255 + i % 7);
-    const Floats scales = random.Uniform(batch.out, 0.01f, 0.02f);
-    const Floats expected = RunInt8(kernels, batch, w, scales, true);
-    for (size_t rows = 1; rows <= 4; ++rows) {
-      Case c = batch;
-      c.rows = rows;
-      c.q.resize(rows * c.in);
-      c.params.resize(rows);
-      const Floats y = RunInt8(kernels, c, w, scales, true);
-      EXPECT_TRUE(std::equal(y.begin(), y.end(), expected.begin())) << rows << " rows";
-    }
-  });
-}
-
 // The widest sums of the contract: 66,051 products of 255 * 127 stay inside i32, of either sign.
 TEST(DenseQuantized, Int8AtTheLimitOfItsAccumulator) {
   constexpr size_t kIn = 66051;

@@ -21,18 +21,29 @@ constexpr uint32_t kVocab = 256;
 constexpr uint64_t kMostTokens = 149;  // the smallest context of the models
 constexpr uint32_t kMostSteps = 13;
 
+// A log of a session, and its memory.
+struct OwnLog {
+  OwnLog(const Session& session, size_t max_steps, uint64_t most_copies = StepLog::kMostCopies) {
+    Bump count;
+    session.TakeStepLog(&count, max_steps, &log, most_copies);
+    block = std::move(Block::Allocate(DefaultAllocator(), count.used(), "test").value());
+    Bump bump(block.bytes());
+    session.TakeStepLog(&bump, max_steps, &log, most_copies);
+    EXPECT_EQ(bump.used(), count.used());
+  }
+
+  StepLog log;
+  Block block;
+};
+
 // A session, and another one that takes the same tokens one by one.
 class Pair {
  public:
   Pair(const Loaded& model, uint32_t threads, uint32_t seed, uint64_t most_copies)
-      : session_(model.New({1, /*max_chunk=*/kMostSteps, kMostSteps, threads})), plain_(model.New({1, 16, 1, 1})), random_(seed) {
-    Bump count;
-    session_->TakeStepLog(&count, kMostSteps, &log_, most_copies);
-    block_ = std::move(Block::Allocate(DefaultAllocator(), count.used(), "test").value());
-    Bump bump(block_.bytes());
-    session_->TakeStepLog(&bump, kMostSteps, &log_, most_copies);
-    EXPECT_EQ(bump.used(), count.used());
-  }
+      : session_(model.New({1, /*max_chunk=*/kMostSteps, kMostSteps, threads})),
+        plain_(model.New({1, 16, 1, 1})),
+        own_(*session_, kMostSteps, most_copies),
+        random_(seed) {}
 
   // Some steps, of which some are kept.
   void Go() {
@@ -41,9 +52,9 @@ class Pair {
     std::vector<int32_t> tokens(count);
     for (int32_t& token : tokens) token = static_cast<int32_t>(random_() % kVocab);
     const size_t kept = random_() % 3 == 0 ? count : 1 + random_() % count;
-    const Result<const float*> rows = session_->Steps(tokens.data(), count, &log_);
+    const Result<const float*> rows = session_->Steps(tokens.data(), count, &own_.log);
     ASSERT_TRUE(rows.ok()) << rows.status().message();
-    session_->KeepSteps(kept, &log_);
+    session_->KeepSteps(kept, &own_.log);
     taken_back_ += count - kept;
     for (size_t i = 0; i < kept; ++i) {
       const Result<const float*> wanted = plain_->Prefill(&tokens[i], 1);
@@ -77,8 +88,7 @@ class Pair {
   }
 
   const SessionPointer session_, plain_;
-  StepLog log_;
-  Block block_;
+  OwnLog own_;
   std::mt19937 random_;
   size_t taken_back_ = 0;
 };
@@ -159,15 +169,10 @@ TEST(Steps, HaveTheBitsOfSingleStepsInLargeStates) {
 class Waiting : public testing::Test {
  protected:
   void SetUp() override {
-    Bump count;
-    session_->TakeStepLog(&count, 4, &log_, /*most_copies=*/0);
-    block_ = std::move(Block::Allocate(DefaultAllocator(), count.used(), "test").value());
-    Bump bump(block_.bytes());
-    session_->TakeStepLog(&bump, 4, &log_, /*most_copies=*/0);
-    Keep(session_.get(), &log_, 3);
-    Keep(session_.get(), &log_, 4);
+    Keep(session_.get(), &own_.log, 3);
+    Keep(session_.get(), &own_.log, 4);
     for (const int32_t token : {1, 2, 3, 1, 2, 3, 4}) ASSERT_TRUE(plain_->Prefill(&token, 1).ok());
-    ASSERT_TRUE(session_->instance().steps_wait(&log_));
+    ASSERT_TRUE(session_->instance().steps_wait(&own_.log));
   }
 
   static void Keep(Session* session, StepLog* log, size_t kept) {
@@ -193,22 +198,21 @@ class Waiting : public testing::Test {
 
   const Loaded model_{test::ConfigText(test::kRfa)};
   const SessionPointer session_ = model_.New({1, 8, 8, 1}), plain_ = model_.New({1, 8, 8, 1});
-  StepLog log_;
-  Block block_;
+  OwnLog own_{*session_, 4, /*most_copies=*/0};
 };
 
 TEST_F(Waiting, AreTakenByTokens) { ExpectSame(session_.get(), plain_.get()); }
 
 TEST_F(Waiting, AreTakenBySnapshots) {
   const uint64_t bytes = session_->SnapshotBytes();
-  EXPECT_FALSE(session_->instance().steps_wait(&log_));
+  EXPECT_FALSE(session_->instance().steps_wait(&own_.log));
   EXPECT_EQ(bytes, plain_->SnapshotBytes());
   EXPECT_EQ(Snapshot(*session_), Snapshot(*plain_));
 }
 
 TEST_F(Waiting, AreTakenBySnapshotsOfASequence) {
   EXPECT_EQ(session_->SequenceSnapshotBytes(0), plain_->SequenceSnapshotBytes(0));
-  EXPECT_FALSE(session_->instance().steps_wait(&log_));
+  EXPECT_FALSE(session_->instance().steps_wait(&own_.log));
 }
 
 TEST_F(Waiting, AreTakenByDeltas) {
@@ -216,7 +220,7 @@ TEST_F(Waiting, AreTakenByDeltas) {
   const std::vector<uint8_t> base = Snapshot(*fresh);
   const Span<const uint8_t> bytes(base.data(), base.size());
   EXPECT_EQ(session_->DeltaBytes(bytes).value(), plain_->DeltaBytes(bytes).value());
-  EXPECT_FALSE(session_->instance().steps_wait(&log_));
+  EXPECT_FALSE(session_->instance().steps_wait(&own_.log));
 }
 
 TEST_F(Waiting, AreTakenByForks) {
@@ -232,13 +236,8 @@ TEST_F(Waiting, AreTakenByForksOfASequence) {
 }
 
 TEST_F(Waiting, AreTakenByStepsOfAnotherLog) {
-  StepLog log;
-  Bump count;
-  session_->TakeStepLog(&count, 4, &log);
-  const Block block = std::move(Block::Allocate(DefaultAllocator(), count.used(), "test").value());
-  Bump bump(block.bytes());
-  session_->TakeStepLog(&bump, 4, &log);
-  Keep(session_.get(), &log, 2);
+  OwnLog other(*session_, 4);
+  Keep(session_.get(), &other.log, 2);
   const int32_t tokens[] = {1, 2};
   ASSERT_TRUE(plain_->Prefill(tokens, 1).ok() && plain_->Prefill(tokens + 1, 1).ok());
   ExpectSame(session_.get(), plain_.get());
@@ -247,9 +246,9 @@ TEST_F(Waiting, AreTakenByStepsOfAnotherLog) {
 // The log must not be read any more.
 TEST_F(Waiting, AreForgottenWithTheStates) {
   const std::vector<uint8_t> snapshot = Snapshot(*plain_);
-  block_ = Block();
+  own_.block = Block();
   ASSERT_TRUE(session_->Restore({snapshot.data(), snapshot.size()}).ok());
-  EXPECT_FALSE(session_->instance().steps_wait(&log_));
+  EXPECT_FALSE(session_->instance().steps_wait(&own_.log));
   ExpectSame(session_.get(), plain_.get());
   session_->Reset();
   plain_->Reset();
@@ -259,7 +258,7 @@ TEST_F(Waiting, AreForgottenWithTheStates) {
 TEST_F(Waiting, OfAResetAreNotTakenByTheNextSteps) {
   session_->Reset();
   plain_->Reset();
-  Keep(session_.get(), &log_, 2);
+  Keep(session_.get(), &own_.log, 2);
   const int32_t tokens[] = {1, 2};
   ASSERT_TRUE(plain_->Prefill(tokens, 1).ok() && plain_->Prefill(tokens + 1, 1).ok());
   ExpectSame(session_.get(), plain_.get());
@@ -271,17 +270,12 @@ TEST_F(Waiting, OfAResetAreNotTakenByTheNextSteps) {
 TEST(Steps, OtherCallsWaitForTheirEnd) {
   const Loaded model(test::ConfigText(test::kRfa));
   const SessionPointer session = model.New({1, 8, 8, 1});
-  StepLog log;
-  Bump count;
-  session->TakeStepLog(&count, 4, &log);
-  const Block block = std::move(Block::Allocate(DefaultAllocator(), count.used(), "test").value());
-  Bump bump(block.bytes());
-  session->TakeStepLog(&bump, 4, &log);
+  OwnLog own(*session, 4);
   const int32_t tokens[4] = {1, 2, 3, 4};
-  ASSERT_TRUE(session->Steps(tokens, 4, &log).ok());
+  ASSERT_TRUE(session->Steps(tokens, 4, &own.log).ok());
   EXPECT_EQ(session->Prefill(tokens, 1).status().code(), TARN_INVALID_ARGUMENT);
-  EXPECT_EQ(session->Steps(tokens, 4, &log).status().code(), TARN_INVALID_ARGUMENT);
-  session->KeepSteps(3, &log);
+  EXPECT_EQ(session->Steps(tokens, 4, &own.log).status().code(), TARN_INVALID_ARGUMENT);
+  session->KeepSteps(3, &own.log);
   EXPECT_EQ(session->instance().tokens_seen(), 3u);
   EXPECT_TRUE(session->Prefill(tokens, 1).ok());
 }

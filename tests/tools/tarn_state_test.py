@@ -218,8 +218,8 @@ class CacheTest(CliTest):
         self.assertEqual(len(self.files()), 3)  # and the link
         # What is larger than all of it is not written.
         self.cache = self.path("small")
-        err = tarn("run", MODEL, *GREEDY, "-p", "ROMEO:", "-n", 1, "--prompt-cache", self.cache, "--prompt-cache-bytes", 100)[2]
-        self.assertIn("more than --prompt-cache-bytes: it is not kept", err)
+        err = tarn("run", MODEL, *GREEDY, "-p", "A" * 300, "-n", 1, "--prompt-cache", self.cache, "--prompt-cache-bytes", 100)[2]
+        self.assertEqual(err.count("more than --prompt-cache-bytes: it is not kept"), 1)
         self.assertEqual(self.files(), [])
 
     def test_in_conversations(self):

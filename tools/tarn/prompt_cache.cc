@@ -163,8 +163,9 @@ void PromptCache::Note(const Tokens& prompt, size_t count, const tarn_session* s
   const std::vector<uint8_t> snapshot = Snapshot(session);
   const size_t before = sizeof(header) + count * sizeof(prompt[0]);
   if (before + snapshot.size() > most_bytes_) {
-    if (noted_.empty())
+    if (!has_warned_)
       Warn(Format("a state takes %zu bytes, more than --prompt-cache-bytes: it is not kept", before + snapshot.size()));
+    has_warned_ = true;
     return;
   }
   Noted noted = {path, std::vector<char>(before + snapshot.size())};

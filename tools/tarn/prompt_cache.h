@@ -57,6 +57,7 @@ class PromptCache {
   const uint64_t most_bytes_;
   std::deque<Noted> noted_;
   uint64_t noted_bytes_ = 0;  // at most most_bytes_
+  bool has_warned_ = false;   // that a state is larger than that
 };
 
 // A file of the cache is a snapshot behind the tokens that it has seen.
