@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/convert/convert_testing.h"
@@ -15,8 +16,7 @@ namespace tarn::convert {
 namespace {
 
 // Matrices of SmallConfig() with a head of its own; rows of 32, but for those of down_proj, which have 12.
-std::vector<Matrix> Matrices(Precision rest, const std::vector<std::string>& rules) {
-  Json config = SmallConfig();
+std::vector<Matrix> Matrices(Precision rest, const std::vector<std::string>& rules, Json config = SmallConfig()) {
   config["hidden_size"] = 32;
   config["head_dim"] = config["value_head_dim"] = 8;
   config["tie_word_embeddings"] = false;
@@ -27,9 +27,9 @@ std::vector<Matrix> Matrices(Precision rest, const std::vector<std::string>& rul
   return builder.matrices();
 }
 
-std::map<std::string, Precision> ByName(Precision rest, const std::vector<std::string>& rules) {
+std::map<std::string, Precision> ByName(Precision rest, const std::vector<std::string>& rules, Json config = SmallConfig()) {
   std::map<std::string, Precision> found;
-  for (const Matrix& matrix : Matrices(rest, rules)) found[matrix.name] = matrix.precision;
+  for (const Matrix& matrix : Matrices(rest, rules, std::move(config))) found[matrix.name] = matrix.precision;
   return found;
 }
 
@@ -51,6 +51,25 @@ TEST(Precision, RulesForNamesOfTheFileAndOfTheCheckpoint) {
   EXPECT_EQ(found.at("model.layers.1.mlp.down_proj.weight"), Precision::kF16);
   // One tensor of the file: what holds for one of its projections holds for all.
   EXPECT_EQ(found.at("model.layers.0.attn.qkvg_proj.weight"), Precision::kF32);
+}
+
+TEST(Precision, ProjectionsOfLogitsAreNotBelowInt8UnlessARuleNamesThem) {
+  Json config = SmallConfig();
+  config["attention"] = {{"system", "abc_mlp"}, {"num_slots", 4}};
+  const std::string control = "model.layers.0.attn.control_proj.weight";
+  for (const Precision narrow : {Precision::kInt4, Precision::kInt3, Precision::kInt2}) {
+    const auto found = ByName(narrow, {}, config);
+    EXPECT_EQ(found.at(control), Precision::kInt8);
+    EXPECT_EQ(found.at("model.layers.0.attn.qkv_proj.weight"), narrow);
+    EXPECT_EQ(ByName(narrow, {"*control*=int4"}, config).at(control), Precision::kInt4);
+  }
+  EXPECT_EQ(ByName(Precision::kF16, {}, config).at(control), Precision::kF16);
+  EXPECT_EQ(ByName(Precision::kInt4, {"*=int4", "*down_proj*=int8"}, config).at(control), Precision::kInt4);
+  EXPECT_EQ(NarrowText(Matrices(Precision::kInt4, {"*down_proj*=int8"}, config)), "");  // as it is meant to be
+  config["attention"] = {{"system", "gla"}, {"gate_low_rank", true}, {"gate_rank", 32}};
+  const auto low_rank = ByName(Precision::kInt4, {}, config);
+  EXPECT_EQ(low_rank.at("model.layers.0.attn.g_proj.0.weight"), Precision::kInt8);
+  EXPECT_EQ(low_rank.at("model.layers.0.attn.g_proj.1.weight"), Precision::kInt8);
 }
 
 TEST(Precision, TheLastRuleHolds) {

@@ -231,7 +231,7 @@ class GoldenTest {
       golden = LoadGoldenCase(path);
     } catch (const std::exception& error) {
       Report("FAIL", std::filesystem::path(path).stem().string(), {}, "");
-      std::fprintf(stderr, "  %s: %s\n", path.c_str(), error.what());
+      std::printf("  %s: %s\n", path.c_str(), error.what());
       ++failed_;
       return;
     }
@@ -265,9 +265,9 @@ class GoldenTest {
     const bool pass = errors.failures.empty();
     Report(pass ? "PASS" : "FAIL", golden.name, errors, targets_.size() > 1 ? kernels.name : "");
     for (const Failure& failure : errors.failures) {
-      std::fprintf(stderr, "  %s: %s", path.c_str(), failure.first.c_str());
-      if (failure.elements > 1) std::fprintf(stderr, ", and %zu more", failure.elements - 1);
-      std::fprintf(stderr, "\n");
+      std::printf("  %s: %s", path.c_str(), failure.first.c_str());
+      if (failure.elements > 1) std::printf(", and %zu more", failure.elements - 1);
+      std::printf("%s%s\n", targets_.size() > 1 ? ", " : "", targets_.size() > 1 ? kernels.name : "");
     }
     ++(pass ? passed_ : failed_);
   }

@@ -196,7 +196,7 @@ class StateCommandTest(CliTest):
             content = file.read()
         self.fails(1, "cut: a file of the prompt cache of 60 bytes", "state", "info", self.write("cut", content[:60]))
         self.fails(1, "cut: a file of the prompt cache of 8 bytes", "state", "info", self.write("cut", content[:8]))
-        self.fails(1, "version of the prompt cache is 258, 1 expected", "state", "info",
+        self.fails(1, "version of the prompt cache is 258, 2 expected", "state", "info",
                    self.write("new", content[:8] + b"\2\1" + content[10:]))
         self.fails(1, "cut: snapshot: size is ", "state", "info", self.write("cut", content[:-1]))
 

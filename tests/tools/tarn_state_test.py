@@ -146,8 +146,10 @@ class CacheTest(CliTest):
         self.assertEqual(cached % 64, 0)
         self.assertGreaterEqual(cached, len(SYSTEM) // 64 * 64 - 64)
         self.assertEqual(self.ask(SECOND)[1], len(SECOND) - 1)
-        # With other chunks it is another state.
-        self.assertEqual(self.ask(FIRST, "--chunk", 32)[1], 0)
+        # With other chunks or other kernels it is another state.
+        for other in ["--chunk", 32], ["--isa", "reference"], ["--portable-dense"]:
+            self.assertEqual(self.ask(FIRST, *other)[1], 0)
+            self.assertEqual(self.ask(FIRST, *other)[1], count - 1)
 
     def test_short_prompts(self):
         for prompt in "A", "AB":

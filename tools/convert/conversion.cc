@@ -36,6 +36,8 @@ std::string DefaultName(const std::string& input) {
     Fail(input, ": a file, expected the directory that holds it and config.json");
   }
   if (file.extension() == ".npz") Fail(input, ": a file, expected the directory that holds it");
+  if (file.extension() == ".tarn")
+    Fail(input, ": a file, expected a checkpoint directory: is it a model that is converted already?");
   const std::string other = OtherFormat(input);
   Fail(input, ": not a directory ",
        other.empty() ? "(--random-weights SEED makes a model from a config alone)" : "with config.json; " + other);

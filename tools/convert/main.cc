@@ -312,7 +312,7 @@ int Run(int argc, char** argv) {
   tools::App app("Converts a checkpoint directory into a .tarn model file.", "tarn-convert");
   app.footer(kExamples);
   app.set_version_flag("--version", std::string("tarn-convert ") + tarn_version());
-  app.add_option("input", how.input, "Checkpoint directory; with --random-weights or --list-tensors a config.json")
+  app.add_option("input", how.input, "Checkpoint directory; with --random-weights a config.json, with --list-tensors either")
       ->type_name("PATH");
   app.add_option("-o,--output", options.output,
                  "Model file to write, or with --write-checkpoint a directory (required, except with --list-tensors, "
@@ -320,7 +320,7 @@ int Run(int argc, char** argv) {
       ->type_name("FILE");
   std::vector<std::string> types = PrecisionNames();
   types.emplace_back("auto");
-  AddName(&app, "--quant", &how.quant, "Type of matrices; int3, int2 and auto need --eval", types);
+  AddName(&app, "--quant", &how.quant, "Type of matrices; int3 and int2 of a causal model, and auto, need --eval", types);
   app.add_option("--keep", how.keep,
                  "Another type for matrices whose name matches, as PATTERN=TYPE; repeatable, the last match wins")
       ->check(CheckKeep)

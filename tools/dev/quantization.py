@@ -24,17 +24,15 @@ import markers
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "quantization.md"
 MODELS = ("dates-rfa", "dates-abc", "listops-rfa", "listops-abc")
-EMBEDDINGS = ("--quant", "int4", "--keep", "*embeddings*=int8")
 WEIGHTS = {
     "f32": ("--quant", "f32"),
     "f16": ("--quant", "f16"),
     "int8": ("--quant", "int8"),
     "int4": ("--quant", "int4"),
-    "int4, embeddings int8": EMBEDDINGS,
+    "int4, embeddings int8": ("--quant", "int4", "--keep", "*embeddings*=int8"),
     "int3": ("--quant", "int3"),
     "int2": ("--quant", "int2"),
 }
-WEIGHTS_OF_ABC = {**WEIGHTS, "int4, embeddings and control int8": (*EMBEDDINGS, "--keep", "*control*=int8")}
 STATES = ("f16", "int8")
 
 
@@ -68,7 +66,7 @@ def rows(build: Path, lines: int):
             text = (folder / f"{task}.all").read_text(encoding="utf-8").splitlines(keepends=True)
             (folder / f"{task}.tsv").write_text("".join(text[:lines]), encoding="utf-8")
         for name in MODELS:
-            for weights, options in (WEIGHTS_OF_ABC if name.endswith("abc") else WEIGHTS).items():
+            for weights, options in WEIGHTS.items():
                 yield name, weights, "f32", measure(build, folder, name, options)
             if name.startswith("dates"):  # classifiers have no states
                 for state in STATES:

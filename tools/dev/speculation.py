@@ -75,7 +75,7 @@ def seconds_of(build: Path, prompt: str, sampler, how) -> tuple:
 
 
 def pair_table(options) -> str:
-    ways = {"tables of the text": ("--speculate", 15), "and the draft model": ("--draft", DRAFT, "--speculate", 15)}
+    ways = {"tables of the text alone": ("--speculate", 15), "tables and draft model": ("--draft", DRAFT, "--speculate", 15)}
     text = [f"{PAIR_TOKENS} tokens behind each of {len(SPEAKERS)} prompts (`ROMEO:` and other speakers), one thread, on",
             f"{cpu_name()}. Tokens per second over those of the same text without drafts: the median",
             "of the prompts, in brackets the least and the most.", "", "| sampler | " + " | ".join(ways) + " |", "|---|" + "--:|" * len(ways)]

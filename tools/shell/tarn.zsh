@@ -65,7 +65,7 @@ _tarn() {
         ''--repeat-penalty='[Divide positive logits of recent tokens by R, multiply negative ones]:R: ' \
         ''--frequency-penalty='[Subtract F from the logit of a recent token for each time that it occurs]:F: ' \
         ''--presence-penalty='[Subtract S from the logit of a recent token]:S: ' \
-        ''--repeat-last-n='[Number of tokens that the three penalties call recent]:N: ' \
+        ''--repeat-last-n='[Number of tokens that the three penalties call recent, those of the prompt included]:N: ' \
         ''--dry-multiplier='[DRY]:M: ' \
         ''--dry-base='[DRY]:B: ' \
         ''--dry-allowed-length='[DRY]:N: ' \
@@ -224,7 +224,7 @@ _tarn() {
         '(-m --model)'{-m+,--model=}'[Model file]:FILE:_files -g "*.tarn"' \
         ''--json'[Print one JSON object]' \
         ''--cpu'[Show kernels, fast cores and default threads of this machine]' \
-        ''--ops'[Show the ops]' \
+        ''--ops'[Show the ops. If none of --ops, --states, --tensors and --graph is given, ops, states and tensors are shown]' \
         ''--states'[Show the states]' \
         ''--tensors'[Show the tensors]' \
         ''--graph='[Draw the programs into an SVG file]:FILE:_files' \

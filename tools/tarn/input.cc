@@ -13,10 +13,10 @@ Option* AddPlain(App* command, bool* plain) {
 
 void Input::AddOptions(App* command, const std::string& text, const std::string& file, const std::string& ids) {
   text_option_ = command->add_option("-p,--prompt", text_, text + "; -: standard input")->type_name("TEXT");
-  file_option_ =
-      command
-          ->add_option("-f,--file", file_, file + "; -: standard input, which is also read if it is a pipe and no input is given")
-          ->type_name("FILE");
+  file_option_ = command
+                     ->add_option("-f,--file", file_,
+                                  file + "; -: standard input, which is also read if it is a pipe or a file and no input is given")
+                     ->type_name("FILE");
   ids_option_ = command->add_option("--tokens", ids_, ids + " as token ids, for example 1,2,3")->type_name("IDS");
 }
 

@@ -315,7 +315,8 @@ void AddInspect(App* app, Command* command) {
   AddModelPath(inspect, &options->model.path);
   inspect->add_flag("--json", options->json, "Print one JSON object");
   inspect->add_flag("--cpu", options->cpu, "Show kernels, fast cores and default threads of this machine; needs no model");
-  inspect->add_flag("--ops", options->ops, "Show the ops; without --ops, --states, --tensors and --graph all three are shown");
+  inspect->add_flag("--ops", options->ops,
+                    "Show the ops. If none of --ops, --states, --tensors and --graph is given, ops, states and tensors are shown");
   inspect->add_flag("--states", options->states, "Show the states");
   inspect->add_flag("--tensors", options->tensors, "Show the tensors");
   inspect

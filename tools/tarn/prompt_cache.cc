@@ -24,7 +24,7 @@ namespace tarn_cli {
 namespace {
 
 constexpr uint8_t kMagic[8] = {'T', 'P', 'R', 'M', '\r', '\n', 0x1A, '\n'};
-constexpr uint32_t kFileVersion = 1;
+constexpr uint32_t kFileVersion = 2;
 
 struct Header {
   uint8_t magic[8];
@@ -32,8 +32,17 @@ struct Header {
   uint32_t chunk;
   uint64_t tokens;
   uint8_t fingerprint[32];
+  uint64_t kernels;  // hash of the names of those that computed the state: others round in another way
 };
-static_assert(sizeof(Header) == 56, "the header is written and read as bytes");
+static_assert(sizeof(Header) == 64, "the header is written and read as bytes");
+
+// FNV-1a. It names files; what they are of is compared.
+constexpr uint64_t kEmpty = 0xCBF29CE484222325u;
+uint64_t Hash(uint64_t hash, const void* data, size_t size) {
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  for (size_t i = 0; i < size; ++i) hash = (hash ^ bytes[i]) * 0x100000001B3u;
+  return hash;
+}
 
 Header MakeHeader(const Model& model, uint32_t chunk, size_t tokens) {
   Header header{};
@@ -42,15 +51,9 @@ Header MakeHeader(const Model& model, uint32_t chunk, size_t tokens) {
   header.chunk = chunk;
   header.tokens = tokens;
   std::memcpy(header.fingerprint, model.info().fingerprint, sizeof(header.fingerprint));
+  const std::string kernels = model.info().dense + std::string("+") + model.info().isa;
+  header.kernels = Hash(kEmpty, kernels.data(), kernels.size());
   return header;
-}
-
-// FNV-1a. It names files; what they are of is compared.
-constexpr uint64_t kEmpty = 0xCBF29CE484222325u;
-uint64_t Hash(uint64_t hash, const void* data, size_t size) {
-  const auto* bytes = static_cast<const unsigned char*>(data);
-  for (size_t i = 0; i < size; ++i) hash = (hash ^ bytes[i]) * 0x100000001B3u;
-  return hash;
 }
 
 void Warn(const std::string& text) { std::fprintf(stderr, "tarn: prompt cache: %s\n", tarn::tools::ErrorLine(text).c_str()); }

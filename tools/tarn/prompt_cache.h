@@ -1,6 +1,6 @@
 // A directory of states behind the begins of prompts, so that a prompt, or the begin that several share, is read once.
 //
-//   file HASH-TOKENS.prompt: [ header | tokens, i32 | snapshot ]      HASH: of model, chunk and tokens; little-endian
+//   file HASH-TOKENS.prompt: [ header | tokens, i32 | snapshot ]      HASH: of model, kernels, chunk and tokens; little-endian
 //
 // The last token of a prompt is fed alone, after the state that is kept: its logits are not part of a snapshot. States at ends of
 // chunks are kept too, the farther from the end of the prompt the fewer: of a prompt that begins as one of those, at most about

@@ -32,16 +32,18 @@ void FeedLast(const RunOptions& options, const Model& model, const GenerationSta
 Tokens PromptTokens(const RunOptions& options, const Model& model, TurnPlace place) {
   Tokens tokens = options.input.tokens();
   RequireIds(tokens, model, model.info().vocab_size, "run", "--tokens");
+  std::string text;
   if (tokens.empty()) {
     if (model.info().tokenizer == TARN_TOKENIZER_NONE) {
       throw Failure(model.path() + ": the model has no tokenizer: give the prompt as ids with --tokens 1,2,3");
     }
-    tokens = TurnTokens(model, options.turns, options.input.Text(options.raw), place);
+    text = options.input.Text(options.raw);
+    tokens = TurnTokens(model, options.turns, text, place);
     if (tokens.empty() && place == TurnPlace::kBegin && model.info().bos_token >= 0) tokens.push_back(model.info().bos_token);
   }
   if (tokens.empty()) {
-    const std::string empty =
-        options.input.is_file() ? FileName(options.input.file()) + ": the prompt is empty" : "the prompt is empty";
+    const std::string where = options.input.is_file() ? FileName(options.input.file()) + ": " : "";
+    const std::string empty = where + (text.empty() ? "the prompt is empty" : "no character of the prompt has a token");
     throw Failure(empty + (place == TurnPlace::kBegin
                                ? ", and the model has no begin token to start from: give one with -p, -f or --tokens"
                                : ", and a saved state has no logits to draw the first token from: give the text after it with "

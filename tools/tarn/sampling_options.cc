@@ -113,7 +113,8 @@ void SamplingOptions::AddTo(App* command, TaskOptions* by_task) {
   number("--presence-penalty", "S", &chain.presence_penalty, "Subtract S from the logit of a recent token (default: 0)",
          {-kMostPenalty, false, kMostPenalty});
   only(AddInteger<uint32_t>(command, "--repeat-last-n", &chain.repeat_last_n,
-                            "Number of tokens that the three penalties call recent (default: 64)", 0, kMostLookBack));
+                            "Number of tokens that the three penalties call recent, those of the prompt included (default: 64)", 0,
+                            kMostLookBack));
   number("--dry-multiplier", "M", &chain.dry_multiplier,
          "DRY: subtract M * B^(N - A) from the logit of a token that would go on repeating N tokens; 0: off (default: 0)",
          {0, false});

@@ -5,6 +5,7 @@
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
 #include "tools/tarn/report.h"
+#include "tools/tarn/state_content.h"
 
 namespace tarn_cli {
 
@@ -32,9 +33,9 @@ void LoadState(const std::string& path, const Model& model, const tarn_session_c
     const uint64_t most = MostSnapshotBytes(model, config);
     if (!S_ISREG(info.st_mode)) throw Failure(path + ": is no regular file, expected one that /save or --save-state wrote");
     if (static_cast<uint64_t>(info.st_size) > most) {
-      throw Failure(
-          Format("%s: has %llu bytes, expected at most %llu, a snapshot of this model: it is of another model or no snapshot",
-                 path.c_str(), static_cast<unsigned long long>(info.st_size), static_cast<unsigned long long>(most)));
+      const StateContent snapshot(path);  // says what the file is, if it is none
+      throw Failure(Format("%s: has %llu bytes, expected at most %llu, the largest snapshot of this model: it is of another model",
+                           path.c_str(), static_cast<unsigned long long>(info.st_size), static_cast<unsigned long long>(most)));
     }
   }
   const std::string content = ReadFile(path == "-" ? "./-" : path);  // a file of that name, which /save - writes

@@ -73,6 +73,13 @@ class Linear(Rounds, nn.Linear):
         return product(x, self, self.bias)
 
 
+class LogitLinear(Linear):
+    """The logits of a gate or of a control, in a dense layer of their own: the converter does not make it narrower than int8."""
+
+    def used_weight(self):
+        return self.weight if self.kind is None else passed(self.weight, rounded_weight(self.weight, "int8"))
+
+
 class Embedding(Rounds, nn.Embedding):
     def forward(self, tokens):
         return nn.functional.embedding(tokens, self.used_weight())

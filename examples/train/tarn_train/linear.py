@@ -17,7 +17,7 @@ from torch import nn
 
 from . import features
 from .attention import Attention, until
-from .dense import Linear
+from .dense import Linear, LogitLinear
 
 CHUNK = 64
 SIGMAS = (0.5, 2.0)  # to begin with: the variance of the estimate grows with exp(sigma^2)
@@ -230,7 +230,7 @@ class Gla(LinearState):
 
     def __init__(self, c, a):
         super().__init__(c, a)
-        self.g_proj = Linear(c["hidden_size"], self.kv_heads * self.d, bias=False)
+        self.g_proj = LogitLinear(c["hidden_size"], self.kv_heads * self.d, bias=False)
 
     def default_scale(self):
         return self.d**-0.5

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from .attention import Attention, until
-from .dense import Linear
+from .dense import LogitLinear
 
 CHUNK = 32  # [C, C, n] numbers
 TINY = 1e-30  # in place of a sum of nothing, whose logarithm is infinite
@@ -95,7 +95,7 @@ class AbcMlp(Slots):
         self.control = [self.control_proj]  # in a list, so that a projection of all layers is no parameter of this one
 
     def projection(self, c):
-        return Linear(c["hidden_size"], self.kv_heads * self.slots, bias=False)
+        return LogitLinear(c["hidden_size"], self.kv_heads * self.slots, bias=False)
 
     def controls(self, x):
         logits = self.per_head(self.control[0], x, self.slots)
@@ -139,7 +139,7 @@ class Gsa(Slots):
 
     def __init__(self, c, a):
         super().__init__(c, a)
-        self.g_proj = Linear(c["hidden_size"], self.kv_heads * self.slots, bias=False)
+        self.g_proj = LogitLinear(c["hidden_size"], self.kv_heads * self.slots, bias=False)
 
     def default_scale(self):
         return 1.0
@@ -188,7 +188,7 @@ class LunaCausal(Slots):
 
     def __init__(self, c, a):
         super().__init__(c, a)
-        self.control_proj = Linear(c["hidden_size"], self.kv_heads * self.slots, bias=False)
+        self.control_proj = LogitLinear(c["hidden_size"], self.kv_heads * self.slots, bias=False)
 
     def controls(self, x):
         return nn.functional.softplus(self.per_head(self.control_proj, x, self.slots), beta=math.log(2))

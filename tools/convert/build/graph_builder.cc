@@ -65,11 +65,12 @@ void GraphBuilder::CheckRules() const {
   rules_.CheckUsed(names);
 }
 
-Matrix GraphBuilder::ChoosePrecision(const GraphTensor& tensor) {
+Matrix GraphBuilder::ChoosePrecision(const GraphTensor& tensor, Precision narrowest) {
   std::vector<std::string> names = {tensor.name};
   for (const WeightSpec& part : tensor.parts) names.push_back(part.name);
   bool explicitly = false;
-  const Precision precision = rules_.Choose(names, &explicitly);
+  Precision precision = rules_.Choose(names, &explicitly);
+  if (!explicitly) precision = std::min(precision, narrowest);
   if (!IsBlockwise(precision) || tensor.shape[1] % kScaleBlock == 0) return {tensor.name, precision, precision};
   if (explicitly) {
     Fail("tensor \"", tensor.name, "\": rows of ", tensor.shape[1], " are no multiple of ", kScaleBlock, ", which ",
@@ -78,11 +79,11 @@ Matrix GraphBuilder::ChoosePrecision(const GraphTensor& tensor) {
   return {tensor.name, Precision::kInt8, precision};
 }
 
-uint32_t GraphBuilder::AddMatrix(const std::string& name, std::vector<WeightSpec> rows) {
+uint32_t GraphBuilder::AddMatrix(const std::string& name, std::vector<WeightSpec> rows, Precision narrowest) {
   std::vector<uint32_t> shape = rows[0].shape;
   for (size_t i = 1; i < rows.size(); ++i) shape[0] += rows[i].shape[0];
   GraphTensor tensor{name, format::DType::F32, shape, std::move(rows), nullptr, -1};
-  const Matrix matrix = ChoosePrecision(tensor);
+  const Matrix matrix = ChoosePrecision(tensor, narrowest);
   tensor.dtype = DTypeOf(matrix.precision);
   if (tensor_of_.count(name) == 0) matrices_.push_back(matrix);
   const uint32_t index = AddTensor(std::move(tensor));
@@ -142,14 +143,14 @@ uint32_t GraphBuilder::AddDenseBias(const std::string& name, const std::vector<D
 }
 
 format::Slice GraphBuilder::AddDense(const std::string& name, const std::string& tensor, const std::vector<DenseRows>& parts,
-                                     format::Slice x) {
+                                     format::Slice x, Precision narrowest) {
   std::vector<WeightSpec> specs;
   bool bias = false;
   for (const DenseRows& part : parts) {
     specs.push_back({part.name + ".weight", {part.rows, x.width()}, part.weight_init});
     bias = bias || part.bias;
   }
-  std::vector<uint32_t> tensors = {AddMatrix(tensor + ".weight", std::move(specs))};
+  std::vector<uint32_t> tensors = {AddMatrix(tensor + ".weight", std::move(specs), narrowest)};
   if (bias) tensors.push_back(AddDenseBias(tensor + ".bias", parts));
   const GraphTensor& weight = graph_.tensors[tensors[0]];
   if (weight.scales >= 0 && x.width() > kMaxInt8Inputs) {

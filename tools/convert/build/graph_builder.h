@@ -63,7 +63,8 @@ class GraphBuilder {
   // layers may share it. Errors: the same name with another shape.
   // A matrix [rows, columns] is stored as the rules say. int4, int3 and int2 go in blocks of columns: where they do not fill their
   // blocks they become int8. Errors: a rule asks for one of them there.
-  uint32_t AddMatrix(const std::string& name, std::vector<WeightSpec> rows);
+  // `narrowest`: what it is stored as at most, unless a rule names it.
+  uint32_t AddMatrix(const std::string& name, std::vector<WeightSpec> rows, Precision narrowest = Precision::kInt2);
   // A constant is F32, or I32 without a fold.
   uint32_t AddConstant(const std::string& name, const std::vector<uint32_t>& shape, std::vector<WeightSpec> parts,
                        Fold fold = nullptr, format::DType dtype = format::DType::F32);
@@ -79,7 +80,9 @@ class GraphBuilder {
                       std::vector<format::Slice> inputs, uint32_t width, std::vector<uint32_t> tensors = {});
 
   // y = x W^T + b with the rows of several projections. `tensor` is the name of the result in the file, without ".weight".
-  format::Slice AddDense(const std::string& name, const std::string& tensor, const std::vector<DenseRows>& parts, format::Slice x);
+  // `narrowest`: as in AddMatrix.
+  format::Slice AddDense(const std::string& name, const std::string& tensor, const std::vector<DenseRows>& parts, format::Slice x,
+                         Precision narrowest = Precision::kInt2);
 
   // The op that draws an input of the attention op `name`.
   format::Slice AddDrawn(const std::string& name, const DrawnInput& drawn);
@@ -98,7 +101,7 @@ class GraphBuilder {
   // A new value with as many rows as another one.
   format::Slice AddValueLike(format::Slice model, const std::string& name, uint32_t width);
   uint32_t AddTensor(GraphTensor tensor);
-  Matrix ChoosePrecision(const GraphTensor& tensor);
+  Matrix ChoosePrecision(const GraphTensor& tensor, Precision narrowest);
   void Use(const std::vector<WeightSpec>& specs);
   std::vector<uint32_t> AddAttentionTensors(const std::string& prefix, const AttentionOp& op,
                                             const std::string& shared_prefix = "");

@@ -214,14 +214,16 @@ Slice Stack::Project(const std::string& name, std::string fused, std::vector<Den
   return b_.AddDense(name + "." + fused + "_proj", prefix + fused + "_proj", parts, x);
 }
 
+// Not below int8: the projections of logits are small, and an exp or a sigmoid of them decides what every later token reads.
 Slice Stack::ProjectLogits(const std::string& name, const std::string& tensor, const LogitInput& logit, Slice x) const {
+  constexpr Precision kNarrowest = Precision::kInt8;
   const auto rows = [&](const std::string& of) {
     return std::vector<DenseRows>{{of, logit.width, logit.bias, logit.weight_init, logit.bias_init}};
   };
-  if (logit.rank == 0) return b_.AddDense(name, tensor, rows(tensor), x);
-  Slice narrow = ops_.Dense(name + ".0", tensor + ".0", logit.rank, /*bias=*/false, x);
+  if (logit.rank == 0) return b_.AddDense(name, tensor, rows(tensor), x, kNarrowest);
+  Slice narrow = b_.AddDense(name + ".0", tensor + ".0", {{tensor + ".0", logit.rank, /*bias=*/false}}, x, kNarrowest);
   if (logit.tanh) narrow = AddActivation(&b_, name + ".act", format::ActivationKind::Tanh, narrow);
-  return b_.AddDense(name + ".1", tensor + ".1", rows(tensor + ".1"), narrow);
+  return b_.AddDense(name + ".1", tensor + ".1", rows(tensor + ".1"), narrow, kNarrowest);
 }
 
 std::vector<Slice> Stack::Logits(const std::string& name, const AttentionOp& op, Slice small, const std::string& shared_prefix,

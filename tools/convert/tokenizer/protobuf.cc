@@ -44,7 +44,7 @@ bool ProtobufFields::Next() {
       value_ = Take(4);
       return true;
   }
-  Fail(where_, ": byte ", begin, ": a field of type ", key & 7, ", 0, 1, 2 or 5 expected");
+  Fail(where_, ": byte ", begin, ": a field of type ", key & 7, ", 0, 1, 2 or 5 expected: the file is damaged or no protobuf file");
 }
 
 void ProtobufFields::Require(Type type) const {

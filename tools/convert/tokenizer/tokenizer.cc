@@ -181,6 +181,7 @@ TokenizerData ReadTokenizer(const std::string& folder, uint32_t vocab_size, Toke
   } else if (const std::string path = SentencePieceFile(folder); !path.empty()) {
     data = ReadSentencePieceFile(folder, config, where = path, &vocabulary);
   } else {
+    if (IsFile(folder + "/vocab.json")) Fail(folder, ": vocab.json without merges.txt, expected both or a tokenizer.json");
     Fail(folder,
          ": no tokenizer.json, no vocab.json with merges.txt, no tokenizer.model, spiece.model, sentencepiece.bpe.model or "
          "vocab*.spm: "
