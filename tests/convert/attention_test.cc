@@ -337,6 +337,7 @@ TEST(Attention, FormsOverWholeSequencesHaveNoState) {
       {R"({"system": "kv_clustering", "num_slots": 5})", "->", format::OpAttributes::NoncausalSlots},
       {R"({"system": "softmax", "max_context": 9})", "->", format::OpAttributes::NoncausalCache},
       {R"({"system": "sliding_window", "window": 4})", "->", format::OpAttributes::NoncausalCache},
+      {R"({"system": "l2g_window", "window": 4, "global_positions": [0]})", "->", format::OpAttributes::NoncausalCache},
       {R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 9})",
        "conv_weight[4,4,12] conv_bias[4,4] null_k[4,4] null_v[4,4] ->", format::OpAttributes::NoncausalCache},
       {R"({"system": "clustered", "num_clusters": 3, "max_context": 9})", "hash_planes[63,5] ->",
@@ -383,6 +384,19 @@ TEST(Attention, FeatureMapsThatOlderReadersDoNotKnowAreNamedInEveryForm) {
     ASSERT_EQ(op.features.size(), 1u);
     EXPECT_STREQ(op.features[0], "feature_maps");
   }
+}
+
+TEST(Attention, RowsThatSeeEverythingAreNamedForOlderReaders) {
+  const auto features = [](const char* more, AttentionForm form) {
+    Json object = Json::parse(R"({"system": "l2g_window", "window": 4, "global_positions": [0]})");
+    object.update(Json::parse(more));
+    const AttentionOp op = Parse(object.dump(), InForm(form));
+    return std::vector<std::string>(op.features.begin(), op.features.end());
+  };
+  const std::vector<std::string> none, named = {"global_rows"};
+  EXPECT_EQ(features("{}", AttentionForm::kCausal), none);
+  EXPECT_EQ(features("{}", AttentionForm::kNoncausal), named);
+  EXPECT_EQ(features(R"({"global_projections": true})", AttentionForm::kNoncausal), named);
 }
 
 TEST(Attention, ThresholdsOfHashesAreZeroUnlessTheyAreWanted) {

@@ -121,6 +121,9 @@ CacheAttention ParseCachePolicy(Fields* fields, const AttentionContext& context,
 #undef TARN_SIZE
 #undef TARN_FLAG
 #undef TARN_LIST
+  if ((wanted & reads::positions) != 0 && context.form == AttentionForm::kNoncausal) {
+    cache.global_projections = fields->Bool("global_projections", false);
+  }
   ParseLogits(fields, context, &cache);
   ParseDistanceBias(fields, context, &cache);
   CheckRows(*fields, cache);
@@ -132,6 +135,8 @@ CacheAttention ParseCachePolicy(Fields* fields, const AttentionContext& context,
 AttentionOp MakeCacheAttention(const CacheAttention& cache, const AttentionContext& context, const std::string& system) {
   AttentionOp op =
       context.form == AttentionForm::kCausal ? MakeCausal(cache, context.heads, system) : MakeNoncausal(cache, context, system);
+  op.reads_global = cache.global_projections;
+  if (context.form == AttentionForm::kNoncausal && !cache.positions.empty()) op.features.push_back("global_rows");
   if (cache.soft_cap > 0) op.features.push_back("soft_cap");
   if (cache.bias_behind > 0) op.tensors.push_back(DistanceTable(cache, context));
   if (cache.bias_behind > 0 || !cache.distance_slopes.empty()) op.features.push_back("distance_bias");

@@ -1,6 +1,7 @@
 // Local to global (MATH 1.8.6): the last `window` tokens and all global tokens seen so far, given by position. A token that is both
-// counts once: its global row is looked at when it has left the window.
+// counts once: its global row is looked at when it has left the window. Noncausal: `window` is that of both sides.
 #include "runtime/ops/attention/cache/cache_policy.h"
+#include "runtime/ops/attention/cache/noncausal_policy.h"
 
 namespace tarn {
 namespace {
@@ -45,8 +46,39 @@ void FindRows(const CacheConfig& config, uint64_t tokens_seen, uint64_t* rows) {
   }
 }
 
+void PrepareNoncausal(NoncausalConfig* config) {
+  const CacheAttributes& a = config->variant.attributes;
+  config->spans.reach = a.window / 2;
+  config->max_blocks = 1 + 2 * uint64_t{a.num_positions};
+}
+
+// The global rows: seen by the queries before whose window they stand, and by those behind whose window they do.
+size_t AddGlobalRows(const NoncausalConfig& config, const CacheBlock& all, RowRange queries, CacheBlock* blocks) {
+  const int64_t begin = static_cast<int64_t>(queries.first), reach = config.spans.reach;
+  size_t count = 0;
+  ForEachRun(*config.variant.positions, {0, all.rows}, [&](RowRange run) {
+    const int64_t first = static_cast<int64_t>(run.first) - begin, last = first + static_cast<int64_t>(run.count) - 1;
+    CacheBlock rows = all;
+    rows.rows = run.count;
+    rows.keys = static_cast<const float*>(all.keys) + run.first * all.key_stride;
+    rows.values = static_cast<const float*>(all.values) + run.first * all.value_stride;
+    rows.step = 1;
+    rows.position = first;
+    if (last > reach) {
+      blocks[count] = rows;
+      blocks[count++].until = first - reach;
+    }
+    if (first + reach + 1 < static_cast<int64_t>(queries.count)) {
+      blocks[count] = rows;
+      blocks[count++].from = first + reach + 1;
+    }
+  });
+  return count;
+}
+
 }  // namespace
 
 const CachePolicyKind kL2gCache = {Prepare, Run, FindRows};
+const NoncausalPolicyKind kNoncausalL2g = {PrepareNoncausal, nullptr, nullptr, AddGlobalRows};
 
 }  // namespace tarn
