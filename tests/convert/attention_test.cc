@@ -129,6 +129,8 @@ TEST(Attention, EverySystemWithWhatItRequires) {
        "-> K[2,6,4] V[2,6,3] strided_K[2,3,4] strided_V[2,3,3]"},
       {R"({"system": "l2g_window", "window": 6, "global_positions": [3, 4]})",
        "-> K[2,6,4] V[2,6,3] global_K[2,2,4] global_V[2,2,3]"},
+      {R"({"system": "l2g_window", "window": 6, "global_positions": [3, 4], "global_full": true})",
+       "-> K[2,6,4] V[2,6,3] global_K[2,5,4] global_V[2,5,3]"},
       {R"({"system": "compressive_transformer", "segment_len": 6, "mem_len": 9, "cmem_len": 4, "compression_ratio": 3})",
        "-> K[2,6,4] V[2,6,3] memory_K[2,9,4] memory_V[2,9,3] compressed_K[2,4,4] compressed_V[2,4,3]"},
       {R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 11})",
@@ -395,6 +397,7 @@ TEST(Attention, RowsThatSeeEverythingAreNamedForOlderReaders) {
   };
   const std::vector<std::string> none, named = {"global_rows"};
   EXPECT_EQ(features("{}", AttentionForm::kCausal), none);
+  EXPECT_EQ(features(R"({"global_full": true})", AttentionForm::kCausal), named);
   EXPECT_EQ(features("{}", AttentionForm::kNoncausal), named);
   EXPECT_EQ(features(R"({"global_projections": true})", AttentionForm::kNoncausal), named);
 }

@@ -234,6 +234,9 @@ constexpr Meaning kMeanings[] = {
     {"global_positions",
      "positions of the global tokens: they are kept, and all later tokens see them, in encoders all tokens; counted from 0 at the "
      "reset"},
+    {"global_full",
+     "causal form: the tokens at global_positions see all tokens before them, and every token up to the last of these positions is "
+     "kept; false: they see what another token would see there. In encoders they see all tokens"},
     {"global_projections",
      "encoders: the attention of the tokens at global_positions has projections of its own, q of these tokens, k and v of all "
      "tokens; with attention_bias they have biases"},
