@@ -154,6 +154,7 @@ TEST(AttentionRefusals, NameFieldAndValue) {
        {"16777217 rows", "16777216"}},
       {R"({"system": "l2g_window", "window": 6, "global_positions": [3], "global_projections": true})",
        {"unknown field \"global_projections\""}},
+      {R"({"system": "gsa", "num_slots": 5, "control_bias": true})", {"unknown field \"control_bias\""}},
       {R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 11})",
        {"system", "\"memory_compressed\"", "value_head_dim = 3", "head_dim = 4"}},
       {R"({"system": "memory_compressed", "compression_factor": 1, "max_context": 11})", {"compression_factor", "1"}, kEqualHeads},

@@ -228,6 +228,7 @@ constexpr Meaning kMeanings[] = {
      "at the time of the write"},
     {"logit_clamp", "control logits are clamped to this range"},
     {"mask_empty", "slots and rows that were never written are left out; false: they count as rows of zeros"},
+    {"control_bias", "control_proj has a bias"},
     {"control_sharing", "one control_proj for each layer, or one for the model"},
     {"max_len", "tokens of a sequence: one more is an error; at least num_slots"},
     {"seed", "seed of the random slot of every token, layer and head"},
