@@ -566,6 +566,20 @@ TEST(Encoder, APackGoesFromLayerToLayer) {
   EXPECT_TRUE(FailsWith([&] { BuiltGraph(EncoderConfig("classification", other)); }, {"layers.1.attn", "2 is not the 3"}));
 }
 
+TEST(Encoder, APackMayBeNormedBeforeItsAttention) {
+  const Json luna = {{"system", "luna_encoder"}, {"num_slots", 3}, {"max_context", 9}, {"pack_norm_position", "pre"}};
+  const Json more = {{"num_kv_heads", 4}, {"num_layers", 2}, {"num_labels", 2}, {"pooling", "first"}, {"attention", luna}};
+  const BuiltGraph graph(EncoderConfig("classification", more));
+  EXPECT_EQ(graph.inputs("layers.0.attn.pack_norm")[0], "pack[0, 8]");
+  EXPECT_EQ(graph.inputs("layers.0.attn.pack_add")[0], "pack[0, 8]");
+  EXPECT_EQ(graph.inputs("layers.1.attn.pack_norm")[0], "layers.0.attn.pack_add[0, 8]");
+  EXPECT_EQ(graph.inputs("layers.1.attn.pack_add")[0], "layers.0.attn.pack_add[0, 8]");
+  Json other = more;
+  other["attention"]["pack_norm_position"] = "both";
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph(EncoderConfig("classification", other)); },
+                        {"pack_norm_position", "\"both\" is not one of post, pre"}));
+}
+
 TEST(Encoder, GlobalTokensMayHaveProjectionsOfTheirOwn) {
   const Json l2g = {{"system", "l2g_window"}, {"window", 4}, {"global_positions", {0}}, {"global_projections", true}};
   const Json more = {{"attention", l2g}, {"attention_bias", true}, {"position_embedding", "rope"}};

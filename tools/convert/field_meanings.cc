@@ -220,6 +220,9 @@ constexpr Meaning kMeanings[] = {
     // Slot memories
     {"num_slots", "number of slots of a key/value head"},
     {"num_slots", "rows of the pack", "luna_encoder"},
+    {"pack_norm_position",
+     "the norm of the pack in a layer; post: norm(pack + packed), which is what the next layer reads; pre: pack + packed, and the "
+     "layer reads norm(pack)"},
     {"control", "how tokens are written into slots"},
     {"activation", "the function that turns a control logit into a write strength"},
     {"normalization",

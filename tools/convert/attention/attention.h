@@ -109,6 +109,7 @@ struct ComposedAttention {
   Heads heads;  // one of the two
   Pack pack;
   uint32_t pack_rows = 0;
+  bool pack_norm_first = false;  // the norm of the pack stands before the attention; else behind its residual
 };
 
 struct AttentionOp {

@@ -42,8 +42,12 @@ AttentionOp ParseLunaEncoder(Fields* fields, const AttentionContext& context) {
     fields->FailAt("num_slots", std::to_string(num_slots) + " is above max_context = " + std::to_string(block.max_rows));
   }
 
+  constexpr Choice<bool> kNormPositions[] = {{"post", false}, {"pre", true}};
+  const bool norm_first = fields->OneOf<bool>("pack_norm_position", kNormPositions, false);
+
   AttentionOp op;
   op.composed.emplace();
+  op.composed->pack_norm_first = norm_first;
   op.composed->pack_rows = num_slots;
   op.composed->pack = [block](GraphBuilder* builder, const std::string& prefix, format::Slice x, format::Slice pack) {
     ComposedAttention::Packed packed;

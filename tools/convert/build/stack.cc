@@ -177,7 +177,7 @@ Slice Stack::Layer(size_t layer, const AttentionOp& op, Slice x) {
   return AddSum(&b_, mlp + ".add", AddSum(&b_, attention + ".add", x, attended), fed);
 }
 
-// The pack begins as rows of the model, has a residual of its own, and a norm behind it.
+// The pack begins as rows of the model, has a residual of its own, and a norm behind or before it.
 Slice Stack::AttendPacked(const std::string& name, const ComposedAttention& attention, Slice x) {
   const std::string rows = prefix_ + "pack", norm = name + ".pack_norm";
   if (!pack_) pack_ = AddRows(&b_, rows, "model." + rows, attention.pack_rows, c_.hidden_size);
@@ -185,8 +185,11 @@ Slice Stack::AttendPacked(const std::string& name, const ComposedAttention& atte
   if (attention.pack_rows != wanted) {
     Fail(name, ": num_slots: ", attention.pack_rows, " is not the ", wanted, " of the first layer");
   }
-  const ComposedAttention::Packed packed = attention.pack(&b_, "model." + name + ".", x, *pack_);
-  pack_ = ops_.Norm(norm, "model." + norm, AddSum(&b_, name + ".pack_add", *pack_, packed.pack));
+  const auto normed = [&](Slice pack) { return ops_.Norm(norm, "model." + norm, pack); };
+  const bool first = attention.pack_norm_first;
+  const ComposedAttention::Packed packed = attention.pack(&b_, "model." + name + ".", x, first ? normed(*pack_) : *pack_);
+  const Slice sum = AddSum(&b_, name + ".pack_add", *pack_, packed.pack);
+  pack_ = first ? sum : normed(sum);
   return packed.x;
 }
 
