@@ -27,12 +27,13 @@ namespace tarn {
   SIZE(factor, "compression_factor", 0, 2, kMaxRows) /* tokens of a convolved row */                                         \
   FLAG(null_kv, false)                               /* a learned row that is always visible */                              \
   SIZE(pool_kernel, "pool_kernel", 0, 1, kMaxRows)   /* row p: the mean of tokens [p * pool_stride, p * pool_stride + it) */ \
-  SIZE(pool_stride, "pool_stride", 0, 1, kMaxRows)
+  SIZE(pool_stride, "pool_stride", 0, 1, kMaxRows)                                                                           \
+  FLAG(global_full, false) /* tokens at `positions` see everything before them */
 
 struct CacheAttributes {
 #define TARN_SIZE(name, key, fallback, least, most) uint32_t name = fallback;
 #define TARN_FLAG(name, fallback) bool name = fallback;
-#define TARN_LIST(name, key) uint32_t num_##name = 0;  // the numbers themselves stay where they are
+#define TARN_LIST(name, key) uint32_t num_##name = 0, last_##name = 0;  // the other numbers stay where they are
   TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST)
 #undef TARN_SIZE
 #undef TARN_FLAG

@@ -65,9 +65,10 @@ constexpr const char* CompressionConflict(const CacheAttributes& a, const HeadSi
   X(Strided, "strided", kCausalForm, reads::window | reads::stride | reads::num_strided, 0,                                       \
     {{"", TARN_ROWS(a.window), false}, {"strided_", TARN_ROWS(a.num_strided), false}}, {}, nullptr,                               \
     "a window, and of the tokens with t mod stride = stride - 1 the last num_strided (Child et al. 2019, bounded; MATH 1.8.5)")   \
-  X(L2g, "l2g", kCausalForm, reads::window | reads::positions, 0,                                                                 \
-    {{"", TARN_ROWS(a.window), false}, {"global_", TARN_ROWS(a.num_positions), false}}, {}, nullptr,                              \
-    "a window, and the tokens at global_positions (MATH 1.8.6)")                                                                  \
+  X(L2g, "l2g", kCausalForm | kNoncausalForm, reads::window | reads::positions, reads::global_full,                               \
+    {{"", TARN_ROWS(a.window), false},                                                                                            \
+     {"global_", TARN_ROWS(a.global_full ? uint64_t{a.last_positions} + 1 : a.num_positions), false}},                            \
+    {}, nullptr, "a window, and the tokens at global_positions; noncausal: these see all tokens (MATH 1.8.6)")                    \
   X(Compressive, "compressive", kCausalForm, reads::segment_len | reads::mem_len | reads::cmem_len | reads::compression_ratio, 0, \
     {{"", TARN_ROWS(a.segment_len), false},                                                                                       \
      {"memory_", TARN_ROWS(a.mem_len), false},                                                                                    \

@@ -118,6 +118,9 @@ TEST(Attention, EverySystemWithWhatItRequires) {
       {R"({"system": "slot_attention", "control": "abc_mlp", "num_slots": 5})",
        "control_proj[10] alone -> K[2,4,5] V[2,5,3] mass[2,5]"},
       {R"({"system": "luna_causal", "num_slots": 5})", "control_proj[10] alone -> K[2,4,5] V[2,5,3]"},
+      {R"({"system": "luna_causal", "num_slots": 5, "control_bias": true})", "control_proj[10]+bias alone -> K[2,4,5] V[2,5,3]"},
+      {R"({"system": "slot_attention", "control": "gsa", "num_slots": 5, "control_bias": true})",
+       "control_proj[10]+bias alone -> K[2,4,5] V[2,5,3]"},
       {R"({"system": "clustering_online", "num_slots": 5})", "-> K[2,4,5] V[2,5,3] mass[2,5]"},
       {R"({"system": "softmax", "max_context": 9})", "-> K[2,9,4] V[2,9,3]"},
       {R"({"system": "softmax", "max_context": 9, "distance_bias": "model", "distance_buckets": 6, "distance_max": 20})",
@@ -129,6 +132,8 @@ TEST(Attention, EverySystemWithWhatItRequires) {
        "-> K[2,6,4] V[2,6,3] strided_K[2,3,4] strided_V[2,3,3]"},
       {R"({"system": "l2g_window", "window": 6, "global_positions": [3, 4]})",
        "-> K[2,6,4] V[2,6,3] global_K[2,2,4] global_V[2,2,3]"},
+      {R"({"system": "l2g_window", "window": 6, "global_positions": [3, 4], "global_full": true})",
+       "-> K[2,6,4] V[2,6,3] global_K[2,5,4] global_V[2,5,3]"},
       {R"({"system": "compressive_transformer", "segment_len": 6, "mem_len": 9, "cmem_len": 4, "compression_ratio": 3})",
        "-> K[2,6,4] V[2,6,3] memory_K[2,9,4] memory_V[2,9,3] compressed_K[2,4,4] compressed_V[2,4,3]"},
       {R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 11})",
@@ -337,6 +342,7 @@ TEST(Attention, FormsOverWholeSequencesHaveNoState) {
       {R"({"system": "kv_clustering", "num_slots": 5})", "->", format::OpAttributes::NoncausalSlots},
       {R"({"system": "softmax", "max_context": 9})", "->", format::OpAttributes::NoncausalCache},
       {R"({"system": "sliding_window", "window": 4})", "->", format::OpAttributes::NoncausalCache},
+      {R"({"system": "l2g_window", "window": 4, "global_positions": [0]})", "->", format::OpAttributes::NoncausalCache},
       {R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 9})",
        "conv_weight[4,4,12] conv_bias[4,4] null_k[4,4] null_v[4,4] ->", format::OpAttributes::NoncausalCache},
       {R"({"system": "clustered", "num_clusters": 3, "max_context": 9})", "hash_planes[63,5] ->",
@@ -383,6 +389,20 @@ TEST(Attention, FeatureMapsThatOlderReadersDoNotKnowAreNamedInEveryForm) {
     ASSERT_EQ(op.features.size(), 1u);
     EXPECT_STREQ(op.features[0], "feature_maps");
   }
+}
+
+TEST(Attention, RowsThatSeeEverythingAreNamedForOlderReaders) {
+  const auto features = [](const char* more, AttentionForm form) {
+    Json object = Json::parse(R"({"system": "l2g_window", "window": 4, "global_positions": [0]})");
+    object.update(Json::parse(more));
+    const AttentionOp op = Parse(object.dump(), InForm(form));
+    return std::vector<std::string>(op.features.begin(), op.features.end());
+  };
+  const std::vector<std::string> none, named = {"global_rows"};
+  EXPECT_EQ(features("{}", AttentionForm::kCausal), none);
+  EXPECT_EQ(features(R"({"global_full": true})", AttentionForm::kCausal), named);
+  EXPECT_EQ(features("{}", AttentionForm::kNoncausal), named);
+  EXPECT_EQ(features(R"({"global_projections": true})", AttentionForm::kNoncausal), named);
 }
 
 TEST(Attention, ThresholdsOfHashesAreZeroUnlessTheyAreWanted) {

@@ -17,7 +17,7 @@ from tensor_files import read_npy_f32, read_safetensors, write_npy_i32, write_sa
 
 BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
-ENCODERS = "bert", "distilbert", "modernbert", "roberta", "xlm-roberta"
+ENCODERS = "bert", "distilbert", "longformer", "modernbert", "roberta", "xlm-roberta"
 TOLERANCE = 1e-5  # relative L2 of all logits, in f32
 TORCH = FIXTURES.parent / "torch"  # checkpoints of torch.save()
 

@@ -83,6 +83,14 @@ class Refusals(FamiliesCase):
         self.refused(self.copy("modernbert_a", hidden_activation="relu"), 'hidden_activation: "relu" is not supported in a gated MLP')
         self.refused(self.copy("modernbert_a", tie_word_embeddings=False), "tie_word_embeddings: false is not supported")
 
+    def test_what_is_not_supported_of_longformer(self):
+        self.refused(self.copy("longformer_a", attention_window=15), "attention_window: 15 is not an even number above 0")
+        self.refused(self.copy("longformer_a", attention_window=[16]), "attention_window: [16] is not a list of num_hidden_layers = 2")
+        self.refused(self.copy("longformer_b", attention_window=[8, 16, 0]), "attention_window: 0 is not an even number above 0")
+        self.refused(self.copy("longformer_a", attention_mode="tvm"), 'attention_mode: "tvm" is not supported')
+        self.refused(self.copy("longformer_a", architectures=["LongformerForQuestionAnswering"]),
+                     '"LongformerForQuestionAnswering" is not supported')
+
     def test_what_mixers_refuse(self):
         def mamba(**changes):
             return self.copy("mamba2_c", **changes)

@@ -16,7 +16,7 @@ from families_case import BIN, FIXTURES, TOLERANCE, TORCH, FamiliesCase, distanc
 from tarn_library import loads
 from tensor_files import Tensor, read_safetensors
 
-FIXTURE_COUNT = 177
+FIXTURE_COUNT = 180
 PUBLISHED_CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "configs" / "published"
 PUBLISHED = {"smollm2-360m": 362, "gla-340m": 342, "retnet-1.3b": 1352, "gated-deltanet-1.3b": 1387, "qwen2.5-3b": 3086,
              "falcon-h1-0.5b": 521, "firefox-tiny": 17, "firefox-base": 43, "rwkv7-0.4b": 451, "lfm2-350m": 354, "qwen3.5-0.8b": 752}
@@ -80,6 +80,7 @@ OLDER_FIELDS = {
     "t5_a": {"output_past": True, "task_specific_params": {}, "relative_attention_max_distance": None, "is_gated_act": None,
              "dense_act_fn": None, "num_decoder_layers": None, "gradient_checkpointing": False},
     "modernbert_a": {"layer_norm_eps": 1e-5, "position_embedding_type": "absolute", "gradient_checkpointing": False},
+    "longformer_a": {"attention_mode": "longformer", "ignore_attention_mask": False, "gradient_checkpointing": False},  # as published
     "bloom_a": {"n_embed": 24, "hidden_size": None, "num_attention_heads": 3, "n_head": None, "n_inner": None, "offset_alibi": 100,
                 "attention_softmax_in_fp32": True, "masked_softmax_fusion": True, "bias_dropout_fusion": True, "skip_bias_add": True,
                 "skip_bias_add_qkv": False, "unk_token_id": 0, "seq_length": 2048},

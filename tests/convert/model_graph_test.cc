@@ -566,6 +566,35 @@ TEST(Encoder, APackGoesFromLayerToLayer) {
   EXPECT_TRUE(FailsWith([&] { BuiltGraph(EncoderConfig("classification", other)); }, {"layers.1.attn", "2 is not the 3"}));
 }
 
+TEST(Encoder, APackMayBeNormedBeforeItsAttention) {
+  const Json luna = {{"system", "luna_encoder"}, {"num_slots", 3}, {"max_context", 9}, {"pack_norm_position", "pre"}};
+  const Json more = {{"num_kv_heads", 4}, {"num_layers", 2}, {"num_labels", 2}, {"pooling", "first"}, {"attention", luna}};
+  const BuiltGraph graph(EncoderConfig("classification", more));
+  EXPECT_EQ(graph.inputs("layers.0.attn.pack_norm")[0], "pack[0, 8]");
+  EXPECT_EQ(graph.inputs("layers.0.attn.pack_add")[0], "pack[0, 8]");
+  EXPECT_EQ(graph.inputs("layers.1.attn.pack_norm")[0], "layers.0.attn.pack_add[0, 8]");
+  EXPECT_EQ(graph.inputs("layers.1.attn.pack_add")[0], "layers.0.attn.pack_add[0, 8]");
+  Json other = more;
+  other["attention"]["pack_norm_position"] = "both";
+  EXPECT_TRUE(FailsWith([&] { BuiltGraph(EncoderConfig("classification", other)); },
+                        {"pack_norm_position", "\"both\" is not one of post, pre"}));
+}
+
+TEST(Encoder, GlobalTokensMayHaveProjectionsOfTheirOwn) {
+  const Json l2g = {{"system", "l2g_window"}, {"window", 4}, {"global_positions", {0}}, {"global_projections", true}};
+  const Json more = {{"attention", l2g}, {"attention_bias", true}, {"position_embedding", "rope"}};
+  const BuiltGraph graph(EncoderConfig("masked_lm", more));
+  const Texts inputs = graph.inputs("layers.0.attn");
+  ASSERT_EQ(inputs.size(), 6u);
+  EXPECT_EQ(inputs[0].substr(0, 18), "layers.0.attn.rope");
+  EXPECT_EQ(inputs[3].substr(0, 25), "layers.0.attn.global_rope");
+  EXPECT_NE(inputs[5].find("layers.0.attn.qkvqkv_proj"), std::string::npos);
+  Json normed = more;
+  normed["qk_norm"] = "head";
+  EXPECT_TRUE(
+      FailsWith([&] { BuiltGraph(EncoderConfig("masked_lm", normed)); }, {"layers.0.attn", "qk_norm", "global_projections"}));
+}
+
 TEST(Encoder, PoolingformerIsAGraphOfItsOwn) {
   const Json pooling = {{"system", "poolingformer"}, {"window1", 2}, {"window2", 6}, {"pool_kernel", 3}, {"pool_stride", 2}};
   const BuiltGraph graph(EncoderConfig("masked_lm", {{"attention", pooling}}));

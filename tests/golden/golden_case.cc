@@ -168,6 +168,8 @@ class OpCase {
   }
 
   static void AddLogits(const AttentionOp& op, std::vector<Slice>* inputs, ModelBuilder* model) {
+    if (op.reads_global)
+      inputs->insert(inputs->end(), {model->Input("q_global"), model->Input("k_global"), model->Input("v_global")});
     for (const convert::LogitInput& logit : op.logits) inputs->push_back(model->Input(logit.name));
     if (op.reads_removal) inputs->push_back(model->Input("removal_key"));
     if (op.drawn) inputs->push_back(model->Input(op.drawn->name));

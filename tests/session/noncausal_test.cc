@@ -51,8 +51,16 @@ AttentionOp Pooled(uint32_t window, uint32_t kernel, uint32_t stride) {
   return convert::MakeCacheAttention(cache, kNoncausal, "test");
 }
 
-// A model whose only op is this one. `queries`: how many there are always; 0: one per token.
-std::vector<uint8_t> ModelOf(const AttentionOp& op, Stage stage = Stage::kEncode, uint32_t queries = 0) {
+AttentionOp WithGlobals(uint32_t window, const std::vector<uint32_t>& positions, bool own_projections = false) {
+  const convert::Json object = {
+      {"system", "l2g_window"}, {"window", window}, {"global_positions", positions}, {"global_projections", own_projections}};
+  return Parsed(object.dump().c_str());
+}
+
+// A model whose only op is this one. `queries`: how many there are always; 0: one per token. `more`: inputs behind q, k and v, of
+// the values that they have columns of.
+std::vector<uint8_t> ModelOf(const AttentionOp& op, Stage stage = Stage::kEncode, uint32_t queries = 0,
+                             const std::vector<format::Slice>& more = {}) {
   convert::GraphBuilder builder(convert::Precision::kF32);
   builder.BeginProgram(StageName(stage));
   const format::Slice q = builder.AddValue("q", kHeads.heads() * kHeads.head_dim(),
@@ -60,7 +68,9 @@ std::vector<uint8_t> ModelOf(const AttentionOp& op, Stage stage = Stage::kEncode
   const format::Slice k = builder.AddValue("k", kHeads.kv_heads() * kHeads.head_dim());
   const format::Slice v = builder.AddValue("v", kHeads.kv_heads() * kHeads.value_dim());
   builder.program().num_inputs = 3;
-  builder.program().outputs = {builder.AddAttention("attn", "", op, kHeads, {q, k, v}).value()};
+  std::vector<format::Slice> inputs = {q, k, v};
+  inputs.insert(inputs.end(), more.begin(), more.end());
+  builder.program().outputs = {builder.AddAttention("attn", "", op, kHeads, inputs).value()};
   builder.graph().name = "test";
   builder.graph().vocab_size = 1;
   if (stage == Stage::kEncode) builder.graph().task = format::Task::Classification;
@@ -119,6 +129,37 @@ void ExpectClose(const std::vector<float>& a, const std::vector<float>& b) {
 
 TEST(Noncausal, AWindowOverEverythingIsSoftmax) { ExpectClose(OutputOf(Windowed(2 * kTokens)), OutputOf(Parsed(kSoftmax))); }
 
+TEST(Noncausal, GlobalTokensSeeAndAreSeen) {
+  const size_t row = kHeads.heads() * kHeads.value_dim();
+  std::vector<uint32_t> all(kTokens);
+  for (uint32_t i = 0; i < kTokens; ++i) all[i] = i;
+  ExpectClose(OutputOf(WithGlobals(1, all)), OutputOf(Parsed(kSoftmax)));
+  ExpectClose(OutputOf(WithGlobals(40, {kTokens, kTokens + 7})), OutputOf(Windowed(40)));  // there are no such tokens
+  // Of one in the middle, its own row alone is that of softmax.
+  const std::vector<float> softmax = OutputOf(Parsed(kSoftmax)), one = OutputOf(WithGlobals(40, {150}));
+  ExpectClose({&one[150 * row], &one[151 * row]}, {&softmax[150 * row], &softmax[151 * row]});
+  // Where it stands within the window, nothing else changes.
+  const std::vector<float> window = OutputOf(Windowed(40));
+  for (const uint32_t t : {130u, 149u, 151u, 170u}) {
+    ExpectClose({&one[t * row], &one[(t + 1) * row]}, {&window[t * row], &window[(t + 1) * row]});
+  }
+  EXPECT_NE(one[129 * row], window[129 * row]);
+  EXPECT_NE(one[171 * row], window[171 * row]);
+}
+
+TEST(Noncausal, GlobalTokensMayHaveInputsOfTheirOwn) {
+  const AttentionOp own = WithGlobals(40, {3}, /*own_projections=*/true);
+  const uint32_t q = kHeads.heads() * kDim, k = kHeads.kv_heads() * kDim;
+  const auto refusal = [&](const std::vector<format::Slice>& more) { return Refusal(ModelOf(own, Stage::kEncode, 0, more)); };
+  EXPECT_EQ(refusal({{0, 0, q}, {1, 0, k}, {2, 0, k}}), "");
+  EXPECT_EQ(refusal({}), "");
+  EXPECT_NE(refusal({{0, 0, q}, {1, 0, k}}).find("5 found, 3 expected"), std::string::npos) << refusal({{0, 0, q}, {1, 0, k}});
+  EXPECT_NE(refusal({{1, 0, k}, {1, 0, k}, {2, 0, k}}), "");
+  EXPECT_NE(refusal({{0, 0, q}, {1, 0, k}, {0, 0, q}}), "");
+  const AttentionOp window = Windowed(40);
+  EXPECT_NE(Refusal(ModelOf(window, Stage::kEncode, 0, {{0, 0, q}, {1, 0, k}, {2, 0, k}})), "");
+}
+
 TEST(Noncausal, PoolsOfOneTokenAreAWindow) {
   for (const uint32_t window : {1, 40, 101}) ExpectClose(OutputOf(Pooled(window, 1, 1)), OutputOf(Windowed(window)));
 }
@@ -148,7 +189,8 @@ TEST(Noncausal, OpsStandInEncode) {
 }
 
 TEST(Noncausal, DistancesAndMasksNeedARowPerToken) {
-  const AttentionOp ops[] = {Windowed(5), Pooled(5, 2, 2), Parsed(R"({"system": "probsparse", "masked": true, "max_context": 9})")};
+  const AttentionOp ops[] = {Windowed(5), Pooled(5, 2, 2), WithGlobals(5, {0}),
+                             Parsed(R"({"system": "probsparse", "masked": true, "max_context": 9})")};
   for (const AttentionOp& op : ops) {
     EXPECT_EQ(Refusal(ModelOf(op)), "");
     EXPECT_NE(Refusal(ModelOf(op, Stage::kEncode, 7)).find("different numbers of rows"), std::string::npos) << op.system;
@@ -171,6 +213,7 @@ TEST(Noncausal, ThreadsDoNotChangeABit) {
   const AttentionOp ops[] = {
       Parsed(kSoftmax),
       Windowed(50),
+      WithGlobals(50, {0, 64, 65, 299}),
       Pooled(90, 7, 3),
       Parsed(R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 300})"),
       Parsed(R"({"system": "clustered", "num_clusters": 40, "bits": 20, "max_context": 300})"),

@@ -118,6 +118,7 @@ constexpr SystemCase kMoreSystems[] = {
     {"dilated_window", R"({"system": "dilated_window", "window": 5, "dilation": 3})"},
     {"strided_window", R"({"system": "strided_window", "window": 6, "stride": 4, "num_strided": 5})"},
     {"l2g_window", R"({"system": "l2g_window", "window": 7, "global_positions": [1, 5, 40]})"},
+    {"l2g_full", R"({"system": "l2g_window", "window": 7, "global_positions": [1, 5, 40], "global_full": true})"},
     {"compressive_transformer",
      R"({"system": "compressive_transformer", "segment_len": 6, "mem_len": 8, "cmem_len": 3, "compression_ratio": 4})"},
     {"memory_compressed", R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 150})", kPlainHeads},

@@ -220,6 +220,9 @@ constexpr Meaning kMeanings[] = {
     // Slot memories
     {"num_slots", "number of slots of a key/value head"},
     {"num_slots", "rows of the pack", "luna_encoder"},
+    {"pack_norm_position",
+     "the norm of the pack in a layer; post: norm(pack + packed), which is what the next layer reads; pre: pack + packed, and the "
+     "layer reads norm(pack)"},
     {"control", "how tokens are written into slots"},
     {"activation", "the function that turns a control logit into a write strength"},
     {"normalization",
@@ -228,10 +231,19 @@ constexpr Meaning kMeanings[] = {
      "at the time of the write"},
     {"logit_clamp", "control logits are clamped to this range"},
     {"mask_empty", "slots and rows that were never written are left out; false: they count as rows of zeros"},
+    {"control_bias", "control_proj has a bias"},
     {"control_sharing", "one control_proj for each layer, or one for the model"},
     {"max_len", "tokens of a sequence: one more is an error; at least num_slots"},
     {"seed", "seed of the random slot of every token, layer and head"},
-    {"global_positions", "positions of the tokens that are kept, counted from 0 at the reset"},
+    {"global_positions",
+     "positions of the global tokens: they are kept, and all later tokens see them, in encoders all tokens; counted from 0 at the "
+     "reset"},
+    {"global_full",
+     "causal form: the tokens at global_positions see all tokens before them, and every token up to the last of these positions is "
+     "kept; false: they see what another token would see there. In encoders they see all tokens"},
+    {"global_projections",
+     "encoders: the attention of the tokens at global_positions has projections of its own, q of these tokens, k and v of all "
+     "tokens; with attention_bias they have biases"},
     {"init", "first_n: each of the first tokens opens a slot; evenly_spaced: the first centroids are keys at equal distances"},
     {"iterations", "iterations of k-means"},
     {"mass_bias", "log(members) is added to the logit of a slot"},
@@ -240,7 +252,6 @@ constexpr Meaning kMeanings[] = {
     {"max_context", "tokens of a sequence: one more is an error"},
     {"policy", "which rows the cache keeps"},
     {"window", "number of tokens that are read, including the token itself; noncausal forms: on both sides together"},
-    {"window", "number of the last tokens that are read, including the token itself", "l2g_window"},
     {"dilation", "every dilation-th token is read"},
     {"stride", "every stride-th token before the window is read"},
     {"num_strided", "number of tokens that are read before the window"},

@@ -109,6 +109,7 @@ struct ComposedAttention {
   Heads heads;  // one of the two
   Pack pack;
   uint32_t pack_rows = 0;
+  bool pack_norm_first = false;  // the norm of the pack stands before the attention; else behind its residual
 };
 
 struct AttentionOp {
@@ -129,6 +130,7 @@ struct AttentionOp {
   // Rule "replace": behind its logits the op reads the keys once more, as removal keys. With `blends_keys` they write k (1 - c (1 -
   // sigmoid(its last logits))), c being the tensor "k_blend" of the layer.
   bool reads_removal = false, blends_keys = false;
+  bool reads_global = false;  // behind v: q, k and v of the attention of global tokens, projections of their own
 };
 
 // Variants whose attention is made by the same ops: as in schema/tarn.fbs, "" where there is none of that form.

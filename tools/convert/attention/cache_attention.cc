@@ -24,7 +24,7 @@ Offset<format::CacheAttention> Attributes(FlatBufferBuilder* builder, const Cach
                                       cache.window, cache.dilation, cache.stride, cache.num_strided, positions, cache.mask_empty,
                                       cache.segment_len, cache.mem_len, cache.cmem_len, cache.compression_ratio, cache.factor,
                                       cache.null_kv, name, cache.pool_kernel, cache.pool_stride, cache.soft_cap, cache.bias_behind,
-                                      cache.bias_ahead, slopes);
+                                      cache.bias_ahead, slopes, cache.global_full);
 }
 
 AttentionOp MakeCausal(const CacheAttention& cache, const format::Heads& heads, const std::string& system) {
@@ -116,11 +116,15 @@ CacheAttention ParseCachePolicy(Fields* fields, const AttentionContext& context,
   if ((wanted & reads::name) != 0) {                                                      \
     cache.name = fields->Ascending(key, std::numeric_limits<uint32_t>::max(), kMaxSlots); \
     cache.num_##name = static_cast<uint32_t>(cache.name.size());                          \
+    cache.last_##name = cache.name.back();                                                \
   }
   TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST)
 #undef TARN_SIZE
 #undef TARN_FLAG
 #undef TARN_LIST
+  if ((wanted & reads::positions) != 0 && context.form == AttentionForm::kNoncausal) {
+    cache.global_projections = fields->Bool("global_projections", false);
+  }
   ParseLogits(fields, context, &cache);
   ParseDistanceBias(fields, context, &cache);
   CheckRows(*fields, cache);
@@ -132,6 +136,9 @@ CacheAttention ParseCachePolicy(Fields* fields, const AttentionContext& context,
 AttentionOp MakeCacheAttention(const CacheAttention& cache, const AttentionContext& context, const std::string& system) {
   AttentionOp op =
       context.form == AttentionForm::kCausal ? MakeCausal(cache, context.heads, system) : MakeNoncausal(cache, context, system);
+  op.reads_global = cache.global_projections;
+  const bool whole_rows = context.form == AttentionForm::kNoncausal && !cache.positions.empty();
+  if (cache.global_full || whole_rows) op.features.push_back("global_rows");
   if (cache.soft_cap > 0) op.features.push_back("soft_cap");
   if (cache.bias_behind > 0) op.tensors.push_back(DistanceTable(cache, context));
   if (cache.bias_behind > 0 || !cache.distance_slopes.empty()) op.features.push_back("distance_bias");

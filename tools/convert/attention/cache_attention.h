@@ -20,6 +20,7 @@ struct CacheAttention : CacheAttributes {
   uint32_t distance_buckets = 0;  // with a bias
   uint32_t distance_max = 0;
   std::vector<float> distance_slopes = {};
+  bool global_projections = false;  // noncausal: the attention of the tokens at `positions` has projections of its own
 };
 
 // scale and soft_cap, of the logits.

@@ -192,6 +192,8 @@ bool ParseControlSharing(Fields* fields) {
   return fields->OneOf<bool>("control_sharing", kSharings, false);
 }
 
+bool ParseControlBias(Fields* fields) { return fields->Bool("control_bias", false); }
+
 uint32_t ParseNumSlots(Fields* fields, const format::Heads& heads) {
   const uint32_t num_slots = fields->Size("num_slots", std::nullopt, kMaxSlots);
   const uint64_t all = uint64_t{heads.kv_heads()} * num_slots;

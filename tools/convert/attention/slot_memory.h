@@ -25,8 +25,9 @@ AttentionOp MakeSlotMemory(const SlotMemory& slots, const AttentionContext& cont
 // The index is drawn by a RandomSlots op from a seed, which is a field, the layer, the head and the token's number.
 void AddRandomIndex(Fields* fields, const SlotMemory& slots, const AttentionContext& context, AttentionOp* op);
 
-// Whether all layers have one control_proj.
+// Whether all layers have one control_proj, and whether it has a bias.
 bool ParseControlSharing(Fields* fields);
+bool ParseControlBias(Fields* fields);
 
 // num_slots of a head. Errors: more slots in all heads than a value is wide.
 uint32_t ParseNumSlots(Fields* fields, const format::Heads& heads);

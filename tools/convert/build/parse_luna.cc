@@ -11,7 +11,9 @@ namespace tarn::convert {
 AttentionOp ParseLunaCausal(Fields* fields, const AttentionContext& context) {
   const SlotMemory slots = ParseSlotMemory(fields, context, SlotControl::kLunaCausal, DefaultScale(context.heads));
   fields->Fix("activation", "softplus2");
-  return MakeSlotMemory(slots, context, "luna_causal");
+  AttentionOp op = MakeSlotMemory(slots, context, "luna_causal");
+  op.logits.back().bias = ParseControlBias(fields);
+  return op;
 }
 
 AttentionOp ParseLunaEncoder(Fields* fields, const AttentionContext& context) {
@@ -40,8 +42,12 @@ AttentionOp ParseLunaEncoder(Fields* fields, const AttentionContext& context) {
     fields->FailAt("num_slots", std::to_string(num_slots) + " is above max_context = " + std::to_string(block.max_rows));
   }
 
+  constexpr Choice<bool> kNormPositions[] = {{"post", false}, {"pre", true}};
+  const bool norm_first = fields->OneOf<bool>("pack_norm_position", kNormPositions, false);
+
   AttentionOp op;
   op.composed.emplace();
+  op.composed->pack_norm_first = norm_first;
   op.composed->pack_rows = num_slots;
   op.composed->pack = [block](GraphBuilder* builder, const std::string& prefix, format::Slice x, format::Slice pack) {
     ComposedAttention::Packed packed;

@@ -177,7 +177,7 @@ Slice Stack::Layer(size_t layer, const AttentionOp& op, Slice x) {
   return AddSum(&b_, mlp + ".add", AddSum(&b_, attention + ".add", x, attended), fed);
 }
 
-// The pack begins as rows of the model, has a residual of its own, and a norm behind it.
+// The pack begins as rows of the model, has a residual of its own, and a norm behind or before it.
 Slice Stack::AttendPacked(const std::string& name, const ComposedAttention& attention, Slice x) {
   const std::string rows = prefix_ + "pack", norm = name + ".pack_norm";
   if (!pack_) pack_ = AddRows(&b_, rows, "model." + rows, attention.pack_rows, c_.hidden_size);
@@ -185,8 +185,11 @@ Slice Stack::AttendPacked(const std::string& name, const ComposedAttention& atte
   if (attention.pack_rows != wanted) {
     Fail(name, ": num_slots: ", attention.pack_rows, " is not the ", wanted, " of the first layer");
   }
-  const ComposedAttention::Packed packed = attention.pack(&b_, "model." + name + ".", x, *pack_);
-  pack_ = ops_.Norm(norm, "model." + norm, AddSum(&b_, name + ".pack_add", *pack_, packed.pack));
+  const auto normed = [&](Slice pack) { return ops_.Norm(norm, "model." + norm, pack); };
+  const bool first = attention.pack_norm_first;
+  const ComposedAttention::Packed packed = attention.pack(&b_, "model." + name + ".", x, first ? normed(*pack_) : *pack_);
+  const Slice sum = AddSum(&b_, name + ".pack_add", *pack_, packed.pack);
+  pack_ = first ? sum : normed(sum);
   return packed.x;
 }
 
@@ -260,9 +263,16 @@ Slice Stack::Attend(const Mixer& mixer, const AttentionOp& op, Slice x) {
   } else if (shape.qk_norm != QkNorm::kNone || shape.block.output_skip == OutputSkip::kProducts) {
     Fail(name, shape.qk_norm != QkNorm::kNone ? ": qk_norm: " : ": output_skip: ", op.system, " has no q and k");
   }
-  const Slice all = Project(name, op.reads_qk ? "qkv" : "v", std::move(parts), op, x);
-  const AttentionBlockOps block(ops_, shape, name);
   const uint32_t qk_width = op.reads_qk ? q_width + k_width : 0, width = qk_width + v_width;
+  std::string fused = op.reads_qk ? "qkv" : "v";
+  if (op.reads_global) {
+    parts.insert(parts.end(), {{prefix + "q_global_proj", q_width, bias},
+                               {prefix + "k_global_proj", k_width, bias},
+                               {prefix + "v_global_proj", v_width, bias}});
+    fused += "qkv";
+  }
+  const Slice all = Project(name, fused, std::move(parts), op, x);
+  const AttentionBlockOps block(ops_, shape, name);
   const Slice qkv = block.Convolve(Columns(all, 0, shape.block.conv_logits ? all.width() : width), op);
   Slice q, k;
   if (op.reads_qk) {
@@ -271,9 +281,18 @@ Slice Stack::Attend(const Mixer& mixer, const AttentionOp& op, Slice x) {
   }
   const Slice v = WithFirstValues(mixer, x, block.ActivateV(Columns(qkv, qk_width, v_width)));
   if (op.composed) return Output(name, shape, block.Finish({x, q, k, v, op.composed->heads(&b_, prefix, q, k, v)}));
+  if (op.reads_global) return AttendWith(mixer, op, q, k, v, GlobalInputs(mixer, Columns(all, width, width)), x);
   SharedLogits none;
   const Slice small = Columns(shape.block.conv_logits ? qkv : all, width, all.width() - width);
   return AttendWith(mixer, op, q, k, v, Logits(name, op, small, "model." + prefix_, x, &none), x);
+}
+
+std::vector<Slice> Stack::GlobalInputs(const Mixer& mixer, Slice qkv) const {
+  const AttentionLayer& shape = mixer.shape;
+  if (shape.qk_norm != QkNorm::kNone) Fail(mixer.name, ": qk_norm: q and k of global_projections have none");
+  const uint32_t q_width = shape.q_width(), k_width = shape.k_width(), v_width = shape.v_width();
+  const Slice qk = Turned(mixer, ".global_rope", Columns(qkv, 0, q_width + k_width));
+  return {Columns(qk, 0, q_width), Columns(qk, q_width, k_width), Columns(qkv, q_width + k_width, v_width)};
 }
 
 Slice Stack::AttendWith(const Mixer& mixer, const AttentionOp& op, Slice q, Slice k, Slice v, const std::vector<Slice>& logits,

@@ -77,6 +77,8 @@ class Stack {
   // What self attention adds, with the second one's.
   format::Slice AttendSelf(size_t layer, const AttentionOp& op, format::Slice x);
   format::Slice Attend(const Mixer& mixer, const AttentionOp& op, format::Slice x);
+  // q, k and v of the attention of global tokens: of a cache, which reads them in place of logits.
+  std::vector<format::Slice> GlobalInputs(const Mixer& mixer, format::Slice qkv) const;
   // The same with a token shift: every projection has rows of its own.
   format::Slice AttendShifted(const Mixer& mixer, const AttentionOp& op, format::Slice x);
   // What both do with q, k, v and logits. `gate_rows`: what the gate of the output is projected from.

@@ -1,5 +1,5 @@
-// bert, distilbert, roberta and xlm-roberta: encoders with norms behind each part, for masked language models and classifiers. The
-// row of token type 0 is added to the table of positions: a text of one part has no other type.
+// bert, distilbert, longformer, roberta and xlm-roberta: encoders with norms behind each part, for masked language models and
+// classifiers. The row of token type 0 is added to the table of positions: a text of one part has no other type.
 #include "tools/convert/families/decoder.h"
 #include "tools/convert/families/encoder_head.h"
 #include "tools/convert/json/error.h"
@@ -97,6 +97,19 @@ constexpr EncoderKind kRoberta = {kBertNames,
                                   "classifier.dense",
                                   "classifier.out_proj",
                                   {"lm_head.decoder.bias", "lm_head.decoder.weight"}};
+
+constexpr EncoderKind kLongformer = {kBertNames,
+                                     "longformer.",
+                                     "LongformerForMaskedLM",
+                                     "LongformerForMaskedLM",
+                                     "LongformerForSequenceClassification",
+                                     2,
+                                     "lm_head.dense",
+                                     "lm_head.layer_norm",
+                                     "lm_head.bias",
+                                     "classifier.dense",
+                                     "classifier.out_proj",
+                                     {"lm_head.decoder.bias", "lm_head.decoder.weight"}};
 
 // Norms, also under the names that checkpoints have which began in TensorFlow.
 void AddNorm(const std::string& from, const std::string& to, std::vector<TensorRule>* rules) {
@@ -231,7 +244,54 @@ Translation TranslateEncoder(ForeignConfig* config, const EncoderKind& kind) {
   return translation;
 }
 
+// The width of the window of each layer, on both sides together.
+std::vector<uint32_t> AttentionWindows(Fields* fields, uint32_t layers) {
+  const Json* windows = fields->Find("attention_window", "a number, or a list with one for each layer", "512");
+  const Json given = windows == nullptr ? Json(512u) : *windows;
+  if (given.is_array() && given.size() != layers) {
+    fields->FailAt("attention_window",
+                   ValueText(given) + " is not a list of num_hidden_layers = " + std::to_string(layers) + " numbers");
+  }
+  std::vector<uint32_t> widths;
+  for (uint32_t i = 0; i < layers; ++i) {
+    const Json& width = given.is_array() ? given[i] : given;
+    const bool fits = width.is_number_unsigned() && width.get<uint64_t>() > 0 && width.get<uint64_t>() <= Fields::kMaxSize;
+    if (!fits || width.get<uint64_t>() % 2 != 0)
+      fields->FailAt("attention_window", ValueText(width) + " is not an even number above 0");
+    widths.push_back(width.get<uint32_t>());
+  }
+  return widths;
+}
+
 }  // namespace
+
+// A window in every layer. The first token of a text that is classified is global, with projections of its own; a masked language
+// model has no global tokens.
+Translation TranslateLongformer(ForeignConfig* config, const FamilyOptions& /*options*/) {
+  Translation translation = TranslateEncoder(config, kLongformer);
+  Fields& fields = config->fields();
+  config->Require("attention_mode", "longformer");
+  config->Require("ignore_attention_mask", false);
+  for (const char* key : {"sep_token_id", "onnx_export"}) fields.Find(key);
+  Json& c = translation.config;
+  const bool classifies = c["task"] == "classification";
+  Json layers = Json::array();
+  for (const uint32_t window : AttentionWindows(&fields, c["num_layers"].get<uint32_t>())) {
+    layers.push_back(
+        classifies ? Json{{"system", "l2g_window"}, {"window", window}, {"global_positions", {0u}}, {"global_projections", true}}
+                   : Json{{"system", "sliding_window"}, {"window", window}});
+  }
+  c["attention"] = layers;
+  const std::string from = std::string(kBertNames.layer) + "attention.self.", to = "model.layers.*.attn.";
+  if (classifies) {
+    AddBoth(from + "query_global", to + "q_global_proj", &translation.rules);
+    AddBoth(from + "key_global", to + "k_global_proj", &translation.rules);
+    AddBoth(from + "value_global", to + "v_global_proj", &translation.rules);
+  } else {
+    Drop({from + "query_global", from + "key_global", from + "value_global"}, &translation.rules);
+  }
+  return translation;
+}
 
 Translation TranslateBert(ForeignConfig* config, const FamilyOptions& /*options*/) { return TranslateEncoder(config, kBert); }
 

@@ -40,6 +40,8 @@ constexpr Family kFamilies[] = {
     {"lfm2", "full in some layers; else a short convolution", TranslateLfm2},
     {"linear_attn", kConstant, TranslateLinearAttn},
     {"llama", "full", TranslateLlama},
+    {"longformer", "window, in an encoder; in a classifier the first token sees all tokens, and all tokens see it",
+     TranslateLongformer},
     {"m2m_100", "full, in encoder, decoder and between them", TranslateM2m100},
     {"mamba2", kNoCache, TranslateMamba2},
     {"marian", "full, in encoder, decoder and between them", TranslateMarian},

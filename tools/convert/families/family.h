@@ -86,6 +86,7 @@ Translation TranslateKda(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateLfm2(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateLinearAttn(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateLlama(ForeignConfig* config, const FamilyOptions& options);
+Translation TranslateLongformer(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateM2m100(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateMamba2(ForeignConfig* config, const FamilyOptions& options);
 Translation TranslateMarian(ForeignConfig* config, const FamilyOptions& options);

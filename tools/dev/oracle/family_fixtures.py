@@ -38,6 +38,7 @@ MARIAN = {"pad_token_id": 3, "decoder_start_token_id": 3, "eos_token_id": 0}
 T5 = {"vocab_size": VOCAB, "d_model": 24, "d_kv": 10, "d_ff": 40, "num_layers": 2, "num_heads": 3}
 MODERN = {**ENCODER, "pad_token_id": 3, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2,
           "max_position_embeddings": 256, "reference_compile": False}
+LONG = {**ENCODER, "type_vocab_size": 1, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "layer_norm_eps": 1e-5}
 BLOOM = {"vocab_size": VOCAB, "hidden_size": 24, "n_layer": 2, "n_head": 3}
 MASKED, LABELS, SEQ2SEQ = "ForMaskedLM", "ForSequenceClassification", "ForConditionalGeneration"
 
@@ -226,6 +227,11 @@ CASES = {
                             "time_step_limit": (0.4, 0.9)}, "float16"),
     "mamba2_d": ("Mamba2", {"vocab_size": VOCAB, "hidden_size": 16, "num_hidden_layers": 2, "head_dim": 8, "num_heads": 4, "n_groups": 2,
                             "state_size": 6, "use_bias": True}, "float32"),
+    "longformer_a": ("Longformer" + MASKED, {**LONG, "attention_window": 16, "max_position_embeddings": 202}, "float16"),
+    "longformer_b": ("Longformer" + LABELS, {**LONG, "num_labels": 5, "num_hidden_layers": 3, "attention_window": [8, 16, 32],
+                                             "max_position_embeddings": 226}, "bfloat16"),
+    "longformer_c": ("Longformer" + LABELS, {**LONG, "num_labels": 3, "num_attention_heads": 2, "attention_window": 64, "type_vocab_size": 2,
+                                             "hidden_act": "relu", "max_position_embeddings": 256, "layer_norm_eps": 1e-6}, "float32"),
 }
 
 

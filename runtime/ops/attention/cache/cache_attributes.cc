@@ -19,6 +19,7 @@ Result<CacheAttributes> ReadAttributes(const format::CacheAttention& table, uint
   if ((wanted & reads::name) != 0) {                                          \
     TARN_RETURN_IF_ERROR(ExpectAscending(#name, table.name(), 1, kMaxSlots)); \
     a.num_##name = table.name()->size();                                      \
+    a.last_##name = table.name()->Get(a.num_##name - 1);                      \
   }
   TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST)
 #undef TARN_SIZE

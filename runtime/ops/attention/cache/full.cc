@@ -31,6 +31,6 @@ void FindRows(const CacheConfig&, uint64_t tokens_seen, uint64_t* rows) { rows[0
 }  // namespace
 
 const CachePolicyKind kFullCache = {Prepare, Run, FindRows};
-const NoncausalPolicyKind kNoncausalFull = {nullptr, nullptr, nullptr};
+const NoncausalPolicyKind kNoncausalFull = {nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace tarn

@@ -79,6 +79,7 @@ class NoncausalCacheOp final : public Op {
   }
 
   // A thread makes rows, then it attends.
+  CacheBlock* LayBlocks(Scratch* scratch) const { return scratch->Take<CacheBlock>(config_.max_blocks); }
   float* LayBuild(Scratch* scratch) const { return scratch->Take(config_.build_floats); }
   float* LayAttend(Scratch* scratch, uint64_t queries) const {
     const Heads& heads = config_.variant.heads;
@@ -87,9 +88,11 @@ class NoncausalCacheOp final : public Op {
 
   Status PrepareWhole(PrepareContext& context) {
     const Heads& heads = config_.variant.heads;
-    TARN_RETURN_IF_ERROR(context.ExpectValues(/*inputs=*/3, /*outputs=*/1));
+    ReadGlobals(context);
+    TARN_RETURN_IF_ERROR(context.ExpectValues(global_input_ + 3, /*outputs=*/1));
     TARN_RETURN_IF_ERROR(heads.ExpectQueries(context, &query_axis_));
     TARN_RETURN_IF_ERROR(heads.ExpectKeys(context, 1, &config_.key_axis));
+    if (global_input_ > 0) TARN_RETURN_IF_ERROR(ExpectGlobals(context));
     TARN_RETURN_IF_ERROR(config_.variant.ReadTensors(context));
     const uint32_t tensors = config_.variant.tensor_count;
     TARN_RETURN_IF_ERROR(context.ExpectOwned(tensors, tensors, /*states=*/0));
@@ -106,8 +109,24 @@ class NoncausalCacheOp final : public Op {
     const uint64_t span = std::max<uint64_t>(static_cast<uint64_t>(config_.spans.length), config_.compression.factor);
     context.AddWork({heads.heads(), context.limits().MaxRows(query_axis_), policy_->rows == nullptr ? max_keys : built, width});
     context.AddWork({heads.kv_heads(), built, std::min(max_keys, span), width, config_.compression.dim + 1});
+    if (globals_ != nullptr) context.AddWork({heads.heads(), std::min<uint64_t>(globals_->size(), max_keys), max_keys, width});
     RequestScratch(context, kQueryBlock, built);
     return Ok();
+  }
+
+  // Queries that see all tokens, and whether they have inputs of their own.
+  void ReadGlobals(const PrepareContext& context) {
+    globals_ = (config_.variant.info().attributes & reads::positions) != 0 ? config_.variant.positions : nullptr;
+    const auto* inputs = context.op().inputs();
+    global_input_ = globals_ != nullptr && inputs != nullptr && inputs->size() == 6 ? 3 : 0;
+  }
+
+  Status ExpectGlobals(const PrepareContext& context) const {
+    Axis axis;
+    TARN_RETURN_IF_ERROR(context.ExpectInput(global_input_, "q", config_.variant.heads.query_width()));
+    TARN_RETURN_IF_ERROR(config_.variant.heads.ExpectKeys(context, global_input_ + 1, &axis));
+    if (axis == config_.key_axis && context.input_axis(global_input_) == query_axis_) return Ok();
+    return Error(TARN_BAD_FORMAT, "q, k and v of global tokens have other numbers of rows than q, k and v");
   }
 
   Status PrepareWrite(PrepareContext& context) {
@@ -137,7 +156,10 @@ class NoncausalCacheOp final : public Op {
 
   void RequestScratch(PrepareContext& context, uint64_t queries, uint64_t built_rows) {
     threads_ = context.limits().threads;
-    thread_bytes_ = std::max(CountScratch([&](Scratch* scratch) { LayAttend(scratch, queries); }),
+    thread_bytes_ = std::max(CountScratch([&](Scratch* scratch) {
+                               LayBlocks(scratch);
+                               LayAttend(scratch, queries);
+                             }),
                              CountScratch([&](Scratch* scratch) { LayBuild(scratch); }));
     context.RequestScratch(CountScratch([&](Scratch* scratch) { Lay(scratch, built_rows); }));
   }
@@ -152,14 +174,27 @@ class NoncausalCacheOp final : public Op {
     ForEachRowBlock(context, heads.kv_heads(), queries, kQueryBlock, Cost(queries, rows),
                     [&](size_t head, RowRange range, size_t thread) {
                       const CacheBlock all = policy_->build == nullptr
-                                                 ? TokenRows(context, rows, head)
+                                                 ? TokenRows(context, 0, rows, head)
                                                  : FloatBlock(rows, layout.keys + head * rows * heads.key_dim(), heads.key_dim(),
                                                               layout.values + head * rows * heads.value_dim(), heads.value_dim());
-                      CacheBlock blocks[2] = {Seen(config_.spans, all, range)};
+                      Scratch work = layout.threads[thread].Fresh();
+                      CacheBlock* const blocks = LayBlocks(&work);
+                      blocks[0] = Seen(config_.spans, all, range);
                       size_t count = 1;
                       if (config_.compression.has_null_row()) blocks[count++] = config_.compression.NullRow(head);
-                      Attend(context, head, range, blocks, count, layout.threads[thread].Fresh());
+                      if (policy_->add != nullptr) count += policy_->add(config_, all, range, blocks + count);
+                      Attend(context, 0, head, range, blocks, count, work);
+                      if (globals_ != nullptr) AttendGlobals(context, head, range, tokens, work);
                     });
+  }
+
+  // The queries at global positions see all tokens, in place of what Attend has found for them.
+  void AttendGlobals(const RunContext& context, size_t head, RowRange range, size_t tokens, const Scratch& work) const {
+    CacheBlock all = TokenRows(context, global_input_, tokens, head);
+    ForEachRun(*globals_, range, [&](RowRange run) {
+      all.position = -static_cast<int64_t>(run.first);
+      Attend(context, global_input_, head, run, &all, 1, work);
+    });
   }
 
   void Build(const RunContext& context, size_t tokens, size_t rows, const Layout& layout) const {
@@ -167,7 +202,7 @@ class NoncausalCacheOp final : public Op {
     const size_t d = heads.key_dim(), dv = heads.value_dim();
     const uint64_t cost = uint64_t{tokens} * heads.kv_heads() * (d + dv) * (config_.compression.dim + 1);
     ForEachRowBlock(context, heads.kv_heads(), rows, kBuiltRows, cost, [&](size_t head, RowRange range, size_t thread) {
-      const CacheBlock x = TokenRows(context, tokens, head);
+      const CacheBlock x = TokenRows(context, 0, tokens, head);
       const size_t at = head * rows + range.first;
       Scratch scratch = layout.threads[thread].Fresh();
       policy_->build({config_, *context.kernels, head, range, tokens, static_cast<const float*>(x.keys), x.key_stride,
@@ -203,7 +238,7 @@ class NoncausalCacheOp final : public Op {
       CacheBlock block = RowStore(context, heads, states_, source, head).Block(0, context.source_tokens[source]);
       block.from = -kAlways;
       block.until = kAlways;
-      Attend(context, head, {place * rows + range.first, range.count}, &block, 1, layout.threads[thread].Fresh());
+      Attend(context, 0, head, {place * rows + range.first, range.count}, &block, 1, layout.threads[thread].Fresh());
     });
   }
 
@@ -211,17 +246,18 @@ class NoncausalCacheOp final : public Op {
     return queries * rows * config_.variant.heads.heads() * (config_.variant.heads.key_dim() + config_.variant.heads.value_dim());
   }
 
-  CacheBlock TokenRows(const RunContext& context, size_t tokens, size_t head) const {
-    const Operand &k = context.inputs[1], &v = context.inputs[2];
+  // Here and below, `input`: that of q, before those of k and v.
+  CacheBlock TokenRows(const RunContext& context, uint32_t input, size_t tokens, size_t head) const {
+    const Operand &k = context.inputs[input + 1], &v = context.inputs[input + 2];
     return FloatBlock(tokens, HeadRows(k, 0, head, config_.variant.heads.key_dim()), k.stride,
                       HeadRows(v, 0, head, config_.variant.heads.value_dim()), v.stride);
   }
 
-  void Attend(const RunContext& context, size_t head, RowRange rows, const CacheBlock* blocks, size_t count,
+  void Attend(const RunContext& context, uint32_t input, size_t head, RowRange rows, const CacheBlock* blocks, size_t count,
               Scratch scratch) const {
     const Heads& heads = config_.variant.heads;
     const size_t d = heads.key_dim(), dv = heads.value_dim();
-    const Operand &q = context.inputs[0], &o = context.outputs[0];
+    const Operand &q = context.inputs[input], &o = context.outputs[0];
     const DistanceBias bias = config_.variant.BiasOf(head);
     context.kernels->cache_attend({rows.count, heads.group(), d, dv, HeadRows(q, rows.first, head, heads.group() * d), q.stride,
                                    blocks, count, config_.variant.attributes.scale,
@@ -234,7 +270,9 @@ class NoncausalCacheOp final : public Op {
   NoncausalConfig config_;
   RowStates states_;
   Axis query_axis_;
-  uint64_t thread_bytes_ = 0;  // of scratch
+  const flatbuffers::Vector<uint32_t>* globals_ = nullptr;  // positions; nullptr: there are none
+  uint32_t global_input_ = 0;                               // the first of their own
+  uint64_t thread_bytes_ = 0;                               // of scratch
   uint32_t threads_ = 0;
 };
 

@@ -11,6 +11,7 @@ size_t Rows(const NoncausalConfig& config, size_t tokens) { return tokens / conf
 
 void Prepare(NoncausalConfig* config) {
   config->compression = MemoryCompression::Of(config->variant);
+  config->max_blocks = 2;  // with the learned row
   config->build_floats = uint64_t{kBuiltRows} * config->compression.factor * config->compression.dim;
 }
 
@@ -31,6 +32,6 @@ void Build(const BuildTask& task) {
 
 }  // namespace
 
-const NoncausalPolicyKind kNoncausalMemoryCompressed = {Prepare, Rows, Build};
+const NoncausalPolicyKind kNoncausalMemoryCompressed = {Prepare, Rows, Build, nullptr};
 
 }  // namespace tarn

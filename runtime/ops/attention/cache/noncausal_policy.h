@@ -22,6 +22,7 @@ struct NoncausalConfig {
   Axis key_axis;
   // Set by the policy's Prepare:
   RowSpans spans;
+  uint64_t max_blocks = 1;        // that a range of queries looks at
   MemoryCompression compression;  // of MemoryCompressed
   uint64_t build_floats = 0;      // of the piece of scratch that a BuildTask has
 };
@@ -43,12 +44,31 @@ struct BuildTask {
 };
 constexpr size_t kBuiltRows = 8;  // of a task, at most
 
+// f(run) for the runs of neighbouring tokens at `positions`, ascending, that stand within `rows`.
+template <typename F>
+void ForEachRun(const flatbuffers::Vector<uint32_t>& positions, RowRange rows, const F& f) {
+  RowRange run{0, 0};
+  for (const size_t position : positions) {
+    if (position < rows.first) continue;
+    if (position >= rows.first + rows.count) break;
+    if (run.count > 0 && position == run.first + run.count) {
+      ++run.count;
+      continue;
+    }
+    if (run.count > 0) f(run);
+    run = {position, 1};
+  }
+  if (run.count > 0) f(run);
+}
+
 struct NoncausalPolicyKind {
   // Sets what Run needs; attributes and tensors have been read. nullptr: nothing.
   void (*prepare)(NoncausalConfig* config);
   // How many rows it makes of so many tokens; nullptr: the tokens' own rows are looked at.
   size_t (*rows)(const NoncausalConfig& config, size_t tokens);
   void (*build)(const BuildTask& task);
+  // Adds what these queries see of `all` rows beside the spans, as blocks; returns how many. nullptr: nothing.
+  size_t (*add)(const NoncausalConfig& config, const CacheBlock& all, RowRange queries, CacheBlock* blocks);
 };
 
 // kNoncausal<Policy>: of the policies that have a noncausal form.

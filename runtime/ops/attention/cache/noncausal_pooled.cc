@@ -37,6 +37,6 @@ void Build(const BuildTask& task) {
 
 }  // namespace
 
-const NoncausalPolicyKind kNoncausalPooled = {Prepare, Rows, Build};
+const NoncausalPolicyKind kNoncausalPooled = {Prepare, Rows, Build, nullptr};
 
 }  // namespace tarn

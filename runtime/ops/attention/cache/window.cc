@@ -50,6 +50,6 @@ void StoreWindow(const RowStore& ring, const CacheTokens& tokens) {
 }
 
 const CachePolicyKind kWindowCache = {Prepare, Run, FindRows};
-const NoncausalPolicyKind kNoncausalWindow = {PrepareNoncausal, nullptr, nullptr};
+const NoncausalPolicyKind kNoncausalWindow = {PrepareNoncausal, nullptr, nullptr, nullptr};
 
 }  // namespace tarn
