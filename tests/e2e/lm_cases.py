@@ -95,6 +95,8 @@ CASES = [
          position_embedding="sinusoidal", norm_position="post"),
     case("memory_compressed", dict(system="memory_compressed", compression_factor=3, max_context=90), hidden_size=20, head_dim=6,
          num_kv_heads=2, attention_bias=True, position_embedding="rope", hidden_act="relu"),
+    case("bias_of_q_and_v", [rfa(gate="forget"), softmax()], attention_bias=["v", "q"], num_kv_heads=2,
+         position_embedding="rope", dtypes=("F32", "F16")),
     case("hybrid", [rfa(gate="forget"), softmax(), abc(activation="relu", num_slots=2, mask_empty=True)], num_layers=3,
          num_kv_heads=2, position_embedding="rope", dtypes=("F32", "BF16"), shards=2),
     case("hybrid_shared", [abc(control_sharing="model"), rfa(feature_map="arccos"), abc(control_sharing="model"),

@@ -58,6 +58,10 @@ class Shapes:
         if bias:
             self.shapes[name + ".bias"] = (rows,)
 
+    def biased(self, part):
+        some = self.c["attention_bias"]
+        return part in some if isinstance(some, list) else some
+
     def norm(self, name):
         self.shapes[name + ".weight"] = (self.c["hidden_size"],)
         if self.c["norm"] == "layernorm":
@@ -90,8 +94,8 @@ class Shapes:
         c, shapes = self.c, self.shapes
         E, H, Hkv, d, dv = (c[key] for key in ("hidden_size", "num_heads", "num_kv_heads", "head_dim", "value_head_dim"))
         for part, rows in ("q_proj", H * d), ("k_proj", Hkv * d), ("v_proj", Hkv * dv):
-            self.linear(layer + part, rows, E, c["attention_bias"])
-        self.linear(layer + "o_proj", E, H * dv, c["attention_bias"])
+            self.linear(layer + part, rows, E, self.biased(part[0]))
+        self.linear(layer + "o_proj", E, H * dv, self.biased("o"))
         if a["system"] in ("rfa", "rfa_normfree"):
             shapes[layer + "random_matrix"] = (Hkv, a["num_features"], d)
             shapes[layer + "sigma"] = (Hkv, d)

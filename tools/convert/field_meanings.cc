@@ -50,7 +50,7 @@ constexpr Meaning kMeanings[] = {
     {"first_norm", "the attention of the first layer has a norm; false: it has none, which needs pre and no parallel parts",
      kConfig},
     {"embedding_norm", "a norm after the embeddings and positions", kConfig},
-    {"attention_bias", "q_proj, k_proj, v_proj and o_proj have a bias", kConfig},
+    {"attention_bias", "q_proj, k_proj, v_proj and o_proj have a bias; a list: only those", kConfig},
     {"output_projection",
      "o_proj is applied after attention; false: there is no o_proj, and all heads of v together are hidden_size wide", kConfig},
     {"mlp_bias", "the projections of the MLP have a bias", kConfig},

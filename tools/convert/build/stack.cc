@@ -250,11 +250,10 @@ Slice Stack::Attend(const Mixer& mixer, const AttentionOp& op, Slice x) {
   const std::string &name = mixer.name, prefix = "model." + name + ".";
   const AttentionLayer& shape = mixer.shape;
   if (shape.block.token_shift) return AttendShifted(mixer, op, x);
-  const bool bias = shape.attention_bias;
   const uint32_t q_width = shape.q_width(), k_width = shape.k_width(), v_width = shape.v_width();
-  std::vector<DenseRows> parts = {{prefix + "v_proj", v_width, bias}};
+  std::vector<DenseRows> parts = {{prefix + "v_proj", v_width, shape.bias.v}};
   if (op.reads_qk) {
-    parts.insert(parts.begin(), {{prefix + "q_proj", q_width, bias}, {prefix + "k_proj", k_width, bias}});
+    parts.insert(parts.begin(), {{prefix + "q_proj", q_width, shape.bias.q}, {prefix + "k_proj", k_width, shape.bias.k}});
   } else if (shape.qk_norm != QkNorm::kNone || shape.block.output_skip == OutputSkip::kProducts) {
     Fail(name, shape.qk_norm != QkNorm::kNone ? ": qk_norm: " : ": output_skip: ", op.system, " has no q and k");
   }
@@ -296,8 +295,8 @@ std::vector<std::vector<uint32_t>> Stack::WriteSource(const std::vector<Attentio
   for (size_t layer = 0; layer < cross.size(); ++layer) {
     const AttentionOp& op = cross[layer];
     const std::string name = Name(layer, "cross_attn"), prefix = "model." + name + ".";
-    const Slice all = Project(
-        name, "kv", {{prefix + "k_proj", k_width, c_.attention_bias}, {prefix + "v_proj", v_width, c_.attention_bias}}, op, rows);
+    const Slice all =
+        Project(name, "kv", {{prefix + "k_proj", k_width, c_.bias.k}, {prefix + "v_proj", v_width, c_.bias.v}}, op, rows);
     std::vector<Slice> inputs = {Columns(all, 0, k_width), Columns(all, k_width, v_width)};
     const Slice small = Columns(all, width, all.width() - width);
     for (const Slice logits : Logits(name, op, small, "model." + prefix_ + "cross_", rows, &shared)) inputs.push_back(logits);
@@ -308,13 +307,13 @@ std::vector<std::vector<uint32_t>> Stack::WriteSource(const std::vector<Attentio
 
 Slice Stack::AttendSource(const std::string& name, const AttentionOp& op, const std::vector<uint32_t>& states, Slice x) const {
   const std::string prefix = "model." + name + ".";
-  const Slice q = ops_.Dense(name + ".q_proj", prefix + "q_proj", c_.q_width(), c_.attention_bias, x);
+  const Slice q = ops_.Dense(name + ".q_proj", prefix + "q_proj", c_.q_width(), c_.bias.q, x);
   return Output(name, c_, b_.AddAttentionRead(name, prefix, op, c_.heads, q, states));
 }
 
 Slice Stack::Output(const std::string& name, const AttentionLayer& shape, Slice o) const {
   if (shape.output_projection) {
-    return ops_.Dense(name + ".o_proj", "model." + name + ".o_proj", c_.hidden_size, shape.attention_bias, o);
+    return ops_.Dense(name + ".o_proj", "model." + name + ".o_proj", c_.hidden_size, shape.bias.o, o);
   }
   if (o.width() != c_.hidden_size) {
     Fail(name, ": output_projection: false needs heads of v that are hidden_size = ", c_.hidden_size, " wide together, found ",

@@ -143,7 +143,7 @@ std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config, 
     const AttentionLayer& layer = stack.second                           ? config.second_layer(i)
                                   : stack.form == AttentionForm::kCausal ? config.decoder_layer(i)
                                                                          : config.layer(i);
-    AttentionContext context{layer.heads, i, config.hidden_size, layer.attention_bias, rope, stack.form};
+    AttentionContext context{layer.heads, i, config.hidden_size, layer.bias.k || layer.bias.v, rope, stack.form};
     context.key_heads = layer.key_heads;
     context.layers = count;
     layers.push_back(attention->is_array() ? ParseAttention((*attention)[i], where + "[" + std::to_string(i) + "]", context)

@@ -53,13 +53,18 @@ struct AttentionBlock {
   uint32_t value_residual_rank = 0;  // of the two dense layers that say how; 0: one
 };
 
+// Which projections of a layer's attention have a bias.
+struct ProjectionBias {
+  bool q = false, k = false, v = false, o = false;
+};
+
 // The attention of a layer but for its op.
 struct AttentionLayer {
   format::Heads heads;
   uint32_t key_heads = 0;  // of q and k, each for a group of heads; 0: every head has its own
   QkNorm qk_norm = QkNorm::kNone;
   float qk_norm_eps = 0;
-  bool attention_bias = false;
+  ProjectionBias bias;
   bool output_projection = true;
   AttentionBlock block;  // of a causal language model, or the decoder's self attention
 
