@@ -116,6 +116,11 @@ TEST(CausalLm, SlotMemorySharesItsControl) {
   const auto* k = shared.model().states()->Get(0)->shape();
   EXPECT_EQ(Texts({std::to_string(k->Get(0)), std::to_string(k->Get(1)), std::to_string(k->Get(2))}), (Texts{"2", "2", "5"}));
 
+  config["attention"]["control_bias"] = true;
+  EXPECT_EQ(BuiltGraph(config).tensors("layers.1.attn.control_proj"),
+            (Texts{"model.control_proj.weight", "model.control_proj.bias"}));
+  config["attention"].erase("control_bias");
+
   config["attention"].erase("control_sharing");
   config["attention"].erase("logit_clamp");
   const BuiltGraph own(config);

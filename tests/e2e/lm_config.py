@@ -100,28 +100,28 @@ class Shapes:
             shapes[layer + "random_matrix"] = (Hkv, a["num_features"], d)
             shapes[layer + "sigma"] = (Hkv, d)
             if a["gate"] == "forget":
-                self.linear(layer + "g_proj", Hkv, E, True)
+                self.linear(layer + "g_proj", Hkv, E, a.get("gate_bias", True))
         if a["system"] == "gated_deltanet":
-            self.linear(layer + "g_proj", Hkv, E, True)
+            self.linear(layer + "g_proj", Hkv, E, a.get("gate_bias", True))
             shapes[layer + "A_log"] = (Hkv,)
         if a["system"] in ("delta_rule", "deltanet", "gated_deltanet"):
-            self.linear(layer + "b_proj", Hkv, E, False)
+            self.linear(layer + "b_proj", Hkv, E, a.get("beta_bias", False))
         if a["system"] in ("gla", "gsa"):
-            self.linear(layer + "g_proj", Hkv * (d if a["system"] == "gla" else a["num_slots"]), E, False)
+            self.linear(layer + "g_proj", Hkv * (d if a["system"] == "gla" else a["num_slots"]), E, a.get("gate_bias", False))
         if a["system"] == "linformer":
             shapes[layer + "linformer_weight"] = (a["num_slots"], a["max_len"])
         if a["system"] == "t2r":
             shapes[layer + "feature_weight"] = (Hkv, a["num_features"], d)
             shapes[layer + "feature_bias"] = (Hkv, a["num_features"])
         if a["system"] == "luna_causal":
-            self.linear(layer + "control_proj", Hkv * a["num_slots"], E, False)
+            self.linear(layer + "control_proj", Hkv * a["num_slots"], E, a.get("control_bias", False))
         if a["system"] == "memory_compressed":
             shapes[layer + "conv_weight"] = (Hkv * d, d, a["compression_factor"])
             shapes[layer + "conv_bias"] = (Hkv * d,)
             shapes[layer + "null_k"] = shapes[layer + "null_v"] = (Hkv, d)
         if a["system"] == "abc_mlp":
             owner = shared_prefix(layer) if a["control_sharing"] == "model" else layer
-            self.linear(owner + "control_proj", Hkv * a["num_slots"], E, False)
+            self.linear(owner + "control_proj", Hkv * a["num_slots"], E, a.get("control_bias", False))
 
     def lm_head(self):
         c = self.c

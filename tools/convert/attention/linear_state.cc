@@ -208,11 +208,11 @@ void ParseSteps(Fields* fields, LinearAttributes* state) {
 
 void ParseGateProjection(Fields* fields, AttentionOp* op) {
   LogitInput& gate = op->logits[0];
-  if (fields->Bool("gate_low_rank", false)) {
+  if (!gate.with_qkv && fields->Bool("gate_low_rank", false)) {
     gate.rank = fields->Size("gate_rank", 16);
     gate.tanh = fields->OneOf<bool>("gate_hidden_act", kTanhOrNone, false);
   }
-  gate.bias = fields->Bool("gate_bias", false);
+  gate.bias = fields->Bool("gate_bias", gate.bias);
 }
 
 void ParseRemovalNorm(Fields* fields, LinearAttributes* state) {
@@ -223,13 +223,15 @@ void ParseRemovalNorm(Fields* fields, LinearAttributes* state) {
 void ParseReplace(Fields* fields, bool blend, const AttentionContext& context, AttentionOp* op) {
   LogitInput& strengths = op->logits.back();
   if (fields->Bool("beta_low_rank", false)) strengths.rank = fields->Size("beta_rank", 16);
-  strengths.bias = fields->Bool("beta_bias", false);
+  ParseBetaProjection(fields, op);
   op->reads_removal = true;
   op->blends_keys = fields->Bool("key_blend", blend);
   const uint32_t kv_heads = context.heads.kv_heads(), d = context.heads.head_dim();
   const auto fold = [](const std::vector<std::vector<float>>& parts) { return parts[0]; };
   op->tensors.push_back({"removal", {kv_heads, d}, {{"k_removal", {kv_heads * d}, Init::kOne}}, fold});
 }
+
+void ParseBetaProjection(Fields* fields, AttentionOp* op) { op->logits.back().bias = fields->Bool("beta_bias", false); }
 
 float ParseBetaScale(Fields* fields) {
   const float scale = fields->PositiveNumber("beta_scale", 1.0f);

@@ -187,9 +187,10 @@ void AddRandomIndex(Fields* fields, const SlotMemory& slots, const AttentionCont
   op->drawn = {"slot_index", format::OpAttributes::RandomSlots, draw, context.heads.kv_heads()};
 }
 
-bool ParseControlSharing(Fields* fields) {
+void ParseControlProjection(Fields* fields, AttentionOp* op) {
   constexpr Choice<bool> kSharings[] = {{"layer", false}, {"model", true}};
-  return fields->OneOf<bool>("control_sharing", kSharings, false);
+  op->logits.back().shared = fields->OneOf<bool>("control_sharing", kSharings, false);
+  op->logits.back().bias = fields->Bool("control_bias", false);
 }
 
 uint32_t ParseNumSlots(Fields* fields, const format::Heads& heads) {

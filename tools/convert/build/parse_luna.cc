@@ -11,7 +11,9 @@ namespace tarn::convert {
 AttentionOp ParseLunaCausal(Fields* fields, const AttentionContext& context) {
   const SlotMemory slots = ParseSlotMemory(fields, context, SlotControl::kLunaCausal, DefaultScale(context.heads));
   fields->Fix("activation", "softplus2");
-  return MakeSlotMemory(slots, context, "luna_causal");
+  AttentionOp op = MakeSlotMemory(slots, context, "luna_causal");
+  op.logits.back().bias = fields->Bool("control_bias", false);
+  return op;
 }
 
 AttentionOp ParseLunaEncoder(Fields* fields, const AttentionContext& context) {

@@ -236,9 +236,10 @@ std::vector<Slice> Stack::Logits(const std::string& name, const AttentionOp& op,
       continue;
     }
     const std::string tensor = (logit.shared ? shared_prefix : prefix) + logit.projection;
-    auto made = shared->find(tensor);
+    const std::string key = tensor + (logit.bias ? ".bias" : ".weight");  // a layer may go without the bias
+    auto made = shared->find(key);
     if (made == shared->end()) {
-      made = shared->emplace(tensor, ProjectLogits(name + "." + logit.projection, tensor, logit, x)).first;
+      made = shared->emplace(key, ProjectLogits(name + "." + logit.projection, tensor, logit, x)).first;
     }
     logits.push_back(made->second);
   }
