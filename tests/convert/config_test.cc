@@ -41,6 +41,7 @@ TEST(Config, Defaults) {
   EXPECT_FALSE(config.embedding_norm || config.bias.q || config.bias.k || config.bias.v || config.bias.o || config.mlp_bias ||
                config.lm_head_bias);
   EXPECT_EQ(config.position_embedding, PositionEmbedding::kNone);
+  EXPECT_FALSE(config.has_rope);
   EXPECT_EQ(config.rope.theta, 10000.0f);
   EXPECT_EQ(config.first_position, 0u);
   EXPECT_EQ(config.decoder.size(), 3u);
@@ -60,6 +61,18 @@ TEST(Config, ABiasOfSomeProjections) {
   EXPECT_NO_THROW(Parse(means));
   means["attention_bias"] = {"v"};
   EXPECT_TRUE(FailsWith([&] { Parse(means); }, {"compression_ratio: 3 with attention_bias of k or v"}));
+}
+
+TEST(Config, RopeBesideAddedPositions) {
+  for (const Json& list : {Json{"rope", "sinusoidal"}, Json{"sinusoidal", "rope"}}) {
+    const ModelConfig config = Parse(With("position_embedding", list));
+    EXPECT_EQ(config.position_embedding, PositionEmbedding::kSinusoidal);
+    EXPECT_TRUE(config.has_rope);
+  }
+  const ModelConfig one = Parse(With("position_embedding", Json::array({"rope"})));
+  EXPECT_TRUE(one.has_rope && one.position_embedding == PositionEmbedding::kNone);
+  const ModelConfig none = Parse(With("position_embedding", Json::array()));
+  EXPECT_TRUE(!none.has_rope && none.position_embedding == PositionEmbedding::kNone);
 }
 
 TEST(Config, EndTokensOfALanguageModel) {
@@ -150,6 +163,11 @@ TEST(Config, WrongTypesAndRanges) {
       {"attention_bias", {true}, {"attention_bias", "true is not one of"}},
       {"attention_bias", {"q", "o", "q"}, {"attention_bias", "\"q\" is there twice"}},
       {"position_embedding", "alibi", {"position_embedding", "\"alibi\""}},
+      {"position_embedding", 3, {"position_embedding", "3 is not a string"}},
+      {"position_embedding", {"rope", "alibi"}, {"position_embedding", "\"alibi\" is not one of \"none\", \"sinusoidal\""}},
+      {"position_embedding", {"rope", "rope"}, {"position_embedding", "\"rope\" is there twice"}},
+      {"position_embedding", {"none", "rope"}, {"position_embedding", "is not \"rope\" and one of \"sinusoidal\", \"learned\""}},
+      {"position_embedding", {"learned", "sinusoidal"}, {"position_embedding", "is not \"rope\" and one of"}},
       {"position_embedding", "learned", {"\"max_positions\" is missing"}},
       {"rope_theta", 0, {"rope_theta", "above 0"}},
       {"layer_rope", Json::array({1.0}), {"layer_rope", "position_embedding is not \"rope\""}},

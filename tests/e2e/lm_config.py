@@ -47,6 +47,12 @@ def shared_prefix(layer):
     return layer.split("layers.")[0] + ("cross_" if "cross_attn" in layer else "")
 
 
+def positions_of(c):
+    """The kinds of positions: of one name, or of a list."""
+    kinds = c["position_embedding"]
+    return kinds if isinstance(kinds, list) else [kinds]
+
+
 class Shapes:
     """name -> shape of tensors, as parts of a model add them."""
 
@@ -70,7 +76,7 @@ class Shapes:
     def embeddings(self, prefix, table, vocab_size):
         c = self.c
         self.shapes[table] = (vocab_size, c["hidden_size"])
-        if c["position_embedding"] == "learned":
+        if "learned" in positions_of(c):
             self.shapes[prefix + "position_embeddings.weight"] = (c["max_positions"], c["hidden_size"])
         if c["embedding_norm"]:
             self.norm(prefix + "embedding_norm")

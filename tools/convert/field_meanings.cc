@@ -57,7 +57,9 @@ constexpr Meaning kMeanings[] = {
     {"tie_word_embeddings", "lm_head.weight is the embedding table (of seq2seq the decoder's); no effect on classification",
      kConfig},
     {"lm_head_bias", "the head has a bias", kConfig},
-    {"position_embedding", "sinusoidal: added, sines then cosines; learned: a table, added; rope: q and k rotated, halves layout",
+    {"position_embedding",
+     "sinusoidal: added, sines then cosines; learned: a table, added; rope: q and k rotated, halves layout; a list, such as "
+     "[\"learned\", \"rope\"]: rope and one of the others",
      kConfig},
     {"max_positions", "rows of the learned table: a later position is an error", kConfig},
     {"rope_theta", "base of the angles of rope", kConfig},

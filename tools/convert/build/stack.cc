@@ -78,6 +78,11 @@ Slice Stack::Embed(Slice tokens, uint32_t table) {
 }
 
 Slice Stack::Positions(Slice x) {
+  // Angles of rope: before the layers, which share them.
+  for (size_t layer = 0; layer < std::max({c_.layer_rope.size(), c_.layers.size(), size_t{1}}); ++layer) {
+    const std::optional<Rope> rope = RopeOf(layer);
+    if (rope) AddAngles(*rope, Shape(layer).heads.head_dim());
+  }
   switch (c_.position_embedding) {
     case PositionEmbedding::kNone:
       return x;
@@ -96,19 +101,12 @@ Slice Stack::Positions(Slice x) {
       return b_.AddOp(prefix_ + "positions", format::OpAttributes::AddLearnedPosition,
                       NoAttributes(format::CreateAddLearnedPosition), {x}, x.width(), {table});
     }
-    case PositionEmbedding::kRope:
-      // First of all, so that all layers share them.
-      for (size_t layer = 0; layer < std::max({c_.layer_rope.size(), c_.layers.size(), size_t{1}}); ++layer) {
-        const std::optional<Rope> rope = RopeOf(layer);
-        if (rope) AddAngles(*rope, Shape(layer).heads.head_dim());
-      }
-      return x;
   }
   return x;
 }
 
 std::optional<Rope> Stack::RopeOf(size_t layer) const {
-  if (c_.position_embedding != PositionEmbedding::kRope) return std::nullopt;
+  if (!c_.has_rope) return std::nullopt;
   return c_.layer_rope.empty() ? c_.rope : c_.layer_rope[layer];
 }
 

@@ -16,7 +16,7 @@ using format::Slice;
 Slice Stack::AttendShifted(const Mixer& mixer, const AttentionOp& op, Slice x) {
   const std::string &name = mixer.name, prefix = "model." + name + ".";
   const AttentionLayer& shape = mixer.shape;
-  if (!op.reads_qk || op.composed || op.drawn || c_.position_embedding == PositionEmbedding::kRope) {
+  if (!op.reads_qk || op.composed || op.drawn || c_.has_rope) {
     Fail(name, ": token_shift: it is not supported with rope, nor with ", op.system);
   }
   const bool gated = shape.block.output_gate != OutputGate::kNone;

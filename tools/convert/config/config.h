@@ -17,7 +17,8 @@ enum class HiddenAct : uint8_t { kSwiglu, kRelu, kGelu, kGeluTanh, kGeglu, kGegl
 // Where a part f of a layer has its norm: x + f(norm x); norm(x + f x); x + norm(f x); x + norm(f(norm x)).
 enum class NormPosition : uint8_t { kPre, kPost, kOutput, kBoth };
 enum class QkNorm : uint8_t { kNone, kHead, kFull };
-enum class PositionEmbedding : uint8_t { kNone, kSinusoidal, kLearned, kRope };
+// What is added to embeddings. Rope, which turns q and k, goes with any of them.
+enum class PositionEmbedding : uint8_t { kNone, kSinusoidal, kLearned };
 
 // Angles of rope: of `theta`, or those given.
 struct Rope {
@@ -88,6 +89,7 @@ struct ModelConfig : AttentionLayer {
   bool first_norm;  // of the first layer's attention
   bool mlp_bias, lm_head_bias;
   PositionEmbedding position_embedding;
+  bool has_rope;
   uint32_t max_positions;  // learned only
   Rope rope;
   std::vector<std::optional<Rope>> layer_rope;  // of each layer, nullopt: none; empty: all as `rope`
