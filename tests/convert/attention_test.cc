@@ -402,6 +402,17 @@ TEST(Attention, FeatureMapsThatOlderReadersDoNotKnowAreNamedInEveryForm) {
   }
 }
 
+// 0 is what public Performers divide by; a config.json without den_eps goes on meaning 1e-6.
+TEST(Attention, APerformerMayDivideByThePlainSum) {
+  for (const char* system : {"performer_positive", "performer_relu"}) {
+    Json object = {{"system", system}};
+    if (system == std::string("performer_positive")) object["num_features"] = 3;
+    EXPECT_EQ(LinearTable(Parse(object.dump()))->den_eps(), 1e-6f);
+    object["den_eps"] = 0;
+    EXPECT_EQ(LinearTable(Parse(object.dump()))->den_eps(), 0.0f);
+  }
+}
+
 TEST(Attention, ThresholdsOfHashesAreZeroUnlessTheyAreWanted) {
   const AttentionContext two = InForm(AttentionForm::kNoncausal, {format::Heads(1, 1, 2, 2), 0, 2, false, false});
   const char* const plain = R"({"system": "clustered", "num_clusters": 1, "bits": 2, "max_context": 9})";

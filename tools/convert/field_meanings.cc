@@ -185,7 +185,7 @@ constexpr Meaning kMeanings[] = {
     {"norm_eps", "eps of normalize_qk; the norm of layers has its own in config.json"},
     {"den_mode",
      "the denominator s = phi(q) . z; add: s + eps; clamp_min: max(s, eps); abs_clamp_min: max(|s|, eps); none: no division"},
-    {"den_eps", "eps of den_mode"},
+    {"den_eps", "eps of den_mode; may be 0 with add, which then divides by the plain sum"},
     {"den_eps", "eps of the division by phi(k) . z", "delta_rule"},
     {"input_scale", "factor of q and k before the feature map"},
     {"q_input_scale", "factor of q before the feature map"},
