@@ -44,9 +44,9 @@ struct FeatureMapInfo {
   bool log_weights;       // phi is relative to a weight exp(l) of each row, so that keys need a running maximum m [Hkv]
   uint64_t (*features)(const FeatureSizes&);
   uint32_t attributes;  // FeatureAttributes
-  const char* equation;
 };
 
+// The equations are for readers: no program has them.
 #define TARN_FEATURE_MAPS(X)                                                                                                     \
   X(Gaussian, "gaussian", Projection::kRequired, false, false, TwoPerProjection, kNoAttributes,                                  \
     "sqrt(1/D) [sin Wx; cos Wx] (RFA, Theorem 1)")                                                                               \
@@ -72,7 +72,8 @@ enum class FeatureMap : uint8_t {
 };
 
 inline constexpr FeatureMapInfo kFeatureMaps[] = {
-#define TARN_INFO(id, ...) {__VA_ARGS__},
+#define TARN_INFO(id, name, projection, bias, log_weights, features, attributes, equation) \
+  {name, projection, bias, log_weights, features, attributes},
     TARN_FEATURE_MAPS(TARN_INFO)
 #undef TARN_INFO
 };

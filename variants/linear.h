@@ -34,10 +34,9 @@ struct GateInfo {
   const char* tensor;  // a constant [Hkv] that it reads, or nullptr
   bool chunks;         // MATH 0.2 has a chunked form; else a chunk is a loop of steps
   bool writes;         // it says what is written, too
-  const char* equation;
 };
 
-// Gates forget; without an order of the tokens there is none.
+// Gates forget; without an order of the tokens there is none. The equations of both lists are for readers: no program has them.
 #define TARN_GATES(X)                                                                                                              \
   X(None, "none", Logits::kNone, nullptr, true, false, "S <- S + phi(k) x v")                                                      \
   X(Forget, "forget", Logits::kPerHead, nullptr, true, true, "S <- g S + (1 - g) phi(k) x v, g = sigmoid (RFA, eq. 7)")            \
@@ -56,7 +55,6 @@ struct WriteRuleInfo {
   const char* name;
   Logits logits;
   bool noncausal;  // tokens may be written in any order
-  const char* equation;
 };
 
 #define TARN_WRITE_RULES(X)                                                                            \
@@ -80,8 +78,10 @@ inline constexpr const char* kDenModeNames[] = {TARN_DEN_MODES(TARN_NAME)};
 #undef TARN_ENUMERATOR
 #undef TARN_NAME
 
-#define TARN_INFO(id, ...) {__VA_ARGS__},
+#define TARN_INFO(id, name, logits, tensor, chunks, writes, equation) {name, logits, tensor, chunks, writes},
 inline constexpr GateInfo kGates[] = {TARN_GATES(TARN_INFO)};
+#undef TARN_INFO
+#define TARN_INFO(id, name, logits, noncausal, equation) {name, logits, noncausal},
 inline constexpr WriteRuleInfo kWriteRules[] = {TARN_WRITE_RULES(TARN_INFO)};
 #undef TARN_INFO
 
