@@ -121,7 +121,8 @@ constexpr const WriteRuleInfo& InfoOf(WriteRule rule) { return kWriteRules[stati
   NUMBER(step_max, kInfinity, Bounds::kNotNan)              /* gate "step": largest step */                          \
   CHOICE(VectorNorm, removal_norm, kVectorNormNames, kNone) /* of removal keys */                                    \
   NUMBER(removal_norm_eps, 0, Bounds::kNotNegative)                                                                  \
-  FLAG(own_q_map) /* q has W and bias of its own */
+  FLAG(own_q_map)                         /* q has W and bias of its own */                                          \
+  NUMBER(q_norm_eps, -1, Bounds::kFinite) /* of q alone; below 0: qk_norm_eps */
 
 struct LinearAttributes {
 #define TARN_CHOICE(type, name, list, fallback) type name = type::fallback;
@@ -142,6 +143,9 @@ struct LinearAttributes {
   constexpr uint64_t Features(uint64_t head_dim) const { return map().features({head_dim, projections(), nu}); }  // M
   constexpr float k_scale() const { return input_scale; }
   constexpr float q_scale() const { return input_scale * q_input_scale; }
+
+  constexpr float k_eps() const { return qk_norm_eps; }
+  constexpr float q_eps() const { return q_norm_eps < 0 ? qk_norm_eps : q_norm_eps; }
 
   constexpr bool is_delta() const { return rule == WriteRule::kDelta; }
   constexpr bool is_replace() const { return rule == WriteRule::kReplace; }

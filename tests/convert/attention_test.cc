@@ -394,12 +394,26 @@ TEST(Attention, CrossFormsLeaveStatesOfTheSource) {
 }
 
 TEST(Attention, FeatureMapsThatOlderReadersDoNotKnowAreNamedInEveryForm) {
-  const char* const map = R"({"system": "linear_attention", "feature_map": "product", "num_features": 3})";
-  for (const AttentionForm form : {AttentionForm::kCausal, AttentionForm::kNoncausal, AttentionForm::kCross}) {
-    const AttentionOp op = Parse(map, InForm(form, kEqualHeads));
-    ASSERT_EQ(op.features.size(), 1u);
-    EXPECT_STREQ(op.features[0], "feature_maps");
+  const char* const maps[] = {R"({"system": "linear_attention", "feature_map": "product", "num_features": 3})",
+                              R"({"system": "t2r", "num_features": 3, "normalize_qk": true, "q_norm_eps": 0})"};
+  for (const char* map : maps) {
+    for (const AttentionForm form : {AttentionForm::kCausal, AttentionForm::kNoncausal, AttentionForm::kCross}) {
+      const AttentionOp op = Parse(map, InForm(form, kEqualHeads));
+      ASSERT_EQ(op.features.size(), 1u) << map;
+      EXPECT_STREQ(op.features[0], "feature_maps");
+    }
   }
+}
+
+TEST(Attention, AnEpsOfQAlone) {
+  const LinearTable own(Parse(R"({"system": "deltanet", "norm_eps": 1e-5, "q_norm_eps": 0.25})"));
+  EXPECT_EQ(own->qk_norm_eps(), 1e-5f);
+  EXPECT_EQ(own->q_norm_eps(), 0.25f);
+  const AttentionOp plain = Parse(R"({"system": "rfa", "feature_map": "arccos", "num_features": 3, "normalize_qk": false,
+                                      "q_norm_eps": 0.25})");
+  EXPECT_TRUE(plain.features.empty());  // nothing is normalised
+  EXPECT_EQ(LinearTable(plain)->q_norm_eps(), -1.0f);
+  EXPECT_TRUE(FailsWith([] { Parse(R"({"system": "deltanet", "q_norm_eps": -1})"); }, {"q_norm_eps", "-1 must not be negative"}));
 }
 
 // 0 is what public Performers divide by; a config.json without den_eps goes on meaning 1e-6.

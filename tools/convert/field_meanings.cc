@@ -183,6 +183,7 @@ constexpr Meaning kMeanings[] = {
     {"normalize_qk", "q and k are divided by their l2 norm before the feature map"},
     {"norm_eps_mode", "place of eps in normalize_qk; outside: x / (|x| + eps); inside: x / sqrt(|x|^2 + eps)"},
     {"norm_eps", "eps of normalize_qk; the norm of layers has its own in config.json"},
+    {"q_norm_eps", "eps of normalize_qk for q, in place of norm_eps"},
     {"den_mode",
      "the denominator s = phi(q) . z; add: s + eps; clamp_min: max(s, eps); abs_clamp_min: max(|s|, eps); none: no division"},
     {"den_eps", "eps of den_mode; may be 0 with add, which then divides by the plain sum"},

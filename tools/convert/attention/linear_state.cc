@@ -105,7 +105,9 @@ AttentionOp MakeLinearState(const LinearAttributes& state, const AttentionContex
   causal.key_heads = context.key_heads;
   AttentionOp op =
       context.form == AttentionForm::kCausal ? MakeCausal(causal, context.heads, system) : MakeNoncausal(state, context, system);
-  if (state.feature_map == FeatureMap::kProduct || state.own_q_map) op.features.push_back("feature_maps");
+  if (state.feature_map == FeatureMap::kProduct || state.own_q_map || state.q_norm_eps >= 0) {
+    op.features.push_back("feature_maps");
+  }
   return op;
 }
 
@@ -177,7 +179,12 @@ void ParseQkNorm(Fields* fields, bool normalize, VectorNorm kind, float eps, Lin
   const bool on = fields->Bool("normalize_qk", normalize);
   state->qk_norm = fields->OneOf<VectorNorm>("norm_eps_mode", kNormModes, kind);
   state->qk_norm_eps = fields->NonNegativeNumber("norm_eps", eps);
-  if (!on) state->qk_norm = VectorNorm::kNone;
+  if (fields->Find("q_norm_eps", "number, 0 or more", "norm_eps") != nullptr) {
+    state->q_norm_eps = fields->NonNegativeNumber("q_norm_eps");
+  }
+  if (on) return;
+  state->qk_norm = VectorNorm::kNone;
+  state->q_norm_eps = -1;  // no file need name a feature for it
 }
 
 void ParseNu(Fields* fields, const format::Heads& heads, LinearAttributes* state) {
