@@ -63,7 +63,9 @@ struct FeatureMapInfo {
   X(MlpRelu, "mlp_relu", Projection::kRequired, true, false, OnePerProjection, kNoAttributes, "relu(Wx + bias) (T2R; MATH 1.7)") \
   X(Identity, "identity", Projection::kNone, false, false, OnePerElement, kNoAttributes, "x (GLA, RetNet, DeltaNet)")            \
   X(Product, "product", Projection::kRequired, true, false, OnePerTwoProjections, kNoAttributes,                                 \
-    "(Wx + bias)_i (Wx + bias)_{i+M}, M = D/2 (fla's elementwise product; MATH 1.7)")
+    "(Wx + bias)_i (Wx + bias)_{i+M}, M = D/2 (fla's elementwise product; MATH 1.7)")                                            \
+  X(Hedgehog, "hedgehog", Projection::kRequired, true, false, TwoPerProjection, kNoAttributes,                                   \
+    "softmax([2y; -2y]), y = Wx + bias (Hedgehog as fla has it; MATH 1.7)")
 
 enum class FeatureMap : uint8_t {
 #define TARN_ENUMERATOR(id, ...) k##id,

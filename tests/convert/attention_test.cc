@@ -97,6 +97,8 @@ TEST(Attention, EverySystemWithWhatItRequires) {
       {R"({"system": "t2r", "num_features": 3})", "projection[2,4,3] feature_bias[2,3] -> S[2,3,3] z[2,3]"},
       {R"({"system": "linear_attention", "feature_map": "product", "num_features": 3, "own_q_map": true})",
        "projection[2,4,6] feature_bias[2,6] q_projection[2,4,6] q_feature_bias[2,6] -> S[2,3,3]"},
+      {R"({"system": "linear_attention", "feature_map": "hedgehog", "num_features": 3})",
+       "projection[2,4,3] feature_bias[2,3] -> S[2,6,3]"},
       {R"({"system": "gla"})", "g_proj[8] alone -> S[2,4,3]"},
       {R"({"system": "short_conv"})", "->", kEqualHeads},
       {R"({"system": "rg_lru"})", "->", kEqualHeads},
@@ -395,6 +397,7 @@ TEST(Attention, CrossFormsLeaveStatesOfTheSource) {
 
 TEST(Attention, FeatureMapsThatOlderReadersDoNotKnowAreNamedInEveryForm) {
   const char* const maps[] = {R"({"system": "linear_attention", "feature_map": "product", "num_features": 3})",
+                              R"({"system": "linear_attention", "feature_map": "hedgehog", "num_features": 3})",
                               R"({"system": "t2r", "num_features": 3, "normalize_qk": true, "q_norm_eps": 0})"};
   for (const char* map : maps) {
     for (const AttentionForm form : {AttentionForm::kCausal, AttentionForm::kNoncausal, AttentionForm::kCross}) {

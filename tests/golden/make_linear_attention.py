@@ -2,7 +2,8 @@
 """Makes golden files of the general variant. make_linear_attention.py OUT_DIR
 
 linear.linear_attention.a: features relu(Wx + b) and a forget gate. linear.linear_attention.b and noncausal.linear_attention.b: features
-(Wx + b) (Ux + c), with weights of its own for q. *.d: features relu(x) of q and k that are normalised, each with an eps of its own.
+(Wx + b) (Ux + c), with weights of its own for q. *.c: features softmax([2y; -2y]), y = Wx + b, divided by their sum. *.d: features
+relu(x) of q and k that are normalised, each with an eps of its own.
 """
 
 import math
@@ -10,7 +11,7 @@ import pathlib
 import random
 import sys
 
-from golden_writer import dot, matrix, write
+from golden_writer import dot, matrix, softmax, write
 
 
 def forget_gate(folder):
@@ -120,6 +121,22 @@ def causal_and_whole(folder, letter, attributes, inputs, phi_q, phi_k, eps, scal
           {**inputs, "o": [read(t) for t in range(tokens)]})
 
 
+def hedgehog(folder):
+    rng = random.Random(4)
+    tokens, heads, kv_heads, d, dv, projections = 23, 4, 2, 7, 5, 9
+    shapes = {"q": (heads, d), "k": (kv_heads, d), "v": (kv_heads, dv)}
+    inputs = {name: matrix(rng, tokens, *shape) for name, shape in shapes.items()}
+    weight = inputs["feature_weight"] = matrix(rng, kv_heads, projections, d, scale=d**-0.5)
+    bias = inputs["feature_bias"] = matrix(rng, kv_heads, projections, scale=0.5)
+
+    def phi(head, x):
+        y = [dot(w, x) + b for w, b in zip(weight[head], bias[head])]
+        return softmax([2 * a for a in y] + [-2 * a for a in y])
+
+    causal_and_whole(folder, "c", {"feature_map": "hedgehog", "num_features": projections}, inputs, phi, phi, 1e-3, 0.8,
+                     [1, 4, 16, tokens])
+
+
 def norms_of_q_and_k(folder):
     rng = random.Random(5)
     tokens, heads, kv_heads, d, dv, k_eps, q_eps = 18, 4, 2, 6, 5, 0.5, 2.0
@@ -134,5 +151,5 @@ def norms_of_q_and_k(folder):
 
 
 if __name__ == "__main__":
-    for make in forget_gate, products, norms_of_q_and_k:
+    for make in forget_gate, products, hedgehog, norms_of_q_and_k:
         make(pathlib.Path(sys.argv[1]))

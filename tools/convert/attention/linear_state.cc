@@ -105,7 +105,8 @@ AttentionOp MakeLinearState(const LinearAttributes& state, const AttentionContex
   causal.key_heads = context.key_heads;
   AttentionOp op =
       context.form == AttentionForm::kCausal ? MakeCausal(causal, context.heads, system) : MakeNoncausal(state, context, system);
-  if (state.feature_map == FeatureMap::kProduct || state.own_q_map || state.q_norm_eps >= 0) {
+  if (state.feature_map == FeatureMap::kProduct || state.feature_map == FeatureMap::kHedgehog || state.own_q_map ||
+      state.q_norm_eps >= 0) {
     op.features.push_back("feature_maps");
   }
   return op;
