@@ -16,7 +16,7 @@ from families_case import BIN, FIXTURES, TOLERANCE, TORCH, FamiliesCase, distanc
 from tarn_library import loads
 from tensor_files import Tensor, read_safetensors
 
-FIXTURE_COUNT = 177
+FIXTURE_COUNT = 179
 PUBLISHED_CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "configs" / "published"
 PUBLISHED = {"smollm2-360m": 362, "gla-340m": 342, "retnet-1.3b": 1352, "gated-deltanet-1.3b": 1387, "qwen2.5-3b": 3086,
              "falcon-h1-0.5b": 521, "firefox-tiny": 17, "firefox-base": 43, "rwkv7-0.4b": 451, "lfm2-350m": 354, "qwen3.5-0.8b": 752}
