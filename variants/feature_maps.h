@@ -44,9 +44,9 @@ struct FeatureMapInfo {
   bool log_weights;       // phi is relative to a weight exp(l) of each row, so that keys need a running maximum m [Hkv]
   uint64_t (*features)(const FeatureSizes&);
   uint32_t attributes;  // FeatureAttributes
-  const char* equation;
 };
 
+// The equations are for readers: no program has them.
 #define TARN_FEATURE_MAPS(X)                                                                                                     \
   X(Gaussian, "gaussian", Projection::kRequired, false, false, TwoPerProjection, kNoAttributes,                                  \
     "sqrt(1/D) [sin Wx; cos Wx] (RFA, Theorem 1)")                                                                               \
@@ -63,7 +63,9 @@ struct FeatureMapInfo {
   X(MlpRelu, "mlp_relu", Projection::kRequired, true, false, OnePerProjection, kNoAttributes, "relu(Wx + bias) (T2R; MATH 1.7)") \
   X(Identity, "identity", Projection::kNone, false, false, OnePerElement, kNoAttributes, "x (GLA, RetNet, DeltaNet)")            \
   X(Product, "product", Projection::kRequired, true, false, OnePerTwoProjections, kNoAttributes,                                 \
-    "(Wx + bias)_i (Wx + bias)_{i+M}, M = D/2 (fla's elementwise product; MATH 1.7)")
+    "(Wx + bias)_i (Wx + bias)_{i+M}, M = D/2 (fla's elementwise product; MATH 1.7)")                                            \
+  X(Hedgehog, "hedgehog", Projection::kRequired, true, false, TwoPerProjection, kNoAttributes,                                   \
+    "softmax([2y; -2y]), y = Wx + bias (Hedgehog as fla has it; MATH 1.7)")
 
 enum class FeatureMap : uint8_t {
 #define TARN_ENUMERATOR(id, ...) k##id,
@@ -72,7 +74,8 @@ enum class FeatureMap : uint8_t {
 };
 
 inline constexpr FeatureMapInfo kFeatureMaps[] = {
-#define TARN_INFO(id, ...) {__VA_ARGS__},
+#define TARN_INFO(id, name, projection, bias, log_weights, features, attributes, equation) \
+  {name, projection, bias, log_weights, features, attributes},
     TARN_FEATURE_MAPS(TARN_INFO)
 #undef TARN_INFO
 };

@@ -34,10 +34,9 @@ struct GateInfo {
   const char* tensor;  // a constant [Hkv] that it reads, or nullptr
   bool chunks;         // MATH 0.2 has a chunked form; else a chunk is a loop of steps
   bool writes;         // it says what is written, too
-  const char* equation;
 };
 
-// Gates forget; without an order of the tokens there is none.
+// Gates forget; without an order of the tokens there is none. The equations of both lists are for readers: no program has them.
 #define TARN_GATES(X)                                                                                                              \
   X(None, "none", Logits::kNone, nullptr, true, false, "S <- S + phi(k) x v")                                                      \
   X(Forget, "forget", Logits::kPerHead, nullptr, true, true, "S <- g S + (1 - g) phi(k) x v, g = sigmoid (RFA, eq. 7)")            \
@@ -56,7 +55,6 @@ struct WriteRuleInfo {
   const char* name;
   Logits logits;
   bool noncausal;  // tokens may be written in any order
-  const char* equation;
 };
 
 #define TARN_WRITE_RULES(X)                                                                            \
@@ -80,8 +78,10 @@ inline constexpr const char* kDenModeNames[] = {TARN_DEN_MODES(TARN_NAME)};
 #undef TARN_ENUMERATOR
 #undef TARN_NAME
 
-#define TARN_INFO(id, ...) {__VA_ARGS__},
+#define TARN_INFO(id, name, logits, tensor, chunks, writes, equation) {name, logits, tensor, chunks, writes},
 inline constexpr GateInfo kGates[] = {TARN_GATES(TARN_INFO)};
+#undef TARN_INFO
+#define TARN_INFO(id, name, logits, noncausal, equation) {name, logits, noncausal},
 inline constexpr WriteRuleInfo kWriteRules[] = {TARN_WRITE_RULES(TARN_INFO)};
 #undef TARN_INFO
 
@@ -121,7 +121,8 @@ constexpr const WriteRuleInfo& InfoOf(WriteRule rule) { return kWriteRules[stati
   NUMBER(step_max, kInfinity, Bounds::kNotNan)              /* gate "step": largest step */                          \
   CHOICE(VectorNorm, removal_norm, kVectorNormNames, kNone) /* of removal keys */                                    \
   NUMBER(removal_norm_eps, 0, Bounds::kNotNegative)                                                                  \
-  FLAG(own_q_map) /* q has W and bias of its own */
+  FLAG(own_q_map)                         /* q has W and bias of its own */                                          \
+  NUMBER(q_norm_eps, -1, Bounds::kFinite) /* of q alone; below 0: qk_norm_eps */
 
 struct LinearAttributes {
 #define TARN_CHOICE(type, name, list, fallback) type name = type::fallback;
@@ -142,6 +143,9 @@ struct LinearAttributes {
   constexpr uint64_t Features(uint64_t head_dim) const { return map().features({head_dim, projections(), nu}); }  // M
   constexpr float k_scale() const { return input_scale; }
   constexpr float q_scale() const { return input_scale * q_input_scale; }
+
+  constexpr float k_eps() const { return qk_norm_eps; }
+  constexpr float q_eps() const { return q_norm_eps < 0 ? qk_norm_eps : q_norm_eps; }
 
   constexpr bool is_delta() const { return rule == WriteRule::kDelta; }
   constexpr bool is_replace() const { return rule == WriteRule::kReplace; }

@@ -34,9 +34,9 @@ def feature_map(out):
             read = phi(h, q[t][h])
             row.append([math.fsum(p * s[h][i][j] for i, p in enumerate(read)) / (dot(read, z[h]) + eps) for j in range(dv)])
         o.append(row)
-    attributes = {"system": "linear_attention", "feature_map": "hedgehog", "num_features": features, "den_mode": "add",
+    attributes = {"system": "linear_attention", "feature_map": "split_hedgehog", "num_features": features, "den_mode": "add",
                   "den_eps": eps, "num_heads": heads, "num_kv_heads": heads, "head_dim": d, "value_dim": dv}
-    write(out / "linear.hedgehog.safetensors", "linear.hedgehog", "linear", attributes, [1, 4, tokens],
+    write(out / "linear.split_hedgehog.safetensors", "linear.split_hedgehog", "linear", attributes, [1, 4, tokens],
           {"q": q, "k": k, "v": v, "feature_weight": weight, "o": o, "state_S": s, "state_z": z})
 
 

@@ -97,6 +97,8 @@ TEST(Attention, EverySystemWithWhatItRequires) {
       {R"({"system": "t2r", "num_features": 3})", "projection[2,4,3] feature_bias[2,3] -> S[2,3,3] z[2,3]"},
       {R"({"system": "linear_attention", "feature_map": "product", "num_features": 3, "own_q_map": true})",
        "projection[2,4,6] feature_bias[2,6] q_projection[2,4,6] q_feature_bias[2,6] -> S[2,3,3]"},
+      {R"({"system": "linear_attention", "feature_map": "hedgehog", "num_features": 3})",
+       "projection[2,4,3] feature_bias[2,3] -> S[2,6,3]"},
       {R"({"system": "gla"})", "g_proj[8] alone -> S[2,4,3]"},
       {R"({"system": "short_conv"})", "->", kEqualHeads},
       {R"({"system": "rg_lru"})", "->", kEqualHeads},
@@ -118,9 +120,23 @@ TEST(Attention, EverySystemWithWhatItRequires) {
       {R"({"system": "slot_attention", "control": "abc_mlp", "num_slots": 5})",
        "control_proj[10] alone -> K[2,4,5] V[2,5,3] mass[2,5]"},
       {R"({"system": "luna_causal", "num_slots": 5})", "control_proj[10] alone -> K[2,4,5] V[2,5,3]"},
-      {R"({"system": "luna_causal", "num_slots": 5, "control_bias": true})", "control_proj[10]+bias alone -> K[2,4,5] V[2,5,3]"},
+      {R"({"system": "rfa", "feature_map": "arccos", "num_features": 3, "gate": "forget", "gate_bias": false})",
+       "g_proj[2] projection[2,4,3] -> S[2,3,3] z[2,3]"},
+      {R"({"system": "linear_attention", "feature_map": "relu", "gate": "forget", "gate_bias": false})", "g_proj[2] -> S[2,4,3]"},
+      {R"({"system": "linear_attention", "feature_map": "identity", "rule": "delta", "beta_bias": true})",
+       "b_proj[2]+bias -> S[2,4,3]"},
+      {R"({"system": "delta_rule", "nu": 2, "beta_bias": true})", "b_proj[2]+bias -> S[2,16,3]"},
+      {R"({"system": "deltanet", "beta_bias": true})", "b_proj[2]+bias -> S[2,4,3]"},
+      {R"({"system": "gated_deltanet", "gate_bias": false, "beta_bias": true})", "g_proj[2] b_proj[2]+bias rate[2] -> S[2,4,3]"},
+      {R"({"system": "gated_deltanet", "gate": "softplus_vector", "gate_bias": true})",
+       "g_proj[8]+bias alone b_proj[2] rate[2] -> S[2,4,3]"},
+      {R"({"system": "mamba2", "gate_bias": false})", "g_proj[2] rate[2] -> S[2,4,3]"},
+      {R"({"system": "gsa", "num_slots": 5, "gate_bias": true})", "g_proj[10]+bias alone -> K[2,4,5] V[2,5,3]"},
+      {R"({"system": "abc_mlp", "num_slots": 5, "control_bias": true})",
+       "control_proj[10]+bias alone -> K[2,4,5] V[2,5,3] mass[2,5]"},
       {R"({"system": "slot_attention", "control": "gsa", "num_slots": 5, "control_bias": true})",
        "control_proj[10]+bias alone -> K[2,4,5] V[2,5,3]"},
+      {R"({"system": "luna_causal", "num_slots": 5, "control_bias": true})", "control_proj[10]+bias alone -> K[2,4,5] V[2,5,3]"},
       {R"({"system": "clustering_online", "num_slots": 5})", "-> K[2,4,5] V[2,5,3] mass[2,5]"},
       {R"({"system": "softmax", "max_context": 9})", "-> K[2,9,4] V[2,9,3]"},
       {R"({"system": "softmax", "max_context": 9, "distance_bias": "model", "distance_buckets": 6, "distance_max": 20})",
@@ -383,11 +399,37 @@ TEST(Attention, CrossFormsLeaveStatesOfTheSource) {
 }
 
 TEST(Attention, FeatureMapsThatOlderReadersDoNotKnowAreNamedInEveryForm) {
-  const char* const map = R"({"system": "linear_attention", "feature_map": "product", "num_features": 3})";
-  for (const AttentionForm form : {AttentionForm::kCausal, AttentionForm::kNoncausal, AttentionForm::kCross}) {
-    const AttentionOp op = Parse(map, InForm(form, kEqualHeads));
-    ASSERT_EQ(op.features.size(), 1u);
-    EXPECT_STREQ(op.features[0], "feature_maps");
+  const char* const maps[] = {R"({"system": "linear_attention", "feature_map": "product", "num_features": 3})",
+                              R"({"system": "linear_attention", "feature_map": "hedgehog", "num_features": 3})",
+                              R"({"system": "t2r", "num_features": 3, "normalize_qk": true, "q_norm_eps": 0})"};
+  for (const char* map : maps) {
+    for (const AttentionForm form : {AttentionForm::kCausal, AttentionForm::kNoncausal, AttentionForm::kCross}) {
+      const AttentionOp op = Parse(map, InForm(form, kEqualHeads));
+      ASSERT_EQ(op.features.size(), 1u) << map;
+      EXPECT_STREQ(op.features[0], "feature_maps");
+    }
+  }
+}
+
+TEST(Attention, AnEpsOfQAlone) {
+  const LinearTable own(Parse(R"({"system": "deltanet", "norm_eps": 1e-5, "q_norm_eps": 0.25})"));
+  EXPECT_EQ(own->qk_norm_eps(), 1e-5f);
+  EXPECT_EQ(own->q_norm_eps(), 0.25f);
+  const AttentionOp plain = Parse(R"({"system": "rfa", "feature_map": "arccos", "num_features": 3, "normalize_qk": false,
+                                      "q_norm_eps": 0.25})");
+  EXPECT_TRUE(plain.features.empty());  // nothing is normalised
+  EXPECT_EQ(LinearTable(plain)->q_norm_eps(), -1.0f);
+  EXPECT_TRUE(FailsWith([] { Parse(R"({"system": "deltanet", "q_norm_eps": -1})"); }, {"q_norm_eps", "-1 must not be negative"}));
+}
+
+// 0 is what public Performers divide by; a config.json without den_eps goes on meaning 1e-6.
+TEST(Attention, APerformerMayDivideByThePlainSum) {
+  for (const char* system : {"performer_positive", "performer_relu"}) {
+    Json object = {{"system", system}};
+    if (system == std::string("performer_positive")) object["num_features"] = 3;
+    EXPECT_EQ(LinearTable(Parse(object.dump()))->den_eps(), 1e-6f);
+    object["den_eps"] = 0;
+    EXPECT_EQ(LinearTable(Parse(object.dump()))->den_eps(), 0.0f);
   }
 }
 

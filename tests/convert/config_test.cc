@@ -38,11 +38,41 @@ TEST(Config, Defaults) {
   EXPECT_EQ(config.logits_soft_cap, 0.0f);
   EXPECT_TRUE(config.layer_rope.empty() && config.sinusoid_frequencies.empty() && !config.parallel);
   EXPECT_TRUE(config.final_norm && config.tie_word_embeddings);
-  EXPECT_FALSE(config.embedding_norm || config.attention_bias || config.mlp_bias || config.lm_head_bias);
+  EXPECT_FALSE(config.embedding_norm || config.bias.q || config.bias.k || config.bias.v || config.bias.o || config.mlp_bias ||
+               config.lm_head_bias);
   EXPECT_EQ(config.position_embedding, PositionEmbedding::kNone);
+  EXPECT_FALSE(config.has_rope);
   EXPECT_EQ(config.rope.theta, 10000.0f);
   EXPECT_EQ(config.first_position, 0u);
   EXPECT_EQ(config.decoder.size(), 3u);
+}
+
+TEST(Config, ABiasOfSomeProjections) {
+  const ModelConfig some = Parse(With("attention_bias", {"o", "q"}));
+  EXPECT_TRUE(some.bias.q && some.bias.o);
+  EXPECT_FALSE(some.bias.k || some.bias.v);
+  const ModelConfig none = Parse(With("attention_bias", Json::array()));
+  EXPECT_FALSE(none.bias.q || none.bias.k || none.bias.v || none.bias.o);
+  // What is averaged before it is projected has no bias.
+  Json means = SmallConfig();
+  means["attention"] = Json::parse(
+      R"({"system": "compressive_transformer", "segment_len": 5, "mem_len": 7, "cmem_len": 2, "compression_ratio": 3})");
+  means["attention_bias"] = {"q", "o"};
+  EXPECT_NO_THROW(Parse(means));
+  means["attention_bias"] = {"v"};
+  EXPECT_TRUE(FailsWith([&] { Parse(means); }, {"compression_ratio: 3 with attention_bias of k or v"}));
+}
+
+TEST(Config, RopeBesideAddedPositions) {
+  for (const Json& list : {Json{"rope", "sinusoidal"}, Json{"sinusoidal", "rope"}}) {
+    const ModelConfig config = Parse(With("position_embedding", list));
+    EXPECT_EQ(config.position_embedding, PositionEmbedding::kSinusoidal);
+    EXPECT_TRUE(config.has_rope);
+  }
+  const ModelConfig one = Parse(With("position_embedding", Json::array({"rope"})));
+  EXPECT_TRUE(one.has_rope && one.position_embedding == PositionEmbedding::kNone);
+  const ModelConfig none = Parse(With("position_embedding", Json::array()));
+  EXPECT_TRUE(!none.has_rope && none.position_embedding == PositionEmbedding::kNone);
 }
 
 TEST(Config, EndTokensOfALanguageModel) {
@@ -74,7 +104,8 @@ TEST(Config, EveryFieldIsRead) {
   EXPECT_EQ(config.layer_rope.at(0)->theta, 7.5f);
   EXPECT_EQ(config.embedding_scale, std::sqrt(10.0f));
   EXPECT_FALSE(config.final_norm || config.tie_word_embeddings);
-  EXPECT_TRUE(config.embedding_norm && config.attention_bias && config.mlp_bias && config.lm_head_bias);
+  EXPECT_TRUE(config.embedding_norm && config.bias.q && config.bias.k && config.bias.v && config.bias.o && config.mlp_bias &&
+              config.lm_head_bias);
   EXPECT_EQ(config.rope.theta, 500.0f);
   EXPECT_EQ(config.first_position, 12345678901u);
 }
@@ -127,8 +158,16 @@ TEST(Config, WrongTypesAndRanges) {
       {"norm_eps", 1e300, {"norm_eps", "outside f32"}},
       {"norm_position", "middle", {"norm_position", "\"middle\""}},
       {"final_norm", 1, {"final_norm", "1 is not true or false"}},
-      {"attention_bias", "yes", {"attention_bias", "\"yes\""}},
+      {"attention_bias", "yes", {"attention_bias", "\"yes\" is not true, false, or a list of some of \"q\", \"k\", \"v\", \"o\""}},
+      {"attention_bias", {"q", "g"}, {"attention_bias", "\"g\" is not one of \"q\", \"k\", \"v\", \"o\""}},
+      {"attention_bias", {true}, {"attention_bias", "true is not one of"}},
+      {"attention_bias", {"q", "o", "q"}, {"attention_bias", "\"q\" is there twice"}},
       {"position_embedding", "alibi", {"position_embedding", "\"alibi\""}},
+      {"position_embedding", 3, {"position_embedding", "3 is not a string"}},
+      {"position_embedding", {"rope", "alibi"}, {"position_embedding", "\"alibi\" is not one of \"none\", \"sinusoidal\""}},
+      {"position_embedding", {"rope", "rope"}, {"position_embedding", "\"rope\" is there twice"}},
+      {"position_embedding", {"none", "rope"}, {"position_embedding", "is not \"rope\" and one of \"sinusoidal\", \"learned\""}},
+      {"position_embedding", {"learned", "sinusoidal"}, {"position_embedding", "is not \"rope\" and one of"}},
       {"position_embedding", "learned", {"\"max_positions\" is missing"}},
       {"rope_theta", 0, {"rope_theta", "above 0"}},
       {"layer_rope", Json::array({1.0}), {"layer_rope", "position_embedding is not \"rope\""}},

@@ -16,7 +16,7 @@ from families_case import BIN, FIXTURES, TOLERANCE, TORCH, FamiliesCase, distanc
 from tarn_library import loads
 from tensor_files import Tensor, read_safetensors
 
-FIXTURE_COUNT = 180
+FIXTURE_COUNT = 182
 PUBLISHED_CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "configs" / "published"
 PUBLISHED = {"smollm2-360m": 362, "gla-340m": 342, "retnet-1.3b": 1352, "gated-deltanet-1.3b": 1387, "qwen2.5-3b": 3086,
              "falcon-h1-0.5b": 521, "firefox-tiny": 17, "firefox-base": 43, "rwkv7-0.4b": 451, "lfm2-350m": 354, "qwen3.5-0.8b": 752}
@@ -155,7 +155,7 @@ class Families(FamiliesCase):
         self.refused(self.copy("gla_b", conv_size=3), '"model.layers.0.attn.k_conv1d.weight": found', "expected [24, 3]")
         self.refused(self.copy("gla_a", clamp_min=0.5), "gate_clamp_min", "is above 0")
         self.refused(self.copy("retnet_a", num_kv_heads=1), "num_kv_heads: every query head has a decay")
-        self.refused(self.copy("linear_attn_a", feature_map="hedgehog"), 'feature_map: "hedgehog" is not')
+        self.refused(self.copy("linear_attn_a", feature_map="softmax"), 'feature_map: "softmax" is not')
         self.refused(self.copy("linear_attn_d", norm_q=True, norm_k=True), "norm_q: true is not supported for this feature_map")
         self.refused(self.copy("linear_attn_b", norm_k=False), "norm_q: a norm of q alone or k alone is not supported")
         self.refused(self.copy("linear_attn_c", norm_k=True, norm_q=True), 'norm_q: true is not supported for this feature_map')
@@ -201,7 +201,7 @@ class Families(FamiliesCase):
                 else:
                     sizes.update(d=int(hidden * config["expand_k"]) // heads, dv=int(hidden * config["expand_v"]) // heads)
                 sizes["n"] = config.get("num_slots") or sizes["d"]
-                sizes["M"] = 8 * sizes["d"] if config.get("feature_map") == "dpfp" else sizes["d"]
+                sizes["M"] = {"dpfp": 8, "hedgehog": 2}.get(config.get("feature_map"), 1) * sizes["d"]
                 elements = STATES[family](sizes)
                 if config.get("use_short_conv") and family != "retnet":
                     width = (sizes["H"] + sizes["Hkv"]) * sizes["d"] + sizes["Hkv"] * sizes["dv"]

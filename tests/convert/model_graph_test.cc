@@ -116,6 +116,11 @@ TEST(CausalLm, SlotMemorySharesItsControl) {
   const auto* k = shared.model().states()->Get(0)->shape();
   EXPECT_EQ(Texts({std::to_string(k->Get(0)), std::to_string(k->Get(1)), std::to_string(k->Get(2))}), (Texts{"2", "2", "5"}));
 
+  config["attention"]["control_bias"] = true;
+  EXPECT_EQ(BuiltGraph(config).tensors("layers.1.attn.control_proj"),
+            (Texts{"model.control_proj.weight", "model.control_proj.bias"}));
+  config["attention"].erase("control_bias");
+
   config["attention"].erase("control_sharing");
   config["attention"].erase("logit_clamp");
   const BuiltGraph own(config);
@@ -135,6 +140,22 @@ TEST(CausalLm, LogitsOfGatesAndWriteStrengths) {
   for (const WeightSpec& spec : graph.weights()) names.push_back(spec.name);
   EXPECT_EQ(std::count(names.begin(), names.end(), "model.layers.0.attn.b_proj.weight"), 1);
   EXPECT_EQ(std::count(names.begin(), names.end(), "model.layers.0.attn.b_proj.bias"), 0);
+}
+
+TEST(CausalLm, ABiasOfSomeProjections) {
+  Json config = With(SmallConfig(), "attention_bias", {"v", "o"});
+  config["attention"] = {{"system", "softmax"}, {"max_context", 7}};
+  config["layer_blocks"] = {nullptr, {{"num_heads", 4}, {"num_kv_heads", 2}, {"attention_bias", {"k"}}}};
+  const BuiltGraph graph(config);
+  const std::string first = "model.layers.0.attn.", second = "model.layers.1.attn.";
+  EXPECT_EQ(graph.tensors("layers.0.attn.qkv_proj"), (Texts{first + "qkv_proj.weight", first + "qkv_proj.bias"}));
+  EXPECT_EQ(graph.tensors("layers.0.attn.o_proj"), (Texts{first + "o_proj.weight", first + "o_proj.bias"}));
+  EXPECT_EQ(graph.tensors("layers.1.attn.o_proj"), (Texts{second + "o_proj.weight"}));
+  Texts biases;
+  for (const WeightSpec& spec : graph.weights()) {
+    if (spec.name.find("attn.") != std::string::npos && spec.name.find("bias") != std::string::npos) biases.push_back(spec.name);
+  }
+  EXPECT_EQ(biases, (Texts{first + "v_proj.bias", first + "o_proj.bias", second + "k_proj.bias"}));
 }
 
 TEST(CausalLm, RandomSlotsComeFromAnOpOfTheirOwn) {

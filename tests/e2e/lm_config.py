@@ -47,6 +47,12 @@ def shared_prefix(layer):
     return layer.split("layers.")[0] + ("cross_" if "cross_attn" in layer else "")
 
 
+def positions_of(c):
+    """The kinds of positions: of one name, or of a list."""
+    kinds = c["position_embedding"]
+    return kinds if isinstance(kinds, list) else [kinds]
+
+
 class Shapes:
     """name -> shape of tensors, as parts of a model add them."""
 
@@ -58,6 +64,10 @@ class Shapes:
         if bias:
             self.shapes[name + ".bias"] = (rows,)
 
+    def biased(self, part):
+        some = self.c["attention_bias"]
+        return part in some if isinstance(some, list) else some
+
     def norm(self, name):
         self.shapes[name + ".weight"] = (self.c["hidden_size"],)
         if self.c["norm"] == "layernorm":
@@ -66,7 +76,7 @@ class Shapes:
     def embeddings(self, prefix, table, vocab_size):
         c = self.c
         self.shapes[table] = (vocab_size, c["hidden_size"])
-        if c["position_embedding"] == "learned":
+        if "learned" in positions_of(c):
             self.shapes[prefix + "position_embeddings.weight"] = (c["max_positions"], c["hidden_size"])
         if c["embedding_norm"]:
             self.norm(prefix + "embedding_norm")
@@ -90,34 +100,34 @@ class Shapes:
         c, shapes = self.c, self.shapes
         E, H, Hkv, d, dv = (c[key] for key in ("hidden_size", "num_heads", "num_kv_heads", "head_dim", "value_head_dim"))
         for part, rows in ("q_proj", H * d), ("k_proj", Hkv * d), ("v_proj", Hkv * dv):
-            self.linear(layer + part, rows, E, c["attention_bias"])
-        self.linear(layer + "o_proj", E, H * dv, c["attention_bias"])
+            self.linear(layer + part, rows, E, self.biased(part[0]))
+        self.linear(layer + "o_proj", E, H * dv, self.biased("o"))
         if a["system"] in ("rfa", "rfa_normfree"):
             shapes[layer + "random_matrix"] = (Hkv, a["num_features"], d)
             shapes[layer + "sigma"] = (Hkv, d)
             if a["gate"] == "forget":
-                self.linear(layer + "g_proj", Hkv, E, True)
+                self.linear(layer + "g_proj", Hkv, E, a.get("gate_bias", True))
         if a["system"] == "gated_deltanet":
-            self.linear(layer + "g_proj", Hkv, E, True)
+            self.linear(layer + "g_proj", Hkv, E, a.get("gate_bias", True))
             shapes[layer + "A_log"] = (Hkv,)
         if a["system"] in ("delta_rule", "deltanet", "gated_deltanet"):
-            self.linear(layer + "b_proj", Hkv, E, False)
+            self.linear(layer + "b_proj", Hkv, E, a.get("beta_bias", False))
         if a["system"] in ("gla", "gsa"):
-            self.linear(layer + "g_proj", Hkv * (d if a["system"] == "gla" else a["num_slots"]), E, False)
+            self.linear(layer + "g_proj", Hkv * (d if a["system"] == "gla" else a["num_slots"]), E, a.get("gate_bias", False))
         if a["system"] == "linformer":
             shapes[layer + "linformer_weight"] = (a["num_slots"], a["max_len"])
         if a["system"] == "t2r":
             shapes[layer + "feature_weight"] = (Hkv, a["num_features"], d)
             shapes[layer + "feature_bias"] = (Hkv, a["num_features"])
         if a["system"] == "luna_causal":
-            self.linear(layer + "control_proj", Hkv * a["num_slots"], E, False)
+            self.linear(layer + "control_proj", Hkv * a["num_slots"], E, a.get("control_bias", False))
         if a["system"] == "memory_compressed":
             shapes[layer + "conv_weight"] = (Hkv * d, d, a["compression_factor"])
             shapes[layer + "conv_bias"] = (Hkv * d,)
             shapes[layer + "null_k"] = shapes[layer + "null_v"] = (Hkv, d)
         if a["system"] == "abc_mlp":
             owner = shared_prefix(layer) if a["control_sharing"] == "model" else layer
-            self.linear(owner + "control_proj", Hkv * a["num_slots"], E, False)
+            self.linear(owner + "control_proj", Hkv * a["num_slots"], E, a.get("control_bias", False))
 
     def lm_head(self):
         c = self.c

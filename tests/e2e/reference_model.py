@@ -2,7 +2,7 @@
 
 import math
 
-from lm_config import tensor_shapes
+from lm_config import positions_of, tensor_shapes
 from reference_attention import SYSTEMS
 from reference_layers import ACTIVATIONS, Linear, Mlp, Norm, add, rounded_weights, scaled, split
 
@@ -20,7 +20,7 @@ class Attention:
     """`layer` stands before the names of its tensors: "model.layers.0.attn."."""
 
     def __init__(self, c, a, weights, layer):
-        self.c, self.rotates = c, c["position_embedding"] == "rope"
+        self.c, self.rotates = c, "rope" in positions_of(c)
         self.q, self.k, self.v, self.o = (Linear(weights, f"{layer}{name}_proj") for name in "qkvo")
         self.heads = [SYSTEMS[a["system"]](c, a, weights, layer, h) for h in range(c["num_kv_heads"])]
 
@@ -74,7 +74,7 @@ class Embedder:
     def __init__(self, c, weights, prefix, table):
         self.c = c
         self.embeddings = weights.rounded_matrix(table)
-        if c["position_embedding"] == "learned":
+        if "learned" in positions_of(c):
             self.positions = weights.matrix(prefix + "position_embeddings.weight")
         self.norm = Norm(c, weights, prefix + "embedding_norm") if c["embedding_norm"] else None
 
@@ -82,9 +82,9 @@ class Embedder:
         E, x = self.c["hidden_size"], self.embeddings[token]
         if self.c["scale_embeddings"]:
             x = scaled(math.sqrt(E), x)
-        if self.c["position_embedding"] == "learned":
+        if "learned" in positions_of(self.c):
             x = add(x, self.positions[p])
-        if self.c["position_embedding"] == "sinusoidal":  # all sines, then all cosines
+        if "sinusoidal" in positions_of(self.c):  # all sines, then all cosines
             angles = [p * math.exp(-i * math.log(10000) / (E / 2 - 1)) for i in range(E // 2)]
             x = add(x, [math.sin(a) for a in angles] + [math.cos(a) for a in angles])
         return self.norm(x) if self.norm else x

@@ -60,7 +60,7 @@ TEST(Variants, NumbersOfModelFiles) {
     size_t number = 0;
     for (const char* name : names) EXPECT_STREQ(name, name_of(number++));
   };
-  expect({"gaussian", "arccos", "elu_plus_one", "positive", "relu", "dpfp", "mlp_relu", "identity"},
+  expect({"gaussian", "arccos", "elu_plus_one", "positive", "relu", "dpfp", "mlp_relu", "identity", "product", "hedgehog"},
          [](size_t i) { return kFeatureMaps[i].name; });
   expect({"none", "forget", "vector", "constant", "softplus", "softplus_vector", "tied", "step", "sigmoid_vector"},
          [](size_t i) { return kGates[i].name; });
@@ -311,6 +311,23 @@ TEST(Features, RectifiedByHand) {
   c.map = FeatureMap::kRelu;
   c.projections = 0;
   ExpectNear("relu of x", {kRatio + kEps, 2 * kRatio + kEps, kEps, 0.5f * kRatio + kEps}, RunMap(Reference(), c).phi, near);
+}
+
+// softmax([2y; -2y]) of y = Wx + bias, also where exp(2y) would overflow.
+TEST(Features, HedgehogByHand) {
+  Case c(FeatureMap::kHedgehog, 2, 1, 2);
+  c.x = {1.0f, 100.0f};
+  c.weight = {0.5f, -1.0f};  // [d, D]
+  c.bias = {0.5f, 0.0f};
+  const double e = std::exp(2.0), sum = 2 * (e + 1 / e);
+  ForEachTable([&](const Kernels& kernels) {
+    const Floats phi = RunMap(kernels, c).phi;
+    const double expected[] = {e / sum, 1 / e / sum, 1 / e / sum, e / sum, 0, 0, 0, 1};
+    for (size_t i = 0; i < 8; ++i) EXPECT_NEAR(phi[i], expected[i], 4 * kU) << i;
+    c.x[0] = NAN;
+    for (size_t i = 0; i < 4; ++i) EXPECT_TRUE(std::isnan(RunMap(kernels, c).phi[i])) << i;
+    c.x[0] = 1.0f;
+  });
 }
 
 // exp 2, product, sum and the oracle, of terms of the size of phi and the offset.

@@ -41,11 +41,12 @@ class Attention(nn.Module):
         rates = self.rotary_rates(c) if c.get("position_embedding") == "rope" else None
         self.register_buffer("rates", rates, persistent=False)
         self.scale = a.get("scale", self.default_scale())
-        bias = c.get("attention_bias", False)
-        self.q_proj = Linear(width, self.heads * self.d, bias=bias)
-        self.k_proj = Linear(width, self.kv_heads * self.d, bias=bias)
-        self.v_proj = Linear(width, self.kv_heads * self.dv, bias=bias)
-        self.o_proj = Linear(self.heads * self.dv, width, bias=bias)
+        some = c.get("attention_bias", False)
+        biased = some if isinstance(some, list) else "qkvo" if some else ""
+        self.q_proj = Linear(width, self.heads * self.d, bias="q" in biased)
+        self.k_proj = Linear(width, self.kv_heads * self.d, bias="k" in biased)
+        self.v_proj = Linear(width, self.kv_heads * self.dv, bias="v" in biased)
+        self.o_proj = Linear(self.heads * self.dv, width, bias="o" in biased)
         by_head = c.get("qk_norm", "none") == "head"
         self.q_norm, self.k_norm = (norm(c, self.d) if by_head else None for _ in range(2))
 

@@ -177,7 +177,7 @@ std::optional<AttentionFamily> FamilyOf(const std::string& system) {
 
 AttentionContext SampleContext(AttentionForm form) {
   const format::Heads heads(kSampleHeads, kSampleHeads, kSampleHeadDim, kSampleHeadDim);
-  return {heads, 0, kSampleHidden, /*attention_bias=*/false, /*rope=*/false, form};
+  return {heads, 0, kSampleHidden, /*kv_bias=*/false, /*rope=*/false, form};
 }
 
 std::vector<FieldRun> ExploreAttention(const std::string& system, const AttentionContext& context) {

@@ -33,7 +33,7 @@ struct AttentionContext {
   format::Heads heads;
   uint32_t layer;
   uint32_t hidden_size;
-  bool attention_bias;
+  bool kv_bias;  // of k_proj or v_proj
   bool rope;
   AttentionForm form = AttentionForm::kCausal;
   FieldLog* log = nullptr;  // records the fields that the object's parser reads

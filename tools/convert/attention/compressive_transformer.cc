@@ -30,10 +30,10 @@ void CheckMeansOfKeys(Fields* fields, const AttentionContext& context, const Cac
   }
   // A full segment leaves the memory at a time, the first time the part of it that the memory has no room for.
   const bool padded = cache.segment_len % cache.compression_ratio != 0 || cache.mem_len % cache.compression_ratio != 0;
-  if (context.attention_bias && padded) {
+  if (context.kv_bias && padded) {
     fields->FailAt("compression_ratio",
                    std::to_string(cache.compression_ratio) +
-                       " with attention_bias = true must divide segment_len = " + std::to_string(cache.segment_len) +
+                       " with attention_bias of k or v must divide segment_len = " + std::to_string(cache.segment_len) +
                        " and mem_len = " + std::to_string(cache.mem_len) + ": rows of zeros would have to be projected");
   }
 }

@@ -53,19 +53,24 @@ AttentionOp ParseDeltaRule(Fields* fields, const AttentionContext& context) {
     FixUndivided(fields);
   }
   state.scale = fields->Number("scale", 1.0f);
-  return MakeLinearState(state, context, "delta_rule");
+  AttentionOp op = MakeLinearState(state, context, "delta_rule");
+  ParseBetaProjection(fields, &op);
+  return op;
 }
 
 AttentionOp ParseDeltaNet(Fields* fields, const AttentionContext& context) {
   fields->Fix("gate", "none");
-  return MakeLinearState(ParseUnitKeys(fields, context), context, "deltanet");
+  AttentionOp op = MakeLinearState(ParseUnitKeys(fields, context), context, "deltanet");
+  ParseBetaProjection(fields, &op);
+  return op;
 }
 
 AttentionOp ParseGatedDeltaNet(Fields* fields, const AttentionContext& context) {
   LinearAttributes state = ParseUnitKeys(fields, context);
   state.gate = fields->OneOf<Gate>("gate", kDecays, Gate::kSoftplus);
   AttentionOp op = MakeLinearState(state, context, "gated_deltanet");
-  if (state.gate == Gate::kSoftplusVector) ParseGateProjection(fields, &op);
+  ParseGateProjection(fields, &op);
+  ParseBetaProjection(fields, &op);
   op.tensors.push_back(DecayRates(context.heads));
   return op;
 }

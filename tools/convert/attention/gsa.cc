@@ -9,6 +9,7 @@ AttentionOp ParseGsa(Fields* fields, const AttentionContext& context) {
   op.logits.back().name = "gate_logit";
   op.logits.back().projection = "g_proj";
   op.logits.back().weight_init = Init::kLinear;
+  op.logits.back().bias = fields->Bool("gate_bias", false);
   return op;
 }
 

@@ -109,7 +109,8 @@ AttentionOp ParseLinearAttention(Fields* fields, const AttentionContext& context
 
   CheckCombination(fields, context, state);
   AttentionOp op = MakeLinearState(state, context, "linear_attention");
-  if (InfoOf(state.gate).logits == Logits::kPerFeature) ParseGateProjection(fields, &op);
+  if (state.has_gate_logits()) ParseGateProjection(fields, &op);
+  if (state.is_delta()) ParseBetaProjection(fields, &op);
   AddTensors(state, context, &op);
   if (state.is_replace()) ParseReplace(fields, /*blend=*/false, context, &op);
   return op;

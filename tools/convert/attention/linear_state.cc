@@ -105,7 +105,10 @@ AttentionOp MakeLinearState(const LinearAttributes& state, const AttentionContex
   causal.key_heads = context.key_heads;
   AttentionOp op =
       context.form == AttentionForm::kCausal ? MakeCausal(causal, context.heads, system) : MakeNoncausal(state, context, system);
-  if (state.feature_map == FeatureMap::kProduct || state.own_q_map) op.features.push_back("feature_maps");
+  if (state.feature_map == FeatureMap::kProduct || state.feature_map == FeatureMap::kHedgehog || state.own_q_map ||
+      state.q_norm_eps >= 0) {
+    op.features.push_back("feature_maps");
+  }
   return op;
 }
 
@@ -177,7 +180,12 @@ void ParseQkNorm(Fields* fields, bool normalize, VectorNorm kind, float eps, Lin
   const bool on = fields->Bool("normalize_qk", normalize);
   state->qk_norm = fields->OneOf<VectorNorm>("norm_eps_mode", kNormModes, kind);
   state->qk_norm_eps = fields->NonNegativeNumber("norm_eps", eps);
-  if (!on) state->qk_norm = VectorNorm::kNone;
+  if (fields->Find("q_norm_eps", "number, 0 or more", "norm_eps") != nullptr) {
+    state->q_norm_eps = fields->NonNegativeNumber("q_norm_eps");
+  }
+  if (on) return;
+  state->qk_norm = VectorNorm::kNone;
+  state->q_norm_eps = -1;  // no file need name a feature for it
 }
 
 void ParseNu(Fields* fields, const format::Heads& heads, LinearAttributes* state) {
@@ -208,11 +216,11 @@ void ParseSteps(Fields* fields, LinearAttributes* state) {
 
 void ParseGateProjection(Fields* fields, AttentionOp* op) {
   LogitInput& gate = op->logits[0];
-  if (fields->Bool("gate_low_rank", false)) {
+  if (!gate.with_qkv && fields->Bool("gate_low_rank", false)) {
     gate.rank = fields->Size("gate_rank", 16);
     gate.tanh = fields->OneOf<bool>("gate_hidden_act", kTanhOrNone, false);
   }
-  gate.bias = fields->Bool("gate_bias", false);
+  gate.bias = fields->Bool("gate_bias", gate.bias);
 }
 
 void ParseRemovalNorm(Fields* fields, LinearAttributes* state) {
@@ -223,13 +231,15 @@ void ParseRemovalNorm(Fields* fields, LinearAttributes* state) {
 void ParseReplace(Fields* fields, bool blend, const AttentionContext& context, AttentionOp* op) {
   LogitInput& strengths = op->logits.back();
   if (fields->Bool("beta_low_rank", false)) strengths.rank = fields->Size("beta_rank", 16);
-  strengths.bias = fields->Bool("beta_bias", false);
+  ParseBetaProjection(fields, op);
   op->reads_removal = true;
   op->blends_keys = fields->Bool("key_blend", blend);
   const uint32_t kv_heads = context.heads.kv_heads(), d = context.heads.head_dim();
   const auto fold = [](const std::vector<std::vector<float>>& parts) { return parts[0]; };
   op->tensors.push_back({"removal", {kv_heads, d}, {{"k_removal", {kv_heads * d}, Init::kOne}}, fold});
 }
+
+void ParseBetaProjection(Fields* fields, AttentionOp* op) { op->logits.back().bias = fields->Bool("beta_bias", false); }
 
 float ParseBetaScale(Fields* fields) {
   const float scale = fields->PositiveNumber("beta_scale", 1.0f);

@@ -40,13 +40,15 @@ void ParseNu(Fields* fields, const format::Heads& heads, LinearAttributes* state
 void ParseVectorGate(Fields* fields, LinearAttributes* state);
 // step_min and step_max, null for no bound. Errors: a maximum that is not above 0, or below the minimum.
 void ParseSteps(Fields* fields, LinearAttributes* state);
-// What the logits of a gate of features are projected by: gate_low_rank, gate_rank, gate_hidden_act and gate_bias. Behind
-// MakeLinearState.
+// What the logits of a gate are projected by: gate_bias, and for a gate of features gate_low_rank, gate_rank and gate_hidden_act.
+// Behind MakeLinearState.
 void ParseGateProjection(Fields* fields, AttentionOp* op);
 // Rule "replace": how removal keys are normalised; behind MakeLinearState the projection of its strengths, whether these blend the
 // keys (`blend`: the default), and the factors of removal keys.
 void ParseRemovalNorm(Fields* fields, LinearAttributes* state);
 void ParseReplace(Fields* fields, bool blend, const AttentionContext& context, AttentionOp* op);
+// beta_bias: of the projection of write strengths. Behind MakeLinearState.
+void ParseBetaProjection(Fields* fields, AttentionOp* op);
 // beta = beta_scale * sigmoid(logit). Above 2 a step could overshoot by more than what was there.
 float ParseBetaScale(Fields* fields);
 

@@ -14,6 +14,7 @@ AttentionOp ParseMamba2(Fields* fields, const AttentionContext& context) {
   ParseSteps(fields, &state);
   state.scale = fields->Number("scale", 1.0f);
   AttentionOp op = MakeLinearState(state, context, "mamba2");
+  ParseGateProjection(fields, &op);
   op.tensors.push_back(DecayRates(context.heads));
   return op;
 }

@@ -30,6 +30,7 @@ AttentionOp ParseRfa(Fields* fields, const AttentionContext& context) {
   state.scale = fields->Number("scale", 1.0f);
 
   AttentionOp op = MakeLinearState(state, context, gated ? "rfa_gate" : "rfa");
+  if (gated) ParseGateProjection(fields, &op);
   op.tensors.push_back(Projection(heads, state.num_features, {"random_matrix"}, Init::kNormal, /*sigma=*/true));
   return op;
 }

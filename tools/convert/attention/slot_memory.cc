@@ -187,12 +187,11 @@ void AddRandomIndex(Fields* fields, const SlotMemory& slots, const AttentionCont
   op->drawn = {"slot_index", format::OpAttributes::RandomSlots, draw, context.heads.kv_heads()};
 }
 
-bool ParseControlSharing(Fields* fields) {
+void ParseControlProjection(Fields* fields, AttentionOp* op) {
   constexpr Choice<bool> kSharings[] = {{"layer", false}, {"model", true}};
-  return fields->OneOf<bool>("control_sharing", kSharings, false);
+  op->logits.back().shared = fields->OneOf<bool>("control_sharing", kSharings, false);
+  op->logits.back().bias = fields->Bool("control_bias", false);
 }
-
-bool ParseControlBias(Fields* fields) { return fields->Bool("control_bias", false); }
 
 uint32_t ParseNumSlots(Fields* fields, const format::Heads& heads) {
   const uint32_t num_slots = fields->Size("num_slots", std::nullopt, kMaxSlots);

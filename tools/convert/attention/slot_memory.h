@@ -25,9 +25,9 @@ AttentionOp MakeSlotMemory(const SlotMemory& slots, const AttentionContext& cont
 // The index is drawn by a RandomSlots op from a seed, which is a field, the layer, the head and the token's number.
 void AddRandomIndex(Fields* fields, const SlotMemory& slots, const AttentionContext& context, AttentionOp* op);
 
-// Whether all layers have one control_proj, and whether it has a bias.
-bool ParseControlSharing(Fields* fields);
-bool ParseControlBias(Fields* fields);
+// What the logits of a control are projected by: control_sharing, whether all layers have one control_proj, and control_bias.
+// Behind MakeSlotMemory.
+void ParseControlProjection(Fields* fields, AttentionOp* op);
 
 // num_slots of a head. Errors: more slots in all heads than a value is wide.
 uint32_t ParseNumSlots(Fields* fields, const format::Heads& heads);

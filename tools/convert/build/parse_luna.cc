@@ -12,7 +12,7 @@ AttentionOp ParseLunaCausal(Fields* fields, const AttentionContext& context) {
   const SlotMemory slots = ParseSlotMemory(fields, context, SlotControl::kLunaCausal, DefaultScale(context.heads));
   fields->Fix("activation", "softplus2");
   AttentionOp op = MakeSlotMemory(slots, context, "luna_causal");
-  op.logits.back().bias = ParseControlBias(fields);
+  op.logits.back().bias = fields->Bool("control_bias", false);
   return op;
 }
 

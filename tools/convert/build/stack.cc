@@ -78,6 +78,11 @@ Slice Stack::Embed(Slice tokens, uint32_t table) {
 }
 
 Slice Stack::Positions(Slice x) {
+  // Angles of rope: before the layers, which share them.
+  for (size_t layer = 0; layer < std::max({c_.layer_rope.size(), c_.layers.size(), size_t{1}}); ++layer) {
+    const std::optional<Rope> rope = RopeOf(layer);
+    if (rope) AddAngles(*rope, Shape(layer).heads.head_dim());
+  }
   switch (c_.position_embedding) {
     case PositionEmbedding::kNone:
       return x;
@@ -96,19 +101,12 @@ Slice Stack::Positions(Slice x) {
       return b_.AddOp(prefix_ + "positions", format::OpAttributes::AddLearnedPosition,
                       NoAttributes(format::CreateAddLearnedPosition), {x}, x.width(), {table});
     }
-    case PositionEmbedding::kRope:
-      // First of all, so that all layers share them.
-      for (size_t layer = 0; layer < std::max({c_.layer_rope.size(), c_.layers.size(), size_t{1}}); ++layer) {
-        const std::optional<Rope> rope = RopeOf(layer);
-        if (rope) AddAngles(*rope, Shape(layer).heads.head_dim());
-      }
-      return x;
   }
   return x;
 }
 
 std::optional<Rope> Stack::RopeOf(size_t layer) const {
-  if (c_.position_embedding != PositionEmbedding::kRope) return std::nullopt;
+  if (!c_.has_rope) return std::nullopt;
   return c_.layer_rope.empty() ? c_.rope : c_.layer_rope[layer];
 }
 
@@ -241,9 +239,10 @@ std::vector<Slice> Stack::Logits(const std::string& name, const AttentionOp& op,
       continue;
     }
     const std::string tensor = (logit.shared ? shared_prefix : prefix) + logit.projection;
-    auto made = shared->find(tensor);
+    const std::string key = tensor + (logit.bias ? ".bias" : ".weight");  // a layer may go without the bias
+    auto made = shared->find(key);
     if (made == shared->end()) {
-      made = shared->emplace(tensor, ProjectLogits(name + "." + logit.projection, tensor, logit, x)).first;
+      made = shared->emplace(key, ProjectLogits(name + "." + logit.projection, tensor, logit, x)).first;
     }
     logits.push_back(made->second);
   }
@@ -255,20 +254,19 @@ Slice Stack::Attend(const Mixer& mixer, const AttentionOp& op, Slice x) {
   const std::string &name = mixer.name, prefix = "model." + name + ".";
   const AttentionLayer& shape = mixer.shape;
   if (shape.block.token_shift) return AttendShifted(mixer, op, x);
-  const bool bias = shape.attention_bias;
   const uint32_t q_width = shape.q_width(), k_width = shape.k_width(), v_width = shape.v_width();
-  std::vector<DenseRows> parts = {{prefix + "v_proj", v_width, bias}};
+  std::vector<DenseRows> parts = {{prefix + "v_proj", v_width, shape.bias.v}};
   if (op.reads_qk) {
-    parts.insert(parts.begin(), {{prefix + "q_proj", q_width, bias}, {prefix + "k_proj", k_width, bias}});
+    parts.insert(parts.begin(), {{prefix + "q_proj", q_width, shape.bias.q}, {prefix + "k_proj", k_width, shape.bias.k}});
   } else if (shape.qk_norm != QkNorm::kNone || shape.block.output_skip == OutputSkip::kProducts) {
     Fail(name, shape.qk_norm != QkNorm::kNone ? ": qk_norm: " : ": output_skip: ", op.system, " has no q and k");
   }
   const uint32_t qk_width = op.reads_qk ? q_width + k_width : 0, width = qk_width + v_width;
   std::string fused = op.reads_qk ? "qkv" : "v";
   if (op.reads_global) {
-    parts.insert(parts.end(), {{prefix + "q_global_proj", q_width, bias},
-                               {prefix + "k_global_proj", k_width, bias},
-                               {prefix + "v_global_proj", v_width, bias}});
+    parts.insert(parts.end(), {{prefix + "q_global_proj", q_width, shape.bias.q},
+                               {prefix + "k_global_proj", k_width, shape.bias.k},
+                               {prefix + "v_global_proj", v_width, shape.bias.v}});
     fused += "qkv";
   }
   const Slice all = Project(name, fused, std::move(parts), op, x);
@@ -317,8 +315,8 @@ std::vector<std::vector<uint32_t>> Stack::WriteSource(const std::vector<Attentio
   for (size_t layer = 0; layer < cross.size(); ++layer) {
     const AttentionOp& op = cross[layer];
     const std::string name = Name(layer, "cross_attn"), prefix = "model." + name + ".";
-    const Slice all = Project(
-        name, "kv", {{prefix + "k_proj", k_width, c_.attention_bias}, {prefix + "v_proj", v_width, c_.attention_bias}}, op, rows);
+    const Slice all =
+        Project(name, "kv", {{prefix + "k_proj", k_width, c_.bias.k}, {prefix + "v_proj", v_width, c_.bias.v}}, op, rows);
     std::vector<Slice> inputs = {Columns(all, 0, k_width), Columns(all, k_width, v_width)};
     const Slice small = Columns(all, width, all.width() - width);
     for (const Slice logits : Logits(name, op, small, "model." + prefix_ + "cross_", rows, &shared)) inputs.push_back(logits);
@@ -329,13 +327,13 @@ std::vector<std::vector<uint32_t>> Stack::WriteSource(const std::vector<Attentio
 
 Slice Stack::AttendSource(const std::string& name, const AttentionOp& op, const std::vector<uint32_t>& states, Slice x) const {
   const std::string prefix = "model." + name + ".";
-  const Slice q = ops_.Dense(name + ".q_proj", prefix + "q_proj", c_.q_width(), c_.attention_bias, x);
+  const Slice q = ops_.Dense(name + ".q_proj", prefix + "q_proj", c_.q_width(), c_.bias.q, x);
   return Output(name, c_, b_.AddAttentionRead(name, prefix, op, c_.heads, q, states));
 }
 
 Slice Stack::Output(const std::string& name, const AttentionLayer& shape, Slice o) const {
   if (shape.output_projection) {
-    return ops_.Dense(name + ".o_proj", "model." + name + ".o_proj", c_.hidden_size, shape.attention_bias, o);
+    return ops_.Dense(name + ".o_proj", "model." + name + ".o_proj", c_.hidden_size, shape.bias.o, o);
   }
   if (o.width() != c_.hidden_size) {
     Fail(name, ": output_projection: false needs heads of v that are hidden_size = ", c_.hidden_size, " wide together, found ",

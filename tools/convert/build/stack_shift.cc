@@ -16,7 +16,7 @@ using format::Slice;
 Slice Stack::AttendShifted(const Mixer& mixer, const AttentionOp& op, Slice x) {
   const std::string &name = mixer.name, prefix = "model." + name + ".";
   const AttentionLayer& shape = mixer.shape;
-  if (!op.reads_qk || op.composed || op.drawn || c_.position_embedding == PositionEmbedding::kRope) {
+  if (!op.reads_qk || op.composed || op.drawn || c_.has_rope) {
     Fail(name, ": token_shift: it is not supported with rope, nor with ", op.system);
   }
   const bool gated = shape.block.output_gate != OutputGate::kNone;
@@ -25,13 +25,13 @@ Slice Stack::AttendShifted(const Mixer& mixer, const AttentionOp& op, Slice x) {
   if (gated) mixes.push_back(prefix + "o_gate_shift");
   const Slice shifted = AddTokenShift(&b_, name + ".shift", prefix + "shifts", mixes, x);
   const auto rows = [&](size_t mix) { return Columns(shifted, static_cast<uint32_t>(mix) * x.width(), x.width()); };
-  const auto project = [&](size_t mix, const std::string& projection, uint32_t width) {
-    return ops_.Dense(name + "." + projection, prefix + projection, width, shape.attention_bias, rows(mix));
+  const auto project = [&](size_t mix, const std::string& projection, uint32_t width, bool bias) {
+    return ops_.Dense(name + "." + projection, prefix + projection, width, bias, rows(mix));
   };
   const AttentionBlockOps block(ops_, shape, name);
-  const Slice q = block.ActivateQ(block.ActivateQk(project(0, "q_proj", shape.q_width())));
-  const Slice k = block.ActivateQk(project(1, "k_proj", shape.k_width()));
-  const Slice v = WithFirstValues(mixer, rows(2), block.ActivateV(project(2, "v_proj", shape.v_width())));
+  const Slice q = block.ActivateQ(block.ActivateQk(project(0, "q_proj", shape.q_width(), shape.bias.q)));
+  const Slice k = block.ActivateQk(project(1, "k_proj", shape.k_width(), shape.bias.k));
+  const Slice v = WithFirstValues(mixer, rows(2), block.ActivateV(project(2, "v_proj", shape.v_width(), shape.bias.v)));
   std::vector<Slice> logits;
   for (const LogitInput& logit : op.logits) {
     logits.push_back(ProjectLogits(name + "." + logit.projection, prefix + logit.projection, logit, rows(3 + logits.size())));

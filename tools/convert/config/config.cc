@@ -34,10 +34,9 @@ constexpr Choice<format::ActivationKind> kHeadActs[] = {{"tanh", format::Activat
 constexpr Choice<format::NormKind> kNorms[] = {{"rmsnorm", format::NormKind::RmsNorm}, {"layernorm", format::NormKind::LayerNorm}};
 constexpr Choice<NormPosition> kNormPositions[] = {
     {"pre", NormPosition::kPre}, {"post", NormPosition::kPost}, {"output", NormPosition::kOutput}, {"both", NormPosition::kBoth}};
-constexpr Choice<PositionEmbedding> kPositions[] = {{"none", PositionEmbedding::kNone},
-                                                    {"sinusoidal", PositionEmbedding::kSinusoidal},
-                                                    {"learned", PositionEmbedding::kLearned},
-                                                    {"rope", PositionEmbedding::kRope}};
+// What is added comes first, as PositionEmbedding has it.
+constexpr const char* kPositions[] = {"none", "sinusoidal", "learned", "rope"};
+constexpr size_t kRopePlace = 3;
 // Files may hold any kind that has tables.
 constexpr Choice<TokenizerFiles> kTokenizers[] = {{"bytes", TokenizerFiles::kBytes},
                                                   {"tokenizer.json", TokenizerFiles::kJson},
@@ -63,13 +62,33 @@ std::vector<double> ParseFrequencies(Fields* fields, const char* key, uint32_t c
   return frequencies;
 }
 
+// One kind of positions, or a list with rope and what is added.
+void ParsePositionKinds(Fields* fields, ModelConfig* config) {
+  constexpr char kKey[] = "position_embedding";
+  std::vector<size_t> places;
+  const Json* list = fields->Find(kKey);
+  if (list != nullptr && list->is_array()) {
+    places = fields->PlacesOf(kKey, *list, {kPositions, kPositions + kRopePlace + 1});
+  } else {
+    places = {fields->OneOf<size_t>(kKey, kPositions, size_t{0})};
+  }
+  for (const size_t place : places) {
+    const bool rope = place == kRopePlace;
+    if (places.size() > 1 && !rope && (place == 0 || config->position_embedding != PositionEmbedding::kNone)) {
+      fields->FailAt(kKey, ValueText(*list) + " is not \"rope\" and one of \"sinusoidal\", \"learned\"");
+    }
+    config->has_rope = config->has_rope || rope;
+    if (!rope) config->position_embedding = static_cast<PositionEmbedding>(place);
+  }
+}
+
 void ParsePositions(Fields* fields, ModelConfig* config) {
-  config->position_embedding = fields->OneOf<PositionEmbedding>("position_embedding", kPositions, PositionEmbedding::kNone);
+  ParsePositionKinds(fields, config);
   const bool learned = config->position_embedding == PositionEmbedding::kLearned;
   config->max_positions = fields->Size("max_positions", learned ? std::nullopt : std::optional<uint32_t>(1));
   config->rope.theta = fields->PositiveNumber("rope_theta", 10000.0f);
   config->rope.frequencies = ParseFrequencies(fields, "rope_frequencies", config->heads.head_dim() / 2, "head_dim / 2");
-  if (!config->rope.frequencies.empty() && config->position_embedding != PositionEmbedding::kRope) {
+  if (!config->rope.frequencies.empty() && !config->has_rope) {
     fields->FailAt("rope_frequencies", "position_embedding is not \"rope\"");
   }
   config->sinusoid_frequencies = ParseFrequencies(fields, "sinusoid_frequencies", config->hidden_size / 2, "hidden_size / 2");
@@ -137,13 +156,13 @@ std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config, 
                    std::to_string(attention->size()) + " objects for " + stack.layers + " = " + std::to_string(count));
   }
   // Positions of target and source have no distance to turn by.
-  const bool rope = config.position_embedding == PositionEmbedding::kRope && stack.form != AttentionForm::kCross && !stack.second;
+  const bool rope = config.has_rope && stack.form != AttentionForm::kCross && !stack.second;
   std::vector<AttentionOp> layers;
   for (uint32_t i = 0; i < count; ++i) {
     const AttentionLayer& layer = stack.second                           ? config.second_layer(i)
                                   : stack.form == AttentionForm::kCausal ? config.decoder_layer(i)
                                                                          : config.layer(i);
-    AttentionContext context{layer.heads, i, config.hidden_size, layer.attention_bias, rope, stack.form};
+    AttentionContext context{layer.heads, i, config.hidden_size, layer.bias.k || layer.bias.v, rope, stack.form};
     context.key_heads = layer.key_heads;
     context.layers = count;
     layers.push_back(attention->is_array() ? ParseAttention((*attention)[i], where + "[" + std::to_string(i) + "]", context)
@@ -156,7 +175,7 @@ std::vector<AttentionOp> ParseLayers(Fields* fields, const ModelConfig& config, 
 std::vector<std::optional<Rope>> ParseLayerRope(Fields* fields, const ModelConfig& config) {
   const Json* list = fields->Find("layer_rope", "a list with null, false or a number above 0 for each layer", "none");
   if (list == nullptr) return {};
-  if (config.position_embedding != PositionEmbedding::kRope) fields->FailAt("layer_rope", "position_embedding is not \"rope\"");
+  if (!config.has_rope) fields->FailAt("layer_rope", "position_embedding is not \"rope\"");
   const size_t layers = config.encoder.size() + config.decoder.size();
   if (!list->is_array() || list->size() != layers) {
     fields->FailAt("layer_rope", ValueText(*list) + " is not a list of num_layers = " + std::to_string(layers) + " values");
@@ -178,7 +197,7 @@ std::vector<std::optional<Rope>> ParseLayerRope(Fields* fields, const ModelConfi
 
 // Errors: heads that rope turns and that are odd, or not as wide as rope_frequencies are for.
 void CheckRope(Fields* fields, const ModelConfig& config) {
-  if (config.position_embedding != PositionEmbedding::kRope) return;
+  if (!config.has_rope) return;
   const uint32_t width = config.heads.head_dim();
   if (config.decoder_layer(0).heads.head_dim() != config.layer(0).heads.head_dim()) {
     fields->FailAt("decoder_block", "head_dim: rope needs heads as wide as the encoder's");

@@ -17,7 +17,8 @@ enum class HiddenAct : uint8_t { kSwiglu, kRelu, kGelu, kGeluTanh, kGeglu, kGegl
 // Where a part f of a layer has its norm: x + f(norm x); norm(x + f x); x + norm(f x); x + norm(f(norm x)).
 enum class NormPosition : uint8_t { kPre, kPost, kOutput, kBoth };
 enum class QkNorm : uint8_t { kNone, kHead, kFull };
-enum class PositionEmbedding : uint8_t { kNone, kSinusoidal, kLearned, kRope };
+// What is added to embeddings. Rope, which turns q and k, goes with any of them.
+enum class PositionEmbedding : uint8_t { kNone, kSinusoidal, kLearned };
 
 // Angles of rope: of `theta`, or those given.
 struct Rope {
@@ -53,13 +54,18 @@ struct AttentionBlock {
   uint32_t value_residual_rank = 0;  // of the two dense layers that say how; 0: one
 };
 
+// Which projections of a layer's attention have a bias.
+struct ProjectionBias {
+  bool q = false, k = false, v = false, o = false;
+};
+
 // The attention of a layer but for its op.
 struct AttentionLayer {
   format::Heads heads;
   uint32_t key_heads = 0;  // of q and k, each for a group of heads; 0: every head has its own
   QkNorm qk_norm = QkNorm::kNone;
   float qk_norm_eps = 0;
-  bool attention_bias = false;
+  ProjectionBias bias;
   bool output_projection = true;
   AttentionBlock block;  // of a causal language model, or the decoder's self attention
 
@@ -83,6 +89,7 @@ struct ModelConfig : AttentionLayer {
   bool first_norm;  // of the first layer's attention
   bool mlp_bias, lm_head_bias;
   PositionEmbedding position_embedding;
+  bool has_rope;
   uint32_t max_positions;  // learned only
   Rope rope;
   std::vector<std::optional<Rope>> layer_rope;  // of each layer, nullopt: none; empty: all as `rope`

@@ -86,7 +86,8 @@ format::Heads ParseHeads(Fields* fields, uint32_t hidden_size) {
 void ParseProjections(Fields* fields, float norm_eps, AttentionLayer* layer) {
   layer->qk_norm = fields->OneOf<QkNorm>("qk_norm", kQkNorms, QkNorm::kNone);
   if (layer->qk_norm != QkNorm::kNone) layer->qk_norm_eps = fields->NonNegativeNumber("qk_norm_eps", norm_eps);
-  layer->attention_bias = fields->Bool("attention_bias", false);
+  const uint32_t biased = fields->Some("attention_bias", {"q", "k", "v", "o"}, false);
+  layer->bias = {(biased & 1) != 0, (biased & 2) != 0, (biased & 4) != 0, (biased & 8) != 0};
   layer->output_projection = fields->Bool("output_projection", true);
 }
 

@@ -48,15 +48,6 @@ void AddBoth(const std::string& from, const std::string& to, std::vector<TensorR
   rules->push_back({from + ".bias", to + ".bias"});
 }
 
-void AddZeroBiases(const char* projections, uint32_t width, uint32_t layers, std::vector<TensorRule>* rules) {
-  for (const char* p = projections; *p != '\0'; ++p) {
-    TensorRule rule{"", std::string("model.layers.*.attn.") + *p + "_proj.bias"};
-    rule.zeros = {width};
-    rule.layers = layers;
-    rules->push_back(rule);
-  }
-}
-
 std::shared_ptr<const std::vector<uint32_t>> RotaryOrder(const RotaryHeads& rotary, uint32_t heads, uint32_t first,
                                                          uint32_t stride) {
   const uint32_t d = rotary.head_dim, half = d / 2, pairs = rotary.turned / 2;

@@ -80,8 +80,6 @@ GptSizes ReadGpt(ForeignConfig* config, const GptFields& names, Translation* tra
 
 // Rules for weight and bias.
 void AddBoth(const std::string& from, const std::string& to, std::vector<TensorRule>* rules, bool transposed = false);
-// The biases of projections that have none where others have one. `width`: of each.
-void AddZeroBiases(const char* projections, uint32_t width, uint32_t layers, std::vector<TensorRule>* rules);
 
 }  // namespace tarn::convert
 

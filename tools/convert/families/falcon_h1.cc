@@ -64,8 +64,7 @@ void AddMixer(ForeignConfig* config, Translation* translation) {
   factors.in = fields.Number("ssm_in_multiplier", 1.0f);
   factors.out = fields.Number("ssm_out_multiplier", 1.0f);
   const std::vector<bool> all(c["num_layers"].get<uint32_t>(), true);
-  AddLayerRules(all, true, MambaRules("layers.*.mamba.", "model.layers.*.second_attn.", sizes, hidden, factors),
-                &translation->rules);
+  AddLayerRules(all, true, MambaRules("layers.*.mamba.", "model.layers.*.second_attn.", sizes, factors), &translation->rules);
 }
 
 }  // namespace

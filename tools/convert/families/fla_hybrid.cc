@@ -72,7 +72,8 @@ Translation WithFlaAttention(ForeignConfig* config, const FamilyOptions& options
   attn.Finish();
   if (softmax.empty()) return translation;
   const Json linear = ours["attention"], linear_rope = ours["position_embedding"] == "rope" ? Json() : Json(false);
-  const Json own = {{"num_heads", heads}, {"num_kv_heads", kv_heads}, {"attention_bias", bias}};
+  Json own = {{"num_heads", heads}, {"num_kv_heads", kv_heads}};
+  if (bias) own["attention_bias"] = {"q", "k", "v"};
   Json attention = Json::array(), blocks = Json::array(), ropes = Json::array();
   for (uint32_t layer = 0; layer < layers; ++layer) {
     const bool is_linear = softmax.count(layer) == 0;
@@ -90,12 +91,6 @@ Translation WithFlaAttention(ForeignConfig* config, const FamilyOptions& options
   ours["position_embedding"] = "rope";
   KeepZerosOut(softmax, &translation.rules);
   for (const std::string part : {"q", "k", "v"}) AddAttnRule(part + "_proj.bias", part + "_proj.bias", &translation);
-  for (const uint32_t layer : softmax) {
-    if (!bias) break;
-    TensorRule zeros{"", "model.layers." + std::to_string(layer) + ".attn.o_proj.bias"};
-    zeros.zeros = {hidden};
-    translation.rules.push_back(zeros);
-  }
   return translation;
 }
 

@@ -33,16 +33,18 @@ std::vector<std::string> LayerTypes(Fields* fields, uint32_t layers) {
 Translation TranslateGptNeo(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
   Fields& fields = config->fields();
-  const auto [hidden, layers, heads, positions] = ReadGpt(
+  const GptSizes sizes = ReadGpt(
       config, {"hidden_size", "num_layers", "num_heads", "intermediate_size", "max_position_embeddings", 2048, 24, 16, 2048},
       &translation);
   const uint32_t window = fields.Size("window_size", 256);
   Json attention = Json::array();
-  for (const std::string& type : LayerTypes(&fields, layers)) {
-    attention.push_back(type == "local" ? WindowAttention(window, translation) : FullAttention(positions, options, &translation));
+  for (const std::string& type : LayerTypes(&fields, sizes.layers)) {
+    attention.push_back(type == "local" ? WindowAttention(window, translation)
+                                        : FullAttention(sizes.positions, options, &translation));
     attention.back()["scale"] = 1.0;
   }
   translation.config["attention"] = attention;
+  translation.config["attention_bias"] = {"o"};
 
   std::vector<TensorRule>& rules = translation.rules;
   rules.push_back({"h.*.attn.attention.bias", ""});  // the mask, of older versions
@@ -51,7 +53,6 @@ Translation TranslateGptNeo(ForeignConfig* config, const FamilyOptions& options)
     const std::string name = projection;
     rules.push_back({"h.*.attn.attention." + name + ".weight", "model.layers.*.attn." + name + ".weight"});
   }
-  AddZeroBiases("qkv", hidden, layers, &rules);
   AddBoth("h.*.attn.attention.out_proj", "model.layers.*.attn.o_proj", &rules);
   AddBoth("h.*.mlp.c_fc", "model.layers.*.mlp.up_proj", &rules);
   AddBoth("h.*.mlp.c_proj", "model.layers.*.mlp.down_proj", &rules);

@@ -76,7 +76,7 @@ Translation TranslateGraniteMoeHybrid(ForeignConfig* config, const FamilyOptions
       softmax, {{"system", "mamba2"}}, MambaBlock(mamba, c["norm_eps"]),
       [&] { return FullAttention(sizes.positions, options, &translation); }, &translation);
   AddLayerRules(softmax, true, AttentionRules(sizes), &translation.rules);
-  AddLayerRules(softmax, false, MambaRules("layers.*.mamba.", "model.layers.*.attn.", mamba, hidden, factors), &translation.rules);
+  AddLayerRules(softmax, false, MambaRules("layers.*.mamba.", "model.layers.*.attn.", mamba, factors), &translation.rules);
   return translation;
 }
 

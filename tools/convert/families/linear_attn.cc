@@ -17,13 +17,14 @@ Json FeatureMap(Fields* fields, uint32_t key_dim) {
   const std::string name = fields->Text("feature_map", std::string("elementwise_product"));
   const bool tied = fields->Bool("tie_feature_map_qk", false);
   if (name == "elementwise_product") return {{"feature_map", "product"}, {"num_features", key_dim}, {"own_q_map", !tied}};
+  if (name == "hedgehog") return {{"feature_map", "hedgehog"}, {"num_features", key_dim}, {"own_q_map", !tied}};
   if (name == "t2r") return {{"feature_map", "relu"}, {"projection", true}, {"num_features", key_dim}, {"own_q_map", !tied}};
   if (name == "elu") return {{"feature_map", "elu_plus_one"}};
   if (name == "relu" || name == "identity") return {{"feature_map", name}};
   if (name == "dpfp") return {{"feature_map", "dpfp"}, {"nu", kNu}, {"negate_second", true}};
   fields->FailAt("feature_map", ValueText(name) +
-                                    " is not supported, expected \"elementwise_product\", \"t2r\", \"elu\", \"relu\", "
-                                    "\"identity\" or \"dpfp\"");
+                                    " is not supported, expected \"elementwise_product\", \"hedgehog\", \"t2r\", \"elu\", "
+                                    "\"relu\", \"identity\" or \"dpfp\"");
 }
 
 // A layer of a map, which serves all heads.
@@ -39,7 +40,8 @@ void AddLayer(const std::string& from, const std::string& to, const char* part, 
 }
 
 void AddMaps(const Json& attention, const FlaHeads& heads, uint32_t kv_heads, Translation* translation) {
-  const bool product = attention["feature_map"] == "product", own_q_map = attention["own_q_map"].get<bool>();
+  const bool product = attention["feature_map"] == "product", biased = attention["feature_map"] == "hedgehog";
+  const bool own_q_map = attention["own_q_map"].get<bool>();
   for (const char* side : {"k", "q"}) {
     const std::string map = std::string("feature_map_") + side, prefix = side == std::string("q") ? "q_" : "";
     if (!prefix.empty() && !own_q_map) {  // that of k once more
@@ -55,6 +57,7 @@ void AddMaps(const Json& attention, const FlaHeads& heads, uint32_t kv_heads, Tr
     }
     if (!product) {
       AddLayer(map + ".layer", prefix + "feature", "weight", heads, kv_heads, translation);
+      if (biased) AddLayer(map + ".layer", prefix + "feature", "bias", heads, kv_heads, translation);
       continue;
     }
     for (const char* part : {"weight", "bias"}) {
@@ -82,7 +85,8 @@ Translation TranslateLinearAttn(ForeignConfig* config, const FamilyOptions& opti
     fields.FailAt("norm_q", "true is not supported for this feature_map, whose features have both signs");
   }
   if (norm_q) attention.update({{"sum_norm", true}, {"sum_norm_eps", 1e-4f}});
-  const double features = dpfp ? 2.0 * kNu * heads.key_dim : heads.key_dim, scale = 1 / std::sqrt(features);
+  const uint32_t factor = dpfp ? 2 * kNu : attention["feature_map"] == "hedgehog" ? 2 : 1;
+  const double features = double{heads.key_dim} * factor, scale = 1 / std::sqrt(features);
   if (fields.Bool("norm_feature_map", false)) {  // scale q . S / (scale q . z + eps)
     attention.update({{"den_mode", "add"}, {"den_eps", 1e-10 / scale}});
   } else {

@@ -79,7 +79,7 @@ Translation TranslateMamba2(ForeignConfig* config, const FamilyOptions&) {
   translation.config.update(MambaBlock(sizes, eps));
   config->EndTokens(vocab, &translation.config);
   for (const auto& [from, to] : kTensors) translation.rules.push_back({from, to});
-  for (const TensorRule& rule : MambaRules("layers.*.mixer.", "model.layers.*.attn.", sizes, hidden)) {
+  for (const TensorRule& rule : MambaRules("layers.*.mixer.", "model.layers.*.attn.", sizes)) {
     translation.rules.push_back(rule);
   }
   return translation;

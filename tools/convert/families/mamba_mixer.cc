@@ -48,13 +48,6 @@ class MixerRules {
     }
   }
 
-  // Biases of projections that have none where others have one.
-  void AddZeros(const char* to, uint32_t rows) {
-    TensorRule rule{"", to_ + to};
-    rule.zeros = {rows};
-    rules_.push_back(rule);
-  }
-
   std::vector<TensorRule> Take() { return std::move(rules_); }
 
  private:
@@ -108,12 +101,15 @@ MambaSizes ReadMambaFields(Fields* fields, uint32_t inner, const MambaDefaults& 
 }
 
 Json MambaBlock(const MambaSizes& sizes, float eps) {
+  Json biased = Json::array();
+  if (sizes.in_bias) biased = {"q", "k", "v"};
+  if (sizes.out_bias) biased.push_back("o");
   return {{"num_heads", sizes.heads},
           {"num_kv_heads", sizes.heads},
           {"num_key_heads", sizes.groups},
           {"head_dim", sizes.state},
           {"value_head_dim", sizes.head_dim},
-          {"attention_bias", sizes.in_bias || sizes.out_bias},
+          {"attention_bias", biased},
           {"attention_conv", true},
           {"conv_taps", sizes.taps},
           {"conv_bias", sizes.conv_bias},
@@ -125,7 +121,7 @@ Json MambaBlock(const MambaSizes& sizes, float eps) {
           {"output_norm_eps", eps}};
 }
 
-std::vector<TensorRule> MambaRules(const std::string& from, const std::string& to, const MambaSizes& sizes, uint32_t hidden,
+std::vector<TensorRule> MambaRules(const std::string& from, const std::string& to, const MambaSizes& sizes,
                                    const MambaFactors& factors) {
   MixerRules rules(from, to);
   rules.Add("norm.weight", "o_norm.weight");
@@ -149,18 +145,12 @@ std::vector<TensorRule> MambaRules(const std::string& from, const std::string& t
     Parts without_step = in;
     without_step.back().to = nullptr;
     rules.AddParts("in_proj.bias", without_step, ".bias", 1);
-  } else if (sizes.out_bias) {
-    for (const Part& part : {in[1], in[2], in[3]}) rules.AddZeros((std::string(part.to) + ".bias").c_str(), part.rows);
   }
   const Parts conv = {{"v_conv", sizes.inner(), 1}, {"k_conv", sizes.keys(), 1}, {"q_conv", sizes.keys(), 1}};
   rules.AddParts("conv1d.weight", conv, ".weight", 1, /*matrix=*/true);
   rules.AddParts("conv1d.bias", conv, ".bias", 1);
   rules.Add("out_proj.weight", "o_proj.weight").scale = factors.out;
-  if (sizes.out_bias) {
-    rules.Add("out_proj.bias", "o_proj.bias").scale = factors.out;
-  } else if (sizes.in_bias) {
-    rules.AddZeros("o_proj.bias", hidden);
-  }
+  if (sizes.out_bias) rules.Add("out_proj.bias", "o_proj.bias").scale = factors.out;
   return rules.Take();
 }
 

@@ -39,9 +39,8 @@ struct MambaFactors {
   float z = 1, x = 1, b = 1, c = 1, dt = 1;
   float in = 1, out = 1;
 };
-// The rules of a mixer that `from` ("layers.*.mixer.") names, as the attention `to` ("model.layers.*.attn."), whose layer makes
-// `hidden` columns.
-std::vector<TensorRule> MambaRules(const std::string& from, const std::string& to, const MambaSizes& sizes, uint32_t hidden,
+// The rules of a mixer that `from` ("layers.*.mixer.") names, as the attention `to` ("model.layers.*.attn.").
+std::vector<TensorRule> MambaRules(const std::string& from, const std::string& to, const MambaSizes& sizes,
                                    const MambaFactors& factors = {});
 
 }  // namespace tarn::convert

@@ -21,9 +21,7 @@ Translation TranslateQwen2(ForeignConfig* config, const FamilyOptions& options) 
   Translation translation;
   const LlamaSizes sizes = ReadLlama(config, {32768, 1e-6f, 32}, &translation);
   AddProjections(sizes, &translation.rules);
-  const auto layers = translation.config["num_layers"].get<uint32_t>();
-  translation.config["attention_bias"] = true;
-  AddZeroBiases("o", translation.config["hidden_size"], layers, &translation.rules);
+  translation.config["attention_bias"] = {"q", "k", "v"};
   config->Require("use_mrope", false);
   SetAttention(config, options, sizes.positions, &translation);
   return translation;

@@ -16,19 +16,11 @@ constexpr const char* kTensors[][2] = {{"layers.*.temporal_pre_norm.weight", "mo
 
 constexpr char kFrom[] = "layers.*.temporal_block.", kTo[] = "model.layers.*.attn.";
 
-std::vector<TensorRule> AttentionRules(const LlamaSizes& sizes, bool bias) {
+std::vector<TensorRule> AttentionRules(const LlamaSizes& sizes) {
   std::vector<TensorRule> rules;
   AddTurned(kFrom + std::string("q_proj"), kTo + std::string("q_proj"), sizes.rotary, sizes.heads, &rules);
   AddTurned(kFrom + std::string("k_proj"), kTo + std::string("k_proj"), sizes.rotary, sizes.kv_heads, &rules);
   for (const std::string part : {"v_proj", "o_proj"}) AddBoth(kFrom + part, kTo + part, &rules);
-  if (bias) return rules;
-  const uint32_t d = sizes.rotary.head_dim;  // o_proj always has one
-  for (const auto& [part, heads] :
-       {std::pair{"q_proj.bias", sizes.heads}, {"k_proj.bias", sizes.kv_heads}, {"v_proj.bias", sizes.kv_heads}}) {
-    TensorRule zeros{"", kTo + std::string(part)};
-    zeros.zeros = {heads * d};
-    rules.push_back(zeros);
-  }
   return rules;
 }
 
@@ -119,7 +111,7 @@ Translation TranslateRecurrentGemma(ForeignConfig* config, const FamilyOptions&)
   if (inner < 2) fields.FailAt("intermediate_size", "half of it is the width of the MLP, at least 1");
   c["intermediate_size"] = inner / 2;
   c["mlp_bias"] = true;
-  c["attention_bias"] = true;
+  c["attention_bias"] = fields.Bool("attention_bias", false) ? Json(true) : Json::array({"o"});
   c["embedding_scale"] = RoundedToBf16(std::sqrt(static_cast<float>(hidden)));
   c["logits_soft_cap"] = fields.PositiveNumber("logits_soft_cap", 30.0f);
 
@@ -129,7 +121,7 @@ Translation TranslateRecurrentGemma(ForeignConfig* config, const FamilyOptions&)
   SetLayers(
       attention, {{"system", "rg_lru"}}, RecurrentBlock(&fields, hidden, sizes.heads, c["hidden_act"]),
       [&] { return WindowAttention(window, translation); }, &translation);
-  AddLayerRules(attention, true, AttentionRules(sizes, fields.Bool("attention_bias", false)), &translation.rules);
+  AddLayerRules(attention, true, AttentionRules(sizes), &translation.rules);
   AddLayerRules(attention, false, RecurrentRules(), &translation.rules);
   return translation;
 }

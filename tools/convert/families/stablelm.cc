@@ -22,8 +22,7 @@ Translation TranslateStableLm(ForeignConfig* config, const FamilyOptions& option
   AddBoth(c["parallel"] == true ? "layers.*.input_layernorm" : "layers.*.post_attention_layernorm", "model.layers.*.mlp_norm",
           &rules);
   AddBoth("norm", "model.norm", &rules);
-  c["attention_bias"] = fields.Bool("use_qkv_bias", false);
-  if (c["attention_bias"] == true) AddZeroBiases("o", c["hidden_size"], c["num_layers"], &rules);
+  if (fields.Bool("use_qkv_bias", false)) c["attention_bias"] = {"q", "k", "v"};
   c["attention"] = FullAttention(sizes.positions, options, &translation);
   return translation;
 }

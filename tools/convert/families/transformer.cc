@@ -12,7 +12,7 @@ Translation TranslateFlaTransformer(ForeignConfig* config, const FamilyOptions& 
   ReadFlaSkeleton(config, /*hidden_ratio=*/4, 24, &translation);
   Fields& fields = config->fields();
   Json& ours = translation.config;
-  const auto hidden = ours["hidden_size"].get<uint32_t>(), layers = ours["num_layers"].get<uint32_t>();
+  const auto hidden = ours["hidden_size"].get<uint32_t>();
   const uint32_t heads = fields.Size("num_heads", 32, kMaxHeads);
   if (hidden % heads != 0) {
     fields.FailAt("num_heads", std::to_string(heads) + " does not divide hidden_size = " + std::to_string(hidden));
@@ -23,10 +23,7 @@ Translation TranslateFlaTransformer(ForeignConfig* config, const FamilyOptions& 
   ours["position_embedding"] = "rope";
   ours["rope_theta"] = fields.PositiveNumber("rope_theta", 10000.0f);
   for (const std::string part : {"q", "k", "v"}) AddAttnRule(part + "_proj.bias", part + "_proj.bias", &translation);
-  if (fields.Bool("qkv_bias", false)) {
-    ours["attention_bias"] = true;
-    AddZeroBiases("o", hidden, layers, &translation.rules);
-  }
+  if (fields.Bool("qkv_bias", false)) ours["attention_bias"] = {"q", "k", "v"};
   if (fields.Bool("qk_norm", false)) {
     ours["qk_norm"] = "head";
     ours["qk_norm_eps"] = 1e-5f;

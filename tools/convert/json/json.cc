@@ -24,6 +24,13 @@ uint64_t SampleSize(const FieldLog& log, uint64_t min, uint64_t max) {
   return std::clamp(kSamples[log.descending ? kSampleCount - 1 - place : place], min, max);
 }
 
+// "a", "b", "c"
+std::string Quoted(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "\"" : ", \"") + name + "\"";
+  return text;
+}
+
 }  // namespace
 
 std::string ValueText(const Json& value) {
@@ -131,6 +138,31 @@ std::string Fields::Text(const char* key, std::optional<std::string> fallback) {
   const Json& value = Require(key, "a string");
   if (!value.is_string()) FailAt(key, ValueText(value) + " is not a string");
   return value.get<std::string>();
+}
+
+uint32_t Fields::Some(const char* key, const std::vector<std::string>& names, bool fallback) {
+  const std::string values = "true, false, or a list of some of " + Quoted(names);
+  if (log_ != nullptr) Record({key, FieldKind::kOther, fallback, 0, 0, values, {false, true}}, fallback);
+  const Json* value = Find(key);
+  const uint32_t all = (1u << names.size()) - 1;
+  if (value == nullptr) return fallback ? all : 0;
+  if (value->is_boolean()) return value->get<bool>() ? all : 0;
+  if (!value->is_array()) FailAt(key, ValueText(*value) + " is not " + values);
+  uint32_t some = 0;
+  for (const size_t place : PlacesOf(key, *value, names)) some |= 1u << place;
+  return some;
+}
+
+std::vector<size_t> Fields::PlacesOf(const char* key, const Json& list, const std::vector<std::string>& names) const {
+  std::vector<size_t> places;
+  for (const Json& item : list) {
+    const auto found = std::find(names.begin(), names.end(), item);
+    if (found == names.end()) FailAt(key, ValueText(item) + " is not one of " + Quoted(names));
+    const auto place = static_cast<size_t>(found - names.begin());
+    if (std::find(places.begin(), places.end(), place) != places.end()) FailAt(key, ValueText(item) + " is there twice");
+    places.push_back(place);
+  }
+  return places;
 }
 
 std::vector<uint32_t> Fields::Ascending(const char* key, uint32_t max, size_t max_count) {

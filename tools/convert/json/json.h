@@ -119,6 +119,11 @@ class Fields {
     return OneOf<T>(key, names, fallback);
   }
 
+  // Which of `names` the field has: false for none of them, true for all, or a list of some, in any order. Bit i is names[i].
+  uint32_t Some(const char* key, const std::vector<std::string>& names, bool fallback);
+  // The places in `names` of the strings of a list, which is the value of a field. Errors: a name that is unknown, or there twice.
+  std::vector<size_t> PlacesOf(const char* key, const Json& list, const std::vector<std::string>& names) const;
+
   // A list of integers, each within 0 .. max and above the one before it; at least one, at most `max_count`.
   std::vector<uint32_t> Ascending(const char* key, uint32_t max, size_t max_count);
   // A field without a choice: `value`, if it stands there at all.

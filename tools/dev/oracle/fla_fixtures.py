@@ -113,6 +113,10 @@ CASES = {
     "linear_attn_d": ("LinearAttention", {**SMALL, "num_heads": 4, "num_kv_heads": 2, "attn_mode": "chunk"}, "bfloat16"),
     "linear_attn_e": ("LinearAttention", {**SMALL, "feature_map": "t2r", "norm_feature_map": True, "attn_mode": "chunk"}, "float32"),
     "linear_attn_f": ("LinearAttention", {**SMALL, "tie_feature_map_qk": True, "attn_mode": "fused_recurrent"}, "float32"),
+    "linear_attn_g": ("LinearAttention", {**SMALL, "feature_map": "hedgehog", "norm_feature_map": True, "num_heads": 4,
+                                          "num_kv_heads": 2, "attn_mode": "chunk"}, "float32"),
+    "linear_attn_h": ("LinearAttention", {**SMALL, "feature_map": "hedgehog", "tie_feature_map_qk": True,
+                                          "attn_mode": "fused_recurrent"}, "float32"),
 }
 
 

@@ -29,13 +29,14 @@ Result<LinearFeatures> LinearFeatures::Read(const PrepareContext& context, const
   return features;
 }
 
-void LinearFeatures::Normalize(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float scale, float* y) const {
+void LinearFeatures::Normalize(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float scale, float eps,
+                               float* y) const {
   if (a_.qk_norm == VectorNorm::kNone) {
     for (size_t row = 0; row < rows; ++row) kernels.scale_f32(key_dim_, x + row * x_stride, scale, y + row * key_dim_);
     return;
   }
   // The norm comes first: T2R maps scale * q / |q| (golden files, MATH 1.7).
-  kernels.l2_normalize(rows, key_dim_, x, x_stride, scale, a_.qk_norm_eps, a_.qk_norm == VectorNorm::kL2Inside, y);
+  kernels.l2_normalize(rows, key_dim_, x, x_stride, scale, eps, a_.qk_norm == VectorNorm::kL2Inside, y);
 }
 
 void LinearFeatures::Map(const Kernels& kernels, size_t kv_head, size_t queries, size_t keys, const float* x, float* phi,

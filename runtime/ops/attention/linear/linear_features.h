@@ -20,8 +20,13 @@ class LinearFeatures {
 
   size_t size() const { return size_; }  // M
 
-  // Rows of q or k, normalised and scaled, to contiguous rows of y.
-  void Normalize(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float scale, float* y) const;
+  // Rows of q, or of k, normalised and scaled, to contiguous rows of y.
+  void NormalizeQueries(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float* y) const {
+    Normalize(kernels, rows, x, x_stride, a_.q_scale(), a_.q_eps(), y);
+  }
+  void NormalizeKeys(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float* y) const {
+    Normalize(kernels, rows, x, x_stride, a_.k_scale(), a_.k_eps(), y);
+  }
   // phi [queries + keys, M] of such rows of a key/value head: first `queries` rows of q, then `keys` rows of k. `log_weight`
   // [queries + keys] is written where the map leaves one, as FeatureArgs has it.
   void Map(const Kernels& kernels, size_t kv_head, size_t queries, size_t keys, const float* x, float* phi,
@@ -35,6 +40,7 @@ class LinearFeatures {
     const float* bias = nullptr;        // [kv_heads, D]
   };
 
+  void Normalize(const Kernels& kernels, size_t rows, const float* x, size_t x_stride, float scale, float eps, float* y) const;
   Status ReadWeights(const PrepareContext& context, uint64_t kv_heads, uint32_t* next, Weights* weights) const;
   void MapRows(const Kernels& kernels, const Weights& weights, size_t kv_head, size_t rows, const float* x, float* phi,
                float* log_weight) const;

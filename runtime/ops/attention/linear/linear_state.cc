@@ -203,12 +203,12 @@ void LinearStateOp::MapFeatures(const RunContext& context, Head* head, const Pie
   // The rows of all queries, then those of the keys, so that one call maps them all.
   float* const x = pieces.x;
   if (RunsAsChunk(context)) {
-    for (size_t g = 0; g < group; ++g) map_.Normalize(kernels, tokens, at.q + g * d, at.q_stride, a_.q_scale(), x + g * tokens * d);
+    for (size_t g = 0; g < group; ++g) map_.NormalizeQueries(kernels, tokens, at.q + g * d, at.q_stride, x + g * tokens * d);
   } else {
-    for (size_t t = 0; t < tokens; ++t) map_.Normalize(kernels, group, at.q + t * at.q_stride, d, a_.q_scale(), x + t * group * d);
+    for (size_t t = 0; t < tokens; ++t) map_.NormalizeQueries(kernels, group, at.q + t * at.q_stride, d, x + t * group * d);
   }
   float* x_k = x + group * tokens * d;
-  map_.Normalize(kernels, tokens, at.k, at.k_stride, a_.k_scale(), x_k);
+  map_.NormalizeKeys(kernels, tokens, at.k, at.k_stride, x_k);
   map_.Map(kernels, head->kv_head, group * tokens, tokens, x, pieces.phi, pieces.weights);
   head->phi_q = pieces.phi;
   head->phi_k = pieces.phi + group * tokens * features_;

@@ -93,7 +93,7 @@ NoncausalLinearOp::WritePieces NoncausalLinearOp::LayWrite(Scratch* scratch) con
 
 void NoncausalLinearOp::MapKeys(const Kernels& kernels, const NoncausalKeys& keys, size_t first, size_t rows,
                                 const Block& block) const {
-  map_.Normalize(kernels, rows, keys.k + first * keys.k_stride, keys.k_stride, a_.k_scale(), block.x);
+  map_.NormalizeKeys(kernels, rows, keys.k + first * keys.k_stride, keys.k_stride, block.x);
   map_.Map(kernels, keys.kv_head, /*queries=*/0, rows, block.x, block.phi, block.log_weight);
   map_.WeighKeys(kernels, keys.kv_head, rows, block.x, block.log_weight);
   if (has_feature_eps()) kernels.half_squared_norm(rows, heads().key_dim(), block.x, nullptr, block.half_norm);
@@ -139,7 +139,7 @@ void NoncausalLinearOp::Read(const RunContext& context, const NoncausalQueries& 
   const size_t group = heads().group(), d = heads().key_dim(), rows = queries.count * group;
   const Block block = LayBlock(&work, rows);
   for (size_t r = 0; r < queries.count; ++r) {
-    map_.Normalize(kernels, group, queries.q + r * queries.q_stride, d, a_.q_scale(), block.x + r * group * d);
+    map_.NormalizeQueries(kernels, group, queries.q + r * queries.q_stride, d, block.x + r * group * d);
   }
   map_.Map(kernels, queries.kv_head, rows, /*keys=*/0, block.x, block.phi, block.log_weight);
   if (has_feature_eps()) {
