@@ -29,12 +29,22 @@ constexpr struct {
 constexpr struct {
   const char* state;
   const char* golden;
-} kStateNames[] = {{"S", "state_S"},        {"z", "state_z"},      {"m", "state_m"},           {"K", "state_K"},
-                   {"V", "state_V"},        {"mass", "state_lse"}, {"mass", "state_z"},        {"mass", "state_count"},
-                   {"bias", "state_count"}, {"h", "state_h"},      {"conv.rows", "state_rows"}};
+} kStateNames[] = {{"S", "state_S"},
+                   {"z", "state_z"},
+                   {"m", "state_m"},
+                   {"K", "state_K"},
+                   {"V", "state_V"},
+                   {"mass", "state_lse"},
+                   {"mass", "state_z"},
+                   {"mass", "state_count"},
+                   {"bias", "state_count"},
+                   {"value_mass", "state_value_lse"},
+                   {"value_mass", "state_value_z"},
+                   {"h", "state_h"},
+                   {"conv.rows", "state_rows"}};
 
 // What only who writes needs: no state of a source.
-constexpr const char* kWritersStates[] = {"state_lse", "state_m"};
+constexpr const char* kWritersStates[] = {"state_lse", "state_value_lse", "state_m"};
 
 std::string ConfigName(const std::string& system) {
   for (const auto& name : kSystemNames) {

@@ -229,6 +229,7 @@ constexpr Meaning kMeanings[] = {
     {"logit_clamp", "control logits are clamped to this range"},
     {"mask_empty", "slots and rows that were never written are left out; false: they count as rows of zeros"},
     {"control_sharing", "one control_proj for each layer, or one for the model"},
+    {"own_value_control", "values are written into slots by weights of their own; false: by those of the keys"},
     {"max_len", "tokens of a sequence: one more is an error; at least num_slots"},
     {"seed", "seed of the random slot of every token, layer and head"},
     {"global_positions", "positions of the tokens that are kept, counted from 0 at the reset"},

@@ -6,7 +6,7 @@ namespace tarn::convert {
 AttentionOp ParseAbcMlp(Fields* fields, const AttentionContext& context) {
   const SlotMemory slots = ParseSlotMemory(fields, context, SlotControl::kAbcMlp, DefaultScale(context.heads));
   AttentionOp op = MakeSlotMemory(slots, context, "abc_mlp");
-  op.logits.back().shared = ParseControlSharing(fields);
+  ShareControls(fields, &op);
   return op;
 }
 

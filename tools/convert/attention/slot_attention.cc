@@ -19,7 +19,7 @@ AttentionOp ParseSlotAttention(Fields* fields, const AttentionContext& context) 
   CheckForm(fields, context, InfoOf(control));
   const SlotMemory slots = ParseSlotMemory(fields, context, control, DefaultScale(context.heads));
   AttentionOp op = MakeSlotMemory(slots, context, "slot_attention");
-  if (slots.has_logits()) op.logits.back().shared = ParseControlSharing(fields);
+  if (slots.has_logits()) ShareControls(fields, &op);
   if (slots.has_index()) AddRandomIndex(fields, slots, context, &op);
   return op;
 }

@@ -25,8 +25,8 @@ AttentionOp MakeSlotMemory(const SlotMemory& slots, const AttentionContext& cont
 // The index is drawn by a RandomSlots op from a seed, which is a field, the layer, the head and the token's number.
 void AddRandomIndex(Fields* fields, const SlotMemory& slots, const AttentionContext& context, AttentionOp* op);
 
-// Whether all layers have one control_proj.
-bool ParseControlSharing(Fields* fields);
+// Whether all layers have one control_proj: a field.
+void ShareControls(Fields* fields, AttentionOp* op);
 
 // num_slots of a head. Errors: more slots in all heads than a value is wide.
 uint32_t ParseNumSlots(Fields* fields, const format::Heads& heads);

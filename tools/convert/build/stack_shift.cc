@@ -1,5 +1,6 @@
 // Layers whose projections read mixes of a token and the one before it, and values that are mixed with those of the first layer
 // (MATH 2.1).
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +22,13 @@ Slice Stack::AttendShifted(const Mixer& mixer, const AttentionOp& op, Slice x) {
   }
   const bool gated = shape.block.output_gate != OutputGate::kNone;
   std::vector<std::string> mixes = {prefix + "q_shift", prefix + "k_shift", prefix + "v_shift"};
-  for (const LogitInput& logit : op.logits) mixes.push_back(prefix + std::string(1, logit.projection[0]) + "_shift");
+  for (const LogitInput& logit : op.logits) {
+    const std::string mix = prefix + std::string(1, logit.projection[0]) + "_shift";
+    if (std::find(mixes.begin(), mixes.end(), mix) != mixes.end()) {
+      Fail(name, ": token_shift: it is not supported with ", logit.projection);
+    }
+    mixes.push_back(mix);
+  }
   if (gated) mixes.push_back(prefix + "o_gate_shift");
   const Slice shifted = AddTokenShift(&b_, name + ".shift", prefix + "shifts", mixes, x);
   const auto rows = [&](size_t mix) { return Columns(shifted, static_cast<uint32_t>(mix) * x.width(), x.width()); };
