@@ -122,6 +122,8 @@ TEST(AttentionRefusals, NameFieldAndValue) {
       {R"({"system": "linformer", "num_slots": 5, "max_len": 9, "own_value_control": 1})",
        {"own_value_control", "1 is not true or"}},
       {R"({"system": "gsa", "num_slots": 5, "own_value_control": true})", {"unknown field \"own_value_control\""}},
+      {R"({"system": "abc_mlp", "num_slots": 5, "control_input": "keys"})",
+       {"control_input", "\"keys\" is not one of layer, heads"}},
       {R"({"system": "compressive_mean", "num_slots": 10, "max_len": 9})", {"num_slots", "10 slots", "max_len = 9"}},
       {R"({"system": "abc_rd", "num_slots": 5, "seed": -1})", {"seed", "-1 is outside"}},
       {R"({"system": "l2g_global", "global_positions": []})", {"global_positions", "[] is not a list"}},

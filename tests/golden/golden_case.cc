@@ -8,6 +8,7 @@
 #include "tests/golden/golden_file.h"
 #include "tests/golden/golden_model.h"
 #include "tools/convert/attention/attention.h"
+#include "tools/convert/build/layers.h"
 #include "tools/convert/json/error.h"
 
 namespace tarn::golden {
@@ -178,7 +179,15 @@ class OpCase {
   }
 
   static void AddLogits(const AttentionOp& op, std::vector<Slice>* inputs, ModelBuilder* model) {
-    for (const convert::LogitInput& logit : op.logits) inputs->push_back(model->Input(logit.name));
+    const size_t v = inputs->size() - 1;  // k stands before it
+    for (const convert::LogitInput& logit : op.logits) {
+      if (logit.rows == convert::LogitRows::kLayer) {
+        inputs->push_back(model->Input(logit.name));
+      } else {
+        const Slice rows = (*inputs)[logit.rows == convert::LogitRows::kKeys ? v - 1 : v];
+        inputs->push_back(convert::AddHeadLogits(&model->graph(), logit.name, logit.projection, logit, rows));
+      }
+    }
     if (op.reads_removal) inputs->push_back(model->Input("removal_key"));
     if (op.drawn) inputs->push_back(model->Input(op.drawn->name));
   }

@@ -74,15 +74,22 @@ def linformer(folder, name, causal, max_len, case):
     write(folder / (name + ".safetensors"), name, name.split(".")[0], attributes, [1, 4, 7, case.tokens] if causal else [], tensors)
 
 
-def abc(folder, name, causal, activation, normalization, case, rise=0.0, mask_empty=False):
+def abc(folder, name, causal, activation, normalization, case, rise=0.0, mask_empty=False, from_heads=False):
     """rise: what the logits of V~ gain from the first token to the last."""
     inputs = dict(case.inputs)
-    logits = [matrix(case.rng, case.tokens, case.kv_heads, case.slots, scale=2.0) for _ in range(2)]
-    logits[1] = [[[f32(s + rise * t / case.tokens) for s in row] for row in token] for t, token in enumerate(logits[1])]
-    if mask_empty:  # a slot without keys, one without values
-        for t in range(case.tokens):
-            logits[0][t][0][1] = logits[1][t][0][2] = -1.0
-    inputs.update(control_logit=logits[0], value_control_logit=logits[1])
+    if from_heads:
+        weights = [matrix(case.rng, case.slots, size) for size in (case.d, case.dv)]
+        logits = [[[[dot(w, row) for w in weight] for row in token] for token in rows]
+                  for weight, rows in zip(weights, (case.k, case.v))]
+        inputs.update(control_proj_weight=weights[0], value_control_proj_weight=weights[1])
+        case.attributes["control_input"] = "heads"
+    else:
+        logits = [matrix(case.rng, case.tokens, case.kv_heads, case.slots, scale=2.0) for _ in range(2)]
+        logits[1] = [[[f32(s + rise * t / case.tokens) for s in row] for row in token] for t, token in enumerate(logits[1])]
+        if mask_empty:  # a slot without keys, one without values
+            for t in range(case.tokens):
+                logits[0][t][0][1] = logits[1][t][0][2] = -1.0
+        inputs.update(control_logit=logits[0], value_control_logit=logits[1])
 
     def weights_at(h, t):
         parts = [[shares([token[h][j] for token in of], activation, normalization, t) for j in range(case.slots)] for of in logits]
@@ -111,6 +118,8 @@ def main():
     abc(folder, "slots.abc_mlp_values_relu_masked.b", True, "relu", "renorm", Case(6, 20, 4, 2, 5, 3, 5), mask_empty=True)
     abc(folder, "noncausal.abc_mlp_values_exp.a", False, "exp", "renorm", Case(7, 24, 4, 2, 6, 9, 7, queries=11))
     abc(folder, "noncausal.abc_mlp_values_relu_masked.b", False, "relu", "renorm", Case(8, 17, 3, 3, 9, 4, 5), mask_empty=True)
+    abc(folder, "slots.abc_mlp_heads.a", True, "exp", "renorm", Case(9, 26, 4, 2, 6, 7, 5), from_heads=True)
+    abc(folder, "noncausal.abc_mlp_heads.a", False, "exp", "renorm", Case(10, 19, 3, 3, 7, 5, 9, queries=8), from_heads=True)
 
 
 if __name__ == "__main__":

@@ -108,6 +108,7 @@ constexpr SystemCase kMoreSystems[] = {
     {"linformer", R"({"system": "linformer", "num_slots": 5, "max_len": 150})"},
     {"linformer_values", R"({"system": "linformer", "num_slots": 5, "max_len": 150, "own_value_control": true})"},
     {"abc_values", R"({"system": "abc_mlp", "num_slots": 5, "own_value_control": true})"},
+    {"abc_of_heads", R"({"system": "abc_mlp", "num_slots": 5, "own_value_control": true, "control_input": "heads"})"},
     {"abc_rd", R"({"system": "abc_rd", "num_slots": 5, "seed": 3})"},
     {"compressive_mean", R"({"system": "compressive_mean", "num_slots": 5, "max_len": 150})"},
     {"l2g_global", R"({"system": "l2g_global", "global_positions": [0, 3, 30]})"},

@@ -229,6 +229,9 @@ constexpr Meaning kMeanings[] = {
     {"logit_clamp", "control logits are clamped to this range"},
     {"mask_empty", "slots and rows that were never written are left out; false: they count as rows of zeros"},
     {"control_sharing", "one control_proj for each layer, or one for the model"},
+    {"control_input",
+     "layer: control_proj reads the layer input; heads: it reads k of each head [num_slots, head_dim], and value_control_proj v of "
+     "each head [num_slots, value_head_dim]"},
     {"own_value_control", "values are written into slots by weights of their own; false: by those of the keys"},
     {"max_len", "tokens of a sequence: one more is an error; at least num_slots"},
     {"seed", "seed of the random slot of every token, layer and head"},

@@ -125,6 +125,8 @@ void ParseActivation(Fields* fields, const AttentionContext& context, SlotMemory
   if (slots->normalization == SlotNormalization::kFrozen && context.form != AttentionForm::kCausal) {
     fields->FailAt("normalization", "\"frozen\" has only a causal form: its weights are those of the moment of writing");
   }
+  constexpr Choice<bool> kInputs[] = {{"layer", false}, {"heads", true}};
+  slots->control_of_heads = fields->OneOf<bool>("control_input", kInputs, false);
   ParseClamp(fields, slots);
 }
 
@@ -172,15 +174,18 @@ AttentionOp MakeSlotMemory(const SlotMemory& slots, const AttentionContext& cont
   const format::Heads& heads = context.heads;
   AttentionOp op =
       context.form == AttentionForm::kCausal ? MakeCausal(slots, heads, system) : MakeNoncausal(slots, context, system);
-  const auto add_logits = [&](const char* name, const char* projection) {
+  const auto add_logits = [&](const char* name, const char* projection, LogitRows rows) {
     op.logits.push_back({name, projection, heads.kv_heads() * slots.num_slots, /*bias=*/false, /*with_qkv=*/false,
                          /*shared=*/false, Init::kControl, Init::kZero});
+    if (!slots.control_of_heads) return;
+    op.logits.back().rows = rows;
+    op.logits.back().heads = heads.kv_heads();
   };
-  if (slots.has_logits()) add_logits("control_logit", "control_proj");
+  if (slots.has_logits()) add_logits("control_logit", "control_proj", LogitRows::kKeys);
   if (slots.has_schedule()) op.tensors.push_back(Schedule(slots, ""));
   if (!slots.own_value_control) return op;
   op.features.push_back("value_control");
-  if (slots.has_logits()) add_logits("value_control_logit", "value_control_proj");
+  if (slots.has_logits()) add_logits("value_control_logit", "value_control_proj", LogitRows::kValues);
   if (slots.has_schedule()) op.tensors.push_back(Schedule(slots, "value_"));
   return op;
 }

@@ -12,6 +12,7 @@ namespace tarn::convert {
 
 struct SlotMemory : SlotAttributes {
   std::vector<uint32_t> positions;
+  bool control_of_heads = false;  // logits are projected from k and v, not from the layer input
 };
 
 // Of a config.json: what its control reads, and no more; `scale` is the default of that.

@@ -23,6 +23,7 @@ Slice Stack::AttendShifted(const Mixer& mixer, const AttentionOp& op, Slice x) {
   const bool gated = shape.block.output_gate != OutputGate::kNone;
   std::vector<std::string> mixes = {prefix + "q_shift", prefix + "k_shift", prefix + "v_shift"};
   for (const LogitInput& logit : op.logits) {
+    if (logit.rows != LogitRows::kLayer) continue;
     const std::string mix = prefix + std::string(1, logit.projection[0]) + "_shift";
     if (std::find(mixes.begin(), mixes.end(), mix) != mixes.end()) {
       Fail(name, ": token_shift: it is not supported with ", logit.projection);
@@ -40,8 +41,10 @@ Slice Stack::AttendShifted(const Mixer& mixer, const AttentionOp& op, Slice x) {
   const Slice k = block.ActivateQk(project(1, "k_proj", shape.k_width()));
   const Slice v = WithFirstValues(mixer, rows(2), block.ActivateV(project(2, "v_proj", shape.v_width())));
   std::vector<Slice> logits;
+  size_t mix = 3;
   for (const LogitInput& logit : op.logits) {
-    logits.push_back(ProjectLogits(name + "." + logit.projection, prefix + logit.projection, logit, rows(3 + logits.size())));
+    const Slice mixed = logit.rows == LogitRows::kLayer ? rows(mix++) : x;
+    logits.push_back(ProjectLogits(name + "." + logit.projection, prefix + logit.projection, logit, {mixed, k, v}));
   }
   return AttendWith(mixer, op, q, k, v, logits, gated ? rows(mixes.size() - 1) : x);
 }
@@ -59,7 +62,7 @@ Slice Stack::WithFirstValues(const Mixer& mixer, Slice rows, Slice v) {
   }
   const LogitInput logit{
       "value_logit", "v_gate_proj", v.width(), /*bias=*/true, false, false, Init::kLinear, Init::kZero, block.value_residual_rank};
-  const Slice logits = ProjectLogits(name + ".v_gate_proj", "model." + name + ".v_gate_proj", logit, rows);
+  const Slice logits = ProjectLogits(name + ".v_gate_proj", "model." + name + ".v_gate_proj", logit, {rows, {}, {}});
   return AddBlend(&b_, name + ".v_blend", *first_values_, logits, v);
 }
 
