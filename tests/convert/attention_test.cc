@@ -112,6 +112,10 @@ TEST(Attention, EverySystemWithWhatItRequires) {
        "control_proj[10] alone value_control_proj[10] alone -> K[2,4,5] V[2,5,3] mass[2,5] value_mass[2,5]"},
       {R"({"system": "linformer", "num_slots": 5, "max_len": 9, "own_value_control": true})",
        "schedule[9,5] value_schedule[9,5] -> K[2,4,5] V[2,5,3]"},
+      {R"({"system": "compressive_transformer", "segment_len": 6, "mem_len": 8, "cmem_len": 3, "compression_ratio": 4,
+           "compression": "conv"})",
+       "k_compress_proj[32] alone v_compress_proj[24] alone k_compress_bias[2,4] v_compress_bias[2,3] -> K[2,6,4] V[2,6,3] "
+       "memory_K[2,8,4] memory_V[2,8,3] compressed_K[2,9,4] compressed_V[2,9,3] sum_K[2,1,4] sum_V[2,1,3]"},
       {R"({"system": "linformer", "num_slots": 5, "max_len": 9})", "schedule[9,5] -> K[2,4,5] V[2,5,3]"},
       {R"({"system": "compressive_mean", "num_slots": 5, "max_len": 9})", "-> K[2,4,5] V[2,5,3] mass[2,5]"},
       {R"({"system": "abc_rd", "num_slots": 5})", "slot_index[2] -> K[2,4,5] V[2,5,3]"},

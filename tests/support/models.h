@@ -123,6 +123,9 @@ constexpr SystemCase kMoreSystems[] = {
     {"l2g_window", R"({"system": "l2g_window", "window": 7, "global_positions": [1, 5, 40]})"},
     {"compressive_transformer",
      R"({"system": "compressive_transformer", "segment_len": 6, "mem_len": 8, "cmem_len": 3, "compression_ratio": 4})"},
+    {"compressive_conv",
+     R"({"system": "compressive_transformer", "segment_len": 6, "mem_len": 9, "cmem_len": 3, "compression_ratio": 4,
+         "compression": "conv", "pad": "left_remainder"})"},
     {"memory_compressed", R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 150})", kPlainHeads},
 };
 
@@ -135,10 +138,12 @@ inline std::string WithPolicy(const CachePolicyInfo& policy) {
 #define TARN_FLAG(name, fallback)
 #define TARN_LIST(name, key) \
   if ((wanted & reads::name) != 0) text += ", \"" key "\": [1, 5, 40]";
-  TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST)
+#define TARN_CHOICE(...)
+  TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST, TARN_CHOICE)
 #undef TARN_SIZE
 #undef TARN_FLAG
 #undef TARN_LIST
+#undef TARN_CHOICE
   return text + "}";
 }
 
