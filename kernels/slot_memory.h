@@ -55,6 +55,9 @@ struct SlotStepArgs {
   float* values;   // V~ [n, dv]
   float* o;        // [G, dv], contiguous; 0 where every slot is masked
   float* scratch;  // [G, n]
+  // [n] of V~, both or neither; nullptr: those of K~.
+  const float* value_decay = nullptr;
+  const float* value_write = nullptr;
 };
 
 // MATH 0.2 "F2" with factored controls: logits_t = scale * (carry_t*(Q K~_0^T)_t + gain_t * (tril(Q K^T) weight)_t) + bias_t, P =
@@ -81,11 +84,16 @@ struct SlotChunkArgs {
   float* o;
   size_t o_token_stride;
   float* scratch;  // SlotChunkScratch(...) elements
+  // [C, n] of V~, all or none; nullptr: those of K~.
+  const float* value_carry = nullptr;
+  const float* value_gain = nullptr;
+  const float* value_weight = nullptr;
 };
 uint64_t SlotChunkScratch(uint64_t tokens, uint64_t slots, uint64_t key_dim, uint64_t value_dim);
 
 // Static slots (MATH 0.2 "Non-causal", 1.8): C tokens are added at once, nobody reads in between.
 //   K~ <- carry*K~ + weight^T K,  V~ <- carry*V~ + weight^T V
+// A key_dim or value_dim of 0 leaves the other one alone, so that each may have weights of its own.
 struct SlotWriteArgs {
   size_t tokens;
   size_t slots;

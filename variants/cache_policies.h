@@ -16,8 +16,8 @@ namespace tarn {
 // alike; after a pair of I8 its scales [Hkv, 2, rows] F32.
 struct CacheRows {
   const char* prefix;
-  uint64_t (*rows)(const CacheAttributes&);
-  bool f32;  // they are computed with, and stay F32; such rows are a policy's last
+  uint64_t (*rows)(const CacheAttributes&);  // 0: there are none with these attributes
+  bool f32;                                  // they are computed with, and stay F32; such rows are a policy's last
 };
 
 // A constant of the op, F32. Of rank 0: there is none.
@@ -26,7 +26,7 @@ struct CacheTensor {
   TensorShape (*shape)(const CacheAttributes&, const HeadSizes&);
 };
 
-constexpr uint32_t kMaxCacheRows = 3;
+constexpr uint32_t kMaxCacheRows = 4;
 constexpr uint32_t kMaxCacheTensors = 4;
 
 struct CachePolicyInfo {
@@ -55,6 +55,10 @@ constexpr const char* CompressionConflict(const CacheAttributes& a, const HeadSi
   return h.value_dim != h.key_dim ? "keys and values share a convolution: heads of the same width expected" : nullptr;
 }
 
+constexpr const char* CompressiveConflict(const CacheAttributes& a, const HeadSizes&) {
+  return a.has_conv() && a.compression_ratio > a.segment_len ? "compression_ratio is above segment_len" : nullptr;
+}
+
 // X(name in code, fields of CachePolicyInfo)
 #define TARN_CACHE_POLICIES(X)                                                                                                    \
   X(Full, "full", kCausalForm | kNoncausalForm | kCrossForm, reads::capacity, 0, {{"", TARN_ROWS(a.capacity), false}}, {},        \
@@ -69,11 +73,15 @@ constexpr const char* CompressionConflict(const CacheAttributes& a, const HeadSi
     {{"", TARN_ROWS(a.window), false},                                                                                            \
      {"global_", TARN_ROWS(a.global_full ? uint64_t{a.last_positions} + 1 : a.num_positions), false}},                            \
     {}, nullptr, "a window, and the tokens at global_positions; noncausal: these see all tokens (MATH 1.8.6)")                    \
-  X(Compressive, "compressive", kCausalForm, reads::segment_len | reads::mem_len | reads::cmem_len | reads::compression_ratio, 0, \
+  X(Compressive, "compressive", kCausalForm,                                                                                      \
+    reads::segment_len | reads::mem_len | reads::cmem_len | reads::compression_ratio | reads::compression | reads::pad, 0,        \
     {{"", TARN_ROWS(a.segment_len), false},                                                                                       \
      {"memory_", TARN_ROWS(a.mem_len), false},                                                                                    \
-     {"compressed_", TARN_ROWS(a.cmem_len), false}},                                                                              \
-    {}, nullptr, "the segment, mem_len tokens before it, and means of the tokens before these (Rae et al. 2020; MATH 1.8.7 b)")   \
+     {"compressed_", TARN_ROWS(a.cmem_len + EarlyRows(a)), false},                                                                \
+     {"sum_", TARN_ROWS(a.has_conv() ? 1 : 0), true}},                                                                            \
+    {{"k_compress_bias", TARN_SHAPE_IF(a.has_conv(), 2, {h.kv_heads, h.key_dim})},                                                \
+     {"v_compress_bias", TARN_SHAPE_IF(a.has_conv(), 2, {h.kv_heads, h.value_dim})}},                                             \
+    CompressiveConflict, "the segment, mem_len tokens before it, and compressed previous tokens (Rae et al. 2020; MATH 1.8.7 b)") \
   X(MemoryCompressed, "memory_compressed", kCausalForm | kNoncausalForm, reads::capacity | reads::factor | reads::null_kv, 0,     \
     {{"", TARN_ROWS(a.capacity / a.factor), false}, {"waiting_", TARN_ROWS(a.factor - 1), true}},                                 \
     {{"conv_weight", TARN_SHAPE(3, {h.kv_heads, h.key_dim, a.factor * h.key_dim})},                                               \

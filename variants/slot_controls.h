@@ -39,7 +39,8 @@ enum ControlAttributes : uint32_t {
   kReadsGateNormalizer = 2,
   kReadsMaxLen = 4,
   kReadsPositions = 8,
-  kReadsClusters = 16,  // iterations, mass_bias
+  kReadsClusters = 16,      // iterations, mass_bias
+  kReadsValueControl = 32,  // own_value_control
 };
 
 struct SlotControlInfo {
@@ -59,10 +60,10 @@ struct SlotControlInfo {
 // CAUSAL controls have kernels of their own; NONCAUSAL ones are of the noncausal op alone.
 #define TARN_SLOT_CONTROLS(CAUSAL, NONCAUSAL)                                                                                    \
   CAUSAL(AbcMlp, "abc_mlp", ControlInput::kLogits, ControlTensor::kNone, SlotMass::kKept, EmptySlots::kSeen, SlotContent::kMean, \
-         true, NoncausalForm::kShares, kReadsActivation,                                                                         \
+         true, NoncausalForm::kShares, kReadsActivation | kReadsValueControl,                                                    \
          "K~_j = sum_i alpha_ij k_i / sum_i alpha_ij, alpha = exp, relu or sigmoid of the logit (ABC, section 3.2; MATH 1.8.1)") \
   CAUSAL(Linformer, "linformer", ControlInput::kNone, ControlTensor::kSchedule, SlotMass::kNone, EmptySlots::kNever,             \
-         SlotContent::kSum, true, NoncausalForm::kShares, kReadsMaxLen,                                                          \
+         SlotContent::kSum, true, NoncausalForm::kShares, kReadsMaxLen | kReadsValueControl,                                     \
          "a = 1, b = schedule[t] (Linformer; ABC, Table 1; MATH 1.8.2)")                                                         \
   CAUSAL(Assigned, "assigned", ControlInput::kIndex, ControlTensor::kNone, SlotMass::kKeptIfMasked, EmptySlots::kSeen,           \
          SlotContent::kSum, true, NoncausalForm::kMembers, kReadsNone, "a = 1, b = 1 in slot index[t] (ABC-RD; MATH 1.8.3)")     \

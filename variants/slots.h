@@ -43,6 +43,7 @@ inline constexpr const char* kSlotNormalizationNames[] = {TARN_SLOT_NORMALIZATIO
   FLAG(mass_bias)                                /* log(members) is added to a slot's logit */ \
   CHOICE(SlotControl, control, kSlotControls, kAbcMlp)                                         \
   FLAG(mask_empty)                                                                             \
+  FLAG(own_value_control) /* V~ has logits or a schedule of its own */                         \
   CHOICE(SlotNormalization, normalization, kSlotNormalizationNames, kRenorm)                   \
   CHOICE(SlotActivation, activation, kSlotActivationNames, kExp)
 
@@ -62,8 +63,10 @@ struct SlotAttributes {
   constexpr bool reads(uint32_t attributes) const { return (info().attributes & attributes) != 0; }
   constexpr bool has_logits() const { return info().input == ControlInput::kLogits; }
   constexpr bool has_index() const { return info().input == ControlInput::kIndex; }
-  constexpr uint32_t control_inputs() const { return info().input != ControlInput::kNone; }
+  constexpr uint32_t controls() const { return own_value_control ? 2 : 1; }  // of K~, and of V~ if that has its own
+  constexpr uint32_t control_inputs() const { return info().input != ControlInput::kNone ? controls() : 0; }
   constexpr bool has_schedule() const { return info().tensor == ControlTensor::kSchedule; }
+  constexpr uint32_t schedules() const { return has_schedule() ? controls() : 0; }
   constexpr bool has_mass() const {
     return info().mass == SlotMass::kKept || (info().mass == SlotMass::kKeptIfMasked && mask_empty);
   }
@@ -79,6 +82,7 @@ struct SlotAttributes {
   constexpr const char* Conflict() const {
     if (!(logit_min <= logit_max && logit_min < kInfinity && logit_max > -kInfinity)) return "logit_min and logit_max are no range";
     if (mass_bias && !reads(kReadsClusters)) return "mass_bias is for clustering";
+    if (own_value_control && !reads(kReadsValueControl)) return "own_value_control is for abc_mlp and linformer";
     return nullptr;
   }
 };
@@ -92,13 +96,14 @@ inline constexpr FloatAttribute<SlotAttributes> kSlotNumbers[] = {
 };
 
 // The states of the causal form, in their order. K~ is transposed, so that the logits of all slots grow lane by lane.
-constexpr uint32_t kMaxSlotStates = 3;
-constexpr uint32_t StateCount(const SlotAttributes& a) { return 2u + a.has_mass(); }
+constexpr uint32_t kMaxSlotStates = 4;
+constexpr uint32_t StateCount(const SlotAttributes& a) { return 2u + (a.has_mass() ? a.controls() : 0); }
 // Fills the first StateCount(a) of them, of d and dv elements per key and value.
 constexpr void StatesOf(const SlotAttributes& a, uint64_t kv_heads, uint64_t d, uint64_t dv, StateInfo (&states)[kMaxSlotStates]) {
   states[0] = {"K", 3, {kv_heads, d, a.num_slots}, StoredAs::kF32OrF16};
   states[1] = {"V", 3, {kv_heads, a.num_slots, dv}, StoredAs::kF32OrF16};
   if (a.has_mass()) states[2] = {"mass", 2, {kv_heads, a.num_slots}, StoredAs::kF32};
+  if (a.has_mass() && a.own_value_control) states[3] = {"value_mass", 2, {kv_heads, a.num_slots}, StoredAs::kF32};
 }
 
 }  // namespace tarn

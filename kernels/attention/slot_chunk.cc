@@ -25,13 +25,22 @@ struct SlotScratch {
         written(old + a.tokens * a.slots) {}
 
   float* keys_t;    // [d, C] k transposed
-  float* weight_t;  // [n, C] weight transposed
+  float* weight_t;  // [n, C] the weight of V~ transposed
   float* scores;    // [C, C] tril(Q K^T), then the share of each token of the chunk in o
   float* old;       // [C, n] of what the slots held before the chunk: logits, then shares
   float* written;   // [C, n] the same of what the chunk wrote
 };
 
-// Logits of token t from its two parts, their softmax, and that split again: old = P*carry, written = P*gain.
+// The factors of one half of the memory.
+struct SlotFactors {
+  const float *carry, *gain, *weight;  // [C, n]
+};
+HWY_INLINE SlotFactors KeyFactors(const SlotChunkArgs& a) { return {a.carry, a.gain, a.weight}; }
+HWY_INLINE SlotFactors ValueFactors(const SlotChunkArgs& a) {
+  return a.value_carry == nullptr ? KeyFactors(a) : SlotFactors{a.value_carry, a.value_gain, a.value_weight};
+}
+
+// Logits of token t from its two parts, their softmax, and that split again by the factors of V~: old = P*carry, written = P*gain.
 HWY_INLINE void SoftmaxRow(const SlotChunkArgs& a, size_t t, float* old, float* written) {
   const DF d;
   const size_t lanes = hn::Lanes(d);
@@ -48,6 +57,8 @@ HWY_INLINE void SoftmaxRow(const SlotChunkArgs& a, size_t t, float* old, float* 
   float top = -HUGE_VALF;
   const float sum = ExpRow(a.slots, old, top);
   const VF inverse = hn::Set(d, sum == 0.0f ? 0.0f : 1.0f / sum);  // 0: every slot is masked, and o is 0
+  carry = ValueFactors(a).carry + t * a.slots;
+  gain = ValueFactors(a).gain + t * a.slots;
   for (size_t j = 0; j < a.slots; j += lanes) {
     const size_t left = a.slots - j;
     const VF p = hn::Mul(hn::LoadN(d, old + j, left), inverse);
@@ -70,15 +81,25 @@ HWY_INLINE void ReadChunk(const SlotChunkArgs& a, const SlotScratch& s, size_t g
   GemmOfTriangle({c, dv, c, s.scores, c, 1, a.v, a.v_stride, true, o, a.o_token_stride});
 }
 
+// What each token leaves in each slot at the end of the chunk.
+HWY_INLINE void FinalWrites(const SlotChunkArgs& a, const SlotFactors& f, float* write) {
+  const float* gain = f.gain + (a.tokens - 1) * a.slots;
+  for (size_t t = 0; t < a.tokens; ++t) {
+    Map2(a.slots, f.weight + t * a.slots, gain, write + t * a.slots, [](DF, VF v, VF w) HWY_ATTR { return hn::Mul(v, w); });
+  }
+}
+
 // K~ = carry_C*K~ + K^T (weight*gain_C), V~ likewise.
 HWY_INLINE void MoveState(const SlotChunkArgs& a, const SlotScratch& s) {
-  const float* carry = a.carry + (a.tokens - 1) * a.slots;
-  const float* gain = a.gain + (a.tokens - 1) * a.slots;
+  const SlotFactors of_keys = KeyFactors(a), of_values = ValueFactors(a);
+  const float* carry = of_keys.carry + (a.tokens - 1) * a.slots;
   const auto mul = [](DF, VF v, VF w) HWY_ATTR { return hn::Mul(v, w); };
-  float* write = s.written;  // [C, n]: what each token leaves in each slot at the end of the chunk
-  for (size_t t = 0; t < a.tokens; ++t) Map2(a.slots, a.weight + t * a.slots, gain, write + t * a.slots, mul);
+  float* write = s.written;  // [C, n]
+  FinalWrites(a, of_keys, write);
   for (size_t x = 0; x < a.key_dim; ++x) Map2(a.slots, a.keys + x * a.slots, carry, a.keys + x * a.slots, mul);
   Gemm({a.key_dim, a.slots, a.tokens, s.keys_t, a.tokens, 1, write, a.slots, true, a.keys, a.slots});
+  if (a.value_carry != nullptr) FinalWrites(a, of_values, write);
+  carry = of_values.carry + (a.tokens - 1) * a.slots;
   for (size_t j = 0; j < a.slots; ++j) Scale(a.value_dim, carry[j], a.values + j * a.value_dim);
   Gemm({a.slots, a.value_dim, a.tokens, write, 1, a.slots, a.v, a.v_stride, true, a.values, a.value_dim});
 }
@@ -86,7 +107,7 @@ HWY_INLINE void MoveState(const SlotChunkArgs& a, const SlotScratch& s) {
 void SlotChunk(const SlotChunkArgs& a) {
   const SlotScratch s(a);
   Transpose(a.tokens, a.key_dim, a.k, a.k_stride, s.keys_t);
-  Transpose(a.tokens, a.slots, a.weight, a.slots, s.weight_t);
+  Transpose(a.tokens, a.slots, ValueFactors(a).weight, a.slots, s.weight_t);
   for (size_t g = 0; g < a.queries; ++g) ReadChunk(a, s, g);
   MoveState(a, s);
 }

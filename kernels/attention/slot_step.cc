@@ -124,8 +124,9 @@ void SlotStep(const SlotStepArgs& a) {
     const float sum = ExpRow(a.slots, p, top);
     if (sum != 0.0f) Scale(a.slots, 1.0f / sum, p);  // a sum of 0: every slot is masked, and o is 0
   }
-  RankOneUpdateAndRead({a.slots, a.value_dim, a.queries, a.decay, 1, true, a.write, a.v, 1.0f, a.scratch, a.slots, a.values, a.o,
-                        a.value_dim, false});
+  const bool own = a.value_decay != nullptr;
+  RankOneUpdateAndRead({a.slots, a.value_dim, a.queries, own ? a.value_decay : a.decay, 1, true, own ? a.value_write : a.write, a.v,
+                        1.0f, a.scratch, a.slots, a.values, a.o, a.value_dim, false});
 }
 
 void FillSlotStep(Kernels& table) { table.slot_step = SlotStep; }

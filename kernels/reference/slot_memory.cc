@@ -49,10 +49,14 @@ void ReadRow(const SlotChunkArgs& a, size_t t, size_t g, float* qk, float* p) {
     p[j] = static_cast<float>(static_cast<double>(a.scale) * (carry[j] * old + gain[j] * written)) + a.bias[t * a.slots + j];
   }
   Softmax(p, a.slots);
+  const bool own = a.value_carry != nullptr;
+  carry = own ? a.value_carry + t * a.slots : carry;
+  gain = own ? a.value_gain + t * a.slots : gain;
+  const float* weight = own ? a.value_weight : a.weight;
   float* read = qk;  // [t + 1]: sum over slots of p gain_t weight_i, the share of each token of the chunk
   for (size_t i = 0; i <= t; ++i) {
     double sum = 0.0;
-    for (size_t j = 0; j < a.slots; ++j) sum += static_cast<double>(p[j]) * gain[j] * a.weight[i * a.slots + j];
+    for (size_t j = 0; j < a.slots; ++j) sum += static_cast<double>(p[j]) * gain[j] * weight[i * a.slots + j];
     read[i] = static_cast<float>(sum);
   }
   float* o = a.o + t * a.o_token_stride + g * a.value_dim;
@@ -66,14 +70,19 @@ void ReadRow(const SlotChunkArgs& a, size_t t, size_t g, float* qk, float* p) {
 
 }  // namespace
 
-// K~ <- a*K~ + b x k, V~ <- a*V~ + b x v, o = V~^T softmax(scale K~ q + bias) (ABC eq. 4-5).
+// K~ <- a*K~ + b x k, V~ <- a*V~ + b x v, o = V~^T softmax(scale K~ q + bias) (ABC eq. 4-5). V~ may have a and b of its own.
 void SlotStep(const SlotStepArgs& a) {
+  const bool own = a.value_decay != nullptr;
   for (size_t j = 0; j < a.slots; ++j) {
-    const double decay = static_cast<double>(a.decay[j]);
-    const double write = static_cast<double>(a.write[j]);
+    double decay = static_cast<double>(a.decay[j]);
+    double write = static_cast<double>(a.write[j]);
     for (size_t x = 0; x < a.key_dim; ++x) {
       float& cell = a.keys[x * a.slots + j];
       cell = static_cast<float>(decay * cell + write * a.k[x]);
+    }
+    if (own) {
+      decay = static_cast<double>(a.value_decay[j]);
+      write = static_cast<double>(a.value_write[j]);
     }
     for (size_t e = 0; e < a.value_dim; ++e) {
       float& cell = a.values[j * a.value_dim + e];
@@ -90,19 +99,22 @@ void SlotChunk(const SlotChunkArgs& a) {
   for (size_t t = 0; t < a.tokens; ++t) {
     for (size_t g = 0; g < a.queries; ++g) ReadRow(a, t, g, a.scratch, a.scratch + a.tokens);
   }
-  const float* carry = a.carry + (a.tokens - 1) * a.slots;
-  const float* gain = a.gain + (a.tokens - 1) * a.slots;
+  const size_t last = (a.tokens - 1) * a.slots;
+  const float *carry = a.carry + last, *gain = a.gain + last, *weight = a.weight;
   for (size_t j = 0; j < a.slots; ++j) {
     for (size_t x = 0; x < a.key_dim; ++x) {
       float& cell = a.keys[x * a.slots + j];
       double sum = 0.0;
-      for (size_t i = 0; i < a.tokens; ++i) sum += static_cast<double>(a.weight[i * a.slots + j]) * a.k[i * a.k_stride + x];
+      for (size_t i = 0; i < a.tokens; ++i) sum += static_cast<double>(weight[i * a.slots + j]) * a.k[i * a.k_stride + x];
       cell = static_cast<float>(static_cast<double>(carry[j]) * cell + gain[j] * sum);
     }
+  }
+  if (a.value_carry != nullptr) carry = a.value_carry + last, gain = a.value_gain + last, weight = a.value_weight;
+  for (size_t j = 0; j < a.slots; ++j) {
     for (size_t e = 0; e < a.value_dim; ++e) {
       float& cell = a.values[j * a.value_dim + e];
       double sum = 0.0;
-      for (size_t i = 0; i < a.tokens; ++i) sum += static_cast<double>(a.weight[i * a.slots + j]) * a.v[i * a.v_stride + e];
+      for (size_t i = 0; i < a.tokens; ++i) sum += static_cast<double>(weight[i * a.slots + j]) * a.v[i * a.v_stride + e];
       cell = static_cast<float>(static_cast<double>(carry[j]) * cell + gain[j] * sum);
     }
   }

@@ -21,13 +21,14 @@ constexpr uint32_t kMaxListed = 1u << 13;  // values, ops, tensors, states
 constexpr uint32_t kMaxOperands = 16;      // of one op, of each kind; inputs and outputs of a program
 
 // What this reader understands beyond version 1.0 (schema/tarn.fbs, required_features).
-constexpr const char* kFeatures[] = {"int4",         "f16_weights",      "programs",
-                                     "tokenizer",    "rope_frequencies", "activations",
-                                     "grouped_norm", "soft_cap",         "sinusoid_frequencies",
-                                     "causal_conv",  "gated_delta",      "distance_bias",
-                                     "products",     "recurrence",       "tied_gate",
-                                     "skip",         "token_mix",        "int3",
-                                     "int2",         "feature_maps",     "global_rows"};
+constexpr const char* kFeatures[] = {"int4",          "f16_weights",      "programs",
+                                     "tokenizer",     "rope_frequencies", "activations",
+                                     "grouped_norm",  "soft_cap",         "sinusoid_frequencies",
+                                     "causal_conv",   "gated_delta",      "distance_bias",
+                                     "products",      "recurrence",       "tied_gate",
+                                     "skip",          "token_mix",        "int3",
+                                     "int2",          "feature_maps",     "global_rows",
+                                     "value_control", "compression"};
 
 bool HasProgram(format::Task task, Stage stage) {
   return task == format::Task::Seq2Seq || (stage == Stage::kDecode) == (task == format::Task::CausalLm);

@@ -295,6 +295,18 @@ TEST(ModelWriter, FeaturesOfBlocks) {
   EXPECT_EQ(features("qk_norm", "full"), Texts{});
   EXPECT_EQ(features("attention", {{"system", "sliding_window"}, {"window", 4}, {"soft_cap", 2.5}}), Texts{"soft_cap"});
   EXPECT_EQ(features("attention", {{"system", "softmax"}, {"max_context", 4}, {"distance_bias", "layer"}}), Texts{"distance_bias"});
+  Json slots = {{"system", "abc_mlp"}, {"num_slots", 4}, {"own_value_control", true}};
+  EXPECT_EQ(features("attention", slots), Texts{"value_control"});
+  slots["control_input"] = "heads";
+  EXPECT_EQ(features("attention", slots), (Texts{"recurrence", "value_control"}));
+  Json memory = {
+      {"system", "compressive_transformer"}, {"segment_len", 4}, {"mem_len", 4}, {"cmem_len", 4}, {"compression_ratio", 2}};
+  EXPECT_EQ(features("attention", memory), Texts{});
+  memory["pad"] = "left_remainder";
+  EXPECT_EQ(features("attention", memory), Texts{"compression"});
+  memory.erase("pad");
+  memory["compression"] = "conv";
+  EXPECT_EQ(features("attention", memory), Texts{"compression"});
   const std::vector<double> slopes(WideConfig()["num_heads"].get<size_t>(), 0.5);
   EXPECT_EQ(features("attention", {{"system", "sliding_window"}, {"window", 4}, {"distance_slopes", slopes}}),
             Texts{"distance_bias"});

@@ -77,6 +77,10 @@ CASES = {
     "seq2seq_abc_layer": seq2seq(abc(), abc(), [abc(), abc(activation="relu", mask_empty=True)], position_embedding="learned",
                                  max_positions=40, embedding_norm=True, num_kv_heads=2, value_head_dim=5),
     "seq2seq_bias_of_k_and_o": seq2seq(softmax(), rfa(gate="forget"), abc(control_bias=True), attention_bias=["k", "o"], norm="rmsnorm"),
+    "seq2seq_own_values": seq2seq(linformer(own_value_control=True), abc(),
+                                  [abc(control_input="heads", own_value_control=True, control_sharing="model", num_slots=7),
+                                   abc(control_sharing="model", own_value_control=True, control_input="heads", num_slots=7)],
+                                  share_embeddings=True, num_kv_heads=2, value_head_dim=5),
     "seq2seq_t2r": seq2seq(softmax(), t2r(num_features=4), t2r(), norm="rmsnorm", hidden_act="swiglu"),
     "seq2seq_linformer": seq2seq(linformer(), softmax(), linformer(num_slots=4), share_embeddings=True, encoder_layers=1),
 }

@@ -6,13 +6,14 @@ DEFAULTS = dict(
     tie_word_embeddings=True, share_embeddings=False, lm_head_transform=False, classifier_transform=False)
 ATTENTION_DEFAULTS = dict(
     rfa=dict(gate="none", normalize_qk=True, norm_eps=1e-3, norm_eps_mode="outside", den_mode="clamp_min", scale=1.0),
-    abc_mlp=dict(activation="exp", normalization="renorm", logit_clamp=None, mask_empty=False, control_sharing="layer"),
+    abc_mlp=dict(activation="exp", normalization="renorm", logit_clamp=None, mask_empty=False, control_sharing="layer",
+                 own_value_control=False, control_input="layer"),
     softmax=dict(), sliding_window=dict(), strided_window=dict(),
     linear_transformer=dict(den_eps=1e-6, scale=1.0), delta_rule=dict(beta_scale=1.0, scale=1.0), deltanet=dict(beta_scale=1.0),
     gated_deltanet=dict(beta_scale=1.0),
     rfa_normfree=dict(feature_map="gaussian", gate="none", normalize_qk=False, den_mode="clamp_min", den_eps=1e-2, scale=1.0),
-    t2r=dict(den_eps=1e-2, scale=1.0), gla=dict(gate_normalizer=16.0), retnet=dict(), linformer=dict(), abc_rd=dict(seed=0),
-    gsa=dict(gate_normalizer=8.0, scale=1.0), luna_causal=dict(), compressive_transformer=dict(), memory_compressed=dict())
+    t2r=dict(den_eps=1e-2, scale=1.0), gla=dict(gate_normalizer=16.0), retnet=dict(), linformer=dict(own_value_control=False), abc_rd=dict(seed=0),
+    gsa=dict(gate_normalizer=8.0, scale=1.0), luna_causal=dict(), compressive_transformer=dict(compression="mean", pad="left_zero"), memory_compressed=dict())
 # The fields that hold attention objects, and those that say for how many layers.
 ATTENTION_FIELDS = {"attention": "num_layers", "encoder_attention": "encoder_layers", "decoder_attention": "decoder_layers",
                     "cross_attention": "decoder_layers"}
@@ -116,6 +117,8 @@ class Shapes:
             self.linear(layer + "g_proj", Hkv * (d if a["system"] == "gla" else a["num_slots"]), E, a.get("gate_bias", False))
         if a["system"] == "linformer":
             shapes[layer + "linformer_weight"] = (a["num_slots"], a["max_len"])
+            if a["own_value_control"]:
+                shapes[layer + "linformer_value_weight"] = (a["num_slots"], a["max_len"])
         if a["system"] == "t2r":
             shapes[layer + "feature_weight"] = (Hkv, a["num_features"], d)
             shapes[layer + "feature_bias"] = (Hkv, a["num_features"])
@@ -127,7 +130,13 @@ class Shapes:
             shapes[layer + "null_k"] = shapes[layer + "null_v"] = (Hkv, d)
         if a["system"] == "abc_mlp":
             owner = shared_prefix(layer) if a["control_sharing"] == "model" else layer
-            self.linear(owner + "control_proj", Hkv * a["num_slots"], E, a.get("control_bias", False))
+            for name, size in (("control_proj", d), ("value_control_proj", dv))[: 1 + a["own_value_control"]]:
+                of_heads = a["control_input"] == "heads"
+                self.linear(owner + name, *((a["num_slots"], size) if of_heads else (Hkv * a["num_slots"], E)), a.get("control_bias", False))
+        if a["system"] == "compressive_transformer" and a["compression"] == "conv":
+            for name, size in ("k", d), ("v", dv):
+                self.linear(layer + name + "_compress_proj", a["compression_ratio"] * Hkv * size, E, False)
+                shapes[layer + name + "_compress_bias"] = (Hkv * size,)
 
     def lm_head(self):
         c = self.c

@@ -4,6 +4,7 @@ A class is one kv head: write(x, k, v), then read(q). x is the input of q_proj.
 """
 
 import math
+from functools import partial
 from operator import mul
 
 from lm_config import shared_prefix
@@ -55,37 +56,42 @@ class AbcMlp:
     """ABC eqs. 3-5 with a learned control, section 4: K~ = sum of phi_i x k_i, V~ alike, o = V~^T softmax(scale K~ q).
 
     phi_i = alpha_i / z_i with z_i = alpha_1 + ... + alpha_i where it was written ("frozen"), or alpha_i / z_t at the token t that
-    reads ("renorm").
+    reads ("renorm"). V~ may have logits of its own, and logits may be those of k and v.
     """
 
     def __init__(self, c, a, weights, layer, head):
         self.a, self.d, self.dv, n = a, c["head_dim"], c["value_head_dim"], a["num_slots"]
         owner = shared_prefix(layer) if a["control_sharing"] == "model" else layer
-        self.control = Linear(weights, owner + "control_proj", slice(head * n, (head + 1) * n))
+        names = [owner + name for name in ("control_proj", "value_control_proj")[: 1 + a["own_value_control"]]]
+        if a["control_input"] == "layer":
+            self.controls = [Linear(weights, name, slice(head * n, (head + 1) * n)) for name in names]
+        else:  # matrices that stay f32
+            self.controls = [partial(lambda W, x: [dot(w, x) for w in W], weights.matrix(name + ".weight")) for name in names]
         self.reset()
 
     def reset(self):
         n = self.a["num_slots"]
-        self.K, self.V, self.z = zeros(n, self.d), zeros(n, self.dv), [0.0] * n
+        self.K, self.V, self.z = zeros(n, self.d), zeros(n, self.dv), zeros(len(self.controls), n)
 
     def write(self, x, k, v):
         lo, hi = self.a["logit_clamp"] or (-math.inf, math.inf)
         activation = {"exp": math.exp, "relu": ACTIVATIONS["relu"], "sigmoid": sigmoid}[self.a["activation"]]
-        alpha = [activation(min(max(logit, lo), hi)) for logit in self.control(x)]
-        self.z = add(self.z, alpha)
+        sources = (k, v) if self.a["control_input"] == "heads" else (x, x)
+        alpha = [[activation(min(max(logit, lo), hi)) for logit in control(row)] for control, row in zip(self.controls, sources)]
+        self.z = list(map(add, self.z, alpha))
         if self.a["normalization"] == "frozen":
-            alpha = [a / z if z > 0 else 0.0 for a, z in zip(alpha, self.z)]
-        add_outer(self.K, alpha, k)
-        add_outer(self.V, alpha, v)
+            alpha = [[a / z if z > 0 else 0.0 for a, z in zip(*pair)] for pair in zip(alpha, self.z)]
+        add_outer(self.K, alpha[0], k)
+        add_outer(self.V, alpha[-1], v)
 
     def read(self, q):
-        slots = [j for j, z in enumerate(self.z) if z > 0 or not self.a["mask_empty"]]
+        slots = [j for j, z in enumerate(self.z[0]) if z > 0 or not self.a["mask_empty"]]
         if not slots:
             return [0.0] * self.dv
         renorm = self.a["normalization"] == "renorm"
-        weight = [1 / self.z[j] if renorm and self.z[j] > 0 else 1.0 for j in slots]
-        p = softmax([self.a["scale"] * w * dot(self.K[j], q) for j, w in zip(slots, weight)])
-        return weighted_rows(list(map(mul, p, weight)), [self.V[j] for j in slots])
+        weights = [[1 / z[j] if renorm and z[j] > 0 else 1.0 for j in slots] for z in self.z]
+        p = softmax([self.a["scale"] * w * dot(self.K[j], q) for j, w in zip(slots, weights[0])])
+        return weighted_rows(list(map(mul, p, weights[-1])), [self.V[j] for j in slots])
 
 
 class Softmax:
@@ -276,10 +282,10 @@ class Slots:
         self.K, self.V, self.t = zeros(self.n, self.d), zeros(self.n, self.dv), 0
 
     def write(self, x, k, v):
-        decay, write = self.control(x)
+        decay, *writes = self.control(x)
         self.K, self.V = ([scaled(f, row) for f, row in zip(decay, rows)] for rows in (self.K, self.V))
-        add_outer(self.K, write, k)
-        add_outer(self.V, write, v)
+        add_outer(self.K, writes[0], k)
+        add_outer(self.V, writes[-1], v)
         self.t += 1
 
     def read(self, q):
@@ -288,10 +294,11 @@ class Slots:
 
 class Linformer(Slots):
     def prepare(self, weights, layer):
-        self.W = weights.matrix(layer + "linformer_weight")
+        names = ("linformer_weight", "linformer_value_weight")[: 1 + self.a["own_value_control"]]
+        self.W = [weights.matrix(layer + name) for name in names]
 
     def control(self, x):
-        return [1.0] * self.n, [row[self.t] for row in self.W]
+        return [1.0] * self.n, *([row[self.t] for row in W] for W in self.W)
 
 
 class AbcRd(Slots):
@@ -328,67 +335,9 @@ class LunaCausal(Slots):
         return [t / (t + 1)] * self.n, scaled(1 / (t + 1), p)
 
 
-class MemoryCompressed(Softmax):
-    """Over a learned row, and over blocks of tokens that a convolution makes one row once they are complete."""
-
-    def __init__(self, c, a, weights, layer, head):
-        super().__init__(c, a, weights, layer, head)
-        d, self.factor = c["head_dim"], a["compression_factor"]
-        rows = weights.matrix(layer + "conv_weight")[head * d * d : (head + 1) * d * d]  # [output channel, input channel], taps
-        self.taps = [[[rows[o * d + i][tap] for i in range(d)] for o in range(d)] for tap in range(self.factor)]
-        self.bias = weights.vector(layer + "conv_bias")[head * d : (head + 1) * d]
-        self.null = [weights.matrix(layer + name)[head] for name in ("null_k", "null_v")]
-
-    def blocks(self, rows):
-        for begin in range(0, len(rows) - self.factor + 1, self.factor):
-            taps = zip(self.taps, rows[begin:])
-            yield [sum(parts) for parts in zip(self.bias, *([dot(w, row) for w in tap] for tap, row in taps))]
-
-    def read(self, q):
-        K, V = ([null, *self.blocks(rows)] for null, rows in zip(self.null, (self.K, self.V)))
-        return weighted_rows(softmax([self.scale * dot(k, q) for k in K]), V)
-
-
-class CompressiveTransformer:
-    """Over this segment, a memory of the hidden rows before it and the means of those that have left the memory, projected anew.
-
-    A full segment moves into the memory. What the memory has no room for becomes means of `compression_ratio` rows, with rows
-    of zeros before the first where the number does not fit.
-    """
-
-    def __init__(self, c, a, weights, layer, head):
-        self.a, d, dv = a, c["head_dim"], c["value_head_dim"]
-        self.k = Linear(weights, layer + "k_proj", slice(head * d, (head + 1) * d))
-        self.v = Linear(weights, layer + "v_proj", slice(head * dv, (head + 1) * dv))
-        self.reset()
-
-    def reset(self):
-        self.segment, self.memory, self.means = [], [], []
-
-    def move(self):
-        rows, ratio = self.memory + self.segment, self.a["compression_ratio"]
-        left = max(0, len(rows) - self.a["mem_len"])
-        gone, self.memory, self.segment = rows[:left], rows[left:], []
-        gone = zeros(-left % ratio, len(rows[0])) + gone
-        groups = [gone[i : i + ratio] for i in range(0, len(gone), ratio)]
-        self.means += [[sum(column) / ratio for column in zip(*group)] for group in groups]
-        self.means = self.means[-self.a["cmem_len"] :]
-
-    def write(self, x, k, v):
-        if len(self.segment) == self.a["segment_len"]:
-            self.move()
-        self.segment.append(x)
-        rows = self.means + self.memory + self.segment
-        self.K, self.V = [self.k(row) for row in rows], [self.v(row) for row in rows]
-
-    def read(self, q):
-        return weighted_rows(softmax([self.a["scale"] * dot(k, q) for k in self.K]), self.V)
-
-
 SYSTEMS = {
     "rfa": Rfa, "rfa_normfree": RfaNormfree, "linear_transformer": LinearTransformer, "t2r": T2r, "delta_rule": Delta,
     "deltanet": Delta, "gated_deltanet": GatedDelta, "gla": Gla, "retnet": RetNet,
     "abc_mlp": AbcMlp, "linformer": Linformer, "abc_rd": AbcRd, "gsa": Gsa, "luna_causal": LunaCausal,
     "softmax": Softmax, "sliding_window": Window, "strided_window": Window,
-    "compressive_transformer": CompressiveTransformer, "memory_compressed": MemoryCompressed,
 }

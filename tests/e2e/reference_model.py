@@ -5,6 +5,7 @@ import math
 from lm_config import positions_of, tensor_shapes
 from reference_attention import SYSTEMS
 from reference_layers import ACTIVATIONS, Linear, Mlp, Norm, add, rounded_weights, scaled, split
+from reference_memories import MEMORIES
 
 
 def rope(x, position, theta):
@@ -22,7 +23,7 @@ class Attention:
     def __init__(self, c, a, weights, layer):
         self.c, self.rotates = c, "rope" in positions_of(c)
         self.q, self.k, self.v, self.o = (Linear(weights, f"{layer}{name}_proj") for name in "qkvo")
-        self.heads = [SYSTEMS[a["system"]](c, a, weights, layer, h) for h in range(c["num_kv_heads"])]
+        self.heads = [{**SYSTEMS, **MEMORIES}[a["system"]](c, a, weights, layer, h) for h in range(c["num_kv_heads"])]
 
     def reset(self):
         for head in self.heads:

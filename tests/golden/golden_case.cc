@@ -8,6 +8,7 @@
 #include "tests/golden/golden_file.h"
 #include "tests/golden/golden_model.h"
 #include "tools/convert/attention/attention.h"
+#include "tools/convert/build/layers.h"
 #include "tools/convert/json/error.h"
 
 namespace tarn::golden {
@@ -29,12 +30,22 @@ constexpr struct {
 constexpr struct {
   const char* state;
   const char* golden;
-} kStateNames[] = {{"S", "state_S"},        {"z", "state_z"},      {"m", "state_m"},           {"K", "state_K"},
-                   {"V", "state_V"},        {"mass", "state_lse"}, {"mass", "state_z"},        {"mass", "state_count"},
-                   {"bias", "state_count"}, {"h", "state_h"},      {"conv.rows", "state_rows"}};
+} kStateNames[] = {{"S", "state_S"},
+                   {"z", "state_z"},
+                   {"m", "state_m"},
+                   {"K", "state_K"},
+                   {"V", "state_V"},
+                   {"mass", "state_lse"},
+                   {"mass", "state_z"},
+                   {"mass", "state_count"},
+                   {"bias", "state_count"},
+                   {"value_mass", "state_value_lse"},
+                   {"value_mass", "state_value_z"},
+                   {"h", "state_h"},
+                   {"conv.rows", "state_rows"}};
 
 // What only who writes needs: no state of a source.
-constexpr const char* kWritersStates[] = {"state_lse", "state_m"};
+constexpr const char* kWritersStates[] = {"state_lse", "state_value_lse", "state_m"};
 
 std::string ConfigName(const std::string& system) {
   for (const auto& name : kSystemNames) {
@@ -168,9 +179,17 @@ class OpCase {
   }
 
   static void AddLogits(const AttentionOp& op, std::vector<Slice>* inputs, ModelBuilder* model) {
+    const size_t v = inputs->size() - 1;  // k stands before it
     if (op.reads_global)
       inputs->insert(inputs->end(), {model->Input("q_global"), model->Input("k_global"), model->Input("v_global")});
-    for (const convert::LogitInput& logit : op.logits) inputs->push_back(model->Input(logit.name));
+    for (const convert::LogitInput& logit : op.logits) {
+      if (logit.rows == convert::LogitRows::kLayer) {
+        inputs->push_back(model->Input(logit.name));
+      } else {
+        const Slice rows = (*inputs)[logit.rows == convert::LogitRows::kKeys ? v - 1 : v];
+        inputs->push_back(convert::AddHeadLogits(&model->graph(), logit.name, logit.projection, logit, rows));
+      }
+    }
     if (op.reads_removal) inputs->push_back(model->Input("removal_key"));
     if (op.drawn) inputs->push_back(model->Input(op.drawn->name));
   }

@@ -15,25 +15,33 @@ struct Stream {
   float scale;
   Floats q;  // [C, G, d]
   Floats k, v, carry, gain, weight, bias;
-  Floats keys, values;  // [d, n], [n, dv]
+  Floats value_carry, value_gain, value_weight;  // of V~; empty: those of K~
+  Floats keys, values;                           // [d, n], [n, dv]
 
   Stream(Random& random, size_t c, size_t g, size_t n, size_t d, size_t dv)
       : tokens(c), queries(g), slots(n), key_dim(d), value_dim(dv), scale(1.0f / std::sqrt(static_cast<float>(d))) {
     q = random.Uniform(c * g * d, -2.0f, 2.0f);
     k = random.Uniform(c * d, -2.0f, 2.0f);
     v = random.Uniform(c * dv, -1.0f, 1.0f);
-    weight = random.Uniform(c * n, 0.0f, 1.0f);
     bias.assign(c * n, 0.0f);
     keys = random.Uniform(d * n, -2.0f, 2.0f);
     values = random.Uniform(n * dv, -1.0f, 1.0f);
-    // Controls of sums that begin with `mass`: carry = mass/z_t, gain = 1/z_t.
-    const Floats mass = random.Uniform(n, 0.2f, 3.0f);
+    AddFactors(random, &carry, &gain, &weight);
+  }
+  void AddValueFactors(Random& random) { AddFactors(random, &value_carry, &value_gain, &value_weight); }
+  bool own_values() const { return !value_carry.empty(); }
+
+ private:
+  // Controls of sums that begin with `mass`: carry = mass/z_t, gain = 1/z_t.
+  void AddFactors(Random& random, Floats* of_carry, Floats* of_gain, Floats* of_weight) const {
+    *of_weight = random.Uniform(tokens * slots, 0.0f, 1.0f);
+    const Floats mass = random.Uniform(slots, 0.2f, 3.0f);
     Floats z = mass;
-    for (size_t t = 0; t < c; ++t) {
-      for (size_t j = 0; j < n; ++j) {
-        z[j] += weight[t * n + j];
-        carry.push_back(mass[j] / z[j]);
-        gain.push_back(1.0f / z[j]);
+    for (size_t t = 0; t < tokens; ++t) {
+      for (size_t j = 0; j < slots; ++j) {
+        z[j] += (*of_weight)[t * slots + j];
+        of_carry->push_back(mass[j] / z[j]);
+        of_gain->push_back(1.0f / z[j]);
       }
     }
   }
@@ -49,22 +57,26 @@ Result RunSteps(const Kernels& table, const Stream& s, Place place = Place::kEnd
   Buffer<float> keys(s.keys, place), values(s.values, place);
   Result result;
   for (size_t t = 0; t < s.tokens; ++t) {
-    Floats decay(s.slots), write(s.slots), bias(s.slots);
+    Floats decay(s.slots), write(s.slots), bias(s.slots), value_decay(s.slots), value_write(s.slots);
     for (size_t j = 0; j < s.slots; ++j) {
       const size_t at = t * s.slots + j;
       decay[j] = t == 0 ? s.carry[at] : s.carry[at] / s.carry[at - s.slots];
       write[j] = s.gain[at] * s.weight[at];
       bias[j] = s.bias[at];
+      if (!s.own_values()) continue;
+      value_decay[j] = t == 0 ? s.value_carry[at] : s.value_carry[at] / s.value_carry[at - s.slots];
+      value_write[j] = s.value_gain[at] * s.value_weight[at];
     }
     const auto slice = [&](const Floats& all, size_t n) {
       return Buffer<float>(Floats(all.begin() + static_cast<ptrdiff_t>(t * n), all.begin() + static_cast<ptrdiff_t>((t + 1) * n)),
                            place);
     };
     Buffer<float> q = slice(s.q, s.queries * s.key_dim), k = slice(s.k, s.key_dim), v = slice(s.v, s.value_dim);
-    Buffer<float> a(decay, place), b(write, place), c(bias, place);
+    Buffer<float> a(decay, place), b(write, place), c(bias, place), value_a(value_decay, place), value_b(value_write, place);
     Buffer<float> o(s.queries * s.value_dim, place), scratch(s.queries * s.slots, place);
     table.slot_step({s.queries, s.slots, s.key_dim, s.value_dim, q.data(), k.data(), v.data(), a.data(), b.data(), c.data(),
-                     s.scale, keys.data(), values.data(), o.data(), scratch.data()});
+                     s.scale, keys.data(), values.data(), o.data(), scratch.data(), s.own_values() ? value_a.data() : nullptr,
+                     s.own_values() ? value_b.data() : nullptr});
     for (const float value : o.values()) result.o.push_back(value);
   }
   result.keys = keys.values();
@@ -78,11 +90,33 @@ Result RunChunk(const Kernels& table, const Stream& s, Place place = Place::kEnd
   Buffer<float> q(Strided(s.q, q_row, q_row + 5), place), k(Strided(s.k, s.key_dim, s.key_dim + 1), place);
   Buffer<float> v(Strided(s.v, s.value_dim, s.value_dim + 2), place);
   Buffer<float> carry(s.carry, place), gain(s.gain, place), weight(s.weight, place), bias(s.bias, place);
+  Buffer<float> value_carry(s.value_carry, place), value_gain(s.value_gain, place), value_weight(s.value_weight, place);
   Buffer<float> o(StridedSize(s.tokens, o_row, o_row + 3), place);
   Buffer<float> scratch(SlotChunkScratch(s.tokens, s.slots, s.key_dim, s.value_dim), place);
-  table.slot_chunk({s.tokens,    s.queries,     s.slots,     s.key_dim,       s.value_dim,  q.data(),    q_row + 5,
-                    k.data(),    s.key_dim + 1, v.data(),    s.value_dim + 2, carry.data(), gain.data(), weight.data(),
-                    bias.data(), s.scale,       keys.data(), values.data(),   o.data(),     o_row + 3,   scratch.data()});
+  table.slot_chunk({s.tokens,
+                    s.queries,
+                    s.slots,
+                    s.key_dim,
+                    s.value_dim,
+                    q.data(),
+                    q_row + 5,
+                    k.data(),
+                    s.key_dim + 1,
+                    v.data(),
+                    s.value_dim + 2,
+                    carry.data(),
+                    gain.data(),
+                    weight.data(),
+                    bias.data(),
+                    s.scale,
+                    keys.data(),
+                    values.data(),
+                    o.data(),
+                    o_row + 3,
+                    scratch.data(),
+                    s.own_values() ? value_carry.data() : nullptr,
+                    s.own_values() ? value_gain.data() : nullptr,
+                    s.own_values() ? value_weight.data() : nullptr});
   return {Unstrided(o.values(), o_row, o_row + 3), keys.values(), values.values()};
 }
 
@@ -218,33 +252,63 @@ TEST(SlotMemory, FactorsAtTheEndOfTheRange) {
   });
 }
 
+TEST(SlotMemory, ValuesWithFactorsOfTheirOwn) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(7);
+    for (const size_t slots : Sizes()) {
+      const size_t queries = 1 + slots % 4, tokens = 1 + slots % 37;
+      Stream s(random, tokens, queries, slots, 1 + (slots * 7) % 40, 1 + (slots * 5) % 40);
+      s.AddValueFactors(random);
+      for (size_t i = 0; i < s.bias.size(); i += 5) s.bias[i] = -HUGE_VALF;
+      const Place place = queries % 2 == 0 ? Place::kEnd : Place::kShifted;
+      const Result expected = RunSteps(Reference(), s, place);
+      Compare(s, expected, RunSteps(kernels, s, place));
+      Compare(s, expected, RunChunk(Reference(), s, place));
+      Compare(s, expected, RunChunk(kernels, s, place));
+    }
+  });
+}
+
 // ABC eq. 4-5 as they stand: K~ and V~ built in f64 from all tokens, softmax over slots.
-TEST(SlotMemory, ReferenceIsTheDefinition) {
-  Random random(5);
-  const Stream s(random, 9, 1, 5, 4, 3);
+void ExpectDefinition(const Stream& s) {
+  const Floats& value_carry = s.own_values() ? s.value_carry : s.carry;
+  const Floats& value_gain = s.own_values() ? s.value_gain : s.gain;
+  const Floats& value_weight = s.own_values() ? s.value_weight : s.weight;
   for (const Result& result : {RunSteps(Reference(), s), RunChunk(Reference(), s)}) {
     for (size_t t = 0; t < s.tokens; ++t) {
       std::vector<double> p(s.slots), o(s.value_dim, 0.0);
       double total = 0;
-      const auto cell = [&](const Floats& old, size_t old_at, const Floats& rows, size_t dim, size_t e, size_t j) {
+      const auto cell = [&](const Floats& carry, const Floats& gain, const Floats& weight, float old, const Floats& rows,
+                            size_t dim, size_t e, size_t j) {
         double written = 0;
-        for (size_t i = 0; i <= t; ++i) written += static_cast<double>(s.weight[i * s.slots + j]) * rows[i * dim + e];
-        return static_cast<double>(s.carry[t * s.slots + j]) * old[old_at] + s.gain[t * s.slots + j] * written;
+        for (size_t i = 0; i <= t; ++i) written += static_cast<double>(weight[i * s.slots + j]) * rows[i * dim + e];
+        return static_cast<double>(carry[t * s.slots + j]) * old + gain[t * s.slots + j] * written;
       };
       for (size_t j = 0; j < s.slots; ++j) {
         double logit = 0;
         for (size_t x = 0; x < s.key_dim; ++x) {
-          logit += cell(s.keys, x * s.slots + j, s.k, s.key_dim, x, j) * s.q[t * s.key_dim + x];
+          logit += cell(s.carry, s.gain, s.weight, s.keys[x * s.slots + j], s.k, s.key_dim, x, j) * s.q[t * s.key_dim + x];
         }
         p[j] = std::exp(static_cast<double>(s.scale) * logit);
         total += p[j];
       }
       for (size_t e = 0; e < s.value_dim; ++e) {
-        for (size_t j = 0; j < s.slots; ++j) o[e] += p[j] / total * cell(s.values, j * s.value_dim + e, s.v, s.value_dim, e, j);
+        for (size_t j = 0; j < s.slots; ++j) {
+          const float old = s.values[j * s.value_dim + e];
+          o[e] += p[j] / total * cell(value_carry, value_gain, value_weight, old, s.v, s.value_dim, e, j);
+        }
         EXPECT_NEAR(result.o[t * s.value_dim + e], o[e], 100 * kU) << t << " " << e;
       }
     }
   }
+}
+
+TEST(SlotMemory, ReferenceIsTheDefinition) {
+  Random random(5);
+  Stream s(random, 9, 1, 5, 4, 3);
+  ExpectDefinition(s);
+  s.AddValueFactors(random);
+  ExpectDefinition(s);
 }
 
 }  // namespace

@@ -52,6 +52,18 @@ Slots Write(const Kernels& table, const Case& c, size_t block, Place place = Pla
   return {keys.values(), values.values()};
 }
 
+// The same in two calls, of K~ and of V~ alone.
+Slots WriteHalves(const Kernels& table, const Case& c) {
+  const Place place = Place::kEnd;
+  Buffer<float> keys(c.keys, place), values(c.values, place), weight(c.weight, place), carry(c.carry, place), k(c.k, place),
+      v(c.v, place);
+  for (const bool of_keys : {true, false}) {
+    table.slot_write({c.tokens, c.slots, of_keys ? c.key_dim : 0, of_keys ? 0 : c.value_dim, k.data(), c.key_dim, v.data(),
+                      c.value_dim, carry.data(), weight.data(), keys.data(), values.data()});
+  }
+  return {keys.values(), values.values()};
+}
+
 Floats Read(const Kernels& table, const Case& c, Place place = Place::kEnd) {
   const size_t q_row = c.queries * c.key_dim, o_row = c.queries * c.value_dim;
   Buffer<float> q(Strided(c.q, q_row, q_row + 5), place), keys(c.keys, place), values(c.values, place), bias(c.bias, place);
@@ -104,6 +116,7 @@ TEST(SlotNoncausal, BlocksEqualTheWhole) {
     const Case c(random, 150, 1, 1, 19, 24, 20);
     const Slots whole = Write(Reference(), c, c.tokens);
     for (const size_t block : {size_t{1}, size_t{7}, size_t{64}}) CompareWrites(c, whole, Write(kernels, c, block));
+    CompareWrites(c, whole, WriteHalves(kernels, c));
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ struct Table : CacheAttributes {
   std::vector<float> bias_slopes;
 #define TARN_IGNORE(...)
 #define TARN_LIST(name, ...) std::vector<uint32_t> name = {1, 5, 40};
-  TARN_CACHE_ATTRIBUTES(TARN_IGNORE, TARN_IGNORE, TARN_LIST)
+  TARN_CACHE_ATTRIBUTES(TARN_IGNORE, TARN_IGNORE, TARN_LIST, TARN_IGNORE)
 #undef TARN_IGNORE
 #undef TARN_LIST
 };
@@ -28,7 +29,7 @@ Result<CacheVariant> Read(size_t policy, uint32_t form, const Change& change) {
   Table table;
 #define TARN_SIZE(name, ...) table.name = 6;
 #define TARN_IGNORE(...)
-  TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_IGNORE, TARN_IGNORE)
+  TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_IGNORE, TARN_IGNORE, TARN_IGNORE)
 #undef TARN_SIZE
 #undef TARN_IGNORE
   change(&table);
@@ -36,7 +37,7 @@ Result<CacheVariant> Read(size_t policy, uint32_t form, const Change& change) {
   const format::Heads heads(2, 1, 4, 4);
 #define TARN_IGNORE(...)
 #define TARN_LIST(name, ...) const auto name = builder.CreateVector(table.name);
-  TARN_CACHE_ATTRIBUTES(TARN_IGNORE, TARN_IGNORE, TARN_LIST)
+  TARN_CACHE_ATTRIBUTES(TARN_IGNORE, TARN_IGNORE, TARN_LIST, TARN_IGNORE)
 #undef TARN_IGNORE
 #undef TARN_LIST
   const auto slopes = table.bias_slopes.empty() ? 0 : builder.CreateVector(table.bias_slopes);
@@ -50,9 +51,11 @@ Result<CacheVariant> Read(size_t policy, uint32_t form, const Change& change) {
   if (!table.bias_slopes.empty()) out.add_bias_slopes(slopes);
 #define TARN_NUMBER(name, ...) out.add_##name(table.name);
 #define TARN_LIST(name, ...) out.add_##name(name);
-  TARN_CACHE_ATTRIBUTES(TARN_NUMBER, TARN_NUMBER, TARN_LIST)
+#define TARN_CHOICE(type, name, ...) out.add_##name(static_cast<uint8_t>(table.name));
+  TARN_CACHE_ATTRIBUTES(TARN_NUMBER, TARN_NUMBER, TARN_LIST, TARN_CHOICE)
 #undef TARN_NUMBER
 #undef TARN_LIST
+#undef TARN_CHOICE
   builder.Finish(out.Finish());
   return CacheVariant::Read(*flatbuffers::GetRoot<format::CacheAttention>(builder.GetBufferPointer()), form);
 }
@@ -79,10 +82,13 @@ void CheckEveryNumber(size_t policy, uint32_t form) {
   for (const auto& list : {std::vector<uint32_t>{}, std::vector<uint32_t>{3, 3}, std::vector<uint32_t>(kMaxSlots + 1)}) { \
     Check(policy, form, #name, (wanted & reads::name) != 0, [&](Table* t) { t->name = list; });                           \
   }
-  TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST)
+#define TARN_CHOICE(type, name, names, fallback) \
+  Check(policy, form, #name, (wanted & reads::name) != 0, [](Table* t) { t->name = static_cast<type>(std::size(names)); });
+  TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST, TARN_CHOICE)
 #undef TARN_SIZE
 #undef TARN_FLAG
 #undef TARN_LIST
+#undef TARN_CHOICE
 }
 
 TEST(CacheAttributes, EveryPolicyReadsItsOwnInEachOfItsForms) {
@@ -104,6 +110,29 @@ TEST(CacheAttributes, RefusesWhatNoPolicyHas) {
     const Change capped = [cap](Table* table) { table->soft_cap = cap; };
     EXPECT_NE(std::string(Read(0, kCausalForm, capped).status().message()).find("soft_cap"), std::string::npos);
   }
+}
+
+TEST(CacheAttributes, AConvolutionFitsIntoASegment) {
+  const Change change = [](Table* t) {
+    t->compression = Compression::kConv;
+    t->compression_ratio = 7;
+  };
+  const Result<CacheVariant> read = Read(static_cast<size_t>(CachePolicy::kCompressive), kCausalForm, change);
+  EXPECT_NE(std::string(read.status().message()).find("compression_ratio is above segment_len"), std::string::npos);
+}
+
+// Rows of a convolution that wait until their tokens leave the memory.
+TEST(CacheAttributes, RowsOfAConvolution) {
+  CacheAttributes a;
+  a.segment_len = 6, a.mem_len = 8, a.cmem_len = 3, a.compression_ratio = 4;
+  EXPECT_EQ(EarlyRows(a), 0u);
+  a.compression = Compression::kConv;
+  EXPECT_EQ(CompressedRows(a, 6), 2u);
+  EXPECT_EQ(EarlyRows(a), 6u);  // three runs of 4, 6 and 6 tokens
+  a.pad = CompressionPad::kLeftRemainder;
+  EXPECT_EQ(PadOf(a, 6), 2u);
+  EXPECT_EQ(PadOf(a, 5), 1u);
+  EXPECT_EQ(CompressedRows(a, 5), 1u);  // the last two are lost
 }
 
 // Rows of some policies have no distance from a token.

@@ -80,6 +80,8 @@ TEST(SlotAttributes, RefusesWhatNoControlHas) {
     table.add_logit_max(1.0f);
   });
   ExpectRefused(abc, "mass_bias", [](format::SlotMemoryBuilder& table) { table.add_mass_bias(true); });
+  ExpectRefused(static_cast<size_t>(SlotControl::kGsa), "own_value_control",
+                [](format::SlotMemoryBuilder& table) { table.add_own_value_control(true); });
 }
 
 // Model files have these numbers.

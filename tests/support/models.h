@@ -106,6 +106,9 @@ constexpr SystemCase kMoreSystems[] = {
     {"diagonal_recurrence", R"({"system": "diagonal_recurrence", "gate_bias": true, "gate_floor": true})", kBlockOfValues},
     {"diagonal_exponential", R"({"system": "diagonal_recurrence", "decay": "exponential", "input": "root"})", kPlainHeads},
     {"linformer", R"({"system": "linformer", "num_slots": 5, "max_len": 150})"},
+    {"linformer_values", R"({"system": "linformer", "num_slots": 5, "max_len": 150, "own_value_control": true})"},
+    {"abc_values", R"({"system": "abc_mlp", "num_slots": 5, "own_value_control": true})"},
+    {"abc_of_heads", R"({"system": "abc_mlp", "num_slots": 5, "own_value_control": true, "control_input": "heads"})"},
     {"abc_rd", R"({"system": "abc_rd", "num_slots": 5, "seed": 3})"},
     {"compressive_mean", R"({"system": "compressive_mean", "num_slots": 5, "max_len": 150})"},
     {"l2g_global", R"({"system": "l2g_global", "global_positions": [0, 3, 30]})"},
@@ -121,6 +124,9 @@ constexpr SystemCase kMoreSystems[] = {
     {"l2g_full", R"({"system": "l2g_window", "window": 7, "global_positions": [1, 5, 40], "global_full": true})"},
     {"compressive_transformer",
      R"({"system": "compressive_transformer", "segment_len": 6, "mem_len": 8, "cmem_len": 3, "compression_ratio": 4})"},
+    {"compressive_conv",
+     R"({"system": "compressive_transformer", "segment_len": 6, "mem_len": 9, "cmem_len": 3, "compression_ratio": 4,
+         "compression": "conv", "pad": "left_remainder"})"},
     {"memory_compressed", R"({"system": "memory_compressed", "compression_factor": 3, "max_context": 150})", kPlainHeads},
 };
 
@@ -133,10 +139,12 @@ inline std::string WithPolicy(const CachePolicyInfo& policy) {
 #define TARN_FLAG(name, fallback)
 #define TARN_LIST(name, key) \
   if ((wanted & reads::name) != 0) text += ", \"" key "\": [1, 5, 40]";
-  TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST)
+#define TARN_CHOICE(...)
+  TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST, TARN_CHOICE)
 #undef TARN_SIZE
 #undef TARN_FLAG
 #undef TARN_LIST
+#undef TARN_CHOICE
   return text + "}";
 }
 

@@ -59,6 +59,13 @@ std::string SizeText(uint64_t size, const Sizes& sizes) {
       if (size == 2 * a * b) return "2 * " + first + " * " + second;
     }
   }
+  for (const auto& [first, a] : sizes) {
+    for (const auto& [second, b] : sizes) {
+      for (const auto& [third, c] : sizes) {
+        if (size % (a * b) == 0 && size / (a * b) == c) return first + " * " + second + " * " + third;
+      }
+    }
+  }
   return std::to_string(size);
 }
 

@@ -41,7 +41,10 @@ struct AttentionContext {
   uint32_t layers = 1;      // of the stack
 };
 
-// A projection of the layer input that the op reads after q, k and v.
+// What logits are projected from: the layer input; or k or v of every head as the op reads them, by one matrix for all heads.
+enum class LogitRows : uint8_t { kLayer, kKeys, kValues };
+
+// A projection that the op reads after q, k and v.
 struct LogitInput {
   const char* name;        // in golden files: "gate_logit"
   const char* projection;  // in checkpoints: "g_proj"
@@ -53,6 +56,8 @@ struct LogitInput {
   Init bias_init;
   uint32_t rank = 0;  // of two dense layers, ".0" and ".1", of which the second has the bias; 0: one
   bool tanh = false;  // of the narrow row between these
+  LogitRows rows = LogitRows::kLayer;
+  uint32_t heads = 1;  // of k and v
 };
 
 // An I32 input of the op, after the logits, that an op without inputs draws for every token.

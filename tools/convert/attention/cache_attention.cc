@@ -20,11 +20,11 @@ Offset<format::CacheAttention> Attributes(FlatBufferBuilder* builder, const Cach
   const auto name = builder->CreateString(system);
   const auto positions = cache.positions.empty() ? 0 : builder->CreateVector(cache.positions);
   const auto slopes = cache.distance_slopes.empty() ? 0 : builder->CreateVector(cache.distance_slopes);
-  return format::CreateCacheAttention(*builder, &heads, cache.capacity, cache.scale, static_cast<uint8_t>(cache.policy),
-                                      cache.window, cache.dilation, cache.stride, cache.num_strided, positions, cache.mask_empty,
-                                      cache.segment_len, cache.mem_len, cache.cmem_len, cache.compression_ratio, cache.factor,
-                                      cache.null_kv, name, cache.pool_kernel, cache.pool_stride, cache.soft_cap, cache.bias_behind,
-                                      cache.bias_ahead, slopes, cache.global_full);
+  return format::CreateCacheAttention(
+      *builder, &heads, cache.capacity, cache.scale, static_cast<uint8_t>(cache.policy), cache.window, cache.dilation, cache.stride,
+      cache.num_strided, positions, cache.mask_empty, cache.segment_len, cache.mem_len, cache.cmem_len, cache.compression_ratio,
+      cache.factor, cache.null_kv, name, cache.pool_kernel, cache.pool_stride, cache.soft_cap, cache.bias_behind, cache.bias_ahead,
+      slopes, cache.global_full, static_cast<uint8_t>(cache.compression), static_cast<uint8_t>(cache.pad));
 }
 
 AttentionOp MakeCausal(const CacheAttention& cache, const format::Heads& heads, const std::string& system) {
@@ -34,6 +34,7 @@ AttentionOp MakeCausal(const CacheAttention& cache, const format::Heads& heads, 
   for (const CacheRows& kept : InfoOf(cache.policy).rows) {
     if (kept.rows == nullptr) break;
     const auto rows = static_cast<uint32_t>(kept.rows(cache));
+    if (rows == 0) continue;
     const std::string prefix = kept.prefix;
     op.states.push_back({prefix + "K", {heads.kv_heads(), rows, heads.head_dim()}});
     op.states.push_back({prefix + "V", {heads.kv_heads(), rows, heads.value_dim()}});
@@ -118,10 +119,13 @@ CacheAttention ParseCachePolicy(Fields* fields, const AttentionContext& context,
     cache.num_##name = static_cast<uint32_t>(cache.name.size());                          \
     cache.last_##name = cache.name.back();                                                \
   }
-  TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST)
+#define TARN_CHOICE(type, name, names, fallback) \
+  if ((wanted & reads::name) != 0) cache.name = fields->OneOf<type>(#name, names, type::fallback);
+  TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST, TARN_CHOICE)
 #undef TARN_SIZE
 #undef TARN_FLAG
 #undef TARN_LIST
+#undef TARN_CHOICE
   if ((wanted & reads::positions) != 0 && context.form == AttentionForm::kNoncausal) {
     cache.global_projections = fields->Bool("global_projections", false);
   }
@@ -159,10 +163,14 @@ AttentionOp ParseCacheAttention(Fields* fields, const AttentionContext& context)
     fields->FailAt("policy", std::string(InfoOf(policy).name) + " has no " + FormsText(form) + " form, only: " + FormsText(forms));
   }
   const CacheAttention cache = ParseCachePolicy(fields, context, policy);
-  if (policy == CachePolicy::kCompressive) CheckMeansOfKeys(fields, context, cache, "policy");
+  if (policy == CachePolicy::kCompressive) CheckCompression(fields, context, cache, "policy");
   if (policy == CachePolicy::kPooled) CheckPools(fields, cache.pool_kernel, cache.pool_stride);
   AttentionOp op = MakeCacheAttention(cache, context, "cache_attention");
-  AddTensors(*fields, cache, context, &op);
+  if (policy == CachePolicy::kCompressive) {
+    AddCompression(cache, context, &op);
+  } else {
+    AddTensors(*fields, cache, context, &op);
+  }
   return op;
 }
 

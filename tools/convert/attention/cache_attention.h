@@ -40,8 +40,10 @@ CacheAttention ParseCachePolicy(Fields* fields, const AttentionContext& context,
 // not computed with may be stored in less than f32.
 AttentionOp MakeCacheAttention(const CacheAttention& cache, const AttentionContext& context, const std::string& system);
 
-// Errors: means of keys that no checkpoint's keys have. `key`: the field that names the system or policy.
-void CheckMeansOfKeys(Fields* fields, const AttentionContext& context, const CacheAttention& cache, const char* key);
+// What an op of policy Compressive reads for its kind of compression.
+void AddCompression(const CacheAttention& cache, const AttentionContext& context, AttentionOp* op);
+// Errors: compressed rows that no checkpoint's hidden rows have. `key`: the field that names the system or policy.
+void CheckCompression(Fields* fields, const AttentionContext& context, const CacheAttention& cache, const char* key);
 // Errors: pools between which tokens would be lost.
 void CheckPools(Fields* fields, uint32_t pool_kernel, uint32_t pool_stride);
 

@@ -83,8 +83,8 @@ AttentionOp MakeNoncausal(const SlotMemory& slots, const AttentionContext& conte
   return op;
 }
 
-// A learned column per token of the sequence, for keys and values and all heads alike.
-AttentionTensor Schedule(const SlotMemory& slots) {
+// A learned column per token of the sequence, for all heads alike. `part`: "" or "value_", before its names.
+AttentionTensor Schedule(const SlotMemory& slots, const std::string& part) {
   const auto n = slots.num_slots, length = static_cast<uint32_t>(slots.max_len);
   const auto transpose = [n, length](const std::vector<std::vector<float>>& parts) {
     std::vector<float> out(size_t{n} * length);
@@ -93,7 +93,7 @@ AttentionTensor Schedule(const SlotMemory& slots) {
     }
     return out;
   };
-  return {"schedule", {length, n}, {{"linformer_weight", {n, length}, Init::kLinear}}, transpose};
+  return {part + "schedule", {length, n}, {{"linformer_" + part + "weight", {n, length}, Init::kLinear}}, transpose};
 }
 
 // max_len. Errors: fewer tokens than slots.
@@ -125,6 +125,8 @@ void ParseActivation(Fields* fields, const AttentionContext& context, SlotMemory
   if (slots->normalization == SlotNormalization::kFrozen && context.form != AttentionForm::kCausal) {
     fields->FailAt("normalization", "\"frozen\" has only a causal form: its weights are those of the moment of writing");
   }
+  constexpr Choice<bool> kInputs[] = {{"layer", false}, {"heads", true}};
+  slots->control_of_heads = fields->OneOf<bool>("control_input", kInputs, false);
   ParseClamp(fields, slots);
 }
 
@@ -157,6 +159,7 @@ SlotMemory ParseSlotMemory(Fields* fields, const AttentionContext& context, Slot
   }
   if (slots.reads(kReadsMaxLen)) slots.max_len = ParseMaxLen(fields, slots.num_slots);
   if (slots.reads(kReadsActivation)) ParseActivation(fields, context, &slots);
+  if (slots.reads(kReadsValueControl)) slots.own_value_control = fields->Bool("own_value_control", false);
   if (slots.reads(kReadsGateNormalizer)) slots.gate_normalizer = fields->PositiveNumber("gate_normalizer", 8.0f);
   if (slots.reads(kReadsClusters)) {
     slots.iterations = fields->Size("iterations", 10, kMaxClusterIterations);
@@ -171,11 +174,19 @@ AttentionOp MakeSlotMemory(const SlotMemory& slots, const AttentionContext& cont
   const format::Heads& heads = context.heads;
   AttentionOp op =
       context.form == AttentionForm::kCausal ? MakeCausal(slots, heads, system) : MakeNoncausal(slots, context, system);
-  if (slots.has_logits()) {
-    op.logits.push_back({"control_logit", "control_proj", heads.kv_heads() * slots.num_slots, /*bias=*/false, /*with_qkv=*/false,
+  const auto add_logits = [&](const char* name, const char* projection, LogitRows rows) {
+    op.logits.push_back({name, projection, heads.kv_heads() * slots.num_slots, /*bias=*/false, /*with_qkv=*/false,
                          /*shared=*/false, Init::kControl, Init::kZero});
-  }
-  if (slots.has_schedule()) op.tensors.push_back(Schedule(slots));
+    if (!slots.control_of_heads) return;
+    op.logits.back().rows = rows;
+    op.logits.back().heads = heads.kv_heads();
+  };
+  if (slots.has_logits()) add_logits("control_logit", "control_proj", LogitRows::kKeys);
+  if (slots.has_schedule()) op.tensors.push_back(Schedule(slots, ""));
+  if (!slots.own_value_control) return op;
+  op.features.push_back("value_control");
+  if (slots.has_logits()) add_logits("value_control_logit", "value_control_proj", LogitRows::kValues);
+  if (slots.has_schedule()) op.tensors.push_back(Schedule(slots, "value_"));
   return op;
 }
 
@@ -189,8 +200,13 @@ void AddRandomIndex(Fields* fields, const SlotMemory& slots, const AttentionCont
 
 void ParseControlProjection(Fields* fields, AttentionOp* op) {
   constexpr Choice<bool> kSharings[] = {{"layer", false}, {"model", true}};
-  op->logits.back().shared = fields->OneOf<bool>("control_sharing", kSharings, false);
-  op->logits.back().bias = fields->Bool("control_bias", false);
+  const bool shared = fields->OneOf<bool>("control_sharing", kSharings, false);
+  const bool of_layer = op->logits.back().rows == LogitRows::kLayer;
+  const bool bias = of_layer && fields->Bool("control_bias", false);
+  for (LogitInput& logit : op->logits) {
+    logit.shared = shared;
+    logit.bias = bias;
+  }
 }
 
 uint32_t ParseNumSlots(Fields* fields, const format::Heads& heads) {

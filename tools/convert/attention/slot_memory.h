@@ -12,6 +12,7 @@ namespace tarn::convert {
 
 struct SlotMemory : SlotAttributes {
   std::vector<uint32_t> positions;
+  bool control_of_heads = false;  // logits are projected from k and v, not from the layer input
 };
 
 // Of a config.json: what its control reads, and no more; `scale` is the default of that.
@@ -25,8 +26,8 @@ AttentionOp MakeSlotMemory(const SlotMemory& slots, const AttentionContext& cont
 // The index is drawn by a RandomSlots op from a seed, which is a field, the layer, the head and the token's number.
 void AddRandomIndex(Fields* fields, const SlotMemory& slots, const AttentionContext& context, AttentionOp* op);
 
-// What the logits of a control are projected by: control_sharing, whether all layers have one control_proj, and control_bias.
-// Behind MakeSlotMemory.
+// What the logits of a control are projected by: control_sharing, whether all layers have one control_proj, and of rows of the
+// layer control_bias. Behind MakeSlotMemory.
 void ParseControlProjection(Fields* fields, AttentionOp* op);
 
 // num_slots of a head. Errors: more slots in all heads than a value is wide.

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tools/convert/attention/recurrence.h"
+
 namespace tarn::convert {
 
 using flatbuffers::FlatBufferBuilder;
@@ -133,6 +135,19 @@ Slice AddProductSkip(GraphBuilder* builder, const std::string& name, const std::
   const auto attributes = [count](FlatBufferBuilder& buffer) { return format::CreateSkip(buffer, count, true).Union(); };
   return builder->AddOp(name, format::OpAttributes::Skip, attributes, {o, v, q, k}, o.width(),
                         {builder->AddConstant(tensor, shape, {{tensor, shape, Init::kLinear}})});
+}
+
+Slice AddHeadLogits(GraphBuilder* builder, const std::string& name, const std::string& tensor, const LogitInput& logit, Slice x) {
+  const uint32_t heads = logit.heads, rows = logit.width / heads, columns = x.width() / heads;
+  const auto repeated = [heads](const std::vector<std::vector<float>>& parts) {
+    std::vector<float> out;
+    for (uint32_t head = 0; head < heads; ++head) out.insert(out.end(), parts[0].begin(), parts[0].end());
+    return out;
+  };
+  const uint32_t weight = builder->AddConstant(tensor + ".weight", {heads, rows, columns},
+                                               {{tensor + ".weight", {rows, columns}, logit.weight_init}}, repeated);
+  builder->Need(kRecurrenceFeature);
+  return builder->AddOp(name, format::OpAttributes::BlockDense, NoAttributes(format::CreateBlockDense), {x}, logit.width, {weight});
 }
 
 Slice AddRows(GraphBuilder* builder, const std::string& name, const std::string& tensor, uint32_t rows, uint32_t width) {

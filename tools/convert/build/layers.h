@@ -56,6 +56,11 @@ format::Slice AddSkip(GraphBuilder* builder, const std::string& name, const std:
 format::Slice AddProductSkip(GraphBuilder* builder, const std::string& name, const std::string& tensor, const format::Heads& heads,
                              format::Slice o, format::Slice v, format::Slice q, format::Slice k);
 
+// width / heads logits of each of `heads` parts of x, by one matrix [width / heads, columns of a part] for all. `tensor`: its name,
+// without ".weight".
+format::Slice AddHeadLogits(GraphBuilder* builder, const std::string& name, const std::string& tensor, const LogitInput& logit,
+                            format::Slice x);
+
 // Rows of a tensor [rows, width], the same for every sequence: inducing points, seeds, a pack.
 format::Slice AddRows(GraphBuilder* builder, const std::string& name, const std::string& tensor, uint32_t rows, uint32_t width);
 

@@ -216,7 +216,12 @@ Slice Stack::Project(const std::string& name, std::string fused, std::vector<Den
 }
 
 // Not below int8: the projections of logits are small, and an exp or a sigmoid of them decides what every later token reads.
-Slice Stack::ProjectLogits(const std::string& name, const std::string& tensor, const LogitInput& logit, Slice x) const {
+Slice Stack::ProjectLogits(const std::string& name, const std::string& tensor, const LogitInput& logit,
+                           const LogitSources& from) const {
+  if (logit.rows != LogitRows::kLayer) {
+    return AddHeadLogits(&b_, name, tensor, logit, logit.rows == LogitRows::kKeys ? from.k : from.v);
+  }
+  const Slice x = from.x;
   constexpr Precision kNarrowest = Precision::kInt8;
   const auto rows = [&](const std::string& of) {
     return std::vector<DenseRows>{{of, logit.width, logit.bias, logit.weight_init, logit.bias_init}};
@@ -228,7 +233,7 @@ Slice Stack::ProjectLogits(const std::string& name, const std::string& tensor, c
 }
 
 std::vector<Slice> Stack::Logits(const std::string& name, const AttentionOp& op, Slice small, const std::string& shared_prefix,
-                                 Slice x, SharedLogits* shared) const {
+                                 const LogitSources& from, SharedLogits* shared) const {
   const std::string prefix = "model." + name + ".";
   std::vector<Slice> logits;
   uint32_t column = 0;  // of `small`
@@ -239,10 +244,14 @@ std::vector<Slice> Stack::Logits(const std::string& name, const AttentionOp& op,
       continue;
     }
     const std::string tensor = (logit.shared ? shared_prefix : prefix) + logit.projection;
+    if (logit.rows != LogitRows::kLayer) {  // every layer has k and v of its own
+      logits.push_back(ProjectLogits(name + "." + logit.projection, tensor, logit, from));
+      continue;
+    }
     const std::string key = tensor + (logit.bias ? ".bias" : ".weight");  // a layer may go without the bias
     auto made = shared->find(key);
     if (made == shared->end()) {
-      made = shared->emplace(key, ProjectLogits(name + "." + logit.projection, tensor, logit, x)).first;
+      made = shared->emplace(key, ProjectLogits(name + "." + logit.projection, tensor, logit, from)).first;
     }
     logits.push_back(made->second);
   }
@@ -282,7 +291,7 @@ Slice Stack::Attend(const Mixer& mixer, const AttentionOp& op, Slice x) {
   if (op.reads_global) return AttendWith(mixer, op, q, k, v, GlobalInputs(mixer, Columns(all, width, width)), x);
   SharedLogits none;
   const Slice small = Columns(shape.block.conv_logits ? qkv : all, width, all.width() - width);
-  return AttendWith(mixer, op, q, k, v, Logits(name, op, small, "model." + prefix_, x, &none), x);
+  return AttendWith(mixer, op, q, k, v, Logits(name, op, small, "model." + prefix_, {x, k, v}, &none), x);
 }
 
 std::vector<Slice> Stack::GlobalInputs(const Mixer& mixer, Slice qkv) const {
@@ -317,9 +326,10 @@ std::vector<std::vector<uint32_t>> Stack::WriteSource(const std::vector<Attentio
     const std::string name = Name(layer, "cross_attn"), prefix = "model." + name + ".";
     const Slice all =
         Project(name, "kv", {{prefix + "k_proj", k_width, c_.bias.k}, {prefix + "v_proj", v_width, c_.bias.v}}, op, rows);
-    std::vector<Slice> inputs = {Columns(all, 0, k_width), Columns(all, k_width, v_width)};
+    const LogitSources from = {rows, Columns(all, 0, k_width), Columns(all, k_width, v_width)};
+    std::vector<Slice> inputs = {from.k, from.v};
     const Slice small = Columns(all, width, all.width() - width);
-    for (const Slice logits : Logits(name, op, small, "model." + prefix_ + "cross_", rows, &shared)) inputs.push_back(logits);
+    for (const Slice logits : Logits(name, op, small, "model." + prefix_ + "cross_", from, &shared)) inputs.push_back(logits);
     states.push_back(b_.AddAttentionWrite(name, prefix, op, std::move(inputs)));
   }
   return states;

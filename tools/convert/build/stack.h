@@ -42,12 +42,17 @@ class Stack {
   // `fused` names it, by a letter for each part.
   format::Slice Project(const std::string& name, std::string fused, std::vector<DenseRows> parts, const AttentionOp& op,
                         format::Slice x) const;
-  // A projection of x of its own: one dense layer, or two with a narrow row between them. `tensor`: its name in the checkpoint.
-  format::Slice ProjectLogits(const std::string& name, const std::string& tensor, const LogitInput& logit, format::Slice x) const;
-  // What an op reads behind q, k and v: its logits of x, the small ones being `small`, and what is drawn. `shared_prefix`: before
+  // What logits are projected from: the layer input, and k and v as the op reads them.
+  struct LogitSources {
+    format::Slice x, k, v;
+  };
+  // A projection of its own: one dense layer, or two with a narrow row between them. `tensor`: its name in the checkpoint.
+  format::Slice ProjectLogits(const std::string& name, const std::string& tensor, const LogitInput& logit,
+                              const LogitSources& from) const;
+  // What an op reads behind q, k and v: its logits, the small ones being `small`, and what is drawn. `shared_prefix`: before
   // the projections that layers share.
   std::vector<format::Slice> Logits(const std::string& name, const AttentionOp& op, format::Slice small,
-                                    const std::string& shared_prefix, format::Slice x, SharedLogits* shared) const;
+                                    const std::string& shared_prefix, const LogitSources& from, SharedLogits* shared) const;
 
   // x and f of it with its residual and norms: NormPosition.
   template <typename F>

@@ -1,5 +1,6 @@
 // Layers whose projections read mixes of a token and the one before it, and values that are mixed with those of the first layer
 // (MATH 2.1).
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +22,14 @@ Slice Stack::AttendShifted(const Mixer& mixer, const AttentionOp& op, Slice x) {
   }
   const bool gated = shape.block.output_gate != OutputGate::kNone;
   std::vector<std::string> mixes = {prefix + "q_shift", prefix + "k_shift", prefix + "v_shift"};
-  for (const LogitInput& logit : op.logits) mixes.push_back(prefix + std::string(1, logit.projection[0]) + "_shift");
+  for (const LogitInput& logit : op.logits) {
+    if (logit.rows != LogitRows::kLayer) continue;
+    const std::string mix = prefix + std::string(1, logit.projection[0]) + "_shift";
+    if (std::find(mixes.begin(), mixes.end(), mix) != mixes.end()) {
+      Fail(name, ": token_shift: it is not supported with ", logit.projection);
+    }
+    mixes.push_back(mix);
+  }
   if (gated) mixes.push_back(prefix + "o_gate_shift");
   const Slice shifted = AddTokenShift(&b_, name + ".shift", prefix + "shifts", mixes, x);
   const auto rows = [&](size_t mix) { return Columns(shifted, static_cast<uint32_t>(mix) * x.width(), x.width()); };
@@ -33,8 +41,10 @@ Slice Stack::AttendShifted(const Mixer& mixer, const AttentionOp& op, Slice x) {
   const Slice k = block.ActivateQk(project(1, "k_proj", shape.k_width(), shape.bias.k));
   const Slice v = WithFirstValues(mixer, rows(2), block.ActivateV(project(2, "v_proj", shape.v_width(), shape.bias.v)));
   std::vector<Slice> logits;
+  size_t mix = 3;
   for (const LogitInput& logit : op.logits) {
-    logits.push_back(ProjectLogits(name + "." + logit.projection, prefix + logit.projection, logit, rows(3 + logits.size())));
+    const Slice mixed = logit.rows == LogitRows::kLayer ? rows(mix++) : x;
+    logits.push_back(ProjectLogits(name + "." + logit.projection, prefix + logit.projection, logit, {mixed, k, v}));
   }
   return AttendWith(mixer, op, q, k, v, logits, gated ? rows(mixes.size() - 1) : x);
 }
@@ -52,7 +62,7 @@ Slice Stack::WithFirstValues(const Mixer& mixer, Slice rows, Slice v) {
   }
   const LogitInput logit{
       "value_logit", "v_gate_proj", v.width(), /*bias=*/true, false, false, Init::kLinear, Init::kZero, block.value_residual_rank};
-  const Slice logits = ProjectLogits(name + ".v_gate_proj", "model." + name + ".v_gate_proj", logit, rows);
+  const Slice logits = ProjectLogits(name + ".v_gate_proj", "model." + name + ".v_gate_proj", logit, {rows, {}, {}});
   return AddBlend(&b_, name + ".v_blend", *first_values_, logits, v);
 }
 

@@ -19,8 +19,13 @@ class CacheAttentionOp final : public Op {
     config_ = CacheConfig();
     CacheVariant& variant = config_.variant;
     TARN_ASSIGN_OR_RETURN(variant, CacheVariant::Read(*context.op().attributes_as_CacheAttention(), kCausalForm));
-    TARN_RETURN_IF_ERROR(context.ExpectValues(/*inputs=*/3, /*outputs=*/1));
+    TARN_RETURN_IF_ERROR(context.ExpectValues(/*inputs=*/variant.attributes.has_conv() ? 5 : 3, /*outputs=*/1));
     TARN_RETURN_IF_ERROR(variant.heads.ExpectOperands(context));
+    if (variant.attributes.has_conv()) {
+      const uint64_t taps = uint64_t{variant.attributes.compression_ratio} * variant.heads.kv_heads();
+      TARN_RETURN_IF_ERROR(context.ExpectInput(3, "k_compress", taps * variant.heads.key_dim()));
+      TARN_RETURN_IF_ERROR(context.ExpectInput(4, "v_compress", taps * variant.heads.value_dim()));
+    }
     TARN_RETURN_IF_ERROR(variant.ReadTensors(context));
     TARN_RETURN_IF_ERROR(config_.ReadStores(context));
     TARN_RETURN_IF_ERROR(context.ExpectOwned(variant.tensor_count, variant.tensor_count, config_.state_count()));

@@ -1,5 +1,7 @@
 #include "runtime/ops/attention/cache/cache_attributes.h"
 
+#include <iterator>
+
 #include "runtime/ops/attention/attributes.h"
 
 namespace tarn {
@@ -21,10 +23,16 @@ Result<CacheAttributes> ReadAttributes(const format::CacheAttention& table, uint
     a.num_##name = table.name()->size();                                      \
     a.last_##name = table.name()->Get(a.num_##name - 1);                      \
   }
-  TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST)
+#define TARN_CHOICE(type, name, names, fallback)                               \
+  if ((wanted & reads::name) != 0) {                                           \
+    TARN_RETURN_IF_ERROR(ExpectChoice(#name, table.name(), std::size(names))); \
+    a.name = static_cast<type>(table.name());                                  \
+  }
+  TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST, TARN_CHOICE)
 #undef TARN_SIZE
 #undef TARN_FLAG
 #undef TARN_LIST
+#undef TARN_CHOICE
   a.scale = table.scale();
   TARN_RETURN_IF_ERROR(ExpectNumber("scale", a.scale, Bounds::kFinite));
   a.soft_cap = table.soft_cap();

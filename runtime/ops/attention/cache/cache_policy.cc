@@ -14,8 +14,9 @@ uint64_t WidestRow(const Heads& heads) { return heads.key_dim() > heads.value_di
 Status CacheConfig::ReadStores(const PrepareContext& context) {
   for (const CacheRows& rows : variant.info().rows) {
     if (rows.rows == nullptr) break;
-    TARN_ASSIGN_OR_RETURN(stores[store_count],
-                          RowStates::Read(context, variant.heads, state_count(), rows.rows(variant.attributes), rows.f32));
+    const uint64_t count = rows.rows(variant.attributes);
+    if (count == 0) continue;
+    TARN_ASSIGN_OR_RETURN(stores[store_count], RowStates::Read(context, variant.heads, state_count(), count, rows.f32));
     if (!rows.f32 && stores[store_count].dtype != stores[0].dtype) return Error(TARN_BAD_FORMAT, "rows of several dtypes");
     ++store_count;
   }

@@ -60,6 +60,11 @@ class CacheTask {
   size_t kv_head() const { return kv_head_; }
   RowStore store(uint32_t index) const;
   CacheTokens tokens() const { return tokens_; }
+  // What an input behind q, k and v has for a token of the chunk.
+  const float* InputRow(uint32_t input, size_t token) const {
+    const Operand& rows = context_.inputs[input];
+    return rows.f32() + (sequence_ * context_.tokens + token) * rows.stride;
+  }
   Scratch policy_scratch() const { return pieces_.policy[0]; }
 
   // Collects the blocks that the next Attend looks at (with their `position`), at most max_blocks: a debug build stops at one more,

@@ -63,6 +63,9 @@ class NoncausalSlotsOp final : public NoncausalAttentionOp {
   void Write(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory, Scratch work) const override;
   void Read(const RunContext& context, const NoncausalQueries& queries, const StoredMemory& memory, Scratch work) const override;
   void WriteShares(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory, const Shares& pieces) const;
+  // Of the columns of k and v that dim and dv say, by control number `which`: of K~, or of V~ where it has its own.
+  void WriteSharesOf(uint32_t which, size_t dim, size_t dv, const RunContext& context, const NoncausalKeys& keys,
+                     const NoncausalMemory& memory, const Shares& pieces) const;
   void WriteMembers(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory,
                     const Members& members) const;
   // K~ of Lloyd's first round: the keys at floor(j T / n).
@@ -75,7 +78,7 @@ class NoncausalSlotsOp final : public NoncausalAttentionOp {
               const Members& members) const;
 
   SlotAttributes a_;
-  const float* schedule_ = nullptr;  // [max_len, n]
+  const float* schedules_[2] = {};  // [max_len, n]
 };
 
 Status NoncausalSlotsOp::Prepare(PrepareContext& context) {
@@ -85,7 +88,7 @@ Status NoncausalSlotsOp::Prepare(PrepareContext& context) {
   TARN_RETURN_IF_ERROR(Check());
   TARN_RETURN_IF_ERROR(PrepareOperands(context, op.part(), *table.heads(), a_.control_inputs()));
   if (writes()) {
-    TARN_RETURN_IF_ERROR(ExpectControlInput(context, a_, more_input(), heads().kv_heads()));
+    TARN_RETURN_IF_ERROR(ExpectControlInputs(context, a_, more_input(), heads().kv_heads()));
     TARN_RETURN_IF_ERROR(BoundKeys(context));
     if (a_.reads(kReadsClusters)) {
       // Keys of a few elements take no less time than keys of kLeastDim.
@@ -94,9 +97,7 @@ Status NoncausalSlotsOp::Prepare(PrepareContext& context) {
                        std::max<uint64_t>(heads().key_dim(), kLeastDim)});
     }
   }
-  if (a_.has_schedule()) {
-    TARN_ASSIGN_OR_RETURN(schedule_, context.ExpectTensor(0, "schedule", {a_.max_len, n()}));
-  }
+  TARN_RETURN_IF_ERROR(ExpectSchedules(context, a_, schedules_));
   NoncausalMemoryShape shape;
   shape.AddMatrix("K", heads().key_dim(), n());
   shape.AddMatrix("V", n(), heads().value_dim());
@@ -104,7 +105,7 @@ Status NoncausalSlotsOp::Prepare(PrepareContext& context) {
   const uint64_t write_bytes =
       CountScratch([&](Scratch* scratch) { has_members() ? void(LayMembers(scratch)) : void(LayShares(scratch)); });
   const uint64_t read_bytes = CountScratch([&](Scratch* scratch) { LayScores(scratch, block_queries()); });
-  return PrepareMemory(context, shape, a_.has_schedule(), write_bytes, read_bytes);
+  return PrepareMemory(context, shape, a_.schedules(), write_bytes, read_bytes);
 }
 
 // What has no form without an order of the tokens.
@@ -154,8 +155,8 @@ void NoncausalSlotsOp::Write(const RunContext& context, const NoncausalKeys& key
   }
 }
 
-void NoncausalSlotsOp::WriteShares(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory,
-                                   const Shares& pieces) const {
+void NoncausalSlotsOp::WriteSharesOf(uint32_t which, size_t dim, size_t dv, const RunContext& context, const NoncausalKeys& keys,
+                                     const NoncausalMemory& memory, const Shares& pieces) const {
   const Kernels& kernels = *context.kernels;
   SlotControlArgs control{};
   control.slots = n();
@@ -166,17 +167,24 @@ void NoncausalSlotsOp::WriteShares(const RunContext& context, const NoncausalKey
   for (size_t first = 0; first < keys.count; first += block_keys()) {
     const size_t count = std::min(block_keys(), keys.count - first);
     if (a_.has_logits()) {
-      const Operand& logits = context.inputs[more_input()];
+      const Operand& logits = context.inputs[more_input() + which];
       control.tokens = count;
       control.tokens_seen = first;
       control.logits = logits.f32() + (keys.first + first) * logits.stride + keys.kv_head * n();
       control.logit_stride = logits.stride;
       kernels.abc_block(control, pieces.top, pieces.carry, pieces.shares);
     }
-    kernels.slot_write({count, n(), heads().key_dim(), heads().value_dim(), keys.k + first * keys.k_stride, keys.k_stride,
-                        keys.v + first * keys.v_stride, keys.v_stride, a_.has_logits() ? pieces.carry : nullptr,
-                        a_.has_logits() ? pieces.shares : schedule_ + first * n(), memory.matrices[0], memory.matrices[1]});
+    kernels.slot_write({count, n(), dim, dv, keys.k + first * keys.k_stride, keys.k_stride, keys.v + first * keys.v_stride,
+                        keys.v_stride, a_.has_logits() ? pieces.carry : nullptr,
+                        a_.has_logits() ? pieces.shares : schedules_[which] + first * n(), memory.matrices[0], memory.matrices[1]});
   }
+}
+
+void NoncausalSlotsOp::WriteShares(const RunContext& context, const NoncausalKeys& keys, const NoncausalMemory& memory,
+                                   const Shares& pieces) const {
+  const size_t dim = heads().key_dim(), dv = heads().value_dim();
+  if (a_.own_value_control) WriteSharesOf(1, 0, dv, context, keys, memory, pieces);
+  WriteSharesOf(0, dim, a_.own_value_control ? 0 : dv, context, keys, memory, pieces);  // last: its mass says which slots are empty
   // Exponentials and schedules leave no slot empty.
   if (!has_bias() || !a_.has_logits() || a_.activation == SlotActivation::kExp) return;
   for (size_t j = 0; j < n(); ++j) memory.vector[j] = pieces.mass[j] > 0.0f ? 0.0f : -HUGE_VALF;

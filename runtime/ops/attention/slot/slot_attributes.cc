@@ -41,9 +41,18 @@ Result<const uint32_t*> ReadSlotPositions(const format::SlotMemory& table, const
   return positions->data();
 }
 
-Status ExpectControlInput(const PrepareContext& context, const SlotAttributes& a, uint32_t index, uint64_t kv_heads) {
-  if (a.has_logits()) return context.ExpectInput(index, "control", kv_heads * a.num_slots);
+Status ExpectControlInputs(const PrepareContext& context, const SlotAttributes& a, uint32_t index, uint64_t kv_heads) {
   if (a.has_index()) return context.ExpectInput(index, "slots", kv_heads, format::DType::I32);
+  for (uint32_t i = 0; i < a.control_inputs(); ++i) {
+    TARN_RETURN_IF_ERROR(context.ExpectInput(index + i, i == 0 ? "control" : "value_control", kv_heads * a.num_slots));
+  }
+  return Ok();
+}
+
+Status ExpectSchedules(const PrepareContext& context, const SlotAttributes& a, const float* (&schedules)[2]) {
+  for (uint32_t i = 0; i < a.schedules(); ++i) {
+    TARN_ASSIGN_OR_RETURN(schedules[i], context.ExpectTensor(i, i == 0 ? "schedule" : "value_schedule", {a.max_len, a.num_slots}));
+  }
   return Ok();
 }
 

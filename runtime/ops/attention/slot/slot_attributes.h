@@ -13,8 +13,11 @@ Result<SlotAttributes> ReadSlotAttributes(const format::SlotMemory& table);
 // The positions [n] of a control that reads them; else nullptr. Errors: TARN_BAD_FORMAT.
 Result<const uint32_t*> ReadSlotPositions(const format::SlotMemory& table, const SlotAttributes& a);
 
-// The shape of the input after v, where the control has one. Errors: TARN_BAD_FORMAT.
-Status ExpectControlInput(const PrepareContext& context, const SlotAttributes& a, uint32_t index, uint64_t kv_heads);
+// The shapes of the inputs after v, where the control has any. Errors: TARN_BAD_FORMAT.
+Status ExpectControlInputs(const PrepareContext& context, const SlotAttributes& a, uint32_t index, uint64_t kv_heads);
+
+// The schedules [max_len, n] of K~, and of V~ where it has its own; nullptr where there is none. Errors: TARN_BAD_FORMAT.
+Status ExpectSchedules(const PrepareContext& context, const SlotAttributes& a, const float* (&schedules)[2]);
 
 // Copies the slots of `tokens` tokens. Which op they come from is the file's choice, so they are held inside the range here.
 void ReadSlotIndex(const int32_t* from, size_t stride, size_t tokens, size_t slots, int32_t* index);

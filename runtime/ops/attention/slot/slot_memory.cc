@@ -18,12 +18,10 @@ class SlotMemoryOp final : public Op {
     TARN_ASSIGN_OR_RETURN(positions_, ReadSlotPositions(table, a_));
     control_ = CausalPlace(a_.control);
     TARN_RETURN_IF_ERROR(
-        context.Expect(/*inputs=*/3 + a_.control_inputs(), /*outputs=*/1, a_.has_schedule(), a_.has_schedule(), StateCount(a_)));
+        context.Expect(/*inputs=*/3 + a_.control_inputs(), /*outputs=*/1, a_.schedules(), a_.schedules(), StateCount(a_)));
     TARN_ASSIGN_OR_RETURN(heads_, Heads::Read(context, *table.heads()));
-    TARN_RETURN_IF_ERROR(ExpectControlInput(context, a_, 3, heads_.kv_heads()));
-    if (a_.has_schedule()) {
-      TARN_ASSIGN_OR_RETURN(schedule_, context.ExpectTensor(0, "schedule", {a_.max_len, a_.num_slots}));
-    }
+    TARN_RETURN_IF_ERROR(ExpectControlInputs(context, a_, 3, heads_.kv_heads()));
+    TARN_RETURN_IF_ERROR(ExpectSchedules(context, a_, schedules_));
     if (a_.reads(kReadsMaxLen)) context.BoundTokens(a_.max_len);
     TARN_RETURN_IF_ERROR(PrepareStates(context));
     context.AddWork({context.limits().MaxRows({format::Time::Tokens, 0}), heads_.heads(), a_.num_slots,
@@ -63,13 +61,17 @@ class SlotMemoryOp final : public Op {
     float* values;   // [n, dv]: the copies that HeldState takes
     int32_t* index;  // [C]
   };
+  // What a control makes; `value_` of V~, nullptr where it has none of its own.
   struct ChunkPieces {
-    float *carry, *gain, *weight, *bias;  // [C, n]
-    float* work;
+    float *carry, *gain, *weight, *bias;                                           // [C, n]
+    float *value_carry = nullptr, *value_gain = nullptr, *value_weight = nullptr;  // [C, n]
+    float* old_mass = nullptr;                                                     // [n]
+    float* work;  // also the bias of V~'s control, which is nobody's
   };
   struct StepPieces {
-    float *decay, *write, *bias;  // [n]
-    float* work;                  // [G, n]
+    float *decay, *write, *bias;                           // [n]
+    float *value_decay = nullptr, *value_write = nullptr;  // [n]
+    float* work;                                           // [G, n], also as above
   };
 
   TaskPieces LayTask(Scratch* scratch, uint64_t tokens) const {
@@ -86,6 +88,12 @@ class SlotMemoryOp final : public Op {
     pieces.gain = scratch->Take(tokens * a_.num_slots);
     pieces.weight = scratch->Take(tokens * a_.num_slots);
     pieces.bias = scratch->Take(tokens * a_.num_slots);
+    if (a_.own_value_control) {
+      pieces.value_carry = scratch->Take(tokens * a_.num_slots);
+      pieces.value_gain = scratch->Take(tokens * a_.num_slots);
+      pieces.value_weight = scratch->Take(tokens * a_.num_slots);
+      pieces.old_mass = scratch->Take(a_.num_slots);
+    }
     pieces.work = scratch->Take(SlotChunkScratch(tokens, a_.num_slots, heads_.key_dim(), heads_.value_dim()));
     return pieces;
   }
@@ -95,6 +103,10 @@ class SlotMemoryOp final : public Op {
     pieces.decay = scratch->Take(a_.num_slots);
     pieces.write = scratch->Take(a_.num_slots);
     pieces.bias = scratch->Take(a_.num_slots);
+    if (a_.own_value_control) {
+      pieces.value_decay = scratch->Take(a_.num_slots);
+      pieces.value_write = scratch->Take(a_.num_slots);
+    }
     pieces.work = scratch->Take(uint64_t{heads_.group()} * a_.num_slots);
     return pieces;
   }
@@ -108,27 +120,34 @@ class SlotMemoryOp final : public Op {
                kv_head * op.heads_.key_dim() * op.a_.num_slots, op.heads_.key_dim() * op.a_.num_slots, pieces.keys),
           values(*context.kernels, context.states[1], op.state_dtype_, context.number(sequence),
                  kv_head * op.a_.num_slots * op.heads_.value_dim(), op.a_.num_slots * op.heads_.value_dim(), pieces.values) {
-      if (op.a_.has_logits() || op.a_.has_index()) {
-        stride = context.inputs[3].stride;
-        const size_t column = op.a_.has_logits() ? kv_head * op.a_.num_slots : kv_head;
-        const size_t first = sequence * context.tokens * stride + column;
-        if (op.a_.has_logits()) logits = context.inputs[3].f32() + first;
-        if (op.a_.has_index()) {
-          index = pieces.index;
-          ReadSlotIndex(context.inputs[3].i32() + first, stride, context.tokens, op.a_.num_slots, index);
-          stride = 1;
+      for (uint32_t i = 0; i < op.a_.controls(); ++i) {
+        Control& control = controls[i];
+        control.schedule = op.schedules_[i];
+        if (op.a_.has_logits()) {
+          const Operand& logits = context.inputs[3 + i];
+          control.stride = logits.stride;
+          control.logits = logits.f32() + sequence * context.tokens * logits.stride + kv_head * op.a_.num_slots;
         }
+        if (op.a_.has_mass()) control.mass = context.states[2 + i].f32(context.number(sequence)) + kv_head * op.a_.num_slots;
       }
-      if (op.a_.has_mass()) mass = context.states[2].f32(context.number(sequence)) + kv_head * op.a_.num_slots;
+      if (op.a_.has_index()) {
+        const Operand& slots = context.inputs[3];
+        index = pieces.index;
+        ReadSlotIndex(slots.i32() + sequence * context.tokens * slots.stride + kv_head, slots.stride, context.tokens,
+                      op.a_.num_slots, index);
+      }
     }
     HeadSlices slices;
     uint64_t tokens_seen;
     HeldState keys;
     HeldState values;
-    const float* logits = nullptr;
+    struct Control {
+      const float* logits = nullptr;
+      size_t stride = 0;
+      const float* schedule = nullptr;
+      float* mass = nullptr;
+    } controls[2];  // of K~, and of V~ where it has its own
     int32_t* index = nullptr;
-    size_t stride = 0;  // of logits or index
-    float* mass = nullptr;
   };
 
   // Steps take the place of a chunk whose controls have no factored form.
@@ -143,22 +162,24 @@ class SlotMemoryOp final : public Op {
     context.RequestScratch(context.limits().threads * thread_bytes_);
   }
 
-  SlotControlArgs Control(const Task& task, size_t first_token, size_t tokens) const {
+  // `which`: of Task::controls.
+  SlotControlArgs Control(const Task& task, size_t which, size_t first_token, size_t tokens) const {
+    const Task::Control& control = task.controls[which];
     SlotControlArgs args{};
     args.tokens = tokens;
     args.slots = a_.num_slots;
     args.tokens_seen = task.tokens_seen + first_token;
-    args.logits = task.logits == nullptr ? nullptr : task.logits + first_token * task.stride;
-    args.logit_stride = task.stride;
+    args.logits = control.logits == nullptr ? nullptr : control.logits + first_token * control.stride;
+    args.logit_stride = control.stride;
     args.attributes = a_;
-    args.schedule = schedule_;
-    args.index = task.index == nullptr ? nullptr : task.index + first_token * task.stride;
-    args.index_stride = task.stride;
+    args.schedule = control.schedule;
+    args.index = task.index == nullptr ? nullptr : task.index + first_token;
+    args.index_stride = 1;
     args.positions = positions_;
     args.k = task.slices.k + first_token * task.slices.k_stride;
     args.keys = task.keys.f32();
     args.key_dim = heads_.key_dim();
-    args.mass = task.mass;
+    args.mass = control.mass;
     return args;
   }
 
@@ -175,20 +196,36 @@ class SlotMemoryOp final : public Op {
   }
 
   void RunStep(const RunContext& context, const Task& task, size_t token, const StepPieces& pieces) const {
-    context.kernels->slot_control_step[control_](Control(task, token, 1), pieces.decay, pieces.write, pieces.bias);
+    const auto control = context.kernels->slot_control_step[control_];
+    control(Control(task, 0, token, 1), pieces.decay, pieces.write, pieces.bias);
+    if (a_.own_value_control) control(Control(task, 1, token, 1), pieces.value_decay, pieces.value_write, pieces.work);
     const HeadSlices& at = task.slices;
     context.kernels->slot_step({heads_.group(), a_.num_slots, heads_.key_dim(), heads_.value_dim(), at.q + token * at.q_stride,
                                 at.k + token * at.k_stride, at.v + token * at.v_stride, pieces.decay, pieces.write, pieces.bias,
-                                a_.scale, task.keys.f32(), task.values.f32(), at.o + token * at.o_stride, pieces.work});
+                                a_.scale, task.keys.f32(), task.values.f32(), at.o + token * at.o_stride, pieces.work,
+                                pieces.value_decay, pieces.value_write});
   }
 
-  // False where the controls of this chunk have no factored form, or none in f32; nothing has changed then.
+  // The factors of a chunk. False where its controls have no factored form, or none in f32; nothing has changed then.
+  bool ChunkFactors(const RunContext& context, const Task& task, const ChunkPieces& pieces) const {
+    const auto control = context.kernels->slot_control_chunk[control_];
+    float* const mass = task.controls[0].mass;
+    if (a_.own_value_control && mass != nullptr) std::copy_n(mass, a_.num_slots, pieces.old_mass);
+    if (!control(Control(task, 0, 0, context.tokens), pieces.carry, pieces.gain, pieces.weight, pieces.bias)) return false;
+    if (!a_.own_value_control) return true;
+    if (control(Control(task, 1, 0, context.tokens), pieces.value_carry, pieces.value_gain, pieces.value_weight, pieces.work)) {
+      return true;
+    }
+    if (mass != nullptr) std::copy_n(pieces.old_mass, a_.num_slots, mass);
+    return false;
+  }
+
+  // False where there are no factors; nothing has changed then.
   bool RunChunk(const RunContext& context, const Task& task, Scratch scratch) const {
     const size_t tokens = context.tokens;
     scratch = scratch.Fresh();
     const ChunkPieces pieces = LayChunk(&scratch, tokens);
-    const auto control = context.kernels->slot_control_chunk[control_];
-    if (!control(Control(task, 0, tokens), pieces.carry, pieces.gain, pieces.weight, pieces.bias)) return false;
+    if (!ChunkFactors(context, task, pieces)) return false;
     const HeadSlices& at = task.slices;
     context.kernels->slot_chunk({tokens,
                                  heads_.group(),
@@ -210,7 +247,10 @@ class SlotMemoryOp final : public Op {
                                  task.values.f32(),
                                  at.o,
                                  at.o_stride,
-                                 pieces.work});
+                                 pieces.work,
+                                 pieces.value_carry,
+                                 pieces.value_gain,
+                                 pieces.value_weight});
     return true;
   }
 
@@ -219,8 +259,8 @@ class SlotMemoryOp final : public Op {
   size_t control_;                       // its place among the kernels
   const uint32_t* positions_ = nullptr;  // [n]
   DType state_dtype_;
-  const float* schedule_ = nullptr;  // [max_len, n]
-  uint64_t thread_bytes_;            // of scratch
+  const float* schedules_[2] = {};  // [max_len, n]
+  uint64_t thread_bytes_;           // of scratch
 };
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
