@@ -27,7 +27,7 @@ constexpr const char* kFeatures[] = {"int4",         "f16_weights",      "progra
                                      "causal_conv",  "gated_delta",      "distance_bias",
                                      "products",     "recurrence",       "tied_gate",
                                      "skip",         "token_mix",        "int3",
-                                     "int2",         "feature_maps"};
+                                     "int2",         "feature_maps",     "shortlist"};
 
 bool HasProgram(format::Task task, Stage stage) {
   return task == format::Task::Seq2Seq || (stage == Stage::kDecode) == (task == format::Task::CausalLm);
