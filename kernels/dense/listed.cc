@@ -7,6 +7,8 @@
 namespace tarn {
 namespace {
 
+constexpr size_t kMostSpan = 2 * kMostListed;
+
 uint64_t RowBytes(const DenseSpec& spec) { return DenseWeightBytes(spec) / spec.outputs; }
 uint64_t ScaleBytes(const DenseSpec& spec) { return DenseScaleBytes(spec) / spec.outputs; }
 
@@ -24,7 +26,7 @@ struct Tile {
   uint8_t* const weight;  // [kMostListed] rows
   uint8_t* const scales;
   float* const bias;
-  float* const y;  // [rows, count]
+  float* const y;  // [rows, outputs of the tile], at most kMostSpan
 };
 
 const uint8_t* ScalesOf(const DenseSpec& spec) {
@@ -37,16 +39,21 @@ void Gather(const uint8_t* rows, size_t row_bytes, const uint32_t* list, size_t 
   for (size_t i = 0; i < count; ++i) std::memcpy(to + i * row_bytes, rows + list[i] * row_bytes, row_bytes);
 }
 
-// The layer of the outputs that the list names: in place where they are neighbours.
+// Whether all outputs from the first of the list to the last are computed, in place: that takes no longer than to copy half of
+// them.
+bool IsDense(const uint32_t* list, size_t count) { return list[count - 1] - list[0] < kMostSpan; }
+
+// The layer of the outputs that the list names, or of those from its first to its last.
 DenseSpec LayerOf(const DenseSpec& spec, const uint32_t* list, size_t count, const Tile& tile) {
+  const bool in_place = IsDense(list, count);
   DenseSpec layer = spec;
-  layer.outputs = count;
-  layer.y_stride = count;
+  layer.outputs = in_place ? list[count - 1] - list[0] + 1 : count;
+  layer.y_stride = layer.outputs;
   const size_t row_bytes = static_cast<size_t>(RowBytes(spec)), scale_bytes = static_cast<size_t>(ScaleBytes(spec));
   const uint8_t* weight = static_cast<const uint8_t*>(spec.weight) + list[0] * row_bytes;
   const uint8_t* scales = scale_bytes == 0 ? nullptr : ScalesOf(spec) + list[0] * scale_bytes;
   if (spec.bias != nullptr) layer.bias = spec.bias + list[0];
-  if (list[count - 1] - list[0] != count - 1) {
+  if (!in_place) {
     Gather(static_cast<const uint8_t*>(spec.weight), row_bytes, list, count, tile.weight);
     weight = tile.weight;
     if (scale_bytes != 0) {
@@ -85,7 +92,7 @@ uint64_t ListedInputBytes(const DenseSpec& spec) {
 }
 
 uint64_t ListedOutputBytes(const DenseSpec& spec, uint64_t rows) {
-  return TileWeightBytes(spec) + TileScaleBytes(spec) + kTileBiasBytes + rows * kMostListed * sizeof(float);
+  return TileWeightBytes(spec) + TileScaleBytes(spec) + kTileBiasBytes + rows * kMostSpan * sizeof(float);
 }
 
 void QuantizeListed(const DenseSpec& spec, const float* x, size_t row, uint8_t* inputs) {
@@ -97,10 +104,12 @@ void MultiplyListed(const DenseSpec& spec, const ListedRows& rows, const uint32_
   const Tile tile(spec, memory);
   const DenseSpec layer = LayerOf(spec, list, count, tile);
   const float* const x = rows.x + rows.first_row * spec.x_stride;
-  Multiply(WorkOf(spec, layer, rows.first_row, rows.rows, x, tile.y, inputs), 0, count);
+  Multiply(WorkOf(spec, layer, rows.first_row, rows.rows, x, tile.y, inputs), 0, layer.outputs);
+  const bool in_place = IsDense(list, count);
   for (size_t r = 0; r < rows.rows; ++r) {
     float* const y = rows.y + (rows.first_row + r) * spec.y_stride;
-    for (size_t i = 0; i < count; ++i) y[list[i]] = tile.y[r * count + i];
+    const float* const found = tile.y + r * layer.outputs;
+    for (size_t i = 0; i < count; ++i) y[list[i]] = found[in_place ? list[i] - list[0] : i];
   }
 }
 

@@ -1,5 +1,5 @@
 // Fully connected layers of which a run computes some outputs only, by a list. Weights are read where the model file has them: rows
-// of W that are not neighbours are copied to a place in the cache, and multiplied there by the kernels of the portable side. An
+// of W that lie apart are copied to a place in the cache, and multiplied there by the kernels of the portable side. An
 // output has the bits that it has in a whole layer on that side.
 #ifndef TARN_KERNELS_DENSE_LISTED_H_
 #define TARN_KERNELS_DENSE_LISTED_H_
@@ -9,7 +9,7 @@
 namespace tarn {
 
 // Of one call: enough for every tile of the kernels to be full, and few enough for the first cache.
-constexpr size_t kMostListed = 32;
+constexpr size_t kMostListed = 64;
 
 // Rows [first_row, first_row + rows) of x and y.
 struct ListedRows {
