@@ -1,5 +1,5 @@
-// DenseShortlist: y = x W^T + b for the tokens that can follow the source, -infinity for all others. Only the rows of W that are
-// wanted are read, where the model file has them.
+// DenseShortlist: y = x W^T + b for the tokens that can follow the source, -infinity for all others. Only the rows of W for
+// these tokens are read, where the model file has them.
 #include <algorithm>
 #include <limits>
 
