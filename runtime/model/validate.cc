@@ -28,7 +28,7 @@ constexpr const char* kFeatures[] = {"int4",          "f16_weights",      "progr
                                      "products",      "recurrence",       "tied_gate",
                                      "skip",          "token_mix",        "int3",
                                      "int2",          "feature_maps",     "global_rows",
-                                     "value_control", "compression"};
+                                     "value_control", "compression",      "shortlist"};
 
 bool HasProgram(format::Task task, Stage stage) {
   return task == format::Task::Seq2Seq || (stage == Stage::kDecode) == (task == format::Task::CausalLm);

@@ -1,7 +1,7 @@
 // What an op is, and what it gets to see: at preparation (PrepareContext) and while running (RunContext).
 //
-// Validate in Prepare, run blind in Run. Prepare reads attributes and shapes, never weights, and is called for the report of
-// requirements as well as for a session; what it accepts Run can do without another check.
+// Validate in Prepare, run blind in Run. Prepare reads attributes and shapes, and of weights only indices. It is called for the
+// report of requirements as well as for a session; what it accepts Run can do without another check.
 #ifndef TARN_RUNTIME_OPS_OP_H_
 #define TARN_RUNTIME_OPS_OP_H_
 
@@ -149,6 +149,8 @@ class PrepareContext {
   uint64_t first_position() const { return model_.graph().first_position(); }
   // Of the ids that the program reads.
   uint32_t vocab_size() const { return model_.vocab_size(stage_); }
+  // Of the ids that "decode" reads and writes.
+  uint32_t target_vocab_size() const { return model_.vocab_size(Stage::kDecode); }
 
   // Counts of operands; `tensors` may have a range (an optional bias). Errors: TARN_BAD_FORMAT.
   Status Expect(uint32_t inputs, uint32_t outputs, uint32_t tensors_least, uint32_t tensors_most, uint32_t states) const;

@@ -34,7 +34,9 @@ namespace tarn {
   X(DiagonalRecurrence)  \
   X(BlockDense)          \
   X(Skip)                \
-  X(Blend)
+  X(Blend)               \
+  X(Shortlist)           \
+  X(DenseShortlist)
 
 #define TARN_DECLARE_OP(name) extern const OpKind k##name##Op;
 TARN_OP_TABLE(TARN_DECLARE_OP)

@@ -46,8 +46,9 @@ std::string Seq2Seq(const std::string& attention) {
 
 std::vector<Base> MakeBases() {
   std::vector<Base> bases;
-  const auto add = [&](const std::string& config, Precision precision = Precision::kF32, DType state = DType::F32) {
-    std::vector<uint8_t> file = tarn::test::MakeModel(config, precision, state);
+  const auto add = [&](const std::string& config, Precision precision = Precision::kF32, DType state = DType::F32,
+                       const tarn::convert::ShortlistFile* shortlist = nullptr) {
+    std::vector<uint8_t> file = tarn::test::MakeModel(config, precision, state, shortlist);
     std::vector<Field> fields = tarn::test::GraphFields(file.data() + tarn::test::kHeaderBytes);
     bases.push_back({std::move(file), std::move(fields)});
   };
@@ -71,6 +72,12 @@ std::vector<Base> MakeBases() {
     add(Classifier(attention));
     add(MaskedLm(attention), Precision::kInt8);
   }
+  tarn::convert::ShortlistFile shortlist{"test", 3, {0}, {}};
+  for (int32_t token = 0; token < 256; ++token) {
+    shortlist.targets.push_back(255 - token);
+    shortlist.offsets.push_back(token + 1);
+  }
+  add(Seq2Seq(tarn::test::kAbc), Precision::kInt8, DType::F32, &shortlist);
   return bases;
 }
 

@@ -149,9 +149,10 @@ inline std::string WithPolicy(const CachePolicyInfo& policy) {
 }
 
 inline std::vector<uint8_t> MakeModel(const std::string& config_text, convert::Precision precision = convert::Precision::kF32,
-                                      format::DType state = format::DType::F32) {
+                                      format::DType state = format::DType::F32, const convert::ShortlistFile* shortlist = nullptr) {
   convert::ModelConfig config = convert::ParseConfig(config_text, "test");
   convert::SetStateTypes(state, /*force=*/true, &config);  // what it loses does not matter here
+  if (shortlist != nullptr) convert::SetShortlist(*shortlist, &config);
   convert::GraphBuilder builder(precision);
   convert::BuildModel(config, &builder);
   builder.graph().name = "test";

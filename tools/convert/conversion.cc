@@ -85,9 +85,22 @@ Conversion::Conversion(const ConversionOptions& options) : options_(options) {
   config_text_ = std::move(own.text);
   notes_ = std::move(own.notes);
   config_ = ParseConfig(config_text_, own.where);
+  ReadShortlistOf(own.shortlist);
   f32_config_ = config_;
   SetStateTypes(ParseStateType(options.state), options.force, &config_);
   ReadTexts();
+}
+
+// The shortlist that an option names, or `found` in the folder.
+void Conversion::ReadShortlistOf(const std::string& found) {
+  if (options_.no_shortlist) return;
+  const std::string& path = options_.shortlist.empty() ? found : options_.shortlist;
+  if (path.empty()) return;
+  SetShortlist(ReadShortlist(path), &config_);
+  inputs_.push_back(path);
+  if (options_.shortlist.empty()) {
+    notes_.push_back(path + ": a source allows the tokens that this shortlist has for it; --no-shortlist leaves it out");
+  }
 }
 
 // The tokenizer files, if the config asks for them, and the chat template of the folder or the one that an option names. What the

@@ -25,6 +25,8 @@ struct ConversionOptions {
   std::string state = "f32";  // or f16, int8
   bool force = false;         // states that lose more than rounding
   std::string chat_template;  // "": that of the checkpoint
+  std::string shortlist;      // a file; "": that of the folder
+  bool no_shortlist = false;  // none, whatever the folder has
   FamilyOptions family;
 };
 
@@ -57,6 +59,7 @@ class Conversion {
 
  private:
   void ReadTexts();
+  void ReadShortlistOf(const std::string& found);
 
   const ConversionOptions options_;
   std::unique_ptr<Checkpoint> checkpoint_;  // nullptr: random weights

@@ -279,6 +279,14 @@ void AddFamilyOptions(tools::App* app, FamilyOptions* options) {
       ->needs(window);
 }
 
+void AddShortlistOptions(tools::App* app, ConversionOptions* options) {
+  app->add_option("--shortlist", options->shortlist,
+                  "Marian's binary shortlist: what can follow a source (default: the only lex*.bin of a Marian folder)")
+      ->type_name("FILE");
+  app->add_flag("--no-shortlist", options->no_shortlist, "Any token can follow a source, whatever the folder has")
+      ->excludes("--shortlist");
+}
+
 void AddListOptions(tools::App* app, Options* options) {
   app->add_flag("--list-tensors", options->list_tensors, "Print the tensors that a checkpoint with this config.json needs");
   app->add_option("--list-fields", options->list_fields,
@@ -341,9 +349,11 @@ int Run(int argc, char** argv) {
           ->needs("--eval");
   app.add_flag("--force", how.force, "Accept --state f16 where it loses more than rounding");
   AddFamilyOptions(&app, &how.family);
+  AddShortlistOptions(&app, &how);
   tools::Option* write = app.add_flag("--write-checkpoint", options.write_checkpoint,
                                       "Write a checkpoint directory in tarn's own layout, F32, in place of a model file");
-  for (const char* other : {"--quant", "--keep", "--name", "--chat-template", "--state", "--eval", "--calibrate", "--force"}) {
+  for (const char* other :
+       {"--quant", "--keep", "--name", "--chat-template", "--state", "--eval", "--calibrate", "--force", "--shortlist"}) {
     write->excludes(other);
   }
   AddListOptions(&app, &options);
@@ -355,6 +365,7 @@ int Run(int argc, char** argv) {
       return 0;
     }
     CheckOptions(app, options, !max_loss->empty());
+    how.no_shortlist = how.no_shortlist || options.write_checkpoint;  // a directory of tensors has none
   } catch (const tools::ParseError& error) {
     std::fprintf(stderr, "tarn-convert: error: %s (see tarn-convert --help)\n", tools::ErrorLine(error.what()).c_str());
     return tools::kUsageExit;

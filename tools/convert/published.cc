@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tools/common/failure.h"
+#include "tools/convert/checkpoint/shortlist_file.h"
 #include "tools/convert/tokenizer/folder.h"
 
 namespace tarn::convert {
@@ -36,6 +37,13 @@ std::string TokenizerOf(const std::string& folder, const Translation& translatio
             "(AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR) writes it)";
   }
   return "none";
+}
+
+// The only shortlist of a folder, or "".
+std::string ShortlistOf(const std::string& folder, std::vector<std::string>* notes) {
+  const std::vector<std::string> found = FindShortlists(folder);
+  if (found.size() > 1) notes->push_back("the folder has " + found[0] + " and " + found[1] + ": --shortlist FILE uses one of them");
+  return found.size() == 1 ? found[0] : "";
 }
 
 bool HasPrefix(const CheckpointTensors& tensors, const std::string& prefix) {
@@ -71,6 +79,7 @@ OwnConfig ReadOwnConfig(const std::string& text, const std::string& where, const
   std::string tokenizer_note;
   translation->config["tokenizer"] = TokenizerOf(folder, *translation, &tokenizer_note);
   if (!tokenizer_note.empty()) own.notes.push_back(tokenizer_note);
+  if (translation->marian_tokenizer) own.shortlist = ShortlistOf(folder, &own.notes);
   if (translation->bounded_by_model) {
     own.notes.push_back("the caches hold the longest context that config.json names; --max-context N makes them smaller");
   }

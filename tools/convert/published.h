@@ -17,6 +17,7 @@ struct OwnConfig {
   std::string where;                                              // of its fields, for errors
   std::function<std::string(const std::string&)> name_in_folder;  // of a tensor; nullptr: its name
   std::vector<std::string> notes;                                 // what the user should know
+  std::string shortlist = "";                                     // a file; "": none
 };
 
 // One that says what `text` says: `text` itself, if it is one. `folder`: where it lies; tokenizer files there are taken. The

@@ -9,9 +9,9 @@ _tarn_convert() {
     option=${COMP_WORDS[COMP_CWORD - 2]}
   fi
   COMPREPLY=()
-  names='--help --version --output --quant --keep --name --chat-template --state --eval --eval-begin --eval-tokens --eval-block --threads --calibrate --calibrate-tokens --max-loss --force --max-context --window --sinks --write-checkpoint --list-tensors --list-fields --systems --families --random-weights'
+  names='--help --version --output --quant --keep --name --chat-template --state --eval --eval-begin --eval-tokens --eval-block --threads --calibrate --calibrate-tokens --max-loss --force --max-context --window --sinks --shortlist --no-shortlist --write-checkpoint --list-tensors --list-fields --systems --families --random-weights'
   case $option in
-    -o | --output | --eval | --calibrate) kind=files ;;
+    -o | --output | --eval | --calibrate | --shortlist) kind=files ;;
     --quant) kind=words words='f32 f16 int8 int4 int3 int2 auto' ;;
     --keep | --name | --eval-begin | --eval-tokens | --eval-block | -t | --threads | --calibrate-tokens | --max-loss | --max-context | --window | --sinks | --list-fields | --random-weights) kind=none ;;
     --chat-template) kind=words words='chatml qwen2 llama2 llama3 mistral-v1 mistral-v3 mistral-v3-tekken mistral-v7 mistral-v7-tekken gemma gemma3 zephyr phi3 deepseek rwkv' ;;

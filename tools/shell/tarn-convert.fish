@@ -21,6 +21,8 @@ complete -c tarn-convert -l force -d 'Accept --state f16 where it loses more tha
 complete -c tarn-convert -l max-context -x -d 'Published checkpoint'
 complete -c tarn-convert -l window -x -d 'Published checkpoint'
 complete -c tarn-convert -l sinks -x -d 'With --window'
+complete -c tarn-convert -l shortlist -r -F -d 'Marian\'s binary shortlist'
+complete -c tarn-convert -l no-shortlist -d 'Any token can follow a source, whatever the folder has'
 complete -c tarn-convert -l write-checkpoint -d 'Write a checkpoint directory in tarn\'s own layout, F32, in place of a model file'
 complete -c tarn-convert -l list-tensors -d 'Print the tensors that a checkpoint with this config.json needs'
 complete -c tarn-convert -l list-fields -x -d 'Print the fields of config.json (config), of a task, of an attention variant, or of all'

@@ -28,6 +28,8 @@ _tarn-convert() {
         ''--max-context='[Published checkpoint]:N: ' \
         ''--window='[Published checkpoint]:N: ' \
         ''--sinks='[With --window]:N: ' \
+        ''--shortlist='[Marian'\''s binary shortlist]:FILE:_files' \
+        ''--no-shortlist'[Any token can follow a source, whatever the folder has]' \
         ''--write-checkpoint'[Write a checkpoint directory in tarn'\''s own layout, F32, in place of a model file]' \
         ''--list-tensors'[Print the tensors that a checkpoint with this config.json needs]' \
         ''--list-fields='[Print the fields of config.json (config), of a task, of an attention variant, or of all]:NAME=config: ' \

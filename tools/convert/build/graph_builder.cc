@@ -105,6 +105,12 @@ uint32_t GraphBuilder::AddConstant(const std::string& name, const std::vector<ui
   return AddTensor({name, dtype, shape, std::move(parts), std::move(fold), -1});
 }
 
+uint32_t GraphBuilder::AddIntegers(const std::string& name, std::vector<int32_t> values) {
+  const std::vector<uint32_t> shape = {static_cast<uint32_t>(values.size())};
+  return AddTensor(
+      {name, format::DType::I32, shape, {}, nullptr, -1, std::make_shared<const std::vector<int32_t>>(std::move(values))});
+}
+
 std::vector<uint32_t> GraphBuilder::AddNormTensors(const std::string& name, format::NormKind kind, uint32_t width) {
   std::vector<uint32_t> tensors = {AddConstant(name + ".weight", {width}, {{name + ".weight", {width}, Init::kOne}})};
   if (kind == format::NormKind::LayerNorm) {

@@ -68,6 +68,8 @@ class GraphBuilder {
   // A constant is F32, or I32 without a fold.
   uint32_t AddConstant(const std::string& name, const std::vector<uint32_t>& shape, std::vector<WeightSpec> parts,
                        Fold fold = nullptr, format::DType dtype = format::DType::F32);
+  // I32 [values], which no checkpoint has.
+  uint32_t AddIntegers(const std::string& name, std::vector<int32_t> values);
   // weight and, for layer norms, bias
   std::vector<uint32_t> AddNormTensors(const std::string& name, format::NormKind kind, uint32_t width);
 

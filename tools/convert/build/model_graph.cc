@@ -44,6 +44,7 @@ class ModelGraph {
     const Slice hidden = encoder.FinalNorm(Layers(c_.encoder, &encoder, encoder.Embed(source, table)));
     Stack decoder(ops_, "decoder.", c_.decoder_block ? &*c_.decoder_block : nullptr);
     const std::vector<std::vector<uint32_t>> states = decoder.WriteSource(c_.cross, hidden);
+    if (c_.shortlist) token_set_ = {AddShortlist(*c_.shortlist, source)};
     End(hidden);
 
     const Slice tokens = Begin("decode");
@@ -69,6 +70,16 @@ class ModelGraph {
   Slice Layers(const std::vector<AttentionOp>& attention, Stack* stack, Slice x) const {
     for (size_t i = 0; i < attention.size(); ++i) x = stack->Layer(i, attention[i], x);
     return x;
+  }
+
+  // The op that finds the tokens that can follow a source; its state.
+  uint32_t AddShortlist(const Shortlist& shortlist, Slice source) const {
+    b_.Need("shortlist");
+    const std::vector<uint32_t> tensors = {b_.AddIntegers("shortlist.offsets", shortlist.offsets),
+                                           b_.AddIntegers("shortlist.targets", shortlist.targets)};
+    const uint32_t set = b_.AddState({"shortlist", {(c_.vocab_size + 7) / 8}, format::DType::I8, format::Owner::Source});
+    b_.AddOp({"shortlist", format::OpAttributes::Shortlist, NoAttributes(format::CreateShortlist), {source}, {}, tensors, {set}});
+    return set;
   }
 
   // The rows that somebody wants logits of are selected first, so that norm and head see no others. `table`: of a tied head.
@@ -97,13 +108,14 @@ class ModelGraph {
       tensors.push_back(b_.AddConstant("lm_head.bias", {c_.vocab_size}, {{"lm_head.bias", {c_.vocab_size}, Init::kZero}}));
     }
     const Slice logits = b_.AddValue("logits", c_.vocab_size, Time::Outputs);
+    const bool all = token_set_.empty();
     b_.AddOp({"lm_head",
-              format::OpAttributes::FullyConnected,
-              NoAttributes(format::CreateFullyConnected),
+              all ? format::OpAttributes::FullyConnected : format::OpAttributes::DenseShortlist,
+              all ? NoAttributes(format::CreateFullyConnected) : NoAttributes(format::CreateDenseShortlist),
               {y},
               {logits.value()},
               std::move(tensors),
-              {}});
+              token_set_});
     if (c_.logits_soft_cap > 0) {
       return AddActivation(&b_, "logits.cap", format::ActivationKind::SoftCap, logits, c_.logits_soft_cap);
     }
@@ -126,6 +138,7 @@ class ModelGraph {
   const ModelConfig& c_;
   GraphBuilder& b_;
   const ModelOps ops_;
+  std::vector<uint32_t> token_set_;  // the state of a shortlist, if there is one
 };
 
 }  // namespace

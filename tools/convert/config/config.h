@@ -3,12 +3,14 @@
 #define TARN_TOOLS_CONVERT_CONFIG_CONFIG_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "schema/tarn_generated.h"
 #include "tools/convert/attention/attention.h"
+#include "tools/convert/checkpoint/shortlist_file.h"
 #include "tools/convert/tokenizer/files.h"
 
 namespace tarn::convert {
@@ -75,6 +77,12 @@ struct AttentionLayer {
   uint32_t v_width() const { return heads.kv_heads() * heads.value_dim(); }
 };
 
+// Tokens that can follow each token of a source, and then those that can follow any source: list i is targets[offsets[i]] to
+// targets[offsets[i + 1] - 1].
+struct Shortlist {
+  std::vector<int32_t> offsets, targets;
+};
+
 // As an AttentionLayer: what stands in every layer that has none of its own.
 struct ModelConfig : AttentionLayer {
   format::Task task;
@@ -110,6 +118,7 @@ struct ModelConfig : AttentionLayer {
   uint32_t source_vocab_size;
   bool share_embeddings;                        // one table for source and target
   std::optional<AttentionLayer> decoder_block;  // self attention of the decoder; nullopt: as this one
+  std::shared_ptr<const Shortlist> shortlist;   // not a field: SetShortlist(); nullptr: every token can follow a source
   // Classification.
   uint32_t num_labels;
   format::PoolKind pooling;
@@ -130,6 +139,10 @@ struct ModelConfig : AttentionLayer {
 // Errors: not JSON; an unknown field, or one of another task; a missing field, a wrong type, a value out of range or unknown; a
 // tokenizer or attention system that this version does not support.
 ModelConfig ParseConfig(const std::string& text, const std::string& where);
+
+// The lists of `file`; where source and target have one table of embeddings, each token can also follow itself, as in Marian.
+// Errors: another task than seq2seq; logits with a soft cap; a shortlist for vocabularies of other sizes.
+void SetShortlist(const ShortlistFile& file, ModelConfig* config);
 
 std::vector<std::string> TaskNames();
 

@@ -86,7 +86,7 @@ Translation TranslateLinearAttn(ForeignConfig* config, const FamilyOptions& opti
   }
   if (norm_q) attention.update({{"sum_norm", true}, {"sum_norm_eps", 1e-4f}});
   const uint32_t factor = dpfp ? 2 * kNu : attention["feature_map"] == "hedgehog" ? 2 : 1;
-  const double features = double{heads.key_dim} * factor, scale = 1 / std::sqrt(features);
+  const double features = static_cast<double>(heads.key_dim * factor), scale = 1 / std::sqrt(features);
   if (fields.Bool("norm_feature_map", false)) {  // scale q . S / (scale q . z + eps)
     attention.update({{"den_mode", "add"}, {"den_eps", 1e-10 / scale}});
   } else {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,8 +17,8 @@ namespace tarn::convert {
 // Computes a tensor from whole checkpoint tensors, one vector each.
 using Fold = std::function<std::vector<float>(const std::vector<std::vector<float>>& parts)>;
 
-// A tensor of the file. Its data: `fold` of the parts, or without a fold the rows of the parts, one after the other. The tensor
-// right after an I8, I4, I3 or I2 tensor holds its scales; those come out of the quantization and have no parts.
+// A tensor of the file. Its data: `integers`, or `fold` of the parts, or without a fold the rows of the parts, one after the other.
+// The tensor right after an I8, I4, I3 or I2 tensor holds its scales; those come out of the quantization and have no parts.
 struct GraphTensor {
   std::string name;
   format::DType dtype;
@@ -25,6 +26,7 @@ struct GraphTensor {
   std::vector<WeightSpec> parts;
   Fold fold;
   int32_t scales = -1;
+  std::shared_ptr<const std::vector<int32_t>> integers = nullptr;  // of I32, without parts
 };
 
 struct GraphValue {

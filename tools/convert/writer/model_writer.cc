@@ -48,7 +48,9 @@ class WeightSection {
     for (size_t i = 0; i < graph.tensors.size(); ++i) {
       const GraphTensor& tensor = graph.tensors[i];
       PadTo(offsets[i]);
-      if (tensor.fold) {
+      if (tensor.integers != nullptr) {
+        Emit(tensor.integers->data(), tensor.integers->size() * sizeof(int32_t));
+      } else if (tensor.fold) {
         WriteFolded(tensor);
       } else if (tensor.parts.empty()) {
         Emit(scales_.data(), scales_.size());

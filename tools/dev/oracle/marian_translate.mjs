@@ -1,12 +1,14 @@
 // Translates lines with Marian itself, as npm's package @browsermt/bergamot-translator has it, with a beam of 1.
 //
 //   npm install @browsermt/bergamot-translator@0.4.9
-//   node marian_translate.mjs PACKAGE MODEL.bin VOCAB.spm PRECISION < lines   -> a JSON list of texts, with the scores of their sentences
+//   node marian_translate.mjs PACKAGE MODEL.bin VOCAB.spm PRECISION [LEX.bin [TARGET.spm]] < lines
+//
+// prints a JSON list of texts, with the scores of their sentences. Lines are translated one by one: those of a batch share a shortlist.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 
-const [folder, model, vocab, precision] = process.argv.slice(2);
+const [folder, model, vocab, precision, shortlist, target] = process.argv.slice(2);
 writeFileSync(join(folder, "worker", "package.json"), '{"type": "commonjs"}'); // its scripts are no modules
 const worker = new Worker(join(folder, "worker", "translator-worker.js"));
 const pending = new Map();
@@ -26,14 +28,15 @@ const pair = { from: "xx", to: "yy" };
 await call("initialize", { cacheSize: 0 });
 await call("loadTranslationModel", pair, {
   model: bytes(model),
-  vocabs: [bytes(vocab)],
-  shortlist: new ArrayBuffer(0),
+  vocabs: [vocab, ...(target ? [target] : [])].map(bytes),
+  shortlist: shortlist ? bytes(shortlist) : new ArrayBuffer(0),
   config: { "gemm-precision": precision, "skip-cost": "false" },
 });
 const lines = readFileSync(0, "utf-8").split("\n").filter((line) => line);
-const results = await call("translate", {
-  models: [pair],
-  texts: lines.map((text) => ({ text, html: true, qualityScores: true })),
-});
-console.log(JSON.stringify(results.map(({ target }) => target.text)));
+const texts = [];
+for (const text of lines) {
+  const [result] = await call("translate", { models: [pair], texts: [{ text, html: true, qualityScores: true }] });
+  texts.push(result.target.text);
+}
+console.log(JSON.stringify(texts));
 await worker.terminate();
