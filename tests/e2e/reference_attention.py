@@ -8,7 +8,7 @@ from functools import partial
 from operator import mul
 
 from lm_config import shared_prefix
-from reference_layers import ACTIVATIONS, Linear, add, add_outer, dot, scaled, sigmoid, softmax, weighted_rows, zeros
+from reference_layers import ACTIVATIONS, Linear, LogitLinear, add, add_outer, dot, scaled, sigmoid, softmax, weighted_rows, zeros
 
 
 class Rfa:
@@ -64,7 +64,7 @@ class AbcMlp:
         owner = shared_prefix(layer) if a["control_sharing"] == "model" else layer
         names = [owner + name for name in ("control_proj", "value_control_proj")[: 1 + a["own_value_control"]]]
         if a["control_input"] == "layer":
-            self.controls = [Linear(weights, name, slice(head * n, (head + 1) * n)) for name in names]
+            self.controls = [LogitLinear(weights, name, slice(head * n, (head + 1) * n)) for name in names]
         else:  # matrices that stay f32
             self.controls = [partial(lambda W, x: [dot(w, x) for w in W], weights.matrix(name + ".weight")) for name in names]
         self.reset()
@@ -239,7 +239,7 @@ class Gla:
         self.reset()
 
     def prepare(self, weights, layer, head):
-        self.gate = Linear(weights, layer + "g_proj", slice(head * self.d, (head + 1) * self.d))
+        self.gate = LogitLinear(weights, layer + "g_proj", slice(head * self.d, (head + 1) * self.d))
 
     def decay(self, x):
         return [sigmoid(g) ** (1 / self.a["gate_normalizer"]) for g in self.gate(x)]
@@ -317,7 +317,7 @@ class Gsa(Slots):
     """Decay f = sigmoid(gate)^(1/normalizer), write 1 - f."""
 
     def prepare(self, weights, layer):
-        self.gate = Linear(weights, layer + "g_proj", self.rows)
+        self.gate = LogitLinear(weights, layer + "g_proj", self.rows)
 
     def control(self, x):
         decay = [sigmoid(g) ** (1 / self.a["gate_normalizer"]) for g in self.gate(x)]
@@ -328,7 +328,7 @@ class LunaCausal(Slots):
     """Means over all tokens of p x k and p x v, p = log2(1 + 2^logit)."""
 
     def prepare(self, weights, layer):
-        self.logits = Linear(weights, layer + "control_proj", self.rows)
+        self.logits = LogitLinear(weights, layer + "control_proj", self.rows)
 
     def control(self, x):
         p, t = [math.log2(1 + 2**logit) for logit in self.logits(x)], self.t

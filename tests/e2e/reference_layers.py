@@ -99,8 +99,8 @@ def rounded_activations(x):
 class Linear:
     """y = x W^T + b, W [out, in]; of a part of the rows if `rows` says so."""
 
-    def __init__(self, weights, name, rows=slice(None), weight_name=None):
-        self.weight = weights.rounded_matrix(weight_name or name + ".weight")[rows]
+    def __init__(self, weights, name, rows=slice(None), weight_name=None, precision=None):
+        self.weight = weights.rounded_matrix(weight_name or name + ".weight", precision)[rows]
         self.bias = (weights.vector(name + ".bias") or [])[rows]
         self.rounds = weights.precision in ("int8", "int4")
 
@@ -109,6 +109,13 @@ class Linear:
             x = rounded_activations(x)
         y = [dot(row, x) for row in self.weight]
         return add(y, self.bias) if self.bias else y
+
+
+class LogitLinear(Linear):
+    """The logits of a gate or of a control, in a dense layer of their own: not below int8."""
+
+    def __init__(self, weights, name, rows=slice(None)):
+        super().__init__(weights, name, rows, precision="int8" if weights.precision == "int4" else None)
 
 
 class Norm:

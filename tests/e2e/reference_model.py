@@ -65,8 +65,8 @@ class Weights:
         tensor = self.tensors[name]
         return split(list(tensor.values), len(tensor.values) // tensor.shape[-1])
 
-    def rounded_matrix(self, name):
-        return [rounded_weights(row, self.precision) for row in self.matrix(name)]
+    def rounded_matrix(self, name, precision=None):  # None: that of the model
+        return [rounded_weights(row, precision or self.precision) for row in self.matrix(name)]
 
 
 class Embedder:
