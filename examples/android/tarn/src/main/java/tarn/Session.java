@@ -265,9 +265,11 @@ public final class Session implements AutoCloseable {
       }
       if (user != null) {
         throw new IllegalStateException(
-            "the session is in use by thread \""
-                + user.getName()
-                + "\": wait until its call has ended");
+            user == Thread.currentThread()
+                ? "the session is in use by this thread: a callback may only cancel() or close() it"
+                : "the session is in use by thread \""
+                    + user.getName()
+                    + "\": wait until its call has ended");
       }
       user = Thread.currentThread();
       cancelled = false;
