@@ -15,6 +15,12 @@ set(cpu_m55 "-mfpu=auto -fno-if-conversion2")
 if(NOT DEFINED cpu_${TARN_CORTEX})
   message(FATAL_ERROR "TARN_CORTEX is '${TARN_CORTEX}'; m4, m7, m33 or m55 expected")
 endif()
+# CMake reads the flags below once: a build directory that goes on with another core would keep them.
+if(DEFINED CACHE{TARN_CONFIGURED_CORTEX} AND NOT TARN_CORTEX STREQUAL "$CACHE{TARN_CONFIGURED_CORTEX}")
+  message(FATAL_ERROR "TARN_CORTEX is ${TARN_CORTEX}, but this build directory is for $CACHE{TARN_CONFIGURED_CORTEX}: "
+                      "take another one, or cmake --fresh")
+endif()
+set(TARN_CONFIGURED_CORTEX ${TARN_CORTEX} CACHE INTERNAL "the core that the flags are for")
 set(flags "-mcpu=cortex-${TARN_CORTEX} -mthumb -mfloat-abi=hard ${cpu_${TARN_CORTEX}}")
 set(CMAKE_C_FLAGS_INIT "${flags}")
 set(CMAKE_CXX_FLAGS_INIT "${flags} -fno-threadsafe-statics -fno-use-cxa-atexit")

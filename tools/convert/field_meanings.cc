@@ -124,15 +124,15 @@ constexpr Meaning kMeanings[] = {
      "layers that differ from the others: null, or an object with fields of heads, projections and block (see Hybrid models) for "
      "that layer alone",
      kConfig},
-    {"decoder_block",
-     "self attention of the decoder, where it differs from the encoder's: an object with the fields of layer_blocks", kConfig},
+    {"decoder_block", "self attention of the decoder: an object with the fields of layer_blocks; without it, as the encoder's",
+     kConfig},
     {"second_attention",
      "a second attention of every layer, or one for each layer: x + attn(norm(x)) + second_attn(norm(x)). It has no rope; its "
      "tensors are those of the variant with second_attn in place of attn",
      kConfig},
     {"second_block",
-     "heads, projections and block of the second attention, where they differ from the layer's: an object with the fields of "
-     "layer_blocks, without value_residual",
+     "heads, projections and block of the second attention: an object with the fields of layer_blocks, without value_residual; "
+     "without it, those of the layer",
      kConfig},
     {"encoder_layers", "number of layers of the encoder", kConfig},
     {"decoder_layers", "number of layers of the decoder", kConfig},
@@ -140,7 +140,8 @@ constexpr Meaning kMeanings[] = {
     {"decoder_attention", "self attention of the decoder, causal", kConfig},
     {"cross_attention", "attention of the decoder to the source, one for each layer of the decoder", kConfig},
     {"share_embeddings", "one embedding table for source and target", kConfig},
-    {"bos_token_id", "the token before an empty prompt; with seq2seq: the first token of a target", kConfig},
+    {"bos_token_id", "the token that a text begins with if the prompt is empty; with seq2seq: the first token of a target",
+     kConfig},
     {"eos_token_id", "the token that ends a text; with seq2seq: that ends a target", kConfig},
     {"pad_token_id", "not used: nothing is padded", kConfig},
     {"num_labels", "number of classes", kConfig},
