@@ -66,6 +66,10 @@ Status Program::PrepareNode(uint32_t index) {
   node.scratch_bytes = context.scratch_bytes();
   node.constant_bytes = context.constant_bytes();
   if (node.constant_bytes > 0) needs_.bound += Bump::PieceBytes(node.constant_bytes);
+  if (context.reported_dense() != nullptr) {
+    node.reports_dense = true;
+    node.dense_spec = *context.reported_dense();
+  }
   if (context.dense() != nullptr) {
     node.has_dense = true;
     node.dense_spec = *context.dense();

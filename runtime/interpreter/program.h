@@ -98,11 +98,12 @@ class Program {
   uint32_t op_count() const { return static_cast<uint32_t>(nodes_.size()); }
   OpTime op_time(uint32_t index) const;  // index < op_count()
 
-  // Calls visit(spec, packed_bytes) for every dense layer, in order. Errors: those of `visit`.
+  // Calls visit(spec, packed_bytes) for every dense layer, and for weights that an op reads in place, in order. Errors: those of
+  // `visit`.
   template <typename F>
   Status VisitDense(F visit) const {
     for (const Node& node : nodes()) {
-      if (node.has_dense) TARN_RETURN_IF_ERROR(visit(node.dense_spec, node.packed_bytes));
+      if (node.has_dense || node.reports_dense) TARN_RETURN_IF_ERROR(visit(node.dense_spec, node.packed_bytes));
     }
     return Ok();
   }
@@ -124,7 +125,7 @@ class Program {
     DenseSpec dense_spec;
     const DenseBackend* dense_backend;
     DenseLayer* dense;  // nullptr: the op has none
-    bool has_dense;
+    bool has_dense, reports_dense;
     bool serves_outputs;    // writes values of time Outputs
     uint64_t packed_bytes;  // of the dense layer, and:
     uint64_t layer_bytes;

@@ -202,6 +202,11 @@ class PrepareContext {
     dense_ = spec;
     has_dense_ = true;
   }
+  // Weights that the op itself reads where the model file has them: for the report of memory alone.
+  void ReportDense(const DenseSpec& spec) {
+    dense_ = spec;
+    reports_dense_ = true;
+  }
   // What a run at the limits takes on top of its values and its dense layer, in multiply-adds: the product of the factors is added
   // to what was said before. An estimate, for a bound on what a file can ask for; whatever an attribute multiplies must be in it.
   void AddWork(std::initializer_list<uint64_t> factors);
@@ -214,6 +219,7 @@ class PrepareContext {
   // With that of values and dense layer; UINT64_MAX: more than 64 bits hold.
   uint64_t Work() const;
   const DenseSpec* dense() const { return has_dense_ ? &dense_ : nullptr; }
+  const DenseSpec* reported_dense() const { return reports_dense_ ? &dense_ : nullptr; }
 
  private:
   const format::Value& Value(uint32_t index) const { return *program_.values()->Get(index); }
@@ -235,7 +241,7 @@ class PrepareContext {
   uint64_t bound_tokens_ = UINT64_MAX;
   uint64_t work_ = 0;
   DenseSpec dense_{};
-  bool has_dense_ = false;
+  bool has_dense_ = false, reports_dense_ = false;
 };
 
 // Lives in the session's block and is never destroyed: it owns nothing.

@@ -91,7 +91,7 @@ Result<SnapshotHeader> ReadSnapshotHeader(Span<const uint8_t> memory) {
                  HexText(kMagic).text, WhatElse(header.magic));
   }
   if (header.version < kSnapshotLockstep || header.version > kSnapshotCompact) {
-    return Error(TARN_UNSUPPORTED, "version is %u, %u to %u expected: a newer library wrote it, use that", header.version,
+    return Error(TARN_UNSUPPORTED, "version is %u, %u to %u expected: a newer library wrote it, or it is damaged", header.version,
                  kSnapshotLockstep, kSnapshotCompact);
   }
   if (header.snapshot_bytes < kLeastBytes || header.snapshot_bytes > memory.size()) {

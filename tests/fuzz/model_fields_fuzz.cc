@@ -58,8 +58,6 @@ std::vector<Base> MakeBases() {
   add(ConfigText(tarn::test::kRfa), Precision::kInt3);
   add(ConfigText(tarn::test::kRfa), Precision::kInt2);
   add(ConfigText(tarn::test::kAbcRelu), Precision::kF16);
-  for (const tarn::test::SystemCase& system : tarn::test::kMoreSystems)
-    add(ConfigText(system.attention, "sinusoidal", system.heads));
   add(Seq2Seq(tarn::test::kArccos), Precision::kInt8, DType::I8);
   add(Seq2Seq(tarn::test::kSoftmax), Precision::kInt8, DType::F16);
   add(Seq2Seq(tarn::test::kAbc), Precision::kInt8, DType::I8);
@@ -78,6 +76,19 @@ std::vector<Base> MakeBases() {
     shortlist.offsets.push_back(token + 1);
   }
   add(Seq2Seq(tarn::test::kAbc), Precision::kInt8, DType::F32, &shortlist);
+  // The files of the corpus name the models above by their number: what is new comes behind them.
+  for (const tarn::test::SystemCase& system : tarn::test::kMoreSystems)
+    add(ConfigText(system.attention, "sinusoidal", system.heads));
+  for (
+      const char* attention :
+      {R"({"system": "l2g_window", "window": 6, "global_positions": [0, 2, 3, 40], "global_projections": true})",
+       R"({"system": "l2g_window", "window": 6, "global_positions": [0, 2, 3, 40], "distance_bias": "layer"})",
+       R"({"system": "abc_mlp", "num_slots": 5, "own_value_control": true, "control_input": "heads", "activation": "relu"})",
+       R"({"system": "linformer", "num_slots": 5, "max_len": 100, "own_value_control": true})",
+       R"({"system": "linear_attention", "feature_map": "hedgehog", "num_features": 4, "own_q_map": true, "normalize_qk": true})"}) {
+    add(Classifier(attention));
+    add(MaskedLm(attention), Precision::kInt8);
+  }
   return bases;
 }
 

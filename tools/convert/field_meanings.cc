@@ -241,8 +241,8 @@ constexpr Meaning kMeanings[] = {
      "at the time of the write"},
     {"logit_clamp", "control logits are clamped to this range"},
     {"mask_empty", "slots and rows that were never written are left out; false: they count as rows of zeros"},
-    {"control_bias", "control_proj has a bias"},
-    {"control_sharing", "one control_proj for each layer, or one for the model"},
+    {"control_bias", "control_proj has a bias, and value_control_proj, if there is one"},
+    {"control_sharing", "one control_proj (and value_control_proj) for each layer, or one for the model"},
     {"control_input",
      "layer: control_proj reads the layer input; heads: it reads k of each head [num_slots, head_dim], and value_control_proj v of "
      "each head [num_slots, value_head_dim]"},

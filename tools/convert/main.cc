@@ -281,9 +281,9 @@ void AddFamilyOptions(tools::App* app, FamilyOptions* options) {
 
 void AddShortlistOptions(tools::App* app, ConversionOptions* options) {
   app->add_option("--shortlist", options->shortlist,
-                  "Marian's binary shortlist: what can follow a source (default: the only lex*.bin of a Marian folder)")
+                  "Marian's binary shortlist: which tokens a translation can have (default: the only lex*.bin of a Marian folder)")
       ->type_name("FILE");
-  app->add_flag("--no-shortlist", options->no_shortlist, "Any token can follow a source, whatever the folder has")
+  app->add_flag("--no-shortlist", options->no_shortlist, "A translation can have any token, whatever the folder has")
       ->excludes("--shortlist");
 }
 

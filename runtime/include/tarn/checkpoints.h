@@ -98,7 +98,7 @@ TARN_API void tarn_checkpoints_destroy(tarn_checkpoints* checkpoints);
  * `logits` (NULL: a checkpoint that is taken here has no logits). The sampler must have accepted or picked the tokens. If the
  * grammar has taken only some of the tokens, these must be the last ones of the call.
  * Errors: TARN_INVALID_ARGUMENT (the session has read more or fewer tokens than were recorded, or its sequences have read different
- * numbers of tokens; the sampler has not accepted the last token). */
+ * numbers of tokens; a sampler with penalties or DRY has not accepted the last token). */
 TARN_API tarn_status tarn_checkpoints_record(tarn_checkpoints* checkpoints, const int32_t* tokens, size_t count,
                                              const float* logits, tarn_error* error);
 

@@ -191,8 +191,8 @@ typedef struct tarn_memory {
   uint64_t program_bytes;
   /* Per session, anonymous: the sum of the four above, and the size of the one block that a session lives in. */
   uint64_t session_bytes;
-  /* Per model, part of mapped_bytes: dense weights that are read from the model file itself and never packed (of an output layer
-   * that shares the embedding table, and f16; with portable dense layers, all dense weights but int3 and int2). */
+  /* Per model, part of mapped_bytes: dense weights that are read from the model file and never packed (of an output layer that
+   * shares the embedding table or has a shortlist, and f16; with portable dense layers, all dense weights but int3 and int2). */
   uint64_t in_place_bytes;
   /* Per model: the most that tarn_model_open() holds from the allocator at one time, in sizes as requested. When the call returns,
    * model_bytes + packed_anonymous_bytes of these stay. (XNNPACK also takes a few KB from the C library's allocator to learn sizes,
@@ -202,12 +202,11 @@ typedef struct tarn_memory {
 #define TARN_MEMORY_INIT \
   { sizeof(tarn_memory), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* Reports the memory that a model and a session of it will need. It reads the graph part of the file and the scales of quantized
- * weights; other weights are neither read nor verified. `model_config` and `session_config` may be NULL (defaults). With
- * `packed_cache` it predicts whether packed weights will be in a file: whether a fitting file exists, or the directory and the free
- * space of its disk allow a new one. No file is changed.
- * Errors: as tarn_model_open() and tarn_session_create().
- * Thread safety: any thread. */
+/* Reports the memory that a model and a session of it will need. It reads the graph of the file, the scales of quantized weights
+ * and the lists of a shortlist; other weights are neither read nor verified. `model_config` and `session_config` may be NULL
+ * (defaults). With `packed_cache` it predicts whether packed weights will be in a file: whether a fitting file exists, or the
+ * directory and the free space of its disk allow a new one. No file is changed. Errors: as tarn_model_open() and
+ * tarn_session_create(). Thread safety: any thread. */
 TARN_API tarn_status tarn_requirements(const tarn_source* source, const tarn_model_config* model_config,
                                        const tarn_session_config* session_config, tarn_memory* memory, tarn_error* error);
 

@@ -25,6 +25,7 @@ class DenseShortlistOp final : public DenseOp<DenseShortlistOp, /*kStates=*/1> {
     TARN_RETURN_IF_ERROR(ExpectTokenSet(context, context.target_vocab_size()));
     spec_ = spec;
     spec_.in_place = true;
+    context.ReportDense(spec_);
     threads_ = context.limits().threads;
     thread_bytes_ = ListedOutputBytes(spec_, spec_.max_rows / context.limits().sources());
     context.AddWork({spec_.max_rows, spec_.outputs, spec_.inputs});

@@ -37,8 +37,8 @@ void AddCompression(const CacheAttention& cache, const AttentionContext& context
 
 void CheckCompression(Fields* fields, const AttentionContext& context, const CacheAttention& cache, const char* key) {
   if (context.rope) {
-    fields->FailAt(
-        key, ValueText(*fields->Find(key)) + " with position_embedding = \"rope\": means of keys need keys without positions");
+    fields->FailAt(key, ValueText(*fields->Find(key)) +
+                            " with position_embedding = \"rope\": compressed keys have no position to be turned by");
   }
   if (cache.has_conv() &&
       uint64_t{cache.compression_ratio} * context.heads.kv_heads() * std::max(context.heads.head_dim(), context.heads.value_dim()) >

@@ -55,7 +55,12 @@ void GraphBuilder::Use(const std::vector<WeightSpec>& specs) {
 uint32_t GraphBuilder::AddTensor(GraphTensor tensor) {
   Use(tensor.parts);
   const auto [entry, added] = tensor_of_.emplace(tensor.name, static_cast<uint32_t>(graph_.tensors.size()));
-  if (added) graph_.tensors.push_back(std::move(tensor));
+  if (added) {
+    graph_.tensors.push_back(std::move(tensor));
+  } else if (graph_.tensors[entry->second].shape != tensor.shape) {
+    Fail("tensor \"", tensor.name, "\" is expected as ", ShapeText(graph_.tensors[entry->second].shape), " and as ",
+         ShapeText(tensor.shape));
+  }
   return entry->second;
 }
 

@@ -23,6 +23,7 @@ Slice Stack::AttendShifted(const Mixer& mixer, const AttentionOp& op, Slice x) {
   const bool gated = shape.block.output_gate != OutputGate::kNone;
   std::vector<std::string> mixes = {prefix + "q_shift", prefix + "k_shift", prefix + "v_shift"};
   for (const LogitInput& logit : op.logits) {
+    if (logit.shared) Fail(name, ": token_shift: it is not supported with control_sharing = \"model\"");
     if (logit.rows != LogitRows::kLayer) continue;
     const std::string mix = prefix + std::string(1, logit.projection[0]) + "_shift";
     if (std::find(mixes.begin(), mixes.end(), mix) != mixes.end()) {

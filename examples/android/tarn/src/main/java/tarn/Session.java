@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.function.Consumer;
+import java.util.zip.CRC32;
 
 /**
  * A text that a model reads and writes, in memory that does not grow. Texts go on: what {@link
@@ -17,11 +18,13 @@ import java.util.function.Consumer;
 public final class Session implements AutoCloseable {
   private static final int NONE = -1;
 
-  /** What a saved state has after the snapshot: {@link #last}, {@link #decoder}. */
-  private static final int TAIL_BYTES = 4 + Native.DECODER_BYTES;
+  /** What a saved state has after the snapshot: {@link #last}, {@link #decoder}, and the CRC-32 of both. */
+  private static final int TAIL_BYTES = 4 + Native.DECODER_BYTES + 4;
+
   // Fields of tarn_text_decoder, behind the bytes that wait.
   private static final int DECODER_PENDING = 24;
   private static final int DECODER_FLAGS = 28;
+  private static final int MOST_PENDING = 3;
 
   private final Model model;
   private final long modelHandle;
@@ -149,7 +152,7 @@ public final class Session implements AutoCloseable {
 
   /**
    * All that the session remembers, for a file or for {@link #restore}: at most {@link
-   * MemoryContract#stateBytes} and 1/512 of it, however long the text was. It is bound to the
+   * MemoryContract#stateBytes}, 1/512 of it and 104 bytes, however long the text was. It is bound to the
    * model, not to this session: any session of the same model file takes it, on any device.
    */
   public byte[] save() {
@@ -158,7 +161,7 @@ public final class Session implements AutoCloseable {
       int bytes = Math.toIntExact(Native.snapshotBytes(handle));
       byte[] state = new byte[Math.addExact(bytes, TAIL_BYTES)];
       Native.save(handle, state, bytes);
-      tail(state).putInt(last).put(decoder);
+      tail(state).putInt(last).put(decoder).putInt(checksum(state));
       return state;
     } finally {
       exit();
@@ -181,14 +184,17 @@ public final class Session implements AutoCloseable {
       int savedLast = tail.getInt();
       byte[] savedDecoder = new byte[Native.DECODER_BYTES];
       tail.get(savedDecoder);
+      if (tail.getInt() != checksum(state)) {
+        throw damaged("the checksum of its last " + TAIL_BYTES + " bytes is wrong");
+      }
       if (savedLast < NONE || savedLast >= model.info().vocabSize) {
         throw damaged(
             "its last token is " + savedLast + ", must be below " + model.info().vocabSize);
       }
       ByteBuffer fields = ByteBuffer.wrap(savedDecoder).order(ByteOrder.LITTLE_ENDIAN);
       int pending = fields.getInt(DECODER_PENDING);
-      if (pending < 0 || pending >= DECODER_PENDING) {
-        throw damaged("it has " + pending + " bytes that wait, must be 0 to 23");
+      if (pending < 0 || pending > MOST_PENDING) {
+        throw damaged("it has " + pending + " bytes that wait, must be 0 to " + MOST_PENDING);
       }
       int flags = fields.getInt(DECODER_FLAGS);
       if (flags < 0 || flags > 31) {
@@ -334,6 +340,13 @@ public final class Session implements AutoCloseable {
   private static ByteBuffer tail(byte[] state) {
     return ByteBuffer.wrap(state, state.length - TAIL_BYTES, TAIL_BYTES)
         .order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  /** Of the tail without its last four bytes; what is before it has hashes of its own. */
+  private static int checksum(byte[] state) {
+    CRC32 crc = new CRC32();
+    crc.update(state, state.length - TAIL_BYTES, TAIL_BYTES - 4);
+    return (int) crc.getValue();
   }
 
   private static TarnException damaged(String why) {
