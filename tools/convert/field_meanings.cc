@@ -28,7 +28,7 @@ constexpr Meaning kMeanings[] = {
      "k_proj and their convolutions have head_dim * num_key_heads rows",
      kConfig},
     {"num_kv_heads", "key and value heads: each serves num_heads / num_kv_heads query heads", kConfig},
-    {"head_dim", "width of a head of q and k; even with rope", kConfig},
+    {"head_dim", "width of a head of q and k; with rope an even number", kConfig},
     {"value_head_dim", "width of a head of v", kConfig},
     {"intermediate_size", "inner width of the MLP; 0: layers without an MLP", kConfig},
     {"hidden_act",
@@ -58,7 +58,8 @@ constexpr Meaning kMeanings[] = {
      kConfig},
     {"lm_head_bias", "the head has a bias", kConfig},
     {"position_embedding",
-     "sinusoidal: added, sines then cosines; learned: a table, added; rope: q and k rotated, halves layout; a list, such as "
+     "sinusoidal: added, sines then cosines; learned: a table, added; rope: q and k rotated; column i of a head is a pair with "
+     "column i + head_dim / 2; a list, such as "
      "[\"learned\", \"rope\"]: rope and one of the others",
      kConfig},
     {"max_positions", "rows of the learned table: a later position is an error", kConfig},

@@ -122,10 +122,10 @@ void AddModelOptions(App* app, ModelOptions* options) {
       ->excludes(verify);
   tarn::tools::AddInteger<uint64_t>(
       app, "--max-work", &options->max_work,
-      "Refuse a model that needs more than N multiply-adds per token (default: 2^28, and 128 per byte of the file)");
+      "Refuse a model that needs more than N multiply-adds per token (default: 2^28 plus 128 per byte of the file)");
   tarn::tools::AddInteger<uint64_t>(
       app, "--max-packed", &options->max_packed,
-      "Refuse a model that needs more than N bytes of packed weights (default: 64 MiB, and 8 per byte of the file)");
+      "Refuse a model that needs more than N bytes of packed weights (default: 64 MiB plus 8 per byte of the file)");
 }
 
 void AddSessionOptions(App* app, SessionOptions* options) {
