@@ -58,7 +58,7 @@ constexpr char kExamples[] = R"(Examples:
   tarn-convert --list-tensors config.json
       The tensors that a checkpoint with that config.json needs, with their shapes.
   tarn-convert --list-fields rfa
-      The fields of an attention object, with values, defaults and tensors; config: those of config.json; all: everything.
+      The fields of an attention object, with values, defaults and tensors; config: those of config.json; all: all.
   tarn-convert --systems
       The attention variants that a config.json may name.
 )";
