@@ -3,6 +3,7 @@
     python3 tests/e2e/lm_test.py [-v] [LmTest.test_NAME]
 """
 
+import array
 import json
 import math
 import os
@@ -18,7 +19,9 @@ import reference_lm
 import tensor_files
 from lm_cases import BASE, CASES, Case
 
-BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
+BUILD = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve()
+BIN = BUILD / "bin"
+BARE_LOGITS = BUILD / "tests/bare_logits"  # not in builds for other machines
 TOKENS = 70  # one more than a chunk of 64, many chunks of 7
 CHUNKS = (1, 7, 64, 128)
 
@@ -98,6 +101,13 @@ class Model:
                    "-t", threads, *flags)
         return json.loads(out), tensor_files.read_npy_f32(rows)
 
+    def bare_logits(self, chunk):
+        """The rows of logits of the library without an operating system."""
+        status, out, err = run(BARE_LOGITS, self.convert("f32"), chunk, *self.tokens)
+        assert status == 0, err
+        values, width = array.array("f", out), self.case.config["vocab_size"]
+        return [values[i : i + width] for i in range(0, len(values), width)]
+
     def expect(self, tokens, quant="f32"):
         """The reference's logits after each of the tokens, from a reset."""
         self.references[quant].reset()
@@ -145,6 +155,9 @@ class LmChecks(unittest.TestCase):
             self.assert_close(model.eval("f32", model.tokens, *flags)[1], want, f"{flags}")
         one, two = (model.eval("f32", model.tokens, "--chunk", 64, threads=threads)[1] for threads in (1, 2))
         self.assertEqual(one, two, "two threads give other logits than one")
+        if BARE_LOGITS.exists():
+            for chunk in CHUNKS:
+                self.assert_close(model.bare_logits(chunk), want, f"without an operating system, chunks of {chunk}")
 
     def check_blocks(self, model, want):
         """A block begins with a fresh state and at the first position."""

@@ -56,6 +56,9 @@ target_compile_options(tarn_test_base INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O1>)
 if(NOT CMAKE_CROSSCOMPILING)
   add_subdirectory(examples/bare_metal)  # on this machine, so that it cannot rot
   target_include_directories(tarn_bare INTERFACE ${PROJECT_SOURCE_DIR})
+  tarn_add_bare_library(tarn_bare_all "")
+  add_executable(bare_logits tests/bare/logits.c)  # of every causal attention variant: e2e/lm_test.py
+  target_link_libraries(bare_logits PRIVATE tarn_bare_all tarn_program)
 endif()
 target_link_libraries(tarn_test_base INTERFACE tarn_convert tarn_deps::highway)
 if(TARN_XNNPACK)

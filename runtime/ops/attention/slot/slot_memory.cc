@@ -94,7 +94,9 @@ class SlotMemoryOp final : public Op {
       pieces.value_weight = scratch->Take(tokens * a_.num_slots);
       pieces.old_mass = scratch->Take(a_.num_slots);
     }
-    pieces.work = scratch->Take(SlotChunkScratch(tokens, a_.num_slots, heads_.key_dim(), heads_.value_dim()));
+    uint64_t work = SlotChunkScratch(tokens, a_.num_slots, heads_.key_dim(), heads_.value_dim());
+    if (a_.own_value_control) work = std::max(work, tokens * a_.num_slots);  // which kernels of boards do not take
+    pieces.work = scratch->Take(work);
     return pieces;
   }
 
