@@ -57,7 +57,8 @@ constexpr const char* kFolders[] = {"families/llama_d",
                                     "v1.2-classifier.json",
                                     "families/marian_nmt_a",
                                     "families/marian_nmt_b",
-                                    "families/marian_nmt_c"};
+                                    "families/marian_nmt_c",
+                                    "families/marian_nmt_b+lex"};
 
 // What a field may become; behind them, values of other fields.
 const Json& Value(size_t number) {
@@ -110,8 +111,45 @@ Files OwnFolder(const std::string& config) {
   return {{"config.json", config}, {"model.safetensors", Packed(header, data)}};
 }
 
+void Append(uint64_t number, size_t bytes, std::string* to) { to->append(reinterpret_cast<const char*>(&number), bytes); }
+
+// Of a binary shortlist of Marian (checkpoint/shortlist_file.cc), whose edits are to be read and not refused for their hash alone.
+void SetHash(std::string* lex) {
+  uint64_t hash = 0;
+  for (size_t at = 16; at + 8 <= lex->size(); at += 8) {
+    uint64_t number;
+    std::memcpy(&number, lex->data() + at, sizeof(number));
+    hash ^= number + 0x9e3779b9 + (hash << 6) + (hash >> 2);
+  }
+  if (lex->size() >= 16) std::memcpy(lex->data() + 8, &hash, sizeof(hash));
+}
+
+// Of `tokens` tokens, which list themselves and the first one.
+std::string Lex(uint64_t tokens) {
+  std::string lex;
+  for (const uint64_t number : {uint64_t{0xF11A48D5013417F5}, uint64_t{0}, uint64_t{4}, uint64_t{2}, tokens + 1, 2 * tokens}) {
+    Append(number, 8, &lex);
+  }
+  for (uint64_t token = 0; token <= tokens; ++token) Append(2 * token, 8, &lex);
+  for (uint64_t token = 0; token < tokens; ++token) {
+    Append(0, 4, &lex);
+    Append(token, 4, &lex);
+  }
+  SetHash(&lex);
+  return lex;
+}
+
+bool EndsWith(const std::string& name, const std::string& end) {
+  return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
+}
+
 Files ReadFolder(const std::string& path) {
-  if (path.size() > 5 && path.substr(path.size() - 5) == ".json") return OwnFolder(ReadFile(path));
+  if (EndsWith(path, "+lex")) {
+    Files files = ReadFolder(path.substr(0, path.size() - 4));
+    files["lex.bin"] = Lex(42);
+    return files;
+  }
+  if (EndsWith(path, ".json")) return OwnFolder(ReadFile(path));
   Files files;
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
     const std::string name = entry.path().filename().string();
@@ -172,10 +210,6 @@ void EditBytes(std::string* bytes, uint32_t where, uint32_t value) {
   (*bytes)[where % bytes->size()] = static_cast<char>(value);
 }
 
-bool EndsWith(const std::string& name, const std::string& end) {
-  return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
-}
-
 void Edit(Files* files, uint32_t what, uint32_t where, uint32_t value) {
   auto file = files->find("config.json");
   if (what % 4 != 0) {
@@ -190,6 +224,10 @@ void Edit(Files* files, uint32_t what, uint32_t where, uint32_t value) {
     return;
   }
   const bool as_bytes = what % 4 == 3;
+  if (file->first == "lex.bin") {
+    EditBytes(&file->second, where, value);
+    return SetHash(&file->second);
+  }
   if (as_bytes || EndsWith(file->first, ".bin") || EndsWith(file->first, ".npz")) return EditBytes(&file->second, where, value);
   if (EndsWith(file->first, ".json")) return EditText(&file->second, where, value);
   if (EndsWith(file->first, ".safetensors")) return EditHeader(&file->second, where, value);
