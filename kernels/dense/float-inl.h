@@ -45,6 +45,20 @@ HWY_INLINE void FloatStep(const FourRows<float>& x, const FourRows<W>& w, size_t
   if constexpr (kRows > 2) AddFloats(LoadFloats<kWhole>(d, x.row[3] + i, left), w0, w1, w2, w3, s30, s31, s32, s33);
 }
 
+// Row o of W and row 0 of x.
+template <typename W>
+HWY_INLINE VF FloatRow(const FourRows<float>& x, const FourRows<W>& w, size_t o, size_t in) {
+  const DF d;
+  const size_t lanes = hn::Lanes(d);
+  VF sum = hn::Zero(d);
+  size_t i = 0;
+  for (; i + lanes <= in; i += lanes) {
+    sum = hn::MulAdd(LoadFloats<true>(d, x.row[0] + i, lanes), LoadFloats<true>(d, w.row[o] + i, lanes), sum);
+  }
+  if (i < in) sum = hn::MulAdd(LoadFloats<false>(d, x.row[0] + i, in - i), LoadFloats<false>(d, w.row[o] + i, in - i), sum);
+  return sum;
+}
+
 template <size_t kRows, typename W>
 HWY_NOINLINE void FloatTile(size_t in, const FourRows<float>& x, const FourRows<W>& w, const float* bias, const Tile& tile,
                             float* y, size_t y_stride) {
@@ -53,6 +67,13 @@ HWY_NOINLINE void FloatTile(size_t in, const FourRows<float>& x, const FourRows<
   VF s00 = hn::Zero(d), s01 = s00, s02 = s00, s03 = s00, s10 = s00, s11 = s00, s12 = s00, s13 = s00;
   VF s20 = s00, s21 = s00, s22 = s00, s23 = s00, s30 = s00, s31 = s00, s32 = s00, s33 = s00;
   size_t i = 0;
+  if constexpr (kRows == 1 && kOneRowInOrder) {
+    s00 = FloatRow(x, w, 0, in);
+    s01 = FloatRow(x, w, 1, in);
+    s02 = FloatRow(x, w, 2, in);
+    s03 = FloatRow(x, w, 3, in);
+    i = in;
+  }
   for (; i + lanes <= in; i += lanes) {
     PrefetchNext(tile, i / lanes);
     FloatStep<kRows, true>(x, w, i, lanes, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23, s30, s31, s32, s33);

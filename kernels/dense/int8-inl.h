@@ -47,6 +47,29 @@ HWY_INLINE void Int8Step(const FourRows<uint8_t>& x, const FourRows<int8_t>& w, 
   if constexpr (kRows > 2) AddInt8(LoadX8<kWhole>(dx, x.row[3] + i, left), w0, w1, w2, w3, s30, s31, s32, s33);
 }
 
+// Row o of W and row 0 of x: into the sums of their products and, z, of the weights. Two of each, so that neither waits for itself.
+HWY_INLINE void Int8Row(const FourRows<uint8_t>& x, const FourRows<int8_t>& w, size_t o, size_t in, VI32& z, VI32& s) {
+  const DI8 d8;
+  const DX8 dx;
+  const size_t lanes = hn::Lanes(d8);
+  VI32 z_odd = hn::Zero(DI32()), s_odd = z_odd;
+  size_t i = 0;
+  for (; i + 2 * lanes <= in; i += 2 * lanes) {
+    const VI8 even = hn::LoadU(d8, w.row[o] + i), odd = hn::LoadU(d8, w.row[o] + i + lanes);
+    z = AddBytes(even, z);
+    z_odd = AddBytes(odd, z_odd);
+    s = AddProducts(LoadX8<true>(dx, x.row[0] + i, lanes), even, s);
+    s_odd = AddProducts(LoadX8<true>(dx, x.row[0] + i + lanes, lanes), odd, s_odd);
+  }
+  for (; i < in; i += lanes) {
+    const VI8 last = LoadWholeOrPadded<false>(d8, w.row[o] + i, in - i);
+    z = AddBytes(last, z);
+    s = AddProducts(LoadX8<false>(dx, x.row[0] + i, in - i), last, s);
+  }
+  z = hn::Add(z, z_odd);
+  s = hn::Add(s, s_odd);
+}
+
 struct Int8Args {
   FourRows<uint8_t> x;
   FourRows<int8_t> w;
@@ -67,6 +90,13 @@ HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, int32
   VI32 s00 = z0, s01 = z0, s02 = z0, s03 = z0, s10 = z0, s11 = z0, s12 = z0, s13 = z0;
   VI32 s20 = z0, s21 = z0, s22 = z0, s23 = z0, s30 = z0, s31 = z0, s32 = z0, s33 = z0;
   size_t i = 0;
+  if constexpr (kRows == 1 && kOneRowInOrder) {
+    Int8Row(a.x, a.w, 0, in, z0, s00);
+    Int8Row(a.x, a.w, 1, in, z1, s01);
+    Int8Row(a.x, a.w, 2, in, z2, s02);
+    Int8Row(a.x, a.w, 3, in, z3, s03);
+    i = in;
+  }
   for (; i + lanes <= in; i += lanes) {
     PrefetchNext(tile, i / lanes);
     Int8Step<kRows, kSumWeights, true>(a.x, a.w, i, lanes, z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22,
