@@ -117,7 +117,7 @@ test-full: build asan tsan portable test-android test-bare test-train faults tes
 # QUICK=1, as in CI: sanitizers without most tests that are scripts, which start hundreds of processes; without the long tests that
 # build all once more; of the tests of ARM, these directories on these cores
 QUICK ?=
-QUICK_SCRIPTS = tools_tarn_cli_test|tools_tarn_run_test|convert_tarn_convert_cli_test
+QUICK_SCRIPTS = tools_tarn_cli_test|tools_tarn_run_test|convert_tarn_convert_cli_test|e2e_lm_test
 LONG = dist_embed_full|extend_extend_full
 QUICK_ARM_TESTS = core;kernels;model;planner;platform
 QUICK_ARM_CORES = cortex-a53 cortex-a76 sve2-256 cortex-a7
