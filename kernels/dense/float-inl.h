@@ -66,20 +66,20 @@ HWY_NOINLINE void FloatTile(size_t in, const FourRows<float>& x, const FourRows<
   const size_t lanes = hn::Lanes(d);
   VF s00 = hn::Zero(d), s01 = s00, s02 = s00, s03 = s00, s10 = s00, s11 = s00, s12 = s00, s13 = s00;
   VF s20 = s00, s21 = s00, s22 = s00, s23 = s00, s30 = s00, s31 = s00, s32 = s00, s33 = s00;
-  size_t i = 0;
-  if constexpr (kRows == 1 && kOneRowInOrder) {
+  if (kRows == 1 && kOneRowInOrder && tile.r == 0) {  // behind other rows, the weights are in a cache
     s00 = FloatRow(x, w, 0, in);
     s01 = FloatRow(x, w, 1, in);
     s02 = FloatRow(x, w, 2, in);
     s03 = FloatRow(x, w, 3, in);
-    i = in;
-  }
-  for (; i + lanes <= in; i += lanes) {
-    PrefetchNext(tile, i / lanes);
-    FloatStep<kRows, true>(x, w, i, lanes, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23, s30, s31, s32, s33);
-  }
-  if (i < in) {
-    FloatStep<kRows, false>(x, w, i, in - i, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23, s30, s31, s32, s33);
+  } else {
+    size_t i = 0;
+    for (; i + lanes <= in; i += lanes) {
+      PrefetchNext(tile, i / lanes);
+      FloatStep<kRows, true>(x, w, i, lanes, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23, s30, s31, s32, s33);
+    }
+    if (i < in) {
+      FloatStep<kRows, false>(x, w, i, in - i, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22, s23, s30, s31, s32, s33);
+    }
   }
   const auto put = [&](size_t row, VTile sums) HWY_ATTR {
     if (row < tile.rows) StoreOutputs(sums, bias, tile.outputs, y + row * y_stride);

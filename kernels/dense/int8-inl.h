@@ -85,26 +85,26 @@ template <size_t kRows, bool kSumWeights>
 HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, int32_t* weight_sums) {
   const DI32 d;
   const hn::RebindToSigned<DTile> di;
-  const size_t lanes = hn::Lanes(DI8());
+  [[maybe_unused]] const size_t lanes = hn::Lanes(DI8());
   VI32 z0 = hn::Zero(d), z1 = z0, z2 = z0, z3 = z0;
   VI32 s00 = z0, s01 = z0, s02 = z0, s03 = z0, s10 = z0, s11 = z0, s12 = z0, s13 = z0;
   VI32 s20 = z0, s21 = z0, s22 = z0, s23 = z0, s30 = z0, s31 = z0, s32 = z0, s33 = z0;
-  size_t i = 0;
   if constexpr (kRows == 1 && kOneRowInOrder) {
     Int8Row(a.x, a.w, 0, in, z0, s00);
     Int8Row(a.x, a.w, 1, in, z1, s01);
     Int8Row(a.x, a.w, 2, in, z2, s02);
     Int8Row(a.x, a.w, 3, in, z3, s03);
-    i = in;
-  }
-  for (; i + lanes <= in; i += lanes) {
-    PrefetchNext(tile, i / lanes);
-    Int8Step<kRows, kSumWeights, true>(a.x, a.w, i, lanes, z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22,
-                                       s23, s30, s31, s32, s33);
-  }
-  if (i < in) {
-    Int8Step<kRows, kSumWeights, false>(a.x, a.w, i, in - i, z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22,
-                                        s23, s30, s31, s32, s33);
+  } else {
+    size_t i = 0;
+    for (; i + lanes <= in; i += lanes) {
+      PrefetchNext(tile, i / lanes);
+      Int8Step<kRows, kSumWeights, true>(a.x, a.w, i, lanes, z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22,
+                                         s23, s30, s31, s32, s33);
+    }
+    if (i < in) {
+      Int8Step<kRows, kSumWeights, false>(a.x, a.w, i, in - i, z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21,
+                                          s22, s23, s30, s31, s32, s33);
+    }
   }
   if constexpr (kSumWeights) hn::StoreU(SumsOfFour(d, z0, z1, z2, z3), di, weight_sums);
   const auto put = [&](size_t row, hn::Vec<decltype(di)> sums) HWY_ATTR {

@@ -24,9 +24,9 @@ constexpr size_t kTileOutputs = 4;
 // As many as there are registers for sums.
 constexpr size_t kTileRows = HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3_DL ? 2 : 4;
 
-// Whether one row of x meets the rows of a tile of W one after the other, not a vector of each in turn. Memory is then read in its
-// order, which prefetchers of x86 follow better than our hints: Zen 4 reads 28 GB/s instead of 15 to 22 (int8, one thread), and
-// weights that lie in its caches a third slower. Two rows and more take too many instructions for that, and so does int4.
+// Whether one row of x takes the rows of W of a tile one after the other and leaves it to the CPU to fetch them early. Zen 4 then
+// reads int8 from memory at 28 GB/s (one thread) instead of 15 to 22, and takes a third longer for weights in its caches. Other
+// CPUs with x86 were not measured. Two rows or int4 take too many instructions for that.
 constexpr bool kOneRowInOrder = HWY_ARCH_X86;
 
 // A vector with an element per output of a tile.

@@ -368,7 +368,7 @@ TEST(DenseQuantized, BlocksAreExactWhereF32Is) {
 TEST(DenseQuantized, ARowDependsOnNothingElse) {
   ForEachTable([](const Kernels& kernels) {
     Random random(10);
-    const Case c(160, 11, 9, random);
+    const Case c(224, 11, 9, random);
     std::vector<int8_t> w8(c.out * c.in);
     for (int8_t& value : w8) value = static_cast<int8_t>(random.Uniform(-128.0f, 127.9f));
     const Floats scales = random.Uniform(c.out, 0.01f, 0.02f);
