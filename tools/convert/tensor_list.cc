@@ -230,6 +230,16 @@ std::string TensorText(const std::vector<TensorRow>& rows) {
   return text.empty() ? "" : "  tensor  shape  where\n" + text;
 }
 
+// Of every system, found once: a checkpoint may have several unknown tensors.
+static const std::map<std::string, std::vector<TensorRow>>& AllSystemTensors() {
+  static const auto* const all = [] {
+    auto* found = new std::map<std::string, std::vector<TensorRow>>;
+    for (const std::string& system : SystemNames()) (*found)[system] = SystemTensors(system);
+    return found;
+  }();
+  return *all;
+}
+
 std::string UnknownTensorHint(const std::string& name, const std::string& config_text) {
   const Json config = Json::parse(config_text, nullptr, /*allow_exceptions=*/false);
   if (!config.is_object()) return "";
@@ -244,7 +254,7 @@ std::string UnknownTensorHint(const std::string& name, const std::string& config
   const std::string key = name.substr(at);
   std::vector<std::string> systems;
   for (const std::string& system : SystemNames()) {
-    for (const TensorRow& row : SystemTensors(system)) {
+    for (const TensorRow& row : AllSystemTensors().at(system)) {
       if (row.name != key || row.shape == "none") continue;
       // The systems of this config come first: a choice of theirs may be missing.
       if (config_text.find("\"" + system + "\"") != std::string::npos) {
