@@ -143,7 +143,7 @@ tsan: setup  ## build with ThreadSanitizer in build/tsan, run the tests of the p
 
 # Of the fast tests, those that run models: what else there is does not know of XNNPACK.
 PORTABLE_TESTS = kernels|model|platform|session|generation|golden_files|e2e_(encoder|lm|trained)_test|systems_.*|convert_families_test|tools_tarn_(run|cli)_test
-PORTABLE_TARGETS = tarn_cli tarn_convert_cli tarn_shared golden_test test_kernels test_model test_platform test_session test_generation
+PORTABLE_TARGETS = tarn_cli tarn_convert_cli bare_logits tarn_shared golden_test test_kernels test_model test_platform test_session test_generation
 portable: setup  ## build without XNNPACK and cpuinfo in build/portable what runs models, and run its fast tests there
 	$(call preset,portable,,--target $(PORTABLE_TARGETS))
 	$(ctest) --test-dir build/portable -L fast -R '^($(PORTABLE_TESTS))$$'

@@ -21,7 +21,7 @@ from lm_cases import BASE, CASES, Case
 
 BUILD = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve()
 BIN = BUILD / "bin"
-BARE_LOGITS = BUILD / "tests/bare_logits"  # not in builds for other machines
+BARE_LOGITS = os.environ.get("TARN_BARE_LOGITS")  # not of builds for other machines
 TOKENS = 70  # one more than a chunk of 64, many chunks of 7
 CHUNKS = (1, 7, 64, 128)
 
@@ -101,9 +101,9 @@ class Model:
                    "-t", threads, *flags)
         return json.loads(out), tensor_files.read_npy_f32(rows)
 
-    def bare_logits(self, chunk):
+    def bare_logits(self, quant, chunk):
         """The rows of logits of the library without an operating system."""
-        status, out, err = run(BARE_LOGITS, self.convert("f32"), chunk, *self.tokens)
+        status, out, err = run(BARE_LOGITS, self.convert(quant), chunk, *self.tokens)
         assert status == 0, err
         values, width = array.array("f", out), self.case.config["vocab_size"]
         return [values[i : i + width] for i in range(0, len(values), width)]
@@ -155,9 +155,8 @@ class LmChecks(unittest.TestCase):
             self.assert_close(model.eval("f32", model.tokens, *flags)[1], want, f"{flags}")
         one, two = (model.eval("f32", model.tokens, "--chunk", 64, threads=threads)[1] for threads in (1, 2))
         self.assertEqual(one, two, "two threads give other logits than one")
-        if BARE_LOGITS.exists():
-            for chunk in CHUNKS:
-                self.assert_close(model.bare_logits(chunk), want, f"without an operating system, chunks of {chunk}")
+        for chunk in CHUNKS if BARE_LOGITS else ():
+            self.assert_close(model.bare_logits("f32", chunk), want, f"without an operating system, chunks of {chunk}")
 
     def check_blocks(self, model, want):
         """A block begins with a fresh state and at the first position."""
@@ -191,6 +190,8 @@ class LmChecks(unittest.TestCase):
         want = model.expect(model.tokens, "f16")
         for flags in (["--chunk", 1], ["--chunk", 64], ["--portable-dense", "--isa", "reference"]):
             self.assert_close(model.eval("f16", model.tokens, *flags)[1], want, f"f16 {flags}")
+        if BARE_LOGITS:
+            self.assert_close(model.bare_logits("f16", 7), want, "f16 without an operating system")
 
     def check_rounded(self, model, quant):
         """Layers that round their activations to int8."""
@@ -199,11 +200,16 @@ class LmChecks(unittest.TestCase):
         portable = ["--portable-dense"]
         for flags in (["--chunk", 1], ["--chunk", 64], [*portable, "--chunk", 7], [*portable, "--isa", "reference"]):
             result, rows = model.eval(quant, model.tokens, *flags)
-            errors = [max_difference([row], [want_row]) / scale for row, want_row in zip(rows, want)]
-            self.assertLessEqual(max(errors), INT8_TOLERANCE, f"{quant} logits differ: {flags}")
-            exact = sum(error <= TOLERANCE for error in errors)
-            self.assertGreaterEqual(exact, self.LEAST_INT8, f"{quant} logits differ: {flags}: {errors}")
+            self.assert_rounded(rows, want, scale, f"{quant} {flags}")
             self.assertAlmostEqual(result["nats_per_token"], mean_loss(want, model.tokens), delta=INT8_TOLERANCE)
+        if BARE_LOGITS:
+            self.assert_rounded(model.bare_logits(quant, 7), want, scale, f"{quant} without an operating system")
+
+    def assert_rounded(self, rows, want, scale, what):
+        errors = [max_difference([row], [want_row]) / scale for row, want_row in zip(rows, want)]
+        self.assertLessEqual(max(errors), INT8_TOLERANCE, f"logits differ: {what}")
+        exact = sum(error <= TOLERANCE for error in errors)
+        self.assertGreaterEqual(exact, self.LEAST_INT8, f"logits differ: {what}: {errors}")
 
 
 class LmTest(LmChecks):

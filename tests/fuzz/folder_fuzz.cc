@@ -146,7 +146,7 @@ bool EndsWith(const std::string& name, const std::string& end) {
 Files ReadFolder(const std::string& path) {
   if (EndsWith(path, "+lex")) {
     Files files = ReadFolder(path.substr(0, path.size() - 4));
-    files["lex.bin"] = Lex(42);
+    files["lex.bin"] = Lex(37);
     return files;
   }
   if (EndsWith(path, ".json")) return OwnFolder(ReadFile(path));

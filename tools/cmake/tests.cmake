@@ -4,7 +4,7 @@
 #   <x>_full_test.cc   the same for long runs: test_<directory>_full
 #   other .cc          helpers of the directory, in both binaries
 #   <x>_test.sh, .py   scripts; <x>_full.sh, .py for long runs
-#   bare/              GoogleTest over the library without an operating system, with the ops of examples/bare_metal
+#   bare/              GoogleTest over the library without an operating system, with the ops of examples/bare_metal; logits.c has all
 #   capi/<x>.c         C99 programs, linked with libtarn.a and with libtarn.so
 #   fuzz/              fuzzers.cmake
 #   golden/golden_test.cc   a tool as well as a test: build/bin/golden_test, run over golden/data
@@ -34,6 +34,9 @@ function(tarn_add_test name label)  # name label command...
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set(environment TARN_SOURCE=${PROJECT_SOURCE_DIR} TARN_BUILD=${PROJECT_BINARY_DIR} TARN_FLATC=${TARN_FLATC}
                   TARN_PACKED_CACHE=none)
+  if(TARGET bare_logits)
+    list(APPEND environment TARN_BARE_LOGITS=${PROJECT_BINARY_DIR}/tests/bare_logits)
+  endif()
   if(TARN_SANITIZE)
     # Failing allocations are tested: they must return NULL as they do without the sanitizer.
     list(APPEND environment ASAN_OPTIONS=allocator_may_return_null=1 TSAN_OPTIONS=allocator_may_return_null=1
@@ -57,7 +60,7 @@ if(NOT CMAKE_CROSSCOMPILING)
   add_subdirectory(examples/bare_metal)  # on this machine, so that it cannot rot
   target_include_directories(tarn_bare INTERFACE ${PROJECT_SOURCE_DIR})
   tarn_add_bare_library(tarn_bare_all "")
-  add_executable(bare_logits tests/bare/logits.c)  # of every causal attention variant: e2e/lm_test.py
+  add_executable(bare_logits tests/bare/logits.c)  # for e2e/lm_test.py
   target_link_libraries(bare_logits PRIVATE tarn_bare_all tarn_program)
 endif()
 target_link_libraries(tarn_test_base INTERFACE tarn_convert tarn_deps::highway)

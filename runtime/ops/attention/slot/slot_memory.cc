@@ -95,7 +95,7 @@ class SlotMemoryOp final : public Op {
       pieces.old_mass = scratch->Take(a_.num_slots);
     }
     uint64_t work = SlotChunkScratch(tokens, a_.num_slots, heads_.key_dim(), heads_.value_dim());
-    if (a_.own_value_control) work = std::max(work, tokens * a_.num_slots);  // which kernels of boards do not take
+    if (a_.own_value_control) work = std::max(work, tokens * a_.num_slots);  // the bias of V~'s control: boards want less above
     pieces.work = scratch->Take(work);
     return pieces;
   }
