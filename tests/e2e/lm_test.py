@@ -19,9 +19,8 @@ import reference_lm
 import tensor_files
 from lm_cases import BASE, CASES, Case
 
-BUILD = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve()
-BIN = BUILD / "bin"
-BARE_LOGITS = os.environ.get("TARN_BARE_LOGITS")  # not of builds for other machines
+BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
+BARE_LOGITS = os.environ.get("TARN_BARE_LOGITS")  # tests/bare/logits.c; ctest sets it, but for other machines
 TOKENS = 70  # one more than a chunk of 64, many chunks of 7
 CHUNKS = (1, 7, 64, 128)
 
