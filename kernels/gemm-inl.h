@@ -173,6 +173,16 @@ struct RowProductArgs {
   float* c;
 };
 
+// Asks for a line that will be read once. On x86 the second cache takes more requests at a time than the first: a Zen 4 reads
+// states of f16 and int8 in 0.9 of the time so. Other CPUs were not measured.
+HWY_INLINE void PrefetchStream(const uint8_t* line) {
+#if HWY_ARCH_X86
+  __builtin_prefetch(line, /*write=*/0, /*locality=*/2);
+#else
+  hwy::Prefetch(line);
+#endif
+}
+
 // kVectors vectors of c, from column j on.
 template <size_t kVectors, bool kMasked, typename T>
 HWY_NOINLINE void RowProductTile(const RowProductArgs<T>& p, size_t j) {
@@ -184,7 +194,7 @@ HWY_NOINLINE void RowProductTile(const RowProductArgs<T>& p, size_t j) {
   const T* b = p.b + j;
   for (size_t x = p.k; x != 0; --x, ++a, b += n) {
     for (size_t at = 0; at < kVectors * lanes * sizeof(T); at += kLineBytes) {
-      hwy::Prefetch(reinterpret_cast<const uint8_t*>(b) + 2 * kAheadBytes + at);
+      PrefetchStream(reinterpret_cast<const uint8_t*>(b) + 2 * kAheadBytes + at);
     }
     VF scale = c0;
     if constexpr (sizeof(T) == 1) scale = hn::Set(d, *scales++);

@@ -196,9 +196,13 @@ class StateCommandTest(CliTest):
             content = file.read()
         self.fails(1, "cut: a file of the prompt cache of 60 bytes", "state", "info", self.write("cut", content[:60]))
         self.fails(1, "cut: a file of the prompt cache of 8 bytes", "state", "info", self.write("cut", content[:8]))
-        self.fails(1, "version of the prompt cache is 258, 2 expected", "state", "info",
+        self.fails(1, "version of the prompt cache is 258, 3 expected", "state", "info",
                    self.write("new", content[:8] + b"\2\1" + content[10:]))
         self.fails(1, "cut: snapshot: size is ", "state", "info", self.write("cut", content[:-1]))
+        for at in 12, 30, 60, 66, 75:  # chunk, fingerprint, kernels, checksum, a token
+            damaged = content[:at] + bytes([content[at] ^ 4]) + content[at + 1:]
+            self.fails(1, "damaged: the checksum of the tokens is [0-9a-f]{16}, [0-9a-f]{16} expected", "state", "info",
+                       self.write("damaged", damaged))
 
     def test_what_is_no_state_of_the_model_is_named(self):
         a = self.save("a", "ROMEO:")

@@ -24,8 +24,9 @@ from bench import cpu
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BIN = ROOT / "build" / "bin"
 BATCH = 16
-DECODING = {"softmax": "mt-base-softmax", "RFA Gaussian": "mt-base-rfa", "RFA arc-cosine": "mt-base-rfa-arccos",
-            "ABC": "mt-base-abc", "T2R": "mt-base-t2r"}
+DECODING = {"softmax": ("mt-base-softmax", "f32"), "RFA Gaussian": ("mt-base-rfa", "f32"),
+            "RFA Gaussian, source f16": ("mt-base-rfa", "f16"), "RFA Gaussian, source int8": ("mt-base-rfa", "int8"),
+            "RFA arc-cosine": ("mt-base-rfa-arccos", "f32"), "ABC": ("mt-base-abc", "f32"), "T2R": ("mt-base-t2r", "f32")}
 DECODING_LENGTHS = [32, 64, 128, 256, 512, 1024, 2048]
 MASKED_LM = {"softmax": "roberta-base-softmax", "ABC 64": "roberta-base-abc-64", "ABC 128": "roberta-base-abc-128",
              "Linformer 64": "roberta-base-linformer-64", "Linformer 128": "roberta-base-linformer-128"}
@@ -41,30 +42,31 @@ class Bench:
         self.out, self.threads, self.quick = out, threads, quick
         self.spread = 0.0  # the largest standard deviation, of its mean
 
-    def model(self, name, length):
-        """The model of a config, with room for `length` tokens and no more where attention keeps them all."""
+    def model(self, name, length, state):
+        """The model of a config, with room for `length` tokens and no more where attention keeps them all, and states of that type."""
         config = json.loads((ROOT / "examples" / "configs" / f"{name}.json").read_text(encoding="utf-8"))
         for field in ("attention", "encoder_attention", "decoder_attention", "cross_attention"):
             if "max_context" in config.get(field, {}):
                 config[field]["max_context"] = length
-        path = self.out / f"{name}-{length}.tarn"
-        source = self.out / f"{name}-{length}.json"
+        path = self.out / f"{name}-{state}-{length}.tarn"
+        source = path.with_suffix(".json")
         source.write_text(json.dumps(config), encoding="utf-8")
-        subprocess.run([BIN / "tarn-convert", "--random-weights", "1", source, "-o", path, "--quant", "int8", "--name", name],
+        subprocess.run([BIN / "tarn-convert", "--random-weights", "1", source, "-o", path, "--quant", "int8", "--state", state,
+                        "--name", name],
                        stdout=subprocess.DEVNULL, check=True)
         return path
 
     def repetitions(self, length):
         return 1 if self.quick else 3 if length < 1024 else 2
 
-    def run(self, name, length, target, batch):
+    def run(self, name, length, target, batch, state="f32"):
         """Rows of `tarn bench` by the kind of their test."""
-        print(f"figures: {name}, {length} tokens", file=sys.stderr, flush=True)
-        path = self.model(name, length)
+        print(f"figures: {name}, states in {state}, {length} tokens", file=sys.stderr, flush=True)
+        path = self.model(name, length, state)
         command = [BIN / "tarn", "bench", "-m", path, "-p", length, "-n", target, "-r", self.repetitions(length),
                    "-t", self.threads, "--batch", batch, "-o", "json"]
         text = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, text=True, check=True).stdout
-        (self.out / f"{name}-{length}.bench.json").write_text(text, encoding="utf-8")
+        path.with_suffix(".bench.json").write_text(text, encoding="utf-8")
         path.unlink()
         rows = {row["test"].rstrip("0123456789"): row for row in json.loads(text)}
         self.spread = max([self.spread, *(row["t_s_stddev"] / row["t_s_mean"] for row in rows.values())])
@@ -73,20 +75,23 @@ class Bench:
 
 def decoding(bench, docs, lengths):
     rates, states = {}, {}
-    for system, config in DECODING.items():
+    for system, (config, state) in DECODING.items():
         for length in lengths:
-            row = bench.run(config, length, length, BATCH)["dec"]
+            row = bench.run(config, length, length, BATCH, state)["dec"]
             rates.setdefault(system, []).append((length, row["t_s_median"]))
             states.setdefault(system, []).append((length, row["state_bytes"] / MIB))
     picture = docs / "decoding.svg"
-    panels = [("decoded tokens per second", rates), ("state of all sequences, MiB", states)]
+    drawn = [system for system, (_, state) in DECODING.items() if state == "f32"]  # those of the papers
+    panels = [("decoded tokens per second", {system: rates[system] for system in drawn}),
+              ("state of all sequences, MiB", {system: states[system] for system in drawn})]
     drawing = line_plot.draw(f"Translation, source as long as target, batch {BATCH}, int8", "length, tokens", panels)
     picture.write_text(drawing, encoding="utf-8")
     lines = [f"Decoding of `mt-base-*`, source and target of the same length, batch {BATCH}, greedy (RFA Figure 2, ABC Figure 1): "
              "tokens per second, and the ratio to softmax.", "",
              f"| system | {' | '.join(f'{length:,}' for length in lengths)} | state at {lengths[-1]:,} | of softmax's | "
              "paper at 2,048 |", "|---" + "|--:" * (len(lengths) + 2) + "|---|"]
-    paper = {"softmax": "1", "RFA Gaussian": "about 12x, memory under 10 %", "RFA arc-cosine": "slightly above Gaussian",
+    paper = {"softmax": "1", "RFA Gaussian": "about 12x, memory under 10 %",
+             "RFA Gaussian, source f16": "", "RFA Gaussian, source int8": "", "RFA arc-cosine": "slightly above Gaussian",
              "ABC": "about 1.25x RFA", "T2R": "about 20 % above ABC"}
     for system, points in rates.items():
         cells = [f"{rate:.0f} ({rate / base:.1f}x)" for (_, rate), (_, base) in zip(points, rates["softmax"])]

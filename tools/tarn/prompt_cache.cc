@@ -24,7 +24,7 @@ namespace tarn_cli {
 namespace {
 
 constexpr uint8_t kMagic[8] = {'T', 'P', 'R', 'M', '\r', '\n', 0x1A, '\n'};
-constexpr uint32_t kFileVersion = 2;
+constexpr uint32_t kFileVersion = 3;
 
 struct Header {
   uint8_t magic[8];
@@ -32,11 +32,12 @@ struct Header {
   uint32_t chunk;
   uint64_t tokens;
   uint8_t fingerprint[32];
-  uint64_t kernels;  // hash of the names of those that computed the state: others round in another way
+  uint64_t kernels;   // hash of the names of those that computed the state: others round in another way
+  uint64_t checksum;  // of the tokens and of the header with 0 in its place; the file's name has it, too
 };
-static_assert(sizeof(Header) == 64, "the header is written and read as bytes");
+static_assert(sizeof(Header) == 72, "the header is written and read as bytes");
 
-// FNV-1a. It names files; what they are of is compared.
+// FNV-1a.
 constexpr uint64_t kEmpty = 0xCBF29CE484222325u;
 uint64_t Hash(uint64_t hash, const void* data, size_t size) {
   const auto* bytes = static_cast<const unsigned char*>(data);
@@ -44,7 +45,13 @@ uint64_t Hash(uint64_t hash, const void* data, size_t size) {
   return hash;
 }
 
-Header MakeHeader(const Model& model, uint32_t chunk, size_t tokens) {
+// `of_tokens`: hash of the tokens.
+uint64_t Checksum(uint64_t of_tokens, Header header) {
+  header.checksum = 0;
+  return Hash(of_tokens, &header, sizeof(header));
+}
+
+Header MakeHeader(const Model& model, uint32_t chunk, size_t tokens, uint64_t of_tokens) {
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
   header.version = kFileVersion;
@@ -53,6 +60,7 @@ Header MakeHeader(const Model& model, uint32_t chunk, size_t tokens) {
   std::memcpy(header.fingerprint, model.info().fingerprint, sizeof(header.fingerprint));
   const std::string kernels = model.info().dense + std::string("+") + model.info().isa;
   header.kernels = Hash(kEmpty, kernels.data(), kernels.size());
+  header.checksum = Checksum(of_tokens, header);
   return header;
 }
 
@@ -72,7 +80,13 @@ std::optional<PromptFile> ReadPromptFile(std::string_view content) {
   if (header.version != kFileVersion) {
     throw Failure(Format("version of the prompt cache is %u, %u expected", header.version, kFileVersion));
   }
-  return PromptFile{header.tokens, header.chunk, sizeof(header) + static_cast<size_t>(header.tokens * kTokenBytes)};
+  const size_t token_bytes = static_cast<size_t>(header.tokens * kTokenBytes);
+  const uint64_t found = Checksum(Hash(kEmpty, content.data() + sizeof(header), token_bytes), header);
+  if (found != header.checksum) {
+    throw Failure(Format("the checksum of the tokens is %016llx, %016llx expected: the file of the prompt cache is damaged",
+                         static_cast<unsigned long long>(found), static_cast<unsigned long long>(header.checksum)));
+  }
+  return PromptFile{header.tokens, header.chunk, sizeof(header) + token_bytes};
 }
 
 PromptCache::PromptCache(const Model& model, const tarn_session_config& config, std::string directory, uint64_t most_bytes)
@@ -89,10 +103,9 @@ PromptCache::PromptCache(const Model& model, const tarn_session_config& config, 
   if (!S_ISDIR(info.st_mode)) throw Failure(directory_ + ": is no directory, expected one for --prompt-cache");
 }
 
-std::string PromptCache::PathOf(uint64_t hash, size_t count) const {
-  const Header header = MakeHeader(model_, chunk_, count);
-  hash = Hash(hash, &header, sizeof(header));
-  return directory_ + Format("/%016llx-%zu.prompt", static_cast<unsigned long long>(hash), count);
+std::string PromptCache::PathOf(uint64_t of_tokens, size_t count) const {
+  const Header header = MakeHeader(model_, chunk_, count, of_tokens);
+  return directory_ + Format("/%016llx-%zu.prompt", static_cast<unsigned long long>(header.checksum), count);
 }
 
 // Before the last token, and at ends of chunks: the last one, and 1, 3, 7, 15, ... chunks before it.
@@ -116,13 +129,14 @@ size_t PromptCache::Restore(const Tokens& prompt, tarn_session* session) {
   }
   for (; !begins.empty(); begins.pop_back()) {
     const auto [count, of_tokens] = begins.back();
-    const std::string path = PathOf(of_tokens, count);
-    if (access(path.c_str(), F_OK) == 0 && RestoreFrom(path, prompt, count, session)) return count;
+    if (RestoreFrom(of_tokens, prompt, count, session)) return count;
   }
   return 0;
 }
 
-bool PromptCache::RestoreFrom(const std::string& path, const Tokens& prompt, size_t count, tarn_session* session) const {
+bool PromptCache::RestoreFrom(uint64_t of_tokens, const Tokens& prompt, size_t count, tarn_session* session) const {
+  const std::string path = PathOf(of_tokens, count);
+  if (access(path.c_str(), F_OK) != 0) return false;
   const size_t before = sizeof(Header) + count * sizeof(prompt[0]);
   std::string content;
   bool has_size = false;
@@ -138,7 +152,7 @@ bool PromptCache::RestoreFrom(const std::string& path, const Tokens& prompt, siz
   }
   try {
     if (!has_size) throw Failure("it has a wrong size");
-    const Header header = MakeHeader(model_, chunk_, count);
+    const Header header = MakeHeader(model_, chunk_, count, of_tokens);
     if (content.size() < before || std::memcmp(content.data(), &header, sizeof(header)) != 0) throw Failure("its header is wrong");
     if (std::memcmp(content.data() + sizeof(header), prompt.data(), before - sizeof(header)) != 0) {
       throw Failure("it has other tokens");
@@ -160,9 +174,10 @@ bool PromptCache::RestoreFrom(const std::string& path, const Tokens& prompt, siz
 
 void PromptCache::Note(const Tokens& prompt, size_t count, const tarn_session* session) {
   if (!IsKept(prompt.size(), count)) return;
-  const std::string path = PathOf(Hash(kEmpty, prompt.data(), count * sizeof(prompt[0])), count);
+  const uint64_t of_tokens = Hash(kEmpty, prompt.data(), count * sizeof(prompt[0]));
+  const std::string path = PathOf(of_tokens, count);
   if (access(path.c_str(), F_OK) == 0) return;
-  const Header header = MakeHeader(model_, chunk_, count);
+  const Header header = MakeHeader(model_, chunk_, count, of_tokens);
   const std::vector<uint8_t> snapshot = Snapshot(session);
   const size_t before = sizeof(header) + count * sizeof(prompt[0]);
   if (before + snapshot.size() > most_bytes_) {

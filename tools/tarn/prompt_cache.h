@@ -44,9 +44,9 @@ class PromptCache {
   };
 
   bool IsKept(size_t prompt_size, size_t count) const;
-  // `hash`: of the tokens before.
-  std::string PathOf(uint64_t hash, size_t count) const;
-  bool RestoreFrom(const std::string& path, const Tokens& prompt, size_t count, tarn_session* session) const;
+  // `of_tokens`: the hash of the first `count` tokens.
+  std::string PathOf(uint64_t of_tokens, size_t count) const;
+  bool RestoreFrom(uint64_t of_tokens, const Tokens& prompt, size_t count, tarn_session* session) const;
   void WriteOne(const Noted& noted) const;
   void RemoveOld() const;
 
@@ -66,7 +66,7 @@ struct PromptFile {
   uint32_t chunk;
   size_t snapshot_begin;
 };
-// What a file is that begins with `content`; nothing: none of a cache. Throws Failure where it is cut.
+// What a file is that begins with `content`; nothing: none of a cache. Throws Failure where it is cut or damaged.
 std::optional<PromptFile> ReadPromptFile(std::string_view content);
 
 }  // namespace tarn_cli
