@@ -173,8 +173,8 @@ struct RowProductArgs {
   float* c;
 };
 
-// Asks for a line that will be read once. On x86 the second cache takes more requests at a time than the first: a Zen 4 reads
-// states of f16 and int8 in 0.9 of the time so. Other CPUs were not measured.
+// Asks for a line that will be read once. The second cache of Zen 4 takes more requests at a time than the first: states of f16 and
+// int8 are read in 0.9 of the time so. Other CPUs with x86 were not measured.
 HWY_INLINE void PrefetchStream(const uint8_t* line) {
 #if HWY_ARCH_X86
   __builtin_prefetch(line, /*write=*/0, /*locality=*/2);

@@ -201,7 +201,7 @@ class StateCommandTest(CliTest):
         self.fails(1, "cut: snapshot: size is ", "state", "info", self.write("cut", content[:-1]))
         for at in 12, 30, 60, 66, 75:  # chunk, fingerprint, kernels, checksum, a token
             damaged = content[:at] + bytes([content[at] ^ 4]) + content[at + 1:]
-            self.fails(1, "damaged: the checksum of the tokens is [0-9a-f]{16}, [0-9a-f]{16} expected", "state", "info",
+            self.fails(1, "damaged: the checksum of header and tokens is [0-9a-f]{16}, [0-9a-f]{16} expected", "state", "info",
                        self.write("damaged", damaged))
 
     def test_what_is_no_state_of_the_model_is_named(self):

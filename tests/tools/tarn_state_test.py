@@ -159,7 +159,7 @@ class CacheTest(CliTest):
     def test_damaged_files_are_removed(self):
         text, _ = self.ask(FIRST)
         for damage in lambda content: content[:-1], lambda content: content[:-20] + b"?" + content[-19:], \
-                lambda content: b"", lambda content: content[:70] + b"?" + content[71:], lambda content: b"?" + content[1:]:
+                lambda content: b"", lambda content: content[:75] + b"?" + content[76:], lambda content: b"?" + content[1:]:
             for name in self.files():
                 path = os.path.join(self.cache, name)
                 with open(path, "rb") as file:

@@ -83,7 +83,7 @@ std::optional<PromptFile> ReadPromptFile(std::string_view content) {
   const size_t token_bytes = static_cast<size_t>(header.tokens * kTokenBytes);
   const uint64_t found = Checksum(Hash(kEmpty, content.data() + sizeof(header), token_bytes), header);
   if (found != header.checksum) {
-    throw Failure(Format("the checksum of the tokens is %016llx, %016llx expected: the file of the prompt cache is damaged",
+    throw Failure(Format("the checksum of header and tokens is %016llx, %016llx expected: the file of the prompt cache is damaged",
                          static_cast<unsigned long long>(found), static_cast<unsigned long long>(header.checksum)));
   }
   return PromptFile{header.tokens, header.chunk, sizeof(header) + token_bytes};
