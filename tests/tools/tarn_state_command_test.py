@@ -203,6 +203,12 @@ class StateCommandTest(CliTest):
             damaged = content[:at] + bytes([content[at] ^ 4]) + content[at + 1:]
             self.fails(1, "damaged: the checksum of header and tokens is [0-9a-f]{16}, [0-9a-f]{16} expected", "state", "info",
                        self.write("damaged", damaged))
+        # The header and the tokens of this file, and the snapshot of another one.
+        self.assertEqual(tarn("run", MODEL, *GREEDY, "-p", "ROMEO: and", "-n", 1, "--prompt-cache", self.path("longer"))[0], 0)
+        with open(os.path.join(self.path("longer"), os.listdir(self.path("longer"))[0]), "rb") as file:
+            longer = file.read()
+        self.fails(1, "mixed: the snapshot has seen 9 tokens, 5 expected", "state", "info",
+                   self.write("mixed", content[:72 + 4 * 5] + longer[72 + 4 * 9:]))
 
     def test_what_is_no_state_of_the_model_is_named(self):
         a = self.save("a", "ROMEO:")

@@ -153,14 +153,15 @@ def main():
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     arguments.docs.mkdir(parents=True, exist_ok=True)
-    bench = Bench(arguments.out, arguments.threads, arguments.quick)
     lines = []
     for name in arguments.only.split(","):
+        bench = Bench(arguments.out, arguments.threads, arguments.quick)
         function, sizes, quick = FIGURES[name]
-        lines += function(bench, arguments.docs, quick if arguments.quick else sizes) + [""]
-    spread = (f"On {cpu()}; {arguments.threads} threads; medians of 3 repetitions, of 2 from 1,024 tokens on;\n"
-              f"the largest standard deviation is {100 * bench.spread:.0f} % of its mean.")
-    text = "\n".join(["<!-- figures -->", spread, "", *lines[:-1], "<!-- /figures -->", ""])
+        figure = function(bench, arguments.docs, quick if arguments.quick else sizes)
+        spread = (f"On {cpu()}; {arguments.threads} threads; medians of 3 repetitions, of 2 from 1,024 tokens on;\n"
+                  f"the largest standard deviation is {100 * bench.spread:.0f} % of its mean.")
+        lines += [spread, "", *figure, ""]
+    text = "\n".join(["<!-- figures -->", *lines[:-1], "<!-- /figures -->", ""])
     (arguments.out / "performance.md").write_text(text, encoding="utf-8")
     print(text, end="")
 

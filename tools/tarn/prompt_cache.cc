@@ -103,9 +103,8 @@ PromptCache::PromptCache(const Model& model, const tarn_session_config& config, 
   if (!S_ISDIR(info.st_mode)) throw Failure(directory_ + ": is no directory, expected one for --prompt-cache");
 }
 
-std::string PromptCache::PathOf(uint64_t of_tokens, size_t count) const {
-  const Header header = MakeHeader(model_, chunk_, count, of_tokens);
-  return directory_ + Format("/%016llx-%zu.prompt", static_cast<unsigned long long>(header.checksum), count);
+std::string PromptCache::PathOf(uint64_t checksum, size_t count) const {
+  return directory_ + Format("/%016llx-%zu.prompt", static_cast<unsigned long long>(checksum), count);
 }
 
 // Before the last token, and at ends of chunks: the last one, and 1, 3, 7, 15, ... chunks before it.
@@ -135,9 +134,10 @@ size_t PromptCache::Restore(const Tokens& prompt, tarn_session* session) {
 }
 
 bool PromptCache::RestoreFrom(uint64_t of_tokens, const Tokens& prompt, size_t count, tarn_session* session) const {
-  const std::string path = PathOf(of_tokens, count);
+  const Header header = MakeHeader(model_, chunk_, count, of_tokens);
+  const std::string path = PathOf(header.checksum, count);
   if (access(path.c_str(), F_OK) != 0) return false;
-  const size_t before = sizeof(Header) + count * sizeof(prompt[0]);
+  const size_t before = sizeof(header) + count * sizeof(prompt[0]);
   std::string content;
   bool has_size = false;
   try {
@@ -152,7 +152,6 @@ bool PromptCache::RestoreFrom(uint64_t of_tokens, const Tokens& prompt, size_t c
   }
   try {
     if (!has_size) throw Failure("it has a wrong size");
-    const Header header = MakeHeader(model_, chunk_, count, of_tokens);
     if (content.size() < before || std::memcmp(content.data(), &header, sizeof(header)) != 0) throw Failure("its header is wrong");
     if (std::memcmp(content.data() + sizeof(header), prompt.data(), before - sizeof(header)) != 0) {
       throw Failure("it has other tokens");
@@ -174,10 +173,9 @@ bool PromptCache::RestoreFrom(uint64_t of_tokens, const Tokens& prompt, size_t c
 
 void PromptCache::Note(const Tokens& prompt, size_t count, const tarn_session* session) {
   if (!IsKept(prompt.size(), count)) return;
-  const uint64_t of_tokens = Hash(kEmpty, prompt.data(), count * sizeof(prompt[0]));
-  const std::string path = PathOf(of_tokens, count);
+  const Header header = MakeHeader(model_, chunk_, count, Hash(kEmpty, prompt.data(), count * sizeof(prompt[0])));
+  const std::string path = PathOf(header.checksum, count);
   if (access(path.c_str(), F_OK) == 0) return;
-  const Header header = MakeHeader(model_, chunk_, count, of_tokens);
   const std::vector<uint8_t> snapshot = Snapshot(session);
   const size_t before = sizeof(header) + count * sizeof(prompt[0]);
   if (before + snapshot.size() > most_bytes_) {

@@ -44,8 +44,9 @@ class PromptCache {
   };
 
   bool IsKept(size_t prompt_size, size_t count) const;
-  // `of_tokens`: the hash of the first `count` tokens.
-  std::string PathOf(uint64_t of_tokens, size_t count) const;
+  // `checksum`: of the file's header and tokens.
+  std::string PathOf(uint64_t checksum, size_t count) const;
+  // `of_tokens`: the hash of the first `count` tokens. False: there is no such file, or it cannot be used.
   bool RestoreFrom(uint64_t of_tokens, const Tokens& prompt, size_t count, tarn_session* session) const;
   void WriteOne(const Noted& noted) const;
   void RemoveOld() const;

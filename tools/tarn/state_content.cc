@@ -75,6 +75,10 @@ StateContent::StateContent(const std::string& path) : path_(FileName(path)), fil
     info_.struct_size = sizeof(info_);
     tarn_error error;
     Check(tarn_snapshot_get_info(data(), size(), &info_, &error), error);
+    if (prompt_ && prompt_->tokens != info_.tokens) {
+      throw Failure(Format("the snapshot has seen %llu tokens, %llu expected: the file of the prompt cache is damaged",
+                           static_cast<unsigned long long>(info_.tokens), static_cast<unsigned long long>(prompt_->tokens)));
+    }
   } catch (const Failure& failure) {
     throw Failure(path_ + ": " + failure.what());
   }
