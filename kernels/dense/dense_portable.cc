@@ -53,7 +53,7 @@ Status Run(DenseLayer* layer, size_t rows, const float* x, float* y, uint8_t* sc
   uint8_t* sums = scratch + ParameterBytes(spec);
   const PortableWork work = {
       spec, rows, x, y, sums + SumBytes(spec), reinterpret_cast<Qdu8*>(scratch), reinterpret_cast<int32_t*>(sums)};
-  if (IsQuantized(spec.type)) Split(threads, rows, 1, [&](size_t row, size_t) { QuantizeRow(work, row); });
+  if (IsQuantized(spec.type)) SplitRows(threads, rows, spec.inputs, [&](size_t row) { QuantizeRow(work, row); });
   if (HasPanels(spec)) {
     const uint8_t* packed = static_cast<PortableLayer*>(layer)->packed;
     Split(threads, PanelCount(spec.outputs), 1, [&](size_t panel, size_t) { MultiplyPanel(work, packed, panel); });

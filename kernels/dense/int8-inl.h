@@ -8,16 +8,13 @@
 #define TARN_KERNELS_DENSE_INT8_INL_H_
 #endif
 
+#include "kernels/dense/int8-lanes-inl.h"
 #include "kernels/dense/products-inl.h"
 #include "kernels/dense/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tarn {
 namespace HWY_NAMESPACE {
-
-using VI32 = hn::Vec<DI32>;
-using VI8 = hn::Vec<DI8>;
-using VX8 = hn::Vec<DX8>;
 
 HWY_INLINE void AddInt8(VX8 x, VI8 w0, VI8 w1, VI8 w2, VI8 w3, VI32& s0, VI32& s1, VI32& s2, VI32& s3) {
   s0 = AddProducts(x, w0, s0);
@@ -121,6 +118,14 @@ HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, int32
 
 inline void DenseQdu8Qc8w(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const int8_t* weight,
                           const float* weight_scale, const float* bias, float* y, size_t y_stride) {
+#if TARN_HAVE_INT8_LANES
+  while (FitsLanes(rows, in)) {
+    const size_t now = std::min(rows, kLaneRows);
+    DenseLanes(now, in, out, q, params, weight, weight_scale, bias, y, y_stride);
+    rows -= now, q += now * in, params += now, y += now * y_stride;
+  }
+  if (rows == 0) return;
+#endif
   int32_t weight_sums[kTileOutputs];
   ForEachTile(rows, out, weight, in, hn::Lanes(DI8()), [&](const Tile& tile) HWY_ATTR {
     const Int8Args args = {

@@ -26,6 +26,10 @@ using DX8 = hn::Repartition<uint8_t, DI32>;
 constexpr int32_t kX8Moved = 0;
 #endif
 
+using VI32 = hn::Vec<DI32>;
+using VI8 = hn::Vec<DI8>;
+using VX8 = hn::Vec<DX8>;
+
 // Elements of a row of x less kX8Moved, in the type that is multiplied. Behind the end of a row stands what meets weights of 0.
 template <bool kWhole, class D>
 HWY_INLINE hn::Vec<D> LoadX8(D d, const uint8_t* x, size_t left) {

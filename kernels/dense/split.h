@@ -20,6 +20,13 @@ void Split(const ThreadPool* threads, size_t total, size_t step, const F& f) {
   });
 }
 
+// Calls f(row) for all rows of x, of `inputs` elements each, on the pool if that is enough work.
+template <typename F>
+void SplitRows(const ThreadPool* threads, size_t rows, size_t inputs, const F& f) {
+  const ThreadPool* shared = threads == nullptr ? nullptr : threads->For(ThreadPool::ElementCost(rows * inputs));
+  Split(shared, rows, 1, [&](size_t row, size_t) { f(row); });
+}
+
 }  // namespace tarn
 
 #endif  // TARN_KERNELS_DENSE_SPLIT_H_

@@ -299,7 +299,7 @@ Status RunQuantized(XnnpackLayer* layer, size_t count, const float* x, float* y,
   const DenseSpec& spec = layer->spec;
   const Rows rows = {spec, x, reinterpret_cast<int8_t*>(scratch + QuantizationBytes(spec.max_rows)),
                      reinterpret_cast<xnn_quantization_params*>(scratch)};
-  Split(threads, count, 1, [&](size_t row, size_t) { QuantizeRow(rows, row); });
+  SplitRows(threads, count, spec.inputs, [&](size_t row) { QuantizeRow(rows, row); });
   std::fill_n(rows.parameters + count, kParametersBehind, rows.parameters[count - 1]);
   TARN_RETURN_IF_ERROR(Check(layer->type.setup(layer->multiply, rows.quantized, y, rows.parameters), "setup"));
   TARN_RETURN_IF_ERROR(Check(xnn_run_operator(layer->multiply, AsPthreadpool(threads)), "run"));
@@ -307,22 +307,18 @@ Status RunQuantized(XnnpackLayer* layer, size_t count, const float* x, float* y,
   return Ok();
 }
 
-// To wait for another thread takes longer than to quantize fewer rows than this.
-constexpr size_t kSharedRows = 8;
-
 // Panels share nothing, so threads change no result. A NaN for a scale makes every output NaN.
 void RunFewRows(const XnnpackLayer& layer, size_t count, const float* x, float* y, uint8_t* scratch, const ThreadPool* threads) {
   const DenseSpec& spec = layer.spec;
   const RowKernel& kernel = *layer.few_rows;
   uint8_t* q = scratch + QuantizationBytes(spec.max_rows);
   Qdu8* params = reinterpret_cast<Qdu8*>(scratch);
-  const auto quantize = [&](size_t row, size_t) {
+  SplitRows(threads, count, spec.inputs, [&](size_t row) {
     const float* from = x + row * spec.x_stride;
     uint8_t* to = q + row * spec.inputs;
     kernel.wants_u8 ? spec.kernels->quantize_qdu8(spec.inputs, from, /*parts=*/1, to, params + row)
                     : spec.kernels->quantize_qd8(spec.inputs, from, reinterpret_cast<int8_t*>(to), params + row);
-  };
-  Split(count < kSharedRows ? nullptr : threads, count, 1, quantize);
+  });
   const QuantizedRows rows = {count, spec.inputs, q, params};
   Split(threads, spec.outputs, kernel.outputs, [&](size_t first, size_t outputs) {
     const FlushDenormals flush;  // as XNNPACK's tasks: packed scales may be denormal

@@ -53,6 +53,7 @@ struct Operand {
   size_t stride;
 
   float* f32() const { return static_cast<float*>(data); }
+  float* row(size_t r) const { return f32() + r * stride; }
   const int32_t* i32() const { return static_cast<const int32_t*>(data); }
 };
 

@@ -21,7 +21,7 @@
 namespace tarn {
 namespace {
 
-// As much as Bionic's own: the deepest frame of a kernel has 12 KB, but the stack also holds the program's thread-local variables.
+// As much as Bionic's own: the deepest frame of a kernel has 20 KB, but the stack also holds the program's thread-local variables.
 constexpr size_t kStackBytes = size_t{1} << 20;
 
 // So many pieces of a job for each thread: few enough that taking one costs nothing beside the work in it, and enough that the

@@ -44,6 +44,10 @@ class ThreadPool {
   // thread alone) where that is too little to share.
   const ThreadPool* For(uint64_t cost) const { return cost < kLeastSharedCost || workers_ == nullptr ? nullptr : this; }
 
+  // The cost of elements that are computed one by one from what another op has just written, often on another thread: as measured,
+  // so many bytes of weights are read in the time of one.
+  static constexpr uint64_t ElementCost(uint64_t elements) { return 32 * elements; }
+
   // f(index, thread) for every index below count; thread < threads(). `cost`: of all of them together.
   template <typename F>
   void ParallelFor(size_t count, uint64_t cost, const F& f) const {

@@ -396,6 +396,36 @@ TEST(DenseQuantized, ARowDependsOnNothingElse) {
   });
 }
 
+// Kernels take many rows in groups of their own: whatever the group, the bits are those of the row alone.
+TEST(DenseQuantized, ManyRowsAreTheRowsAlone) {
+  ForEachTable([](const Kernels& kernels) {
+    Random random(12);
+    for (const size_t in : {8, 12, 224, 1024, 1032}) {
+      for (const size_t rows : {8, 9, 16, 24, 25, 41}) {
+        Case c(in, 1 + (in + rows) % 131, rows, random);
+        c.params[rows / 2].scale = std::nanf("");  // a poisoned row stays one, alone
+        std::vector<int8_t> w(c.out * in);
+        for (int8_t& value : w) value = static_cast<int8_t>(random.Uniform(-128.0f, 127.9f));
+        const Floats scales = random.Uniform(c.out, 0.01f, 0.02f);
+        for (const bool biased : {false, true}) {
+          const Floats all = RunInt8(kernels, c, w, scales, biased);
+          for (size_t r = 0; r < rows; ++r) {
+            const Floats row(&all[r * c.out], &all[r * c.out] + c.out);
+            if (r == rows / 2) {
+              EXPECT_TRUE(std::all_of(row.begin(), row.end(), [](float y) { return std::isnan(y); }));
+              continue;
+            }
+            Floats alone(c.out);
+            kernels.dense_qdu8_qc8w(1, in, c.out, &c.q[r * in], &c.params[r], w.data(), scales.data(),
+                                    biased ? c.bias.data() : nullptr, alone.data(), c.out);
+            ExpectEqual("row", alone, row);
+          }
+        }
+      }
+    }
+  });
+}
+
 // A table that were left as a copy of the reference would pass everything above.
 TEST(DenseQuantized, VectorTablesAreNotTheReference) {
   ForEachTable([](const Kernels& kernels) {

@@ -1,5 +1,6 @@
 // Activation: an elementwise function.
 
+#include "runtime/ops/pointwise/rows.h"
 #include "runtime/ops/registry.h"
 #include "variants/attribute.h"
 
@@ -27,25 +28,25 @@ class ActivationOp final : public Op {
   bool runs_by_rows() const override { return true; }
 
   Status Run(const RunContext& context) override {
-    const Kernels& kernels = *context.kernels;
-    const Operand& x = context.inputs[0];
-    const Operand& y = context.outputs[0];
-    if (kind_ == format::ActivationKind::SoftCap) {
-      kernels.soft_cap(context.rows(axis_), width_, x.f32(), x.stride, cap_, y.f32(), y.stride);
-      return Ok();
-    }
-    if (kind_ == format::ActivationKind::Sigmoid) {
-      for (size_t row = 0; row < context.rows(axis_); ++row) {
-        kernels.scaled_sigmoid(width_, x.f32() + row * x.stride, 1, 1, y.f32() + row * y.stride);
-      }
-      return Ok();
-    }
-    const auto function = Function(kernels);
-    function(context.rows(axis_), width_, x.f32(), x.stride, y.f32(), y.stride);
+    ForRows(context, context.rows(axis_), width_, [&](size_t first, size_t count) { RunRows(context, first, count); });
     return Ok();
   }
 
  private:
+  void RunRows(const RunContext& context, size_t first, size_t count) const {
+    const Kernels& kernels = *context.kernels;
+    const Operand& x = context.inputs[0];
+    const Operand& y = context.outputs[0];
+    if (kind_ == format::ActivationKind::SoftCap) {
+      kernels.soft_cap(count, width_, x.row(first), x.stride, cap_, y.row(first), y.stride);
+    } else if (kind_ == format::ActivationKind::Sigmoid) {
+      for (size_t row = first; row < first + count; ++row) kernels.scaled_sigmoid(width_, x.row(row), 1, 1, y.row(row));
+    } else {
+      const auto function = Function(kernels);
+      function(count, width_, x.row(first), x.stride, y.row(first), y.stride);
+    }
+  }
+
   decltype(Kernels::relu) Function(const Kernels& kernels) const {
     switch (kind_) {
       case format::ActivationKind::Relu:

@@ -2,7 +2,7 @@
 #ifndef TARN_RUNTIME_OPS_POINTWISE_BINARY_H_
 #define TARN_RUNTIME_OPS_POINTWISE_BINARY_H_
 
-#include "runtime/ops/op.h"
+#include "runtime/ops/pointwise/rows.h"
 
 namespace tarn {
 
@@ -27,7 +27,9 @@ class BinaryOp : public Op {
     const Operand& b = context.inputs[1];
     const Operand& y = context.outputs[0];
     const BinaryKernel kernel = KernelOf(*context.kernels);
-    kernel(context.rows(axis_), width_, a.f32(), a.stride, b.f32(), b.stride, y.f32(), y.stride);
+    ForRows(context, context.rows(axis_), width_, [&](size_t first, size_t count) {
+      kernel(count, width_, a.row(first), a.stride, b.row(first), b.stride, y.row(first), y.stride);
+    });
     return Ok();
   }
 

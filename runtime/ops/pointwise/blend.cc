@@ -1,4 +1,5 @@
 // Blend: two rows mixed element by element, y = x + c (1 - sigmoid(logits)) (z - x).
+#include "runtime/ops/pointwise/rows.h"
 #include "runtime/ops/registry.h"
 
 namespace tarn {
@@ -26,9 +27,11 @@ class BlendOp final : public Op {
 
   Status Run(const RunContext& context) override {
     const Operand &x = context.inputs[0], &logits = context.inputs[1], &y = context.outputs[0];
-    context.kernels->blend({context.rows(axis_), width_, x.f32(), x.stride, logits.f32(), logits.stride,
-                            has_z_ ? context.inputs[2].f32() : nullptr, has_z_ ? context.inputs[2].stride : 0, weight_, y.f32(),
-                            y.stride});
+    const Operand z = has_z_ ? context.inputs[2] : Operand{};
+    ForRows(context, context.rows(axis_), width_, [&](size_t first, size_t count) {
+      context.kernels->blend({count, width_, x.row(first), x.stride, logits.row(first), logits.stride,
+                              has_z_ ? z.row(first) : nullptr, z.stride, weight_, y.row(first), y.stride});
+    });
     return Ok();
   }
 

@@ -1,6 +1,7 @@
 // Norm: layer norm (weight and bias) or RMS norm (weight), of the whole width or of groups of columns, which share a weight or have
 // their own.
 
+#include "runtime/ops/pointwise/rows.h"
 #include "runtime/ops/registry.h"
 
 namespace tarn {
@@ -36,22 +37,26 @@ class NormOp final : public Op {
   bool runs_by_rows() const override { return true; }
 
   Status Run(const RunContext& context) override {
-    const Operand& x = context.inputs[0];
-    const Operand& y = context.outputs[0];
-    const size_t rows = context.rows(axis_);
-    if (own_weights_ || group_ == width_) {
-      for (size_t first = 0; first < width_; first += group_) {
-        NormRows(*context.kernels, rows, first, x.f32() + first, x.stride, y.f32() + first, y.stride);
-      }
-      return Ok();
-    }
-    for (size_t row = 0; row < rows; ++row) {
-      NormRows(*context.kernels, width_ / group_, 0, x.f32() + row * x.stride, group_, y.f32() + row * y.stride, group_);
-    }
+    ForRows(context, context.rows(axis_), width_, [&](size_t first, size_t count) { RunRows(context, first, count); });
     return Ok();
   }
 
  private:
+  void RunRows(const RunContext& context, size_t first_row, size_t count) const {
+    const Kernels& kernels = *context.kernels;
+    const Operand& x = context.inputs[0];
+    const Operand& y = context.outputs[0];
+    if (own_weights_ || group_ == width_) {
+      for (size_t first = 0; first < width_; first += group_) {
+        NormRows(kernels, count, first, x.row(first_row) + first, x.stride, y.row(first_row) + first, y.stride);
+      }
+      return;
+    }
+    for (size_t row = first_row; row < first_row + count; ++row) {
+      NormRows(kernels, width_ / group_, 0, x.row(row), group_, y.row(row), group_);
+    }
+  }
+
   // The columns that `weight` has; all of them where it does not divide them, which is then an error.
   uint32_t GroupOf(const Shape& weight) const {
     const uint64_t columns = weight.rank == 1 ? weight.dims[0] : 0;

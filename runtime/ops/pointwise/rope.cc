@@ -1,4 +1,5 @@
 // Rope: rotates the pairs (i, i + d/2) of every head of x by the angles of the row's position.
+#include "runtime/ops/pointwise/rows.h"
 #include "runtime/ops/registry.h"
 
 namespace tarn {
@@ -27,8 +28,10 @@ class RopeOp final : public Op {
   Status Run(const RunContext& context) override {
     const Operand& x = context.inputs[0];
     const Operand& y = context.outputs[0];
-    context.kernels->rope(context.rows({format::Time::Tokens, 0}), heads_, head_dim_, x.f32(), x.stride, context.inputs[1].f32(),
-                          y.f32(), y.stride);
+    const float* angles = context.inputs[1].f32();
+    ForRows(context, context.token_rows, size_t{heads_} * head_dim_, [&](size_t first, size_t count) {
+      context.kernels->rope(count, heads_, head_dim_, x.row(first), x.stride, angles + first * head_dim_, y.row(first), y.stride);
+    });
     return Ok();
   }
 
