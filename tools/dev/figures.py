@@ -7,14 +7,15 @@
   masked_lm       ABC Table 4: RoBERTa-base at 512 tokens, batch 16
   classification  RFA Table 3: byte-level text of 1,000 to 4,000 bytes
 
-Models have random weights (examples/configs), in int8; speed and memory are relative to softmax in the same runtime. OUT gets the
-models, what `tarn bench` printed and performance.md, the part of docs/performance.md between its `figures` markers; DOCS gets the pictures.
+Models have random weights (examples/configs), in int8; speed and memory are relative to softmax in the same runtime. The systems of
+a figure take turns, so that whatever else the machine does meets all of them. OUT gets the models, what `tarn bench` printed and performance.md, the part of docs/performance.md between its `figures` markers; DOCS gets the pictures.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 
@@ -28,18 +29,19 @@ DECODING = {"softmax": ("mt-base-softmax", "f32"), "RFA Gaussian": ("mt-base-rfa
             "RFA Gaussian, source f16": ("mt-base-rfa", "f16"), "RFA Gaussian, source int8": ("mt-base-rfa", "int8"),
             "RFA arc-cosine": ("mt-base-rfa-arccos", "f32"), "ABC": ("mt-base-abc", "f32"), "T2R": ("mt-base-t2r", "f32")}
 DECODING_LENGTHS = [32, 64, 128, 256, 512, 1024, 2048]
-MASKED_LM = {"softmax": "roberta-base-softmax", "ABC 64": "roberta-base-abc-64", "ABC 128": "roberta-base-abc-128",
-             "Linformer 64": "roberta-base-linformer-64", "Linformer 128": "roberta-base-linformer-128"}
+MASKED_LM = {"softmax": ("roberta-base-softmax", "f32"), "ABC 64": ("roberta-base-abc-64", "f32"),
+             "ABC 128": ("roberta-base-abc-128", "f32"), "Linformer 64": ("roberta-base-linformer-64", "f32"),
+             "Linformer 128": ("roberta-base-linformer-128", "f32")}
 MASKED_LM_LENGTH = 512
 MASKED_LM_PAPER = {"ABC 64": (1.5, 0.5), "ABC 128": (1.3, 0.6), "Linformer 64": (1.7, 0.5), "Linformer 128": (1.5, 0.6)}
-CLASSIFICATION = {"softmax": "lra-text-softmax", "RFA Gaussian": "lra-text-rfa"}
+CLASSIFICATION = {"softmax": ("lra-text-softmax", "f32"), "RFA Gaussian": ("lra-text-rfa", "f32")}
 CLASSIFICATION_LENGTHS = [1000, 2000, 3000, 4000]
 MIB = 2.0**20
 
 
 class Bench:
     def __init__(self, out, threads, quick):
-        self.out, self.threads, self.quick = out, threads, quick
+        self.out, self.threads, self.repetitions = out, threads, 1 if quick else 3
         self.spread = 0.0  # the largest standard deviation, of its mean
 
     def model(self, name, length, state):
@@ -56,30 +58,42 @@ class Bench:
                        stdout=subprocess.DEVNULL, check=True)
         return path
 
-    def repetitions(self, length):
-        return 1 if self.quick else 3 if length < 1024 else 2
-
-    def run(self, name, length, target, batch, state="f32"):
-        """Rows of `tarn bench` by the kind of their test."""
-        print(f"figures: {name}, states in {state}, {length} tokens", file=sys.stderr, flush=True)
-        path = self.model(name, length, state)
-        command = [BIN / "tarn", "bench", "-m", path, "-p", length, "-n", target, "-r", self.repetitions(length),
-                   "-t", self.threads, "--batch", batch, "-o", "json"]
+    def row(self, path, test, length, target, batch):
+        """The row of `tarn bench` of that kind of test ("enc", "dec"), of one repetition."""
+        command = [BIN / "tarn", "bench", "-m", path, "-p", length, "-n", target, "-r", 1, "-t", self.threads, "--batch", batch,
+                   "-o", "json"]
         text = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, text=True, check=True).stdout
         path.with_suffix(".bench.json").write_text(text, encoding="utf-8")
-        path.unlink()
-        rows = {row["test"].rstrip("0123456789"): row for row in json.loads(text)}
-        self.spread = max([self.spread, *(row["t_s_stddev"] / row["t_s_mean"] for row in rows.values())])
-        return rows
+        return next(row for row in json.loads(text) if row["test"].startswith(test))
+
+    def run(self, systems, test, length, target, batch):
+        """By system: (its rate in each repetition, the row of the last one). All systems run once, then all again."""
+        paths = {system: self.model(config, length, state) for system, (config, state) in systems.items()}
+        rates, rows = {system: [] for system in systems}, {}
+        for repetition in range(self.repetitions):
+            for system, path in paths.items():
+                print(f"figures: {length} tokens, repetition {repetition + 1}, {system}", file=sys.stderr, flush=True)
+                rows[system] = self.row(path, test, length, target, batch)
+                rates[system].append(rows[system]["t_s_mean"])
+        for path in paths.values():
+            path.unlink()
+        if self.repetitions > 1:
+            self.spread = max([self.spread, *(statistics.stdev(of_one) / statistics.mean(of_one) for of_one in rates.values())])
+        return {system: (rates[system], rows[system]) for system in systems}
+
+
+def rate_cells(points, base):
+    """Rates, each with its ratio to the one of `base` at the same length."""
+    return " | ".join(f"{rate:.0f} ({rate / of_base:.1f}x)" for (_, rate), (_, of_base) in zip(points, base))
 
 
 def decoding(bench, docs, lengths):
-    rates, states = {}, {}
-    for system, (config, state) in DECODING.items():
-        for length in lengths:
-            row = bench.run(config, length, length, BATCH, state)["dec"]
-            rates.setdefault(system, []).append((length, row["t_s_median"]))
-            states.setdefault(system, []).append((length, row["state_bytes"] / MIB))
+    rates, states = {system: [] for system in DECODING}, {system: [] for system in DECODING}
+    for length in lengths:
+        runs = bench.run(DECODING, "dec", length, length, BATCH)
+        for system, (of_one, row) in runs.items():
+            rates[system].append((length, statistics.median(of_one)))
+            states[system].append((length, row["state_bytes"] / MIB))
     picture = docs / "decoding.svg"
     drawn = [system for system, (_, state) in DECODING.items() if state == "f32"]  # those of the papers
     panels = [("decoded tokens per second", {system: rates[system] for system in drawn}),
@@ -94,13 +108,16 @@ def decoding(bench, docs, lengths):
              "RFA Gaussian, source f16": "", "RFA Gaussian, source int8": "", "RFA arc-cosine": "slightly above Gaussian",
              "ABC": "about 1.25x RFA", "T2R": "about 20 % above ABC"}
     for system, points in rates.items():
-        cells = [f"{rate:.0f} ({rate / base:.1f}x)" for (_, rate), (_, base) in zip(points, rates["softmax"])]
         last = states[system][-1][1]
         share = 100 * last / states["softmax"][-1][1]
-        lines.append(f"| {system} | {' | '.join(cells)} | {last:.1f} MiB | {share:.1f} % | {paper[system]} |")
+        lines.append(f"| {system} | {rate_cells(points, rates['softmax'])} | {last:.1f} MiB | {share:.1f} % | {paper[system]} |")
     at_end = {system: points[-1][1] for system, points in rates.items()}
+    ratios = {system: [rate / base for rate, base in zip(runs[system][0], runs["softmax"][0])] for system in runs}
+    of_each = "; ".join(f"{system} {', '.join(f'{ratio:.1f}x' for ratio in of_one)}" for system, of_one in ratios.items()
+                        if system.startswith("RFA"))
     return lines + ["", f"At {lengths[-1]:,}: ABC over RFA Gaussian {at_end['ABC'] / at_end['RFA Gaussian']:.2f} (paper 1.25), "
-                    f"T2R over ABC {at_end['T2R'] / at_end['ABC']:.2f} (paper 1.2).", "",
+                    f"T2R over ABC {at_end['T2R'] / at_end['ABC']:.2f} (paper 1.2). "
+                    f"Ratios to softmax in each repetition: {of_each}.", "",
                     f"![Decoding speed and memory]({os.path.relpath(picture, ROOT / 'docs')})"]
 
 
@@ -108,24 +125,23 @@ def masked_lm(bench, _docs, length):
     lines = [f"Encoding of `roberta-base-*`, {length} tokens, batch {BATCH} (ABC Table 4).", "",
              "| system | tokens per second | speed | paper | session, MiB | of softmax's | anonymous, MiB | of softmax's | paper |",
              "|---" + "|--:" * 8 + "|"]
-    base = None
-    for system, config in MASKED_LM.items():
-        row = bench.run(config, length, 0, BATCH)["enc"]
-        base = base or row
+    runs = bench.run(MASKED_LM, "enc", length, 0, BATCH)
+    base, base_rate = runs["softmax"][1], statistics.median(runs["softmax"][0])
+    for system, (rates, row) in runs.items():
+        rate = statistics.median(rates)
         speed, memory = MASKED_LM_PAPER.get(system, (1.0, 1.0))
-        lines.append(f"| {system} | {row['t_s_median']:.0f} | {row['t_s_median'] / base['t_s_median']:.2f}x | {speed}x | "
+        lines.append(f"| {system} | {rate:.0f} | {rate / base_rate:.2f}x | {speed}x | "
                      f"{row['session_bytes'] / MIB:.1f} | {row['session_bytes'] / base['session_bytes']:.2f}x | "
                      f"{row['peak_anon_bytes'] / MIB:.1f} | {row['peak_anon_bytes'] / base['peak_anon_bytes']:.2f}x | {memory}x |")
     return lines
 
 
 def classification(bench, docs, lengths):
-    rates, memory = {}, {}
-    for system, config in CLASSIFICATION.items():
-        for length in lengths:
-            row = bench.run(config, length, 0, 1)["enc"]
-            rates.setdefault(system, []).append((length, row["t_s_median"]))
-            memory.setdefault(system, []).append((length, row["session_bytes"] / MIB))
+    rates, memory = {system: [] for system in CLASSIFICATION}, {system: [] for system in CLASSIFICATION}
+    for length in lengths:
+        for system, (of_one, row) in bench.run(CLASSIFICATION, "enc", length, 0, 1).items():
+            rates[system].append((length, statistics.median(of_one)))
+            memory[system].append((length, row["session_bytes"] / MIB))
     picture = docs / "classification.svg"
     picture.write_text(line_plot.draw("Byte-level text classification, int8", "length, bytes",
                                       [("bytes per second", rates), ("session, MiB", memory)]), encoding="utf-8")
@@ -133,9 +149,8 @@ def classification(bench, docs, lengths):
              f"| system | {' | '.join(f'{length:,}' for length in lengths)} | session at {lengths[-1]:,} | paper |",
              "|---" + "|--:" * (len(lengths) + 1) + "|---|"]
     for system, points in rates.items():
-        cells = [f"{rate:.0f} ({rate / base:.1f}x)" for (_, rate), (_, base) in zip(points, rates["softmax"])]
         paper = "1" if system == "softmax" else "1.1x to 5.3x"
-        lines.append(f"| {system} | {' | '.join(cells)} | {memory[system][-1][1]:.1f} MiB | {paper} |")
+        lines.append(f"| {system} | {rate_cells(points, rates['softmax'])} | {memory[system][-1][1]:.1f} MiB | {paper} |")
     return lines + ["", f"![Encoding speed and memory]({os.path.relpath(picture, ROOT / 'docs')})"]
 
 
@@ -158,7 +173,7 @@ def main():
         bench = Bench(arguments.out, arguments.threads, arguments.quick)
         function, sizes, quick = FIGURES[name]
         figure = function(bench, arguments.docs, quick if arguments.quick else sizes)
-        spread = (f"On {cpu()}; {arguments.threads} threads; medians of 3 repetitions, of 2 from 1,024 tokens on;\n"
+        spread = (f"On {cpu()}; {arguments.threads} threads; medians of {bench.repetitions} repetitions in turns;\n"
                   f"the largest standard deviation is {100 * bench.spread:.0f} % of its mean.")
         lines += [spread, "", *figure, ""]
     text = "\n".join(["<!-- figures -->", *lines[:-1], "<!-- /figures -->", ""])
