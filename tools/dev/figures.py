@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the papers' figures of speed and memory again, on this machine: `make figures`, half an hour on two idle cores.
+"""Makes the papers' figures of speed and memory again, on this machine: `make figures`, an hour on two idle cores.
 
     figures.py [--only decoding,masked_lm,classification] [--threads N] [--quick] [--out build/figures] [--docs docs]
 
