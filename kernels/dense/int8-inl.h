@@ -124,8 +124,8 @@ inline void DenseQdu8Qc8w(size_t rows, size_t in, size_t out, const uint8_t* q, 
     DenseLanes(now, in, out, q, params, weight, weight_scale, bias, y, y_stride);
     rows -= now, q += now * in, params += now, y += now * y_stride;
   }
-  if (rows == 0) return;
 #endif
+  if (rows == 0) return;
   int32_t weight_sums[kTileOutputs];
   ForEachTile(rows, out, weight, in, hn::Lanes(DI8()), [&](const Tile& tile) HWY_ATTR {
     const Int8Args args = {

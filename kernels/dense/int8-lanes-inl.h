@@ -1,7 +1,8 @@
 // Dense layers with int8 weights for many rows of x: a row in each lane. A lane keeps the sum of its row, so nothing is added
 // across lanes at the end, and 4 weights, loaded into every lane, meet all rows at once:
 //   sum[r] += x[r][4 k + 0..3] . w[4 k + 0..3]
-// For x the rows stand side by side: [in / 4][kLaneRows][4]. Tiles (int8-inl.h) take a third longer on Zen 4.
+// For x the rows stand side by side: [in / 4][kLaneRows][4]. Tiles (int8-inl.h) take a third longer on Zen 4 for 16 rows. The bits
+// are theirs: the bias is added to what was stored, so that no compiler makes one rounding of the two.
 #if defined(TARN_KERNELS_DENSE_INT8_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TARN_KERNELS_DENSE_INT8_LANES_INL_H_
 #undef TARN_KERNELS_DENSE_INT8_LANES_INL_H_
@@ -28,18 +29,21 @@ namespace tarn {
 namespace HWY_NAMESPACE {
 
 constexpr size_t kLaneRows = 16;
+static_assert(hn::MaxLanes(DI32()) == kLaneRows, "a lane for each row");
 // Fewer take as long as kLaneRows do, and tiles are faster for them.
 constexpr size_t kLeastLaneRows = 9;
 // With more inputs the first cache does not hold the rows.
 constexpr size_t kMostLaneInputs = 1024;
 // Rows of W in work at a time: their sums do not wait for one another, and they and those behind them lie in the first cache.
 constexpr size_t kLaneOutputs = 8;
+// Weights of each of them for which one line is asked for.
+constexpr size_t kLineInputs = kLineBytes / kLaneOutputs;
 // So many outputs of a row are stored at once, in whole lines: rows of y may lie a power of two apart, and then no cache keeps the
 // lines of all of them until their next part comes.
 constexpr size_t kStoredOutputs = 64;
 
 constexpr bool FitsLanes(size_t rows, size_t in) {
-  return rows >= kLeastLaneRows && in % sizeof(int64_t) == 0 && in <= kMostLaneInputs;
+  return rows >= kLeastLaneRows && in % kLineInputs == 0 && in <= kMostLaneInputs;
 }
 
 using FourInts = hn::CappedTag<int32_t, 4>;
@@ -55,8 +59,8 @@ struct LaneRows {
     const FourInts four;
     const size_t words = in / sizeof(int32_t), lanes = hn::Lanes(d);
     const auto load = [&](size_t r, size_t i) HWY_ATTR {
-      const int32_t* row = reinterpret_cast<const int32_t*>(rows + r * in) + i;
-      return r < count ? hn::LoadN(d, row, words - i) : hn::Zero(d);
+      if (r >= count) return hn::Zero(d);
+      return hn::BitCast(d, hn::LoadN(DX8(), rows + r * in + 4 * i, in - 4 * i));
     };
     alignas(64) int32_t turned[kLaneRows][4];
     for (size_t i = 0; i < words; i += lanes) {
@@ -121,9 +125,9 @@ HWY_NOINLINE inline void MultiplyLanes(const LaneRows& x, const LaneOutputs& w, 
   const int8_t *w0 = w.row(0), *w1 = w.row(1), *w2 = w.row(2), *w3 = w.row(3);
   const int8_t *w4 = w.row(4), *w5 = w.row(5), *w6 = w.row(6), *w7 = w.row(7);
   VI32 s0 = hn::Zero(DI32()), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0;
-  for (size_t i = 0; i < w.in; i += 8) {
+  for (size_t i = 0; i < w.in; i += kLineInputs) {
     hwy::Prefetch(w.weight + kLaneOutputs * (w.in + i));
-    for (size_t k = i; k < i + 8; k += 4) {
+    for (size_t k = i; k < i + kLineInputs; k += 4) {
       const VX8 group = hn::BitCast(DX8(), hn::Load(DI32(), x.q + k / 4 * kLaneRows));
       s0 = AddProducts(group, LoadFour(w0 + k), s0);
       s1 = AddProducts(group, LoadFour(w1 + k), s1);

@@ -44,8 +44,8 @@ class ThreadPool {
   // thread alone) where that is too little to share.
   const ThreadPool* For(uint64_t cost) const { return cost < kLeastSharedCost || workers_ == nullptr ? nullptr : this; }
 
-  // The cost of elements that are computed one by one from what another op has just written, often on another thread: as measured,
-  // so many bytes of weights are read in the time of one.
+  // The cost of elements that are computed one by one from what another op has just written, often on another thread. As measured,
+  // one takes as long as 32 bytes of weights take to read.
   static constexpr uint64_t ElementCost(uint64_t elements) { return 32 * elements; }
 
   // f(index, thread) for every index below count; thread < threads(). `cost`: of all of them together.

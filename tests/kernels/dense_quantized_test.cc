@@ -402,7 +402,7 @@ TEST(DenseQuantized, ManyRowsAreTheRowsAlone) {
     Random random(12);
     for (const size_t in : {8, 12, 224, 1024, 1032}) {
       for (const size_t rows : {8, 9, 16, 24, 25, 41}) {
-        Case c(in, 1 + (in + rows) % 131, rows, random);
+        Case c(in, rows == 16 ? 128 : 1 + (in + rows) % 131, rows, random);
         c.params[rows / 2].scale = std::nanf("");  // a poisoned row stays one, alone
         std::vector<int8_t> w(c.out * in);
         for (int8_t& value : w) value = static_cast<int8_t>(random.Uniform(-128.0f, 127.9f));

@@ -12,10 +12,15 @@
 namespace tarn {
 namespace {
 
+// Two kinds of blocks, with different pointwise ops.
+constexpr const char* kPlain = R"("hidden_act": "relu", "norm": "layernorm", "position_embedding": "sinusoidal")";
+constexpr const char* kGated = R"("hidden_act": "swiglu", "norm": "rmsnorm", "position_embedding": "rope")";
+
 struct Case {
   const char* name;
   const char* attention;
   convert::Precision precision;
+  const char* block = kPlain;
 };
 
 // With 512 features or 256 slots a single token's attention is as much work as is shared at all (2^20 multiply-adds). The softmax
@@ -24,11 +29,10 @@ constexpr const char* kRfa = R"({"system": "rfa", "feature_map": "gaussian", "nu
 constexpr const char* kAbc = R"({"system": "abc_mlp", "num_slots": 256})";
 constexpr const char* kSoftmax = R"({"system": "softmax", "max_context": 100})";
 
-std::string WideConfig(const char* attention) {
+std::string WideConfig(const char* attention, const char* block) {
   return std::string(R"({"task": "causal_lm", "vocab_size": 4096, "hidden_size": 1024, "num_layers": 1, "num_heads": 8,
-    "intermediate_size": 2048, "hidden_act": "relu", "norm": "layernorm", "norm_eps": 1e-5, "attention_bias": true,
-    "tokenizer": "none", "position_embedding": "sinusoidal", "attention": )") +
-         attention + "}";
+    "intermediate_size": 2048, "norm_eps": 1e-5, "attention_bias": true, "tokenizer": "none", )") +
+         block + R"(, "attention": )" + attention + "}";
 }
 
 // Tokens of one call after the other.
@@ -66,11 +70,12 @@ INSTANTIATE_TEST_SUITE_P(Systems, DeterminismTest,
                                          Case{"abc_f32", kAbc, convert::Precision::kF32},
                                          Case{"abc_int8", kAbc, convert::Precision::kInt8},
                                          Case{"softmax_f32", kSoftmax, convert::Precision::kF32},
-                                         Case{"softmax_int8", kSoftmax, convert::Precision::kInt8}),
+                                         Case{"softmax_int8", kSoftmax, convert::Precision::kInt8},
+                                         Case{"softmax_gated_int8", kSoftmax, convert::Precision::kInt8, kGated}),
                          [](const testing::TestParamInfo<Case>& c) { return std::string(c.param.name); });
 
 TEST_P(DeterminismTest, OneTwoAndFourThreadsGiveTheSameBits) {
-  const std::vector<uint8_t> file = test::MakeModel(WideConfig(GetParam().attention), GetParam().precision);
+  const std::vector<uint8_t> file = test::MakeModel(WideConfig(GetParam().attention, GetParam().block), GetParam().precision);
   const LoadOptions options{Verify::kOnce, /*isa=*/nullptr, /*portable=*/false, DefaultAllocator()};
   Result<LoadedModel> model = LoadedModel::Open(FileMap(), {file.data(), file.size()}, options);
   ASSERT_TRUE(model.ok()) << model.status().message();

@@ -8,7 +8,8 @@
   classification  RFA Table 3: byte-level text of 1,000 to 4,000 bytes
 
 Models have random weights (examples/configs), in int8; speed and memory are relative to softmax in the same runtime. The systems of
-a figure take turns, so that whatever else the machine does meets all of them. OUT gets the models, what `tarn bench` printed and performance.md, the part of docs/performance.md between its `figures` markers; DOCS gets the pictures.
+a figure take turns, so that whatever else the machine does meets all of them. OUT gets the models, what `tarn bench` printed and
+performance.md, the part of docs/performance.md between its `figures` markers; DOCS gets the pictures.
 """
 
 import argparse
@@ -58,12 +59,12 @@ class Bench:
                        stdout=subprocess.DEVNULL, check=True)
         return path
 
-    def row(self, path, test, length, target, batch):
-        """The row of `tarn bench` of that kind of test ("enc", "dec"), of one repetition."""
+    def row(self, path, repetition, test, length, target, batch):
+        """The row of `tarn bench` of that kind of test ("enc", "dec")."""
         command = [BIN / "tarn", "bench", "-m", path, "-p", length, "-n", target, "-r", 1, "-t", self.threads, "--batch", batch,
                    "-o", "json"]
         text = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, text=True, check=True).stdout
-        path.with_suffix(".bench.json").write_text(text, encoding="utf-8")
+        path.with_suffix(f".bench-{repetition}.json").write_text(text, encoding="utf-8")
         return next(row for row in json.loads(text) if row["test"].startswith(test))
 
     def run(self, systems, test, length, target, batch):
@@ -73,7 +74,7 @@ class Bench:
         for repetition in range(self.repetitions):
             for system, path in paths.items():
                 print(f"figures: {length} tokens, repetition {repetition + 1}, {system}", file=sys.stderr, flush=True)
-                rows[system] = self.row(path, test, length, target, batch)
+                rows[system] = self.row(path, repetition + 1, test, length, target, batch)
                 rates[system].append(rows[system]["t_s_mean"])
         for path in paths.values():
             path.unlink()
@@ -112,7 +113,8 @@ def decoding(bench, docs, lengths):
         share = 100 * last / states["softmax"][-1][1]
         lines.append(f"| {system} | {rate_cells(points, rates['softmax'])} | {last:.1f} MiB | {share:.1f} % | {paper[system]} |")
     at_end = {system: points[-1][1] for system, points in rates.items()}
-    ratios = {system: [rate / base for rate, base in zip(runs[system][0], runs["softmax"][0])] for system in runs}
+    # `runs`: those of the last length.
+    ratios = {system: [rate / base for rate, base in zip(of_one, runs["softmax"][0])] for system, (of_one, _) in runs.items()}
     of_each = "; ".join(f"{system} {', '.join(f'{ratio:.1f}x' for ratio in of_one)}" for system, of_one in ratios.items()
                         if system.startswith("RFA"))
     return lines + ["", f"At {lengths[-1]:,}: ABC over RFA Gaussian {at_end['ABC'] / at_end['RFA Gaussian']:.2f} (paper 1.25), "

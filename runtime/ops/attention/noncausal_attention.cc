@@ -118,8 +118,9 @@ NoncausalQueries NoncausalAttentionOp::QueriesOf(const RunContext& context, size
 }
 
 template <typename F>
-void NoncausalAttentionOp::ForEach(const RunContext& context, const Parts& parts, size_t count, uint64_t passes, const F& f) const {
-  context.threads->ParallelFor(count, passes * shape_.elements(), [&](size_t index, size_t thread) {
+void NoncausalAttentionOp::ForEach(const RunContext& context, const Parts& parts, size_t count, uint64_t element_cost,
+                                   const F& f) const {
+  context.threads->ParallelFor(count, element_cost * shape_.elements(), [&](size_t index, size_t thread) {
     if (context.cancelled()) return;
     const FlushDenormals flush;
     f(index, parts.work[thread].Fresh(), thread);
@@ -131,9 +132,9 @@ void NoncausalAttentionOp::ReadAll(const RunContext& context, const Parts& parts
                                    const F& memory_of) const {
   const size_t rows = QueryRows(context);
   const size_t pieces = (rows + kTaskRows - 1) / kTaskRows;
-  // Every row multiplies with every element, which has first to be read, of so many bytes at most.
-  const uint64_t passes = count * (heads_.group() * rows + sizeof(float));
-  ForEach(context, parts, count * pieces, passes, [&](size_t index, Scratch work, size_t) {
+  // An element is read once, four bytes at most, and every row multiplies with it.
+  const uint64_t element_cost = uint64_t{count} * (sizeof(float) + heads_.group() * rows);
+  ForEach(context, parts, count * pieces, element_cost, [&](size_t index, Scratch work, size_t) {
     const size_t task = first + index / pieces, begin = index % pieces * kTaskRows, end = std::min(begin + kTaskRows, rows);
     const StoredMemory memory = memory_of(index / pieces);
     for (size_t row = begin; row < end; row += block_queries_) {

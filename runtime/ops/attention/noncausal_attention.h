@@ -76,10 +76,10 @@ class NoncausalAttentionOp : public Op {
   // its place in the run.
   NoncausalQueries QueriesOf(const RunContext& context, size_t owner, size_t kv_head, size_t begin, size_t count) const;
   size_t QueryRows(const RunContext& context) const;  // of an owner
-  // f(index, work, thread) for every index below count, without denormals; none begins once the run is cancelled. `passes`: over
-  // the elements of a memory, of all of them together.
+  // f(index, work, thread) for every index below count, without denormals; none begins once the run is cancelled. `element_cost`:
+  // of one element of the memories, of all of them together, as ThreadPool::For has it.
   template <typename F>
-  void ForEach(const RunContext& context, const Parts& parts, size_t count, uint64_t passes, const F& f) const;
+  void ForEach(const RunContext& context, const Parts& parts, size_t count, uint64_t element_cost, const F& f) const;
   // Reads `count` memories, the first that of task `first`; memory_of(i) has the i-th.
   template <typename F>
   void ReadAll(const RunContext& context, const Parts& parts, size_t first, size_t count, const F& memory_of) const;
