@@ -1,8 +1,9 @@
 // Dense layers with int8 weights for many rows of x: a row in each lane. A lane keeps the sum of its row, so nothing is added
 // across lanes at the end, and 4 weights, loaded into every lane, meet all rows at once:
 //   sum[r] += x[r][4 k + 0..3] . w[4 k + 0..3]
-// For x the rows stand side by side: [in / 4][kLaneRows][4]. Tiles (int8-inl.h) take a third longer on Zen 4 for 16 rows. The bits
-// are theirs: the bias is added to what was stored, so that no compiler makes one rounding of the two.
+// For x the rows stand side by side: [in / 4][kLaneRows][4]. Tiles (int8-inl.h) take a third longer on Zen 4 for 16 rows of 512
+// inputs, and as long for 1,024. The bits are theirs: the bias is added to what was stored, so that no compiler makes one rounding
+// of the two.
 #if defined(TARN_KERNELS_DENSE_INT8_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TARN_KERNELS_DENSE_INT8_LANES_INL_H_
 #undef TARN_KERNELS_DENSE_INT8_LANES_INL_H_
@@ -119,7 +120,8 @@ HWY_INLINE VF FinishLanes(VI32 sum, int32_t weight_sum, const LaneRows& x, const
   return hn::Mul(hn::ConvertTo(d, hn::Sub(sum, shift)), scale);
 }
 
-// y [kLaneOutputs / 4][kLaneRows][4], without the bias. While it multiplies it asks for the rows of W behind these.
+// y [kLaneOutputs / kTileOutputs][kLaneRows][kTileOutputs], without the bias. While it multiplies it asks for the rows of W behind
+// these.
 HWY_NOINLINE inline void MultiplyLanes(const LaneRows& x, const LaneOutputs& w, float* y) {
   const DF d;
   const int8_t *w0 = w.row(0), *w1 = w.row(1), *w2 = w.row(2), *w3 = w.row(3);
@@ -145,7 +147,7 @@ HWY_NOINLINE inline void MultiplyLanes(const LaneRows& x, const LaneOutputs& w, 
   hn::StoreInterleaved4(FinishLanes(s0, sums[0], x, w, 0), FinishLanes(s1, sums[1], x, w, 1), FinishLanes(s2, sums[2], x, w, 2),
                         FinishLanes(s3, sums[3], x, w, 3), d, y);
   hn::StoreInterleaved4(FinishLanes(s4, sums[4], x, w, 4), FinishLanes(s5, sums[5], x, w, 5), FinishLanes(s6, sums[6], x, w, 6),
-                        FinishLanes(s7, sums[7], x, w, 7), d, y + 4 * kLaneRows);
+                        FinishLanes(s7, sums[7], x, w, 7), d, y + kTileOutputs * kLaneRows);
 }
 
 // As Kernels::dense_qdu8_qc8w, for rows <= kLaneRows.
@@ -153,12 +155,12 @@ inline void DenseLanes(size_t rows, size_t in, size_t out, const uint8_t* q, con
                        const float* weight_scale, const float* bias, float* y, size_t y_stride) {
   const DTile d;
   const LaneRows x(rows, in, q, params);
-  alignas(64) float stored[kStoredOutputs / 4][kLaneRows][4];
+  alignas(64) float stored[kStoredOutputs / kTileOutputs][kLaneRows][kTileOutputs];
   for (size_t first = 0; first < out; first += kStoredOutputs) {
     const size_t count = std::min(out - first, kStoredOutputs);
     for (size_t o = first; o < first + count; o += kLaneOutputs) {
       const LaneOutputs w = {in, std::min(out - o, kLaneOutputs), weight + o * in, weight_scale + o};
-      MultiplyLanes(x, w, stored[(o - first) / 4][0]);
+      MultiplyLanes(x, w, stored[(o - first) / kTileOutputs][0]);
     }
     for (size_t r = 0; r < rows; ++r) {
       float* to = y + r * y_stride + first;
