@@ -16,32 +16,52 @@ HWY_BEFORE_NAMESPACE();
 namespace tarn {
 namespace HWY_NAMESPACE {
 
-HWY_INLINE void AddInt8(VX8 x, VI8 w0, VI8 w1, VI8 w2, VI8 w3, VI32& s0, VI32& s1, VI32& s2, VI32& s3) {
-  s0 = AddProducts(x, w0, s0);
-  s1 = AddProducts(x, w1, s1);
-  s2 = AddProducts(x, w2, s2);
-  s3 = AddProducts(x, w3, s3);
+// What the passes behind the first one over the rows of a tile know of its weights.
+struct TileWeights {
+  int32_t sums[kTileOutputs];
+  bool any_least;  // -128, of which AddPairs() knows nothing; learned where there is AddPairs()
+};
+
+// What x is multiplied less.
+template <bool kPairs>
+constexpr int32_t kInt8Moved = kPairs ? 128 : kX8Moved;
+
+template <bool kPairs, bool kWhole>
+HWY_INLINE void AddInt8(const uint8_t* q, size_t left, VI8 w0, VI8 w1, VI8 w2, VI8 w3, VI32& s0, VI32& s1, VI32& s2, VI32& s3) {
+  if constexpr (kPairs) {
+    const VI8 x = LoadX8<kWhole, kInt8Moved<true>>(DI8(), q, left);
+    s0 = AddPairs(x, w0, s0);
+    s1 = AddPairs(x, w1, s1);
+    s2 = AddPairs(x, w2, s2);
+    s3 = AddPairs(x, w3, s3);
+  } else {
+    const VX8 x = LoadX8<kWhole>(DX8(), q, left);
+    s0 = AddProducts(x, w0, s0);
+    s1 = AddProducts(x, w1, s1);
+    s2 = AddProducts(x, w2, s2);
+    s3 = AddProducts(x, w3, s3);
+  }
 }
 
-// A vector of the tile. s<row of x><row of W>; z: of the weights alone, where they are wanted.
-template <size_t kRows, bool kSumWeights, bool kWhole>
-HWY_INLINE void Int8Step(const FourRows<uint8_t>& x, const FourRows<int8_t>& w, size_t i, size_t left, VI32& z0, VI32& z1, VI32& z2,
-                         VI32& z3, VI32& s00, VI32& s01, VI32& s02, VI32& s03, VI32& s10, VI32& s11, VI32& s12, VI32& s13,
-                         VI32& s20, VI32& s21, VI32& s22, VI32& s23, VI32& s30, VI32& s31, VI32& s32, VI32& s33) {
+// A vector of the tile. s<row of x><row of W>; z and least: of the weights alone, in the first pass.
+template <size_t kRows, bool kFirst, bool kPairs, bool kWhole>
+HWY_INLINE void Int8Step(const FourRows<uint8_t>& x, const FourRows<int8_t>& w, size_t i, size_t left, VI8& least, VI32& z0, VI32& z1,
+                         VI32& z2, VI32& z3, VI32& s00, VI32& s01, VI32& s02, VI32& s03, VI32& s10, VI32& s11, VI32& s12,
+                         VI32& s13, VI32& s20, VI32& s21, VI32& s22, VI32& s23, VI32& s30, VI32& s31, VI32& s32, VI32& s33) {
   const DI8 d8;
-  const DX8 dx;
   const VI8 w0 = LoadWholeOrPadded<kWhole>(d8, w.row[0] + i, left), w1 = LoadWholeOrPadded<kWhole>(d8, w.row[1] + i, left);
   const VI8 w2 = LoadWholeOrPadded<kWhole>(d8, w.row[2] + i, left), w3 = LoadWholeOrPadded<kWhole>(d8, w.row[3] + i, left);
-  if constexpr (kSumWeights) {
+  if constexpr (kFirst) {
     z0 = AddBytes(w0, z0);
     z1 = AddBytes(w1, z1);
     z2 = AddBytes(w2, z2);
     z3 = AddBytes(w3, z3);
+    if constexpr (kHavePairs) least = hn::Min(least, hn::Min(hn::Min(w0, w1), hn::Min(w2, w3)));
   }
-  AddInt8(LoadX8<kWhole>(dx, x.row[0] + i, left), w0, w1, w2, w3, s00, s01, s02, s03);
-  if constexpr (kRows > 1) AddInt8(LoadX8<kWhole>(dx, x.row[1] + i, left), w0, w1, w2, w3, s10, s11, s12, s13);
-  if constexpr (kRows > 2) AddInt8(LoadX8<kWhole>(dx, x.row[2] + i, left), w0, w1, w2, w3, s20, s21, s22, s23);
-  if constexpr (kRows > 2) AddInt8(LoadX8<kWhole>(dx, x.row[3] + i, left), w0, w1, w2, w3, s30, s31, s32, s33);
+  AddInt8<kPairs, kWhole>(x.row[0] + i, left, w0, w1, w2, w3, s00, s01, s02, s03);
+  if constexpr (kRows > 1) AddInt8<kPairs, kWhole>(x.row[1] + i, left, w0, w1, w2, w3, s10, s11, s12, s13);
+  if constexpr (kRows > 2) AddInt8<kPairs, kWhole>(x.row[2] + i, left, w0, w1, w2, w3, s20, s21, s22, s23);
+  if constexpr (kRows > 2) AddInt8<kPairs, kWhole>(x.row[3] + i, left, w0, w1, w2, w3, s30, s31, s32, s33);
 }
 
 // Row o of W and row 0 of x: into the sums of their products and, z, of the weights. Two of each, so that neither waits for itself.
@@ -77,15 +97,16 @@ struct Int8Args {
   size_t y_stride;
 };
 
-// `weight_sums` [kTileOutputs] is written with kSumWeights, else read.
-template <size_t kRows, bool kSumWeights>
-HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, int32_t* weight_sums) {
+// `known` is written by the first pass, else read.
+template <size_t kRows, bool kFirst, bool kPairs = false>
+HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, TileWeights& known) {
   const DI32 d;
   const hn::RebindToSigned<DTile> di;
   [[maybe_unused]] const size_t lanes = hn::Lanes(DI8());
   VI32 z0 = hn::Zero(d), z1 = z0, z2 = z0, z3 = z0;
   VI32 s00 = z0, s01 = z0, s02 = z0, s03 = z0, s10 = z0, s11 = z0, s12 = z0, s13 = z0;
   VI32 s20 = z0, s21 = z0, s22 = z0, s23 = z0, s30 = z0, s31 = z0, s32 = z0, s33 = z0;
+  VI8 least = hn::Zero(DI8());
   if constexpr (kRows == 1 && kOneRowInOrder) {
     Int8Row(a.x, a.w, 0, in, z0, s00);
     Int8Row(a.x, a.w, 1, in, z1, s01);
@@ -95,18 +116,21 @@ HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, int32
     size_t i = 0;
     for (; i + lanes <= in; i += lanes) {
       PrefetchNext(tile, i / lanes);
-      Int8Step<kRows, kSumWeights, true>(a.x, a.w, i, lanes, z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22,
+      Int8Step<kRows, kFirst, kPairs, true>(a.x, a.w, i, lanes, least, z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22,
                                          s23, s30, s31, s32, s33);
     }
     if (i < in) {
-      Int8Step<kRows, kSumWeights, false>(a.x, a.w, i, in - i, z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21,
+      Int8Step<kRows, kFirst, kPairs, false>(a.x, a.w, i, in - i, least, z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21,
                                           s22, s23, s30, s31, s32, s33);
     }
   }
-  if constexpr (kSumWeights) hn::StoreU(SumsOfFour(d, z0, z1, z2, z3), di, weight_sums);
+  if constexpr (kFirst) {
+    hn::StoreU(SumsOfFour(d, z0, z1, z2, z3), di, known.sums);
+    known.any_least = !hn::AllFalse(DI8(), hn::Eq(least, hn::Set(DI8(), int8_t{-128})));
+  }
   const auto put = [&](size_t row, hn::Vec<decltype(di)> sums) HWY_ATTR {
     if (row >= tile.rows) return;
-    const auto shift = hn::Mul(hn::Set(di, a.params[row].zero_point - kX8Moved), hn::LoadU(di, weight_sums));
+    const auto shift = hn::Mul(hn::Set(di, a.params[row].zero_point - kInt8Moved<kPairs>), hn::LoadU(di, known.sums));
     const VTile scale = hn::Mul(hn::Set(DTile(), a.params[row].scale), LoadOutputs(a.scales, tile.outputs));
     StoreOutputs(hn::Mul(hn::ConvertTo(DTile(), hn::Sub(sums, shift)), scale), a.bias, tile.outputs, a.y + row * a.y_stride);
   };
@@ -126,15 +150,17 @@ inline void DenseQdu8Qc8w(size_t rows, size_t in, size_t out, const uint8_t* q, 
   }
 #endif
   if (rows == 0) return;
-  int32_t weight_sums[kTileOutputs];
+  TileWeights known;
   ForEachTile(rows, out, weight, in, hn::Lanes(DI8()), [&](const Tile& tile) HWY_ATTR {
     const Int8Args args = {
         {q + tile.r * in, in, tile.rows},          {weight + tile.o * in, in, tile.outputs}, params + tile.r, weight_scale + tile.o,
         bias == nullptr ? nullptr : bias + tile.o, y + tile.r * y_stride + tile.o,           y_stride};
     if (tile.r == 0) {
-      tile.rows == 1 ? Int8Tile<1, true>(in, args, tile, weight_sums) : Int8Tile<kTileRows, true>(in, args, tile, weight_sums);
+      tile.rows == 1 ? Int8Tile<1, true>(in, args, tile, known) : Int8Tile<kTileRows, true>(in, args, tile, known);
+    } else if (kHavePairs && !known.any_least) {
+      Int8Tile<kTileRows, false, kHavePairs>(in, args, tile, known);
     } else {
-      Int8Tile<kTileRows, false>(in, args, tile, weight_sums);
+      Int8Tile<kTileRows, false>(in, args, tile, known);
     }
   });
 }

@@ -30,15 +30,15 @@ using VI32 = hn::Vec<DI32>;
 using VI8 = hn::Vec<DI8>;
 using VX8 = hn::Vec<DX8>;
 
-// Elements of a row of x less kX8Moved, in the type that is multiplied. Behind the end of a row stands what meets weights of 0.
-template <bool kWhole, class D>
+// Elements of a row of x less kMoved, in the type that is multiplied. Behind the end of a row stands what meets weights of 0.
+template <bool kWhole, int32_t kMoved = kX8Moved, class D>
 HWY_INLINE hn::Vec<D> LoadX8(D d, const uint8_t* x, size_t left) {
   const hn::RebindToUnsigned<D> du;
   const auto q = LoadWholeOrPadded<kWhole>(du, x, left);
-  if constexpr (kX8Moved == 0) {
+  if constexpr (kMoved == 0) {
     return hn::BitCast(d, q);
   } else {
-    return hn::BitCast(d, hn::Xor(q, hn::Set(du, uint8_t{kX8Moved})));
+    return hn::BitCast(d, hn::Xor(q, hn::Set(du, uint8_t{kMoved})));
   }
 }
 
@@ -55,6 +55,19 @@ HWY_INLINE V32 AddProducts(V8 x, VW w, V32 sum) {
 #else
   return hn::SumOfMulQuadAccumulate(d, x, w, sum);
 #endif
+}
+
+// Bytes of both signs without an instruction for their products: pairs of |x| times w with the sign of x fit i16, as 2 * 128 * 127 <
+// 2^15, and take two thirds of the time. A weight of -128, which no converter writes, has no other sign.
+constexpr bool kHavePairs = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4;
+
+// sum + the products of each 4 bytes; w > -128.
+template <class V32, class VW>
+HWY_INLINE V32 AddPairs(VW x, VW w, V32 sum) {
+  const hn::RepartitionToWide<hn::DFromV<VW>> d16;
+  const hn::RebindToUnsigned<hn::DFromV<VW>> du;
+  const auto pairs = hn::SatWidenMulPairwiseAdd(d16, hn::BitCast(du, hn::Abs(x)), hn::IfNegativeThenNegOrUndefIfZero(x, w));
+  return hn::Add(sum, hn::WidenMulPairwiseAdd(hn::DFromV<V32>(), pairs, hn::Set(d16, int16_t{1})));
 }
 
 // sum + each 4 bytes.

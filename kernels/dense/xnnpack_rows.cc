@@ -171,9 +171,76 @@ constexpr MultiplyPanel kVnniInt8Panels[] = {VnniInt8Panel<1>, VnniInt8Panel<2>,
                                              VnniInt8Panel<5>, VnniInt8Panel<6>, VnniInt8Panel<7>, VnniInt8Panel<8>};
 [[maybe_unused]] constexpr RowKernel kVnniInt8 = {"AVX-512 VNNI", DenseWeights::kQC8W, 16, true, 1, 64, Multiply<kVnniInt8Panels>};
 
-// ---- AVX2: 4 outputs a vector of i16, each in four lanes, whose sums stay apart to the end ----
+// ---- AVX2 ----
 
 #define TARN_AVX2 __attribute__((target("avx2,fma")))
+
+// 8 bytes of x in every output of w, whose products stay in two lanes each. Pairs of |x| times w with the sign of x fit i16: 2 *
+// 128 * 127 < 2^15. But a weight of -128 has no other sign: with kAnyWeight bytes are widened first.
+template <bool kAnyWeight>
+TARN_AVX2 inline __m256i ProductsOfBytes(__m256i x, __m256i w) {
+  if constexpr (kAnyWeight) {
+    const __m256i even = _mm256_madd_epi16(_mm256_srai_epi16(_mm256_slli_epi16(x, 8), 8), _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8));
+    return _mm256_add_epi32(even, _mm256_madd_epi16(_mm256_srai_epi16(x, 8), _mm256_srai_epi16(w, 8)));
+  }
+  return _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(x), _mm256_sign_epi8(w, x)), _mm256_set1_epi16(1));
+}
+
+template <size_t kRows, bool kAnyWeight = false>
+TARN_AVX2 void Avx2Int8Panel(const QuantizedRows& x, const Pass& pass, const uint8_t* panel, size_t outputs, float* y,
+                             size_t y_stride) {
+  const uint8_t* weights = panel + 32;
+  const Qdu8* params = x.params + pass.row;
+  const uint8_t* q = x.q + pass.row * x.inputs;
+  const __m256i minus_sums = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(panel));
+  __m256i low[kRows], high[kRows];  // outputs 0 to 3, and 4 to 7
+#pragma GCC unroll 8
+  for (size_t r = 0; r < kRows; ++r) {  // the first of an output's lanes has all of it
+    const __m256i moved = _mm256_mullo_epi32(minus_sums, _mm256_set1_epi32(params[r].zero_point - 128));
+    low[r] = _mm256_cvtepu32_epi64(_mm256_castsi256_si128(moved));
+    high[r] = _mm256_cvtepu32_epi64(_mm256_extracti128_si256(moved, 1));
+  }
+  [[maybe_unused]] __m256i least = _mm256_setzero_si256();
+  // Each pass asks for its share of the panel behind this one.
+  const size_t share = 64 / pass.count;
+  const char* next = reinterpret_cast<const char*>(weights) + (x.inputs + pass.number * x.inputs / pass.count) * 8;
+  const uint8_t* end = q + x.inputs;
+  do {
+    const __m256i w0 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights));
+    const __m256i w1 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + 32));
+    _mm_prefetch(next, _MM_HINT_T1);
+    next += share;
+    if constexpr (!kAnyWeight) least = _mm256_min_epi8(least, _mm256_min_epi8(w0, w1));
+#pragma GCC unroll 8
+    for (size_t r = 0; r < kRows; ++r) {
+      const __m256i group = _mm256_set1_epi64x(Load<int64_t>(q + r * x.inputs));
+      low[r] = _mm256_add_epi32(low[r], ProductsOfBytes<kAnyWeight>(group, w0));
+      high[r] = _mm256_add_epi32(high[r], ProductsOfBytes<kAnyWeight>(group, w1));
+    }
+    q += 8;
+    weights += 64;
+  } while (q < end);
+  if constexpr (!kAnyWeight) {
+    if (_mm256_movemask_epi8(_mm256_cmpeq_epi8(least, _mm256_set1_epi8(-128))) != 0) {
+      return Avx2Int8Panel<kRows, true>(x, pass, panel, outputs, y, y_stride);
+    }
+  }
+  const __m256 scale = _mm256_loadu_ps(reinterpret_cast<const float*>(weights));
+  const __m256 bias = _mm256_loadu_ps(reinterpret_cast<const float*>(weights + 32));
+  const __m256i number = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  const __m256i there = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(std::min<size_t>(outputs, 8))), number);
+#pragma GCC unroll 8
+  for (size_t r = 0; r < kRows; ++r) {
+    const __m256i sum = _mm256_permute4x64_epi64(_mm256_hadd_epi32(low[r], high[r]), 0xD8);
+    const __m256 scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_set1_ps(params[r].scale));
+    _mm256_maskstore_ps(y + r * y_stride, there, _mm256_fmadd_ps(scaled, scale, bias));
+  }
+}
+
+constexpr MultiplyPanel kAvx2Int8Panels[] = {Avx2Int8Panel<1>, Avx2Int8Panel<2>, Avx2Int8Panel<3>, Avx2Int8Panel<4>};
+[[maybe_unused]] constexpr RowKernel kAvx2Int8 = {"AVX2", DenseWeights::kQC8W, 8, false, 1, 64, Multiply<kAvx2Int8Panels>};
+
+// int4: 4 outputs a vector of i16, each in four lanes, whose sums stay apart to the end.
 
 TARN_AVX2 inline __m256i WidenHalf(__m256i v, int half) {
   return _mm256_cvtepi16_epi32(half == 0 ? _mm256_castsi256_si128(v) : _mm256_extracti128_si256(v, 1));
@@ -317,6 +384,12 @@ const RowKernel* FindRowKernel(DenseWeights type) {
     // For the tiles of AMX, XNNPACK packs int8 in another order: panels of 64 outputs, in groups of 4 inputs.
     if (type == DenseWeights::kQC8W) return cpuinfo_has_x86_amx_int8() ? nullptr : &kVnniInt8;
     return type == DenseWeights::kQB4W ? &kVnniInt4 : nullptr;
+  }
+#endif
+#if defined(__x86_64__)
+  if (type == DenseWeights::kQC8W) {
+    const bool others = cpuinfo_has_x86_avx512f() || cpuinfo_has_x86_avxvnni();
+    return cpuinfo_has_x86_avx2() && !others ? &kAvx2Int8 : nullptr;
   }
 #endif
   if (type != DenseWeights::kQB4W) return nullptr;
