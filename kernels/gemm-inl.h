@@ -130,9 +130,45 @@ HWY_INLINE void GemmColumns(const GemmArgs& g, size_t j) {
   if (g.m - i == 1) GemmTile<1, kVectors, kMasked>(g, i, j);
 }
 
+// Row i of kVectorsOfRow vectors of columns from j on. A tile of one row and kGemmVectors would wait for its sums, and would read B
+// in several passes, each with gaps.
+constexpr size_t kVectorsOfRow = 8;
+HWY_NOINLINE inline void GemmRow(const GemmArgs& g, size_t i, size_t j) {
+  const DF d;
+  const size_t lanes = hn::Lanes(d);
+  const float* a = g.a + i * g.a_row;
+  const float* b = g.b + j;
+  float* c = g.c + i * g.c_row + j;
+  VF c0 = hn::Zero(d), c1 = c0, c2 = c0, c3 = c0, c4 = c0, c5 = c0, c6 = c0, c7 = c0;
+  if (g.accumulate) {
+    GetRow<4, false>(c, 0, c0, c1, c2, c3);
+    GetRow<4, false>(c + 4 * lanes, 0, c4, c5, c6, c7);
+  }
+  for (size_t x = g.k; x != 0; --x, a += g.a_col, b += g.b_row) {
+    const VF va = hn::Set(d, *a);
+    c0 = hn::MulAdd(va, hn::LoadU(d, b), c0);
+    c1 = hn::MulAdd(va, hn::LoadU(d, b + lanes), c1);
+    c2 = hn::MulAdd(va, hn::LoadU(d, b + 2 * lanes), c2);
+    c3 = hn::MulAdd(va, hn::LoadU(d, b + 3 * lanes), c3);
+    c4 = hn::MulAdd(va, hn::LoadU(d, b + 4 * lanes), c4);
+    c5 = hn::MulAdd(va, hn::LoadU(d, b + 5 * lanes), c5);
+    c6 = hn::MulAdd(va, hn::LoadU(d, b + 6 * lanes), c6);
+    c7 = hn::MulAdd(va, hn::LoadU(d, b + 7 * lanes), c7);
+  }
+  PutRow<4, false>(0, c0, c1, c2, c3, c);
+  PutRow<4, false>(0, c4, c5, c6, c7, c + 4 * lanes);
+}
+
 HWY_INLINE void Gemm(const GemmArgs& g) {
   const size_t lanes = hn::Lanes(DF());
   size_t j = 0;
+  if constexpr (kGemmVectors < 4) {
+    if (g.m <= 2) {
+      for (; j + kVectorsOfRow * lanes <= g.n; j += kVectorsOfRow * lanes) {
+        for (size_t i = 0; i < g.m; ++i) GemmRow(g, i, j);
+      }
+    }
+  }
   for (; j + kGemmVectors * lanes <= g.n; j += kGemmVectors * lanes) GemmColumns<kGemmVectors, false>(g, j);
   if constexpr (kGemmVectors > 2) {
     for (; j + 2 * lanes <= g.n; j += 2 * lanes) GemmColumns<2, false>(g, j);
