@@ -45,8 +45,8 @@ HWY_INLINE void AddInt8(const uint8_t* q, size_t left, VI8 w0, VI8 w1, VI8 w2, V
 
 // A vector of the tile. s<row of x><row of W>; z and least: of the weights alone, in the first pass.
 template <size_t kRows, bool kFirst, bool kPairs, bool kWhole>
-HWY_INLINE void Int8Step(const FourRows<uint8_t>& x, const FourRows<int8_t>& w, size_t i, size_t left, VI8& least, VI32& z0, VI32& z1,
-                         VI32& z2, VI32& z3, VI32& s00, VI32& s01, VI32& s02, VI32& s03, VI32& s10, VI32& s11, VI32& s12,
+HWY_INLINE void Int8Step(const FourRows<uint8_t>& x, const FourRows<int8_t>& w, size_t i, size_t left, VI8& least, VI32& z0,
+                         VI32& z1, VI32& z2, VI32& z3, VI32& s00, VI32& s01, VI32& s02, VI32& s03, VI32& s10, VI32& s11, VI32& s12,
                          VI32& s13, VI32& s20, VI32& s21, VI32& s22, VI32& s23, VI32& s30, VI32& s31, VI32& s32, VI32& s33) {
   const DI8 d8;
   const VI8 w0 = LoadWholeOrPadded<kWhole>(d8, w.row[0] + i, left), w1 = LoadWholeOrPadded<kWhole>(d8, w.row[1] + i, left);
@@ -116,12 +116,12 @@ HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, TileW
     size_t i = 0;
     for (; i + lanes <= in; i += lanes) {
       PrefetchNext(tile, i / lanes);
-      Int8Step<kRows, kFirst, kPairs, true>(a.x, a.w, i, lanes, least, z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21, s22,
-                                         s23, s30, s31, s32, s33);
+      Int8Step<kRows, kFirst, kPairs, true>(a.x, a.w, i, lanes, least, z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13, s20,
+                                            s21, s22, s23, s30, s31, s32, s33);
     }
     if (i < in) {
-      Int8Step<kRows, kFirst, kPairs, false>(a.x, a.w, i, in - i, least, z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13, s20, s21,
-                                          s22, s23, s30, s31, s32, s33);
+      Int8Step<kRows, kFirst, kPairs, false>(a.x, a.w, i, in - i, least, z0, z1, z2, z3, s00, s01, s02, s03, s10, s11, s12, s13,
+                                             s20, s21, s22, s23, s30, s31, s32, s33);
     }
   }
   if constexpr (kFirst) {

@@ -57,8 +57,8 @@ HWY_INLINE V32 AddProducts(V8 x, VW w, V32 sum) {
 #endif
 }
 
-// Bytes of both signs without an instruction for their products: pairs of |x| times w with the sign of x fit i16, as 2 * 128 * 127 <
-// 2^15, and take two thirds of the time. A weight of -128, which no converter writes, has no other sign.
+// Bytes of both signs without an instruction for their products: pairs of |x| times w with the sign of x fit i16, as 2 * 128 * 127
+// < 2^15, and take two thirds of the time. A weight of -128, which no converter writes, has no other sign.
 constexpr bool kHavePairs = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4;
 
 // sum + the products of each 4 bytes; w > -128.
@@ -76,7 +76,7 @@ HWY_INLINE V32 AddBytes(VW w, V32 sum) {
 #if HWY_ARCH_ARM && !HWY_HAVE_SCALABLE
   return hn::Add(sum, hn::SumsOf2(hn::SumsOf2(w)));
 #else
-  return AddProducts(hn::Set(hn::Repartition<hn::TFromD<DX8>, hn::DFromV<V32> >(), 1), w, sum);
+  return AddProducts(hn::Set(hn::Repartition<hn::TFromD<DX8>, hn::DFromV<V32>>(), 1), w, sum);
 #endif
 }
 

@@ -175,12 +175,20 @@ constexpr MultiplyPanel kVnniInt8Panels[] = {VnniInt8Panel<1>, VnniInt8Panel<2>,
 
 #define TARN_AVX2 __attribute__((target("avx2,fma")))
 
+// A store with a mask takes AMD's cores as long as many others.
+TARN_AVX2 inline void StoreFirst(size_t count, __m256 v, float* y) {
+  if (count >= 8) return _mm256_storeu_ps(y, v);
+  const __m256i number = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  _mm256_maskstore_ps(y, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), number), v);
+}
+
 // 8 bytes of x in every output of w, whose products stay in two lanes each. Pairs of |x| times w with the sign of x fit i16: 2 *
 // 128 * 127 < 2^15. But a weight of -128 has no other sign: with kAnyWeight bytes are widened first.
 template <bool kAnyWeight>
 TARN_AVX2 inline __m256i ProductsOfBytes(__m256i x, __m256i w) {
   if constexpr (kAnyWeight) {
-    const __m256i even = _mm256_madd_epi16(_mm256_srai_epi16(_mm256_slli_epi16(x, 8), 8), _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8));
+    const __m256i even =
+        _mm256_madd_epi16(_mm256_srai_epi16(_mm256_slli_epi16(x, 8), 8), _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8));
     return _mm256_add_epi32(even, _mm256_madd_epi16(_mm256_srai_epi16(x, 8), _mm256_srai_epi16(w, 8)));
   }
   return _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(x), _mm256_sign_epi8(w, x)), _mm256_set1_epi16(1));
@@ -201,14 +209,15 @@ TARN_AVX2 void Avx2Int8Panel(const QuantizedRows& x, const Pass& pass, const uin
     high[r] = _mm256_cvtepu32_epi64(_mm256_extracti128_si256(moved, 1));
   }
   [[maybe_unused]] __m256i least = _mm256_setzero_si256();
-  // Each pass asks for its share of the panel behind this one.
-  const size_t share = 64 / pass.count;
-  const char* next = reinterpret_cast<const char*>(weights) + (x.inputs + pass.number * x.inputs / pass.count) * 8;
+  // Each of some passes asks for its share of the panel behind this one; a single pass is what the CPU's own prefetcher follows.
+  const bool asks = pass.count > 1;
+  const size_t share = asks ? 64 / pass.count : 0;
+  const char* next = reinterpret_cast<const char*>(weights) + (asks ? (x.inputs + pass.number * x.inputs / pass.count) * 8 : 0);
   const uint8_t* end = q + x.inputs;
   do {
     const __m256i w0 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights));
     const __m256i w1 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + 32));
-    _mm_prefetch(next, _MM_HINT_T1);
+    if (asks) _mm_prefetch(next, _MM_HINT_T1);
     next += share;
     if constexpr (!kAnyWeight) least = _mm256_min_epi8(least, _mm256_min_epi8(w0, w1));
 #pragma GCC unroll 8
@@ -227,18 +236,16 @@ TARN_AVX2 void Avx2Int8Panel(const QuantizedRows& x, const Pass& pass, const uin
   }
   const __m256 scale = _mm256_loadu_ps(reinterpret_cast<const float*>(weights));
   const __m256 bias = _mm256_loadu_ps(reinterpret_cast<const float*>(weights + 32));
-  const __m256i number = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  const __m256i there = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(std::min<size_t>(outputs, 8))), number);
 #pragma GCC unroll 8
   for (size_t r = 0; r < kRows; ++r) {
     const __m256i sum = _mm256_permute4x64_epi64(_mm256_hadd_epi32(low[r], high[r]), 0xD8);
     const __m256 scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_set1_ps(params[r].scale));
-    _mm256_maskstore_ps(y + r * y_stride, there, _mm256_fmadd_ps(scaled, scale, bias));
+    StoreFirst(outputs, _mm256_fmadd_ps(scaled, scale, bias), y + r * y_stride);
   }
 }
 
 constexpr MultiplyPanel kAvx2Int8Panels[] = {Avx2Int8Panel<1>, Avx2Int8Panel<2>, Avx2Int8Panel<3>, Avx2Int8Panel<4>};
-[[maybe_unused]] constexpr RowKernel kAvx2Int8 = {"AVX2", DenseWeights::kQC8W, 8, false, 1, 64, Multiply<kAvx2Int8Panels>};
+[[maybe_unused]] constexpr RowKernel kAvx2Int8 = {"AVX2", DenseWeights::kQC8W, 8, false, 2, 64, Multiply<kAvx2Int8Panels>};
 
 // int4: 4 outputs a vector of i16, each in four lanes, whose sums stay apart to the end.
 
@@ -295,13 +302,11 @@ TARN_AVX2 void Avx2Panel(const QuantizedRows& x, const Pass& pass, const uint8_t
     }
   }
   const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-  const __m256i number = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  const __m256i there = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(std::min<size_t>(outputs, 8))), number);
   for (size_t r = 0; r < kRows; ++r) {
     const __m256 fours = _mm256_hadd_ps(_mm256_hadd_ps(sums[r][0], sums[r][1]), _mm256_hadd_ps(sums[r][2], sums[r][3]));
     const __m256 scaled = _mm256_fmadd_ps(_mm256_permutevar8x32_ps(fours, order), _mm256_set1_ps(x.params[pass.row + r].scale),
                                           _mm256_loadu_ps(reinterpret_cast<const float*>(panel)));
-    _mm256_maskstore_ps(y + r * y_stride, there, scaled);
+    StoreFirst(outputs, scaled, y + r * y_stride);
   }
 }
 
