@@ -130,8 +130,8 @@ HWY_INLINE void GemmColumns(const GemmArgs& g, size_t j) {
   if (g.m - i == 1) GemmTile<1, kVectors, kMasked>(g, i, j);
 }
 
-// Row i of kVectorsOfRow vectors of columns from j on. A tile of one row and kGemmVectors would wait for its sums, and would read B
-// in several passes, each with gaps.
+// Row i of kVectorsOfRow vectors of columns from j on, where there are few rows and 16 registers. A tile of kGemmVectors would wait
+// for its sums, and read B in several passes with gaps.
 constexpr size_t kVectorsOfRow = 8;
 HWY_NOINLINE inline void GemmRow(const GemmArgs& g, size_t i, size_t j) {
   const DF d;

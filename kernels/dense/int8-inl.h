@@ -1,6 +1,6 @@
 // Dense layers with int8 weights on rows quantized to u8. With Z the zero point, sum (q - Z) w = sum q w - Z sum w: the first sum
-// is what instructions for products of bytes make (of q - 128 on ARM: products-inl.h), the second is the same for all rows of x.
-// Either may leave i32 where the whole does not, which is well: i32 vectors wrap.
+// is what instructions for products of bytes make (of q - 128 on ARM and in pairs: products-inl.h), the second is the same for all
+// rows of x. Either may leave i32 where the whole does not, which is well: i32 vectors wrap.
 #if defined(TARN_KERNELS_DENSE_INT8_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TARN_KERNELS_DENSE_INT8_INL_H_
 #undef TARN_KERNELS_DENSE_INT8_INL_H_
@@ -19,17 +19,17 @@ namespace HWY_NAMESPACE {
 // What the passes behind the first one over the rows of a tile know of its weights.
 struct TileWeights {
   int32_t sums[kTileOutputs];
-  bool any_least;  // -128, of which AddPairs() knows nothing; learned where there is AddPairs()
+  bool any_least;  // whether one is -128, which AddPairs() cannot take; only where there is AddPairs()
 };
 
-// What x is multiplied less.
+// What x is moved down by before it is multiplied.
 template <bool kPairs>
 constexpr int32_t kInt8Moved = kPairs ? 128 : kX8Moved;
 
 template <bool kPairs, bool kWhole>
 HWY_INLINE void AddInt8(const uint8_t* q, size_t left, VI8 w0, VI8 w1, VI8 w2, VI8 w3, VI32& s0, VI32& s1, VI32& s2, VI32& s3) {
   if constexpr (kPairs) {
-    const VI8 x = LoadX8<kWhole, kInt8Moved<true>>(DI8(), q, left);
+    const VI8 x = LoadX8<kWhole, kInt8Moved<kPairs>>(DI8(), q, left);
     s0 = AddPairs(x, w0, s0);
     s1 = AddPairs(x, w1, s1);
     s2 = AddPairs(x, w2, s2);
@@ -106,7 +106,7 @@ HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, TileW
   VI32 z0 = hn::Zero(d), z1 = z0, z2 = z0, z3 = z0;
   VI32 s00 = z0, s01 = z0, s02 = z0, s03 = z0, s10 = z0, s11 = z0, s12 = z0, s13 = z0;
   VI32 s20 = z0, s21 = z0, s22 = z0, s23 = z0, s30 = z0, s31 = z0, s32 = z0, s33 = z0;
-  VI8 least = hn::Zero(DI8());
+  [[maybe_unused]] VI8 least = hn::Zero(DI8());
   if constexpr (kRows == 1 && kOneRowInOrder) {
     Int8Row(a.x, a.w, 0, in, z0, s00);
     Int8Row(a.x, a.w, 1, in, z1, s01);
@@ -126,7 +126,7 @@ HWY_NOINLINE void Int8Tile(size_t in, const Int8Args& a, const Tile& tile, TileW
   }
   if constexpr (kFirst) {
     hn::StoreU(SumsOfFour(d, z0, z1, z2, z3), di, known.sums);
-    known.any_least = !hn::AllFalse(DI8(), hn::Eq(least, hn::Set(DI8(), int8_t{-128})));
+    if constexpr (kHavePairs) known.any_least = !hn::AllFalse(DI8(), hn::Eq(least, hn::Set(DI8(), int8_t{-128})));
   }
   const auto put = [&](size_t row, hn::Vec<decltype(di)> sums) HWY_ATTR {
     if (row >= tile.rows) return;

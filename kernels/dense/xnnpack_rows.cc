@@ -175,15 +175,15 @@ constexpr MultiplyPanel kVnniInt8Panels[] = {VnniInt8Panel<1>, VnniInt8Panel<2>,
 
 #define TARN_AVX2 __attribute__((target("avx2,fma")))
 
-// A store with a mask takes AMD's cores as long as many others.
+// On AMD's cores a store with a mask takes as long as many without.
 TARN_AVX2 inline void StoreFirst(size_t count, __m256 v, float* y) {
   if (count >= 8) return _mm256_storeu_ps(y, v);
   const __m256i number = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
   _mm256_maskstore_ps(y, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), number), v);
 }
 
-// 8 bytes of x in every output of w, whose products stay in two lanes each. Pairs of |x| times w with the sign of x fit i16: 2 *
-// 128 * 127 < 2^15. But a weight of -128 has no other sign: with kAnyWeight bytes are widened first.
+// Products of 8 bytes of x, repeated, with 8 bytes each of four outputs; the sum of an output lies in two lanes. Pairs of |x| times
+// w with the sign of x fit i16, as 2 * 128 * 127 < 2^15. But 128 is no byte: with kAnyWeight, w may be -128, and bytes are widened.
 template <bool kAnyWeight>
 TARN_AVX2 inline __m256i ProductsOfBytes(__m256i x, __m256i w) {
   if constexpr (kAnyWeight) {
@@ -209,10 +209,10 @@ TARN_AVX2 void Avx2Int8Panel(const QuantizedRows& x, const Pass& pass, const uin
     high[r] = _mm256_cvtepu32_epi64(_mm256_extracti128_si256(moved, 1));
   }
   [[maybe_unused]] __m256i least = _mm256_setzero_si256();
-  // Each of some passes asks for its share of the panel behind this one; a single pass is what the CPU's own prefetcher follows.
+  // Each of several passes asks for its share of the panel behind this one; a single pass is what the CPU's own prefetcher follows.
   const bool asks = pass.count > 1;
-  const size_t share = asks ? 64 / pass.count : 0;
-  const char* next = reinterpret_cast<const char*>(weights) + (asks ? (x.inputs + pass.number * x.inputs / pass.count) * 8 : 0);
+  const size_t share = 64 / pass.count;
+  const char* next = reinterpret_cast<const char*>(weights) + (x.inputs + pass.number * x.inputs / pass.count) * 8;
   const uint8_t* end = q + x.inputs;
   do {
     const __m256i w0 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights));
@@ -244,7 +244,8 @@ TARN_AVX2 void Avx2Int8Panel(const QuantizedRows& x, const Pass& pass, const uin
   }
 }
 
-constexpr MultiplyPanel kAvx2Int8Panels[] = {Avx2Int8Panel<1>, Avx2Int8Panel<2>, Avx2Int8Panel<3>, Avx2Int8Panel<4>};
+// Several rows are at least two in each pass.
+constexpr MultiplyPanel kAvx2Int8Panels[] = {nullptr, Avx2Int8Panel<2>, Avx2Int8Panel<3>, Avx2Int8Panel<4>};
 [[maybe_unused]] constexpr RowKernel kAvx2Int8 = {"AVX2", DenseWeights::kQC8W, 8, false, 2, 64, Multiply<kAvx2Int8Panels>};
 
 // int4: 4 outputs a vector of i16, each in four lanes, whose sums stay apart to the end.
@@ -393,8 +394,9 @@ const RowKernel* FindRowKernel(DenseWeights type) {
 #endif
 #if defined(__x86_64__)
   if (type == DenseWeights::kQC8W) {
-    const bool others = cpuinfo_has_x86_avx512f() || cpuinfo_has_x86_avxvnni();
-    return cpuinfo_has_x86_avx2() && !others ? &kAvx2Int8 : nullptr;
+    // With AVX-512 XNNPACK packs 16 outputs; AVX-VNNI multiplies bytes of both signs by itself.
+    const bool has_more = cpuinfo_has_x86_avx512f() || cpuinfo_has_x86_avxvnni();
+    return cpuinfo_has_x86_avx2() && !has_more ? &kAvx2Int8 : nullptr;
   }
 #endif
   if (type != DenseWeights::kQB4W) return nullptr;
