@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 
 #include "hwy/highway.h"
 #include "kernels/stored-inl.h"
@@ -130,42 +131,83 @@ HWY_INLINE void GemmColumns(const GemmArgs& g, size_t j) {
   if (g.m - i == 1) GemmTile<1, kVectors, kMasked>(g, i, j);
 }
 
-// Row i of kVectorsOfRow vectors of columns from j on, where there are few rows and 16 registers. A tile of kGemmVectors would wait
-// for its sums, and read B in several passes with gaps.
+// Asks for a line that will be read once. The second cache of Zen 4 takes more requests at a time than the first: states of f16 and
+// int8 are read in 0.9 of the time so. Other CPUs with x86 were not measured.
+HWY_INLINE void PrefetchStream(const uint8_t* line) {
+#if HWY_ARCH_X86
+  __builtin_prefetch(line, /*write=*/0, /*locality=*/2);
+#else
+  hwy::Prefetch(line);
+#endif
+}
+
+// Vectors of a row that are made together where there are 16 registers. With kGemmVectors a row would wait for its sums, and B
+// would be read in several passes with gaps.
 constexpr size_t kVectorsOfRow = 8;
-HWY_NOINLINE inline void GemmRow(const GemmArgs& g, size_t i, size_t j) {
+constexpr bool kHaveWideRows = kGemmVectors < 4;
+
+// kVectorsOfRow vectors of c = a[k] B[k, ...], or c += a B, with elements T of B: f32, f16 or int8.
+template <typename T>
+struct WideRowArgs {
+  size_t k;
+  const float* a;
+  size_t a_col;
+  const T* b;
+  size_t b_row;
+  const float* scales;  // [k], int8 alone
+  bool accumulate;
+  float* c;
+};
+
+template <typename T>
+HWY_INLINE VF LoadElements(const T* p, VF scale) {
+  if constexpr (std::is_same_v<T, float>) {
+    return hn::LoadU(DF(), p);
+  } else {
+    return LoadStored<false>(p, 0, scale);
+  }
+}
+
+template <typename T>
+HWY_NOINLINE void WideRow(const WideRowArgs<T>& w) {
   const DF d;
   const size_t lanes = hn::Lanes(d);
-  const float* a = g.a + i * g.a_row;
-  const float* b = g.b + j;
-  float* c = g.c + i * g.c_row + j;
+  const float *a = w.a, *scales = w.scales;
+  const T* b = w.b;
   VF c0 = hn::Zero(d), c1 = c0, c2 = c0, c3 = c0, c4 = c0, c5 = c0, c6 = c0, c7 = c0;
-  if (g.accumulate) {
-    GetRow<4, false>(c, 0, c0, c1, c2, c3);
-    GetRow<4, false>(c + 4 * lanes, 0, c4, c5, c6, c7);
+  if (w.accumulate) {
+    GetRow<4, false>(w.c, 0, c0, c1, c2, c3);
+    GetRow<4, false>(w.c + 4 * lanes, 0, c4, c5, c6, c7);
   }
-  for (size_t x = g.k; x != 0; --x, a += g.a_col, b += g.b_row) {
+  for (size_t x = w.k; x != 0; --x, a += w.a_col, b += w.b_row) {
+    if constexpr (!std::is_same_v<T, float>) {
+      for (size_t at = 0; at < kVectorsOfRow * lanes * sizeof(T); at += kLineBytes) {
+        PrefetchStream(reinterpret_cast<const uint8_t*>(b) + 2 * kAheadBytes + at);
+      }
+    }
+    VF scale = c0;
+    if constexpr (sizeof(T) == 1) scale = hn::Set(d, *scales++);
     const VF va = hn::Set(d, *a);
-    c0 = hn::MulAdd(va, hn::LoadU(d, b), c0);
-    c1 = hn::MulAdd(va, hn::LoadU(d, b + lanes), c1);
-    c2 = hn::MulAdd(va, hn::LoadU(d, b + 2 * lanes), c2);
-    c3 = hn::MulAdd(va, hn::LoadU(d, b + 3 * lanes), c3);
-    c4 = hn::MulAdd(va, hn::LoadU(d, b + 4 * lanes), c4);
-    c5 = hn::MulAdd(va, hn::LoadU(d, b + 5 * lanes), c5);
-    c6 = hn::MulAdd(va, hn::LoadU(d, b + 6 * lanes), c6);
-    c7 = hn::MulAdd(va, hn::LoadU(d, b + 7 * lanes), c7);
+    c0 = hn::MulAdd(va, LoadElements(b, scale), c0);
+    c1 = hn::MulAdd(va, LoadElements(b + lanes, scale), c1);
+    c2 = hn::MulAdd(va, LoadElements(b + 2 * lanes, scale), c2);
+    c3 = hn::MulAdd(va, LoadElements(b + 3 * lanes, scale), c3);
+    c4 = hn::MulAdd(va, LoadElements(b + 4 * lanes, scale), c4);
+    c5 = hn::MulAdd(va, LoadElements(b + 5 * lanes, scale), c5);
+    c6 = hn::MulAdd(va, LoadElements(b + 6 * lanes, scale), c6);
+    c7 = hn::MulAdd(va, LoadElements(b + 7 * lanes, scale), c7);
   }
-  PutRow<4, false>(0, c0, c1, c2, c3, c);
-  PutRow<4, false>(0, c4, c5, c6, c7, c + 4 * lanes);
+  PutRow<4, false>(0, c0, c1, c2, c3, w.c);
+  PutRow<4, false>(0, c4, c5, c6, c7, w.c + 4 * lanes);
 }
 
 HWY_INLINE void Gemm(const GemmArgs& g) {
   const size_t lanes = hn::Lanes(DF());
   size_t j = 0;
-  if constexpr (kGemmVectors < 4) {
-    if (g.m <= 2) {
-      for (; j + kVectorsOfRow * lanes <= g.n; j += kVectorsOfRow * lanes) {
-        for (size_t i = 0; i < g.m; ++i) GemmRow(g, i, j);
+  if (kHaveWideRows && g.m <= 2) {
+    for (; j + kVectorsOfRow * lanes <= g.n; j += kVectorsOfRow * lanes) {
+      for (size_t i = 0; i < g.m; ++i) {
+        WideRow<float>({g.k, g.a + i * g.a_row, g.a_col, g.b + j, g.b_row, nullptr, g.accumulate, g.c + i * g.c_row + j});
       }
     }
   }
@@ -209,16 +251,6 @@ struct RowProductArgs {
   float* c;
 };
 
-// Asks for a line that will be read once. The second cache of Zen 4 takes more requests at a time than the first: states of f16 and
-// int8 are read in 0.9 of the time so. Other CPUs with x86 were not measured.
-HWY_INLINE void PrefetchStream(const uint8_t* line) {
-#if HWY_ARCH_X86
-  __builtin_prefetch(line, /*write=*/0, /*locality=*/2);
-#else
-  hwy::Prefetch(line);
-#endif
-}
-
 // kVectors vectors of c, from column j on.
 template <size_t kVectors, bool kMasked, typename T>
 HWY_NOINLINE void RowProductTile(const RowProductArgs<T>& p, size_t j) {
@@ -253,6 +285,9 @@ HWY_INLINE void RowProduct(RowProductArgs<T> p) {
     p.k = HWY_MIN(most, rows - row);
     p.accumulate = row > 0;
     size_t j = 0;
+    for (; kHaveWideRows && j + kVectorsOfRow * lanes <= p.n; j += kVectorsOfRow * lanes) {
+      WideRow<T>({p.k, p.a, 1, p.b + j, p.n, p.scales, p.accumulate, p.c + j});
+    }
     for (; j + kGemmVectors * lanes <= p.n; j += kGemmVectors * lanes) RowProductTile<kGemmVectors, false>(p, j);
     for (; j + lanes <= p.n; j += lanes) RowProductTile<1, false>(p, j);
     if (j < p.n) RowProductTile<1, true>(p, j);
