@@ -106,7 +106,7 @@ vocabularies: build $(VOCABULARIES_VENV)/installed  ## tokenizers of published m
 	@$(VOCABULARIES_VENV)/bin/python tools/dev/oracle/vocabularies.py $(TEXTS)
 
 .PHONY: tokenizer-speed
-tokenizer-speed: build $(VOCABULARIES_VENV)/installed  ## encoding beside the tokenizers package on one idle core: TOKENIZER=FOLDER TEXTS="FILE..." (a minute)
+tokenizer-speed: build $(VOCABULARIES_VENV)/installed  ## encoding beside the tokenizers package on one idle core: TOKENIZER=DIR TEXTS="FILE..." (a minute)
 	@$(VOCABULARIES_VENV)/bin/python tools/dev/oracle/tokenizer_speed.py $(TOKENIZER) $(TEXTS)
 
 test-full: build asan tsan portable test-android test-bare test-train faults test-long  ## everything: sanitizers, the build without XNNPACK, devices, long runs, a short fuzz run, packages
@@ -208,7 +208,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
 .PHONY: install
-install:  ## what `make` built, under PREFIX (/usr/local); packagers stage it with DESTDIR=FOLDER. Programs that use it: docs/packages.md
+install:  ## what `make` built, under PREFIX (/usr/local); packagers stage it with DESTDIR=DIR. Programs that use it: docs/packages.md
 	@for file in package/NOTICES package/libtarn.a lib/libtarn.so; do \
 	  test -e $(BUILD)/$$file || { echo "make install: $(BUILD)/$$file is missing: run make first" >&2; exit 1; }; \
 	done

@@ -24,8 +24,8 @@ from tarn_train.settings import MEASURED
 # Of a head of d: its state has about d * d numbers, but for softmax.
 OBJECTS = {
     "softmax": lambda d: {"system": "softmax", "max_context": COMMON["context"]},
-    "rfa": lambda d: {"system": "rfa", "feature_map": "arccos", "num_features": d},
-    "rfa_gate": lambda d: {"system": "rfa", "feature_map": "arccos", "num_features": d, "gate": "forget"},
+    "rfa_arccos": lambda d: {"system": "rfa", "feature_map": "arccos", "num_features": d},
+    "rfa_arccos_gate": lambda d: {"system": "rfa", "feature_map": "arccos", "num_features": d, "gate": "forget"},
     "abc": lambda d: {"system": "abc_mlp", "num_slots": d // 2},
     "abc_gate": lambda d: {"system": "gsa", "num_slots": d // 2},
     "gla": lambda d: {"system": "gla"},
@@ -33,8 +33,8 @@ OBJECTS = {
     "gated_deltanet": lambda d: {"system": "gated_deltanet"},
     "t2r": lambda d: {"system": "t2r", "num_features": d},
 }
-ROTARY = ("softmax", "rfa", "abc", "retnet", "t2r")  # the others have no positions
-TRANSFERRED = ("abc", "rfa", "t2r")
+ROTARY = ("softmax", "rfa_arccos", "abc", "retnet", "t2r")  # the others have no positions
+TRANSFERRED = ("abc", "rfa_arccos", "t2r")
 COMMON = {"context": 256, "held_out": 0.02, "evaluate_windows": 0, "threads": 1}
 
 

@@ -136,7 +136,7 @@ class Marian(unittest.TestCase):
 
     def test_the_vocabulary_of_marian(self):
         folder = self.marian()
-        self.assertIn("the folder has no vocab*.spm, or has several", self.convert(folder))
+        self.assertIn("the directory has no vocab*.spm, or has several", self.convert(folder))
         shutil.copy(FIXTURES / "marian_nmt_a" / "vocab.ende.spm", folder)
         self.assertNotIn("vocab*.spm", self.convert(folder))
         done = subprocess.run([BIN / "tarn", "tokenize", "-m", self.model, "-p", "the old sea", "--ids"], capture_output=True,

@@ -210,5 +210,29 @@ TEST(SentencePieceFiles, TokenizerConfigSaysWhatTextsBeginWith) {
   EXPECT_THROW(ReadTokenizer(folder.path(), 3), ConvertError);
 }
 
+TEST(SentencePieceFiles, TheClassSaysWhatTextsBeginWithWhereTheConfigDoesNot) {
+  const std::string pieces = PieceOf("<unk>", 2) + PieceOf("<s>", 3) + PieceOf("</s>", 3) + PieceOf("a", 1);
+  using Ids = std::vector<uint32_t>;
+  struct Case {
+    const char *tokenizer_config, *config;
+    Ids prefix, suffix;
+  };
+  for (const Case& c :
+       {Case{R"({"tokenizer_class": "T5Tokenizer"})", "{}", {}, {2}}, Case{"{}", R"({"model_type": "mt5"})", {}, {2}},
+        Case{R"({"tokenizer_class": "LlamaTokenizerFast"})", "{}", {1}, {}},
+        Case{R"({"tokenizer_class": "LlamaTokenizer", "add_bos_token": false})", "{}", {}, {}},
+        Case{R"({"tokenizer_class": "LlamaTokenizer"})", R"({"model_type": "t5"})", {1}, {}},
+        Case{"{}", R"({"model_type": "gemma2"})", {1}, {}}, Case{"{}", R"({"model_type": "gemma9"})", {}, {}},
+        Case{R"({"tokenizer_class": "OtherTokenizer"})", R"({"model_type": "llama"})", {}, {}}}) {
+    const Folder folder;
+    folder.Write("tokenizer.model", pieces);
+    folder.Write("tokenizer_config.json", c.tokenizer_config);
+    folder.Write("config.json", c.config);
+    const TokenizerData data = ReadTokenizer(folder.path(), 4);
+    EXPECT_EQ(data.prefix, c.prefix) << c.tokenizer_config << c.config;
+    EXPECT_EQ(data.suffix, c.suffix) << c.tokenizer_config << c.config;
+  }
+}
+
 }  // namespace
 }  // namespace tarn::convert

@@ -317,7 +317,9 @@ class TarnConvert(unittest.TestCase):
         self.expect_failure(self.run_tool(*wide, "--max-loss", "1", "--eval", text), 2,
                             "--max-loss is there without --quant auto, expected --quant auto with it")
         self.expect_failure(self.run_tool(*wide, "--quant", "auto", "--max-loss", "1"), 2, "--max-loss is there without --eval")
-        self.expect_failure(self.run_tool(*wide, "--quant", "auto", "--max-loss", "-1", "--eval", text), 2, "--max-loss", "-1")
+        for bound in "-1", "101", "nan":
+            self.expect_failure(self.run_tool(*wide, "--quant", "auto", "--max-loss", bound, "--eval", text), 2,
+                                f"--max-loss: is '{bound}', expected a number: 0 to 100")
 
     def test_eval_compares_with_f32_states(self):
         text = self.root / "text.txt"

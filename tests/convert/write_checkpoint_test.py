@@ -6,6 +6,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 from tensor_files import read_safetensors, write_npy_i32  # noqa: E402
 
 BIN = pathlib.Path(os.environ.get("TARN_BUILD", "build")).resolve() / "bin"
+TOKENIZERS = pathlib.Path(__file__).resolve().parents[1] / "data" / "tokenizers"
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
 CONFIG = {"vocab_size": 40, "hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 24, "hidden_act": "swiglu",
           "norm": "rmsnorm", "norm_eps": 1e-5, "tokenizer": "none", "attention": {"system": "gla"}}
@@ -67,6 +69,15 @@ class WriteCheckpointTest(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in (self.scratch / "copy").iterdir()),
                          ["config.json", "model.safetensors", "tokenizer_config.json"])
 
+    def test_a_checkpoint_with_any_tokenizer_can_be_converted(self):
+        for kind in "rwkv", "characters", "sentencepiece_m2m100", "sentencepiece_unigram", "gpt2":
+            source = self.scratch / kind
+            shutil.copytree(TOKENIZERS / kind, source)
+            tokenizer = {"rwkv": "rwkv", "characters": "characters"}.get(kind, "tokenizer.json")
+            (source / "config.json").write_text(json.dumps({**CONFIG, "vocab_size": 66000, "tokenizer": tokenizer}))
+            self.convert("--random-weights", 1, source / "config.json", "--write-checkpoint", "-o", self.scratch / (kind + ".copy"))
+            self.convert(self.scratch / (kind + ".copy"), "-o", self.scratch / (kind + ".tarn"))
+
     def write_config(self):
         path = self.scratch / "config.json"
         path.write_text(json.dumps(CONFIG))
@@ -81,6 +92,11 @@ class WriteCheckpointTest(unittest.TestCase):
         self.assertEqual((self.scratch / "copy" / "config.json").read_bytes(), before)
         _, error = self.convert(folder, "--write-checkpoint", "-o", self.scratch / "b", "--quant", "int8", status=2)
         self.assertIn("--quant and --write-checkpoint are both there", error)
+        (self.scratch / "weights").mkdir()
+        (self.scratch / "weights" / "model.safetensors").write_text("precious")
+        _, error = self.convert(folder, "--write-checkpoint", "-o", self.scratch / "weights", status=1)
+        self.assertIn("model.safetensors: exists; name another directory", error)
+        self.assertEqual((self.scratch / "weights" / "model.safetensors").read_text(), "precious")
         self.assertFalse((self.scratch / "b").exists())
         (self.scratch / "file").write_text("")
         _, error = self.convert(folder, "--write-checkpoint", "-o", self.scratch / "file", status=1)

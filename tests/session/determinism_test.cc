@@ -12,9 +12,14 @@
 namespace tarn {
 namespace {
 
-// Two kinds of blocks, with different pointwise ops.
-constexpr const char* kPlain = R"("hidden_act": "relu", "norm": "layernorm", "position_embedding": "sinusoidal")";
-constexpr const char* kGated = R"("hidden_act": "swiglu", "norm": "rmsnorm", "position_embedding": "rope")";
+// Kinds of blocks, with different pointwise ops. The last has blends, tanh, sigmoids, norms of groups and skips.
+constexpr const char* kPlain =
+    R"("num_layers": 1, "attention_bias": true, "hidden_act": "relu", "norm": "layernorm", "position_embedding": "sinusoidal")";
+constexpr const char* kGated =
+    R"("num_layers": 1, "attention_bias": true, "hidden_act": "swiglu", "norm": "rmsnorm", "position_embedding": "rope")";
+constexpr const char* kMixed = R"("num_layers": 2, "hidden_act": "relu_squared", "norm": "layernorm", "token_shift": true,
+    "value_residual": true, "output_norm": "groups", "output_norm_eps": 1e-5, "output_skip": "products", "output_gate": "linear",
+    "output_gate_low_rank": true, "output_gate_rank": 512, "output_gate_hidden_act": "sigmoid")";
 
 struct Case {
   const char* name;
@@ -28,10 +33,11 @@ struct Case {
 constexpr const char* kRfa = R"({"system": "rfa", "feature_map": "gaussian", "num_features": 256, "gate": "forget"})";
 constexpr const char* kAbc = R"({"system": "abc_mlp", "num_slots": 256})";
 constexpr const char* kSoftmax = R"({"system": "softmax", "max_context": 100})";
+constexpr const char* kRwkv7 = R"({"system": "rwkv7", "gate_low_rank": true, "gate_rank": 512, "gate_hidden_act": "tanh"})";
 
 std::string WideConfig(const char* attention, const char* block) {
-  return std::string(R"({"task": "causal_lm", "vocab_size": 4096, "hidden_size": 1024, "num_layers": 1, "num_heads": 8,
-    "intermediate_size": 2048, "norm_eps": 1e-5, "attention_bias": true, "tokenizer": "none", )") +
+  return std::string(R"({"task": "causal_lm", "vocab_size": 4096, "hidden_size": 1024, "num_heads": 8,
+    "intermediate_size": 2048, "norm_eps": 1e-5, "tokenizer": "none", )") +
          block + R"(, "attention": )" + attention + "}";
 }
 
@@ -71,7 +77,8 @@ INSTANTIATE_TEST_SUITE_P(Systems, DeterminismTest,
                                          Case{"abc_int8", kAbc, convert::Precision::kInt8},
                                          Case{"softmax_f32", kSoftmax, convert::Precision::kF32},
                                          Case{"softmax_int8", kSoftmax, convert::Precision::kInt8},
-                                         Case{"softmax_gated_int8", kSoftmax, convert::Precision::kInt8, kGated}),
+                                         Case{"softmax_gated_int8", kSoftmax, convert::Precision::kInt8, kGated},
+                                         Case{"rwkv7_int8", kRwkv7, convert::Precision::kInt8, kMixed}),
                          [](const testing::TestParamInfo<Case>& c) { return std::string(c.param.name); });
 
 TEST_P(DeterminismTest, OneTwoAndFourThreadsGiveTheSameBits) {

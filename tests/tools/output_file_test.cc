@@ -91,6 +91,22 @@ TEST_F(OutputFileTest, FollowsLinks) {
   EXPECT_EQ(Get("there/m.tarn"), "after");
 }
 
+TEST_F(OutputFileTest, KeepsWhoMayReadTheFile) {
+  Put("private", "before");
+  fs::permissions(Path("private"), fs::perms::owner_read | fs::perms::owner_write);
+  OutputFile file(Path("private"), {});
+  file.Write("after", 5);
+  file.Commit();
+  EXPECT_EQ(Get("private"), "after");
+  EXPECT_EQ(fs::status(Path("private")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST_F(OutputFileTest, RefusesALinkToNothing) {
+  fs::create_symlink("nowhere", Path("link"));
+  EXPECT_EQ(Refusal(Path("link")), Path("link") + ": is a link to a file that does not exist, expected a file or a new name");
+  EXPECT_TRUE(fs::is_symlink(Path("link")));
+}
+
 TEST_F(OutputFileTest, RefusesItsInputs) {
   Put("weights", "bytes");
   Put("other", "bytes");

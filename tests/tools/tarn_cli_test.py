@@ -81,6 +81,27 @@ class UsageTest(CliTest):
         with open(model, "rb") as copied, open(MODEL, "rb") as original:
             self.assertEqual(copied.read(), original.read())
 
+    def test_outputs_of_run_replace_no_input_of_it(self):
+        draft, text = shutil.copy(MODEL, self.path("draft.tarn")), self.write("prompt.txt", b"some text")
+        rules, schema = self.write("rules.txt", b'root ::= "a"'), self.write("schema.json", b'{"const": 1}')
+        for path, how in ((draft, ("--draft", draft, "-p", "a")), (text, ("-f", text)), (rules, ("--grammar", rules, "-p", "a")),
+                          (schema, ("--json-schema", schema, "-p", "a"))):
+            with open(path, "rb") as file:
+                before = file.read()
+            for option in "--save-state", "--json-stats":
+                self.fails(1, f"{path}: is an input of this command", "run", MODEL, *how, "-n", 1, option, path)
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(), before)
+        state = self.path("state")
+        for _ in range(2):  # a state may go on in its file
+            begin = ("--load-state", state) if os.path.exists(state) else ()
+            self.assertEqual(tarn("run", MODEL, "-p", "a", "-n", "1", "-q", *begin, "--save-state", state)[0], 0)
+        self.fails(1, "is an input of this command", "run", MODEL, "-p", "a", "-n", 1, "--load-state", state, "--json-stats", state)
+        self.fails(2, f"--json-stats and --save-state both write {state}", "run", MODEL, "-p", "a", "--save-state", state,
+                   "--json-stats", os.path.join(self.folder.name, ".", "state"))
+        self.fails(2, "--load-state and --system do not go together", "run", MODEL, "-p", "a", "--chat", "--system", "b",
+                   "--load-state", state)
+
     def test_control_characters_are_shown(self):
         evil = "e\n\x1b[2J\x7f"
         model = self.path("evil.tarn")
@@ -260,6 +281,22 @@ class InspectTest(CliTest):
             (detail,) = (op["detail"] for op in found["ops"] if op["kind"] == "linear_state")
             self.assertIn(f" features {features}, gate none", detail)
             self.assertEqual({state["shape"][1] for state in found["states"]}, {features})
+
+    def test_attributes_of_a_cache_are_shown(self):
+        compressive = {"system": "compressive_transformer", "segment_len": 8, "mem_len": 6, "cmem_len": 4, "compression_ratio": 2,
+                       "compression": "conv"}
+        for attention, expected in (
+                ({"system": "softmax", "max_context": 32}, "softmax: full, capacity 32, heads"),
+                ({"system": "softmax", "max_context": 32, "soft_cap": 30.5}, "softmax: full, capacity 32, soft_cap 30.5, heads"),
+                ({"system": "cache_attention", "policy": "window", "window": 6, "dilation": 2},
+                 "cache_attention: window, window 6, dilation 2, heads"),
+                ({"system": "l2g_window", "window": 6, "global_positions": [0, 3], "global_full": True},
+                 "l2g_window: l2g, window 6, 2 positions, global_full true, heads"),
+                (compressive, "compressive_transformer: compressive, segment_len 8, mem_len 6, cmem_len 4, compression_ratio 2, "
+                 "compression conv, heads")):
+            self.make("cache", {**TINY, "attention": attention})
+            details = [op["detail"] for op in self.json(self.path("cache.tarn"), "--ops")["ops"] if op["kind"] == "cache_attention"]
+            self.assertTrue(details[0].startswith(expected), details[0])
 
     def test_the_graph_is_shown(self):
         ops = self.json(MODEL, "--ops")["ops"]

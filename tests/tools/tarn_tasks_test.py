@@ -2,12 +2,17 @@
 
 import json
 import math
+import os
+import pathlib
+import shutil
 import signal
+import subprocess
 import time
 import unittest
 
-from tarn_testing import CLASSIFICATION, MASKED_LM, MODEL, SEQ2SEQ, CliTest, start, tarn
+from tarn_testing import BIN, CLASSIFICATION, MASKED_LM, MODEL, SEQ2SEQ, CliTest, start, tarn
 
+TOKENIZERS = pathlib.Path(__file__).resolve().parents[1] / "data" / "tokenizers"
 LINES = [b"to be", b"or not", b"x", b"that is the question", b"whether"]
 
 
@@ -164,9 +169,28 @@ class FillTest(TasksTest):
         table = self.out("fill", "-m", self.masked, "-p", "to b_ or n_t", "-k", 2).decode()
         self.assertRegex(table, rf"(?m)^ +4 +{best[0]['token']} ")
 
+    def test_gaps_of_tokenizers_with_a_template(self):
+        for kind in "bert_words", "roberta":
+            folder = self.path(kind)
+            os.makedirs(folder)
+            shutil.copy(TOKENIZERS / kind / "tokenizer.json", folder)
+            with open(os.path.join(folder, "tokenizer.json"), encoding="utf-8") as file:
+                tokenizer = json.load(file)
+            ids = [*tokenizer["model"]["vocab"].values(), *(token["id"] for token in tokenizer["added_tokens"])]
+            (mask_id,) = (token["id"] for token in tokenizer["added_tokens"] if token["content"] == "<mask>")
+            with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+                json.dump({**MASKED_LM, "vocab_size": max(ids) + 1, "tokenizer": "tokenizer.json", "mask_token_id": mask_id}, file)
+            model = self.path(kind + ".tarn")
+            subprocess.run([os.path.join(BIN, "tarn-convert"), "--random-weights", "1", os.path.join(folder, "config.json"), "-o",
+                            model, "--quant", "f32"], check=True, stdout=subprocess.DEVNULL)
+            for how in (), ("--mask", "<mask>"), ("--mask", mask_id):
+                other = self.json("fill", "-m", model, "-p", "a <mask> b", *how)
+                self.assertEqual([gap["fillings"][0]["token"] in other["tokens"] for gap in other["gaps"]], [True], (kind, how))
+
     def test_refusals(self):
         self.fails(1, "nothing to fill", "fill", "-m", self.masked, "-p", "to be")
-        self.fails(2, "--mask is 2 tokens", "fill", "-m", self.masked, "-p", "to be", "--mask", "\u00e9")
+        self.fails(2, "expected one token of the model's tokenizer, or an id", "fill", "-m", self.masked, "-p", "to be", "--mask", "\u00e9")
+        self.fails(2, "expected one token of the model's tokenizer, or an id", "fill", "-m", self.masked, "-p", "to be", "--mask", "-1")
         self.fails(2, "fill: no text, expected one of -p, -f and --tokens", "fill", "-m", self.masked)
 
     def test_loss_of_hidden_tokens(self):

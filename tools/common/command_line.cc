@@ -166,11 +166,6 @@ Option* Option::allow_extra_args(bool allowed) {
   return this;
 }
 
-Option* Option::range(double min, double max) {
-  option_->check(CLI::Validator(CLI::Range(min, max)).description(""));
-  return this;
-}
-
 Option* Option::check(const std::function<std::string(const std::string&)>& check) {
   option_->check(CLI::Validator(check, ""));
   return this;

@@ -48,7 +48,6 @@ class Option {
   Option* excludes(const std::string& other);
   Option* expected(int fewest, int most);  // values
   Option* allow_extra_args(bool allowed);  // false: of a list, one value each time that the option is given
-  Option* range(double min, double max);
   Option* check(const std::function<std::string(const std::string&)>& check);  // of a value: what is wrong with it, or ""
 
   // Once the command line was read.

@@ -36,11 +36,14 @@ void CheckReplaceable(const std::string& path, const struct stat& existing, cons
 OutputFile::OutputFile(const std::string& path, const std::vector<std::string>& inputs, std::string name, Links links)
     : name_(std::move(name)), final_(path) {
   struct stat existing;
-  if (links == Links::kFollow && stat(path.c_str(), &existing) == 0) {
+  const bool replaces = links == Links::kFollow && stat(path.c_str(), &existing) == 0;
+  if (replaces) {
     CheckReplaceable(path, existing, inputs);
     std::error_code error;
     const std::filesystem::path target = std::filesystem::canonical(path, error);
     if (!error) final_ = target.string();
+  } else if (struct stat link; links == Links::kFollow && lstat(path.c_str(), &link) == 0) {
+    throw Failure(name_ + ": is a link to a file that does not exist, expected a file or a new name");
   }
   // A process that was killed may have left a file, and another one may have its number: in containers many are process 1.
   constexpr int kMostLeft = 100;
@@ -52,6 +55,8 @@ OutputFile::OutputFile(const std::string& path, const std::vector<std::string>& 
   }
   if (file_ == nullptr) throw Failure(name_ + ": cannot be created: " + std::strerror(errno));
   std::setvbuf(file_, buffer_.data(), _IOFBF, buffer_.size());
+  // Who may read the old file may read the new one, and nobody else. Where the file system has no such rights, none are lost.
+  if (replaces) static_cast<void>(fchmod(fileno(file_), existing.st_mode & 07777));
 }
 
 OutputFile::~OutputFile() {

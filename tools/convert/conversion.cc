@@ -14,6 +14,7 @@
 #include "tools/convert/field_list.h"
 #include "tools/convert/json/error.h"
 #include "tools/convert/tensor_list.h"
+#include "tools/convert/tokenizer/folder.h"
 
 namespace tarn::convert {
 namespace {
@@ -81,6 +82,7 @@ Conversion::Conversion(const ConversionOptions& options) : options_(options) {
     where = checkpoint_->config().where;
   }
   folder_ = FolderOf(options.input, is_folder);
+  for (const std::string& name : TextFiles(folder_)) inputs_.push_back(folder_ + "/" + name);
   OwnConfig own = ReadOwnConfig(config_text_, where, folder_, options.family, checkpoint_.get());
   config_text_ = std::move(own.text);
   notes_ = std::move(own.notes);

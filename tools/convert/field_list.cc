@@ -193,7 +193,7 @@ std::string FieldList(const std::string& name) {
   const uint32_t forms = FormsOf(name);
   if (forms == 0) {
     throw tools::UsageFailure("--list-fields " + name + ": unknown" + tools::DidYouMean(name, FieldListNames()) +
-                              ", expected all, config, a task or a system of tarn-convert --systems");
+                              ", expected all, config, a task or an attention variant of tarn-convert --systems");
   }
   std::vector<FormRuns> explored;
   for (const AttentionForm form : kAttentionForms) {

@@ -13,6 +13,7 @@
 #include "kernels/kernels.h"
 #include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
+#include "tools/common/number_option.h"
 #include "tools/common/printable.h"
 #include "tools/common/progress.h"
 #include "tools/common/signals.h"
@@ -30,6 +31,7 @@
 #include "tools/convert/measure.h"
 #include "tools/convert/published.h"
 #include "tools/convert/summary.h"
+#include "tools/convert/tokenizer/folder.h"
 #include "tools/convert/writer/checkpoint_writer.h"
 #include "tools/convert/writer/model_writer.h"
 
@@ -200,7 +202,9 @@ void Convert(const Options& options) {
   uint64_t parameters = 0;
   for (const WeightSpec& spec : builder->weights()) parameters += ElementCount(spec.shape);
   if (options.write_checkpoint) {
-    const CheckpointSource source{conversion.config_text(), builder->weights(), conversion.weights(), conversion.folder(), inputs};
+    const CheckpointSource source{conversion.config_text(),       builder->weights(),
+                                  conversion.weights(),           conversion.folder(),
+                                  TextFiles(conversion.folder()), inputs};
     return WriteOwnCheckpoint(options, source, parameters);
   }
 
@@ -280,10 +284,11 @@ void AddFamilyOptions(tools::App* app, FamilyOptions* options) {
 }
 
 void AddShortlistOptions(tools::App* app, ConversionOptions* options) {
-  app->add_option("--shortlist", options->shortlist,
-                  "Marian's binary shortlist: which tokens a translation can have (default: the only lex*.bin of a Marian folder)")
+  app->add_option(
+         "--shortlist", options->shortlist,
+         "Marian's binary shortlist: which tokens a translation can have (default: the only lex*.bin of a Marian directory)")
       ->type_name("FILE");
-  app->add_flag("--no-shortlist", options->no_shortlist, "A translation can have any token, whatever the folder has")
+  app->add_flag("--no-shortlist", options->no_shortlist, "A translation can have any token, whatever the directory has")
       ->excludes("--shortlist");
 }
 
@@ -341,11 +346,10 @@ int Run(int argc, char** argv) {
   AddEvalOptions(&app, &options.eval);
   AddCalibrationOptions(&app, &options.calibration);
   tools::Option* max_loss =
-      app.add_option(
-             "--max-loss", options.max_loss,
-             "With --quant auto: the most loss above f32 on the text of --eval, in nats per byte (without tokenizer: per token)")
-          ->type_name("X")
-          ->range(0, 100)
+      tools::AddNumber(
+          &app, "--max-loss", "X", &options.max_loss,
+          "With --quant auto: the most loss above f32 on the text of --eval, in nats per byte (without tokenizer: per token)",
+          {0, false, 100})
           ->needs("--eval");
   app.add_flag("--force", how.force, "Accept --state f16 where it loses more than rounding");
   AddFamilyOptions(&app, &how.family);

@@ -25,7 +25,7 @@ std::string TokenizerOf(const std::string& folder, const Translation& translatio
   }
   if (translation.marian_tokenizer) {
     if (!MarianVocabulary(folder).empty()) return "tokenizer.json";
-    *note = "the folder has no vocab*.spm, or has several, so that the model reads and writes token ids";
+    *note = "the directory has no vocab*.spm, or has several, so that the model reads and writes token ids";
     return "none";
   }
   const bool has_merges = IsThere(folder + "/vocab.json") && IsThere(folder + "/merges.txt");
@@ -42,7 +42,8 @@ std::string TokenizerOf(const std::string& folder, const Translation& translatio
 // The only shortlist of a folder, or "".
 std::string ShortlistOf(const std::string& folder, std::vector<std::string>* notes) {
   const std::vector<std::string> found = FindShortlists(folder);
-  if (found.size() > 1) notes->push_back("the folder has " + found[0] + " and " + found[1] + ": --shortlist FILE uses one of them");
+  if (found.size() > 1)
+    notes->push_back("the directory has " + found[0] + " and " + found[1] + ": --shortlist FILE uses one of them");
   return found.size() == 1 ? found[0] : "";
 }
 

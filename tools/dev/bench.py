@@ -15,6 +15,8 @@ import pathlib
 import subprocess
 import sys
 
+from cpu import cores_and_name
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BIN = ROOT / "build" / "bin"
 DEFAULT_MODEL = ROOT / "examples" / "models" / "shakespeare-rfa-gate-int8.tarn"
@@ -62,14 +64,8 @@ def tests(rows):
     return found
 
 
-def cpu():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-    return f"{len(os.sched_getaffinity(0))} cores{' of ' + names[0] if names else ''}"
-
-
 def machine(row):
-    return f"{cpu()}, {row['dense']}+{row['isa']}"
+    return f"{cores_and_name()}, {row['dense']}+{row['isa']}"
 
 
 def models_table(rows):
@@ -102,7 +98,7 @@ def depth_table(rows):
 
 def far_table(rows):
     row = next(iter(tests(rows).values()))
-    lines = [f"The default model ({row['tg', FAR_DEPTHS[0]]['model']}, {row['tg', FAR_DEPTHS[0]]['precision']}), one thread:", "",
+    lines = [f"{row['tg', FAR_DEPTHS[0]]['model']}, {row['tg', FAR_DEPTHS[0]]['precision']}, one thread:", "",
              "| depth | decode, t/s | us per token | state | anonymous |", "|--:|--:|--:|--:|--:|"]
     for depth in FAR_DEPTHS:
         far = row["tg", depth]

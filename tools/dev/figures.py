@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes the papers' figures of speed and memory again, on this machine: `make figures`, an hour on two idle cores.
 
-    figures.py [--only decoding,masked_lm,classification] [--threads N] [--quick] [--out build/figures] [--docs docs]
+    figures.py [--only decoding,masked_lm,classification] [--threads N] [--longest | --quick] [--out build/figures]
+               [--docs docs]
 
   decoding        RFA Figure 2, ABC Figure 1: translation, source and target of the same length, batch 16, greedy
   masked_lm       ABC Table 4: RoBERTa-base at 512 tokens, batch 16
@@ -21,7 +22,7 @@ import subprocess
 import sys
 
 import line_plot
-from bench import cpu
+from cpu import cores_and_name
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BIN = ROOT / "build" / "bin"
@@ -88,6 +89,14 @@ def rate_cells(points, base):
     return " | ".join(f"{rate:.0f} ({rate / of_base:.1f}x)" for (_, rate), (_, of_base) in zip(points, base))
 
 
+def draw(path, name, title, x_label, lengths, panels):
+    """Draws the panels over the lengths, and returns the lines that show the picture: none for one length."""
+    if len(lengths) == 1:
+        return []
+    path.write_text(line_plot.draw(title, x_label, panels), encoding="utf-8")
+    return ["", f"![{name}]({os.path.relpath(path, ROOT / 'docs')})"]
+
+
 def decoding(bench, docs, lengths):
     rates, states = {system: [] for system in DECODING}, {system: [] for system in DECODING}
     for length in lengths:
@@ -95,15 +104,14 @@ def decoding(bench, docs, lengths):
         for system, (of_one, row) in runs.items():
             rates[system].append((length, statistics.median(of_one)))
             states[system].append((length, row["state_bytes"] / MIB))
-    picture = docs / "decoding.svg"
     drawn = [system for system, (_, state) in DECODING.items() if state == "f32"]  # those of the papers
     panels = [("decoded tokens per second", {system: rates[system] for system in drawn}),
               ("state of all sequences, MiB", {system: states[system] for system in drawn})]
-    drawing = line_plot.draw(f"Translation, source as long as target, batch {BATCH}, int8", "length, tokens", panels)
-    picture.write_text(drawing, encoding="utf-8")
+    title = f"Translation, source as long as target, batch {BATCH}, int8"
+    picture = draw(docs / "decoding.svg", "Decoding speed and memory", title, "length, tokens", lengths, panels)
     lines = [f"Decoding of `mt-base-*`, source and target of the same length, batch {BATCH}, greedy (RFA Figure 2, ABC Figure 1): "
              "tokens per second, and the ratio to softmax.", "",
-             f"| system | {' | '.join(f'{length:,}' for length in lengths)} | state at {lengths[-1]:,} | of softmax's | "
+             f"| variant | {' | '.join(f'{length:,}' for length in lengths)} | state at {lengths[-1]:,} | of softmax's | "
              "paper at 2,048 |", "|---" + "|--:" * (len(lengths) + 2) + "|---|"]
     paper = {"softmax": "1", "RFA Gaussian": "about 12x, memory under 10 %",
              "RFA Gaussian, source f16": "", "RFA Gaussian, source int8": "", "RFA arc-cosine": "slightly above Gaussian",
@@ -119,13 +127,13 @@ def decoding(bench, docs, lengths):
                         if system.startswith("RFA"))
     return lines + ["", f"At {lengths[-1]:,}: ABC over RFA Gaussian {at_end['ABC'] / at_end['RFA Gaussian']:.2f} (paper 1.25), "
                     f"T2R over ABC {at_end['T2R'] / at_end['ABC']:.2f} (paper 1.2). "
-                    f"Ratios to softmax in each repetition: {of_each}.", "",
-                    f"![Decoding speed and memory]({os.path.relpath(picture, ROOT / 'docs')})"]
+                    f"Ratios to softmax in each repetition: {of_each}.", *picture]
 
 
-def masked_lm(bench, _docs, length):
+def masked_lm(bench, _docs, lengths):
+    (length,) = lengths
     lines = [f"Encoding of `roberta-base-*`, {length} tokens, batch {BATCH} (ABC Table 4).", "",
-             "| system | tokens per second | speed | paper | session, MiB | of softmax's | anonymous, MiB | of softmax's | paper |",
+             "| variant | tokens per second | speed | paper | session, MiB | of softmax's | anonymous, MiB | of softmax's | paper |",
              "|---" + "|--:" * 8 + "|"]
     runs = bench.run(MASKED_LM, "enc", length, 0, BATCH)
     base, base_rate = runs["softmax"][1], statistics.median(runs["softmax"][0])
@@ -144,19 +152,18 @@ def classification(bench, docs, lengths):
         for system, (of_one, row) in bench.run(CLASSIFICATION, "enc", length, 0, 1).items():
             rates[system].append((length, statistics.median(of_one)))
             memory[system].append((length, row["session_bytes"] / MIB))
-    picture = docs / "classification.svg"
-    picture.write_text(line_plot.draw("Byte-level text classification, int8", "length, bytes",
-                                      [("bytes per second", rates), ("session, MiB", memory)]), encoding="utf-8")
+    picture = draw(docs / "classification.svg", "Encoding speed and memory", "Byte-level text classification, int8", "length, bytes",
+                   lengths, [("bytes per second", rates), ("session, MiB", memory)])
     lines = ["Encoding of `lra-text-*`, one text at a time (RFA Table 3): bytes per second, and the ratio to softmax.", "",
-             f"| system | {' | '.join(f'{length:,}' for length in lengths)} | session at {lengths[-1]:,} | paper |",
+             f"| variant | {' | '.join(f'{length:,}' for length in lengths)} | session at {lengths[-1]:,} | paper |",
              "|---" + "|--:" * (len(lengths) + 1) + "|---|"]
     for system, points in rates.items():
         paper = "1" if system == "softmax" else "1.1x to 5.3x"
         lines.append(f"| {system} | {rate_cells(points, rates['softmax'])} | {memory[system][-1][1]:.1f} MiB | {paper} |")
-    return lines + ["", f"![Encoding speed and memory]({os.path.relpath(picture, ROOT / 'docs')})"]
+    return lines + picture
 
 
-FIGURES = {"decoding": (decoding, DECODING_LENGTHS, DECODING_LENGTHS[:2]), "masked_lm": (masked_lm, MASKED_LM_LENGTH, 64),
+FIGURES = {"decoding": (decoding, DECODING_LENGTHS, DECODING_LENGTHS[:2]), "masked_lm": (masked_lm, [MASKED_LM_LENGTH], [64]),
            "classification": (classification, CLASSIFICATION_LENGTHS, [100, 200])}
 
 
@@ -164,7 +171,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--only", default=",".join(FIGURES), help="figures, separated by commas")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--quick", action="store_true", help="short lengths, to see that it works")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--longest", action="store_true", help="the greatest length of each figure only, without pictures")
+    size.add_argument("--quick", action="store_true", help="short lengths, to see that it works")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "figures")
     parser.add_argument("--docs", type=pathlib.Path, default=ROOT / "docs")
     arguments = parser.parse_args()
@@ -173,9 +182,9 @@ def main():
     lines = []
     for name in arguments.only.split(","):
         bench = Bench(arguments.out, arguments.threads, arguments.quick)
-        function, sizes, quick = FIGURES[name]
-        figure = function(bench, arguments.docs, quick if arguments.quick else sizes)
-        spread = (f"On {cpu()}; {arguments.threads} threads; medians of {bench.repetitions} repetitions in turns;\n"
+        function, lengths, quick = FIGURES[name]
+        figure = function(bench, arguments.docs, quick if arguments.quick else lengths[-1:] if arguments.longest else lengths)
+        spread = (f"On {cores_and_name()}; {arguments.threads} threads; medians of {bench.repetitions} repetitions in turns;\n"
                   f"the largest standard deviation is {100 * bench.spread:.0f} % of its mean.")
         lines += [spread, "", *figure, ""]
     text = "\n".join(["<!-- figures -->", *lines[:-1], "<!-- /figures -->", ""])

@@ -60,7 +60,7 @@ KERNELS = {
                        {"NEON": (13, 0), "SVE2": (9, 0)}, 128),
     "panel_i2": Kernel("packed int2 weight, one row of x", "dense/portable.cc", r"\d+PanelILj2ELm1E",
                        {"NEON": (13, 0), "SVE2": (9, 0)}, 128),
-    "rows_i4": Kernel("packed int4 weight, one row of x", "dense/xnnpack_rows.cc", r"NeonPanelILm1E", {"NEON": (16, 0)}, 128, False),
+    "rows_i4": Kernel("packed int4 weight, one row of x", "dense/xnnpack_rows_neon.cc", r"NeonPanelILm1E", {"NEON": (16, 0)}, 128, False),
     "xnnpack_i4": Kernel("the same, XNNPACK's kernel", XNNPACK, XNNPACK_I4 + "__neon_mlal_lane", {"NEON": (32, 0)}, 128, False),
     "xnnpack_i4_dot": Kernel("the same, XNNPACK's kernel", XNNPACK, XNNPACK_I4 + "c4__neondot", {"dot": (8, 0)}, 128, False),
     "xnnpack_i4_i8mm": Kernel("the same, XNNPACK's kernel", XNNPACK, XNNPACK_I4 + "c8__neoni8mm", {"i8mm": (16, 0)}, 256, False),

@@ -20,6 +20,7 @@ import tempfile
 from pathlib import Path
 
 import markers
+from cpu import cpu_name
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "quantization.md"
@@ -38,13 +39,6 @@ STATES = ("f16", "int8")
 
 def output_of(*command) -> str:
     return subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, check=True).stdout
-
-
-def cpu_name() -> str:
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "an unnamed CPU"
 
 
 def measure(build: Path, folder: Path, name: str, options) -> dict:

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 import markers
-from grammar_cost import cpu_name
+from cpu import cpu_name
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "speculation.md"

@@ -29,7 +29,7 @@ _tarn-convert() {
         ''--window='[Published checkpoint]:N: ' \
         ''--sinks='[With --window]:N: ' \
         ''--shortlist='[Marian'\''s binary shortlist]:FILE:_files' \
-        ''--no-shortlist'[A translation can have any token, whatever the folder has]' \
+        ''--no-shortlist'[A translation can have any token, whatever the directory has]' \
         ''--write-checkpoint'[Write a checkpoint directory in tarn'\''s own layout, F32, in place of a model file]' \
         ''--list-tensors'[Print the tensors that a checkpoint with this config.json needs]' \
         ''--list-fields='[Print the fields of config.json (config), of a task, of an attention variant, or of all]:NAME=config: ' \

@@ -42,7 +42,7 @@ _tarn() {
         -m | --model) kind=models ;;
         -p | --prompt | --tokens | -k | --top-k | -t | --threads | --chunk | --max-work | --max-packed) kind=none ;;
         -f | --file) kind=files ;;
-        --mask) kind=words words='CHAR ID' ;;
+        --mask) kind=words words='TEXT ID' ;;
         --isa) kind=words words=$(tarn inspect --cpu 2>/dev/null | sed -n 's/^kernels *//p') ;;
         --packed-cache) kind=directories ;;
         *) kind=models value= ;;

@@ -103,7 +103,7 @@ complete -c tarn -n '__fish_seen_subcommand_from fill' -s m -l model -r -k -a '(
 complete -c tarn -n '__fish_seen_subcommand_from fill' -s p -l prompt -x -d 'Text with gaps'
 complete -c tarn -n '__fish_seen_subcommand_from fill' -s f -l file -r -F -d 'Read the text from a file'
 complete -c tarn -n '__fish_seen_subcommand_from fill' -l tokens -x -d 'Text as token ids, for example 1,2,3'
-complete -c tarn -n '__fish_seen_subcommand_from fill' -l mask -x -a 'CHAR ID' -d 'What marks a gap'
+complete -c tarn -n '__fish_seen_subcommand_from fill' -l mask -x -a 'TEXT ID' -d 'What marks a gap'
 complete -c tarn -n '__fish_seen_subcommand_from fill' -s k -l top-k -x -d 'Show the N most probable tokens per gap'
 complete -c tarn -n '__fish_seen_subcommand_from fill' -l json -d 'Print one JSON object'
 complete -c tarn -n '__fish_seen_subcommand_from fill' -s t -l threads -x -d 'Threads'

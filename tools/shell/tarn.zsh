@@ -126,7 +126,7 @@ _tarn() {
         '(-p --prompt)'{-p+,--prompt=}'[Text with gaps]:TEXT: ' \
         '(-f --file)'{-f+,--file=}'[Read the text from a file]:FILE:_files' \
         ''--tokens='[Text as token ids, for example 1,2,3]:IDS: ' \
-        ''--mask='[What marks a gap]:value:(CHAR ID)' \
+        ''--mask='[What marks a gap]:value:(TEXT ID)' \
         '(-k --top-k)'{-k+,--top-k=}'[Show the N most probable tokens per gap]:N: ' \
         ''--json'[Print one JSON object]' \
         '(-t --threads)'{-t+,--threads=}'[Threads]:N: ' \

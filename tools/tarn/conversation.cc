@@ -141,7 +141,7 @@ void Conversation::Reset() {
 }
 
 void Conversation::Save(const std::string& path) const {
-  tarn::tools::OutputFile file(path, {model_.path()});
+  tarn::tools::OutputFile file(path, RunInputs(options_));
   SaveState(session_.get(), options_.compact_state, &file);
 }
 

@@ -1,9 +1,15 @@
 // tarn fill: what a masked language model puts where a text has gaps.
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
 
 #include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
+#include "tools/common/tokenizer.h"
 #include "tools/tarn/commands.h"
 #include "tools/tarn/files.h"
 #include "tools/tarn/input.h"
@@ -16,11 +22,12 @@ namespace tarn_cli {
 namespace {
 
 using tarn::tools::AddInteger;
+
 struct FillOptions {
   ModelOptions model;
   SessionOptions session;
   Input input;
-  std::string mask;  // a character of the text, or an id; empty: "_", or the model's mask token
+  std::string mask;  // a token of the text, or an id; empty: "_" and the model's mask token
   uint32_t most = 5;
   bool json = false;
 };
@@ -30,32 +37,57 @@ struct Gap {
   std::vector<Probability> fillings;
 };
 
+// The tokens that `mark` is inside a word and after a space, where it is one token there.
+Tokens TokensOfMark(const Model& model, const std::string& mark) {
+  tarn::tools::Tokenizer tokenizer(model.get());
+  Tokens found;
+  for (const std::string& text : {mark, " " + mark}) {
+    const Tokens tokens = tokenizer.Encode(text, /*with_template=*/false).tokens;
+    if (tokens.size() == 1) found.push_back(tokens[0]);
+  }
+  return found;
+}
+
+// What --mask is in a text: a token, or an id.
+Tokens GapTokensOfText(const Model& model, const std::string& mark) {
+  const Tokens gaps = TokensOfMark(model, mark);
+  if (!gaps.empty()) return gaps;
+  int32_t id = 0;
+  const char* const end = mark.data() + mark.size();
+  const auto [read, failed] = std::from_chars(mark.data(), end, id);
+  if (failed == std::errc() && read == end && id >= 0) return {id};
+  throw UsageError("fill: --mask is '" + mark + "', expected one token of the model's tokenizer, or an id");
+}
+
 // What stands for a gap in the input.
-int32_t GapToken(const FillOptions& options, const Model& model) {
+Tokens GapTokens(const FillOptions& options, const Model& model) {
+  const int32_t mask_token = model.info().mask_token;
   const bool has_ids = !options.input.tokens().empty() || model.info().tokenizer == TARN_TOKENIZER_NONE;
   if (!has_ids) {
-    const Tokens tokens = TextTokens(model, options.mask.empty() ? "_" : options.mask, "--mask");
-    if (tokens.size() == 1) return tokens[0];
-    throw UsageError(Format("fill: --mask is %zu tokens of the text, expected one", tokens.size()));
+    if (!options.mask.empty()) return GapTokensOfText(model, options.mask);
+    Tokens gaps = TokensOfMark(model, "_");
+    if (mask_token >= 0) gaps.push_back(mask_token);
+    if (gaps.empty()) throw UsageError("fill: _ is no token of the model: say with --mask TEXT what marks a gap");
+    return gaps;
   }
   if (!options.mask.empty()) {
     const Tokens ids = IdsOption(options.mask, "fill", "--mask");
-    if (ids.size() == 1) return ids[0];
+    if (ids.size() == 1) return ids;
     throw UsageError(Format("fill: --mask is %zu ids, expected one", ids.size()));
   }
-  if (model.info().mask_token >= 0) return model.info().mask_token;
+  if (mask_token >= 0) return {mask_token};
   throw UsageError("fill: the model does not say which token is its mask: give it with --mask ID");
 }
 
 // Finds the gaps of `tokens` and puts the model's mask token there, if it has one.
-std::vector<uint32_t> MaskGaps(const Model& model, int32_t gap, Tokens* tokens) {
+std::vector<uint32_t> MaskGaps(const Model& model, const Tokens& gaps, Tokens* tokens) {
   std::vector<uint32_t> positions;
   for (size_t i = 0; i < tokens->size(); ++i) {
-    if ((*tokens)[i] != gap) continue;
+    if (std::find(gaps.begin(), gaps.end(), (*tokens)[i]) == gaps.end()) continue;
     positions.push_back(static_cast<uint32_t>(i));
     if (model.info().mask_token >= 0) (*tokens)[i] = model.info().mask_token;
   }
-  if (positions.empty()) throw Failure(Format("nothing to fill: no token of the text is the mask, %d", gap));
+  if (positions.empty()) throw Failure(Format("nothing to fill: no token of the text is the mask, %d", gaps.front()));
   return positions;
 }
 
@@ -122,7 +154,7 @@ int Fill(const FillOptions& options) {
   RequireTask(model, "fill", {TARN_TASK_MASKED_LM});
   const Input& input = options.input;
   Tokens tokens = input.tokens().empty() ? SourceTokens(model, input.Text(), "the text") : input.tokens();
-  const std::vector<uint32_t> positions = MaskGaps(model, GapToken(options, model), &tokens);
+  const std::vector<uint32_t> positions = MaskGaps(model, GapTokens(options, model), &tokens);
   const std::vector<Gap> gaps = FillGaps(options, model, tokens, positions);
   for (const Gap& gap : gaps) tokens[gap.position] = static_cast<int32_t>(gap.fillings[0].id);
   if (options.json) {
@@ -143,8 +175,8 @@ void AddFill(App* app, Command* command) {
   RequireModelPath(fill, &options->model.path);
   options->input.AddOptions(fill, "Text with gaps", "Read the text from a file", "Text");
   fill->add_option("--mask", options->mask,
-                   "What marks a gap: a character (default: _), or a token id (default: the model's mask token)")
-      ->type_name("CHAR|ID");
+                   "What marks a gap: a token of the text (default: _ and the model's mask token), or a token id")
+      ->type_name("TEXT|ID");
   AddInteger<uint32_t>(fill, "-k,--top-k", &options->most, "Show the N most probable tokens per gap (default: 5)", 1);
   fill->add_flag("--json", options->json, "Print one JSON object");
   AddSessionOptions(fill, &options->session);

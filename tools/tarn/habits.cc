@@ -40,7 +40,7 @@ const Habit kHabits[] = {
     {{"--no-display-prompt"}, "run", "expected --no-echo"},
     {{"--color", "--colors"}, "", "colours are on where the output is a terminal, and NO_COLOR=1 switches them off; leave it out"},
     {{"--verbose-prompt"}, "run", "expected the command `tarn tokenize`, which shows the tokens of a text"},
-    {{"--prompt-cache", "--session"}, "run", "expected -i with the commands /save FILE and /load FILE"},
+    {{"--session"}, "run", "expected --prompt-cache DIR, or -i with the commands /save FILE and /load FILE"},
     {{"--keep", "--n-keep"}, "run", "nothing is cut from a context: the state holds the whole text; leave it out"},
     {{"--no-context-shift", "--context-shift"}, "", "nothing is cut from a context: the state holds the whole text; leave it out"},
     {{"--mlock", "--no-mmap", "--numa"}, "", "model files are always mapped; leave it out"},

@@ -2,6 +2,7 @@
 #include "tools/tarn/run.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "tools/common/command_line.h"
@@ -38,6 +39,10 @@ void CheckOutputs(const RunOptions& options) {
     throw UsageError(std::string("run: -i and ") + (stats || !options.json_stats.empty() ? "--json-stats" : "--logprobs") +
                      " do not go together, expected one of them (-i has --jsonl and /stats)");
   }
+  if (!stats && !options.save_state.empty() && !options.json_stats.empty() &&
+      std::filesystem::weakly_canonical(options.json_stats) == std::filesystem::weakly_canonical(options.save_state)) {
+    throw UsageError("run: --json-stats and --save-state both write " + options.save_state + ", expected two files");
+  }
   const SamplingOptions& sampling = options.sampling;
   if (options.interactive && (!sampling.grammar.empty() || !sampling.json_schema.empty() || sampling.print_grammar)) {
     throw UsageError("run: -i and --grammar, --json-schema or --print-grammar do not go together, expected one of them");
@@ -49,6 +54,9 @@ void CheckOutputs(const RunOptions& options) {
 }
 
 void CheckStates(const RunOptions& options) {
+  if (!options.load_state.empty() && options.turns.system) {
+    throw UsageError("run: --load-state and --system do not go together, expected one of them (the state has its beginning)");
+  }
   if (!options.compact_state || options.interactive || !options.save_state.empty()) return;
   throw UsageError("run: --compact-state saves nothing, expected --save-state FILE, or -i with its /save");
 }
@@ -112,10 +120,19 @@ void CheckSpeculation(RunOptions* options) {
 
 }  // namespace
 
-StatsOutput::StatsOutput(const RunOptions& options) : to_stdout_(options.json_stats == "-") {
-  if (options.json_stats.empty() || to_stdout_) return;
+std::vector<std::string> RunInputs(const RunOptions& options) {
   std::vector<std::string> inputs = {options.model.path};
   if (options.input.is_file()) inputs.push_back(options.input.file());
+  for (const std::string& path : {options.sampling.grammar, options.sampling.json_schema, options.speculation.draft_model}) {
+    if (!path.empty()) inputs.push_back(path);
+  }
+  return inputs;
+}
+
+StatsOutput::StatsOutput(const RunOptions& options) : to_stdout_(options.json_stats == "-") {
+  if (options.json_stats.empty() || to_stdout_) return;
+  std::vector<std::string> inputs = RunInputs(options);
+  if (!options.load_state.empty()) inputs.push_back(options.load_state);
   file_ = std::make_unique<tarn::tools::OutputFile>(options.json_stats, inputs);
 }
 

@@ -69,7 +69,7 @@ int RunCausal(const RunOptions& options, const Model& model) {
   const Session session = CreateSession(model, config);
   if (!options.load_state.empty()) LoadState(options.load_state, model, config, session.get());
   std::optional<tarn::tools::OutputFile> state_output;  // now: that it cannot be written should not be found out after an hour
-  if (!options.save_state.empty()) state_output.emplace(options.save_state, std::vector<std::string>{model.path()});
+  if (!options.save_state.empty()) state_output.emplace(options.save_state, RunInputs(options));
   std::optional<PromptCache> cache;
   if (!options.prompt_cache.empty()) cache.emplace(model, config, options.prompt_cache, options.prompt_cache_bytes);
 

@@ -207,7 +207,7 @@ int RunInteractive(const RunOptions& options, const Model& model) {
     throw Failure(model.path() + ": the model has no tokenizer, which -i needs; expected one with a tokenizer");
   }
   // That it cannot be written should not be found out at the end.
-  if (!options.save_state.empty()) tarn::tools::OutputFile(options.save_state, {model.path()});
+  if (!options.save_state.empty()) tarn::tools::OutputFile(options.save_state, RunInputs(options));
   Interaction interaction(options, model);
   const int status = interaction.Run();
   if (!options.save_state.empty()) interaction.Save(options.save_state);

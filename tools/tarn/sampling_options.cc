@@ -8,10 +8,10 @@
 
 #include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
+#include "tools/common/number_option.h"
 #include "tools/json_schema/json_schema.h"
 #include "tools/tarn/error.h"
 #include "tools/tarn/files.h"
-#include "tools/tarn/number_option.h"
 #include "tools/tarn/sources.h"
 
 namespace tarn_cli {
@@ -86,8 +86,9 @@ std::string OptionOfLimit(const std::string& message) {
 void SamplingOptions::AddTo(App* command, TaskOptions* by_task) {
   const OptionGroup group(command, "Sampling (causal_lm), in the order of the stages");
   const auto only = [=](const Option* option) { by_task->Only({TARN_TASK_CAUSAL_LM}, option); };
-  const auto number = [=](const char* name, const char* type_name, float* target, const char* description, NumberRange range) {
-    only(AddNumber(command, name, type_name, target, description, range));
+  const auto number = [=](const char* name, const char* type_name, float* target, const char* description,
+                          tarn::tools::NumberRange range) {
+    only(tarn::tools::AddNumber(command, name, type_name, target, description, range));
   };
   only(AddInteger<uint64_t>(command, "-s,--seed", &chain.seed,
                             "Seed of the random draws (default: random, shown in the statistics)"));

@@ -5,10 +5,10 @@
 
 #include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
+#include "tools/common/number_option.h"
 #include "tools/tarn/allocation_counter.h"
 #include "tools/tarn/clock.h"
 #include "tools/tarn/error.h"
-#include "tools/tarn/number_option.h"
 
 namespace tarn_cli {
 void AddTranslationOptions(App* app, TranslationOptions* options, TaskOptions* by_task) {
@@ -16,8 +16,8 @@ void AddTranslationOptions(App* app, TranslationOptions* options, TaskOptions* b
   const OptionGroup group(app, "Beam search (seq2seq)");
   only(tarn::tools::AddInteger<uint32_t>(app, "--beam", &options->beams, "Beams per source; 1: greedy (default: 1)", 1,
                                          kMostSequences));
-  only(AddNumber(app, "--length-penalty", "A", &options->length_penalty,
-                 "Exponent A of the score log p / ((5 + length) / 6)^A of an output (default: 0.6)", {0, false}));
+  only(tarn::tools::AddNumber(app, "--length-penalty", "A", &options->length_penalty,
+                              "Exponent A of the score log p / ((5 + length) / 6)^A of an output (default: 0.6)", {0, false}));
 }
 
 Translator::Translator(const Model& model, tarn_session_config config, const TranslationOptions& options, uint32_t longest_source)

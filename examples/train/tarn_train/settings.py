@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import math
 import pathlib
 
 import yaml
@@ -60,8 +61,8 @@ class Training:
     def check(self):
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, (int, float)) and value < 0:
-                raise ValueError(f"{field.name} is {value}, expected 0 or more")
+            if isinstance(value, (int, float)) and not 0 <= value < math.inf:
+                raise ValueError(f"{field.name} is {value}, expected 0 or more, and finite")
         for name in self.positive:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected 1 or more")

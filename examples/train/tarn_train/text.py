@@ -61,7 +61,8 @@ class Pieces:
         self.size = max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
 
     def encode(self, text):
-        return self.tokenizer.encode(text, add_special_tokens=False).ids
+        """With the tokens that the tokenizer puts before and after every text, as the runtime reads texts"""
+        return self.tokenizer.encode(text).ids
 
 
 def trained_tokenizer(texts, size):
@@ -87,7 +88,7 @@ def packed(tokenizer, texts):
     ids = []
     for text in texts:
         ids += tokenizer.encode(text)
-        ids += [] if tokenizer.end is None else [tokenizer.end]
+        ids += [] if tokenizer.end is None or ids[-1:] == [tokenizer.end] else [tokenizer.end]
     return torch.tensor(ids, dtype=torch.long)
 
 

@@ -168,6 +168,8 @@ class Trainer:
     def judge(self, tokenizer):
         """Evaluates, and keeps the model if it is the best so far. What it writes is written again if the process dies here."""
         loss = self.evaluate()
+        if not math.isfinite(loss):  # never the best one
+            raise ValueError(f"the held-out loss after step {self.done['step']} is {loss}: choose a smaller learning_rate")
         self.done["evaluations"].append([self.done["step"], loss])
         if loss < self.done["best"]:
             self.done.update(best=loss, worse=0)
@@ -223,5 +225,5 @@ class Trainer:
             f"held_out_{self.measure}": None if self.held_out is None else done["best"],
             "device": str(self.device), "bf16": self.bf16, "cores": os.cpu_count(), "pytorch": str(torch.__version__),
         }
-        tensors.write_atomically(self.folder / "training.json", (json.dumps(result, indent=2) + "\n").encode())
+        tensors.write_atomically(self.folder / "training.json", (json.dumps(result, indent=2, allow_nan=False) + "\n").encode())
         return result

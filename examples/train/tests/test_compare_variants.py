@@ -8,7 +8,7 @@ import compare_variants
 
 @pytest.fixture
 def small(monkeypatch):
-    for name, value in (("OBJECTS", {name: compare_variants.OBJECTS[name] for name in ("softmax", "abc", "rfa_gate")}), ("TRANSFERRED", ("abc",)),
+    for name, value in (("OBJECTS", {name: compare_variants.OBJECTS[name] for name in ("softmax", "abc", "rfa_arccos_gate")}), ("TRANSFERRED", ("abc",)),
                         ("COMMON", {**compare_variants.COMMON, "held_out": 0.2}), ("SCALES", {"tiny": compare_variants.Scale(
                             {"hidden_size": 32, "num_layers": 1, "num_heads": 1, "intermediate_size": 32, "vocab_size": 300}, 2, 4, 2, 3, 1e-3)})):
         monkeypatch.setattr(compare_variants, name, value)
@@ -22,7 +22,7 @@ def test_the_table(small, programs, tmp_path, monkeypatch, capsys):
     first = capsys.readouterr().out
     rows = {cells[1]: [float(cell.split()[0].replace(",", "")) for cell in cells[2:-1]]
             for cells in ([cell.strip() for cell in line.split("|")] for line in first.splitlines()[2:])}
-    assert set(rows) == {"softmax", "abc", "rfa_gate", "abc-short", "abc-from-softmax"}
+    assert set(rows) == {"softmax", "abc", "rfa_arccos_gate", "abc-short", "abc-from-softmax"}
     for name, (pytorch, f32, int8, int4, int4_calibrated, int3_calibrated, state, speed) in rows.items():
         assert abs(pytorch - f32) < 2e-4, name  # printed with four digits
         assert abs(int8) < 0.01 and all(abs(added) < 0.05 for added in (int4, int4_calibrated, int3_calibrated)), name

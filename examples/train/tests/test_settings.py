@@ -30,6 +30,7 @@ def test_flags_override_yaml_and_yaml_the_preset(tmp_path):
     ("hidden_size: 90", "hidden_size is 90, expected a multiple of 2"), ("held_out: 0.9", "held_out is 0.9"),
     ("{round_steps: 4, patience: 2}", "and patience 2, expected 0"),
     ("{held_out: 0, patience: 2}", "early stop needs held-out text"), ("clip: -1", "clip is -1"), ("steps: [1]", "expected int"),
+    ("clip: .inf", "clip is inf, expected 0 or more"), ("learning_rate: .nan", "learning_rate is nan"),
     ("dropout: 1", "dropout is 1.0, expected less than 1"), ("device: mps", "device is mps, expected auto, cpu or cuda"),
     ("{quant: int3, held_out: 0}", "quant is int3 and held_out 0"), ("context: 1", "context is 1, expected 2 or more"),
     ("{quant: int2, held_out: 0}", "quant is int2 and held_out 0"), ("a: [", "cannot read"),

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tokenizers.processors import TemplateProcessing
 
 from tarn_train import text
 
@@ -16,6 +17,16 @@ def test_a_trained_tokenizer_writes_every_text():
     assert len(tokenizer.encode(WORDS)) < len(WORDS) / 2
     a, b = tokenizer.encode("a"), tokenizer.encode("b")
     assert text.packed(tokenizer, ["a", "b"]).tolist() == [*a, tokenizer.end, *b, tokenizer.end]
+
+
+@pytest.mark.parametrize("template", ["<s> $A", f"<s> $A {text.END}"])
+def test_texts_begin_as_the_tokenizer_says(template):
+    tokenizer = text.trained_tokenizer([WORDS], 300)
+    tokenizer.add_special_tokens(["<s>"])
+    plain = text.Pieces(tokenizer)
+    a, b, begin, end = plain.encode("a"), plain.encode("b"), tokenizer.token_to_id("<s>"), plain.end
+    tokenizer.post_processor = TemplateProcessing(single=template, special_tokens=[("<s>", begin), (text.END, end)])
+    assert text.packed(text.Pieces(tokenizer), ["a", "b"]).tolist() == [begin, *a, end, begin, *b, end]
 
 
 def test_held_out_text_is_the_end_of_each_text_from_a_line_on():

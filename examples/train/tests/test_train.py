@@ -5,6 +5,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from tarn_train.tensors import read_safetensors
 from tarn_train.trainer import read_state
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
+TOKENIZERS = PACKAGE.parents[1] / "tests" / "data" / "tokenizers"
 SMALL = ["--threads", "1", "--hidden-size", "16", "--num-layers", "2", "--num-heads", "2", "--intermediate-size", "32",
          "--vocab-size", "300", "--context", "32", "--batch", "4", "--warmup", "5", "--evaluate-every", "10"]
 
@@ -130,6 +132,13 @@ def test_from_text_to_a_model_that_runs(text, tmp_path, programs):
     assert len(curve.findall("{http://www.w3.org/2000/svg}polyline")) == 2
 
 
+def test_a_tokenizer_that_begins_texts_does_so_in_training_too(text, tmp_path, programs):
+    folder = tmp_path / "model"
+    train(text, folder, "--no-convert", "--steps", "5", "--tokenizer", TOKENIZERS / "llama3" / "tokenizer.json")
+    largest, count = compare.difference(folder, folder / "held-out.txt", programs)
+    assert count == compare.TOKENS and largest < compare.TOLERANCE
+
+
 @pytest.mark.parametrize("kind", ["int4", "int3", "int2"])
 def test_rounded_steps_train_what_the_file_is(kind, text, tmp_path, programs):
     folder = tmp_path / "model"
@@ -165,6 +174,14 @@ def test_a_damaged_save_is_an_error_of_one_line(text, tmp_path):
     (tmp_path / "model" / "training" / "state.pt").write_bytes(b"no state")
     _, error = train(text, tmp_path / "model", "--no-convert", "--steps", "1", status=2)
     assert error.count("\n") == 1 and "state.pt" in error and "remove it" in error
+
+
+def test_a_held_out_loss_that_is_no_number_is_an_error_of_one_line(text, tmp_path):
+    rate = ["--learning-rate", "1e15", "--warmup", "0", "--evaluate-every", "1"]  # the first step leaves weights of this size
+    _, error = train(text, tmp_path / "model", "--no-convert", "--steps", "1", *rate, status=2)
+    last = error.splitlines()[-1]
+    assert re.match("tarn-train: error: the held-out loss after step 1 is (nan|inf): choose a smaller learning_rate ", last), error
+    assert not (tmp_path / "model" / "training.json").exists()
 
 
 def test_early_stop_keeps_the_best_model(text, tmp_path):

@@ -140,7 +140,8 @@ TARN_API tarn_status tarn_checkpoints_get(const tarn_checkpoints* checkpoints, s
 
 /* Forgets everything and takes the first checkpoint of another text. Call it after a reset, a restore or an encode of the session,
  * or of one of its sequences, and after a copy into it. Where the number of tokens happens to be the same, nothing else notices
- * that. Errors: TARN_INVALID_ARGUMENT (the session was stopped in the middle of a chunk; its sequences have read different numbers
+ * that.
+ * Errors: TARN_INVALID_ARGUMENT (the session was stopped in the middle of a chunk; its sequences have read different numbers
  * of tokens). */
 TARN_API tarn_status tarn_checkpoints_restart(tarn_checkpoints* checkpoints, tarn_error* error);
 

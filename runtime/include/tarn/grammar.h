@@ -46,9 +46,11 @@ typedef enum tarn_grammar_progress {
 
 /* Compiles the rules in `text` for the tokens of `model`, which must outlive the grammar; `text` need not. The grammar is at the
  * beginning of the text that it constrains. `config` may be NULL (defaults). Nothing is allocated afterwards. TARN_BAD_FORMAT names
- * the line and the column of the rules. Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED (more than max_states or max_work; no tokenizer),
+ * the line and the column of the rules.
+ * Errors: TARN_BAD_FORMAT, TARN_UNSUPPORTED (more than max_states or max_work; no tokenizer),
  * TARN_INVALID_ARGUMENT (names the field and its range), TARN_CONTEXT_FULL (the beginning of the text already exceeds a limit),
- * TARN_OUT_OF_MEMORY. Thread safety: any thread; a grammar belongs to one thread at a time. */
+ * TARN_OUT_OF_MEMORY.
+ * Thread safety: any thread; a grammar belongs to one thread at a time. */
 TARN_API tarn_status tarn_grammar_create(const tarn_model* model, const char* text, size_t text_bytes,
                                          const tarn_grammar_config* config, tarn_grammar** grammar, tarn_error* error);
 

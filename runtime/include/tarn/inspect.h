@@ -119,7 +119,9 @@ TARN_API tarn_status tarn_snapshot_source_tokens(const void* snapshot, uint64_t 
                                                  tarn_error* error);
 
 /* Writes the number of tokens that sequence `sequence`, from 0, has read to `*tokens`. Checks neither the hash nor the map of
- * blocks. Errors: TARN_NOT_FOUND past the last sequence; else as tarn_snapshot_get_info(). Thread safety: any thread. */
+ * blocks.
+ * Errors: TARN_NOT_FOUND past the last sequence; else as tarn_snapshot_get_info().
+ * Thread safety: any thread. */
 TARN_API tarn_status tarn_snapshot_sequence_tokens(const void* snapshot, uint64_t size_bytes, uint32_t sequence, uint64_t* tokens,
                                                    tarn_error* error);
 
@@ -127,8 +129,10 @@ TARN_API tarn_status tarn_snapshot_sequence_tokens(const void* snapshot, uint64_
  * Each begins at a multiple of 64, with zeros between them. A state is row-major and little-endian. Its shape is [sequences,
  * shape]. With owner "source" it is [sources, shape], and its source_axis is as long as max_source. Numbers that a compact
  * snapshot has rounded come back as float32. Checks everything but the hash, and reads the snapshot's map of blocks each time: one
- * bit for 64 bytes of states. Errors: TARN_INVALID_ARGUMENT (more than state_bytes: names them; a delta snapshot; nothing has been
- * copied); as tarn_snapshot_get_info(). Thread safety: any thread. */
+ * bit for 64 bytes of states.
+ * Errors: TARN_INVALID_ARGUMENT (more than state_bytes: names them; a delta snapshot; nothing has been
+ * copied); as tarn_snapshot_get_info().
+ * Thread safety: any thread. */
 TARN_API tarn_status tarn_snapshot_read(const void* snapshot, uint64_t size_bytes, uint64_t offset_bytes, void* states,
                                         uint64_t count_bytes, tarn_error* error);
 

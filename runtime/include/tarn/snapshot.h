@@ -82,7 +82,8 @@ TARN_API tarn_status tarn_session_restore_delta(tarn_session* session, const voi
 
 /* Bytes of a snapshot of one sequence as it is now, with the source that it decodes from. Such a snapshot is like that of a session
  * with one sequence: a session with `batch` 1 can restore it, and any sequence of a batch can restore a snapshot of such a session.
- * Reads the states of the sequence. 0 for NULL, and if there is no such sequence. Errors: none. */
+ * Reads the states of the sequence. 0 for NULL, and if there is no such sequence.
+ * Errors: none. */
 TARN_API uint64_t tarn_session_sequence_snapshot_bytes(const tarn_session* session, uint32_t sequence);
 
 /* As tarn_session_save(), of one sequence.

@@ -90,10 +90,10 @@ TARN_API tarn_status tarn_speculation_read(tarn_speculation* speculation, const 
 /* Feeds `token`, the next token of the text, and drafts after it. Writes the tokens that follow to `tokens` and their number, 1 to
  * `capacity`, to `*count`. If on_token or a complete grammar ends the text, the last of these tokens is the end. The session has
  * read all of them but the last, which is the `token` of the next call. Some may still have to be processed: the next call that
- * reads or continues the session's state does so. Errors: those of tarn_session_step(): nothing has
- * changed, except with TARN_INTERNAL, after which the session needs a reset or a restore; a run that has begun is not cancelled
- * any more. Those of tarn_sampler_sample() or of `pick`: `*count` tokens have been returned before the error, and the session has
- * read them all. */
+ * reads or continues the session's state does so.
+ * Errors: those of tarn_session_step(): nothing has changed, except with TARN_INTERNAL, after which the session needs a reset or a
+ * restore; a run that has begun is not cancelled any more. Those of tarn_sampler_sample() or of `pick`: `*count` tokens have been
+ * returned before the error, and the session has read them all. */
 TARN_API tarn_status tarn_speculation_step(tarn_speculation* speculation, int32_t token, int32_t* tokens, size_t capacity,
                                            size_t* count, tarn_error* error);
 

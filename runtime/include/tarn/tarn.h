@@ -205,8 +205,9 @@ typedef struct tarn_memory {
 /* Reports the memory that a model and a session of it will need. It reads the graph of the file, the scales of quantized weights
  * and the lists of a shortlist; other weights are neither read nor verified. `model_config` and `session_config` may be NULL
  * (defaults). With `packed_cache` it predicts whether packed weights will be in a file: whether a fitting file exists, or the
- * directory and the free space of its disk allow a new one. No file is changed. Errors: as tarn_model_open() and
- * tarn_session_create(). Thread safety: any thread. */
+ * directory and the free space of its disk allow a new one. No file is changed.
+ * Errors: as tarn_model_open() and tarn_session_create().
+ * Thread safety: any thread. */
 TARN_API tarn_status tarn_requirements(const tarn_source* source, const tarn_model_config* model_config,
                                        const tarn_session_config* session_config, tarn_memory* memory, tarn_error* error);
 

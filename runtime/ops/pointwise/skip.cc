@@ -1,5 +1,6 @@
 // Skip: the values of a token pass by the attention, y = o + c v for each head, by a weight of the head or by its products of q and
 // k.
+#include "runtime/ops/pointwise/rows.h"
 #include "runtime/ops/registry.h"
 
 namespace tarn {
@@ -38,33 +39,25 @@ class SkipOp final : public Op {
   bool runs_by_rows() const override { return true; }
 
   Status Run(const RunContext& context) override {
-    const Operand &o = context.inputs[0], &v = context.inputs[1], &y = context.outputs[0];
-    SkipArgs args{context.rows(axis_),
-                  heads_,
-                  width_ / heads_,
-                  key_dim_,
-                  o.f32(),
-                  o.stride,
-                  v.f32(),
-                  v.stride,
-                  nullptr,
-                  0,
-                  nullptr,
-                  0,
-                  weight_,
-                  y.f32(),
-                  y.stride};
-    if (products_) {
-      args.q = context.inputs[2].f32();
-      args.q_stride = context.inputs[2].stride;
-      args.k = context.inputs[3].f32();
-      args.k_stride = context.inputs[3].stride;
-    }
-    context.kernels->skip(args);
+    ForRows(context, context.rows(axis_), width_, [&](size_t first, size_t count) { RunRows(context, first, count); });
     return Ok();
   }
 
  private:
+  void RunRows(const RunContext& context, size_t first, size_t count) const {
+    const Operand &o = context.inputs[0], &v = context.inputs[1], &y = context.outputs[0];
+    SkipArgs args{count,   heads_, width_ / heads_, key_dim_, o.row(first), o.stride,     v.row(first), v.stride,
+                  nullptr, 0,      nullptr,         0,        weight_,      y.row(first), y.stride};
+    if (products_) {
+      const Operand &q = context.inputs[2], &k = context.inputs[3];
+      args.q = q.row(first);
+      args.q_stride = q.stride;
+      args.k = k.row(first);
+      args.k_stride = k.stride;
+    }
+    context.kernels->skip(args);
+  }
+
   Axis axis_;
   bool products_;
   uint32_t heads_, width_;

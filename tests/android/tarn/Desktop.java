@@ -23,6 +23,9 @@ final class Desktop {
    */
   static final String RANDOM = System.getProperty("tarn.random");
 
+  /** As {@link #RANDOM}, but its tokenizer puts a begin token before a text. */
+  static final String TEMPLATE = System.getProperty("tarn.template");
+
   private Desktop() {}
 
   /** What `tarn run` writes after the prompt. */

@@ -88,6 +88,86 @@ public class SessionTest {
         IllegalArgumentException.class, () -> model.newSession().generate("", piece -> {}));
   }
 
+  /** The token that begins a text stands at its beginning alone. */
+  @Test
+  public void aTextThatGoesOnBeginsOnce() {
+    SessionConfig byToken = new SessionConfig().maxChunk(1); // the same steps, whatever the calls
+    try (Model template = Tarn.open(Desktop.TEMPLATE);
+        Session whole = template.newSession(byToken);
+        Session parts = template.newSession(byToken);
+        Session restored = template.newSession(byToken)) {
+      assertTrue(whole.read("To be, or not"));
+      assertTrue(parts.read("To be") && parts.read(""));
+      restored.restore(parts.save());
+      assertTrue(restored.read(", or not"));
+      assertEquals(1 + templateTokens(", or not") + templateTokens("To be"), whole.tokens());
+      assertArrayEquals(whole.save(), restored.save());
+
+      String text = Desktop.generate(whole, "", Desktop.greedy(8));
+      String first = Desktop.generate(restored, "", Desktop.greedy(3));
+      assertEquals(text, first + Desktop.generate(restored, "", Desktop.greedy(5)));
+      assertArrayEquals(whole.save(), restored.save());
+
+      parts.reset();
+      assertTrue(parts.read("To be"));
+      assertEquals(1 + templateTokens("To be"), parts.tokens());
+    }
+  }
+
+  @Test
+  public void aTextOfWhichOnlyAPartWasTakenInHasBegun() {
+    try (Model template = Tarn.open(Desktop.TEMPLATE);
+        Session cut = template.newSession(new SessionConfig().maxChunk(20))) {
+      assertThrows(TarnException.class, () -> cut.read("z".repeat(40))); // its second chunk
+      assertEquals(20, cut.tokens());
+      assertTrue(cut.read("z"));
+      assertEquals(21, cut.tokens());
+    }
+  }
+
+  @Test
+  public void namesOfSpecialTokensArePlainTextWhereAsked() {
+    try (Model template = Tarn.open(Desktop.TEMPLATE);
+        Session special = template.newSession()) {
+      assertTrue(special.read("<|sep|>"));
+      assertEquals(2, special.tokens());
+      assertTrue(special.readPlain("<|sep|>"));
+      long plain = special.tokens() - 2;
+      assertTrue(plain > 1);
+      special.reset();
+      assertTrue(special.readPlain("<|sep|>"));
+      assertEquals(1 + plain, special.tokens());
+    }
+  }
+
+  /** A word that is longer than the tokenizer's first memory for words; one that is too long. */
+  @Test
+  public void longWordsAreRead() {
+    long handle = Native.modelOpen(Utf8.path(Desktop.TEMPLATE), -1, 0, 0, false, false, null);
+    try {
+      int[] one = Native.tokenize(handle, Utf8.encode("z"), false, false);
+      int[] tokens = Native.tokenize(handle, Utf8.encode("z".repeat(20_000)), false, false);
+      assertEquals(1, one.length);
+      assertEquals(20_000, tokens.length);
+      assertTrue(Arrays.stream(tokens).allMatch(token -> token == one[0]));
+      byte[] longest = Utf8.encode("z".repeat((1 << 20) + 1));
+      TarnException thrown =
+          assertThrows(TarnException.class, () -> Native.tokenize(handle, longest, false, false));
+      assertEquals(TarnException.Status.BUFFER_TOO_SMALL, thrown.status());
+    } finally {
+      Native.modelClose(handle);
+    }
+  }
+
+  private static int templateTokens(String text) {
+    long handle = Native.modelOpen(Utf8.path(Desktop.TEMPLATE), -1, 0, 0, false, false, null);
+    try {
+      return Native.tokenize(handle, Utf8.encode(text), false, false).length;
+    } finally {
+      Native.modelClose(handle);
+    }
+  }
+
   @Test
   public void aSavedStateGoesOnExactly() {
     String before = Desktop.generate(session, PROMPT, Desktop.greedy(40));
@@ -257,7 +337,7 @@ public class SessionTest {
   public void textCrossesTheBorderUnchanged() {
     String text = "NUL \0, \u00e9, \u20ac, \ud83d\ude00\ud83c\udfd4 end";
     long handle = Native.modelOpen(Utf8.path(Desktop.MODEL), -1, 0, 0, false, false, null);
-    int[] tokens = Native.tokenize(handle, Utf8.encode(text));
+    int[] tokens = Native.tokenize(handle, Utf8.encode(text), true, false);
     assertEquals(Utf8.encode(text).length, tokens.length);
     byte[] decoder = new byte[Native.DECODER_BYTES];
     byte[] piece = new byte[Native.maxPieceBytes(handle)];

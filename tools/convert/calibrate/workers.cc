@@ -3,6 +3,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -50,7 +51,11 @@ class Pieces {
 void RunPieces(size_t count, uint32_t threads, const std::function<void(size_t)>& piece, const std::function<void(size_t)>& done) {
   Pieces pieces(count, piece);
   std::vector<std::thread> others;
-  for (uint32_t i = 1; i < threads && i < count; ++i) others.emplace_back([&pieces] { pieces.Work(nullptr); });
+  others.reserve(threads);
+  try {
+    while (others.size() + 1 < threads && others.size() + 1 < count) others.emplace_back([&pieces] { pieces.Work(nullptr); });
+  } catch (const std::system_error&) {  // no more threads are to be had: those that there are do the work
+  }
   pieces.Work(done);
   for (std::thread& other : others) other.join();
   pieces.Finish(done);

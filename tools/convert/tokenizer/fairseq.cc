@@ -44,11 +44,7 @@ std::vector<std::string> Words(const std::string& text) {
 }
 
 const Kind& KindOf(const std::string& folder, const TokenizerConfig& config) {
-  std::string name = config.Text("tokenizer_class").value_or("");
-  const std::string fast = "Fast";
-  if (name.size() > fast.size() && name.compare(name.size() - fast.size(), fast.size(), fast) == 0) {
-    name.resize(name.size() - fast.size());
-  }
+  const std::string name = config.ClassName();
   const std::string model_type = StringOf(ReadObjectIfThere(folder + "/config.json"), "model_type");
   std::string known;
   for (const Kind& kind : kKinds) {

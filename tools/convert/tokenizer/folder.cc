@@ -28,6 +28,18 @@ std::string MarianVocabulary(const std::string& folder) {
   return found.size() == 1 ? found[0] : "";
 }
 
+std::vector<std::string> TextFiles(const std::string& folder) {
+  std::vector<std::string> found;
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "tokenizer.model", "spiece.model",
+                           "sentencepiece.bpe.model", "vocab.json", "merges.txt", "vocab.txt", "rwkv_vocab.txt",
+                           "rwkv_vocab_v20230424.txt", "characters.json", "chat_template.jinja", "generation_config.json"}) {
+    if (IsFile(folder + "/" + name)) found.push_back(name);
+  }
+  const std::string marian = MarianVocabulary(folder);
+  if (!marian.empty()) found.push_back(std::filesystem::path(marian).filename().string());
+  return found;
+}
+
 Json ReadJson(const std::string& path) { return ParseJson(ReadFile(path, kMaxTokenizerFileBytes), path); }
 
 Json ReadObject(const std::string& path) {
@@ -59,6 +71,15 @@ std::optional<bool> TokenizerConfig::Bool(const char* key) const {
   const auto found = config().find(key);
   if (found == config().end() || found->is_null()) return std::nullopt;
   return Fields(config(), path()).Bool(key);
+}
+
+std::string TokenizerConfig::ClassName() const {
+  std::string name = Text("tokenizer_class").value_or("");
+  const std::string fast = "Fast";
+  if (name.size() > fast.size() && name.compare(name.size() - fast.size(), fast.size(), fast) == 0) {
+    name.resize(name.size() - fast.size());
+  }
+  return name;
 }
 
 std::optional<std::string> TokenizerConfig::SpecialToken(const char* key) const {

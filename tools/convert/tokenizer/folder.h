@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tools/convert/json/json.h"
 
@@ -17,6 +18,9 @@ bool IsFile(const std::string& path);
 // The vocabulary of a model of Marian: the only file of the folder that is called vocab*.spm; "": there is none, or there are
 // several.
 std::string MarianVocabulary(const std::string& folder);
+
+// The files of the folder that a tokenizer and a chat template may consist of, by name.
+std::vector<std::string> TextFiles(const std::string& folder);
 
 // Errors: as ReadFile() and ParseJson().
 Json ReadJson(const std::string& path);
@@ -41,6 +45,8 @@ class TokenizerConfig {
   // Of tokenizer_config.json; nothing: absent or null. Errors: another type.
   std::optional<std::string> Text(const char* key) const;
   std::optional<bool> Bool(const char* key) const;
+  // "tokenizer_class" without its "Fast"; "": there is none.
+  std::string ClassName() const;
   // The text of "bos_token" or the like: a string, or an object with "content". Nothing: both files lack it, or say null.
   // Errors: anything else, with the file and the field.
   std::optional<std::string> SpecialToken(const char* key) const;

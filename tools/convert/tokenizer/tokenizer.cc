@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <tuple>
 
 #include "runtime/text/tokenizer_tables.h"
@@ -105,7 +106,31 @@ TokenizerData ReadMarianVocabulary(const SentencePieceModel& model, const std::s
   return data;
 }
 
-// Whether every text begins or ends with a special token is no part of the model: tokenizer_config.json says it.
+// What a class of `transformers` puts around every text where tokenizer_config.json does not say it.
+struct ClassDefaults {
+  const char* tokenizer_class;
+  const char* model_types;  // that have it where no class is named, each between spaces
+  bool bos, eos;
+};
+constexpr ClassDefaults kClassDefaults[] = {
+    {"T5Tokenizer", " t5 umt5 ", false, true},
+    {"MT5Tokenizer", " mt5 ", false, true},
+    {"LlamaTokenizer", " llama mistral mixtral phi3 ", true, false},
+    {"CodeLlamaTokenizer", "", true, false},
+    {"GemmaTokenizer", " gemma gemma2 gemma3 gemma3_text recurrent_gemma ", true, false},
+};
+
+ClassDefaults DefaultsOf(const std::string& folder, const TokenizerConfig& config) {
+  const std::string name = config.ClassName();
+  const std::string type = " " + StringOf(ReadObjectIfThere(folder + "/config.json"), "model_type") + " ";
+  for (const ClassDefaults& defaults : kClassDefaults) {
+    const bool of_type = type.size() > 2 && std::string_view(defaults.model_types).find(type) != std::string_view::npos;
+    if (name.empty() ? of_type : name == defaults.tokenizer_class) return defaults;
+  }
+  return {"", "", false, false};
+}
+
+// Whether every text begins or ends with a special token is no part of the model: tokenizer_config.json or its class says it.
 TokenizerData ReadSentencePieceFile(const std::string& folder, const TokenizerConfig& config, const std::string& path,
                                     Vocabulary* vocabulary) {
   if (path == folder + kFairseqFile) return ReadFairseqFile(folder, config, path, vocabulary);
@@ -119,9 +144,11 @@ TokenizerData ReadSentencePieceFile(const std::string& folder, const TokenizerCo
   };
   data.bos_token = id_of("bos_token", model.bos);
   data.eos_token = id_of("eos_token", model.eos);
-  for (const auto& [key, id, ids] :
-       {std::tuple{"add_bos_token", data.bos_token, &data.prefix}, std::tuple{"add_eos_token", data.eos_token, &data.suffix}}) {
-    if (!config.Bool(key).value_or(false)) continue;
+  const ClassDefaults defaults = DefaultsOf(folder, config);
+  for (const auto& [key, fallback, id, ids] : {std::tuple{"add_bos_token", defaults.bos, data.bos_token, &data.prefix},
+                                               std::tuple{"add_eos_token", defaults.eos, data.eos_token, &data.suffix}}) {
+    const std::optional<bool> found = config.Bool(key);
+    if (!found.value_or(fallback) || (!found && id < 0)) continue;
     if (id < 0) Fail(config.path(), ": ", key, ": true, but there is no such token");
     ids->push_back(static_cast<uint32_t>(id));
   }

@@ -14,11 +14,6 @@ namespace {
 
 constexpr uint64_t kBlock = 1 << 16;  // elements that are in memory at a time
 
-// What a tokenizer and a chat template may consist of.
-constexpr const char* kTokenizerFiles[] = {"tokenizer.json",  "tokenizer_config.json", "special_tokens_map.json",
-                                           "tokenizer.model", "spiece.model",          "vocab.json",
-                                           "merges.txt",      "chat_template.jinja"};
-
 // The header of a .safetensors file: its length in 8 bytes, then JSON, padded with spaces to a multiple of 8.
 std::string Header(const std::vector<WeightSpec>& specs) {
   Json header = Json::object();
@@ -70,12 +65,13 @@ uint64_t WriteCheckpoint(const CheckpointSource& source, const std::string& fold
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) Fail(folder, ": cannot be made: ", error.message());
-  if (std::filesystem::exists(config, error)) Fail(config, ": exists; name another directory, or remove that one");
-  const uint64_t bytes = WriteWeights(source, folder + "/model.safetensors", progress);
-  for (const char* name : kTokenizerFiles) {
-    const std::string from = source.folder + "/" + name;
-    if (!std::filesystem::exists(from, error)) continue;
-    const MappedFile file(from);
+  const std::string weights = folder + "/model.safetensors";
+  for (const std::string& path : {config, weights}) {
+    if (std::filesystem::exists(path, error)) Fail(path, ": exists; name another directory, or remove that one");
+  }
+  const uint64_t bytes = WriteWeights(source, weights, progress);
+  for (const std::string& name : source.texts) {
+    const MappedFile file(source.folder + "/" + name);
     WriteFile(folder + "/" + name, source.inputs, file.data(), file.size());
   }
   std::string text = source.config_text;

@@ -15,13 +15,15 @@ struct CheckpointSource {
   std::string config_text;  // config.json of tarn
   std::vector<WeightSpec> specs;
   const WeightReader& weights;
-  std::string folder;               // the tokenizer's files lie there
+  std::string folder;               // the files of tokenizer and chat template lie there
+  std::vector<std::string> texts;   // their names
   std::vector<std::string> inputs;  // files that are read
 };
 
-// Writes `folder`/model.safetensors (F32), copies of the tokenizer's files, and config.json: the last one, so that a directory that
+// Writes `folder`/model.safetensors (F32), copies of the files `texts`, and config.json: the last one, so that a directory that
 // is incomplete is no checkpoint. `progress` gets the number of elements after each block, and may throw. Returns the bytes of
-// model.safetensors. Errors: the directory has a config.json; what the system refuses; what the weights have that is not finite.
+// model.safetensors. Errors: the directory has a config.json or model.safetensors; what the system refuses; what the weights have
+// that is not finite.
 uint64_t WriteCheckpoint(const CheckpointSource& source, const std::string& folder,
                          const std::function<void(uint64_t elements)>& progress);
 

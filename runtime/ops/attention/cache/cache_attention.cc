@@ -80,9 +80,7 @@ class CacheAttentionOp final : public Op {
 };
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
-  const format::CacheAttention& a = *op.attributes_as_CacheAttention();
-  Format(text, text_bytes, "%s: %s, heads %u/%u x %u/%u", a.system() == nullptr ? "unnamed" : a.system()->c_str(),
-         NameOfCachePolicy(a.policy()), a.heads()->heads(), a.heads()->kv_heads(), a.heads()->head_dim(), a.heads()->value_dim());
+  DescribeCache(*op.attributes_as_CacheAttention(), kCausalForm, "", text, text_bytes);
 }
 
 // The full cache is what the others are compared with.

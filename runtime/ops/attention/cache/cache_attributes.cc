@@ -92,6 +92,34 @@ DistanceBias CacheVariant::BiasOf(size_t kv_head) const {
           bias_slopes == nullptr ? nullptr : bias_slopes + first};
 }
 
-const char* NameOfCachePolicy(uint8_t policy) { return policy < kCachePolicyCount ? kCachePolicies[policy].name : "unknown"; }
+void DescribeCache(const format::CacheAttention& table, uint32_t form, const char* part, char* text, size_t text_bytes) {
+  const char* name = table.system() == nullptr ? "unnamed" : table.system()->c_str();
+  const Result<CacheVariant> read = CacheVariant::Read(table, form);
+  if (!read.ok()) {
+    Format(text, text_bytes, "%s: %s", name, read.status().message());
+    return;
+  }
+  const CacheVariant& variant = read.value();
+  const CacheAttributes &a = variant.attributes, unset;
+  size_t used = Format(text, text_bytes, "%s: %s%s%s", name, part, *part == 0 ? "" : ", ", variant.info().name);
+#define TARN_SIZE(name, key, fallback, least, most) \
+  if (a.name != unset.name) used += Format(text + used, text_bytes - used, ", " #name " %u", a.name);
+#define TARN_FLAG(name, fallback) \
+  if (a.name != unset.name) used += Format(text + used, text_bytes - used, ", " #name " %s", a.name ? "true" : "false");
+#define TARN_LIST(name, key) \
+  if (a.num_##name > 0) used += Format(text + used, text_bytes - used, ", %u " #name, a.num_##name);
+#define TARN_CHOICE(type, name, names, fallback) \
+  if (a.name != unset.name) used += Format(text + used, text_bytes - used, ", " #name " %s", names[static_cast<size_t>(a.name)]);
+  TARN_CACHE_ATTRIBUTES(TARN_SIZE, TARN_FLAG, TARN_LIST, TARN_CHOICE)
+#undef TARN_SIZE
+#undef TARN_FLAG
+#undef TARN_LIST
+#undef TARN_CHOICE
+  if (a.soft_cap > 0) used += Format(text + used, text_bytes - used, ", soft_cap %g", static_cast<double>(a.soft_cap));
+  if (variant.has_bias()) used += Format(text + used, text_bytes - used, ", bias by distance");
+  const format::Heads& heads = *table.heads();
+  Format(text + used, text_bytes - used, ", heads %u/%u x %u/%u", heads.heads(), heads.kv_heads(), heads.head_dim(),
+         heads.value_dim());
+}
 
 }  // namespace tarn

@@ -30,7 +30,8 @@ struct CacheVariant {
   const float* bias_slopes = nullptr;           // [H]
 };
 
-const char* NameOfCachePolicy(uint8_t policy);
+// Writes a cache op in words: variant, `part` if it is not "", policy, what the policy reads that is not at its default, and heads.
+void DescribeCache(const format::CacheAttention& table, uint32_t form, const char* part, char* text, size_t text_bytes);
 
 }  // namespace tarn
 

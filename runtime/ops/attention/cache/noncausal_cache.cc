@@ -37,6 +37,8 @@ CacheBlock Seen(const RowSpans& spans, CacheBlock rows, RowRange queries) {
   return rows;
 }
 
+uint32_t FormOf(NoncausalPart part) { return part == NoncausalPart::Whole ? kNoncausalForm : kCrossForm; }
+
 class NoncausalCacheOp final : public Op {
  public:
   Status Prepare(PrepareContext& context) override {
@@ -44,8 +46,7 @@ class NoncausalCacheOp final : public Op {
     part_ = table.part();
     config_ = NoncausalConfig();
     if (part_ > NoncausalPart::MAX) return Error(TARN_BAD_FORMAT, "unknown part %u", static_cast<unsigned>(part_));
-    TARN_ASSIGN_OR_RETURN(config_.variant,
-                          CacheVariant::Read(*table.cache(), part_ == NoncausalPart::Whole ? kNoncausalForm : kCrossForm));
+    TARN_ASSIGN_OR_RETURN(config_.variant, CacheVariant::Read(*table.cache(), FormOf(part_)));
     policy_ = kPolicies[static_cast<size_t>(config_.variant.policy)];
     TARN_RETURN_IF_ERROR(context.ExpectStage(part_ == NoncausalPart::Read ? Stage::kDecode : Stage::kEncode));
     if (part_ == NoncausalPart::Whole) return PrepareWhole(context);
@@ -278,10 +279,7 @@ class NoncausalCacheOp final : public Op {
 
 void Describe(const format::Op& op, char* text, size_t text_bytes) {
   const format::NoncausalCache& table = *op.attributes_as_NoncausalCache();
-  const format::CacheAttention& a = *table.cache();
-  Format(text, text_bytes, "%s: %s, %s, heads %u/%u x %u/%u", a.system() == nullptr ? "unnamed" : a.system()->c_str(),
-         format::EnumNameNoncausalPart(table.part()), NameOfCachePolicy(a.policy()), a.heads()->heads(), a.heads()->kv_heads(),
-         a.heads()->head_dim(), a.heads()->value_dim());
+  DescribeCache(*table.cache(), FormOf(table.part()), format::EnumNameNoncausalPart(table.part()), text, text_bytes);
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <jni.h>
 #include <string.h>
 #include <tarn/tarn.h>
+#include <tarn/tokenizer.h>
 
+#include <iterator>
 #include <memory>
 #include <new>
 
@@ -174,20 +176,55 @@ jlongArray ModelMemory(JNIEnv* env, jclass, jlong model, jint max_chunk, jint th
 
 // ---- Text -------------------------------------------------------------------------------------------------------------
 
-jintArray Tokenize(JNIEnv* env, jclass, jlong model, jbyteArray text) {
+struct TokenizerDeleter {
+  void operator()(tarn_tokenizer* tokenizer) const { tarn_tokenizer_destroy(tokenizer); }
+};
+
+// Longer words take more memory: the text begins anew with it. The most is that of tarn_tokenize().
+constexpr uint32_t kFirstWordBytes = 1u << 12;
+constexpr uint32_t kMostWordBytes = 1u << 20;
+constexpr uint32_t kGrowth = 4;
+
+tarn_status CountTokens(tarn_tokenizer* tokenizer, const char* text, size_t size, const tarn_tokenizer_options& options,
+                        size_t* count, tarn_error* error) {
+  jint tokens[256];
+  size_t read = std::size(tokens);
+  *count = 0;
+  tarn_status status = tarn_tokenizer_begin(tokenizer, text, size, &options, error);
+  while (status == TARN_OK && read == std::size(tokens)) {
+    status = tarn_tokenizer_read(tokenizer, tokens, nullptr, std::size(tokens), &read, error);
+    *count += read;
+  }
+  return status;
+}
+
+jintArray Tokenize(JNIEnv* env, jclass, jlong model, jbyteArray text, jboolean with_template, jboolean plain) {
   const Borrowed<jbyteArray> bytes(env, text);
   if (bytes.data() == nullptr) return nullptr;
   const auto size = static_cast<size_t>(env->GetArrayLength(text));
+  tarn_tokenizer_options options = TARN_TOKENIZER_OPTIONS_INIT;
+  options.no_template = !with_template;
+  options.plain = plain;
+  tarn_tokenizer_config config = TARN_TOKENIZER_CONFIG_INIT;
+  std::unique_ptr<tarn_tokenizer, TokenizerDeleter> tokenizer;
   tarn_error error;
   size_t count = 0;
-  tarn_status status = tarn_tokenize(Pointer<tarn_model>(model), bytes.text(), size, nullptr, 0, &count, &error);
-  if (status != TARN_BUFFER_TOO_SMALL && Failed(env, status, error)) return nullptr;
+  tarn_status status = TARN_BUFFER_TOO_SMALL;
+  for (uint32_t word = kFirstWordBytes; status == TARN_BUFFER_TOO_SMALL && word <= kMostWordBytes; word *= kGrowth) {
+    config.max_word_bytes = word;
+    tarn_tokenizer* created = nullptr;
+    status = tarn_tokenizer_create(Pointer<tarn_model>(model), &config, &created, &error);
+    tokenizer.reset(created);
+    if (status == TARN_OK) status = CountTokens(created, bytes.text(), size, options, &count, &error);
+  }
+  if (Failed(env, status, error)) return nullptr;
   const std::unique_ptr<jint[]> tokens(new (std::nothrow) jint[count + 1]);
   if (tokens == nullptr) {
     Throw(env, {TARN_OUT_OF_MEMORY, "no memory for the tokens of the text"});
     return nullptr;
   }
-  status = tarn_tokenize(Pointer<tarn_model>(model), bytes.text(), size, tokens.get(), count, &count, &error);
+  status = tarn_tokenizer_begin(tokenizer.get(), bytes.text(), size, &options, &error);
+  if (status == TARN_OK) status = tarn_tokenizer_read(tokenizer.get(), tokens.get(), nullptr, count, &count, &error);
   if (Failed(env, status, error)) return nullptr;
   const jintArray array = env->NewIntArray(static_cast<jsize>(count));
   if (array != nullptr) env->SetIntArrayRegion(array, 0, static_cast<jsize>(count), tokens.get());
@@ -313,7 +350,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
       Method("modelTexts", "(J)[[B", ModelTexts),
       Method("modelNumbers", "(J)[J", ModelNumbers),
       Method("modelMemory", "(JII)[J", ModelMemory),
-      Method("tokenize", "(J[B)[I", Tokenize),
+      Method("tokenize", "(J[BZZ)[I", Tokenize),
       Method("maxPieceBytes", "(J)I", MaxPieceBytes),
       Method("decode", "(J[BI[B)I", Decode),
       Method("sessionCreate", "(JII)J", SessionCreate),

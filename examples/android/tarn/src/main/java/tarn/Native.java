@@ -36,13 +36,17 @@ final class Native {
   /** name, precision, isa, dense, fingerprint. */
   static native byte[][] modelTexts(long model);
 
-  /** task, vocab_size, tokenizer, parameters, max_context, packed_from_cache. */
+  /** task, vocab_size, tokenizer, parameters, max_context, packed_from_cache, eos_token. */
   static native long[] modelNumbers(long model);
 
   /** mapped, packed_file, packed_anonymous, model, state, arena, scratch, program, session. */
   static native long[] modelMemory(long model, int maxChunk, int threads);
 
-  static native int[] tokenize(long model, byte[] text);
+  /**
+   * With the tokens that the tokenizer puts before and after a text, or without. {@code plain}:
+   * names of special tokens in the text are ordinary text.
+   */
+  static native int[] tokenize(long model, byte[] text, boolean withTemplate, boolean plain);
 
   static native int maxPieceBytes(long model);
 

@@ -11,6 +11,10 @@ import java.util.zip.CRC32;
  * #generate} is given comes after all that the session has taken in and written since it was
  * created or reset.
  *
+ * <p>What the model's tokenizer puts before and after a text, such as a begin token, is put around
+ * the first text of a session, as {@code tarn run} puts it around its prompt, and around none that
+ * goes on.
+ *
  * <p>Threads: one at a time; a call while another one is running throws {@link
  * IllegalStateException}, which includes calls from within a piece's consumer. {@link #cancel} and
  * {@link #close} may be called from any thread at any time.
@@ -71,7 +75,9 @@ public final class Session implements AutoCloseable {
    * that was cancelled within a prompt has taken in a part of it: reset it, or restore an earlier
    * state.
    *
-   * @param prompt may be empty to go on where the text ended, but not at its beginning
+   * @param prompt may be empty to go on where the text ended, but not at its beginning unless the
+   *     tokenizer begins texts with a token. Names of special tokens in it, such as {@code
+   *     <|endoftext|>}, become these tokens; {@link #readPlain} reads text without any.
    * @param onPiece gets text of whole characters. What it throws ends the generation and comes out
    *     of this call.
    * @return how many tokens were generated, without an end token
@@ -92,7 +98,7 @@ public final class Session implements AutoCloseable {
               options.repeatPenalty,
               options.repeatLastN,
               options.seed);
-      int[] unfed = unfed(prompt);
+      int[] unfed = unfed(prompt, false);
       Native.accept(sampler, unfed);
       int generated = 0;
       while (generated < options.maxOutputTokens) {
@@ -128,9 +134,21 @@ public final class Session implements AutoCloseable {
    * @throws TarnException as {@link #generate}
    */
   public boolean read(String text) {
+    return read(text, false);
+  }
+
+  /**
+   * As {@link #read}, but names of special tokens in the text are text like any other: for what
+   * users write. {@link #generate} with an empty prompt then answers.
+   */
+  public boolean readPlain(String text) {
+    return read(text, true);
+  }
+
+  private boolean read(String text, boolean plain) {
     enter();
     try {
-      int[] unfed = unfed(text);
+      int[] unfed = unfed(text, plain);
       int end = unfed.length - 1;
       if (end > 0 && feed(unfed, end) == 0) {
         return false;
@@ -298,10 +316,11 @@ public final class Session implements AutoCloseable {
 
   /**
    * The last token, then those of the text: at least one. Text that is given begins anew with whole
-   * characters.
+   * characters. Tokens that begin a text stand at its beginning alone.
    */
-  private int[] unfed(String text) {
-    int[] tokens = Native.tokenize(modelHandle, Utf8.encode(text));
+  private int[] unfed(String text, boolean plain) {
+    boolean begins = last == NONE && Native.sessionTokens(handle) == 0;
+    int[] tokens = Native.tokenize(modelHandle, Utf8.encode(text), begins, plain);
     if (tokens.length > 0) {
       startText();
     } else if (last == NONE) {

@@ -1,16 +1,13 @@
 // Numbers that need not be integers, as options of a command line.
-#ifndef TARN_TOOLS_TARN_NUMBER_OPTION_H_
-#define TARN_TOOLS_TARN_NUMBER_OPTION_H_
+#ifndef TARN_TOOLS_COMMON_NUMBER_OPTION_H_
+#define TARN_TOOLS_COMMON_NUMBER_OPTION_H_
 
 #include <limits>
 #include <string>
 
 #include "tools/common/command_line.h"
 
-namespace tarn_cli {
-
-using tarn::tools::App;
-using tarn::tools::Option;
+namespace tarn::tools {
 
 struct NumberRange {
   float min;
@@ -21,7 +18,9 @@ struct NumberRange {
 // The help shows the range after the default; another value is an error that names it. Infinity and NaN are outside of every range.
 Option* AddNumber(App* app, const std::string& name, const std::string& type_name, float* target, const std::string& description,
                   const NumberRange& range);
+Option* AddNumber(App* app, const std::string& name, const std::string& type_name, double* target, const std::string& description,
+                  const NumberRange& range);
 
-}  // namespace tarn_cli
+}  // namespace tarn::tools
 
-#endif  // TARN_TOOLS_TARN_NUMBER_OPTION_H_
+#endif  // TARN_TOOLS_COMMON_NUMBER_OPTION_H_
