@@ -89,8 +89,6 @@ inline tarn_tokenizer_kind TokenizerOf(const tarn_model* model) {
 // NULL: the defaults. Errors: TARN_INVALID_ARGUMENT. (session.cc)
 Result<Limits> ReadLimits(const LoadedModel& model, const tarn_session_config* user);
 
-inline uint32_t VocabOf(const tarn_model* model) { return ModelOf(model).graph().vocab_size(); }
-
 }  // namespace tarn
 
 #endif  // TARN_RUNTIME_CAPI_HANDLES_H_

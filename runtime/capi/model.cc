@@ -1,7 +1,6 @@
 // C API: models and requirements. Translation only.
 #include <new>
 
-#include "core/arith.h"
 #include "runtime/capi/handles.h"
 #include "runtime/session/session.h"
 

@@ -1,5 +1,4 @@
 // C API: text. Translation only; the work is in runtime/text.
-#include <algorithm>
 #include <cstddef>
 
 #include "runtime/capi/handles.h"

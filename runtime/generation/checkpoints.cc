@@ -57,7 +57,11 @@ Result<CheckpointsBytes> Checkpoints::Measure(const Generation& generation, cons
                  static_cast<Ull>(bytes.checkpoint));
   }
   bytes.capacity = static_cast<uint32_t>(capacity);
-  bytes.log = uint64_t{config.log_tokens} * (sizeof(TokenLog::Entry) + measured.batch() * sizeof(int32_t) + measured.point_bytes());
+  bytes.log =
+      SaturatingMul(config.log_tokens, sizeof(TokenLog::Entry) + measured.batch() * sizeof(int32_t) + measured.point_bytes());
+  // So far from the end of the numbers that the rest of the block does not overflow.
+  const uint64_t most = SaturatingAdd(SaturatingMul(bytes.checkpoint, capacity), bytes.log);
+  if (most > UINT64_MAX / 2) return Error(TARN_OUT_OF_MEMORY, "%llu bytes of checkpoints or more", static_cast<Ull>(most));
   Bump bump;
   bump.Take(sizeof(Checkpoints));
   measured.TakeArrays(&bump, bytes.capacity);

@@ -27,7 +27,7 @@ PackedWeights::Entry PackedWeights::Describe(const DenseSpec& spec) const {
           static_cast<uint32_t>(spec.inputs),
           static_cast<uint32_t>(spec.outputs),
           static_cast<uint32_t>(spec.type),
-          0,
+          spec.in_place,
           0,
           0};
 }

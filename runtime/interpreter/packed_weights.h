@@ -26,8 +26,8 @@ class PackedWeights {
     uint64_t bias;    // UINT64_MAX: none
     uint32_t inputs;
     uint32_t outputs;
-    uint32_t type;  // DenseWeights
-    uint32_t zero;
+    uint32_t type;      // DenseWeights
+    uint32_t in_place;  // 1: the layer wants its weight as it lies in the file
     uint64_t packed_offset;
     uint64_t packed_bytes;  // 0: read in place
   };

@@ -156,7 +156,12 @@ Status Model::ReadHeader(Span<const uint8_t> bytes) {
 
   const Digest found = DigestOf({header, kHashedHeaderBytes}, graph_bytes_);
   if (std::memcmp(found.bytes, fingerprint_, sizeof(found.bytes)) != 0) {
-    return Error(TARN_CHECKSUM, "header and graph do not match their XXH3-128: the file is damaged; copy or convert it again");
+    Digest expected;
+    std::memcpy(expected.bytes, fingerprint_, sizeof(expected.bytes));
+    char found_text[Digest::kTextBytes], expected_text[Digest::kTextBytes];
+    return Error(TARN_CHECKSUM,
+                 "header and graph: XXH3-128 is %s, expected %s (header): the file is damaged; copy or convert it again",
+                 found.Text(found_text), expected.Text(expected_text));
   }
   return Ok();
 }

@@ -174,6 +174,10 @@ Status Session::ExpectDecoder() const {
   if (model.program(Stage::kDecode) == nullptr) {
     return Error(TARN_UNSUPPORTED, "a model of task %s takes no sequence token by token", TaskName(model.task()));
   }
+  return Ok();
+}
+
+Status Session::ExpectSources() const {
   for (const uint32_t length : instance_->source_tokens()) {
     if (length == 0) return Error(TARN_INVALID_ARGUMENT, "there is nothing to decode from: encode the sources first");
   }
@@ -190,6 +194,7 @@ Status Session::CheckRoom(uint64_t seen, size_t count) const {
 
 Status Session::CheckSequences(const int32_t* tokens, size_t count) const {
   TARN_RETURN_IF_ERROR(ExpectDecoder());
+  TARN_RETURN_IF_ERROR(ExpectSources());
   TARN_RETURN_IF_ERROR(MakeWhole());
   TARN_RETURN_IF_ERROR(CheckRoom(instance_->tokens_seen(), count));
   return CheckIds(tokens, count * instance_->limits().batch, model_.model().vocab_size(Stage::kDecode));
@@ -226,10 +231,12 @@ Status Session::Encode(const int32_t* tokens, size_t stride, const size_t* lengt
   TARN_RETURN_IF_ERROR(CheckSources(tokens, stride, lengths));
   TARN_RETURN_IF_ERROR(TakeCancellation());
   instance_->ForgetSources();
-  for (size_t source = 0; source < instance_->limits().sources(); ++source) {
-    TARN_RETURN_IF_ERROR(EncodeSource(source, tokens + source * stride, lengths[source], {}));
+  Status status;
+  for (size_t source = 0; status.ok() && source < instance_->limits().sources(); ++source) {
+    status = EncodeSource(source, tokens + source * stride, lengths[source], {});
   }
-  return Ok();
+  if (!status.ok()) instance_->ForgetSources();
+  return status;
 }
 
 Result<const float*> Session::Classify(const int32_t* tokens, size_t stride, const size_t* lengths) {

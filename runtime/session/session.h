@@ -124,6 +124,7 @@ class Session {
   Status TakeCancellation();
   // That sequences take tokens one by one, and have something to decode from.
   Status ExpectDecoder() const;
+  Status ExpectSources() const;
   Status CheckSequences(const int32_t* tokens, size_t count) const;
   Status CheckPart(const SequenceTokens& part) const;
   Status CheckSequence(uint32_t sequence) const;

@@ -20,6 +20,11 @@ Status Session::CheckSequence(uint32_t sequence) const {
 }
 
 Status Session::CheckPart(const SequenceTokens& part) const {
+  const Span<const uint32_t> sources = instance_->source_tokens();
+  const uint32_t source = part.sequence / instance_->limits().beams;
+  if (!sources.empty() && sources[source] == 0) {
+    return Error(TARN_INVALID_ARGUMENT, "source %u is not encoded: encode, restore or copy it first", source);
+  }
   if (part.tokens == nullptr) return Error(TARN_INVALID_ARGUMENT, "tokens is NULL");
   TARN_RETURN_IF_ERROR(CheckRoom(instance_->tokens_seen(part.sequence), part.count));
   return CheckIds(part.tokens, part.count, model_.model().vocab_size(Stage::kDecode));
@@ -70,6 +75,7 @@ size_t Session::TakeChunks(Span<const SequenceTokens> parts, size_t left) {
 
 Status Session::ResetSequence(uint32_t sequence) {
   TARN_RETURN_IF_ERROR(CheckSequence(sequence));
+  if (instance_->limits().batch == 1) instance_->cancellation().Withdraw();
   instance_->ResetSequence(sequence);
   return Ok();
 }
@@ -88,7 +94,9 @@ Status Session::SaveSequence(uint32_t sequence, Span<uint8_t> snapshot) const {
 Status Session::RestoreSequence(uint32_t sequence, Span<const uint8_t> snapshot) {
   TARN_RETURN_IF_ERROR(CheckSequence(sequence));
   TARN_RETURN_IF_ERROR(ExpectOwnSource());
-  return RestoreSnapshot(model_, {}, snapshot, SnapshotScope::One(*instance_, sequence), instance_);
+  TARN_RETURN_IF_ERROR(RestoreSnapshot(model_, {}, snapshot, SnapshotScope::One(*instance_, sequence), instance_));
+  if (instance_->limits().batch == 1) instance_->cancellation().Withdraw();
+  return Ok();
 }
 
 }  // namespace tarn

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "core/arith.h"
 #include "runtime/model/digest.h"
 #include "runtime/session/snapshot_format.h"
 

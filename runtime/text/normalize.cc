@@ -1,7 +1,6 @@
 #include "runtime/text/normalize.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "runtime/text/code_point.h"
 #include "runtime/text/spaces.h"

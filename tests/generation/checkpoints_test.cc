@@ -34,6 +34,23 @@ CheckpointsPointer Create(Session* session, uint32_t capacity, uint32_t log_toke
   return CheckpointsPointer(created.value(), Checkpoints::Destroy);
 }
 
+TEST(Checkpoints, SizesThatOverflowAreRefused) {
+  const Loaded model(test::ConfigText(test::kRfa));
+  const SessionPointer session = model.New({1, 8, 1, 1});
+  int object = 0;
+  const Generation generation = {session.get(),
+                                 kVocab,
+                                 nullptr,
+                                 nullptr,
+                                 {&object, size_t{UINT32_MAX}, [](const void*, uint8_t*) {}, [](void*, const uint8_t*) {}}};
+  for (const CheckpointsConfig& config :
+       {CheckpointsConfig{UINT64_MAX, 1, 64, 1}, CheckpointsConfig{UINT64_MAX / 2, 1, UINT32_MAX, 1}}) {
+    const Result<CheckpointsBytes> bytes = Checkpoints::Measure(generation, config);
+    ASSERT_FALSE(bytes.ok()) << bytes.value().total << " bytes";
+    EXPECT_EQ(bytes.status().code(), TARN_OUT_OF_MEMORY);
+  }
+}
+
 // A text in the calls that made it.
 class History {
  public:

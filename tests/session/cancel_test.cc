@@ -5,6 +5,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -73,6 +75,27 @@ TEST_F(Cancelling, AResetWithdrawsIt) {
   session_->Cancel();
   session_->Reset();
   Prefill(0, 1);
+}
+
+TEST_F(Cancelling, WhatSetsTheOnlySequenceAnewWithdrawsIt) {
+  Load(test::ConfigText(test::kRfa), {1, kChunk, 1, 1});
+  Prefill(0, 1);
+  std::vector<uint8_t> one(static_cast<size_t>(session_->SequenceSnapshotBytes(0))), all(session_->SnapshotBytes());
+  ASSERT_TRUE(session_->SaveSequence(0, {one.data(), one.size()}).ok());
+  ASSERT_TRUE(session_->Save({all.data(), all.size()}).ok());
+  const std::function<Status()> ways[] = {[&] {
+                                            return session_->RestoreSequence(0, {one.data(), one.size()});
+                                          },
+                                          [&] { return session_->CopySequence(0, *session_, 0); },
+                                          [&] {
+                                            return session_->Restore({all.data(), all.size()});
+                                          },
+                                          [&] { return session_->ResetSequence(0); }};
+  for (size_t way = 0; way < std::size(ways); ++way) {
+    session_->Cancel();
+    ASSERT_TRUE(ways[way]().ok()) << way;
+    EXPECT_TRUE(session_->Prefill(tokens_.data(), 1).ok()) << way;
+  }
 }
 
 TEST_F(Cancelling, KeepsWholeChunks) {
@@ -280,6 +303,7 @@ TEST_F(CancellingSources, DuringAnEncodeNoSourceOfBeforeIsLeft) {
     if (seen() == 1) continue;  // it came too early, and changed nothing
     ++cancelled;
     EXPECT_STREQ(Step().message(), "there is nothing to decode from: encode the sources first");
+    for (const uint32_t tokens : session_->instance().source_tokens()) EXPECT_EQ(tokens, 0u);
   }
 }
 

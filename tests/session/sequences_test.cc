@@ -265,6 +265,23 @@ TEST(Sequences, ReadTheirOwnSources) {
   }
 }
 
+TEST(Sequences, RunBesideSourcesThatAreNotEncoded) {
+  const Loaded model(std::string(kTranslator) + test::kAbc + "}");
+  const SessionPointer batch = model.New({3, 4, 1, 1, 1, 6}), one = model.New({1, 4, 1, 1, 1, 6});
+  ASSERT_TRUE(one->Encode(kSources.data(), 6, &kLengths[0]).ok());
+  ASSERT_TRUE(batch->CopySequence(1, *one, 0).ok());
+  const int32_t token = 7;
+  const SequenceTokens part[] = {{1, &token, 1}}, other[] = {{1, &token, 1}, {2, &token, 1}};
+  const Result<const float*> found = batch->PrefillSequences(part, true);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  const Result<const float*> expected = one->Prefill(&token, 1);
+  ASSERT_TRUE(expected.ok());
+  constexpr size_t kLogits = 256;
+  EXPECT_TRUE(std::equal(expected.value(), expected.value() + kLogits, found.value()));
+  EXPECT_STREQ(batch->PrefillSequences(other, true).status().message(),
+               "sequence 2: source 2 is not encoded: encode, restore or copy it first");
+}
+
 // ---- What cannot be ----
 
 void ExpectRefused(const Status& status, const std::string& words, tarn_status code = TARN_INVALID_ARGUMENT) {

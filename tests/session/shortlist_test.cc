@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
@@ -249,6 +250,48 @@ TEST(Shortlist, OtherShapesAreRefused) {
   const auto head = [](Graph* graph) -> convert::GraphOp& { return graph->programs[1].ops.back(); };
   ExpectRefused("states", [&](Graph* graph) { head(graph).states.clear(); });
   ExpectRefused("weight", [&](Graph* graph) { std::swap(head(graph).tensors[0], head(graph).tensors[1]); });
+}
+
+// A dense layer packs its weight although a shortlist reads the same one in place, whichever comes first.
+TEST(Shortlist, ADenseLayerMayShareItsWeight) {
+  const convert::ShortlistFile lists = Lists(7);
+  for (const bool portable : {true, false}) {
+    for (const Precision precision : {Precision::kF32, Precision::kInt8, Precision::kInt4, Precision::kInt3, Precision::kInt2}) {
+      for (const bool dense_first : {false, true}) {
+        const std::vector<uint8_t> file = File(Config(false), precision, &lists, [&](Graph* graph) {
+          convert::GraphProgram& program = graph->programs[1];
+          convert::GraphOp op = program.ops.back();
+          op.name = "extra";
+          op.type = format::OpAttributes::FullyConnected;
+          op.attributes = [](flatbuffers::FlatBufferBuilder& b) { return format::CreateFullyConnected(b).Union(); };
+          op.states.clear();
+          convert::GraphValue value = program.values[op.outputs[0]];
+          value.name = "extra";
+          const auto last = static_cast<uint32_t>(program.values.size());  // values stand in the order in which they are written
+          program.values.push_back(value);
+          if (dense_first) {
+            program.ops.back().outputs[0] = program.outputs[0] = last;
+            program.ops.insert(program.ops.end() - 1, op);
+          } else {
+            op.outputs[0] = last;
+            program.ops.push_back(op);
+          }
+        });
+        Result<LoadedModel> model =
+            LoadedModel::Open(FileMap(), {file.data(), file.size()}, {Verify::kOnce, nullptr, portable, DefaultAllocator()});
+        ASSERT_TRUE(model.ok()) << model.status().message();
+        ASSERT_TRUE(model.value().Pack().ok());
+        EXPECT_GT(model.value().packed_bytes().in_place, 0u);
+        Result<Session*> created = Session::Create(model.value(), {1, 1, 1, 1, 1, /*max_source=*/8}, {});
+        ASSERT_TRUE(created.ok()) << created.status().message();
+        const test::SessionPointer session(created.value(), Session::Destroy);
+        const int32_t tokens[] = {5, 9};
+        const size_t length = std::size(tokens);
+        ASSERT_TRUE(session->Encode(tokens, length, &length).ok());
+        EXPECT_TRUE(session->Prefill(tokens, 1).ok());
+      }
+    }
+  }
 }
 
 TEST(Shortlist, ConfigsThatCannotHaveOneAreNamed) {

@@ -58,7 +58,8 @@ TARN_API tarn_status tarn_chat_get_info(const tarn_model* model, tarn_chat_info*
  * A conversation begins with an optional system text, if the model takes one. Messages of user and assistant follow in turn. After
  * a call that ends with a message of the user, the model writes the answer.
  *
- * `contents` has room for `count` ranges, and gets the place of each content in the text. NULL: they are not written.
+ * `contents` has room for `count` ranges, and gets the place of each content in the text; after an error they mean nothing.
+ * NULL: they are not written.
  * Errors: TARN_NOT_FOUND (the model has no chat template), TARN_INVALID_ARGUMENT (also: a message that is not allowed at this
  * stage), TARN_BUFFER_TOO_SMALL (`*text_bytes` is set; a `capacity` of 0 only asks for the size). After an error `*chat` is
  * unchanged.

@@ -80,7 +80,7 @@ typedef struct tarn_checkpoints_memory {
 
 /* Writes the memory that tarn_checkpoints_create() takes to `*memory`. Set its struct_size first.
  * Errors: TARN_INVALID_ARGUMENT (names the field; ring_bytes is too small for one checkpoint: names both sizes), TARN_OUT_OF_MEMORY
- * (more than the address space).
+ * (more than the address space), TARN_UNSUPPORTED (the model takes no sequence token by token).
  * Thread safety: any thread, while nobody uses the session. */
 TARN_API tarn_status tarn_checkpoints_requirements(const tarn_generation* generation, const tarn_checkpoints_config* config,
                                                    tarn_checkpoints_memory* memory, tarn_error* error);

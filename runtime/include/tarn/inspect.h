@@ -51,7 +51,7 @@ typedef struct tarn_op_info {
   char detail[192];     /* the attributes in words, as "rfa: gaussian features 128, gate forget, ..." */
   uint64_t state_bytes; /* sum over its states of tarn_state_info.data_bytes */
   /* For an op with state: the number of tokens after which a softmax KV cache of the same heads, in the dtype of the state,
-   * would be larger. 0: the op has no state or is such a cache. */
+   * would be larger. 0: the op has no state, is such a cache, or is no attention. */
   uint64_t kv_break_even_tokens;
   char inputs[160];      /* values that it reads, with their columns, as "qkvg[0:256], qkvg[256:512]"; cut if too long */
   char outputs[96];      /* values that it writes, as "o"; cut if too long */

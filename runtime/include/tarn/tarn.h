@@ -142,18 +142,21 @@ typedef struct tarn_model_config {
 /* Everything that the size of a session depends on. */
 typedef struct tarn_session_config {
   size_t struct_size;
-  /* Sequences of the session; with `beams`, the sources that they decode from. State is [batch, ...]. 0 means 1. */
+  /* Sequences of the session; with `beams`, the sources that they decode from. State is [batch, ...]. 0 means 1. At
+   * most 4,096 sequences; a masked language model takes one. */
   uint32_t batch;
-  /* The longest chunk of a prefill, in tokens per sequence: longer prompts are cut into such chunks. 0 means 64. */
+  /* The longest chunk of a prefill, in tokens per sequence: longer prompts are cut into such chunks. 0 means 64, at most
+   * 65,536. */
   uint32_t max_chunk;
   /* Rows of logits per sequence: the most tokens of one tarn_session_score(), or positions of one tarn_session_fill().
-   * 0 means 1, which is enough to generate: only the last row of a prefill is needed. */
+   * 0 means 1, which is enough to generate: only the last row of a prefill is needed. At most max_chunk, or max_source for
+   * tarn_session_fill(). */
   uint32_t max_logits_rows;
-  /* The most threads that a call uses, the caller's included; tarn_default_threads() is a good value. 0 means 1. The output does
-   * not depend on it, bit for bit. A call uses fewer threads while other programs keep cores busy, or while the process may use
-   * fewer processors (its affinity may change at any time). The thread table is part of tarn_memory.program_bytes; stacks, 1 MiB of
-   * address space each, come from the system at creation. Worker threads are named tarn-1, tarn-2, ... and block all signals but
-   * those of their own faults. Without an operating system there is only the caller's thread. */
+  /* The most threads that a call uses, the caller's included; tarn_default_threads() is a good value. 0 means 1, at most 256. The
+   * output does not depend on it, bit for bit. A call uses fewer threads while other programs keep cores busy, or while the process
+   * may use fewer processors (its affinity may change at any time). The thread table is part of tarn_memory.program_bytes; stacks,
+   * 1 MiB of address space each, come from the system at creation. Worker threads are named tarn-1, tarn-2, ... and block all
+   * signals but those of their own faults. Without an operating system there is only the caller's thread. */
   uint32_t threads;
   /* Optional: the session's memory, aligned to 64. It is the caller's again after tarn_session_destroy(). NULL: the session takes
    * one block from the model's allocator. */
@@ -164,7 +167,8 @@ typedef struct tarn_session_config {
    * numbers. 0 means 1. */
   uint32_t beams;
   /* The longest source, in tokens, of a model that encodes: a longer one is an error. 0 means 512, or the longest that the model
-   * takes if that is less. The memory for a source depends on it, and with softmax cross attention also the state. */
+   * takes if that is less; at most 65,536. The memory for a source depends on it, and with softmax cross attention also the state.
+   */
   uint32_t max_source;
 } tarn_session_config;
 #define TARN_SESSION_CONFIG_INIT \
@@ -414,7 +418,8 @@ TARN_API tarn_status tarn_session_fill(tarn_session* session, const int32_t* tok
 
 /* Cancels a call that runs on the session: prefill, step, score, encode, classify or fill soon fails with TARN_CANCELLED. The
  * request is checked between ops and inside long ones. If no call runs, or the running call is about to end, the next call that
- * would run the model fails with TARN_CANCELLED before it changes anything. A reset or a restore withdraws the request.
+ * would run the model fails with TARN_CANCELLED before it changes anything. A reset or a restore of the session, or of its only
+ * sequence, withdraws the request.
  *
  * After a cancelled encode, classify or fill, nothing of its sources has been encoded. A cancelled prefill, step or score keeps the
  * chunks (`max_chunk`) that were complete, which tarn_session_tokens() counts, and the session continues from there as if the call

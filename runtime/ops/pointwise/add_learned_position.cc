@@ -1,5 +1,4 @@
 // AddLearnedPosition: y = x + table[position]. Past the table's end there is nothing to add: the number of tokens is bounded.
-#include <cstdio>
 
 #include "runtime/ops/registry.h"
 

@@ -3,7 +3,6 @@
 //   plain:     o_i = V^c, V^c = softmax(scale Q^c K^T) V
 //   improved:  o_i = sum over other keys of A^c_j v_j + (sum of A^c over the top keys) softmax(scale q_i K_top^T) V_top
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "runtime/ops/attention/attributes.h"
