@@ -480,6 +480,24 @@ class Families(FamiliesCase):
 
         self.same_logits("qwen3_5_text_a", self.retensor("qwen3_5_text_a", shorten))
 
+    def test_fields_of_transformers_5(self):
+        """As transformers 5.2.0 writes them."""
+        kinds = {"sliding_attention": {"rope_type": "default", "rope_theta": 1e4}, "full_attention": {"rope_type": "default", "rope_theta": 1e6},
+                 "rope_type": "default", "rope_theta": None}
+        self.same_logits("gemma3_text_a", self.copy("gemma3_text_a", rope_theta=None, rope_local_base_freq=None, rope_scaling=None,
+                                                    rope_parameters=kinds))
+        kinds = {"sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+                 "full_attention": {"rope_type": "default", "rope_theta": 160000.0}}
+        layers = [("full" if layer % 3 == 0 else "sliding") + "_attention" for layer in range(4)]
+        self.same_logits("modernbert_a", self.copy("modernbert_a", global_rope_theta=None, local_rope_theta=None, layer_types=layers,
+                                                   rope_parameters=kinds))
+        for name, tied in (("t5_a", True), ("t5_b", False)):
+            self.assertEqual(json.loads((FIXTURES / name / "config.json").read_text()).get("tie_word_embeddings", True), tied)
+            self.same_logits(name, self.copy(name, tie_word_embeddings=True, scale_decoder_outputs=tied))
+        self.same_logits("bert_b", self.copy("bert_b", tie_word_embeddings=True))
+        self.same_logits("gpt_neox_a", self.copy("gpt_neox_a", rotary_pct=None, partial_rotary_factor=None, rope_theta=None,
+                                                 rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}))
+
     def test_newer_rope_parameters(self):
         tokens, logits = self.expected("llama_a")
         folder = self.copy("llama_a", rope_theta=None, rope_parameters={"rope_type": "default", "rope_theta": 50000.0})

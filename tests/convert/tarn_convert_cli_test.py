@@ -114,6 +114,14 @@ class TarnConvert(unittest.TestCase):
         self.assertEqual(files[0], files[1])
         self.assertNotEqual(files[0], files[2])
 
+    def test_random_weights_of_a_directory_are_those_of_its_config(self):
+        files = []
+        for source in self.config, self.config.parent:
+            done = self.run_tool("--random-weights", "7", source, "-o", self.out, "--name", "same")
+            self.assertEqual(done.returncode, 0, done)
+            files.append(self.out.read_bytes())
+        self.assertEqual(*files)
+
     def test_help_has_examples(self):
         done = self.run_tool("--help")
         self.assertEqual((done.returncode, done.stderr), (0, ""))

@@ -32,7 +32,8 @@ class UsageTest(CliTest):
             for value in "-1", huge, "+1":
                 self.fails(2, rf"is '{re.escape(value)}', expected an integer from 0 to {largest}",
                            "run", "-m", MODEL, "-p", "a", option, value)
-        for place, ids in (1, ""), (2, "1,,2"), (3, "1,2,"), (1, "-1,2"), (2, "1,2147483648"), (1, "1 2"):
+        self.fails(2, "--tokens: there is no id, expected at least one", "run", "-m", MODEL, "--tokens", "")
+        for place, ids in (2, "1,,2"), (3, "1,2,"), (1, "-1,2"), (2, "1,2147483648"), (1, "1 2"):
             self.fails(2, f"--tokens: id {place} is '", "run", "-m", MODEL, "--tokens", ids)
         self.fails(2, "--batch: is '0', expected an integer from 1", "inspect", MODEL, "--batch", 0)
 

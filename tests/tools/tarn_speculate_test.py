@@ -71,7 +71,8 @@ class SpeculateTest(CliTest):
         self.fails(2, "-i and --speculate", "run", MODEL, "-i", "--speculate", 4)
         self.fails(1, "README.md", "run", MODEL, "-p", "A", "--draft", "README.md")
         self.fails(2, "--speculate", "run", MODEL, "-p", "A", "--speculate", 64)
-        self.fails(1, "max_chunk 1", "run", MODEL, "-p", "A", "--speculate", 4, "--chunk", 1)
+        self.fails(2, "--chunk is 1, expected at least 2", "run", MODEL, "-p", "A", "--speculate", 4, "--chunk", 1)
+        self.fails(2, "--speculate 0 guesses nothing", "run", MODEL, "-p", "A", "--speculate", 0, "--draft", OTHER)
 
 
 if __name__ == "__main__":

@@ -84,7 +84,8 @@ class RunTest(TasksTest):
         for option in ["--beam", 2], ["--length-penalty", 1], ["--batch", 2]:
             self.fails(2, f"{option[0]} is for seq2seq models, this one is causal_lm", "run", "-m", MODEL, "-p", "a", *option)
         self.fails(2, "-n is -1, must be from 1", "run", "-m", self.translation, "-p", "a", "-n", -1)
-        self.fails(1, "the source is empty", "run", "-m", self.translation)
+        self.fails(2, "run: no source, expected one of -p, -f and --tokens", "run", "-m", self.translation)
+        self.fails(1, "the source is empty", "run", "-m", self.translation, "-p", "")
         self.fails(1, "lines.txt: line 2 is empty", "run", "-m", self.translation, "-f", self.write("lines.txt", b"a\n\nb\n"))
         self.fails(1, "lines.txt: line 1: id 2 is 'x'", "run", "-m", self.short, "-f", self.write("lines.txt", b"1 x\n"))
         self.fails(2, "--length-penalty: is .-1., expected a number: at least 0", "run", "-m", self.translation, "-p", "a", "--length-penalty", -1)

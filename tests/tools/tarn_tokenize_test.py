@@ -137,6 +137,10 @@ class TokenizeTest(CliTest):
         self.assertEqual((status, out.decode()), (0, '84\t0\t1\t"T"\n10\t1\t2\t"\\n"\n'))
         status, out, _ = tarn("tokenize", MODEL, "--detokenize", "--tokens", "84,111")
         self.assertEqual((status, out.decode()), (0, "To\n"))
+        for ids in b"84,111\n", b" 84 , 111 ", b"84  111", b"84\n111\n":
+            self.assertEqual(tarn("tokenize", MODEL, "--detokenize", "-f", "-", stdin=ids)[:2], (0, out), ids)
+        self.assertEqual(tarn("tokenize", MODEL, "--detokenize", "-f", "-", stdin=b"\n")[0], 0)
+        self.fails(2, "--tokens: there is no id, expected at least one", "tokenize", MODEL, "--detokenize", "--tokens", " ")
         status, _, err = tarn("tokenize", MODEL, "--detokenize", "--tokens", "84,256")
         self.assertEqual(status, 2)
         self.assertRegex(err, r"tokenize: --tokens: 256 is no token of .*, expected 0 to 255\n")

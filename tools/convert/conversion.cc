@@ -73,7 +73,10 @@ Conversion::Conversion(const ConversionOptions& options) : options_(options) {
   if (options.seed) {
     random_ = std::make_unique<RandomWeights>(*options.seed);
     weights_ = random_.get();
-    config_text_ = ReadConfig(options.input);
+    ConfigText config = is_folder ? ReadFolderConfig(options.input) : ConfigText{ReadConfig(options.input), options.input};
+    config_text_ = std::move(config.text);
+    where = std::move(config.where);
+    inputs_ = {where};
   } else {
     checkpoint_ = std::make_unique<Checkpoint>(options.input);
     weights_ = checkpoint_.get();

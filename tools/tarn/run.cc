@@ -109,10 +109,16 @@ void AddSpeculation(App* run, RunOptions* options) {
                                                    ->type_name("FILE"));
 }
 
-void CheckSpeculation(RunOptions* options) {
+void CheckSpeculation(bool has_number, RunOptions* options) {
   SpeculationOptions& speculation = options->speculation;
   constexpr uint32_t kDefaultDrafts = 8;
-  if (!speculation.draft_model.empty() && speculation.drafts == 0) speculation.drafts = kDefaultDrafts;
+  if (!speculation.draft_model.empty() && !has_number) speculation.drafts = kDefaultDrafts;
+  if (!speculation.draft_model.empty() && speculation.drafts == 0) {
+    throw UsageError("run: --speculate 0 guesses nothing, expected at least 1 with --draft");
+  }
+  if (speculation.drafts > 0 && options->session.chunk == 1) {
+    throw UsageError("run: --chunk is 1, expected at least 2 with --speculate or --draft");
+  }
   if (options->interactive && speculation.drafts > 0) {
     throw UsageError("run: -i and --speculate or --draft do not go together, expected one of them");
   }
@@ -207,7 +213,7 @@ void AddRun(App* app, Command* command) {
     CheckOutputs(*options);
     CheckStates(*options);
     CheckChat(options.get());
-    CheckSpeculation(options.get());
+    CheckSpeculation(run->count("--speculate") > 0, options.get());
     if (options->escapes && run->count("--prompt") + run->count("--stop") + run->count("--system") == 0) {
       throw UsageError("run: -e is there without -p, --stop and --system, expected one of them, whose escape sequences it reads");
     }

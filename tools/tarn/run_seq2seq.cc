@@ -18,6 +18,7 @@ std::vector<Tokens> Sources(const RunOptions& options, const Model& model) {
   const Input& input = options.input;
   RequireIds(input.tokens(), model, model.info().source_vocab_size, "run", "--tokens");
   if (!input.tokens().empty()) return {input.tokens()};
+  if (input.is_nothing()) throw UsageError("run: no source, expected one of -p, -f and --tokens");
   if (!input.is_file()) return {SourceTokens(model, input.Text(), "the source", options.turns.plain)};
   std::vector<Tokens> sources;
   for (const Line& line : ReadLines(input.file()))

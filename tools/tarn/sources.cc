@@ -11,11 +11,25 @@ namespace tarn_cli {
 
 namespace {
 
+constexpr std::string_view kSpaces = " \t\r\n";
+
+std::string_view Trim(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kSpaces);
+  return begin == std::string_view::npos ? "" : text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
+}
+
+// Ids between commas, which may have spaces around them, or between runs of spaces. A blank text has none.
 void VisitIds(std::string_view text, char separator, const std::string& what, const std::function<bool(int32_t)>& take) {
+  text = Trim(text);
+  const std::string_view separators = separator == ' ' ? kSpaces : ",";
   size_t count = 0;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(separator, begin), text.size());
-    const std::string_view id = text.substr(begin, end - begin);
+  for (size_t begin = 0; begin <= text.size() && !text.empty();) {
+    const size_t end = std::min(text.find_first_of(separators, begin), text.size());
+    const std::string_view id = Trim(text.substr(begin, end - begin));
+    if (separator == ' ' && id.empty()) {
+      begin = end + 1;
+      continue;
+    }
     const std::optional<int32_t> value = tarn::tools::ParseInteger<int32_t>(id, 0, INT32_MAX);
     if (!value) throw Failure(what + Format(": id %zu ", count + 1) + tarn::tools::NotInteger(id, 0, INT32_MAX));
     if (!take(*value)) return;
@@ -49,13 +63,16 @@ void VisitStdinLines(const std::function<bool(std::string_view)>& visit) {
   if (!line.empty()) visit(line);
 }
 
+// Where ids come without an option that says it.
 char SeparatorOf(std::string_view ids) { return ids.find(',') == std::string_view::npos ? ' ' : ','; }
 
 }  // namespace
 
 Tokens IdsOption(const std::string& text, const std::string& command, const std::string& option) {
   try {
-    return ParseIds(text, ',', command + ": " + option);
+    Tokens ids = ParseIds(text, ',', command + ": " + option);
+    if (ids.empty()) throw Failure(command + ": " + option + ": there is no id, expected at least one");
+    return ids;
   } catch (const Failure& failure) {
     throw UsageError(failure.what());
   }
@@ -73,7 +90,9 @@ void RequireIds(const Tokens& tokens, const Model& model, uint32_t vocab_size, c
 Tokens TextTokens(const Model& model, const std::string& text, const std::string& what, bool plain) {
   if (text.empty()) throw Failure(what + " is empty, expected at least one token");
   if (model.info().tokenizer != TARN_TOKENIZER_NONE) return model.Tokenize(text, plain);
-  return ParseIds(text, what);
+  Tokens ids = ParseIds(text, what);
+  if (ids.empty()) throw Failure(what + " is empty, expected at least one token");
+  return ids;
 }
 
 Tokens ParseIds(std::string_view text, const std::string& what) { return ParseIds(text, SeparatorOf(text), what); }

@@ -6,6 +6,7 @@
 
 #include "tools/tarn/error.h"
 #include "tools/tarn/report.h"
+#include "tools/tarn/task.h"
 
 namespace tarn_cli {
 namespace {
@@ -24,7 +25,9 @@ std::string Meaning(const Model& model, int32_t token, std::string* room) {
 // That every id has the same meaning in both.
 void RequireSameTokens(const Model& draft, const Model& model) {
   const tarn_model_info &found = draft.info(), &wanted = model.info();
-  if (found.task != TARN_TASK_CAUSAL_LM) throw Failure(draft.path() + ": a causal model expected for --draft");
+  if (found.task != TARN_TASK_CAUSAL_LM) {
+    throw Failure(draft.path() + ": the task is " + TaskName(found.task) + ", causal_lm expected for --draft");
+  }
   if (found.vocab_size != wanted.vocab_size) {
     throw Failure(Format("%s: vocab_size is %u, %u expected: a draft model has the tokens of %s", draft.path().c_str(),
                          found.vocab_size, wanted.vocab_size, model.path().c_str()));

@@ -158,6 +158,7 @@ void AddMaskedHead(ForeignConfig* config, const EncoderKind& kind, uint32_t voca
 void AddClassifierHead(ForeignConfig* config, const EncoderKind& kind, Translation* translation) {
   Json& c = translation->config;
   c["task"] = "classification";
+  config->fields().Find("tie_word_embeddings");  // of another head
   c["num_labels"] = LabelCount(&config->fields());
   c["pooling"] = "first";
   c["classifier_transform"] = true;

@@ -175,9 +175,11 @@ std::string ForeignConfig::Activation(const char* key, const char* fallback, boo
 uint32_t ForeignConfig::RotaryColumns(const char* key, double fallback, uint32_t head_dim) {
   fields_.PositiveNumber(key, 1.0f);
   double factor = fields_.Has(key) ? present_[key].get<double>() : fallback;
-  // transformers 5 writes it into rope_parameters, and beside them a default that it does not read.
+  // transformers 5 writes it into rope_parameters, whatever it was called, and beside them a default that it does not read.
   const Json newer = present_.value("rope_parameters", Json::object());
-  if (newer.is_object() && newer.contains(key) && newer[key].is_number()) factor = newer[key].get<double>();
+  for (const char* name : {"partial_rotary_factor", key}) {
+    if (newer.is_object() && newer.contains(name) && newer[name].is_number()) factor = newer[name].get<double>();
+  }
   const double turned = factor <= 1 ? std::floor(head_dim * factor) : 0;
   const auto columns = static_cast<uint32_t>(turned);
   if (columns < 2 || columns % 2 != 0 || head_dim % 2 != 0) {
@@ -185,6 +187,25 @@ uint32_t ForeignConfig::RotaryColumns(const char* key, double fallback, uint32_t
                             " columns of a head, expected two even numbers");
   }
   return columns;
+}
+
+void ForeignConfig::SplitRopeOfKinds(const char* local_theta) {
+  const Json kinds = present_.value("rope_parameters", Json());
+  if (!kinds.is_object() || !kinds.contains("full_attention")) return;
+  const std::string where = fields_.where() + ": rope_parameters";
+  const Json present = WithoutNulls(kinds, where);
+  Fields of_kinds(present, where);
+  of_kinds.Find("rope_type");  // the library's default, which no layer reads
+  const Json* full = of_kinds.Find("full_attention");
+  if (const Json* sliding = of_kinds.Find("sliding_attention")) {
+    const Json angles = WithoutNulls(*sliding, where + ": sliding_attention");
+    Fields local(angles, where + ": sliding_attention");
+    if (local.Text("rope_type", "default") != "default") local.FailAt("rope_type", "only \"default\" is supported");
+    present_[local_theta] = local.PositiveNumber("rope_theta");
+    local.Finish();
+  }
+  of_kinds.Finish();
+  present_["rope_parameters"] = *full;
 }
 
 double ForeignConfig::Rope(const RotaryHeads& heads, uint32_t positions, Json* config, float default_theta) {

@@ -40,6 +40,9 @@ class ForeignConfig {
   std::string Activation(const char* key, const char* fallback, bool gated);
   // The columns of a head that turn: int(head_dim * the field's value). Errors: an odd number of them, or of those that do not.
   uint32_t RotaryColumns(const char* key, double fallback, uint32_t head_dim);
+  // transformers 5 writes rope_parameters for each kind of layer. Takes those of windows as the older field `local_theta`, and
+  // those of full attention as rope_parameters of all layers. Errors: angles of windows that are scaled.
+  void SplitRopeOfKinds(const char* local_theta);
   // Fills what `config` says of rotary positions, by rope_theta and rope_scaling. `heads`: which columns of q and k turn;
   // `positions`: the longest context of the model. Returns what cosines and sines are multiplied by: 1 without scaling. Errors: a
   // kind of scaling that is not supported; positions of another part of a head.

@@ -89,6 +89,7 @@ Translation TranslateGemma3Text(ForeignConfig* config, const FamilyOptions& opti
   Translation translation;
   Fields& fields = config->fields();
   translation.rules = SandwichNorms();
+  config->SplitRopeOfKinds("rope_local_base_freq");
   LlamaDefaults defaults = Defaults(131072, 4, /*own_norms=*/true);
   defaults.theta = 1e6f;
   const LlamaSizes sizes = ReadLlama(config, defaults, &translation);

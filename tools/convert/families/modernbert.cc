@@ -112,14 +112,23 @@ Translation TranslateModernBert(ForeignConfig* config, const FamilyOptions& /*op
   const uint32_t hidden = fields.Size("hidden_size", 768), layers = fields.Size("num_hidden_layers", 22, kMostLayers);
   const Sizes sizes = {hidden, layers, fields.Size("intermediate_size", 1152)};
   const uint32_t every = fields.Size("global_attn_every_n_layers", 3), window = fields.Size("local_attention", 128);
-  const float theta = fields.PositiveNumber("global_rope_theta", 160000.0f);
+  config->SplitRopeOfKinds("local_rope_theta");
+  float theta = fields.PositiveNumber("global_rope_theta", 160000.0f);
+  if (const Json* newer = fields.Find("rope_parameters")) {
+    Fields rope(*newer, fields.where() + ": rope_parameters");
+    if (rope.Text("rope_type", "default") != "default") rope.FailAt("rope_type", "only \"default\" is supported");
+    theta = rope.PositiveNumber("rope_theta", theta);
+    rope.Finish();
+  }
   const bool local_angles = !config->IsNull("local_rope_theta");
   const float local_theta = local_angles ? fields.PositiveNumber("local_rope_theta", 10000.0f) : theta;
   const uint32_t positions = fields.Size("max_position_embeddings", 8192);
   const bool norm_bias = fields.Bool("norm_bias", false);
   Json attention = Json::array(), rope = Json::array();
-  for (uint32_t i = 0; i < layers; ++i) {
-    const bool global = i % every == 0;
+  const std::vector<bool> windowed =
+      WindowedLayers(&fields, layers, /*has_window=*/true, [every](uint32_t layer) { return layer % every != 0; });
+  for (const bool has_window : windowed) {
+    const bool global = !has_window;
     attention.push_back(global ? Json{{"system", "softmax"}, {"max_context", positions}}
                                : Json{{"system", "sliding_window"}, {"window", window}});
     rope.push_back(global ? Json() : Json(local_theta));

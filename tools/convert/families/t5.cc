@@ -83,7 +83,9 @@ Translation TranslateBoth(ForeignConfig* config, const FamilyOptions& options, c
   // Positions are distances, which have no end: this bounds memory.
   const uint32_t given = fields.Size("n_positions", 512), positions = options.max_context.value_or(given);
   const FeedForward mlp = ReadFeedForward(config, kind.feed_forward);
-  const bool tied = fields.Bool("tie_word_embeddings", kind.tied);
+  // transformers 5 writes true whatever the head is, and says beside it whether the head is the table of the embeddings.
+  bool tied = fields.Bool("tie_word_embeddings", kind.tied);
+  tied = fields.Bool("scale_decoder_outputs", tied);
   const Json distances = {{"distance_bias", kind.by_layer ? "layer" : "model"},
                           {"distance_buckets", fields.Size("relative_attention_num_buckets", 32)},
                           {"distance_max", fields.Size("relative_attention_max_distance", 128)}};
