@@ -491,6 +491,10 @@ class Families(FamiliesCase):
         layers = [("full" if layer % 3 == 0 else "sliding") + "_attention" for layer in range(4)]
         self.same_logits("modernbert_a", self.copy("modernbert_a", global_rope_theta=None, local_rope_theta=None, layer_types=layers,
                                                    rope_parameters=kinds))
+        kinds["full_attention"]["factor"] = None
+        self.same_logits("modernbert_a", self.copy("modernbert_a", global_rope_theta=None, local_rope_theta=None, rope_parameters=kinds))
+        for name in "gemma3_text_a", "modernbert_a":
+            self.refused(self.copy(name, rope_parameters={**kinds, "full_attention": None}), 'rope_parameters: unknown field "sliding_attention"')
         for name, tied in (("t5_a", True), ("t5_b", False)):
             self.assertEqual(json.loads((FIXTURES / name / "config.json").read_text()).get("tie_word_embeddings", True), tied)
             self.same_logits(name, self.copy(name, tie_word_embeddings=True, scale_decoder_outputs=tied))

@@ -78,6 +78,18 @@ class WriteCheckpointTest(unittest.TestCase):
             self.convert("--random-weights", 1, source / "config.json", "--write-checkpoint", "-o", self.scratch / (kind + ".copy"))
             self.convert(self.scratch / (kind + ".copy"), "-o", self.scratch / (kind + ".tarn"))
 
+    def test_the_class_of_a_tokenizer_comes_along(self):
+        source, copy = self.scratch / "t5", self.scratch / "copy"
+        shutil.copytree(FIXTURES / "t5_a", source)
+        shutil.copy(TOKENIZERS / "sentencepiece_unigram" / "tokenizer.model", source / "spiece.model")
+        config = json.loads((source / "config.json").read_text())
+        (source / "config.json").write_text(json.dumps({**config, "vocab_size": 1000}))
+        self.convert("--random-weights", 1, source / "config.json", "--write-checkpoint", "-o", copy)
+        self.assertEqual(json.loads((copy / "tokenizer_config.json").read_text()), {"tokenizer_class": "T5Tokenizer"})
+        self.convert(copy, "-o", self.scratch / "copy.tarn")
+        ids = subprocess.run([BIN / "tarn", "tokenize", "--ids", self.scratch / "copy.tarn", "-p", "hello"], capture_output=True, text=True)
+        self.assertEqual(ids.stdout.split(), ["30", "78", "17", "2"], ids.stderr)
+
     def write_config(self):
         path = self.scratch / "config.json"
         path.write_text(json.dumps(CONFIG))

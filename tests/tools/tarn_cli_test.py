@@ -100,6 +100,11 @@ class UsageTest(CliTest):
         self.fails(1, "is an input of this command", "run", MODEL, "-p", "a", "-n", 1, "--load-state", state, "--json-stats", state)
         self.fails(2, f"--json-stats and --save-state both write {state}", "run", MODEL, "-p", "a", "--save-state", state,
                    "--json-stats", os.path.join(self.folder.name, ".", "state"))
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder.name)
+        self.fails(2, "--json-stats and --save-state both write ./new", "run", MODEL, "-p", "a", "--save-state", "./new", "--json-stats",
+                   "new")
+        self.fails(1, "cannot be created: File name too long", "run", MODEL, "-p", "a", "--save-state", "x" * 300, "--json-stats", "new")
         self.fails(2, "--load-state and --system do not go together", "run", MODEL, "-p", "a", "--chat", "--system", "b",
                    "--load-state", state)
 

@@ -188,6 +188,19 @@ class FillTest(TasksTest):
                 other = self.json("fill", "-m", model, "-p", "a <mask> b", *how)
                 self.assertEqual([gap["fillings"][0]["token"] in other["tokens"] for gap in other["gaps"]], [True], (kind, how))
 
+    def test_unknown_words_are_no_gaps(self):
+        folder = self.path("unknown")
+        os.makedirs(folder)
+        shutil.copy(TOKENIZERS / "wordpiece" / "tokenizer.json", folder)
+        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+            json.dump({**MASKED_LM, "vocab_size": 403, "tokenizer": "tokenizer.json", "mask_token_id": 400}, file)
+        subprocess.run([os.path.join(BIN, "tarn-convert"), "--random-weights", "1", os.path.join(folder, "config.json"), "-o",
+                        self.path("unknown.tarn")], check=True, stdout=subprocess.DEVNULL)
+        found = self.json("fill", "-m", self.path("unknown.tarn"), "-p", "the \u2603 of <|sep|>")
+        self.assertEqual(len(found["gaps"]), 1)
+        self.fails(2, "expected one token of the model's tokenizer", "fill", self.path("unknown.tarn"), "-p", "a \u2603", "--mask",
+                   "\u2602")
+
     def test_refusals(self):
         self.fails(1, "nothing to fill", "fill", "-m", self.masked, "-p", "to be")
         self.fails(2, "expected one token of the model's tokenizer, or an id", "fill", "-m", self.masked, "-p", "to be", "--mask", "\u00e9")

@@ -31,6 +31,13 @@ void CheckReplaceable(const std::string& path, const struct stat& existing, cons
   }
 }
 
+// Who may read the old file may read the new one. Where the group cannot be kept, no other group gets its rights.
+void KeepAccess(const struct stat& existing, int file) {
+  const bool kept =
+      fchown(file, existing.st_uid, existing.st_gid) == 0 || fchown(file, static_cast<uid_t>(-1), existing.st_gid) == 0;
+  static_cast<void>(fchmod(file, existing.st_mode & (kept ? 0777 : 0707)));
+}
+
 }  // namespace
 
 OutputFile::OutputFile(const std::string& path, const std::vector<std::string>& inputs, std::string name, Links links)
@@ -55,8 +62,7 @@ OutputFile::OutputFile(const std::string& path, const std::vector<std::string>& 
   }
   if (file_ == nullptr) throw Failure(name_ + ": cannot be created: " + std::strerror(errno));
   std::setvbuf(file_, buffer_.data(), _IOFBF, buffer_.size());
-  // Who may read the old file may read the new one, and nobody else. Where the file system has no such rights, none are lost.
-  if (replaces) static_cast<void>(fchmod(fileno(file_), existing.st_mode & 07777));
+  if (replaces) KeepAccess(existing, fileno(file_));
 }
 
 OutputFile::~OutputFile() {

@@ -202,9 +202,14 @@ void Convert(const Options& options) {
   uint64_t parameters = 0;
   for (const WeightSpec& spec : builder->weights()) parameters += ElementCount(spec.shape);
   if (options.write_checkpoint) {
-    const CheckpointSource source{conversion.config_text(),       builder->weights(),
-                                  conversion.weights(),           conversion.folder(),
-                                  TextFiles(conversion.folder()), inputs};
+    const std::string& folder = conversion.folder();
+    const CheckpointSource source{conversion.config_text(),
+                                  builder->weights(),
+                                  conversion.weights(),
+                                  folder,
+                                  TextFiles(folder),
+                                  TokenizerConfigText(folder),
+                                  inputs};
     return WriteOwnCheckpoint(options, source, parameters);
   }
 

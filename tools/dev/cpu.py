@@ -5,9 +5,9 @@ from pathlib import Path
 
 # Cloud machines give CPUs of several generations one name. Vendor, family, first and last model: the public lists of AMD and Intel.
 MICROARCHITECTURES = [
-    ("AuthenticAMD", 23, 48, 255, "Zen 2"), ("AuthenticAMD", 23, 0, 47, "Zen"), ("AuthenticAMD", 25, 0, 15, "Zen 3"),
+    ("AuthenticAMD", 23, 48, 255, "Zen 2"), ("AuthenticAMD", 23, 0, 47, "Zen or Zen+"), ("AuthenticAMD", 25, 0, 15, "Zen 3"),
     ("AuthenticAMD", 25, 16, 31, "Zen 4"), ("AuthenticAMD", 25, 32, 95, "Zen 3"), ("AuthenticAMD", 25, 96, 255, "Zen 4"),
-    ("AuthenticAMD", 26, 0, 255, "Zen 5"), ("GenuineIntel", 6, 79, 79, "Broadwell"), ("GenuineIntel", 6, 85, 85, "Skylake"),
+    ("AuthenticAMD", 26, 0, 255, "Zen 5"), ("GenuineIntel", 6, 79, 79, "Broadwell"), ("GenuineIntel", 6, 85, 85, "Skylake or Cascade Lake"),
     ("GenuineIntel", 6, 106, 106, "Ice Lake"), ("GenuineIntel", 6, 143, 143, "Sapphire Rapids"),
     ("GenuineIntel", 6, 207, 207, "Emerald Rapids"), ("GenuineIntel", 6, 173, 174, "Granite Rapids")]
 

@@ -37,13 +37,21 @@ struct Gap {
   std::vector<Probability> fillings;
 };
 
+// Whether a token is `text`, perhaps behind a space.
+bool HasText(const Model& model, int32_t token, const std::string& text) {
+  const std::string found = tarn::tools::Detokenize(model.get(), {token}, /*keep_special=*/true);
+  const size_t space = found.size() > text.size() && found[0] == ' ' ? 1 : 0;
+  return found.compare(space, std::string::npos, text) == 0;
+}
+
 // The tokens that `mark` is inside a word and after a space, where it is one token there.
 Tokens TokensOfMark(const Model& model, const std::string& mark) {
   tarn::tools::Tokenizer tokenizer(model.get());
   Tokens found;
   for (const std::string& text : {mark, " " + mark}) {
     const Tokens tokens = tokenizer.Encode(text, /*with_template=*/false).tokens;
-    if (tokens.size() == 1) found.push_back(tokens[0]);
+    // The token of what is unknown has another text.
+    if (tokens.size() == 1 && HasText(model, tokens[0], mark)) found.push_back(tokens[0]);
   }
   return found;
 }

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <system_error>
 
 #include "tools/common/command_line.h"
 #include "tools/common/integer_option.h"
@@ -29,6 +31,13 @@ int Run(const RunOptions& options) {
   return model.info().task == TARN_TASK_SEQ2SEQ ? RunSeq2Seq(options, model) : RunCausal(options, model);
 }
 
+// The path of a file that need not exist; "" where the system cannot tell, which opening it will say.
+std::string ResolvedPath(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? "" : std::filesystem::weakly_canonical(absolute, error).string();
+}
+
 // One kind of output has standard output for itself.
 void CheckOutputs(const RunOptions& options) {
   const bool stats = options.json_stats == "-";
@@ -39,8 +48,8 @@ void CheckOutputs(const RunOptions& options) {
     throw UsageError(std::string("run: -i and ") + (stats || !options.json_stats.empty() ? "--json-stats" : "--logprobs") +
                      " do not go together, expected one of them (-i has --jsonl and /stats)");
   }
-  if (!stats && !options.save_state.empty() && !options.json_stats.empty() &&
-      std::filesystem::weakly_canonical(options.json_stats) == std::filesystem::weakly_canonical(options.save_state)) {
+  const std::string stats_path = stats || options.json_stats.empty() ? "" : ResolvedPath(options.json_stats);
+  if (!stats_path.empty() && !options.save_state.empty() && stats_path == ResolvedPath(options.save_state)) {
     throw UsageError("run: --json-stats and --save-state both write " + options.save_state + ", expected two files");
   }
   const SamplingOptions& sampling = options.sampling;

@@ -191,9 +191,10 @@ uint32_t ForeignConfig::RotaryColumns(const char* key, double fallback, uint32_t
 
 void ForeignConfig::SplitRopeOfKinds(const char* local_theta) {
   const Json kinds = present_.value("rope_parameters", Json());
-  if (!kinds.is_object() || !kinds.contains("full_attention")) return;
   const std::string where = fields_.where() + ": rope_parameters";
+  if (!kinds.is_object()) return;
   const Json present = WithoutNulls(kinds, where);
+  if (!present.contains("full_attention")) return;
   Fields of_kinds(present, where);
   of_kinds.Find("rope_type");  // the library's default, which no layer reads
   const Json* full = of_kinds.Find("full_attention");

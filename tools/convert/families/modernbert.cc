@@ -115,12 +115,14 @@ Translation TranslateModernBert(ForeignConfig* config, const FamilyOptions& /*op
   config->SplitRopeOfKinds("local_rope_theta");
   float theta = fields.PositiveNumber("global_rope_theta", 160000.0f);
   if (const Json* newer = fields.Find("rope_parameters")) {
-    Fields rope(*newer, fields.where() + ": rope_parameters");
+    const std::string where = fields.where() + ": rope_parameters";
+    const Json present = WithoutNulls(*newer, where);
+    Fields rope(present, where);
     if (rope.Text("rope_type", "default") != "default") rope.FailAt("rope_type", "only \"default\" is supported");
     theta = rope.PositiveNumber("rope_theta", theta);
     rope.Finish();
   }
-  const bool local_angles = !config->IsNull("local_rope_theta");
+  const bool local_angles = fields.Has("local_rope_theta") || !config->IsNull("local_rope_theta");
   const float local_theta = local_angles ? fields.PositiveNumber("local_rope_theta", 10000.0f) : theta;
   const uint32_t positions = fields.Size("max_position_embeddings", 8192);
   const bool norm_bias = fields.Bool("norm_bias", false);

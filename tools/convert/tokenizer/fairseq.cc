@@ -20,18 +20,17 @@ constexpr char kMask[] = "<mask>";
 // What stands around a text, and behind the pieces.
 struct Kind {
   const char* tokenizer_class;
-  const char* model_type;  // that has it where no class is named; "": none
   const char* text;
   const char* language;  // where the files name none; "": the kind has no languages
   const char* last;      // behind the languages
 };
 constexpr Kind kKinds[] = {
-    {"XLMRobertaTokenizer", "xlm-roberta", "<s> $A </s>", "", kMask},
-    {"MBartTokenizer", "mbart", "$A </s> $L", "en_XX", kMask},
-    {"MBart50Tokenizer", "", "$L $A </s>", "en_XX", kMask},
-    {"NllbTokenizer", "", "$L $A </s>", "eng_Latn", kMask},
-    {"M2M100Tokenizer", "m2m_100", "$L $A </s>", "__en__", ""},
-    {"XGLMTokenizer", "xglm", "</s> $A", "",
+    {"XLMRobertaTokenizer", "<s> $A </s>", "", kMask},
+    {"MBartTokenizer", "$A </s> $L", "en_XX", kMask},
+    {"MBart50Tokenizer", "$L $A </s>", "en_XX", kMask},
+    {"NllbTokenizer", "$L $A </s>", "eng_Latn", kMask},
+    {"M2M100Tokenizer", "$L $A </s>", "__en__", ""},
+    {"XGLMTokenizer", "</s> $A", "",
      "<madeupword0> <madeupword1> <madeupword2> <madeupword3> <madeupword4> <madeupword5> <madeupword6>"},
 };
 constexpr char kNllbText[] = "$A </s> $L";  // with legacy_behaviour
@@ -45,10 +44,9 @@ std::vector<std::string> Words(const std::string& text) {
 
 const Kind& KindOf(const std::string& folder, const TokenizerConfig& config) {
   const std::string name = config.ClassName();
-  const std::string model_type = StringOf(ReadObjectIfThere(folder + "/config.json"), "model_type");
   std::string known;
   for (const Kind& kind : kKinds) {
-    if (name.empty() ? !model_type.empty() && model_type == kind.model_type : name == kind.tokenizer_class) return kind;
+    if (name == kind.tokenizer_class) return kind;
     known += (known.empty() ? "" : ", ") + std::string(kind.tokenizer_class);
   }
   const std::string found = name.empty() ? "no tokenizer_class" : "tokenizer_class \"" + name + "\"";

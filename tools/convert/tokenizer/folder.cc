@@ -59,6 +59,7 @@ std::string StringOf(const Json& object, const char* key) {
 TokenizerConfig::TokenizerConfig(const std::string& folder) {
   const char* const names[] = {"/tokenizer_config.json", "/special_tokens_map.json"};
   for (size_t i = 0; i < std::size(names); ++i) files_[i] = {folder + names[i], ReadObjectIfThere(folder + names[i])};
+  model_type_ = StringOf(ReadObjectIfThere(folder + "/config.json"), "model_type");
 }
 
 std::optional<std::string> TokenizerConfig::Text(const char* key) const {
@@ -74,7 +75,27 @@ std::optional<bool> TokenizerConfig::Bool(const char* key) const {
 }
 
 std::string TokenizerConfig::ClassName() const {
+  constexpr struct {
+    const char *model_type, *name;
+  } kClasses[] = {{"gemma", "GemmaTokenizer"},
+                  {"gemma2", "GemmaTokenizer"},
+                  {"gemma3", "GemmaTokenizer"},
+                  {"gemma3_text", "GemmaTokenizer"},
+                  {"llama", "LlamaTokenizer"},
+                  {"m2m_100", "M2M100Tokenizer"},
+                  {"mbart", "MBartTokenizer"},
+                  {"mistral", "LlamaTokenizer"},
+                  {"mt5", "MT5Tokenizer"},
+                  {"phi3", "LlamaTokenizer"},
+                  {"t5", "T5Tokenizer"},
+                  {"umt5", "T5Tokenizer"},
+                  {"recurrent_gemma", "GemmaTokenizer"},
+                  {"xglm", "XGLMTokenizer"},
+                  {"xlm-roberta", "XLMRobertaTokenizer"}};
   std::string name = Text("tokenizer_class").value_or("");
+  for (const auto& known : kClasses) {
+    if (name.empty() && model_type_ == known.model_type) return known.name;
+  }
   const std::string fast = "Fast";
   if (name.size() > fast.size() && name.compare(name.size() - fast.size(), fast.size(), fast) == 0) {
     name.resize(name.size() - fast.size());
@@ -91,6 +112,15 @@ std::optional<std::string> TokenizerConfig::SpecialToken(const char* key) const 
     return text.get<std::string>();
   }
   return std::nullopt;
+}
+
+std::string TokenizerConfigText(const std::string& folder) {
+  const TokenizerConfig config(folder);
+  Json object = config.config();
+  const std::string name = config.ClassName();
+  if (name.empty() && !IsFile(config.path())) return "";
+  if (!name.empty() && StringOf(object, "tokenizer_class").empty()) object["tokenizer_class"] = name;
+  return object.dump(2) + "\n";
 }
 
 }  // namespace tarn::convert

@@ -45,7 +45,8 @@ class TokenizerConfig {
   // Of tokenizer_config.json; nothing: absent or null. Errors: another type.
   std::optional<std::string> Text(const char* key) const;
   std::optional<bool> Bool(const char* key) const;
-  // "tokenizer_class" without its "Fast"; "": there is none.
+  // "tokenizer_class" without its "Fast"; where there is none, the class that `transformers` has for model_type of config.json. "":
+  // no class is known.
   std::string ClassName() const;
   // The text of "bos_token" or the like: a string, or an object with "content". Nothing: both files lack it, or say null.
   // Errors: anything else, with the file and the field.
@@ -57,7 +58,11 @@ class TokenizerConfig {
     Json object;
   };
   File files_[2];
+  std::string model_type_;
 };
+
+// What tokenizer_config.json is to say in a folder without model_type: the same, and the class. "": nothing.
+std::string TokenizerConfigText(const std::string& folder);
 
 }  // namespace tarn::convert
 

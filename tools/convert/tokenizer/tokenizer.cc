@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <string_view>
 #include <tuple>
 
 #include "runtime/text/tokenizer_tables.h"
@@ -109,25 +108,20 @@ TokenizerData ReadMarianVocabulary(const SentencePieceModel& model, const std::s
 // What a class of `transformers` puts around every text where tokenizer_config.json does not say it.
 struct ClassDefaults {
   const char* tokenizer_class;
-  const char* model_types;  // that have it where no class is named, each between spaces
   bool bos, eos;
 };
-constexpr ClassDefaults kClassDefaults[] = {
-    {"T5Tokenizer", " t5 umt5 ", false, true},
-    {"MT5Tokenizer", " mt5 ", false, true},
-    {"LlamaTokenizer", " llama mistral mixtral phi3 ", true, false},
-    {"CodeLlamaTokenizer", "", true, false},
-    {"GemmaTokenizer", " gemma gemma2 gemma3 gemma3_text recurrent_gemma ", true, false},
-};
+constexpr ClassDefaults kClassDefaults[] = {{"CodeLlamaTokenizer", true, false},
+                                            {"GemmaTokenizer", true, false},
+                                            {"LlamaTokenizer", true, false},
+                                            {"MT5Tokenizer", false, true},
+                                            {"T5Tokenizer", false, true}};
 
-ClassDefaults DefaultsOf(const std::string& folder, const TokenizerConfig& config) {
+ClassDefaults DefaultsOf(const TokenizerConfig& config) {
   const std::string name = config.ClassName();
-  const std::string type = " " + StringOf(ReadObjectIfThere(folder + "/config.json"), "model_type") + " ";
   for (const ClassDefaults& defaults : kClassDefaults) {
-    const bool of_type = type.size() > 2 && std::string_view(defaults.model_types).find(type) != std::string_view::npos;
-    if (name.empty() ? of_type : name == defaults.tokenizer_class) return defaults;
+    if (name == defaults.tokenizer_class) return defaults;
   }
-  return {"", "", false, false};
+  return {"", false, false};
 }
 
 // Whether every text begins or ends with a special token is no part of the model: tokenizer_config.json or its class says it.
@@ -144,7 +138,7 @@ TokenizerData ReadSentencePieceFile(const std::string& folder, const TokenizerCo
   };
   data.bos_token = id_of("bos_token", model.bos);
   data.eos_token = id_of("eos_token", model.eos);
-  const ClassDefaults defaults = DefaultsOf(folder, config);
+  const ClassDefaults defaults = DefaultsOf(config);
   for (const auto& [key, fallback, id, ids] : {std::tuple{"add_bos_token", defaults.bos, data.bos_token, &data.prefix},
                                                std::tuple{"add_eos_token", defaults.eos, data.eos_token, &data.suffix}}) {
     const std::optional<bool> found = config.Bool(key);

@@ -69,11 +69,15 @@ uint64_t WriteCheckpoint(const CheckpointSource& source, const std::string& fold
   for (const std::string& path : {config, weights}) {
     if (std::filesystem::exists(path, error)) Fail(path, ": exists; name another directory, or remove that one");
   }
-  const uint64_t bytes = WriteWeights(source, weights, progress);
+  constexpr char kTokenizerConfig[] = "tokenizer_config.json";
   for (const std::string& name : source.texts) {
+    if (name == kTokenizerConfig) continue;
     const MappedFile file(source.folder + "/" + name);
     WriteFile(folder + "/" + name, source.inputs, file.data(), file.size());
   }
+  const std::string& said = source.tokenizer_config;
+  if (!said.empty()) WriteFile(folder + "/" + kTokenizerConfig, source.inputs, said.data(), said.size());
+  const uint64_t bytes = WriteWeights(source, weights, progress);
   std::string text = source.config_text;
   if (text.empty() || text.back() != '\n') text += '\n';
   WriteFile(config, source.inputs, text.data(), text.size());

@@ -17,6 +17,7 @@ struct CheckpointSource {
   const WeightReader& weights;
   std::string folder;               // the files of tokenizer and chat template lie there
   std::vector<std::string> texts;   // their names
+  std::string tokenizer_config;     // what tokenizer_config.json is to say; "": nothing
   std::vector<std::string> inputs;  // files that are read
 };
 
