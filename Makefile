@@ -49,8 +49,8 @@ systems: build  ## every attention system in a random model of the lm-small shap
 bench: build  ## measure: the tables of docs/performance.md into build/bench, its pictures into docs (ten minutes on two cores that have nothing else to do)
 	@tools/dev/bench.py
 
-figures: build  ## measure what the papers report, beside softmax: tables into build/figures, pictures into docs (an hour on two idle cores)
-	@tools/dev/figures.py
+figures: build  ## measure what the papers report, beside softmax: tables into build/figures, pictures into docs (an hour on two idle cores; FIGURES="--only decoding --longest" for a part)
+	@tools/dev/figures.py $(FIGURES)
 
 .PHONY: busy
 busy: build  ## measure threads beside a program that takes a core: a table (a quarter of an hour on two idle cores; OLD=TARN beside another build)

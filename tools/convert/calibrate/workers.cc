@@ -3,7 +3,6 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -54,7 +53,7 @@ void RunPieces(size_t count, uint32_t threads, const std::function<void(size_t)>
   others.reserve(threads);
   try {
     while (others.size() + 1 < threads && others.size() + 1 < count) others.emplace_back([&pieces] { pieces.Work(nullptr); });
-  } catch (const std::system_error&) {  // no more threads are to be had: those that there are do the work
+  } catch (const std::exception&) {  // no more threads or memory are to be had: those that there are do the work
   }
   pieces.Work(done);
   for (std::thread& other : others) other.join();
