@@ -8,6 +8,13 @@ Status ExpectAligned(const char* what, const void* memory) {
   return Error(TARN_INVALID_ARGUMENT, "%s lies %zu bytes past a multiple of %zu, a multiple expected", what, past, kAlignment);
 }
 
+Status CheckBlock(Span<const uint8_t> block) {
+  if (block.data() == nullptr && !block.empty()) {
+    return Error(TARN_INVALID_ARGUMENT, "block is NULL, block_bytes is %zu", block.size());
+  }
+  return ExpectAligned("block", block.data());
+}
+
 Result<Block> Block::Allocate(const Allocator& allocator, uint64_t size_bytes, const char* what) {
   Block block;
   if (size_bytes == 0) return block;
@@ -28,6 +35,19 @@ Result<Block> Block::Allocate(const Allocator& allocator, uint64_t size_bytes, c
   }
   block.allocator_ = allocator;
   block.bytes_ = {static_cast<uint8_t*>(pointer), static_cast<size_t>(size_bytes)};
+  return block;
+}
+
+Result<Block> Block::From(const BlockSource& source, uint64_t size_bytes, const char* what) {
+  const Span<uint8_t> lent = source.block;
+  TARN_RETURN_IF_ERROR(CheckBlock(lent));
+  if (lent.data() == nullptr) return Allocate(source.allocator, size_bytes, what);
+  if (lent.size() < size_bytes) {
+    return Error(TARN_BUFFER_TOO_SMALL, "%s: the block has %zu bytes, %llu expected", what, lent.size(),
+                 static_cast<unsigned long long>(size_bytes));
+  }
+  Block block;
+  block.bytes_ = lent.subspan(0, static_cast<size_t>(size_bytes));
   return block;
 }
 

@@ -26,7 +26,17 @@ Allocator DefaultAllocator();
 // Errors: TARN_INVALID_ARGUMENT: `memory` of the caller, which `what` names, is not aligned to kAlignment.
 Status ExpectAligned(const char* what, const void* memory);
 
-// Owns one block, aligned to kAlignment.
+// Errors: TARN_INVALID_ARGUMENT: the caller's block is not aligned, or has a size but no address.
+Status CheckBlock(Span<const uint8_t> block);
+
+// Where the block of an object comes from: the caller's own memory, or, if `block.data()` is nullptr, the allocator.
+struct BlockSource {
+  Span<uint8_t> block;
+  Allocator allocator;
+};
+
+// One block, aligned to kAlignment: an allocator's, which is given back at the end, or the caller's. Nothing of it is poisoned
+// then.
 class Block {
  public:
   Block() = default;
@@ -41,16 +51,20 @@ class Block {
   ~Block() {
     if (bytes_.data() == nullptr) return;
     Unpoison(bytes_.data(), bytes_.size());
-    allocator_.release(allocator_.context, bytes_.data(), bytes_.size());
+    if (allocator_.release != nullptr) allocator_.release(allocator_.context, bytes_.data(), bytes_.size());
   }
 
   // Errors: TARN_OUT_OF_MEMORY, which names `what` and the size. Zero bytes give an empty block.
   static Result<Block> Allocate(const Allocator& allocator, uint64_t size_bytes, const char* what);
 
+  // The first `size_bytes` >= 1 of the caller's block, which outlives this, or a block of the allocator. Errors:
+  // TARN_INVALID_ARGUMENT (a block that is not aligned, or has a size but no address), TARN_BUFFER_TOO_SMALL, those of Allocate().
+  static Result<Block> From(const BlockSource& source, uint64_t size_bytes, const char* what);
+
   Span<uint8_t> bytes() const { return bytes_; }
 
  private:
-  Allocator allocator_{};
+  Allocator allocator_{};  // without functions: the bytes are the caller's
   Span<uint8_t> bytes_;
 };
 

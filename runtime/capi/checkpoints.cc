@@ -16,13 +16,6 @@ const Checkpoints* Of(const tarn_checkpoints* checkpoints) { return reinterpret_
 
 uint32_t OrDefault(uint32_t value, uint32_t of_zero) { return value == 0 ? of_zero : value; }
 
-TextState TextOf(tarn_text_stream* stream) {
-  if (stream == nullptr) return {};
-  return {stream, TextStreamStateBytes(*stream),
-          [](const void* object, uint8_t* state) { SaveTextStream(*static_cast<const tarn_text_stream*>(object), state); },
-          [](void* object, const uint8_t* state) { RestoreTextStream(static_cast<tarn_text_stream*>(object), state); }};
-}
-
 Result<Generation> ReadGeneration(const tarn_generation* user) {
   if (user == nullptr) return NullArgument("generation");
   tarn_generation parts = TARN_GENERATION_INIT;
@@ -34,14 +27,13 @@ Result<Generation> ReadGeneration(const tarn_generation* user) {
     return Error(TARN_UNSUPPORTED, "a model of task %s takes no sequence token by token", TaskName(model.task()));
   }
   return Generation{session, model.vocab_size(Stage::kDecode), reinterpret_cast<Sampler*>(parts.sampler),
-                    reinterpret_cast<Grammar*>(parts.grammar), TextOf(parts.text_stream)};
+                    reinterpret_cast<Grammar*>(parts.grammar), StateOf(parts.text_stream)};
 }
 
 struct Creation {
   Generation generation;
   CheckpointsConfig config;
-  Span<uint8_t> block;
-  Allocator allocator;
+  BlockSource memory;
 };
 
 Result<Creation> ReadCreation(const tarn_generation* generation, const tarn_checkpoints_config* user) {
@@ -51,11 +43,9 @@ Result<Creation> ReadCreation(const tarn_generation* generation, const tarn_chec
   tarn_checkpoints_config config = TARN_CHECKPOINTS_CONFIG_INIT;
   TARN_RETURN_IF_ERROR(ReadStruct(user, &config));
   TARN_RETURN_IF_ERROR(CheckAllocator(config.allocator));
-  TARN_RETURN_IF_ERROR(ExpectAligned("block", config.block));
   read.config = {config.ring_bytes, OrDefault(config.log_tokens, kDefaultLogTokens), OrDefault(config.spacing, kDefaultSpacing),
                  OrDefault(config.grammar_bytes, kDefaultGrammarBytes)};
-  read.block = {static_cast<uint8_t*>(config.block), config.block_bytes};
-  read.allocator = AllocatorFrom(config.allocator);
+  read.memory = BlockSourceFrom(config);
   return read;
 }
 
@@ -71,8 +61,7 @@ Status MeasureCheckpoints(const tarn_generation* generation, const tarn_checkpoi
 Status CreateCheckpoints(const tarn_generation* generation, const tarn_checkpoints_config* config, tarn_checkpoints** checkpoints) {
   TARN_ASSIGN_OR_RETURN(const Creation creation, ReadCreation(generation, config));
   if (checkpoints == nullptr) return NullArgument("checkpoints");
-  TARN_ASSIGN_OR_RETURN(Checkpoints * created,
-                        Checkpoints::Create(creation.generation, creation.config, creation.block, creation.allocator));
+  TARN_ASSIGN_OR_RETURN(Checkpoints * created, Checkpoints::Create(creation.generation, creation.config, creation.memory));
   *checkpoints = reinterpret_cast<tarn_checkpoints*>(created);
   return Ok();
 }

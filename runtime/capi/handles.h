@@ -80,6 +80,12 @@ inline Allocator AllocatorFrom(const tarn_allocator& allocator) {
   return {allocator.allocate, allocator.release, allocator.context};
 }
 
+// Of a config with `block`, `block_bytes` and `allocator`, checked before.
+template <typename Config>
+BlockSource BlockSourceFrom(const Config& config) {
+  return {{static_cast<uint8_t*>(config.block), config.block_bytes}, AllocatorFrom(config.allocator)};
+}
+
 inline const Model& ModelOf(const tarn_model* model) { return model->loaded.model(); }
 
 inline tarn_tokenizer_kind TokenizerOf(const tarn_model* model) {

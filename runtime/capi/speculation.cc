@@ -17,8 +17,7 @@ struct Creation {
   Session* session;
   Picker picker;
   SpeculationConfig config;
-  Span<uint8_t> block;
-  Allocator allocator;
+  BlockSource memory;
 };
 
 Result<Creation> ReadCreation(tarn_session* session, tarn_sampler* sampler, const tarn_speculation_config* user) {
@@ -26,17 +25,12 @@ Result<Creation> ReadCreation(tarn_session* session, tarn_sampler* sampler, cons
   tarn_speculation_config config = TARN_SPECULATION_CONFIG_INIT;
   if (user != nullptr) TARN_RETURN_IF_ERROR(ReadStruct(user, &config));
   TARN_RETURN_IF_ERROR(CheckAllocator(config.allocator));
-  if (config.block == nullptr && config.block_bytes != 0) {
-    return Error(TARN_INVALID_ARGUMENT, "block is NULL, block_bytes is %zu", config.block_bytes);
-  }
-  TARN_RETURN_IF_ERROR(ExpectAligned("block", config.block));
   Creation read{};
   read.session = reinterpret_cast<Session*>(session);
   read.picker = {reinterpret_cast<Sampler*>(sampler), config.pick, config.on_token, config.context};
   read.config = {config.max_draft, config.history_tokens == 0 ? kDefaultHistory : config.history_tokens,
                  reinterpret_cast<Session*>(config.draft), config.row_cost};
-  read.block = {static_cast<uint8_t*>(config.block), config.block_bytes};
-  read.allocator = AllocatorFrom(config.allocator);
+  read.memory = BlockSourceFrom(config);
   return read;
 }
 
@@ -52,8 +46,8 @@ Status CreateSpeculation(tarn_session* session, tarn_sampler* sampler, const tar
                          tarn_speculation** speculation) {
   TARN_ASSIGN_OR_RETURN(const Creation creation, ReadCreation(session, sampler, config));
   if (speculation == nullptr) return NullArgument("speculation");
-  TARN_ASSIGN_OR_RETURN(Speculation * created, Speculation::Create(creation.session, creation.picker, creation.config,
-                                                                   creation.block, creation.allocator));
+  TARN_ASSIGN_OR_RETURN(Speculation * created,
+                        Speculation::Create(creation.session, creation.picker, creation.config, creation.memory));
   *speculation = reinterpret_cast<tarn_speculation*>(created);
   return Ok();
 }
@@ -61,8 +55,7 @@ Status CreateSpeculation(tarn_session* session, tarn_sampler* sampler, const tar
 Status Read(tarn_speculation* speculation, const int32_t* tokens, size_t count) {
   if (speculation == nullptr) return NullArgument("speculation");
   if (tokens == nullptr && count > 0) return NullArgument("tokens");
-  Of(speculation)->Read(tokens, count);
-  return Ok();
+  return Of(speculation)->Read(tokens, count);
 }
 
 Status Step(tarn_speculation* speculation, int32_t token, int32_t* tokens, size_t capacity, size_t* count) {

@@ -52,7 +52,6 @@ Result<tarn_tokenizer_config> ReadTokenizerConfig(const tarn_tokenizer_config* u
   tarn_tokenizer_config config = TARN_TOKENIZER_CONFIG_INIT;
   if (user != nullptr) TARN_RETURN_IF_ERROR(ReadStruct(user, &config));
   TARN_RETURN_IF_ERROR(CheckAllocator(config.allocator));
-  TARN_RETURN_IF_ERROR(ExpectAligned("block", config.block));
   if (config.max_word_bytes == 0) config.max_word_bytes = kDefaultWordBytes;
   if (config.cache_words == 0) config.cache_words = kDefaultCacheWords;
   return config;
@@ -70,9 +69,8 @@ Status CreateTokenizer(const tarn_model* model, const tarn_tokenizer_config* use
   if (model == nullptr) return NullArgument("model");
   if (tokenizer == nullptr) return NullArgument("tokenizer");
   TARN_ASSIGN_OR_RETURN(const tarn_tokenizer_config config, ReadTokenizerConfig(user));
-  const Span<uint8_t> block = {static_cast<uint8_t*>(config.block), config.block_bytes};
-  TARN_ASSIGN_OR_RETURN(Encoder * encoder, Encoder::Create(TablesOf(model), {config.max_word_bytes, config.cache_words}, block,
-                                                           AllocatorFrom(config.allocator)));
+  TARN_ASSIGN_OR_RETURN(Encoder * encoder,
+                        Encoder::Create(TablesOf(model), {config.max_word_bytes, config.cache_words}, BlockSourceFrom(config)));
   *tokenizer = reinterpret_cast<tarn_tokenizer*>(encoder);
   return Ok();
 }

@@ -12,20 +12,26 @@
 #include "runtime/text/stop_strings.h"
 #include "tarn/tokenizer.h"
 
-struct tarn_text_stream {
+struct tarn_text_stream final : tarn::TextState {
   const tarn_model* model = nullptr;
   void (*write)(void* context, const char* text, size_t text_bytes) = nullptr;
   void* write_context = nullptr;
   bool keep_special = false;
   bool has_ended = false;
+  Counts taken;
   tarn_text_decoder decoder = {};
   tarn::StopFinder finder;
   tarn::Span<char> piece;  // [tarn_max_piece_bytes()]: the text of a token
   tarn::Span<char> text;   // [max_bytes()] with a `write` function: what it gets
-  tarn::Block own_block;
+  tarn::Block block;
 
   // What one call gives out at most: the text of a token, and what was held back before it.
-  size_t max_bytes() const { return tarn_max_piece_bytes(model) + finder.max_bytes() - 1; }
+  size_t max_bytes() const override { return tarn_max_piece_bytes(model) + finder.max_bytes() - 1; }
+  Counts counts() const override { return taken; }
+  size_t state_bytes() const override;
+  void Save(uint8_t* state) const override;
+  void Restore(const uint8_t* state) override;
+  tarn::Status Replay(int32_t token, How how, tarn::Span<char> dropped) override;
 };
 
 namespace tarn {
@@ -47,7 +53,6 @@ Result<tarn_text_stream_config> ReadConfig(const tarn_model* model, const tarn_t
   if (TokenizerOf(model) == TARN_TOKENIZER_NONE) {
     return Error(TARN_UNSUPPORTED, "the model has no tokenizer: it takes and gives token ids only");
   }
-  TARN_RETURN_IF_ERROR(ExpectAligned("block", config.block));
   if (config.stop_strings == nullptr && config.stop_string_count != 0) return NullArgument("stop_strings");
   TARN_RETURN_IF_ERROR(CheckStopStrings(StopStringsOf(config)));
   return config;
@@ -80,23 +85,15 @@ Status CreateStream(const tarn_model* model, const tarn_text_stream_config* user
   TARN_ASSIGN_OR_RETURN(const tarn_text_stream_config config, ReadConfig(model, user));
   if (stream == nullptr) return NullArgument("stream");
   const uint64_t size_bytes = Measure(model, config);
-  Span<uint8_t> block = {static_cast<uint8_t*>(config.block), config.block_bytes};
-  Block own;
-  if (block.data() == nullptr) {
-    TARN_ASSIGN_OR_RETURN(own, Block::Allocate(AllocatorFrom(config.allocator), size_bytes, "text stream"));
-    block = own.bytes();
-  } else if (block.size() < size_bytes) {
-    return Error(TARN_BUFFER_TOO_SMALL, "the block has %zu bytes, the text stream needs %llu", block.size(),
-                 static_cast<unsigned long long>(size_bytes));
-  }
-  Bump bump(block);
+  TARN_ASSIGN_OR_RETURN(Block block, Block::From(BlockSourceFrom(config), size_bytes, "text stream"));
+  Bump bump(block.bytes());
   auto* created = new (bump.Take(sizeof(tarn_text_stream))) tarn_text_stream();
   created->model = model;
   created->write = config.write;
   created->write_context = config.write_context;
   created->keep_special = config.keep_special != 0;
   TakeArrays(config, &bump, created);
-  created->own_block = std::move(own);
+  created->block = std::move(block);
   *stream = created;
   return Ok();
 }
@@ -105,10 +102,17 @@ Status CreateStream(const tarn_model* model, const tarn_text_stream_config* user
 class Output {
  public:
   Output(tarn_text_stream* stream, Span<char> user, size_t* user_bytes)
-      : stream_(stream), text_(stream->write != nullptr ? stream->text : user), user_bytes_(user_bytes) {}
+      : stream_(stream), write_(stream->write), text_(write_ != nullptr ? stream->text : user), user_bytes_(user_bytes) {}
+  // To `user` even if the stream has a function.
+  static Output To(tarn_text_stream* stream, Span<char> user, size_t* user_bytes) {
+    Output output(stream, user, user_bytes);
+    output.write_ = nullptr;
+    output.text_ = user;
+    return output;
+  }
 
   Status Check() const {
-    if (stream_->write != nullptr) return Ok();
+    if (write_ != nullptr) return Ok();
     if (text_.data() == nullptr) return NullArgument("text");
     if (user_bytes_ == nullptr) return NullArgument("text_bytes");
     if (text_.size() >= stream_->max_bytes()) return Ok();
@@ -125,15 +129,16 @@ class Output {
   }
 
   void GiveOut() {
-    if (stream_->write == nullptr) {
+    if (write_ == nullptr) {
       *user_bytes_ = size_;
     } else if (size_ > 0) {
-      stream_->write(stream_->write_context, text_.data(), size_);
+      write_(stream_->write_context, text_.data(), size_);
     }
   }
 
  private:
   tarn_text_stream* stream_;
+  decltype(stream_->write) write_;
   Span<char> text_;
   size_t* user_bytes_;
   size_t size_ = 0;
@@ -163,6 +168,7 @@ Status PromptToken(tarn_text_stream* stream, int32_t token, Output output) {
     output.Add(stream->finder.Finish(output.end()));
     output.Add(piece);
   }
+  ++stream->taken.prompt;
   output.GiveOut();
   return Ok();
 }
@@ -173,6 +179,7 @@ Status FeedToken(tarn_text_stream* stream, int32_t token, Output output) {
     TARN_ASSIGN_OR_RETURN(const Span<const char> piece, TextOf(stream, token));
     Search(stream, piece, &output);
   }
+  ++stream->taken.feed;
   output.GiveOut();
   return Ok();
 }
@@ -189,31 +196,42 @@ Status FinishText(tarn_text_stream* stream, Output output) {
   return Ok();
 }
 
-// As in SaveTextStream(); the finder's state comes behind it.
+// The finder's state comes behind it.
 struct StreamState {
+  tarn_text_stream::Counts taken;
   tarn_text_decoder decoder;
   uint32_t has_ended;
 };
 
 }  // namespace
 
-size_t TextStreamStateBytes(const tarn_text_stream& stream) { return sizeof(StreamState) + stream.finder.state_bytes(); }
-
-void SaveTextStream(const tarn_text_stream& stream, uint8_t* state) {
-  const StreamState saved = {stream.decoder, stream.has_ended ? 1u : 0u};
-  std::memcpy(state, &saved, sizeof(saved));
-  stream.finder.Save(state + sizeof(saved));
-}
-
-void RestoreTextStream(tarn_text_stream* stream, const uint8_t* state) {
-  StreamState saved;
-  std::memcpy(&saved, state, sizeof(saved));
-  stream->decoder = saved.decoder;
-  stream->has_ended = saved.has_ended != 0;
-  stream->finder.Restore(state + sizeof(saved));
-}
+TextState* StateOf(tarn_text_stream* stream) { return stream; }
 
 }  // namespace tarn
+
+size_t tarn_text_stream::state_bytes() const { return sizeof(tarn::StreamState) + finder.state_bytes(); }
+
+void tarn_text_stream::Save(uint8_t* state) const {
+  const tarn::StreamState saved = {taken, decoder, has_ended ? 1u : 0u};
+  std::memcpy(state, &saved, sizeof(saved));
+  finder.Save(state + sizeof(saved));
+}
+
+void tarn_text_stream::Restore(const uint8_t* state) {
+  tarn::StreamState saved;
+  std::memcpy(&saved, state, sizeof(saved));
+  taken = saved.taken;
+  decoder = saved.decoder;
+  has_ended = saved.has_ended != 0;
+  finder.Restore(state + sizeof(saved));
+}
+
+tarn::Status tarn_text_stream::Replay(int32_t token, How how, tarn::Span<char> dropped) {
+  size_t dropped_bytes = 0;
+  const tarn::Output output = tarn::Output::To(this, dropped, &dropped_bytes);
+  if (how == How::kNot) return tarn::Ok();
+  return how == How::kFeed ? tarn::FeedToken(this, token, output) : tarn::PromptToken(this, token, output);
+}
 
 tarn_status tarn_text_stream_requirements(const tarn_model* model, const tarn_text_stream_config* config, uint64_t* size_bytes,
                                           tarn_error* error) {
@@ -227,7 +245,7 @@ tarn_status tarn_text_stream_create(const tarn_model* model, const tarn_text_str
 
 void tarn_text_stream_destroy(tarn_text_stream* stream) {
   if (stream == nullptr) return;
-  const tarn::Block block = std::move(stream->own_block);  // outlives the object that lies in it
+  const tarn::Block block = std::move(stream->block);  // outlives the object that lies in it
   stream->~tarn_text_stream();
 }
 

@@ -13,7 +13,7 @@ using Ull = unsigned long long;
 }  // namespace
 
 Status Checkpoints::Check() const {
-  if (batch() > 1 && (generation_.sampler != nullptr || generation_.grammar != nullptr || generation_.text.object != nullptr)) {
+  if (batch() > 1 && (generation_.sampler != nullptr || generation_.grammar != nullptr || generation_.text != nullptr)) {
     return Error(TARN_INVALID_ARGUMENT, "the session has %zu sequences, 1 expected with a sampler, a grammar or a text stream",
                  batch());
   }
@@ -27,14 +27,14 @@ Checkpoints::Places Checkpoints::LayCheckpoint() const {
   places.logits = AlignUp(generation_.session->StateBytes());
   places.sampler = places.logits + AlignUp(uint64_t{batch()} * generation_.vocab_size * sizeof(float));
   places.text = places.sampler + (generation_.sampler == nullptr ? 0 : generation_.sampler->state_bytes());
-  places.grammar = places.text + generation_.text.bytes;
+  places.grammar = places.text + text_bytes();
   places.end = AlignUp(places.grammar + (generation_.grammar == nullptr ? 0 : config_.grammar_bytes));
   return places;
 }
 
-size_t Checkpoints::point_bytes() const {
-  return (generation_.sampler == nullptr ? 0 : sizeof(Sampler::Point)) + generation_.text.bytes;
-}
+size_t Checkpoints::point_bytes() const { return (generation_.sampler == nullptr ? 0 : sizeof(Sampler::Point)) + text_bytes(); }
+
+size_t Checkpoints::text_bytes() const { return generation_.text == nullptr ? 0 : generation_.text->state_bytes(); }
 
 void Checkpoints::TakeArrays(Bump* bump, uint32_t capacity) {
   const Limits& limits = generation_.session->instance().limits();
@@ -43,6 +43,7 @@ void Checkpoints::TakeArrays(Bump* bump, uint32_t capacity) {
   log_.TakeArrays(bump, config_.log_tokens, batch(), point_bytes());
   call_ = TakeArray<int32_t>(*bump, uint64_t{limits.batch} * limits.max_chunk);
   point_ = TakeArray<uint8_t>(*bump, point_bytes());
+  dropped_ = TakeArray<char>(*bump, generation_.text == nullptr ? 0 : generation_.text->max_bytes());
   slots_ = TakeArray<uint8_t>(*bump, slot_bytes_ * capacity);
 }
 
@@ -70,21 +71,13 @@ Result<CheckpointsBytes> Checkpoints::Measure(const Generation& generation, cons
   return bytes;
 }
 
-Result<Checkpoints*> Checkpoints::Create(const Generation& generation, const CheckpointsConfig& config, Span<uint8_t> block,
-                                         const Allocator& allocator) {
+Result<Checkpoints*> Checkpoints::Create(const Generation& generation, const CheckpointsConfig& config, const BlockSource& memory) {
   TARN_ASSIGN_OR_RETURN(const CheckpointsBytes bytes, Measure(generation, config));
-  Block own;
-  if (block.data() == nullptr) {
-    TARN_ASSIGN_OR_RETURN(own, Block::Allocate(allocator, bytes.total, "checkpoints"));
-    block = own.bytes();
-  } else if (block.size() < bytes.total) {
-    return Error(TARN_BUFFER_TOO_SMALL, "the block has %zu bytes, the checkpoints need %llu", block.size(),
-                 static_cast<Ull>(bytes.total));
-  }
-  Bump bump(block);
+  TARN_ASSIGN_OR_RETURN(Block block, Block::From(memory, bytes.total, "checkpoints"));
+  Bump bump(block.bytes());
   auto* created = new (bump.Take(sizeof(Checkpoints))) Checkpoints(generation, config);
   created->TakeArrays(&bump, bytes.capacity);
-  created->own_block_ = std::move(own);
+  created->block_ = std::move(block);
   const Status status = created->Restart();
   if (status.ok()) return created;
   Destroy(created);
@@ -93,7 +86,7 @@ Result<Checkpoints*> Checkpoints::Create(const Generation& generation, const Che
 
 void Checkpoints::Destroy(Checkpoints* checkpoints) {
   if (checkpoints == nullptr) return;
-  const Block block = std::move(checkpoints->own_block_);  // outlives the object that lies in it
+  const Block block = std::move(checkpoints->block_);  // outlives the object that lies in it
   checkpoints->~Checkpoints();
 }
 
@@ -102,7 +95,7 @@ Status Checkpoints::Restart() {
   TARN_RETURN_IF_ERROR(generation_.session->ExpectLockstep());
   ring_.Clear();
   log_.Restart(generation_.session->instance().tokens_seen());
-  SavePoint(point_.data());
+  NotePoint();
   if (GrammarFits()) Fill(ring_.Add(position(), /*has_tag=*/false, 0), nullptr);
   return Ok();
 }
@@ -115,11 +108,16 @@ void Checkpoints::SavePoint(uint8_t* point) const {
     std::memcpy(point, &sampler, sizeof(sampler));
     point += sizeof(sampler);
   }
-  if (generation_.text.object != nullptr) generation_.text.save(generation_.text.object, point);
+  if (generation_.text != nullptr) generation_.text->Save(point);
 }
 
-void Checkpoints::SavePointOfNow() {
+void Checkpoints::NotePoint() {
   SavePoint(point_.data());
+  if (generation_.text != nullptr) text_counts_ = generation_.text->counts();
+}
+
+void Checkpoints::NotePointOfLast() {
+  NotePoint();
   if (log_.begin() < log_.end() && !point_.empty()) {
     std::memcpy(log_.point(log_.At(log_.end() - 1)), point_.data(), point_.size());
   }
@@ -132,7 +130,7 @@ void Checkpoints::RestorePoint(const uint8_t* point) {
     generation_.sampler->SetPoint(sampler);
     point += sizeof(sampler);
   }
-  if (generation_.text.object != nullptr) generation_.text.restore(generation_.text.object, point);
+  if (generation_.text != nullptr) generation_.text->Restore(point);
 }
 
 void Checkpoints::Fill(Checkpoint* checkpoint, const float* logits) {
@@ -144,7 +142,7 @@ void Checkpoints::Fill(Checkpoint* checkpoint, const float* logits) {
     std::memmove(slot + places.logits, logits, batch() * generation_.vocab_size * sizeof(float));
   }
   if (generation_.sampler != nullptr) generation_.sampler->Save(slot + places.sampler);
-  if (generation_.text.object != nullptr) generation_.text.save(generation_.text.object, slot + places.text);
+  if (generation_.text != nullptr) generation_.text->Save(slot + places.text);
   if (generation_.grammar != nullptr) {
     generation_.grammar->Save(slot + places.grammar);
     grammar_tokens_ = generation_.grammar->tokens_read();
@@ -167,15 +165,23 @@ Status Checkpoints::CheckRecorded(const int32_t* tokens, size_t count) const {
                recent.size() > 0 ? recent[0] : -1, tokens[count - 1]);
 }
 
+// The tokens that a text has taken are the last ones of a call, those of the prompt first.
+TextState::How Checkpoints::HowTaken(const TextState::Counts& now, size_t from_end) const {
+  const uint64_t feed = now.feed - text_counts_.feed, prompt = now.prompt - text_counts_.prompt;
+  if (from_end <= feed) return TextState::How::kFeed;
+  return from_end <= feed + prompt ? TextState::How::kPrompt : TextState::How::kNot;
+}
+
 Status Checkpoints::Record(const int32_t* tokens, size_t count, const float* logits) {
   TARN_RETURN_IF_ERROR(CheckRecorded(tokens, count));
   const uint64_t grammar_tokens = generation_.grammar == nullptr ? 0 : generation_.grammar->tokens_read();
   const uint64_t in_grammar = grammar_tokens - grammar_tokens_;  // the last ones
+  const TextState::Counts text_counts = generation_.text == nullptr ? text_counts_ : generation_.text->counts();
   for (size_t i = 0; i < count; ++i) {
     const size_t place = log_.Add();
     for (size_t sequence = 0; sequence < batch(); ++sequence) log_.tokens(place)[sequence] = tokens[sequence * count + i];
-    log_.entry(place) = {i == 0, count - i <= in_grammar};
-    if (i + 1 == count) SavePoint(point_.data());
+    log_.entry(place) = {i == 0, count - i <= in_grammar, HowTaken(text_counts, count - i)};
+    if (i + 1 == count) NotePoint();
     if (!point_.empty()) std::memcpy(log_.point(place), point_.data(), point_.size());
   }
   grammar_tokens_ = grammar_tokens;
@@ -198,7 +204,7 @@ Status Checkpoints::Mark(uint64_t tag, const float* logits) {
     return Error(TARN_INVALID_ARGUMENT, "the session has seen %llu tokens, %llu expected: record every call, or restart",
                  static_cast<Ull>(seen), static_cast<Ull>(position()));
   }
-  SavePointOfNow();
+  NotePointOfLast();
   const bool is_there = ring_.size() > 0 && ring_.back().position == position() && !ring_.back().has_tag;
   Checkpoint* const marked = is_there ? &ring_.back() : ring_.Add(position(), /*has_tag=*/true, tag);
   marked->has_tag = true;
@@ -241,12 +247,12 @@ void Checkpoints::GoTo(const Checkpoint& checkpoint) {
   const Places places = LayCheckpoint();
   generation_.session->SetState(slot);
   if (generation_.sampler != nullptr) generation_.sampler->Restore(slot + places.sampler);
-  if (generation_.text.object != nullptr) generation_.text.restore(generation_.text.object, slot + places.text);
+  if (generation_.text != nullptr) generation_.text->Restore(slot + places.text);
   if (generation_.grammar != nullptr) {
     generation_.grammar->Restore(slot + places.grammar);
     grammar_tokens_ = generation_.grammar->tokens_read();
   }
-  SavePoint(point_.data());
+  NotePoint();
   ring_.DropAfter(checkpoint);
 }
 
@@ -260,14 +266,14 @@ Result<const float*> Checkpoints::Rewind(uint64_t wanted) {
   GoTo(*found);
   if (found->position == wanted) {
     log_.DropBehind(wanted);
-    SavePointOfNow();
+    NotePointOfLast();
     return LogitsOf(*found);
   }
   const Result<const float*> logits = Replay(wanted);
   if (!logits.ok()) {
     GoTo(*found);
     log_.DropBehind(found->position);
-    SavePointOfNow();
+    NotePointOfLast();
   }
   return logits;
 }
@@ -277,7 +283,7 @@ Result<const float*> Checkpoints::RewindToTag(uint64_t tag) {
   if (found == nullptr) return Error(TARN_NOT_FOUND, "no checkpoint has the tag %llu", static_cast<Ull>(tag));
   GoTo(*found);
   log_.DropBehind(found->position);
-  SavePointOfNow();
+  NotePointOfLast();
   return LogitsOf(*found);
 }
 
@@ -293,10 +299,23 @@ Result<const float*> Checkpoints::Replay(uint64_t wanted) {
     begin = end;
   }
   RestorePoint(log_.point(log_.At(wanted - 1)));
-  SavePoint(point_.data());
+  TARN_RETURN_IF_ERROR(ReplayText(wanted));
   if (generation_.grammar != nullptr) grammar_tokens_ = generation_.grammar->tokens_read();
   log_.DropBehind(wanted);
+  NotePointOfLast();
   return logits;
+}
+
+// In the middle of a call, the text is as it was before the call: it takes the call's tokens up to `wanted`.
+Status Checkpoints::ReplayText(uint64_t wanted) {
+  if (generation_.text == nullptr || wanted == log_.end() || log_.entry(log_.At(wanted)).begins_call) return Ok();
+  uint64_t begin = wanted - 1;
+  while (!log_.entry(log_.At(begin)).begins_call) --begin;
+  for (; begin < wanted; ++begin) {
+    const size_t place = log_.At(begin);
+    TARN_RETURN_IF_ERROR(generation_.text->Replay(log_.tokens(place)[0], log_.entry(place).in_text, dropped_));
+  }
+  return Ok();
 }
 
 // The session cuts calls into chunks: a piece is one of those, so that it gets the same bits.

@@ -15,6 +15,7 @@
 #include "core/result.h"
 #include "core/span.h"
 #include "runtime/generation/checkpoint_ring.h"
+#include "runtime/generation/text_state.h"
 #include "runtime/generation/token_log.h"
 #include "runtime/grammar/grammar.h"
 #include "runtime/session/session.h"
@@ -22,21 +23,13 @@
 
 namespace tarn {
 
-// Text as it is given out, whatever does that: `bytes` of state, at any alignment.
-struct TextState {
-  void* object;
-  size_t bytes;
-  void (*save)(const void* object, uint8_t* state);
-  void (*restore)(void* object, const uint8_t* state);
-};
-
 // What makes a text. Everything but the session may be missing.
 struct Generation {
   Session* session;
   uint32_t vocab_size;
   Sampler* sampler;
   Grammar* grammar;
-  TextState text;  // object nullptr: none
+  TextState* text;
 };
 
 struct CheckpointsConfig {
@@ -57,10 +50,8 @@ class Checkpoints {
  public:
   // Errors: TARN_INVALID_ARGUMENT (ring_bytes hold no checkpoint; a sampler for several sequences), TARN_OUT_OF_MEMORY.
   static Result<CheckpointsBytes> Measure(const Generation& generation, const CheckpointsConfig& config);
-  // In the caller's block, or, if its data is nullptr, in one of `allocator`. Errors: TARN_BUFFER_TOO_SMALL and those of Measure
-  // and Restart.
-  static Result<Checkpoints*> Create(const Generation& generation, const CheckpointsConfig& config, Span<uint8_t> block,
-                                     const Allocator& allocator);
+  // Errors: those of Measure, Block::From and Restart.
+  static Result<Checkpoints*> Create(const Generation& generation, const CheckpointsConfig& config, const BlockSource& memory);
   static void Destroy(Checkpoints* checkpoints);
 
   // Forgets everything; the text begins at what the session has. Errors: TARN_INVALID_ARGUMENT (it was left in the middle of a
@@ -93,6 +84,7 @@ class Checkpoints {
   };
   Places LayCheckpoint() const;
   size_t point_bytes() const;
+  size_t text_bytes() const;
   size_t batch() const { return generation_.session->instance().limits().batch; }
   // `capacity` as Measure has found it. Only counts when `bump` has no block.
   void TakeArrays(Bump* bump, uint32_t capacity);
@@ -102,8 +94,12 @@ class Checkpoints {
   // The session is whole.
   void Fill(Checkpoint* checkpoint, const float* logits);
   void SavePoint(uint8_t* point) const;
+  // As the text is now: recorded, or gone back to.
+  void NotePoint();
   // What replays up to now end with, too.
-  void SavePointOfNow();
+  void NotePointOfLast();
+  // Of a token of the last call, counted from its end.
+  TextState::How HowTaken(const TextState::Counts& now, size_t from_end) const;
   void RestorePoint(const uint8_t* point);
   uint8_t* Slot(const Checkpoint& checkpoint) const { return slots_.data() + checkpoint.slot * slot_bytes_; }
   const float* LogitsOf(const Checkpoint& checkpoint) const;
@@ -111,6 +107,7 @@ class Checkpoints {
   void GoTo(const Checkpoint& checkpoint);
   Result<const float*> Replay(uint64_t position);
   Result<const float*> ReplayPiece(uint64_t begin, size_t count);
+  Status ReplayText(uint64_t position);
   Status TooFar(uint64_t position) const;
 
   Generation generation_;
@@ -119,10 +116,12 @@ class Checkpoints {
   TokenLog log_;
   Span<int32_t> call_;   // [batch, max_chunk]: what a replay feeds
   Span<uint8_t> point_;  // how it was when the text was recorded last
+  Span<char> dropped_;   // what a replay gives out
   Span<uint8_t> slots_;
   uint64_t slot_bytes_ = 0;
-  uint64_t grammar_tokens_ = 0;  // when the text was recorded last
-  Block own_block_;
+  uint64_t grammar_tokens_ = 0;    // when the text was recorded last
+  TextState::Counts text_counts_;  // then, too
+  Block block_;
 };
 
 }  // namespace tarn

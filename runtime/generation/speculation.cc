@@ -82,28 +82,21 @@ Result<uint64_t> Speculation::Measure(Session* session, const Picker& picker, co
 }
 
 Result<Speculation*> Speculation::Create(Session* session, const Picker& picker, const SpeculationConfig& config,
-                                         Span<uint8_t> block, const Allocator& allocator) {
+                                         const BlockSource& memory) {
   TARN_ASSIGN_OR_RETURN(const uint64_t bytes, Measure(session, picker, config));
-  Block own;
-  if (block.data() == nullptr) {
-    TARN_ASSIGN_OR_RETURN(own, Block::Allocate(allocator, bytes, "speculation"));
-    block = own.bytes();
-  } else if (block.size() < bytes) {
-    return Error(TARN_BUFFER_TOO_SMALL, "the block has %zu bytes, speculation needs %llu", block.size(),
-                 static_cast<unsigned long long>(bytes));
-  }
-  Bump bump(block);
+  TARN_ASSIGN_OR_RETURN(Block block, Block::From(memory, bytes, "speculation"));
+  Bump bump(block.bytes());
   auto* created = new (bump.Take(sizeof(Speculation))) Speculation(session, picker, config);
   TARN_RETURN_IF_ERROR(created->Check());
   created->TakeArrays(&bump);
-  created->own_block_ = std::move(own);
+  created->block_ = std::move(block);
   return created;
 }
 
 void Speculation::Destroy(Speculation* speculation) {
   if (speculation == nullptr) return;
-  (void)speculation->session_->MakeWhole();                // of steps that wait in the log; if that fails, the next call says so
-  const Block block = std::move(speculation->own_block_);  // outlives the object that lies in it
+  (void)speculation->session_->MakeWhole();            // of steps that wait in the log; if that fails, the next call says so
+  const Block block = std::move(speculation->block_);  // outlives the object that lies in it
   speculation->~Speculation();
 }
 
@@ -113,7 +106,13 @@ void Speculation::Reset() {
   has_token_ = false;
 }
 
-void Speculation::Read(const int32_t* tokens, size_t count) {
+Status Speculation::Read(const int32_t* tokens, size_t count) {
+  TARN_RETURN_IF_ERROR(CheckIds(tokens, count, vocab_size_));
+  Add(tokens, count);
+  return Ok();
+}
+
+void Speculation::Add(const int32_t* tokens, size_t count) {
   for (size_t i = 0; i < count; ++i) ngrams_.Add(tokens[i]);
   model_.Read(tokens, count);
 }
@@ -155,7 +154,8 @@ bool Speculation::Ends(int32_t token, const float* logits) {
 Status Speculation::Step(int32_t token, int32_t* tokens, size_t capacity, size_t* count) {
   *count = 0;
   if (capacity == 0) return Error(TARN_INVALID_ARGUMENT, "capacity is 0, at least 1 expected");
-  if (!has_token_) Read(&token, 1);
+  TARN_RETURN_IF_ERROR(CheckIds(&token, 1, vocab_size_));
+  if (!has_token_) Add(&token, 1);
   has_token_ = true;
   call_[0] = token;
   const uint64_t begin = MonotonicNs();

@@ -54,15 +54,15 @@ class Speculation {
   // Errors: TARN_INVALID_ARGUMENT (the session has no room for drafts, or several sequences; the draft's vocabulary is another
   // one), TARN_UNSUPPORTED (not a causal model), TARN_OUT_OF_MEMORY.
   static Result<uint64_t> Measure(Session* session, const Picker& picker, const SpeculationConfig& config);
-  // In the caller's block, or, if its data is nullptr, in one of `allocator`. Errors: TARN_BUFFER_TOO_SMALL and those of Measure.
-  static Result<Speculation*> Create(Session* session, const Picker& picker, const SpeculationConfig& config, Span<uint8_t> block,
-                                     const Allocator& allocator);
+  // Errors: those of Measure and of Block::From.
+  static Result<Speculation*> Create(Session* session, const Picker& picker, const SpeculationConfig& config,
+                                     const BlockSource& memory);
   static void Destroy(Speculation* speculation);
 
   // Another text begins. The draft session is reset.
   void Reset();
-  // Tokens of the text that the session was given by other calls. Errors: none that matter to the text.
-  void Read(const int32_t* tokens, size_t count);
+  // Tokens of the text that the session was given by other calls. Errors: TARN_INVALID_ARGUMENT (an id out of range: none is read).
+  Status Read(const int32_t* tokens, size_t count);
   // Feeds `token`, which is the next of the text, and drafts behind it; picks 1 to `capacity` tokens that follow. The session has
   // read all of the text but the last of them. Errors: those of Prefill, and nothing has changed; those of the picker, and `*count`
   // tokens before it are given out and read.
@@ -75,6 +75,7 @@ class Speculation {
       : session_(session), picker_(picker), config_(config), costs_(config.row_cost) {}
   Status Check();
   void TakeArrays(Bump* bump);
+  void Add(const int32_t* tokens, size_t count);
   size_t Room(size_t capacity) const;
   // Writes drafts behind call_[0]. Returns how many.
   size_t FindDrafts(size_t most);
@@ -95,7 +96,7 @@ class Speculation {
   Span<int32_t> call_;         // [max_draft + 1] the token, and drafts
   Span<float> probabilities_;  // [max_draft]
   SpeculationStats stats_{};
-  Block own_block_;
+  Block block_;
 };
 
 }  // namespace tarn

@@ -7,6 +7,7 @@
 
 #include "core/bump.h"
 #include "core/span.h"
+#include "runtime/generation/text_state.h"
 
 namespace tarn {
 
@@ -15,6 +16,7 @@ class TokenLog {
   struct Entry {
     bool begins_call = false;
     bool in_grammar = false;
+    TextState::How in_text = TextState::How::kNot;
   };
 
   // The last `capacity` >= 1 positions, of `batch` tokens and `point_bytes` each; only counts when `bump` has no block.

@@ -85,13 +85,17 @@ Result<Session*> Session::Create(const LoadedModel& model, const Limits& limits,
     return Error(TARN_BUFFER_TOO_SMALL, "session block has %zu bytes, %llu are needed", block.size(),
                  static_cast<unsigned long long>(bytes.total));
   }
-  const size_t pool = static_cast<size_t>(AlignUp(sizeof(Session)));
-  TARN_ASSIGN_OR_RETURN(ThreadPool threads, ThreadPool::Create(limits.threads, block.subspan(pool, header - pool)));
   TARN_ASSIGN_OR_RETURN(Instance * instance,
                         Instance::Create(model.environment(), limits, block.subspan(header, block.size() - header), header));
+  const size_t pool = static_cast<size_t>(AlignUp(sizeof(Session)));
+  Result<ThreadPool> threads = ThreadPool::Create(limits.threads, block.subspan(pool, header - pool));
+  if (!threads.ok()) {
+    instance->Destroy();
+    return threads.status();
+  }
   Session* session = new (block.data()) Session(model);
   session->instance_ = instance;
-  session->threads_ = std::move(threads);
+  session->threads_ = std::move(threads.value());
   session->own_block_ = std::move(own_block);
   return session;
 }

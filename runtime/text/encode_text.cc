@@ -36,7 +36,7 @@ Status EncodeText(const TokenizerTables& tables, Span<const char> text, const Al
                   size_t* count) {
   *count = 0;
   const auto word_bytes = static_cast<uint32_t>(WordBytes(tables, text.size()));
-  TARN_ASSIGN_OR_RETURN(Encoder * encoder, Encoder::Create(tables, {word_bytes, kDefaultCacheWords}, {}, allocator));
+  TARN_ASSIGN_OR_RETURN(Encoder * encoder, Encoder::Create(tables, {word_bytes, kDefaultCacheWords}, {{}, allocator}));
   encoder->Begin(text, {});
   size_t found = 0;
   const Status read = ReadAll(encoder, tokens, &found);

@@ -64,21 +64,13 @@ Result<uint64_t> Encoder::Measure(const TokenizerTables& tables, const EncoderCo
   return bump.used();
 }
 
-Result<Encoder*> Encoder::Create(const TokenizerTables& tables, const EncoderConfig& config, Span<uint8_t> block,
-                                 const Allocator& allocator) {
+Result<Encoder*> Encoder::Create(const TokenizerTables& tables, const EncoderConfig& config, const BlockSource& memory) {
   TARN_ASSIGN_OR_RETURN(const uint64_t bytes, Measure(tables, config));
-  Block own;
-  if (block.data() == nullptr) {
-    TARN_ASSIGN_OR_RETURN(own, Block::Allocate(allocator, bytes, "tokenizer"));
-    block = own.bytes();
-  } else if (block.size() < bytes) {
-    return Error(TARN_BUFFER_TOO_SMALL, "the block has %zu bytes, the tokenizer needs %llu", block.size(),
-                 static_cast<unsigned long long>(bytes));
-  }
-  Bump bump(block);
+  TARN_ASSIGN_OR_RETURN(Block block, Block::From(memory, bytes, "tokenizer"));
+  Bump bump(block.bytes());
   Encoder* encoder = new (bump.Take(sizeof(Encoder))) Encoder(tables, config);
   encoder->TakeArrays(&bump);
-  encoder->block_ = std::move(own);
+  encoder->block_ = std::move(block);
   return encoder;
 }
 

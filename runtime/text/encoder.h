@@ -43,10 +43,8 @@ class Encoder {
  public:
   // The bytes of the block that Create() takes. Errors: TARN_INVALID_ARGUMENT, TARN_UNSUPPORTED (no tokenizer).
   static Result<uint64_t> Measure(const TokenizerTables& tables, const EncoderConfig& config);
-  // In `block` if it has memory, else in one of `allocator`. `tables` outlive it. Errors: as Measure(), TARN_BUFFER_TOO_SMALL,
-  // TARN_OUT_OF_MEMORY.
-  static Result<Encoder*> Create(const TokenizerTables& tables, const EncoderConfig& config, Span<uint8_t> block,
-                                 const Allocator& allocator);
+  // `tables` outlive it. Errors: those of Measure() and of Block::From.
+  static Result<Encoder*> Create(const TokenizerTables& tables, const EncoderConfig& config, const BlockSource& memory);
   // Accepts nullptr.
   static void Destroy(Encoder* encoder);
 

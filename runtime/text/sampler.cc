@@ -54,9 +54,18 @@ void Sampler::TakeArrays(Bump* bump) {
 
 Status Sampler::Sample(const float* logits, int32_t* token) {
   TARN_ASSIGN_OR_RETURN(const float* const edited, edits_.Apply(logits, config_.mask));
-  TARN_RETURN_IF_ERROR(Pick(edited, token));
-  if (config_.mask != nullptr) TARN_RETURN_IF_ERROR(config_.mask->Accept(*token));
-  edits_.Accept(*token);
+  const Point before = point();
+  int32_t picked = 0;
+  TARN_RETURN_IF_ERROR(Pick(edited, &picked));
+  if (config_.mask != nullptr) {
+    const Status accepted = config_.mask->Accept(picked);  // a grammar may have no room for what its mask allows
+    if (!accepted.ok()) {
+      SetPoint(before);
+      return accepted;
+    }
+  }
+  edits_.Accept(picked);
+  *token = picked;
   return Ok();
 }
 

@@ -5,7 +5,10 @@
 
 namespace tarn {
 
-void Sampler::SetSeed(uint64_t seed) { random_ = Pcg32(seed); }
+void Sampler::SetSeed(uint64_t seed) {
+  random_ = Pcg32(seed);
+  mirostat_ = StartOf(config_);
+}
 
 void Sampler::SetPoint(const Point& point) {
   random_ = point.random;

@@ -24,7 +24,7 @@ void Tokenize(benchmark::State& state) {
   const TokenizerTables tables = graph.Read().value();
   const std::vector<uint8_t> text = test::ReadAll(FromEnvironment("TARN_BENCH_TEXT", "CHANGELOG.md"));
   const std::unique_ptr<Encoder, void (*)(Encoder*)> encoder(
-      Encoder::Create(tables, {4096, kDefaultCacheWords}, {}, DefaultAllocator()).value(), Encoder::Destroy);
+      Encoder::Create(tables, {4096, kDefaultCacheWords}, {{}, DefaultAllocator()}).value(), Encoder::Destroy);
   std::vector<int32_t> ids(4096);
   for (auto _ : state) {
     encoder->Begin({reinterpret_cast<const char*>(text.data()), text.size()}, {});

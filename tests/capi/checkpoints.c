@@ -38,6 +38,8 @@ static void TestMemory(void) {
   config.block = block + 8;
   EXPECT(tarn_checkpoints_create(&generation, &config, &checkpoints, &error) == TARN_INVALID_ARGUMENT);
   EXPECT(strcmp(error.message, "block lies 8 bytes past a multiple of 64, a multiple expected") == 0);
+  config.block = NULL;
+  EXPECT(tarn_checkpoints_create(&generation, &config, &checkpoints, &error) == TARN_INVALID_ARGUMENT);
   config.block = block;
   EXPECT_OK(tarn_checkpoints_create(&generation, &config, &checkpoints, &error));
   EXPECT_OK(tarn_session_step(generation.session, &token, &logits, &error));
@@ -47,6 +49,7 @@ static void TestMemory(void) {
   EXPECT(tarn_session_tokens(generation.session) == 0);
   EXPECT(tarn_checkpoints_earliest(checkpoints) == 0);
   tarn_checkpoints_destroy(checkpoints);
+  memset(block, 1, (size_t)memory.size_bytes); /* it is ours again */
   free(memory_of_ours);
 }
 

@@ -43,6 +43,7 @@ static void TestMemory(void) {
   config.block = block;
   EXPECT_OK(tarn_speculation_create(session, sampler, &config, &speculation, &error));
   tarn_speculation_destroy(speculation);
+  memset(block, 1, (size_t)size); /* it is ours again */
   free(memory);
 }
 
@@ -74,6 +75,28 @@ static void TestNothing(void) {
   stats.struct_size = 1;
   EXPECT(tarn_speculation_get_stats(speculation, &stats, &error) == TARN_INVALID_ARGUMENT);
   tarn_speculation_destroy(speculation);
+}
+
+/* What is no token is refused, and never a draft: later calls are as if it had not been. */
+static void TestWrongTokens(void) {
+  tarn_speculation_config config = TARN_SPECULATION_CONFIG_INIT;
+  tarn_speculation* speculation = NULL;
+  const int32_t text[] = {'x', 'y', 'z', 'w'}, wrong[] = {'x', 300}, below[] = {'w', -1};
+  int32_t tokens[4];
+  size_t count;
+  config.row_cost = 0.01f;
+  EXPECT_OK(tarn_speculation_create(session, sampler, &config, &speculation, &error));
+  EXPECT_OK(tarn_speculation_read(speculation, text, 4, &error));
+  EXPECT(tarn_speculation_step(speculation, 300, tokens, 4, &count, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(strcmp(error.message, "token 0 is 300, 0 to 255 expected") == 0);
+  EXPECT(tarn_speculation_read(speculation, wrong, 2, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(strcmp(error.message, "token 1 is 300, 0 to 255 expected") == 0);
+  EXPECT(tarn_speculation_read(speculation, below, 2, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT_OK(tarn_speculation_read(speculation, text, 4, &error));
+  EXPECT_OK(tarn_speculation_step(speculation, 'x', tokens, 4, &count, &error));
+  EXPECT_OK(tarn_speculation_step(speculation, tokens[count - 1], tokens, 4, &count, &error));
+  tarn_speculation_destroy(speculation);
+  tarn_session_reset(session);
 }
 
 static const char kRules[] = "root ::= (\"the \" (\"cat\" | \"dog\") \" sat, \")* \"end\"";
@@ -199,6 +222,7 @@ int main(int argc, char** argv) {
   OpenSession(kDrafts + 1);
   TestMemory();
   TestNothing();
+  TestWrongTokens();
   tarn_session_destroy(session);
   tarn_sampler_destroy(sampler);
   TestGrammar();

@@ -165,8 +165,12 @@ static void TestBlock(const tarn_model* model) {
   Give(stream, tarn_text_stream_feed, "a long stop strinb", &all);
   EXPECT(Is(&all, "a long stop strin"));
   tarn_text_stream_destroy(stream);
+  memset(config.block, 1, (size_t)size); /* it is ours again */
   config.block = (char*)config.block + 1;
   EXPECT(tarn_text_stream_create(model, &config, &stream, &error) == TARN_INVALID_ARGUMENT);
+  config.block = NULL;
+  EXPECT(tarn_text_stream_create(model, &config, &stream, &error) == TARN_INVALID_ARGUMENT);
+  EXPECT(strstr(error.message, "block is NULL, block_bytes is ") != NULL);
   free(memory);
 }
 

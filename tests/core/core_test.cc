@@ -108,6 +108,26 @@ TEST(Block, RefusedMemoryIsAnErrorWithTheSize) {
   EXPECT_STREQ(block.status().message(), "thing: cannot allocate 12345 bytes");
 }
 
+TEST(Block, MemoryOfTheCallerIsCheckedUsedAndGivenBack) {
+  alignas(64) static uint8_t lent[256];
+  const Allocator refuses = {[](void*, size_t, size_t) -> void* { return nullptr; }, [](void*, void*, size_t) { FAIL(); }, nullptr};
+  const auto from = [&](uint8_t* memory, size_t size_bytes) { return Block::From({{memory, size_bytes}, refuses}, 192, "thing"); };
+  EXPECT_EQ(from(nullptr, 0).status().code(), TARN_OUT_OF_MEMORY);
+  EXPECT_STREQ(from(nullptr, 192).status().message(), "block is NULL, block_bytes is 192");
+  EXPECT_STREQ(from(lent + 4, 192).status().message(), "block lies 4 bytes past a multiple of 64, a multiple expected");
+  EXPECT_STREQ(from(lent, 191).status().message(), "thing: the block has 191 bytes, 192 expected");
+  EXPECT_EQ(from(lent, 191).status().code(), TARN_BUFFER_TOO_SMALL);
+  {
+    const Result<Block> block = from(lent, sizeof(lent));
+    ASSERT_TRUE(block.ok());
+    EXPECT_EQ(block.value().bytes().data(), lent);
+    EXPECT_EQ(block.value().bytes().size(), 192u);
+    Bump bump(block.value().bytes());
+    ASSERT_NE(bump.Take(1), nullptr);  // with AddressSanitizer, what lies behind it is poisoned
+  }
+  std::memset(lent, 1, sizeof(lent));
+}
+
 TEST(Block, GivesBackWhatItTookOnce) {
   struct Counts {
     int live = 0;

@@ -164,7 +164,7 @@ void Change(uint32_t array, uint32_t where, uint32_t value, TokenizerData* data)
 }
 
 void Encode(const tarn::TokenizerTables& tables, uint32_t options, uint32_t max_word_bytes, tarn::Span<const char> text) {
-  const tarn::Result<tarn::Encoder*> created = tarn::Encoder::Create(tables, {max_word_bytes, 4}, {}, tarn::DefaultAllocator());
+  const tarn::Result<tarn::Encoder*> created = tarn::Encoder::Create(tables, {max_word_bytes, 4}, {{}, tarn::DefaultAllocator()});
   if (!created.ok()) Fail(created.status().message());
   const std::unique_ptr<tarn::Encoder, void (*)(tarn::Encoder*)> encoder(created.value(), tarn::Encoder::Destroy);
   encoder->Begin(text, {(options & 1) != 0, (options & 2) != 0});

@@ -25,14 +25,14 @@ TEST(LmSmall, FiftyCheckpointsTakeWhatTheyPromise) {
   const test::Loaded model(Text("examples/configs/lm-small-rfa-gate.json"), format::DType::F32, convert::Precision::kInt8);
   const test::SessionPointer session = model.New({1, 64, 1, 1});
   const uint32_t vocab = session->model().model().vocab_size(Stage::kDecode);
-  const Generation generation = {session.get(), vocab, nullptr, nullptr, {}};
+  const Generation generation = {session.get(), vocab, nullptr, nullptr, nullptr};
   const uint64_t promised = kCheckpoints * (AlignUp(session->StateBytes()) + AlignUp(vocab * sizeof(float)));
   const CheckpointsConfig config = {promised, 2048, kSpacing, 1};
   const CheckpointsBytes bytes = Checkpoints::Measure(generation, config).value();
   ASSERT_EQ(bytes.capacity, kCheckpoints);
   ASSERT_EQ(bytes.checkpoint * kCheckpoints, promised);
   Block block = std::move(Block::Allocate(DefaultAllocator(), bytes.total, "test").value());
-  Checkpoints* const checkpoints = Checkpoints::Create(generation, config, block.bytes(), DefaultAllocator()).value();
+  Checkpoints* const checkpoints = Checkpoints::Create(generation, config, {block.bytes(), DefaultAllocator()}).value();
   for (uint32_t i = 0; i < 60 * kSpacing; i += kSpacing) {
     std::vector<int32_t> tokens(kSpacing, static_cast<int32_t>(i % vocab));
     const float* const logits = session->Prefill(tokens.data(), tokens.size()).value();

@@ -25,24 +25,30 @@ constexpr uint32_t kVocab = 256;
 constexpr uint64_t kMostTokens = 149;  // the smallest context of the models
 
 CheckpointsPointer Create(Session* session, uint32_t capacity, uint32_t log_tokens, uint32_t spacing) {
-  const Generation generation = {session, kVocab, nullptr, nullptr, {}};
+  const Generation generation = {session, kVocab, nullptr, nullptr, nullptr};
   const Result<CheckpointsBytes> one = Checkpoints::Measure(generation, {uint64_t{1} << 30, log_tokens, spacing, 1});
   const CheckpointsConfig config = {capacity * one.value().checkpoint, log_tokens, spacing, 1};
   EXPECT_EQ(Checkpoints::Measure(generation, config).value().capacity, capacity);
-  Result<Checkpoints*> created = Checkpoints::Create(generation, config, {}, DefaultAllocator());
+  Result<Checkpoints*> created = Checkpoints::Create(generation, config, {{}, DefaultAllocator()});
   EXPECT_TRUE(created.ok()) << created.status().message();
   return CheckpointsPointer(created.value(), Checkpoints::Destroy);
 }
 
+class LargeText final : public TextState {
+ public:
+  Counts counts() const override { return {}; }
+  size_t state_bytes() const override { return UINT32_MAX; }
+  void Save(uint8_t*) const override {}
+  void Restore(const uint8_t*) override {}
+  size_t max_bytes() const override { return 1; }
+  Status Replay(int32_t, How, Span<char>) override { return Ok(); }
+};
+
 TEST(Checkpoints, SizesThatOverflowAreRefused) {
   const Loaded model(test::ConfigText(test::kRfa));
   const SessionPointer session = model.New({1, 8, 1, 1});
-  int object = 0;
-  const Generation generation = {session.get(),
-                                 kVocab,
-                                 nullptr,
-                                 nullptr,
-                                 {&object, size_t{UINT32_MAX}, [](const void*, uint8_t*) {}, [](void*, const uint8_t*) {}}};
+  LargeText text;
+  const Generation generation = {session.get(), kVocab, nullptr, nullptr, &text};
   for (const CheckpointsConfig& config :
        {CheckpointsConfig{UINT64_MAX, 1, 64, 1}, CheckpointsConfig{UINT64_MAX / 2, 1, UINT32_MAX, 1}}) {
     const Result<CheckpointsBytes> bytes = Checkpoints::Measure(generation, config);
@@ -279,7 +285,7 @@ TEST_F(Tokens, ACancelledReplayEndsAtItsCheckpoint) {
 }
 
 TEST_F(Tokens, BytesAreExact) {
-  const Generation generation = {session.get(), kVocab, nullptr, nullptr, {}};
+  const Generation generation = {session.get(), kVocab, nullptr, nullptr, nullptr};
   const uint64_t state = session->StateBytes(), one = AlignUp(state) + kVocab * sizeof(float);
   const CheckpointsConfig config = {50 * one, 100, 8, 1};
   const CheckpointsBytes bytes = Checkpoints::Measure(generation, config).value();
@@ -291,9 +297,9 @@ TEST_F(Tokens, BytesAreExact) {
   ExpectError(less.status(), TARN_INVALID_ARGUMENT,
               "ring_bytes is " + std::to_string(one - 1) + ", a checkpoint takes " + std::to_string(one));
   Block block = std::move(Block::Allocate(DefaultAllocator(), bytes.total, "test").value());
-  ExpectError(Checkpoints::Create(generation, config, block.bytes().subspan(0, bytes.total - 1), DefaultAllocator()).status(),
-              TARN_BUFFER_TOO_SMALL, "the checkpoints need " + std::to_string(bytes.total));
-  const Result<Checkpoints*> created = Checkpoints::Create(generation, config, block.bytes(), DefaultAllocator());
+  ExpectError(Checkpoints::Create(generation, config, {block.bytes().subspan(0, bytes.total - 1), DefaultAllocator()}).status(),
+              TARN_BUFFER_TOO_SMALL, std::to_string(bytes.total) + " expected");
+  const Result<Checkpoints*> created = Checkpoints::Create(generation, config, {block.bytes(), DefaultAllocator()});
   ASSERT_TRUE(created.ok());
   Feed(created.value(), 600);
   EXPECT_EQ(created.value()->ring().size(), 50u);

@@ -70,12 +70,17 @@ class Text {
     checkpoints_.reset(created);
   }
 
-  void Prompt(const std::string& prompt) {
-    std::vector<int32_t> tokens(prompt.begin(), prompt.end());
+  void Prompt(const std::string& prompt) { Read(prompt, /*is_fed=*/false); }
+
+  // In one call; `is_fed`: as what the model generated.
+  void Read(const std::string& bytes, bool is_fed) {
+    const auto take = is_fed ? tarn_text_stream_feed : tarn_text_stream_prompt;
+    std::vector<int32_t> tokens;
+    for (const char byte : bytes) tokens.push_back(static_cast<unsigned char>(byte));
     OK(tarn_session_prefill(session_.get(), tokens.data(), tokens.size(), &logits_, &error));
     for (const int32_t token : tokens) {
       tarn_sampler_accept(sampler_.get(), token);
-      OK(tarn_text_stream_prompt(stream_.get(), token, buffer_, sizeof(buffer_), &size_, &error));
+      OK(take(stream_.get(), token, buffer_, sizeof(buffer_), &size_, &error));
       pieces_.push_back({token, std::string(buffer_, size_)});
     }
     OK(tarn_checkpoints_record(checkpoints_.get(), tokens.data(), tokens.size(), logits_, &error));
@@ -216,6 +221,31 @@ TEST(Generation, ASeedThatWasMarkedHoldsInTheMiddleOfTheNextCall) {
   rewound.BackTo(9);
   for (Text* text : {&expected, &rewound}) text->Go(30);
   EXPECT_EQ(rewound.pieces(), expected.pieces());
+}
+
+// In the middle of a call, the text has taken the call's tokens up to there, in the way it took them the first time.
+TEST(Generation, ARewindIntoACallTakesTheTextThere) {
+  const std::string prompt = "a\xC3\xA9zz\xE2\x82\xAC";  // a, é, zz (which may become a stop string), €
+  for (const bool is_fed : {false, true}) {
+    for (size_t position = 1; position <= prompt.size(); ++position) {
+      Text once, rewound;
+      for (Text* text : {&once, &rewound}) text->Create("", EveryState());
+      once.Read(prompt.substr(0, position), is_fed);
+      rewound.Read("b", is_fed);
+      rewound.BackTo(0);
+      rewound.Read(prompt, is_fed);
+      rewound.BackTo(position);
+      for (Text* text : {&once, &rewound}) text->Read("\xA9zz\x82\xAC", true);
+      EXPECT_EQ(rewound.pieces(), once.pieces()) << position << " of the tokens, " << (is_fed ? "fed" : "of a prompt");
+      rewound.BackTo(position);
+      rewound.Read("\xA9zz\x82\xAC", true);
+      EXPECT_EQ(rewound.pieces(), once.pieces()) << position << " of the tokens, again";
+      rewound.BackTo(position / 2);
+      once.BackTo(position / 2);
+      for (Text* text : {&once, &rewound}) text->Read("\xA9zz", true);
+      EXPECT_EQ(rewound.pieces(), once.pieces()) << position / 2 << " of the tokens, after that";
+    }
+  }
 }
 
 // Rules that nest deeper than a checkpoint has room for.

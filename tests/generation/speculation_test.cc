@@ -45,7 +45,8 @@ SamplerConfig Chain(float temperature) {
 SamplerConfig Greedy() { return Chain(0); }
 
 SpeculationPointer New(Session* session, Sampler* sampler, const SpeculationConfig& config = kEager) {
-  Result<Speculation*> created = Speculation::Create(session, {sampler, nullptr, nullptr, nullptr}, config, {}, DefaultAllocator());
+  Result<Speculation*> created =
+      Speculation::Create(session, {sampler, nullptr, nullptr, nullptr}, config, {{}, DefaultAllocator()});
   EXPECT_TRUE(created.ok()) << created.status().message();
   return SpeculationPointer(created.value(), Speculation::Destroy);
 }
@@ -92,7 +93,7 @@ Text Speculated(const Loaded& model, const SamplerConfig& config, const Tokens& 
   const SpeculationPointer drafts = New(session.get(), sampler.get(), speculation);
   Text text;
   text.tokens = {First(session.get(), sampler.get(), prompt)};
-  drafts->Read(prompt.data(), prompt.size());
+  EXPECT_TRUE(drafts->Read(prompt.data(), prompt.size()).ok());
   while (text.tokens.size() < count) {
     int32_t tokens[16];
     size_t given = 0;
@@ -278,7 +279,7 @@ TEST(Speculation, TokensHaveTheDistributionOfTheModel) {
     session->SetState(start.data());
     sampler->SetSeed(seed);
     drafts->Reset();
-    drafts->Read(copied.data(), copied.size());
+    EXPECT_TRUE(drafts->Read(copied.data(), copied.size()).ok());
     int32_t tokens[3];
     size_t count = 0;
     ASSERT_TRUE(drafts->Step(fed, tokens, 3, &count).ok());
@@ -309,7 +310,7 @@ TEST_F(OneSession, AFullContextIsFilledToItsLastToken) {
   const SpeculationPointer drafts = New(session.get(), sampler.get());
   const Tokens prompt = Prompt(1);
   int32_t token = First(session.get(), sampler.get(), prompt);
-  drafts->Read(prompt.data(), prompt.size());
+  EXPECT_TRUE(drafts->Read(prompt.data(), prompt.size()).ok());
   int32_t tokens[16];
   size_t count = 0;
   while (session->instance().tokens_seen() < 150) {
@@ -336,12 +337,12 @@ TEST_F(OneSession, ATokenCanBeTheLast) {
     return seen->tokens.size() == static_cast<size_t>(seen->last) ? 1 : 0;
   };
   Result<Speculation*> created =
-      Speculation::Create(session.get(), {nullptr, pick, on_token, &watched}, kEager, {}, DefaultAllocator());
+      Speculation::Create(session.get(), {nullptr, pick, on_token, &watched}, kEager, {{}, DefaultAllocator()});
   ASSERT_TRUE(created.ok()) << created.status().message();
   const SpeculationPointer drafts(created.value(), Speculation::Destroy);
   const Tokens prompt(30, 7);
   ASSERT_TRUE(session->Prefill(prompt.data(), prompt.size() - 1).ok());
-  drafts->Read(prompt.data(), prompt.size() - 1);
+  EXPECT_TRUE(drafts->Read(prompt.data(), prompt.size() - 1).ok());
   watched.last = 4;
   int32_t tokens[16];
   size_t count = 0;
@@ -358,7 +359,7 @@ TEST_F(OneSession, ACancelledStepChangesNothing) {
   const SpeculationPointer drafts = New(session.get(), sampler.get());
   const Tokens prompt(30, 7);
   int32_t token = First(session.get(), sampler.get(), prompt);
-  drafts->Read(prompt.data(), prompt.size());
+  EXPECT_TRUE(drafts->Read(prompt.data(), prompt.size()).ok());
   int32_t tokens[16];
   size_t count = 0;
   session->Cancel();
@@ -378,11 +379,11 @@ TEST_F(OneSession, BytesAreExact) {
   const uint64_t bytes = Speculation::Measure(session.get(), picker, kEager).value();
   Block block = std::move(Block::Allocate(DefaultAllocator(), bytes, "test").value());
   const Status less =
-      Speculation::Create(session.get(), picker, kEager, block.bytes().subspan(0, bytes - 1), DefaultAllocator()).status();
+      Speculation::Create(session.get(), picker, kEager, {block.bytes().subspan(0, bytes - 1), DefaultAllocator()}).status();
   EXPECT_EQ(less.code(), TARN_BUFFER_TOO_SMALL);
   EXPECT_EQ(std::string(less.message()),
-            "the block has " + std::to_string(bytes - 1) + " bytes, speculation needs " + std::to_string(bytes));
-  const Result<Speculation*> created = Speculation::Create(session.get(), picker, kEager, block.bytes(), DefaultAllocator());
+            "speculation: the block has " + std::to_string(bytes - 1) + " bytes, " + std::to_string(bytes) + " expected");
+  const Result<Speculation*> created = Speculation::Create(session.get(), picker, kEager, {block.bytes(), DefaultAllocator()});
   ASSERT_TRUE(created.ok());
   Speculation::Destroy(created.value());
 }

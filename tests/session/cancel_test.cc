@@ -176,10 +176,10 @@ TEST_F(Cancelling, ALongChunkMayBeBrokenOffAndIsThenRefused) {
   std::vector<uint8_t> snapshot(static_cast<size_t>(session_->SnapshotBytes()));
   ASSERT_TRUE(session_->Save({snapshot.data(), snapshot.size()}).ok());
   session_->Reset();
-  const Generation generation = {session_.get(), 256, nullptr, nullptr, {}};
+  const Generation generation = {session_.get(), 256, nullptr, nullptr, nullptr};
   const CheckpointsConfig one = {uint64_t{1} << 31, 16, 16, 1};
   const Result<Checkpoints*> created = Checkpoints::Create(
-      generation, {Checkpoints::Measure(generation, one).value().checkpoint, 16, 16, 1}, {}, DefaultAllocator());
+      generation, {Checkpoints::Measure(generation, one).value().checkpoint, 16, 16, 1}, {{}, DefaultAllocator()});
   ASSERT_TRUE(created.ok()) << created.status().message();
   const std::unique_ptr<Checkpoints, void (*)(Checkpoints*)> checkpoints(created.value(), Checkpoints::Destroy);
 

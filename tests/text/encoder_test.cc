@@ -39,7 +39,7 @@ class Fixture {
     const Result<TokenizerTables> read = graph_.Read();
     EXPECT_TRUE(read.ok()) << read.status().message();
     tables_ = read.value();
-    const Result<Encoder*> created = Encoder::Create(tables_, config, {}, DefaultAllocator());
+    const Result<Encoder*> created = Encoder::Create(tables_, config, {{}, DefaultAllocator()});
     EXPECT_TRUE(created.ok()) << created.status().message();
     encoder_ = created.value();
   }
@@ -193,7 +193,7 @@ TEST(Encoder, LivesInOneBlockOfTheMeasuredSize) {
   const EncoderConfig config = {100, 16};
   const uint64_t bytes = Encoder::Measure(tables, config).value();
   CountingAllocator allocator{1};
-  Result<Encoder*> encoder = Encoder::Create(tables, config, {}, allocator.get());
+  Result<Encoder*> encoder = Encoder::Create(tables, config, {{}, allocator.get()});
   ASSERT_TRUE(encoder.ok());
   EXPECT_EQ(allocator.calls, 1);
   EXPECT_EQ(allocator.size_bytes, bytes);
@@ -203,9 +203,9 @@ TEST(Encoder, LivesInOneBlockOfTheMeasuredSize) {
   Result<Block> block = Block::Allocate(DefaultAllocator(), bytes, "test");
   ASSERT_TRUE(block.ok());
   const Span<uint8_t> memory = block.value().bytes();
-  const Status status = Encoder::Create(tables, config, memory.subspan(0, memory.size() - 1), allocator.get()).status();
+  const Status status = Encoder::Create(tables, config, {memory.subspan(0, memory.size() - 1), allocator.get()}).status();
   EXPECT_EQ(status.code(), TARN_BUFFER_TOO_SMALL);
-  encoder = Encoder::Create(tables, config, memory, allocator.get());
+  encoder = Encoder::Create(tables, config, {memory, allocator.get()});
   ASSERT_TRUE(encoder.ok());
   EXPECT_EQ(allocator.calls, 1);
   Encoder::Destroy(encoder.value());
@@ -261,7 +261,7 @@ TEST(Encoder, CutsChangeNothing) {
     TokenizerTables uncut = fixture.tables();
     ASSERT_FALSE(uncut.joints.empty()) << name;
     uncut.joints = Joints();
-    Encoder* const encoder = Encoder::Create(uncut, {1u << 16, 1}, {}, DefaultAllocator()).value();
+    Encoder* const encoder = Encoder::Create(uncut, {1u << 16, 1}, {{}, DefaultAllocator()}).value();
     for (const json& answer : Answers(name)) {
       if (answer.contains("keep")) continue;
       std::string text = answer["text"];
@@ -359,7 +359,7 @@ TEST(Encoder, BytesWithoutTables) {
   TokenizerTables tables;
   tables.kind = TokenizerKind::kBytes;
   tables.vocab_size = 256;
-  const Result<Encoder*> encoder = Encoder::Create(tables, {1, 1}, {}, DefaultAllocator());
+  const Result<Encoder*> encoder = Encoder::Create(tables, {1, 1}, {{}, DefaultAllocator()});
   ASSERT_TRUE(encoder.ok());
   const std::string text = "0123456789";
   encoder.value()->Begin({text.data(), text.size()}, {});

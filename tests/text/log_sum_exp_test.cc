@@ -43,6 +43,13 @@ TEST(LogSumExpTest, IsThatOfLongDouble) {
       }
     }
   }
+  for (float below = 10; below < 14; below += 0.03f) {  // each adds as little to the largest term as a rounding of it
+    std::vector<float> tail(1024, -below);
+    tail[0] = 0;
+    ExpectExact(tail);
+    std::swap(tail[0], tail[1023]);
+    ExpectExact(tail);
+  }
   std::vector<float> first(5000, -kInfinity);
   first[4999] = -3e38f;
   ExpectExact(first);

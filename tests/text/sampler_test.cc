@@ -286,6 +286,55 @@ TEST(SamplerTest, NanIsNamedAndChangesNothing) {
   }
 }
 
+// Allows every token, and takes none as long as it is full.
+class FullMask final : public LogitMask {
+ public:
+  explicit FullMask(uint32_t size) : size_(size) {}
+  Status Apply(Span<float>) override { return Ok(); }
+  Status Accept(int32_t) override { return is_full ? Error(TARN_CONTEXT_FULL, "full") : Ok(); }
+  bool is_complete() const override { return false; }
+  uint32_t vocab_size() const override { return size_; }
+  bool is_full = false;
+
+ private:
+  uint32_t size_;
+};
+
+TEST(SamplerTest, ATokenThatTheMaskDoesNotTakeChangesNothing) {
+  FullMask mask(64);
+  SamplerConfig config = kPlain;
+  config.mask = &mask;
+  for (const uint32_t mirostat : {0u, 2u}) {
+    config.mirostat = mirostat;
+    const Handle sampler = Make(64, config), plain = Make(64, config);
+    const std::vector<float> logits(64, 0.5f);
+    for (int i = 0; i < 20; ++i) {
+      int32_t token = -7;
+      mask.is_full = true;
+      EXPECT_EQ(sampler->Sample(logits.data(), &token).code(), TARN_CONTEXT_FULL);
+      EXPECT_EQ(token, -7);
+      mask.is_full = false;
+      EXPECT_EQ(Pick(sampler, logits), Pick(plain, logits)) << i;
+    }
+  }
+}
+
+TEST(SamplerTest, AnotherSeedIsThatOfANewSampler) {
+  SamplerConfig config = kPlain;
+  for (const uint32_t mirostat : {0u, 2u}) {
+    config.mirostat = mirostat;
+    config.seed = 42;
+    const Handle sampler = Make(64, config);
+    std::vector<float> logits(64);
+    for (size_t i = 0; i < logits.size(); ++i) logits[i] = static_cast<float>(i % 7);
+    for (int i = 0; i < 30; ++i) Pick(sampler, logits);
+    sampler->SetSeed(9);
+    config.seed = 9;
+    const Handle fresh = Make(64, config);
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(Pick(sampler, logits), Pick(fresh, logits)) << i;
+  }
+}
+
 TEST(SamplerTest, ConfigIsChecked) {
   const auto message = [](const SamplerConfig& config, uint32_t vocab_size = 10) -> std::string {
     const Result<Sampler*> sampler = Sampler::Create(vocab_size, config, DefaultAllocator());

@@ -123,7 +123,7 @@ TARN_API tarn_status tarn_sampler_sample(tarn_sampler* sampler, const float* log
 /* Adds a token that the sampler did not pick, such as a token of the prompt, to the recently accepted ones. */
 TARN_API void tarn_sampler_accept(tarn_sampler* sampler, int32_t token);
 
-/* Later draws are those of a new sampler with `seed`. The recently accepted tokens stay. */
+/* Later draws are those of a new sampler with `seed`: Mirostat starts again, too. The recently accepted tokens stay. */
 TARN_API void tarn_sampler_set_seed(tarn_sampler* sampler, uint64_t seed);
 
 /* Returns the sampler to its initial state: its seed, the initial value of Mirostat, and no accepted tokens. */

@@ -4,8 +4,9 @@
  * (drafts), feeds them in one call, and takes the logits after each of them, which are those of single steps, bit for bit. Tokens
  * are picked from these logits in order, as without drafts, until a picked token differs from the next draft; the session then goes
  * back to the position of that token. So the text does not depend on drafts: with the same sampler it is the same as that of
- * tarn_session_step() and tarn_sampler_sample(), greedy or not, with penalties and grammars. Exception on ARM: with weights in f32,
- * and in int8 on cores with dot products, the last bits of logits can differ (docs/speculation.md, Limits).
+ * tarn_session_step() and tarn_sampler_sample(), greedy or not, with penalties and grammars. There are two
+ * exceptions (docs/speculation.md, Limits). On ARM, with weights in f32, and in int8 on cores with dot products, the last bits of
+ * logits can differ. With a draft session, edit_logits of the sampler is called for guesses, too: it must not count its calls.
  *
  * Drafts come from the text itself (the tokens that followed an earlier occurrence of the last tokens) and, if the program gives
  * one, from a smaller model of the same vocabulary. The number of drafts depends on how often such drafts are right, and on how
@@ -84,7 +85,7 @@ TARN_API void tarn_speculation_destroy(tarn_speculation* speculation);
 
 /* Records that the session has read `tokens` in another call, such as a prefill: they are searched for drafts, and the draft
  * session reads them. Tokens that are not recorded make drafts worse, and have no other effect.
- * Errors: TARN_INVALID_ARGUMENT (NULL). */
+ * Errors: TARN_INVALID_ARGUMENT (NULL; a token that the model does not have: none is recorded). */
 TARN_API tarn_status tarn_speculation_read(tarn_speculation* speculation, const int32_t* tokens, size_t count, tarn_error* error);
 
 /* Feeds `token`, the next token of the text, and drafts after it. Writes the tokens that follow to `tokens` and their number, 1 to
