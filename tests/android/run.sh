@@ -57,11 +57,14 @@ mkdir -p "$out/template"
 sed 's/"vocab_size": 256/"vocab_size": 700/; s/"bytes"/"tokenizer.json"/' "$here/random.json" > "$out/template/config.json"
 cp "$here/../data/tokenizers/llama3/tokenizer.json" "$out/template"
 "$build/bin/tarn-convert" --random-weights 1 "$out/template/config.json" -o "$out/template.tarn" --quant f32 >> "$out/convert.log"
+# After "a": a space, a special token, an emoji of four tokens for single bytes, the end token.
+python3 "$here/../support/chain_model.py" "$build/bin/tarn-convert" "$here/../data/tokenizers/llama2/tokenizer.json" \
+  "$out/chain.tarn" ▁a ▁ "<unk>" "<0xF0>" "<0x9F>" "<0x98>" "<0x80>" "</s>"
 log=$out/tests.log
 LD_LIBRARY_PATH=$out/jni "$JAVA_HOME/bin/java" -Xcheck:jni -Xms256m -Xmx256m -XX:+AlwaysPreTouch \
   --add-opens java.base/java.io=ALL-UNNAMED \
   -Dtarn.cli="$build/bin/tarn" -Dtarn.model="$models/shakespeare-rfa-gate-int8.tarn" \
-  -Dtarn.random="$out/random.tarn" -Dtarn.template="$out/template.tarn" \
+  -Dtarn.random="$out/random.tarn" -Dtarn.template="$out/template.tarn" -Dtarn.chain="$out/chain.tarn" \
   -Dtarn.status="$here/../../runtime/include/tarn/status.h" \
   -cp "$out/classes/tests:$out/classes/library:$jars" \
   org.junit.runner.JUnitCore $(cd "$here" && ls tarn/*Test.java | sed 's/\.java//; s#/#.#g') 2>&1 | tee "$log"

@@ -26,6 +26,12 @@ final class Desktop {
   /** As {@link #RANDOM}, but its tokenizer puts a begin token before a text. */
   static final String TEMPLATE = System.getProperty("tarn.template");
 
+  /**
+   * Writes " \ud83d\ude00" after "a", and ends: the space, a special token, four tokens for single
+   * bytes, the end token. Its tokenizer drops a space at the beginning of a text.
+   */
+  static final String CHAIN = System.getProperty("tarn.chain");
+
   private Desktop() {}
 
   /** What `tarn run` writes after the prompt. */

@@ -7,11 +7,14 @@ import static org.junit.Assert.assertNotEquals;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
+import java.util.zip.CRC32;
 import org.junit.After;
 import org.junit.Before;
 import org.junit.Test;
@@ -210,6 +213,85 @@ public class SessionTest {
       assertFalse(refused.getMessage().isEmpty());
       assertArrayEquals(state, session.save());
     }
+  }
+
+  @Test
+  public void aTextGoesOnFromItsPromptToItsEnd() throws Exception {
+    try (Model chain = Tarn.open(Desktop.CHAIN);
+        Session emoji = chain.newSession()) {
+      StringBuilder text = new StringBuilder();
+      assertEquals(6, emoji.generate("a", Desktop.greedy(20), text::append));
+      assertEquals(" \ud83d\ude00", text.toString());
+      assertEquals(Desktop.tarnRun(Desktop.CHAIN, "a", 20, "--temp", "0"), text.toString());
+
+      emoji.reset();
+      assertTrue(emoji.read("a"));
+      assertEquals(" \ud83d\ude00", Desktop.generate(emoji, "", Desktop.greedy(20)));
+      assertEquals("", Desktop.generate(emoji, "a\ud83d\ude00", Desktop.greedy(20)));
+    }
+  }
+
+  /** The tokens for single bytes that a call ends with are a part of what may be a longer run. */
+  @Test
+  public void charactersThatAreWholeDoNotWaitForTheNextCall() {
+    try (Model chain = Tarn.open(Desktop.CHAIN);
+        Session emoji = chain.newSession()) {
+      assertEquals(" \ud83d\ude00", Desktop.generate(emoji, "a", Desktop.greedy(6)));
+      assertEquals("", Desktop.generate(emoji, "", Desktop.greedy(6)));
+      for (int cut = 3; cut < 6; ++cut) {
+        emoji.reset();
+        assertEquals(" ", Desktop.generate(emoji, "a", Desktop.greedy(cut)));
+        emoji.restore(emoji.save());
+        assertEquals("\ud83d\ude00", Desktop.generate(emoji, "", Desktop.greedy(20)));
+      }
+
+      StringBuilder text = new StringBuilder();
+      emoji.reset();
+      assertTrue(emoji.read("a ".repeat(249) + "a")); // with a begin token, 251 of 256
+      TarnException full =
+          assertThrows(
+              TarnException.class, () -> emoji.generate("", Desktop.greedy(20), text::append));
+      assertEquals(TarnException.Status.CONTEXT_FULL, full.status());
+      assertEquals(" \ud83d\ude00", text.toString());
+
+      emoji.reset();
+      assertEquals(" ", Desktop.generate(emoji, "a", Desktop.greedy(4)));
+      assertEquals(" \ud83d\ude00", Desktop.generate(emoji, "a", Desktop.greedy(20)));
+    }
+  }
+
+  /** Of a run of tokens for single bytes, up to 23 bytes wait. */
+  @Test
+  public void asManyBytesMayWaitAsTheTokenizerLetsWait() {
+    final int inRun = 3;
+    try (Model chain = Tarn.open(Desktop.CHAIN);
+        Session emoji = chain.newSession()) {
+      assertTrue(emoji.read("a"));
+      byte[] state = emoji.save();
+      emoji.restore(waiting(state, 23, inRun));
+      assertEquals(
+          "x".repeat(23) + " \ud83d\ude00", Desktop.generate(emoji, "", Desktop.greedy(20)));
+      emoji.restore(state);
+      for (byte[] bad :
+          List.of(waiting(state, 24, inRun), waiting(state, 4, 1), waiting(state, -1, inRun))) {
+        TarnException refused = assertThrows(TarnException.class, () -> emoji.restore(bad));
+        assertEquals(TarnException.Status.BAD_FORMAT, refused.status());
+        assertArrayEquals(state, emoji.save());
+      }
+    }
+  }
+
+  /** A state in which bytes wait: at its end 24 bytes, their number, flags, a checksum. */
+  private static byte[] waiting(byte[] state, int pending, int flags) {
+    byte[] changed = state.clone();
+    int decoder = state.length - 4 - Native.DECODER_BYTES;
+    Arrays.fill(changed, decoder, decoder + 24, (byte) 'x');
+    ByteBuffer fields = ByteBuffer.wrap(changed).order(ByteOrder.LITTLE_ENDIAN);
+    fields.putInt(decoder + 24, pending).putInt(decoder + 28, flags);
+    CRC32 crc = new CRC32();
+    crc.update(changed, decoder - 4, 4 + Native.DECODER_BYTES);
+    fields.putInt(state.length - 4, (int) crc.getValue());
+    return changed;
   }
 
   @Test

@@ -233,6 +233,10 @@ jintArray Tokenize(JNIEnv* env, jclass, jlong model, jbyteArray text, jboolean w
 
 jint MaxPieceBytes(JNIEnv*, jclass, jlong model) { return static_cast<jint>(tarn_max_piece_bytes(Pointer<tarn_model>(model))); }
 
+jboolean IsSpecial(JNIEnv*, jclass, jlong model, jint token) {
+  return static_cast<jboolean>(tarn_token_is_special(Pointer<tarn_model>(model), token));
+}
+
 jint Decode(JNIEnv* env, jclass, jlong model, jbyteArray decoder, jint token, jbyteArray piece) {
   const Borrowed<jbyteArray> state(env, decoder, 0);
   const Borrowed<jbyteArray> text(env, piece, 0);
@@ -245,6 +249,17 @@ jint Decode(JNIEnv* env, jclass, jlong model, jbyteArray decoder, jint token, jb
                                               static_cast<size_t>(env->GetArrayLength(piece)), &count, &error);
   memcpy(state.data(), &copy, sizeof(copy));
   Failed(env, status, error);
+  return static_cast<jint>(count);
+}
+
+jint Finish(JNIEnv* env, jclass, jbyteArray decoder, jbyteArray piece) {
+  const Borrowed<jbyteArray> state(env, decoder, 0);
+  const Borrowed<jbyteArray> text(env, piece, 0);
+  if (env->ExceptionCheck()) return 0;
+  tarn_text_decoder copy;
+  memcpy(&copy, state.data(), sizeof(copy));
+  const size_t count = tarn_text_finish(&copy, reinterpret_cast<char*>(text.data()));
+  memcpy(state.data(), &copy, sizeof(copy));
   return static_cast<jint>(count);
 }
 
@@ -352,7 +367,9 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
       Method("modelMemory", "(JII)[J", ModelMemory),
       Method("tokenize", "(J[BZZ)[I", Tokenize),
       Method("maxPieceBytes", "(J)I", MaxPieceBytes),
+      Method("isSpecial", "(JI)Z", IsSpecial),
       Method("decode", "(J[BI[B)I", Decode),
+      Method("finish", "([B[B)I", Finish),
       Method("sessionCreate", "(JII)J", SessionCreate),
       Method("sessionDestroy", "(J)V", SessionDestroy),
       Method("sessionReset", "(J)V", SessionReset),

@@ -15,7 +15,7 @@ public final class ModelInfo {
 
   public final String name;
 
-  /** How the weights are stored: "f32", "f16", "int8", "int4", "int3" or "int2". */
+  /** What --quant of tarn-convert was: "f32", "f16", "int8", "int4", "int3", "int2" or "auto". */
   public final String precision;
 
   /** The kernels that were chosen for this CPU. */

@@ -50,8 +50,12 @@ final class Native {
 
   static native int maxPieceBytes(long model);
 
-  /** Returns the number of bytes written to {@code piece}. */
+  static native boolean isSpecial(long model, int token);
+
+  /** Returns the number of bytes written to {@code piece}; so does {@link #finish}. */
   static native int decode(long model, byte[] decoder, int token, byte[] piece);
+
+  static native int finish(byte[] decoder, byte[] piece);
 
   static native long sessionCreate(long model, int maxChunk, int threads);
 

@@ -28,7 +28,9 @@ public final class Session implements AutoCloseable {
   // Fields of tarn_text_decoder, behind the bytes that wait.
   private static final int DECODER_PENDING = 24;
   private static final int DECODER_FLAGS = 28;
-  private static final int MOST_PENDING = 3;
+
+  /** Of the flags: the text has not begun, and loses a space at its beginning. */
+  private static final int DROPS_SPACE = 16;
 
   private final Model model;
   private final long modelHandle;
@@ -42,7 +44,7 @@ public final class Session implements AutoCloseable {
    */
   private int last = NONE;
 
-  /** The bytes of a character that is not whole yet. */
+  /** A tarn_text_decoder: the bytes of a character that is not whole yet, and what came before. */
   private final byte[] decoder = new byte[Native.DECODER_BYTES];
 
   private volatile boolean cancelled;
@@ -78,8 +80,9 @@ public final class Session implements AutoCloseable {
    * @param prompt may be empty to go on where the text ended, but not at its beginning unless the
    *     tokenizer begins texts with a token. Names of special tokens in it, such as {@code
    *     <|endoftext|>}, become these tokens; {@link #readPlain} reads text without any.
-   * @param onPiece gets text of whole characters. What it throws ends the generation and comes out
-   *     of this call.
+   * @param onPiece gets text of whole characters, without names of special tokens. Before this call
+   *     ends, it has got all characters that are whole. What it throws ends the generation and
+   *     comes out of this call.
    * @return how many tokens were generated, without an end token
    * @throws TarnException if the model has no tokenizer or is not for generating, its context is
    *     full, or an option is out of range
@@ -98,26 +101,29 @@ public final class Session implements AutoCloseable {
               options.repeatPenalty,
               options.repeatLastN,
               options.seed);
-      int[] unfed = unfed(prompt, false);
+      int[] given = tokenize(prompt, false);
+      int[] unfed = behindLast(given);
       Native.accept(sampler, unfed);
+      long logits = feed(unfed, unfed.length);
+      if (logits != 0) {
+        beginBehind(given);
+      }
       int generated = 0;
-      while (generated < options.maxOutputTokens) {
-        long logits = feed(unfed, unfed.length);
-        if (logits == 0) {
-          break;
-        }
+      while (logits != 0) {
         last = Native.sample(sampler, logits);
         if (last == model.info().endToken) {
-          break;
+          deliver(Utf8.decode(piece, Native.finish(decoder, piece)), onPiece);
+          return generated;
         }
-        unfed = new int[] {last};
         ++generated;
-        int bytes = Native.decode(modelHandle, decoder, last, piece);
-        if (bytes > 0) {
-          onPiece.accept(Utf8.decode(piece, bytes));
-        }
+        deliver(decode(last), onPiece);
+        logits = generated < options.maxOutputTokens ? feed(new int[] {last}, 1) : 0;
       }
+      deliver(takeWhole(), onPiece);
       return generated;
+    } catch (TarnException e) {
+      deliver(takeWhole(), onPiece); // where the context is full, the text so far is whole, too
+      throw e;
     } finally {
       if (sampler != 0) {
         Native.samplerDestroy(sampler);
@@ -148,11 +154,13 @@ public final class Session implements AutoCloseable {
   private boolean read(String text, boolean plain) {
     enter();
     try {
-      int[] unfed = unfed(text, plain);
+      int[] given = tokenize(text, plain);
+      int[] unfed = behindLast(given);
       int end = unfed.length - 1;
       if (end > 0 && feed(unfed, end) == 0) {
         return false;
       }
+      beginBehind(given);
       last = unfed[end];
       return true;
     } finally {
@@ -209,10 +217,9 @@ public final class Session implements AutoCloseable {
         throw damaged(
             "its last token is " + savedLast + ", must be below " + model.info().vocabSize);
       }
-      ByteBuffer fields = ByteBuffer.wrap(savedDecoder).order(ByteOrder.LITTLE_ENDIAN);
-      int pending = fields.getInt(DECODER_PENDING);
-      if (pending < 0 || pending > MOST_PENDING) {
-        throw damaged("it has " + pending + " bytes that wait, must be 0 to " + MOST_PENDING);
+      ByteBuffer fields = fields(savedDecoder);
+      if (fields.getInt(DECODER_PENDING) != 0) {
+        checkPending(savedDecoder);
       }
       int flags = fields.getInt(DECODER_FLAGS);
       if (flags < 0 || flags > 31) {
@@ -231,7 +238,7 @@ public final class Session implements AutoCloseable {
     enter();
     try {
       Native.sessionReset(handle);
-      startText();
+      Arrays.fill(decoder, (byte) 0);
       last = NONE;
     } finally {
       exit();
@@ -314,16 +321,15 @@ public final class Session implements AutoCloseable {
     model.release();
   }
 
-  /**
-   * The last token, then those of the text: at least one. Text that is given begins anew with whole
-   * characters. Tokens that begin a text stand at its beginning alone.
-   */
-  private int[] unfed(String text, boolean plain) {
+  /** Tokens that begin a text stand at its beginning alone. */
+  private int[] tokenize(String text, boolean plain) {
     boolean begins = last == NONE && Native.sessionTokens(handle) == 0;
-    int[] tokens = Native.tokenize(modelHandle, Utf8.encode(text), begins, plain);
-    if (tokens.length > 0) {
-      startText();
-    } else if (last == NONE) {
+    return Native.tokenize(modelHandle, Utf8.encode(text), begins, plain);
+  }
+
+  /** The last token, then these: at least one. */
+  private int[] behindLast(int[] tokens) {
+    if (last == NONE && tokens.length == 0) {
       throw new IllegalArgumentException(
           "the text is empty, and the session has none to go on with: give some");
     }
@@ -352,8 +358,64 @@ public final class Session implements AutoCloseable {
     return logits;
   }
 
-  private void startText() {
+  /**
+   * The text that is generated goes on from the prompt, whose own text nobody gets: a space behind
+   * it is none at the beginning. An empty prompt goes on with the text before.
+   */
+  private void beginBehind(int[] prompt) {
+    if (prompt.length == 0) {
+      return;
+    }
     Arrays.fill(decoder, (byte) 0);
+    for (int token : prompt) {
+      decode(token);
+    }
+    takeWhole();
+  }
+
+  /** The text that a token completes: of a special token nothing, as {@code tarn run} has it. */
+  private String decode(int token) {
+    if (Native.isSpecial(modelHandle, token)) {
+      return "";
+    }
+    return Utf8.decode(piece, Native.decode(modelHandle, decoder, token, piece));
+  }
+
+  /**
+   * Takes the whole characters from the bytes that wait. The decoder holds a run of tokens for
+   * single bytes back until another token comes, which may be after a prompt, or never.
+   */
+  private String takeWhole() {
+    ByteBuffer fields = fields(decoder);
+    int pending = fields.getInt(DECODER_PENDING);
+    int whole = Utf8.wholeBytes(decoder, pending);
+    if (whole == 0) {
+      return "";
+    }
+    String text = Utf8.decode(decoder, whole);
+    System.arraycopy(decoder, whole, decoder, 0, pending - whole);
+    fields.putInt(DECODER_PENDING, pending - whole);
+    fields.putInt(DECODER_FLAGS, fields.getInt(DECODER_FLAGS) & ~DROPS_SPACE);
+    return text;
+  }
+
+  private static void deliver(String text, Consumer<String> onPiece) {
+    if (!text.isEmpty()) {
+      onPiece.accept(text);
+    }
+  }
+
+  /** How many bytes may wait depends on flags and tokenizer: the library checks it at any token. */
+  private void checkPending(byte[] savedDecoder) {
+    try {
+      Native.decode(modelHandle, savedDecoder.clone(), 0, piece);
+    } catch (TarnException e) {
+      throw damaged(e.getMessage());
+    }
+  }
+
+  private static ByteBuffer fields(byte[] decoder) {
+    return ByteBuffer.wrap(decoder).order(ByteOrder.LITTLE_ENDIAN);
   }
 
   private static ByteBuffer tail(byte[] state) {

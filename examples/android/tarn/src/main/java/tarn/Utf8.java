@@ -31,4 +31,18 @@ final class Utf8 {
   static String decode(byte[] bytes, int count) {
     return new String(bytes, 0, count, StandardCharsets.UTF_8);
   }
+
+  /** How many of the first {@code count} bytes are whole characters; only the last one may be cut. */
+  static int wholeBytes(byte[] bytes, int count) {
+    int whole = 0;
+    while (whole < count) {
+      int first = bytes[whole] & 0xff;
+      int length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+      if (length > count - whole) {
+        break;
+      }
+      whole += length;
+    }
+    return whole;
+  }
 }
