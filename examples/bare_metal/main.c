@@ -63,9 +63,17 @@ static void check(tarn_status status) {
   board_exit(1);
 }
 
+/* Prints the characters that `token` completes. */
+static void print_token(const tarn_model* model, tarn_text_decoder* decoder, int32_t token) {
+  static char piece[16];
+  size_t piece_bytes = 0;
+  check(tarn_text_decode(model, decoder, token, piece, sizeof(piece) - 1, &piece_bytes, &error));
+  piece[piece_bytes] = '\0';
+  board_print(piece);
+}
+
 int main(void) {
   static int32_t tokens[sizeof(PROMPT)];
-  static char piece[16];
   tarn_source source = TARN_SOURCE_INIT;
   tarn_model_config model_config = TARN_MODEL_CONFIG_INIT;
   tarn_session_config session_config = TARN_SESSION_CONFIG_INIT;
@@ -78,7 +86,7 @@ int main(void) {
   tarn_sampler* sampler = NULL;
   const float* logits = NULL; /* [vocab_size], the session's, until its next call */
   const tarn_allocator allocator = {take, give_back, NULL};
-  size_t count = 0, piece_bytes = 0;
+  size_t count = 0;
 
   source.buffer = model_begin;
   source.length_bytes = (uint64_t)(model_end - model_begin);
@@ -112,14 +120,15 @@ int main(void) {
 
   check(tarn_tokenize(model, PROMPT, strlen(PROMPT), tokens, sizeof(tokens) / sizeof(*tokens), &count, &error));
   check(tarn_session_prefill(session, tokens, count, &logits, &error));
-  for (size_t i = 0; i < count; ++i) tarn_sampler_accept(sampler, tokens[i]);
-  board_print("text: " PROMPT);
+  board_print("text: ");
+  for (size_t i = 0; i < count; ++i) { /* penalties and the text go on from the prompt */
+    tarn_sampler_accept(sampler, tokens[i]);
+    print_token(model, &decoder, tokens[i]);
+  }
   for (int i = 0; i < TOKENS; ++i) {
     int32_t token = 0;
     check(tarn_sampler_sample(sampler, logits, &token, &error));
-    check(tarn_text_decode(model, &decoder, token, piece, sizeof(piece) - 1, &piece_bytes, &error));
-    piece[piece_bytes] = '\0';
-    board_print(piece);
+    print_token(model, &decoder, token);
     check(tarn_session_step(session, &token, &logits, &error));
   }
   print_bytes("\nstack: ", board_stack_used());

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tarn/tarn.h>
+#include <tarn/text_stream.h>
 
 #define TOKENS 200
 
@@ -22,6 +23,12 @@ static void* need(void* memory) {
   if (memory != NULL) return memory;
   fprintf(stderr, "hello: out of memory\n");
   exit(1);
+}
+
+/* Gets text as soon as its characters are whole. */
+static void print(void* context, const char* text, size_t text_bytes) {
+  fwrite(text, 1, text_bytes, (FILE*)context);
+  fflush((FILE*)context);
 }
 
 int main(int argc, char** argv) {
@@ -57,33 +64,36 @@ int main(int argc, char** argv) {
   tarn_sampler* sampler = NULL;
   check(tarn_sampler_create(info.vocab_size, &chain, &sampler, &error));
 
+  tarn_text_stream_config output = TARN_TEXT_STREAM_CONFIG_INIT;
+  output.write = print;
+  output.write_context = stdout;
+  tarn_text_stream* stream = NULL;
+  check(tarn_text_stream_create(model, &output, &stream, &error));
+
   /* Prompt to token ids: without room for any, the call counts them. */
   const size_t prompt_bytes = strlen(argv[2]);
   size_t count = 0;
   tarn_tokenize(model, argv[2], prompt_bytes, NULL, 0, &count, NULL);
   int32_t* tokens = need(malloc((count + 1) * sizeof(*tokens)));
-  char* text = need(malloc(tarn_max_piece_bytes(model)));
   check(tarn_tokenize(model, argv[2], prompt_bytes, tokens, count, &count, &error));
 
   const float* logits = NULL; /* [vocab_size], the session's, until its next call */
   check(tarn_session_prefill(session, tokens, count, &logits, &error));
-  printf("%s", argv[2]);
 
-  tarn_text_decoder decoder = {{0}, 0, 0}; /* bytes wait here until they are a whole character */
-  for (int i = 0; i < TOKENS; ++i) {
+  /* The text goes on from the prompt, so the stream gets both. */
+  for (size_t i = 0; i < count; ++i) check(tarn_text_stream_prompt(stream, tokens[i], NULL, 0, NULL, &error));
+  for (int i = 0; i < TOKENS && !ferror(stdout); ++i) { /* after an error nobody reads */
     int32_t token = 0;
-    size_t text_bytes = 0;
     check(tarn_sampler_sample(sampler, logits, &token, &error));
     if (token == info.eos_token) break;
-    check(tarn_text_decode(model, &decoder, token, text, tarn_max_piece_bytes(model), &text_bytes, &error));
-    if (fwrite(text, 1, text_bytes, stdout) != text_bytes || fflush(stdout) != 0) break; /* nobody reads */
+    check(tarn_text_stream_feed(stream, token, NULL, 0, NULL, &error));
     check(tarn_session_step(session, &token, &logits, &error));
   }
-  fwrite(text, 1, tarn_text_finish(&decoder, text), stdout);
+  check(tarn_text_stream_finish(stream, NULL, 0, NULL, &error));
   printf("\n");
 
-  free(text);
   free(tokens);
+  tarn_text_stream_destroy(stream);
   tarn_sampler_destroy(sampler);
   tarn_session_destroy(session);
   free(block);

@@ -3,8 +3,13 @@
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+
+import chain_model  # noqa: E402
 
 SOURCE = os.environ["TARN_SOURCE"]
 BUILD = os.environ["TARN_BUILD"]
@@ -34,9 +39,12 @@ class HelloTest(unittest.TestCase):
             self.compile(compile_line.replace("first.c", first + ".c"), first)
             self.assertGreaterEqual(len(subprocess.check_output([first], cwd=SOURCE)), 100)
 
-    def test_readme_commands(self):
+    def readme_commands(self):
         with open(os.path.join(SOURCE, "examples", "hello_c", "README.md")) as file:
-            compile_line, run_line = re.search(r"```(?:bash)?\n(cc .*)\n(\./hello .*)\n```", file.read()).groups()
+            return re.search(r"```(?:bash)?\n(cc .*)\n(\./hello .*)\n```", file.read()).groups()
+
+    def test_readme_commands(self):
+        compile_line, run_line = self.readme_commands()
         with tempfile.TemporaryDirectory() as folder:
             hello = os.path.join(folder, "hello")
             self.compile(compile_line, hello)
@@ -49,6 +57,19 @@ class HelloTest(unittest.TestCase):
             failed = subprocess.run([hello, "nowhere.tarn", "a"], stderr=subprocess.PIPE, cwd=SOURCE)
             self.assertEqual(failed.returncode, 1)
             self.assertIn(b"nowhere.tarn", failed.stderr)
+
+    def test_text_goes_on_from_the_prompt(self):
+        """With a tokenizer that drops a space at the beginning of a text, and holds tokens for single bytes back."""
+        with tempfile.TemporaryDirectory() as folder:
+            hello, model = os.path.join(folder, "hello"), os.path.join(folder, "chain.tarn")
+            self.compile(self.readme_commands()[0], hello)
+            tokenizer = os.path.join(SOURCE, "tests", "data", "tokenizers", "llama2", "tokenizer.json")
+            chain_model.make(os.path.join(BUILD, "bin", "tarn-convert"), tokenizer, model,
+                             ["▁a", "▁", "<unk>", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "</s>"])
+            text = subprocess.run([hello, model, "a"], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+            self.assertEqual(text.decode(), "a 😀\n")
+            self.assertEqual(text, subprocess.check_output([os.path.join(BUILD, "bin", "tarn"), "run", "-m", model, "-p", "a",
+                                                            "-n", "200", "-s", "42", "-q", "--packed-cache", "none"]))
 
 
 if __name__ == "__main__":

@@ -265,7 +265,7 @@ typedef enum tarn_verified {
 typedef struct tarn_model_info {
   size_t struct_size;
   const char* name;
-  const char* precision; /* the type of weights that the converter was asked for: "f32", "f16", "int8", "int4", "int3", "int2" */
+  const char* precision; /* what --quant of tarn-convert was: "f32", "f16", "int8", "int4", "int3", "int2" or "auto" */
   uint32_t vocab_size;
   tarn_tokenizer_kind tokenizer;
   uint64_t first_position; /* the position number of a sequence's first token */
@@ -462,7 +462,7 @@ TARN_API tarn_status tarn_tokenize(const tarn_model* model, const char* text, si
 /* The state of a conversion from token ids to text, in the caller's memory: zero it to begin a text. Bytes are written as soon as
  * they form whole UTF-8 characters. Bytes that can never become valid UTF-8 are written as U+FFFD. Some tokenizers have tokens that
  * stand for single bytes (byte fallback). A run of such tokens is written together, at most 24 of them: if the run is not valid
- * UTF-8, each of its bytes becomes U+FFFD. */
+ * UTF-8, each of its bytes becomes U+FFFD. Decode the prompt too: some tokenizers drop a space at the beginning of a text. */
 typedef struct tarn_text_decoder {
   uint8_t pending[24];    /* bytes that wait for others */
   uint32_t pending_bytes; /* how many: 0 to 3 of a character, 0 to 23 of tokens for single bytes */
@@ -470,7 +470,7 @@ typedef struct tarn_text_decoder {
 } tarn_text_decoder;
 
 /* Writes the text that `token` completes to `text`, which has room for `capacity` bytes, and its length to `*text_bytes`: 0
- * if a character is still incomplete. tarn_max_piece_bytes() is always enough room.
+ * if a character is still incomplete. tarn_max_piece_bytes() is always enough room. Pass the tokens of the prompt first.
  * Errors: TARN_UNSUPPORTED (the model has no tokenizer), TARN_INVALID_ARGUMENT (token or pending_bytes out of range),
  * TARN_BUFFER_TOO_SMALL; the decoder is unchanged.
  * Thread safety: one thread at a time per decoder. */
