@@ -7,9 +7,8 @@
 
 int main(int argc, char** argv) {
   expect_arguments(argc, 2, "./beam MODEL.tarn \"the third of March 1998\"");
-  tarn_model* model = open_model(argv[1]);
   tarn_model_info info = TARN_MODEL_INFO_INIT;
-  check(tarn_model_get_info(model, &info, &error));
+  tarn_model* model = open_byte_model(argv[1], &info);
 
   tarn_session_config config = TARN_SESSION_CONFIG_INIT;
   config.beams = BEAMS; /* one source, four sequences */

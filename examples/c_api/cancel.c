@@ -13,7 +13,8 @@ static void on_interrupt(int signal_number) {
 
 int main(int argc, char** argv) {
   expect_arguments(argc, 1, "./cancel MODEL.tarn");
-  tarn_model* model = open_model(argv[1]);
+  tarn_model_info info = TARN_MODEL_INFO_INIT;
+  tarn_model* model = open_byte_model(argv[1], &info);
   tarn_session* session = NULL;
   check(tarn_session_create(model, NULL, &session, &error));
   running = session;
@@ -23,7 +24,7 @@ int main(int argc, char** argv) {
   const float* logits = NULL;
   tarn_status status;
   while ((status = tarn_session_step(session, &token, &logits, &error)) == TARN_OK) {
-    token = largest(logits, 256);
+    token = largest(logits, info.vocab_size);
     putchar(token);
     fflush(stdout);
   }

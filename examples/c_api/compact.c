@@ -8,12 +8,11 @@ enum { LENGTH = 512 };
 int main(int argc, char** argv) {
   static const char prompt[] = "Good morrow, cousin. Is the day so young? Ay me! sad hours seem long.";
   expect_arguments(argc, 1, "./compact MODEL.tarn");
-  tarn_model* model = open_model(argv[1]);
+  tarn_model_info info = TARN_MODEL_INFO_INIT;
+  tarn_model* model = open_byte_model(argv[1], &info);
   tarn_session *session = NULL, *other = NULL;
   check(tarn_session_create(model, NULL, &session, &error));
   check(tarn_session_create(model, NULL, &other, &error));
-  tarn_model_info info = TARN_MODEL_INFO_INIT;
-  check(tarn_model_get_info(model, &info, &error));
 
   for (size_t i = 0; i + 1 < sizeof(prompt); ++i) {
     const int32_t token = (unsigned char)prompt[i];

@@ -37,6 +37,16 @@ static inline tarn_model* open_model(const char* path) {
   return model;
 }
 
+/* For the programs that take a byte for a token: opens a model whose tokens are bytes. */
+static inline tarn_model* open_byte_model(const char* path, tarn_model_info* info) {
+  tarn_model* model = open_model(path);
+  check(tarn_model_get_info(model, info, &error));
+  if (info->tokenizer == TARN_TOKENIZER_BYTES) return model;
+  fprintf(stderr, "%s: the tokenizer is of kind %d, expected %d (a token is a byte): use a model of examples/models\n", path,
+          (int)info->tokenizer, (int)TARN_TOKENIZER_BYTES);
+  exit(1);
+}
+
 /* The id of the largest of `count` logits. */
 static inline int32_t largest(const float* logits, uint32_t count) {
   uint32_t best = 0;

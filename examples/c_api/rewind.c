@@ -24,9 +24,10 @@ static void generate(const float* logits, char* text) {
 
 int main(int argc, char** argv) {
   expect_arguments(argc, 1, "./rewind MODEL.tarn");
-  tarn_model* model = open_model(argv[1]);
+  tarn_model_info info = TARN_MODEL_INFO_INIT;
+  tarn_model* model = open_byte_model(argv[1], &info);
   check(tarn_session_create(model, NULL, &session, &error));
-  check(tarn_sampler_create(256, NULL, &sampler, &error));
+  check(tarn_sampler_create(info.vocab_size, NULL, &sampler, &error));
 
   tarn_generation generation = TARN_GENERATION_INIT;
   generation.session = session;

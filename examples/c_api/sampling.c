@@ -13,11 +13,12 @@ static void ascii_only(void* context, float* logits, size_t vocab_size) {
 
 int main(int argc, char** argv) {
   expect_arguments(argc, 1, "./sampling MODEL.tarn");
-  tarn_model* model = open_model(argv[1]);
+  tarn_model_info info = TARN_MODEL_INFO_INIT;
+  tarn_model* model = open_byte_model(argv[1], &info);
   tarn_session* session = NULL;
   check(tarn_session_create(model, NULL, &session, &error));
 
-  const tarn_logit_bias biases[] = {{'!', -2.0f}, {'\n', 0.5f}}; /* tokens of this model are bytes */
+  const tarn_logit_bias biases[] = {{'!', -2.0f}, {'\n', 0.5f}}; /* a token is a byte */
   const int32_t banned[] = {'Z'};
   const int32_t breakers[] = {'\n', ':'};
   float never = -1e30f;
@@ -35,7 +36,7 @@ int main(int argc, char** argv) {
   chain.edit_logits = ascii_only;
   chain.edit_context = &never;
   tarn_sampler* sampler = NULL;
-  check(tarn_sampler_create(256, &chain, &sampler, &error)); /* copies the arrays; allocates nothing later */
+  check(tarn_sampler_create(info.vocab_size, &chain, &sampler, &error)); /* copies the arrays; allocates nothing later */
 
   static const int32_t prompt[] = {'R', 'O', 'M', 'E', 'O', ':'};
   const float* logits = NULL;
@@ -47,7 +48,7 @@ int main(int argc, char** argv) {
     double log_probability = 0;
     tarn_log_probability best[3];
     size_t count = 0;
-    check(tarn_log_probabilities(logits, 256, token, &log_probability, best, 3, &count, &error));
+    check(tarn_log_probabilities(logits, info.vocab_size, token, &log_probability, best, 3, &count, &error));
     printf("token %3d: log p = %7.3f; best", (int)token, log_probability);
     for (size_t k = 0; k < count; ++k) printf(" %d (%.3f)", (int)best[k].token, best[k].log_probability);
     printf("\n");

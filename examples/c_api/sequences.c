@@ -29,9 +29,8 @@ static void take_place(tarn_session* session, uint32_t number, int text, place* 
 
 int main(int argc, char** argv) {
   expect_arguments(argc, 1, "./sequences MODEL.tarn");
-  tarn_model* model = open_model(argv[1]);
   tarn_model_info info = TARN_MODEL_INFO_INIT;
-  check(tarn_model_get_info(model, &info, &error));
+  tarn_model* model = open_byte_model(argv[1], &info);
   tarn_session_config config = TARN_SESSION_CONFIG_INIT;
   config.batch = PLACES;
   tarn_session* session = NULL;

@@ -7,11 +7,11 @@
 #define LENGTH 40
 
 /* Writes LENGTH tokens, greedily; `token` is the last one of the text so far, which the session has not seen. */
-static void generate(tarn_session* session, int32_t token, char* text) {
+static void generate(tarn_session* session, uint32_t vocab_size, int32_t token, char* text) {
   for (int i = 0; i < LENGTH; ++i) {
     const float* logits = NULL;
     check(tarn_session_step(session, &token, &logits, &error));
-    token = largest(logits, 256);
+    token = largest(logits, vocab_size);
     text[i] = (char)token;
   }
 }
@@ -44,7 +44,8 @@ static void restore(tarn_session* session, const char* path) {
 
 int main(int argc, char** argv) {
   expect_arguments(argc, 2, "./snapshot MODEL.tarn SNAPSHOT");
-  tarn_model* model = open_model(argv[1]);
+  tarn_model_info info = TARN_MODEL_INFO_INIT;
+  tarn_model* model = open_byte_model(argv[1], &info);
   tarn_session* session = NULL;
   check(tarn_session_create(model, NULL, &session, &error));
 
@@ -56,12 +57,12 @@ int main(int argc, char** argv) {
   save(session, argv[2]);
 
   char first[LENGTH], second[LENGTH];
-  generate(session, tokens[count - 1], first);
+  generate(session, info.vocab_size, tokens[count - 1], first);
   tarn_session_destroy(session);
 
   check(tarn_session_create(model, NULL, &session, &error)); /* perhaps in another process, tomorrow */
   restore(session, argv[2]);
-  generate(session, tokens[count - 1], second);
+  generate(session, info.vocab_size, tokens[count - 1], second);
   printf("%s%.*s\n%s\n", PROMPT, LENGTH, first, memcmp(first, second, LENGTH) == 0 ? "equal" : "different");
 
   tarn_session_destroy(session);

@@ -12,11 +12,11 @@ static tarn_session* session;
 static tarn_sampler* sampler;
 
 /* Feeds the prompt to a new session and returns the first token behind it. */
-static int32_t begin(tarn_model* model, int32_t* prompt, size_t* count) {
+static int32_t begin(tarn_model* model, uint32_t vocab_size, int32_t* prompt, size_t* count) {
   tarn_session_config config = TARN_SESSION_CONFIG_INIT;
   config.max_logits_rows = DRAFTS + 1; /* a token and its drafts */
   check(tarn_session_create(model, &config, &session, &error));
-  check(tarn_sampler_create(256, NULL, &sampler, &error));
+  check(tarn_sampler_create(vocab_size, NULL, &sampler, &error));
   const float* logits = NULL;
   check(tarn_tokenize(model, PROMPT, strlen(PROMPT), prompt, sizeof(PROMPT), count, &error));
   check(tarn_session_prefill(session, prompt, *count, &logits, &error));
@@ -33,12 +33,13 @@ static void end(void) {
 
 int main(int argc, char** argv) {
   expect_arguments(argc, 1, "./speculate MODEL.tarn");
-  tarn_model* model = open_model(argv[1]);
+  tarn_model_info info = TARN_MODEL_INFO_INIT;
+  tarn_model* model = open_byte_model(argv[1], &info);
   int32_t prompt[sizeof(PROMPT)];
   size_t count = 0;
 
   static int32_t plain[LENGTH];
-  plain[0] = begin(model, prompt, &count);
+  plain[0] = begin(model, info.vocab_size, prompt, &count);
   for (int i = 1; i < LENGTH; ++i) {
     const float* logits = NULL;
     check(tarn_session_step(session, &plain[i - 1], &logits, &error));
@@ -47,7 +48,7 @@ int main(int argc, char** argv) {
   end();
 
   static int32_t text[LENGTH + DRAFTS];
-  text[0] = begin(model, prompt, &count);
+  text[0] = begin(model, info.vocab_size, prompt, &count);
   tarn_speculation* speculation = NULL;
   check(tarn_speculation_create(session, sampler, NULL, &speculation, &error));
   check(tarn_speculation_read(speculation, prompt, count, &error));

@@ -4,11 +4,15 @@
 #include <example.h>
 #include <tarn/text_stream.h>
 
+#define PROMPT "ROMEO:\n"
+
 static void print(void* context, const char* text, size_t text_bytes) { fwrite(text, 1, text_bytes, (FILE*)context); }
 
 int main(int argc, char** argv) {
   expect_arguments(argc, 2, "./stop_string MODEL.tarn STOP");
   tarn_model* model = open_model(argv[1]);
+  tarn_model_info info = TARN_MODEL_INFO_INIT;
+  check(tarn_model_get_info(model, &info, &error));
   tarn_session* session = NULL;
   check(tarn_session_create(model, NULL, &session, &error));
 
@@ -21,11 +25,14 @@ int main(int argc, char** argv) {
   tarn_text_stream* stream = NULL;
   check(tarn_text_stream_create(model, &config, &stream, &error)); /* takes its memory here, and none later */
 
-  static const int32_t prompt[] = {'R', 'O', 'M', 'E', 'O', ':', '\n'};
+  int32_t prompt[sizeof(PROMPT)];
+  size_t count = 0;
   const float* logits = NULL;
-  check(tarn_session_prefill(session, prompt, 7, &logits, &error));
+  check(tarn_tokenize(model, PROMPT, strlen(PROMPT), prompt, sizeof(PROMPT), &count, &error));
+  check(tarn_session_prefill(session, prompt, count, &logits, &error));
+  for (size_t i = 0; i < count; ++i) check(tarn_text_stream_prompt(stream, prompt[i], NULL, 0, NULL, &error));
   for (int i = 0; i < 500 && tarn_text_stream_stop(stream) < 0; ++i) {
-    const int32_t token = largest(logits, 256);
+    const int32_t token = largest(logits, info.vocab_size);
     check(tarn_text_stream_feed(stream, token, NULL, 0, NULL, &error));
     check(tarn_session_step(session, &token, &logits, &error));
   }

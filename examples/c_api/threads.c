@@ -7,6 +7,7 @@
 
 typedef struct {
   tarn_session* session;
+  uint32_t vocab_size;
   int32_t token; /* in: what the text begins with; out: its last token */
   tarn_status status;
   tarn_error error; /* of this thread */
@@ -17,14 +18,15 @@ static void* run(void* argument) {
   for (int i = 0; i < 100 && mine->status == TARN_OK; ++i) {
     const float* logits = NULL;
     mine->status = tarn_session_step(mine->session, &mine->token, &logits, &mine->error);
-    if (mine->status == TARN_OK) mine->token = largest(logits, 256);
+    if (mine->status == TARN_OK) mine->token = largest(logits, mine->vocab_size);
   }
   return NULL;
 }
 
 int main(int argc, char** argv) {
   expect_arguments(argc, 1, "./threads MODEL.tarn");
-  tarn_model* model = open_model(argv[1]); /* immutable: shared */
+  tarn_model_info info = TARN_MODEL_INFO_INIT;
+  tarn_model* model = open_byte_model(argv[1], &info); /* immutable: shared */
   tarn_session_config config = TARN_SESSION_CONFIG_INIT;
   config.threads = tarn_default_threads(); /* what one call may use inside */
   job jobs[2];
@@ -32,6 +34,7 @@ int main(int argc, char** argv) {
   pthread_t threads[2];
   for (int i = 0; i < 2; ++i) {
     check(tarn_session_create(model, &config, &jobs[i].session, &error));
+    jobs[i].vocab_size = info.vocab_size;
     jobs[i].token = i == 0 ? 'A' : 'B';
     if (pthread_create(&threads[i], NULL, run, &jobs[i]) != 0) return 1;
   }

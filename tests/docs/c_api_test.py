@@ -16,6 +16,9 @@ BUILD = pathlib.Path(os.environ["TARN_BUILD"])
 HEADERS = SOURCE / "runtime/include/tarn"
 EXAMPLES = SOURCE / "examples/c_api"
 MODEL = SOURCE / "examples/models/shakespeare-rfa-gate-int8.tarn"
+WORDS = SOURCE / "examples/demo/english-rfa-gate-int4.tarn"  # 4,096 tokens
+# the programs that need a model whose tokens are bytes
+BYTES = ("batch", "beam", "cancel", "compact", "delta", "rewind", "sampling", "sequences", "snapshot", "speculate", "threads")
 # what a line of a program's output must match
 OUTPUT = {
     "memory": r"expected: session block has \d+ bytes, \d+ ",
@@ -130,7 +133,7 @@ class Programs(unittest.TestCase):
 
     def test_delta(self):
         config = json.loads((SOURCE / "examples/configs/lm-small-softmax.json").read_text(encoding="utf-8"))
-        config.update(vocab_size=256, hidden_size=64, intermediate_size=64, num_layers=2, num_heads=2)
+        config.update(vocab_size=256, tokenizer="bytes", hidden_size=64, intermediate_size=64, num_layers=2, num_heads=2)
         config["attention"]["max_context"] = 200
         (self.work / "cache.json").write_text(json.dumps(config), encoding="utf-8")
         subprocess.run([BUILD / "bin/tarn-convert", "--random-weights", "1", self.work / "cache.json", "-o", self.work / "cache.tarn"],
@@ -153,6 +156,21 @@ class Programs(unittest.TestCase):
             rest, _ = running.communicate(timeout=120)
             self.assertEqual(running.returncode, 0)
             self.assertIn(b"\ncancelled after ", rest)
+
+    def test_models_without_256_tokens(self):
+        """The programs take the number of tokens from the model, and refuse one whose tokens are no bytes where these are needed."""
+        for program in sorted(EXAMPLES.glob("*.c")):
+            self.assertNotRegex(program.read_text(encoding="utf-8"), r"\b256\b", program.name)
+        text = self.run_program("stop_string", WORDS, "never written").removesuffix("\n500 tokens\n")
+        expected = subprocess.run([BUILD / "bin/tarn", "run", "-m", WORDS, "-p", "ROMEO:\n", "-n", "500", "--temp", "0", "-q",
+                                   "--packed-cache", "none"], check=True, stdout=subprocess.PIPE, text=True).stdout
+        self.assertEqual(text + "\n", expected)
+        for program in BYTES:
+            with self.subTest(program):
+                refused = subprocess.run([self.work / program, WORDS, *["a"] * (program in ("beam", "snapshot"))],
+                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                self.assertEqual((refused.returncode, refused.stdout), (1, ""))
+                self.assertRegex(refused.stderr, r"the tokenizer is of kind 2, expected 1 .*\n$")
 
     def test_every_program_is_run(self):
         covered = {*OUTPUT, "tokenize", "stop_string", "snapshot", "delta", "beam", "classify", "cancel"}
