@@ -133,7 +133,7 @@ class GraphTest(CliTest):
     def test_errors(self):
         self.fails(2, "no model", "inspect", "--cpu", "--graph", self.path("graph.svg"))
         self.fails(1, "is an input of this command", "inspect", self.path("ids.tarn"), "--graph", self.path("ids.tarn"))
-        self.fails(2, "--graph is '-', expected a file", "inspect", MODEL, "--graph", "-")
+        self.fails(2, "--graph: is '-', expected a file", "inspect", MODEL, "--graph", "-")
         self.fails(1, "none/graph.svg", "inspect", MODEL, "--graph", self.path("none/graph.svg"))
 
 

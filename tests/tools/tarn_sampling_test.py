@@ -57,8 +57,8 @@ class SamplingTest(CliTest):
                                      ("--dry-last-n", 4294967295, "expected an integer from 1 to 1048576")):
             self.fails(2, f"{option}: is '.*', {words}", *RUN, option, value)
         for option, value in ("--ban", "256"), ("--logit-bias", "256=1"), ("--dry-breaker", "256"):
-            self.fails(2, f"run: {option}: 256 is no token of .*tarn, expected 0 to 255", *RUN, option, "10=1" if "=" in value else 10,
-                       option, value)
+            self.fails(2, f"run: {option}: 256 is no token of .*tarn, expected 0 to 255", *RUN, "--dry-multiplier", 1, option,
+                       "10=1" if "=" in value else 10, option, value)
         self.fails(2, "both write to standard output", *RUN, "--logprobs", 1, "--json-stats", "-")
 
 

@@ -10,7 +10,7 @@ import subprocess
 import time
 import unittest
 
-from tarn_testing import BIN, CLASSIFICATION, MASKED_LM, MODEL, SEQ2SEQ, CliTest, start, tarn
+from tarn_testing import BIN, CLASSIFICATION, MASKED_LM, MODEL, RFA, SEQ2SEQ, CliTest, start, tarn, wait_for
 
 GREEDY = ["-q", "--temp", 0, "-t", 1]
 
@@ -36,6 +36,47 @@ class NamesTest(CliTest):
         self.fails(2, r"inspect: --(no-)?verify and --(no-)?verify are both there, expected one of them$", "inspect", MODEL,
                    "--verify", "--no-verify")
         self.fails(2, r"eval: --file is missing, expected --file FILE or --choices FILE$", "eval", MODEL)
+
+    def test_an_empty_path_is_none(self):
+        run = ["run", MODEL, "-p", "a", "-n", 1]
+        for option in "--grammar", "--json-schema", "--save-state", "--load-state", "--json-stats", "--draft", "--file":
+            self.fails(2, f"{option}: is '', expected a file$", *run, option, "")
+        for option in "--prompt-cache", "--packed-cache":
+            self.fails(2, f"{option}: is '', expected a directory$", *run, option, "")
+        self.fails(2, "--logits: is '', expected a file$", "eval", MODEL, "-f", MODEL, "--logits", "")
+        self.fails(2, "--plot: is '', expected a file$", "bench", MODEL, "--plot", "")
+        self.fails(2, "--graph: is '', expected a file$", "inspect", MODEL, "--graph", "")
+        self.fails(2, "--model: is '', expected a file$", "inspect", "")
+
+    def test_no_output_is_named_as_standard_output(self):
+        os.chdir(self.folder.name)
+        for arguments in (["run", MODEL, "-p", "a", "-n", 1, "--save-state"], ["bench", MODEL, "--plot"],
+                          ["eval", MODEL, "-f", MODEL, "--logits"], ["inspect", MODEL, "--graph"]):
+            self.fails(2, f"{arguments[-1]}: is '-', expected a file \\(./- is a file of that name\\)$", *arguments, "-")
+        self.assertFalse(os.path.exists("-"))
+
+    def test_options_that_would_have_no_effect_are_refused(self):
+        run = ["run", MODEL, "-p", "a", "-n", 1]
+        for option, value, other in (("--xtc-threshold", 0.2, "--xtc-probability"), ("--dry-base", 2, "--dry-multiplier"),
+                                     ("--dry-breaker", 10, "--dry-multiplier"), ("--dry-last-n", 10, "--dry-multiplier"),
+                                     ("--dry-allowed-length", 3, "--dry-multiplier"), ("--mirostat-tau", 3, "--mirostat"),
+                                     ("--mirostat-eta", 0.2, "--mirostat"), ("--dynatemp-exponent", 2, "--dynatemp-range")):
+            self.fails(2, f"run: {option} is there without {other}, expected {other}", *run, option, value)
+        for option in "--grammar-states", "--grammar-work":
+            self.fails(2, f"{option} is there without --grammar and --json-schema, expected one of them", *run, option, 9)
+        schema = self.write("schema.json", b"{}")
+        self.fails(2, "--print-grammar writes the rules alone", *run, "--json-schema", schema, "--print-grammar",
+                   "--save-state", self.path("state"))
+
+    def test_ids_out_of_range_name_their_option(self):
+        self.make("classifier", CLASSIFICATION)
+        self.make("masked", MASKED_LM)
+        classifier, masked = self.path("classifier.tarn"), self.path("masked.tarn")
+        self.fails(2, "classify: --tokens: 300 is no token of .*, expected 0 to 255$", "classify", classifier, "--tokens", "1,300")
+        self.fails(2, "fill: --tokens: 300 is no token of .*, expected 0 to 255$", "fill", masked, "--tokens", "0,300")
+        self.fails(2, "fill: --mask: 999 is no token of .*, expected 0 to 255$", "fill", masked, "--tokens", "0,1", "--mask", 999)
+        self.fails(2, "eval: --mask: 999 is no token of .*, expected 0 to 255$", "eval", masked, "-f", MODEL, "--tokens", 50,
+                   "--mask", 999)
 
     def test_unexpected_arguments_come_in_their_order(self):
         self.fails(2, r"run: unexpected arguments 'to' 'be' 'or' \(", "run", MODEL, "to", "be", "-n", "3", "or")
@@ -107,8 +148,54 @@ class InputTest(CliTest):
             self.assertEqual(tarn(command, model, "-f", "-", stdin=text)[:2], (0, expected))
             self.assertEqual(tarn(command, model, stdin=text)[:2], (0, expected))
         self.fails(1, "standard input: line 2 is empty", "classify", self.path("classifier.tarn"), stdin=b"a\n\nb\n")
-        status, out, err = tarn("eval", MODEL, "-f", "-", "--json", stdin=b"to be or not")
-        self.assertEqual((status, json.loads(out)["tokens"]), (0, 12), err)
+        for arguments in ["-f", "-"], []:
+            status, out, err = tarn("eval", MODEL, *arguments, "--json", stdin=b"to be or not")
+            self.assertEqual((status, json.loads(out)["tokens"]), (0, 12), err)
+
+    def test_standard_input_is_read_once(self):
+        rules = b'root ::= "a"'
+        self.fails(2, "run: --grammar - and the prompt both read standard input", "run", MODEL, "--grammar", "-", stdin=rules)
+        self.fails(2, "run: --json-schema - and the prompt both", "run", MODEL, "-f", "-", "--json-schema", "-", stdin=b"{}")
+        self.fails(2, "run: --grammar - and the prompt both|-i and --grammar", "run", MODEL, "-i", "--grammar", "-", stdin=rules)
+        status, out, err = tarn("run", MODEL, "-p", "b", "--no-echo", "-n", 5, *GREEDY, "--grammar", "-", stdin=rules)
+        self.assertEqual((status, out), (0, b"a\n"), err)
+        self.fails(2, "eval: - is there more than once", "eval", MODEL, "-f", "-", "-f", "-", stdin=b"ab")
+
+    def test_a_prompt_that_does_not_fit_behind_a_state(self):
+        bounded, state = self.path("bounded.tarn"), self.path("twenty")
+        status, _, err = tarn("run", bounded, "-p", "a" * 19, "-n", 1, "-q", "--save-state", state)
+        self.assertEqual(status, 0, err)
+        self.fails(1, "the prompt has 20 tokens, expected at most 12 tokens, the context of .* less the 20 of the state: shorten it by 8",
+                   "run", bounded, "-p", "a" * 20, "--load-state", state)
+
+    def test_turns_end_with_a_lost_output(self):
+        with open("/dev/full", "wb") as full:
+            self.fails(1, "cannot write to standard output", "run", MODEL, "-i", "-n", 3, "-q", stdin=b"a\nb\n", stdout=full)
+
+    def test_a_source_that_is_too_long_is_named(self):
+        self.make("translation", {**SEQ2SEQ, "encoder_attention": RFA})
+        text = self.write("long.txt", b"a\n" + b"b" * 70000 + b"\n")
+        self.fails(1, "long.txt: line 2: 70000 tokens, expected at most 65536", "run", self.path("translation.tarn"), "-f", text)
+
+    def test_interrupt_while_a_file_does_not_end(self):
+        process = start("run", MODEL, "-f", "/dev/zero", "-n", "1")
+        time.sleep(0.2)
+        process.send_signal(signal.SIGTERM)
+        self.assertIn(process.wait(timeout=60), (143, -signal.SIGTERM))
+        for stream in process.stdout, process.stderr:
+            stream.close()
+
+    def test_two_signals_at_once_leave_no_file(self):
+        process = start("run", MODEL, "-p", "A", "-n", "-1", "-q", "--save-state", self.path("unfinished"))
+        wait_for(lambda: any(name.startswith("unfinished") for name in os.listdir(self.folder.name)))
+        process.stdout.read(10)
+        for kind in signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT:  # both wait when it goes on
+            process.send_signal(kind)
+        process.stdout.read()
+        self.assertIn(process.wait(timeout=60), (-signal.SIGINT, -signal.SIGTERM))
+        process.stdout.close()
+        process.stderr.close()
+        self.assertEqual([name for name in os.listdir(self.folder.name) if name.startswith("unfinished")], [])
 
     def test_one_newline_at_the_end_is_left_out(self):
         expected, newline = self.run_text("-p", "ROMEO:"), self.run_text("-p", "ROMEO:\n")

@@ -121,6 +121,19 @@ Option* Option::type_name(const std::string& name) {
   return this;
 }
 
+Option* Option::input_file() {
+  return type_name("FILE")->check([](const std::string& path) { return path.empty() ? "is '', expected a file" : ""; });
+}
+
+Option* Option::output_file() {
+  return input_file()->check(
+      [](const std::string& path) { return path == "-" ? "is '-', expected a file (./- is a file of that name)" : ""; });
+}
+
+Option* Option::directory() {
+  return type_name("DIR")->check([](const std::string& path) { return path.empty() ? "is '', expected a directory" : ""; });
+}
+
 Option* Option::group(const std::string& name) {
   option_->group(name);
   return this;

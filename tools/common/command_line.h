@@ -39,6 +39,9 @@ class Option {
 
   // Return this.
   Option* type_name(const std::string& name);    // of its values, in the help
+  Option* input_file();                          // type FILE, not ""
+  Option* output_file();                         // the same, and not "-"
+  Option* directory();                           // type DIR, not ""
   Option* group(const std::string& name);        // its heading in the help; "": hidden
   Option* default_str(const std::string& text);  // what it has where it is given without a value
   Option* required();

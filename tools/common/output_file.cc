@@ -61,6 +61,7 @@ OutputFile::OutputFile(const std::string& path, const std::vector<std::string>& 
     if (file_ == nullptr && errno != EEXIST) break;
   }
   if (file_ == nullptr) throw Failure(name_ + ": cannot be created: " + std::strerror(errno));
+  removed_.emplace(temporary_);
   std::setvbuf(file_, buffer_.data(), _IOFBF, buffer_.size());
   if (replaces) KeepAccess(existing, fileno(file_));
 }

@@ -4,8 +4,11 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "tools/common/signals.h"
 
 namespace tarn::tools {
 
@@ -48,6 +51,7 @@ class OutputFile : public ByteSink {
   // scattered pages.
   std::vector<char> buffer_ = std::vector<char>(size_t{1} << 20);
   std::FILE* file_ = nullptr;
+  std::optional<RemovedAtSuddenEnd> removed_;
 };
 
 }  // namespace tarn::tools

@@ -1,10 +1,12 @@
 #include "tools/common/signals.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
 #include <initializer_list>
+#include <iterator>
 
 namespace tarn::tools {
 namespace {
@@ -15,10 +17,16 @@ std::atomic<bool> ctrl_c_again = false;
 std::atomic<void (*)()> at_sudden_end = nullptr;
 std::atomic<tarn_session*> to_cancel = nullptr;  // at it
 std::atomic<int> handlers = 0;                   // that run now, and may have read `to_cancel`
+std::atomic<const char*> unfinished[8] = {};     // files to remove at a sudden end
+std::atomic<bool> is_ending = false;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<tarn_session*>::is_always_lock_free, "for signal handlers");
 
 // The signal has its default effect as soon as this handler returns.
 void EndAtOnce(int signal) {
+  is_ending = true;
+  for (const std::atomic<const char*>& file : unfinished) {
+    if (const char* const path = file) unlink(path);
+  }
   if (void (*const restore)() = at_sudden_end) restore();
   std::signal(signal, SIG_DFL);
   raise(signal);
@@ -72,6 +80,20 @@ bool InterruptedForGood() { return Interrupted() && (!asks_at_ctrl_c || !Interru
 void AtSuddenEnd(void (*restore)()) {
   at_sudden_end = restore;
   if (!IsIgnored(SIGQUIT)) std::signal(SIGQUIT, EndAtOnce);
+}
+
+RemovedAtSuddenEnd::RemovedAtSuddenEnd(const std::string& path) : path_(path) {
+  const char* none = nullptr;
+  while (place_ < std::size(unfinished) && !unfinished[place_].compare_exchange_strong(none, path_.c_str())) {
+    none = nullptr;
+    ++place_;
+  }
+}
+
+RemovedAtSuddenEnd::~RemovedAtSuddenEnd() {
+  if (place_ == std::size(unfinished)) return;
+  unfinished[place_] = nullptr;
+  while (is_ending) sched_yield();  // a handler on another thread may still read the path; the process ends with it
 }
 
 int InterruptedExit() { return 128 + caught; }

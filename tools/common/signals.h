@@ -4,6 +4,9 @@
 
 #include <tarn/tarn.h>
 
+#include <cstddef>
+#include <string>
+
 namespace tarn::tools {
 
 // From here on the first SIGINT (Ctrl-C), SIGTERM or SIGHUP only sets what Interrupted() returns, for loops to ask, and cancels the
@@ -23,6 +26,19 @@ bool InterruptedForGood();
 
 // `restore` is called before a signal ends the process at once, SIGQUIT (Ctrl-\) too, and is safe in a handler. nullptr: none.
 void AtSuddenEnd(void (*restore)());
+
+// A file that is removed if a signal ends the process at once while this exists: one that is not complete.
+class RemovedAtSuddenEnd {
+ public:
+  explicit RemovedAtSuddenEnd(const std::string& path);
+  ~RemovedAtSuddenEnd();
+  RemovedAtSuddenEnd(const RemovedAtSuddenEnd&) = delete;
+  RemovedAtSuddenEnd& operator=(const RemovedAtSuddenEnd&) = delete;
+
+ private:
+  const std::string path_;
+  size_t place_ = 0;
+};
 
 // 128 + the signal, as a shell reports it: 130 after Ctrl-C. Only if Interrupted().
 int InterruptedExit();

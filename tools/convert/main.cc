@@ -257,7 +257,7 @@ void AddEvalOptions(tools::App* app, MeasureOptions* options) {
   tools::Option* eval =
       app->add_option("--eval", options->file,
                       "Measure the loss on this text in f32 and as written (without tokenizer: a .npy file of int32 ids)")
-          ->type_name("FILE");
+          ->input_file();
   tools::AddInteger<uint64_t>(app, "--eval-begin", &options->range.begin, "Skip the first N tokens (default: 0)")->needs(eval);
   tools::AddInteger<uint64_t>(app, "--eval-tokens", &options->range.tokens, "Read at most N tokens (default: all)")->needs(eval);
   tools::AddInteger<uint64_t>(app, "--eval-block", &options->range.block, "Reset the model before every N tokens (default: 256)", 2)
@@ -271,7 +271,7 @@ void AddCalibrationOptions(tools::App* app, CalibrationOptions* options) {
       app->add_option("--calibrate", options->file,
                       "Round int8, int4, int3 and int2 weights so that the outputs of the layers on this text change least; "
                       "the text must resemble the model's input (without tokenizer: a .npy file of int32 ids)")
-          ->type_name("FILE");
+          ->input_file();
   tools::AddInteger<uint64_t>(app, "--calibrate-tokens", &options->tokens,
                               "At most N tokens, in blocks from all over the text (default: 16384)", kLeastCalibration)
       ->needs(calibrate);
@@ -292,7 +292,7 @@ void AddShortlistOptions(tools::App* app, ConversionOptions* options) {
   app->add_option(
          "--shortlist", options->shortlist,
          "Marian's binary shortlist: which tokens a translation can have (default: the only lex*.bin of a Marian directory)")
-      ->type_name("FILE");
+      ->input_file();
   app->add_flag("--no-shortlist", options->no_shortlist, "A translation can have any token, whatever the directory has")
       ->excludes("--shortlist");
 }
@@ -311,7 +311,15 @@ void AddListOptions(tools::App* app, Options* options) {
 // What the parser does not see by itself.
 void CheckOptions(const tools::App& app, const Options& options, bool has_max_loss) {
   const ConversionOptions& how = options.conversion;
-  if (options.list_systems || options.list_families || !options.list_fields.empty()) return;
+  const bool lists = options.list_systems || options.list_families || !options.list_fields.empty();
+  if ((lists || options.list_tensors) && !options.output.empty()) {
+    const char* const list = options.list_tensors    ? "--list-tensors"
+                             : options.list_systems  ? "--systems"
+                             : options.list_families ? "--families"
+                                                     : "--list-fields";
+    throw tools::ParseError(tools::App::BothText(list, "--output"));
+  }
+  if (lists) return;
   if (how.input.empty()) throw tools::ParseError(app.MissingText("input"));
   if (options.output.empty() && !options.list_tensors) throw tools::ParseError(app.MissingText("--output"));
   if (how.quant == "auto" && !has_max_loss) throw tools::ParseError(app.WithoutText("--quant auto", "--max-loss"));
@@ -335,7 +343,7 @@ int Run(int argc, char** argv) {
   app.add_option("-o,--output", options.output,
                  "Model file to write, or with --write-checkpoint a directory (required, except with --list-tensors, "
                  "--list-fields, --systems and --families)")
-      ->type_name("FILE");
+      ->output_file();
   std::vector<std::string> types = PrecisionNames();
   types.emplace_back("auto");
   AddName(&app, "--quant", &how.quant, "Type of matrices; int3 and int2 of a causal model, and auto, need --eval", types);

@@ -118,7 +118,7 @@ void AddBench(App* app, Command* command) {
   const auto options = std::make_shared<BenchCommand>();
   BenchOptions& wanted = options->bench;
   Option* models =
-      bench->add_option("model,-m,--model", wanted.models, "Model files; TARN_MODEL can name one instead")->type_name("FILE");
+      bench->add_option("model,-m,--model", wanted.models, "Model files; TARN_MODEL can name one instead")->input_file();
   if (Environment("TARN_MODEL").empty()) models->required();
   AddIntegerList(bench, "-p,--n-prompt", &wanted.prompts,
                  "Tokens of the prompt, or of each source; 0: skip this test (default: 512)", 0, kMostTokens);
@@ -142,7 +142,7 @@ void AddBench(App* app, Command* command) {
       ->type_name("md|csv|json|jsonl");
   wanted.by_task.Only(
       {TARN_TASK_CAUSAL_LM},
-      bench->add_option("--plot", options->plot, "Draw tokens/s and memory by depth into an SVG file")->type_name("FILE"));
+      bench->add_option("--plot", options->plot, "Draw tokens/s and memory by depth into an SVG file")->output_file());
   bench->add_flag("--profile", wanted.profile, "Repeat each test once more and report its time per kind of op (not with csv)");
   AddInteger<uint32_t>(bench, "--memory-mib", &options->memory_mib, "", 1)->group("");  // hidden: for tests, which have no time
   AddModelOptions(bench, &wanted.model);

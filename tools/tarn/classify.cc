@@ -28,6 +28,7 @@ struct ClassifyOptions {
 
 std::vector<Tokens> Texts(const ClassifyOptions& options, const Model& model) {
   const Input& input = options.input;
+  RequireIds(input.tokens(), model, model.info().source_vocab_size, "classify", "--tokens");
   if (!input.tokens().empty()) return {input.tokens()};
   if (!input.is_file()) return {SourceTokens(model, input.Text(), "the text")};
   std::vector<Tokens> texts;

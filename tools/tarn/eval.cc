@@ -1,6 +1,7 @@
 // tarn eval: its options; the files eval_*.cc have what they measure.
 #include "tools/tarn/eval.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -90,6 +91,7 @@ std::string ResultText(const std::vector<EvalRow>& rows, const char* unit) {
 // Which files are read, and that the options fit them. `of_texts` are those that questions do not take.
 void ChooseFiles(const std::vector<std::string>& questions, const std::vector<const Option*>& of_texts, EvalOptions* options) {
   const tarn::tools::EvaluationRange& range = options->range;
+  if (options->files.empty() && questions.empty() && InputIsFed()) options->files = {"-"};
   if (options->files.empty() && questions.empty())
     throw UsageError("eval: --file is missing, expected --file FILE or --choices FILE");
   if (!options->files.empty() && !questions.empty())
@@ -104,6 +106,9 @@ void ChooseFiles(const std::vector<std::string>& questions, const std::vector<co
   }
   options->choices = !questions.empty();
   if (options->choices) options->files = questions;
+  if (std::count(options->files.begin(), options->files.end(), "-") > 1) {
+    throw UsageError("eval: - is there more than once, but standard input can be read once");
+  }
   if (!options->logits.empty() && options->files.size() > 1) throw UsageError("eval: --logits is the output of one --file");
 }
 
@@ -135,7 +140,7 @@ std::vector<const Option*> AddTextOptions(App* eval, EvalOptions* options) {
                                  ->type_name("MODEL"));
   add({TARN_TASK_CAUSAL_LM},
       eval->add_option("--logits", options->logits, "Write the logits after every token to a .npy file: float32 [tokens, vocab]")
-          ->type_name("FILE"));
+          ->output_file());
   add({TARN_TASK_MASKED_LM},
       AddInteger<uint64_t>(eval, "-s,--seed", &options->seed, "Seed of the choice of hidden tokens (default: 42)"));
   add({TARN_TASK_MASKED_LM},
@@ -165,13 +170,13 @@ void AddEval(App* app, Command* command) {
                    "masked_lm a .npy file of int32 ids, the others ids in place of texts, separated by commas or else by spaces. "
                    "-: standard "
                    "input; repeatable")
-      ->type_name("FILE")
+      ->input_file()
       ->allow_extra_args(false);
   by_task->Only({TARN_TASK_CAUSAL_LM},
                 eval->add_option("--choices", *questions,
                                  "Questions instead of texts: lines {\"context\": ..., \"choices\": [...], \"answer\": i}; "
                                  "-: standard input; repeatable")
-                    ->type_name("FILE")
+                    ->input_file()
                     ->allow_extra_args(false));
   const std::vector<const Option*> of_texts = AddTextOptions(eval, options.get());
   by_task->Only({TARN_TASK_SEQ2SEQ}, AddInteger<uint32_t>(eval, "-n,--n-predict", &options->translation.max_output_tokens,

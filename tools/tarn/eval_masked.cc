@@ -63,7 +63,10 @@ class HiddenPositions {
 };
 
 int32_t MaskToken(const EvalOptions& options, const Model& model) {
-  if (options.mask >= 0) return options.mask;
+  if (options.mask >= 0) {
+    RequireIds({options.mask}, model, model.info().source_vocab_size, "eval", "--mask");
+    return options.mask;
+  }
   if (model.info().mask_token >= 0) return model.info().mask_token;
   throw Failure(model.path() + ": the model does not say which token is its mask: give it with --mask ID");
 }

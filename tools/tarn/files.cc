@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "tools/tarn/error.h"
 
@@ -123,18 +124,20 @@ std::string ReadFile(const std::string& path, size_t most_bytes) {
     }
     return content;
   }
-  std::FILE* file = std::fopen(path.c_str(), "rb");
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> opened(std::fopen(path.c_str(), "rb"), std::fclose);
+  std::FILE* const file = opened.get();
   if (file == nullptr) {
     const int error = errno;
     StopIfInterrupted();
     throw Failure(path + ": cannot open: " + std::strerror(error));
   }
-  while (content.size() <= most_bytes && (size = std::fread(buffer, 1, sizeof(buffer), file)) > 0) content.append(buffer, size);
-  const bool failed = std::ferror(file) != 0;
-  const std::string reason = failed ? std::strerror(errno) : "";
-  std::fclose(file);
+  while (content.size() <= most_bytes && (size = std::fread(buffer, 1, sizeof(buffer), file)) > 0) {
+    StopIfInterrupted();
+    content.append(buffer, size);
+  }
+  const int error = errno;
   StopIfInterrupted();
-  if (failed) throw Failure(path + ": cannot read: " + reason);
+  if (std::ferror(file) != 0) throw Failure(path + ": cannot read: " + std::strerror(error));
   check();
   return content;
 }
@@ -154,7 +157,7 @@ bool WriteStdout(const void* data, size_t size_bytes) {
     } else if (errno == EPIPE) {
       return false;
     } else if (errno != EINTR && errno != EAGAIN) {
-      throw Failure(std::string("cannot write to standard output: ") + std::strerror(errno));
+      throw OutputFailure(std::string("cannot write to standard output: ") + std::strerror(errno));
     }
   }
   return true;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "tools/common/failure.h"
+
 namespace tarn_cli {
 
 // "-" is standard input. Throws Failure with the path and the reason, also where there are more than `most_bytes`; while it waits
@@ -46,9 +48,14 @@ std::string FileName(const std::string& path);
 // Whether somebody feeds standard input, with a pipe or a file: no terminal, no /dev/null.
 bool InputIsFed();
 
+class OutputFailure : public tarn::tools::Failure {
+ public:
+  using Failure::Failure;
+};
+
 // Standard output, at once. False if its reader has gone away (a closed pipe), which is no error: it has seen enough. Also false,
 // and from then on, if the reader does not read and a signal asks for the end: the command ends without it. Throws Failure on any
-// other error (a full disk).
+// other error (a full disk): an OutputFailure.
 bool WriteStdout(const void* data, size_t size_bytes);
 bool WriteStdout(const std::string& text);
 

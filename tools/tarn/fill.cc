@@ -80,6 +80,7 @@ Tokens GapTokens(const FillOptions& options, const Model& model) {
   }
   if (!options.mask.empty()) {
     const Tokens ids = IdsOption(options.mask, "fill", "--mask");
+    RequireIds(ids, model, model.info().source_vocab_size, "fill", "--mask");
     if (ids.size() == 1) return ids;
     throw UsageError(Format("fill: --mask is %zu ids, expected one", ids.size()));
   }
@@ -161,6 +162,7 @@ int Fill(const FillOptions& options) {
   const Model model(options.model);
   RequireTask(model, "fill", {TARN_TASK_MASKED_LM});
   const Input& input = options.input;
+  RequireIds(input.tokens(), model, model.info().source_vocab_size, "fill", "--tokens");
   Tokens tokens = input.tokens().empty() ? SourceTokens(model, input.Text(), "the text") : input.tokens();
   const std::vector<uint32_t> positions = MaskGaps(model, GapTokens(options, model), &tokens);
   const std::vector<Gap> gaps = FillGaps(options, model, tokens, positions);

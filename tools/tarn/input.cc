@@ -16,7 +16,7 @@ void Input::AddOptions(App* command, const std::string& text, const std::string&
   file_option_ = command
                      ->add_option("-f,--file", file_,
                                   file + "; -: standard input, which is also read if it is a pipe or a file and no input is given")
-                     ->type_name("FILE");
+                     ->input_file();
   ids_option_ = command->add_option("--tokens", ids_, ids + " as token ids, for example 1,2,3")->type_name("IDS");
 }
 
@@ -31,7 +31,7 @@ void Input::Choose(const std::string& command, bool taken) {
     chosen_ = Chosen::kIds;
     tokens_ = IdsOption(ids_, command, "--tokens");
   }
-  if (taken && ((chosen_ == Chosen::kText && text_is_read_) || (chosen_ == Chosen::kFile && file_ == "-"))) {
+  if (taken && reads_stdin()) {
     throw UsageError(command + ": -i reads the turns from standard input, expected -p TEXT or -f FILE for the first one");
   }
   if (chosen_ == Chosen::kNothing && !taken && InputIsFed()) {

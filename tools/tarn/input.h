@@ -29,6 +29,7 @@ class Input {
   const Tokens& tokens() const { return tokens_; }
   bool is_file() const { return chosen_ == Chosen::kFile; }
   bool is_nothing() const { return chosen_ == Chosen::kNothing; }
+  bool reads_stdin() const { return is_file() ? file_ == "-" : text_is_read_; }
 
   const std::string& file() const { return file_; }  // "-": standard input
 

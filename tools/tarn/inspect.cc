@@ -273,7 +273,6 @@ void WriteGraph(const InspectOptions& options, const Model& model) {
 int Inspect(InspectOptions options) {
   const bool needs_model = !options.cpu || !options.graph.empty();
   if (options.model.path.empty() && needs_model) options.model.path = Environment("TARN_MODEL");
-  if (options.graph == "-") throw UsageError("inspect: --graph is '-', expected a file: standard output has the text");
   if (options.model.path.empty() && needs_model)
     throw UsageError("inspect: no model, expected `tarn inspect MODEL` or `tarn inspect --cpu`");
   std::string text = options.cpu ? CpuText() : "";
@@ -322,7 +321,7 @@ void AddInspect(App* app, Command* command) {
   inspect
       ->add_option("--graph", options->graph,
                    "Draw the programs into an SVG file: ops, states, tensors; layers that are alike are drawn once")
-      ->type_name("FILE");
+      ->output_file();
   tarn::tools::AddInteger<uint32_t>(inspect, "--batch", &options->batch,
                                     "Sequences of the session whose memory is shown (default: 1)", 1);
   AddSessionOptions(inspect, &options->session);

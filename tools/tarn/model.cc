@@ -93,7 +93,7 @@ OptionGroup::~OptionGroup() { app_->set_group(before_); }
 namespace {
 
 Option* AddModel(App* app, std::string* path) {
-  return app->add_option("model,-m,--model", *path, "Model file; TARN_MODEL can name it instead")->type_name("FILE");
+  return app->add_option("model,-m,--model", *path, "Model file; TARN_MODEL can name it instead")->input_file();
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ void AddModelOptions(App* app, ModelOptions* options) {
   app->add_option("--packed-cache", options->packed_cache,
                   "Directory that keeps packed weights between starts; none: no files (default: TARN_PACKED_CACHE, else "
                   "tarn/packed in the user's cache directory)")
-      ->type_name("DIR");
+      ->directory();
   auto* verify = app->add_flag("--verify", options->verify,
                                "Check the hash of the weights at every start (default: at the first start after a boot)");
   app->add_flag("--no-verify", options->no_verify, "Never check the weights: damaged ones are used without notice")

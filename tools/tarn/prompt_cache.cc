@@ -208,6 +208,7 @@ void PromptCache::Write() {
 void PromptCache::WriteOne(const Noted& noted) const {
   // A link is nothing of this cache: somebody else made it.
   tarn::tools::OutputFile file(noted.path, {}, noted.path, tarn::tools::Links::kReplace);
+  chmod(file.Flush().c_str(), S_IRUSR | S_IWUSR);  // a prompt is private, whatever the directory is
   file.Write(noted.content.data(), noted.content.size());
   file.Commit();
 }

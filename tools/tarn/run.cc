@@ -53,6 +53,14 @@ void CheckOutputs(const RunOptions& options) {
     throw UsageError("run: --json-stats and --save-state both write " + options.save_state + ", expected two files");
   }
   const SamplingOptions& sampling = options.sampling;
+  const bool rules_are_read = sampling.grammar == "-" || sampling.json_schema == "-";
+  if (rules_are_read && !sampling.print_grammar && (options.interactive || options.input.reads_stdin())) {
+    throw UsageError(std::string("run: ") + (sampling.grammar == "-" ? "--grammar" : "--json-schema") +
+                     " - and the prompt both read standard input, expected a file for one of them");
+  }
+  if (sampling.print_grammar && (!options.save_state.empty() || !options.json_stats.empty())) {
+    throw UsageError("run: --print-grammar writes the rules alone, expected no --save-state and no --json-stats with it");
+  }
   if (options.interactive && (!sampling.grammar.empty() || !sampling.json_schema.empty() || sampling.print_grammar)) {
     throw UsageError("run: -i and --grammar, --json-schema or --print-grammar do not go together, expected one of them");
   }
@@ -84,11 +92,10 @@ void CheckChat(RunOptions* options) {
 void AddStates(App* run, RunOptions* options) {
   Option* load =
       run->add_option("--load-state", options->load_state, "Go on from the state in FILE: the prompt comes after its text")
-          ->type_name("FILE");
+          ->input_file();
   options->by_task.Only({TARN_TASK_CAUSAL_LM}, load);
-  options->by_task.Only(
-      {TARN_TASK_CAUSAL_LM},
-      run->add_option("--save-state", options->save_state, "Write the state at the end to FILE")->type_name("FILE"));
+  options->by_task.Only({TARN_TASK_CAUSAL_LM},
+                        run->add_option("--save-state", options->save_state, "Write the state at the end to FILE")->output_file());
   options->by_task.Only(
       {TARN_TASK_CAUSAL_LM},
       run->add_flag("--compact-state", options->compact_state,
@@ -96,7 +103,7 @@ void AddStates(App* run, RunOptions* options) {
   Option* cache =
       run->add_option("--prompt-cache", options->prompt_cache,
                       "Save states of each prompt in the directory DIR; a prompt with the same beginning starts from there")
-          ->type_name("DIR")
+          ->directory()
           ->excludes(load);
   options->by_task.Only({TARN_TASK_CAUSAL_LM}, cache);
   options->by_task.Only(
@@ -115,7 +122,7 @@ void AddSpeculation(App* run, RunOptions* options) {
                                              0, kMostDrafts));
   options->by_task.Only({TARN_TASK_CAUSAL_LM}, run->add_option("--draft", options->speculation.draft_model,
                                                                "A smaller model with the same tokenizer, which also guesses tokens")
-                                                   ->type_name("FILE"));
+                                                   ->input_file());
 }
 
 void CheckSpeculation(bool has_number, RunOptions* options) {
@@ -204,7 +211,7 @@ void AddRun(App* app, Command* command) {
   AddSpeculation(run, options.get());
   run->add_option("--json-stats", options->json_stats,
                   "Write times, memory and the reason of the end as JSON; -: to standard output, instead of the text")
-      ->type_name("FILE");
+      ->input_file();
   run->add_flag("--test-allocate", options->test_allocate)->group("");  // hidden: for tests of the counter
   run->footer(
       "Text goes to standard output, everything else to standard error.\n"
@@ -235,6 +242,12 @@ void AddRun(App* app, Command* command) {
         if (stop.find('\\') == std::string::npos) continue;
         const std::string line = tarn::tools::ErrorLine("--stop '" + stop + "'");
         std::fprintf(stderr, "tarn: warning: %s: without -e, a backslash stands for itself\n", line.c_str());
+      }
+    }
+    for (const char* option : {"--grammar-states", "--grammar-work"}) {
+      if (run->count(option) > 0 && options->sampling.grammar.empty() && options->sampling.json_schema.empty()) {
+        throw UsageError(std::string("run: ") + option +
+                         " is there without --grammar and --json-schema, expected one of them with it");
       }
     }
     options->model.quiet = options->quiet;

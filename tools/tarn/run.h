@@ -56,8 +56,8 @@ int RunSeq2Seq(const RunOptions& options, const Model& model);
 // The files that a run reads and that no output may replace. The state of --load-state may be replaced by --save-state.
 std::vector<std::string> RunInputs(const RunOptions& options);
 
-// The prompt of a causal model. Throws UsageError or Failure: none, or one that the model does not take.
-Tokens PromptTokens(const RunOptions& options, const Model& model, TurnPlace place);
+// The prompt of a causal model, behind `used` tokens. Throws UsageError or Failure: none, or one that the model does not take.
+Tokens PromptTokens(const RunOptions& options, const Model& model, TurnPlace place, uint64_t used);
 
 // Where --json-stats goes.
 class StatsOutput {

@@ -29,7 +29,7 @@ void FeedLast(const RunOptions& options, const Model& model, const GenerationSta
 
 }  // namespace
 
-Tokens PromptTokens(const RunOptions& options, const Model& model, TurnPlace place) {
+Tokens PromptTokens(const RunOptions& options, const Model& model, TurnPlace place, uint64_t used) {
   Tokens tokens = options.input.tokens();
   RequireIds(tokens, model, model.info().vocab_size, "run", "--tokens");
   std::string text;
@@ -49,12 +49,13 @@ Tokens PromptTokens(const RunOptions& options, const Model& model, TurnPlace pla
                                : ", and a saved state has no logits to draw the first token from: give the text after it with "
                                  "-p, -f or --tokens"));
   }
-  const uint64_t most = model.info().max_context;
+  const uint64_t most = model.info().max_context - used;
   if (tokens.size() > most) {
+    const std::string free = used == 0 ? "" : Format(" less the %llu of the state", static_cast<unsigned long long>(used));
     throw Failure(Format(
-        "the prompt has %zu tokens, expected at most %llu tokens, the context of %s: shorten it by %llu, or take a model with "
+        "the prompt has %zu tokens, expected at most %llu tokens, the context of %s%s: shorten it by %llu, or take a model with "
         "a longer context or without a bound",
-        tokens.size(), static_cast<unsigned long long>(most), model.path().c_str(),
+        tokens.size(), static_cast<unsigned long long>(most), model.path().c_str(), free.c_str(),
         static_cast<unsigned long long>(tokens.size() - most)));
   }
   return tokens;
@@ -76,7 +77,7 @@ int RunCausal(const RunOptions& options, const Model& model) {
   GenerationOptions generation;
   generation.end_tokens = EndTokens(model, options.turns);
   const uint64_t loaded = tarn_session_tokens(session.get());
-  generation.prompt = PromptTokens(options, model, loaded == 0 ? TurnPlace::kBegin : TurnPlace::kAfterLineBreak);
+  generation.prompt = PromptTokens(options, model, loaded == 0 ? TurnPlace::kBegin : TurnPlace::kAfterLineBreak, loaded);
   generation.cache = cache ? &*cache : nullptr;
   generation.max_output_tokens = options.max_output_tokens;
   generation.test_allocate = options.test_allocate;

@@ -80,7 +80,7 @@ int Interaction::Run() {
   tarn::tools::AskAtCtrlC();
   input_ = LineInput::Create();
   if (!options_.input.is_nothing()) {
-    OnAnswer(conversation_.Say(PromptTokens(options_, model_, conversation_.place()), options_.echo));
+    OnAnswer(conversation_.Say(PromptTokens(options_, model_, conversation_.place(), conversation_.tokens()), options_.echo));
   }
   while (!has_quit_ && !writer_.closed()) {
     std::string line;
@@ -92,6 +92,8 @@ int Interaction::Run() {
     was_asked_ = false;
     try {
       if (!line.empty()) OnLine(line);
+    } catch (const OutputFailure&) {
+      throw;
     } catch (const Failure& failure) {  // a turn or a command that cannot be: the next one may
       Tell("tarn: error: " + tarn::tools::ErrorLine(failure.what()));
       if (options_.jsonl && !WriteStdout(JsonLine({{"event", "error"}, {"message", failure.what()}}))) has_quit_ = true;

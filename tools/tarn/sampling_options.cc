@@ -88,15 +88,17 @@ void SamplingOptions::AddTo(App* command, TaskOptions* by_task) {
   const auto only = [=](const Option* option) { by_task->Only({TARN_TASK_CAUSAL_LM}, option); };
   const auto number = [=](const char* name, const char* type_name, float* target, const char* description,
                           tarn::tools::NumberRange range) {
-    only(tarn::tools::AddNumber(command, name, type_name, target, description, range));
+    Option* const option = tarn::tools::AddNumber(command, name, type_name, target, description, range);
+    only(option);
+    return option;
   };
   only(AddInteger<uint64_t>(command, "-s,--seed", &chain.seed,
                             "Seed of the random draws (default: random, shown in the statistics)"));
   only(AddLogitBias(command, &logit_bias));
   only(AddTokenIds(command, "--ban", &banned_tokens, "Never draw token ID; repeatable"));
-  Option* rules = command->add_option("--grammar", grammar, "Write only what the rules in FILE allow (GBNF)")->type_name("FILE");
+  Option* rules = command->add_option("--grammar", grammar, "Write only what the rules in FILE allow (GBNF)")->input_file();
   Option* schema =
-      command->add_option("--json-schema", json_schema, "Write only JSON that is valid by the schema in FILE")->type_name("FILE");
+      command->add_option("--json-schema", json_schema, "Write only JSON that is valid by the schema in FILE")->input_file();
   only(rules);
   only(schema->excludes(rules));
   only(
@@ -116,16 +118,19 @@ void SamplingOptions::AddTo(App* command, TaskOptions* by_task) {
   only(AddInteger<uint32_t>(command, "--repeat-last-n", &chain.repeat_last_n,
                             "Number of tokens that the three penalties call recent, those of the prompt included (default: 64)", 0,
                             kMostLookBack));
-  number("--dry-multiplier", "M", &chain.dry_multiplier,
-         "DRY: subtract M * B^(N - A) from the logit of a token that would go on repeating N tokens; 0: off (default: 0)",
-         {0, false});
-  number("--dry-base", "B", &chain.dry_base, "DRY: the base B (default: 1.75)", {1, false});
+  Option* dry = number(
+      "--dry-multiplier", "M", &chain.dry_multiplier,
+      "DRY: subtract M * B^(N - A) from the logit of a token that would go on repeating N tokens; 0: off (default: 0)", {0, false});
+  number("--dry-base", "B", &chain.dry_base, "DRY: the base B (default: 1.75)", {1, false})->needs(dry);
   only(AddInteger<uint32_t>(command, "--dry-allowed-length", &chain.dry_allowed_length,
-                            "DRY: the length A of the shortest repetition that is penalised (default: 2)", 1));
+                            "DRY: the length A of the shortest repetition that is penalised (default: 2)", 1)
+           ->needs(dry));
   only(AddInteger<uint32_t>(command, "--dry-last-n", &chain.dry_last_n, "DRY: number of tokens that are searched (default: 1024)",
-                            1, kMostLookBack));
+                            1, kMostLookBack)
+           ->needs(dry));
   only(AddTokenIds(command, "--dry-breaker", &dry_breakers,
-                   "DRY: a repetition ends at token ID, for example a line break, which is never penalised; repeatable"));
+                   "DRY: a repetition ends at token ID, for example a line break, which is never penalised; repeatable")
+           ->needs(dry));
   number("--top-n-sigma", "S", &chain.top_n_sigma,
          "Keep logits of at least the largest one minus S standard deviations; 0: all (default: 0)", {0, false});
   only(AddInteger<uint32_t>(command, "--top-k", &chain.top_k, "Keep the N most probable tokens; 0: all (default: 40)"));
@@ -136,19 +141,24 @@ void SamplingOptions::AddTo(App* command, TaskOptions* by_task) {
   number("--top-p", "P", &chain.top_p, "Keep the fewest tokens whose probabilities sum to P; 1: all (default: 0.95)", {0, true, 1});
   number("--min-p", "P", &chain.min_p, "Drop tokens less probable than P times the most probable one; 0: none (default: 0.05)",
          {0, false, 1});
-  number("--xtc-probability", "P", &chain.xtc_probability,
-         "XTC: with probability P, drop all tokens above the threshold but the least probable of them; 0: never (default: 0)",
-         {0, false, 1});
-  number("--xtc-threshold", "P", &chain.xtc_threshold, "XTC: the threshold, a probability (default: 0.1)", {0, true, 1});
+  Option* xtc =
+      number("--xtc-probability", "P", &chain.xtc_probability,
+             "XTC: with probability P, drop all tokens above the threshold but the least probable of them; 0: never (default: 0)",
+             {0, false, 1});
+  number("--xtc-threshold", "P", &chain.xtc_threshold, "XTC: the threshold, a probability (default: 0.1)", {0, true, 1})
+      ->needs(xtc);
   number("--temp", "T", &chain.temperature, "Temperature; 0: always the most probable token (default: 0.8)", {0, false});
-  number("--dynatemp-range", "R", &chain.dynatemp_range,
-         "Let the temperature vary by R: lower where the model is sure, higher where it is not; 0: off (default: 0)", {0, false});
+  Option* range = number(
+      "--dynatemp-range", "R", &chain.dynatemp_range,
+      "Let the temperature vary by R: lower where the model is sure, higher where it is not; 0: off (default: 0)", {0, false});
   number("--dynatemp-exponent", "E", &chain.dynatemp_exponent,
-         "Exponent of the normalised entropy, which chooses the temperature in the range (default: 1)", {0, true});
-  only(AddMirostat(command, &chain.mirostat));
-  number("--mirostat-tau", "T", &chain.mirostat_tau, "Mirostat: the mean surprise that it aims at, in bits (default: 5)",
-         {0, true});
-  number("--mirostat-eta", "E", &chain.mirostat_eta, "Mirostat: how fast it learns (default: 0.1)", {0, true});
+         "Exponent of the normalised entropy, which chooses the temperature in the range (default: 1)", {0, true})
+      ->needs(range);
+  Option* mirostat = AddMirostat(command, &chain.mirostat);
+  only(mirostat);
+  number("--mirostat-tau", "T", &chain.mirostat_tau, "Mirostat: the mean surprise that it aims at, in bits (default: 5)", {0, true})
+      ->needs(mirostat);
+  number("--mirostat-eta", "E", &chain.mirostat_eta, "Mirostat: how fast it learns (default: 0.1)", {0, true})->needs(mirostat);
   only(AddInteger<uint32_t>(
       command, "--logprobs", &log_probabilities,
       "Write a line of JSON for each token instead of the text: its log probability before all stages, and the N best tokens", 0,

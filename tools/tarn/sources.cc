@@ -11,6 +11,8 @@ namespace tarn_cli {
 
 namespace {
 
+constexpr uint64_t kMostSourceTokens = 65536;  // that a session takes
+
 constexpr std::string_view kSpaces = " \t\r\n";
 
 std::string_view Trim(std::string_view text) {
@@ -104,9 +106,10 @@ void VisitIds(std::string_view text, const std::string& what, const std::functio
 Tokens SourceTokens(const Model& model, const std::string& text, const std::string& what, bool plain) {
   const tarn_model_info& info = model.info();
   Tokens source = TextTokens(model, text, what, plain);
-  if (source.size() > info.max_source_tokens) {
-    throw Failure(what + Format(": %zu tokens, the model holds %llu of a source", source.size(),
-                                static_cast<unsigned long long>(info.max_source_tokens)));
+  const uint64_t most = std::min<uint64_t>(info.max_source_tokens, kMostSourceTokens);
+  if (source.size() > most) {
+    throw Failure(what + Format(": %zu tokens, expected at most %llu, what %s holds of a source", source.size(),
+                                static_cast<unsigned long long>(most), model.path().c_str()));
   }
   for (size_t i = 0; i < source.size(); ++i) {
     if (static_cast<uint32_t>(source[i]) < info.source_vocab_size) continue;

@@ -250,10 +250,9 @@ void AddState(App* app, Command* command) {
   const auto options = std::make_shared<StateOptions>();
   state->add_option("action", options->action, "What to do: info of a file, or diff of two")->type_name("info|diff")->required();
   state->add_option("file", options->files, "Files that `tarn run --save-state`, /save or the prompt cache wrote")
-      ->type_name("FILE")
+      ->input_file()
       ->required();
-  state->add_option("-m,--model", options->model.path, "Model of the states: names, types and shapes are from it")
-      ->type_name("FILE");
+  state->add_option("-m,--model", options->model.path, "Model of the states: names, types and shapes are from it")->input_file();
   state->add_flag("--json", options->json, "Print one JSON object");
   AddModelOptions(state, &options->model);
   state->footer(
