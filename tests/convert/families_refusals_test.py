@@ -151,8 +151,8 @@ class Refusals(FamiliesCase):
             self.refused(self.copy("falcon_h1_a", **changes), words)
         self.refused(self.copy("granitemoehybrid_a", num_local_experts=4), "num_local_experts: every layer is a mixture of 4 experts")
         self.refused(self.copy("granitemoehybrid_a", num_local_experts=None), "every layer is a mixture of 8 experts")
-        self.refused(self.copy("granitemoehybrid_a", layer_types=["mamba", "full_attention", "mamba"]),
-                     'layer_types: "full_attention" is not supported, expected "attention" or "mamba"')
+        self.refused(self.copy("granitemoehybrid_a", layer_types=["mamba", "sliding_attention", "mamba"]),
+                     'layer_types: "sliding_attention" is not supported, expected "full_attention" or "linear_attention"')
         self.refused(self.copy("granitemoehybrid_a", position_embedding_type="alibi"), 'position_embedding_type: "alibi" is not one of')
         self.refused(self.copy("granitemoehybrid_a", normalization_function="layernorm"), 'normalization_function: "layernorm" is not')
         self.refused(self.copy("granitemoehybrid_a", shared_intermediate_size=30), 'shared_mlp.input_linear.weight": found', "60 rows")

@@ -71,7 +71,7 @@ OLDER_FIELDS = {
     "marian_a": {"add_bias_logits": False, "add_final_layer_norm": False, "normalize_before": False, "normalize_embedding": False,
                  "static_position_embeddings": True, "extra_pos_embeddings": 41, "bos_token_id": 0, "num_hidden_layers": 2},
     "gla_a": {"use_gk": True, "rms_norm_eps": 1e-6, "norm_eps": None},
-    "mamba2_a": {"intermediate_size": 48, "norm_before_gate": True, "time_step_init_scheme": "random", "time_step_scale": 1.0},
+    "mamba2_a": {"rms_norm": True, "intermediate_size": 48, "norm_before_gate": True, "time_step_init_scheme": "random", "time_step_scale": 1.0},
     "rwkv7_a": {"hidden_ratio": 4.0},  # as fla's own converter writes it
     "gsa_a": {"expand_k": None, "exapnd_k": 1, "clamp_min": None, "use_output_gate": True},
     "abc_a": {"gate_low_rank_dim": 16, "exapnd_k": 0.7, "exapnd_v": 1},
@@ -93,8 +93,8 @@ OLDER_FIELDS = {
     "recurrent_gemma_a": {"w_init_variance_scale": 0.01, "final_w_init_variance_scale": 0.07, "lru_width": None,
                           "embeddings_scale_by_sqrt_dim": True},
     "falcon_h1_a": {"attn_layer_indices": None, "mamba_use_mlp": True, "mlp_expansion_factor": 8, "mamba_d_head": "auto"},
-    "granitemoehybrid_a": {"normalization_function": "rmsnorm", "time_step_limit": [0.0, {"__float__": "Infinity"}], "time_step_min": 0.001,
-                           "time_step_max": 0.1, "rope_parameters": {"rope_type": "default", "rope_theta": 1e4}, "mamba_d_head": "auto"},
+    "granitemoehybrid_a": {"normalization_function": "rmsnorm", "time_step_min": 0.001, "time_step_max": 0.1, "mamba_d_head": "auto",
+                           "rope_parameters": None, "rope_scaling": None, "rope_theta": 1e4, "time_step_limit": None},
 }
 
 
@@ -379,6 +379,7 @@ class Families(FamiliesCase):
         self.same_logits("lfm2_a", self.copy("lfm2_a", layer_types=None, full_attn_idxs=[1], block_ff_dim=40, intermediate_size=7,
                                              rope_theta=None, tie_embedding=True))
         self.same_logits("lfm2_a", self.copy("lfm2_a", block_ff_dim=40, intermediate_size=None))
+        self.same_logits("granitemoehybrid_a", self.copy("granitemoehybrid_a", layer_types=["mamba", "attention", "mamba"]))
         self.same_logits("recurrent_gemma_b", self.copy("recurrent_gemma_b", block_types=None, _block_types=["attention", "recurrent"]))
         self.same_logits("qwen3_next_a", self.copy("qwen3_next_a", layer_types=None, full_attention_interval=4))
         self.same_logits("qwen3_5_text_a", self.copy("qwen3_5_text_a", layer_types=None, rope_parameters=None, rope_theta=1e7,

@@ -51,10 +51,9 @@ void AddMixer(ForeignConfig* config, Translation* translation) {
   Json block = MambaBlock(sizes, eps);
   const bool norm = fields.Bool("mamba_rms_norm", false), gate_behind = fields.Bool("mamba_norm_before_gate", true);
   if (norm) {
-    block["output_norm_groups"] = sizes.groups;
     block["output_gate_first"] = !gate_behind;
   } else {
-    for (const char* field : {"output_norm", "output_norm_eps", "output_gate_first"}) block.erase(field);
+    for (const char* field : {"output_norm", "output_norm_groups", "output_norm_eps", "output_gate_first"}) block.erase(field);
   }
   c["second_attention"] = {{"system", "mamba2"}};
   c["second_block"] = block;

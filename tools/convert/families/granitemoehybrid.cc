@@ -70,8 +70,7 @@ Translation TranslateGraniteMoeHybrid(ForeignConfig* config, const FamilyOptions
   mamba.out_bias = mamba.in_bias;
   MambaFactors factors;
   factors.out = residual;
-  const std::vector<bool> softmax = FullLayers(
-      &fields, c["num_layers"], "mamba", [](uint32_t) { return false; }, "attention");
+  const std::vector<bool> softmax = FullLayers(&fields, c["num_layers"], "linear_attention", [](uint32_t) { return false; });
   SetLayers(
       softmax, {{"system", "mamba2"}}, MambaBlock(mamba, c["norm_eps"]),
       [&] { return FullAttention(sizes.positions, options, &translation); }, &translation);

@@ -5,9 +5,20 @@
 #include "tools/convert/json/error.h"
 
 namespace tarn::convert {
+namespace {
+
+constexpr const char* kFull = "full_attention";
+
+// The name that transformers 5 has for a type of layer: it reads the older ones in every family.
+Json NewerType(const Json& type) {
+  if (type == "attention") return kFull;
+  return type == "mamba" ? Json("linear_attention") : type;
+}
+
+}  // namespace
 
 std::vector<bool> FullLayers(Fields* fields, uint32_t layers, const char* other,
-                             const std::function<bool(uint32_t layer)>& by_number, const std::string& full_type) {
+                             const std::function<bool(uint32_t layer)>& by_number) {
   std::vector<bool> full;
   const Json* types = fields->Find("layer_types");
   if (types == nullptr) {
@@ -17,11 +28,12 @@ std::vector<bool> FullLayers(Fields* fields, uint32_t layers, const char* other,
   if (!types->is_array() || types->size() != layers) {
     fields->FailAt("layer_types", ValueText(*types) + " is not a list of num_hidden_layers = " + std::to_string(layers) + " types");
   }
-  for (const Json& type : *types) {
-    if (type != full_type && type != other) {
-      fields->FailAt("layer_types", ValueText(type) + " is not supported, expected \"" + full_type + "\" or \"" + other + "\"");
+  for (const Json& given : *types) {
+    const Json type = NewerType(given);
+    if (type != kFull && type != other) {
+      fields->FailAt("layer_types", ValueText(given) + " is not supported, expected \"" + kFull + "\" or \"" + other + "\"");
     }
-    full.push_back(type == full_type);
+    full.push_back(type == kFull);
   }
   return full;
 }

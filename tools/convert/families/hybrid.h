@@ -12,9 +12,10 @@
 
 namespace tarn::convert {
 
-// Which layers are of type `full`: by layer_types, where all others are `other`, or else by `by_number`.
+// Which layers are of type "full_attention": by layer_types, where all others are `other`, or else by `by_number`. Both by the
+// names of transformers 5; the older ones "attention" and "mamba" are read, too.
 std::vector<bool> FullLayers(Fields* fields, uint32_t layers, const char* other,
-                             const std::function<bool(uint32_t layer)>& by_number, const std::string& full = "full_attention");
+                             const std::function<bool(uint32_t layer)>& by_number);
 
 // The attention objects and what stands around them: softmax attention as the model has it, by `full`, in the layers that have it;
 // in the others `attention`, with `block` around it, and without rope where the model has it.

@@ -118,6 +118,7 @@ Json MambaBlock(const MambaSizes& sizes, float eps) {
           {"output_gate_bias", sizes.in_bias},
           {"output_gate_first", true},
           {"output_norm", "full"},
+          {"output_norm_groups", sizes.groups},
           {"output_norm_eps", eps}};
 }
 

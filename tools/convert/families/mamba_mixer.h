@@ -30,7 +30,7 @@ struct MambaDefaults {
 };
 MambaSizes ReadMambaFields(Fields* fields, uint32_t inner, const MambaDefaults& defaults);
 
-// Heads, projections and block of the layer, with a norm of the whole row of eps `eps` behind the gate.
+// Heads, projections and block of the layer, with a norm of eps `eps` behind the gate, of the columns of each group by themselves.
 Json MambaBlock(const MambaSizes& sizes, float eps);
 
 // What stands between the tensors of a folder and those of the mixer: factors of the parts of in_proj behind its bias, of its

@@ -5,7 +5,8 @@
 
 Three random configurations of each family; every parameter is random, biases and norms too, and is a number that its stored type
 holds. expected.safetensors has 200 tokens and their logits, computed in float64 from a reset (of a classifier: of the text). Needs the packages of
-requirements-models.txt.
+requirements-models.txt; of mamba2, those of requirements-mixers.txt: older versions norm all groups of heads together, and mamba_ssm
+does not. Name these cases.
 """
 
 import contextlib

@@ -4,7 +4,8 @@
     hybrid_fixtures.py [NAME...]
 
 As family_fixtures.py: three random configurations of each family, 200 tokens, in float64. qwen3_5 and qwen3_5_text need the packages of
-requirements-models5.txt, the others those of requirements-models.txt: name the cases.
+requirements-models5.txt; granitemoehybrid with more than one group (a, c) those of requirements-mixers.txt, as mamba2 does; the others
+those of requirements-models.txt: name the cases.
 """
 
 import contextlib
