@@ -496,12 +496,29 @@ class Families(FamiliesCase):
         self.same_logits("modernbert_a", self.copy("modernbert_a", global_rope_theta=None, local_rope_theta=None, rope_parameters=kinds))
         for name in "gemma3_text_a", "modernbert_a":
             self.refused(self.copy(name, rope_parameters={**kinds, "full_attention": None}), 'rope_parameters: unknown field "sliding_attention"')
-        for name, tied in (("t5_a", True), ("t5_b", False)):
-            self.assertEqual(json.loads((FIXTURES / name / "config.json").read_text()).get("tie_word_embeddings", True), tied)
-            self.same_logits(name, self.copy(name, tie_word_embeddings=True, scale_decoder_outputs=tied))
         self.same_logits("bert_b", self.copy("bert_b", tie_word_embeddings=True))
         self.same_logits("gpt_neox_a", self.copy("gpt_neox_a", rotary_pct=None, partial_rotary_factor=None, rope_theta=None,
                                                  rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}))
+
+    @unittest.skipUnless(loads(), "the library cannot be loaded here")
+    def test_heads_of_transformers_5(self):
+        """tie_word_embeddings is true whatever the head is, and what mt5's head reads is never scaled."""
+        newer = {"tie_word_embeddings": True, "transformers_version": "5.24.0"}
+        for name, tied in (("t5_a", True), ("t5_b", False), ("umt5_a", True), ("umt5_b", False)):
+            self.assertEqual(json.loads((FIXTURES / name / "config.json").read_text()).get("tie_word_embeddings", True), tied)
+            self.same_logits(name, self.copy(name, **newer, scale_decoder_outputs=tied))
+        self.same_logits("mt5_a", self.copy("mt5_a", **newer))
+        for name, more in (("t5_a", {"scale_decoder_outputs": False}), ("mt5_b", {})):  # tied, and not scaled
+            folder = self.copy(name, **newer, **more)
+            self.convert(folder, "--quant", "f32")
+            tokens, logits = self.expected(name)
+            width = json.loads((folder / "config.json").read_text())["d_model"]
+            unscaled = [[math.sqrt(width) * logit for logit in row] for row in logits]
+            for found in self.found(name, tokens, logits):
+                self.assertLess(distance(found, unscaled), TOLERANCE)
+        # Of version 4, the config says it alone.
+        self.refused(self.copy("mt5_a", tie_word_embeddings=True), '"lm_head.weight": found', "to which config.json ties it")
+        self.refused(self.copy("t5_a", tie_word_embeddings=False), '"lm_head.weight": missing')
 
     def test_newer_rope_parameters(self):
         tokens, logits = self.expected("llama_a")

@@ -67,6 +67,9 @@ OwnConfig ReadOwnConfig(const std::string& text, const std::string& where, const
   if (checkpoint != nullptr && !translation->other_prefix.empty() && !HasPrefix(checkpoint->tensors(), translation->prefix)) {
     translation->prefix = translation->other_prefix;
   }
+  if (checkpoint != nullptr && !translation->own_head.empty()) {
+    translation->config["tie_word_embeddings"] = checkpoint->tensors().count(translation->own_head) == 0;
+  }
   const bool has_prefix = checkpoint == nullptr || HasPrefix(checkpoint->tensors(), translation->prefix);
   OwnConfig own{"", where + ", in tarn's terms", nullptr, std::move(translation->notes)};
   own.name_in_folder = [rules = translation->rules, prefix = has_prefix ? translation->prefix : ""](const std::string& name) {

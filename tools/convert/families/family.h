@@ -34,6 +34,7 @@ struct Translation {
   bool marian_tokenizer = false;    // vocab*.spm, if it is the only one
   std::vector<std::string> notes;   // what the user should know
   std::string other_prefix;         // in place of `prefix`, where no tensor has that one
+  std::string own_head;             // a tensor without which the head is the table of the embeddings; "": the config says it
 };
 
 struct Family {

@@ -1,6 +1,7 @@
 #include "tools/convert/families/foreign_config.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include "tools/convert/families/rope_scaling.h"
@@ -148,6 +149,11 @@ ForeignConfig::ForeignConfig(const Json& object, const std::string& where, std::
   if (fields_.Has("quantization_config")) {
     fields_.FailAt("quantization_config", "the weights are quantized already; convert the checkpoint that they were made from");
   }
+}
+
+int ForeignConfig::MajorVersion() const {
+  const Json version = present_.value("transformers_version", Json());
+  return version.is_string() ? std::atoi(version.get_ref<const std::string&>().c_str()) : 0;
 }
 
 void ForeignConfig::Require(const char* key, const Json& value) {

@@ -33,6 +33,9 @@ class ForeignConfig {
   Fields& fields() { return fields_; }
   bool IsNull(const char* key) const { return object_.contains(key) && object_[key].is_null(); }
 
+  // The number before the first point of transformers_version, by which the folder was written; 0: nothing says it.
+  int MajorVersion() const;
+
   // Refuses every value of `key` but this one, which is also the default: what else it would do is not supported.
   void Require(const char* key, const Json& value);
 

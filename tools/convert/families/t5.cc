@@ -66,12 +66,27 @@ void AddSide(const std::string& side, bool gated, bool by_layer, std::vector<Ten
   rules->push_back(table);
 }
 
-// How the kinds differ: the table of distances, and defaults.
+// How the kinds differ: the table of distances, defaults, and what transformers 5 makes of them.
 struct T5Kind {
   bool by_layer;  // every layer has a table of its own
   const char* feed_forward;
   bool tied;
+  bool scaled_since_5;  // what the head reads, by scale_decoder_outputs
 };
+
+// What the head is and reads. Older versions scale what a head reads that is the table of the embeddings. transformers 5 writes
+// that every head is that table; one that is not is among the tensors.
+struct T5Head {
+  bool tied, scaled, by_tensor;
+};
+
+T5Head ReadHead(ForeignConfig* config, const T5Kind& kind) {
+  Fields& fields = config->fields();
+  const bool tied = fields.Bool("tie_word_embeddings", kind.tied);
+  const bool newer = config->MajorVersion() >= 5;
+  const bool scaled = kind.scaled_since_5 ? fields.Bool("scale_decoder_outputs", tied) : tied && !newer;
+  return {tied, scaled, newer};
+}
 
 Translation TranslateBoth(ForeignConfig* config, const FamilyOptions& options, const T5Kind& kind) {
   Translation translation;
@@ -83,9 +98,8 @@ Translation TranslateBoth(ForeignConfig* config, const FamilyOptions& options, c
   // Positions are distances, which have no end: this bounds memory.
   const uint32_t given = fields.Size("n_positions", 512), positions = options.max_context.value_or(given);
   const FeedForward mlp = ReadFeedForward(config, kind.feed_forward);
-  // transformers 5 writes true whatever the head is, and says beside it whether the head is the table of the embeddings.
-  bool tied = fields.Bool("tie_word_embeddings", kind.tied);
-  tied = fields.Bool("scale_decoder_outputs", tied);
+  const T5Head head = ReadHead(config, kind);
+  if (head.by_tensor) translation.own_head = "lm_head.weight";
   const Json distances = {{"distance_bias", kind.by_layer ? "layer" : "model"},
                           {"distance_buckets", fields.Size("relative_attention_num_buckets", 32)},
                           {"distance_max", fields.Size("relative_attention_max_distance", 128)}};
@@ -105,7 +119,7 @@ Translation TranslateBoth(ForeignConfig* config, const FamilyOptions& options, c
                         {"norm", "rmsnorm"},
                         {"norm_eps", fields.NonNegativeNumber("layer_norm_epsilon", 1e-6f)},
                         {"share_embeddings", true},
-                        {"tie_word_embeddings", tied},
+                        {"tie_word_embeddings", head.tied},
                         {"encoder_attention", encoder},
                         {"decoder_attention", decoder},
                         {"cross_attention", source}};
@@ -116,24 +130,24 @@ Translation TranslateBoth(ForeignConfig* config, const FamilyOptions& options, c
   rules.push_back({"shared.weight", "model.embeddings.weight"});
   rules.push_back({"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", ""});  // of older versions; not used
   for (const char* side : {"encoder", "decoder"}) AddSide(side, mlp.gated, kind.by_layer, &rules);
-  // What a tied head reads is scaled: the norm before it is.
-  if (tied) Fold("model.decoder.norm.weight", static_cast<float>(1 / std::sqrt(static_cast<double>(width))), 0, &rules);
+  // The norm before the head is scaled.
+  if (head.scaled) Fold("model.decoder.norm.weight", static_cast<float>(1 / std::sqrt(static_cast<double>(width))), 0, &rules);
   return translation;
 }
 
 }  // namespace
 
 Translation TranslateT5(ForeignConfig* config, const FamilyOptions& options) {
-  return TranslateBoth(config, options, {false, "relu", true});
+  return TranslateBoth(config, options, {false, "relu", true, true});
 }
 
 Translation TranslateMt5(ForeignConfig* config, const FamilyOptions& options) {
-  return TranslateBoth(config, options, {false, "gated-gelu", false});
+  return TranslateBoth(config, options, {false, "gated-gelu", false, false});
 }
 
 Translation TranslateUmt5(ForeignConfig* config, const FamilyOptions& options) {
   config->fields().Find("scalable_attention");  // nothing reads it
-  return TranslateBoth(config, options, {true, "gated-gelu", true});
+  return TranslateBoth(config, options, {true, "gated-gelu", true, true});
 }
 
 }  // namespace tarn::convert
