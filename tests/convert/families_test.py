@@ -520,6 +520,17 @@ class Families(FamiliesCase):
         self.refused(self.copy("mt5_a", tie_word_embeddings=True), '"lm_head.weight": found', "to which config.json ties it")
         self.refused(self.copy("t5_a", tie_word_embeddings=False), '"lm_head.weight": missing')
 
+    def test_growth_of_the_context_without_its_factor(self):
+        lists = {"short_factor": [1.0, 1.1, 1.2, 1.5], "long_factor": [1.0, 1.5, 2.5, 7.0]}
+        for rope in {"rope_type": "longrope", **lists}, {"rope_type": "yarn"}:
+            rope["original_max_position_embeddings"] = 64
+            models = []
+            for factor in {}, {"factor": 4.0}, {"factor": 3.0}:
+                self.convert(self.copy("llama_a", max_position_embeddings=256, rope_scaling={**rope, **factor}), "--name", "same")
+                models.append(self.model.read_bytes())
+            self.assertEqual(models[0], models[1])
+            self.assertNotEqual(models[0], models[2])
+
     def test_newer_rope_parameters(self):
         tokens, logits = self.expected("llama_a")
         folder = self.copy("llama_a", rope_theta=None, rope_parameters={"rope_type": "default", "rope_theta": 50000.0})

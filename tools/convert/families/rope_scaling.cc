@@ -30,11 +30,16 @@ void ScaleLlama3(Fields* fields, RopeScaling* scaling) {
   }
 }
 
+// By which factor the context grew since training, which had `trained` positions.
+double Growth(Fields* fields, const RopeScaling& scaling, double trained) {
+  return fields->Has("factor") ? fields->PositiveNumber("factor") : scaling.positions / trained;
+}
+
 // YaRN (Peng et al. 2023): a ramp over the pairs between those that turn beta_fast and beta_slow times within the context of
 // training.
 void ScaleYarn(Fields* fields, RopeScaling* scaling) {
-  const double factor = fields->PositiveNumber("factor");
   const double trained = fields->Size("original_max_position_embeddings", scaling->positions);
+  const double factor = Growth(fields, *scaling, trained);
   const double fast = fields->PositiveNumber("beta_fast", 32.0f), slow = fields->PositiveNumber("beta_slow", 1.0f);
   if (scaling->theta <= 1) fields->FailAt("rope_theta", "it must be above 1 for \"yarn\"");
   const bool truncate = fields->Bool("truncate", true);
@@ -79,7 +84,7 @@ std::vector<double> Factors(Fields* fields, const char* key, uint32_t pairs) {
 void ScaleLongrope(Fields* fields, RopeScaling* scaling) {
   const uint32_t trained =
       fields->Size("original_max_position_embeddings", scaling->trained != 0 ? scaling->trained : scaling->positions);
-  double factor = fields->PositiveNumber("factor", 1.0f);
+  double factor = Growth(fields, *scaling, trained);
   if (scaling->trained != 0) factor = static_cast<double>(scaling->positions) / scaling->trained;
   if (factor > 1 && trained > 1) scaling->attention_factor = std::sqrt(1 + std::log(factor) / std::log(trained));
   if (fields->Has("attention_factor")) scaling->attention_factor = fields->PositiveNumber("attention_factor");
