@@ -165,7 +165,6 @@ class Families(FamiliesCase):
         self.refused(self.copy("gated_deltanet_a", num_v_heads=4), "num_v_heads: 4 is no multiple of num_heads = 3")
         self.refused(self.copy("gated_deltanet_a", expand_v=1.3), "expand_v: 1.3 makes no width of heads of head_dim = 8")
         self.refused(self.copy("gated_deltanet_c", conv_size=1), "conv_size: 1 is outside 2 .. 8")
-        self.refused(self.copy("kda_a", safe_gate=True), 'unknown field "safe_gate"')
         self.refused(self.copy("kda_b", num_v_heads=4), "num_v_heads: 4 is not supported, expected num_heads = 2")
         folder = self.copy("abc_a")
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -179,6 +178,27 @@ class Families(FamiliesCase):
             tensors[name] = tensors[name]._replace(shape=(tensors[name].shape[0], 4))
 
         self.refused(self.retensor("gla_b", flatten), '"model.layers.0.attn.q_conv1d.weight": found F16 [24, 4]', "[columns, 1, taps]")
+
+    def test_fields_of_fla_0_6(self):
+        """At their defaults; other values are refused by name."""
+        fields = {
+            "delta_net_a": {"allow_neg_eigval": (False, True), "attnres_block_size": (None, 4)},
+            "gated_deltanet_a": {"output_gate_activation": ("swish", "sigmoid"), "attnres_block_size": (None, 4)},
+            "kda_a": {"safe_gate": (False, True), "lower_bound": (None, -5.0)},
+            "mamba2_c": {"D_has_hdim": (False, True), "norm_before_gate": (False, True), "rmsnorm": (True, False)},
+        }
+        for name, values in fields.items():
+            for field, (default, other) in values.items():
+                with self.subTest(name, field=field):
+                    self.convert(self.copy(name, **{field: default}))
+                    self.refused(self.copy(name, **{field: other}), f"{field}: {json.dumps(other)} is not supported, expected ")
+        self.convert(self.copy("gated_deltanet_a", output_gate_activation="silu"))
+        older = dict.fromkeys(("rms_norm", "time_step_floor", "time_step_limit", "time_step_max", "time_step_min", "time_step_rank"))
+        newer = {"A_init_range": [1, 16], "conv_init": 0.1, "dt_init_floor": 1e-4, "dt_max": 0.1, "dt_min": 0.001}
+        self.same_logits("mamba2_c", self.copy("mamba2_c", **{**older, **newer}, dt_limit=[0.0, {"__float__": "Infinity"}]))
+        # Steps that a limit cuts.
+        self.same_logits("mamba2_b", self.copy("mamba2_b", **{**older, **newer}, dt_limit=[0.4, 0.9], layer_norm_epsilon=None, norm_eps=1e-4))
+        self.refused(self.copy("mamba2_c", dt_limit=[0.0, 1.0]), 'unknown field "time_step_limit"')
 
     def test_states_of_constant_size(self):
         for folder in sorted(FIXTURES.iterdir()):

@@ -35,6 +35,7 @@ Translation TranslateDeltaNet(ForeignConfig* config, const FamilyOptions& option
   Fields& fields = config->fields();
   const FlaHeads heads = ReadFla(config, {16, 1, 1, 4}, &translation);
   fields.Find("use_output_norm");  // there always is one
+  config->Require("allow_neg_eigval", false);
   std::string activation;
   Json attention = ReadQkNorm(config, 1 / std::sqrt(static_cast<double>(heads.key_dim)), &activation);
   // A convolution has the silu of all three, or none.

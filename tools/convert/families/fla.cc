@@ -66,6 +66,7 @@ void ReadFlaSkeleton(ForeignConfig* config, uint32_t hidden_ratio, uint32_t laye
   Fields& fields = config->fields();
   for (const char* key : kIgnored) fields.Find(key);
   config->Require("elementwise_affine", true);
+  config->Require("attnres_block_size", nullptr);
   config->Require("hidden_act", "swish");
   const uint32_t vocab = fields.Size("vocab_size", 32000), hidden = fields.Size("hidden_size", 2048);
   const uint32_t ratio = fields.Size("hidden_ratio", config->IsNull("hidden_ratio") ? 4 : hidden_ratio);

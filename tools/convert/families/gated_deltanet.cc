@@ -1,14 +1,26 @@
 // gated_deltanet: the delta rule with a decay of each head. Its output gate is called g_proj, its decay a_proj.
+#include <string>
 #include <utility>
 
 #include "tools/convert/families/fla.h"
+#include "tools/convert/json/error.h"
 
 namespace tarn::convert {
+namespace {
+
+void CheckOutputGate(Fields* fields) {
+  const std::string gate = fields->Text("output_gate_activation", std::string("swish"));
+  if (gate == "swish" || gate == "silu") return;
+  fields->FailAt("output_gate_activation", ValueText(gate) + " is not supported, expected \"swish\" or \"silu\"");
+}
+
+}  // namespace
 
 Translation TranslateGatedDeltaNet(ForeignConfig* config, const FamilyOptions& options) {
   Translation translation;
   Fields& fields = config->fields();
   ReadGatedDelta(config, {6, 256, 0}, 2, 21, &translation);
+  CheckOutputGate(&fields);
   SetHeadNorm("o_norm.weight", translation.config["norm_eps"], fields.Bool("use_gate", true), &translation);
   const double beta_scale = fields.Bool("allow_neg_eigval", false) ? 2 : 1;
   translation.config["attention"] = {{"system", "gated_deltanet"}, {"beta_scale", beta_scale}};

@@ -16,6 +16,8 @@ Translation TranslateKda(ForeignConfig* config, const FamilyOptions& options) {
     fields.FailAt("num_v_heads", std::to_string(heads.heads) + " is not supported, expected num_heads = " +
                                      std::to_string(key_heads) + ": only heads of k have decays");
   }
+  config->Require("safe_gate", false);
+  config->Require("lower_bound", nullptr);  // of the logarithms of decays
   SetHeadNorm("o_norm.weight", ours["norm_eps"], /*gate=*/false, &translation);
   ours["output_gate"] = "sigmoid";
   ours["output_gate_low_rank"] = ours["output_gate_bias"] = true;

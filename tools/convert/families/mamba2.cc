@@ -18,6 +18,9 @@ constexpr const char* kTensors[][2] = {{"embeddings.weight", "model.embeddings.w
                                        {"norm_f.weight", "model.norm.weight"},
                                        {"layers.*.norm.weight", "model.layers.*.attn_norm.weight"}};
 
+// The same of fla since 0.6.0, which has other names for them.
+constexpr const char* kIgnoredByFla[] = {"A_init_range", "conv_init", "dt_init_floor", "dt_max", "dt_min"};
+
 // Fields of other implementations that transformers keeps in its configs, and does not read.
 constexpr const char* kIgnoredByTransformers[] = {"norm_before_gate", "time_step_init_scheme", "time_step_scale"};
 
@@ -59,13 +62,18 @@ Translation TranslateMamba2(ForeignConfig* config, const FamilyOptions&) {
   for (const char* key : kIgnored) fields.Find(key);
   if (IsOfTransformers(fields)) {
     for (const char* key : kIgnoredByTransformers) fields.Find(key);
+  } else {
+    for (const char* key : kIgnoredByFla) fields.Find(key);
+    config->Require("D_has_hdim", false);
+    config->Require("norm_before_gate", false);
+    config->Require("rmsnorm", true);
   }
   config->Require("hidden_act", "silu");
   const uint32_t vocab = fields.Size("vocab_size", 32768), hidden = fields.Size("hidden_size");
   const MambaSizes sizes = ReadSizes(&fields, hidden);
   const float eps = fields.PositiveNumber(IsOfTransformers(fields) ? "layer_norm_epsilon" : "norm_eps", 1e-5f);
   Json attention = {{"system", "mamba2"}};
-  ReadSteps(&fields, &attention);
+  ReadSteps(&fields, fields.Has("dt_limit") ? "dt_limit" : "time_step_limit", &attention);
   translation.prefix = "backbone.";
   translation.config = {{"vocab_size", vocab},
                         {"hidden_size", hidden},

@@ -57,12 +57,12 @@ class MixerRules {
 
 }  // namespace
 
-void ReadSteps(Fields* fields, Json* attention) {
-  const Json* limit = fields->Find("time_step_limit");
+void ReadSteps(Fields* fields, const char* key, Json* attention) {
+  const Json* limit = fields->Find(key);
   if (limit == nullptr) return;
   if (!limit->is_array() || limit->size() != 2 || !(*limit)[0].is_number() ||
       !((*limit)[1].is_number() || IsInfinity((*limit)[1]))) {
-    fields->FailAt("time_step_limit", ValueText(*limit) + " is not a list of a number and a number or Infinity");
+    fields->FailAt(key, ValueText(*limit) + " is not a list of a number and a number or Infinity");
   }
   (*attention)["step_min"] = (*limit)[0];
   if ((*limit)[1].is_number()) (*attention)["step_max"] = (*limit)[1];
@@ -93,7 +93,7 @@ MambaSizes ReadMambaFields(Fields* fields, uint32_t inner, const MambaDefaults& 
   sizes.in_bias = fields->Bool("mamba_proj_bias", false);
   for (const char* key : kUnread) fields->Find(key);
   Json steps = Json::object();
-  ReadSteps(fields, &steps);
+  ReadSteps(fields, "time_step_limit", &steps);
   if (steps.contains("step_max") || steps.value("step_min", 0.0) > 0) {
     fields->FailAt("time_step_limit", ValueText(*fields->Find("time_step_limit")) + " is not supported, expected 0 and Infinity");
   }

@@ -20,8 +20,8 @@ struct MambaSizes {
   uint32_t keys() const { return groups * state; }
 };
 
-// time_step_limit: null, or two numbers, of which the second may be infinite; what it says of the attention object.
-void ReadSteps(Fields* fields, Json* attention);
+// Limits of steps: null, or two numbers, of which the second may be infinite; what `key` says of the attention object.
+void ReadSteps(Fields* fields, const char* key, Json* attention);
 
 // The fields of a hybrid: mamba_n_heads, mamba_d_head and so on. `inner`: the width of all heads. Errors: numbers that do not
 // divide each other.
