@@ -83,6 +83,16 @@ class Refusals(FamiliesCase):
         self.refused(self.copy("modernbert_a", hidden_activation="relu"), 'hidden_activation: "relu" is not supported in a gated MLP')
         self.refused(self.copy("modernbert_a", tie_word_embeddings=False), "tie_word_embeddings: false is not supported")
 
+    def test_classifiers_whose_logits_have_no_softmax(self):
+        for name in "bert_b", "modernbert_b":
+            for problem in "multi_label_classification", "regression":
+                self.refused(self.copy(name, problem_type=problem), f'problem_type: "{problem}" is not supported, expected '
+                             '"single_label_classification": a softmax of such logits is no probability')
+            self.convert(self.copy(name, problem_type="single_label_classification"))
+        self.convert(self.copy("bert_a", problem_type="regression"))  # not read by a masked language model
+        # One label: what is refused are the tensors of five.
+        self.refused(self.copy("bert_b", id2label={"0": "score"}, problem_type="regression"), '"classifier.weight": found BF16 [5, 24]')
+
     def test_what_is_not_supported_of_longformer(self):
         self.refused(self.copy("longformer_a", attention_window=15), "attention_window: 15 is not an even number above 0")
         self.refused(self.copy("longformer_a", attention_window=[16]), "attention_window: [16] is not a list of num_hidden_layers = 2")

@@ -149,6 +149,10 @@ class ClassifyTest(TasksTest):
                                ("line 1 is empty", b"0\t\n"), ("is empty, expected at least one line", b"")):
             self.fails(1, words, "eval", "-m", self.classifier, "-f", self.write("bad.tsv", content))
         self.fails(2, "classify: no text, expected one of -p, -f and --tokens", "classify", "-m", self.classifier)
+        self.make("score", {**CLASSIFICATION, "num_labels": 1})
+        for command in ["classify", "-p", "a"], ["eval", "-f", self.write("score.tsv", b"0\ta\n")]:
+            self.fails(1, r"score\.tarn has 1 label, expected 2 or more: its logit is a score and no probability", *command, "-m",
+                       self.path("score.tarn"))
         self.fails(2, "--block is for causal_lm or masked_lm models, this one is classification", "eval", "-m", self.classifier,
                    "-f", self.write("right.tsv", b"0\ta\n"), "--block", 9)
 

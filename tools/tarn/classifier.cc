@@ -12,6 +12,10 @@ namespace tarn_cli {
 
 void Classify(const Model& model, tarn_session_config config, uint32_t batch, const std::vector<Tokens>& texts,
               const std::string& step, const LabelSink& sink) {
+  if (model.info().num_labels == 1) {
+    throw Failure(step + ": " + model.path() +
+                  " has 1 label, expected 2 or more: its logit is a score and no probability; tarn_session_classify() gives it");
+  }
   config.batch = static_cast<uint32_t>(std::min<size_t>(batch, texts.size()));
   config.max_source = LongestOf(texts);
   const Session session = CreateSession(model, config);

@@ -17,7 +17,7 @@ namespace tarn_cli {
 using LabelSink = std::function<bool(size_t index, const float* logits)>;
 
 // Of `config` threads count; `batch` texts at a time. Shows its progress on standard error as that of `step`.
-// Throws Failure; Ctrl-C is one ("interrupted").
+// Throws Failure: a model of one label, of whose logit there is no probability; Ctrl-C is one ("interrupted"), too.
 void Classify(const Model& model, tarn_session_config config, uint32_t batch, const std::vector<Tokens>& texts,
               const std::string& step, const LabelSink& sink);
 

@@ -3,6 +3,11 @@
 #include "tools/convert/json/error.h"
 
 namespace tarn::convert {
+namespace {
+
+constexpr char kSingleLabel[] = "single_label_classification";
+
+}  // namespace
 
 std::string HeadArchitecture(Fields* fields) {
   const Json* names = fields->Find("architectures");
@@ -14,9 +19,17 @@ std::string HeadArchitecture(Fields* fields) {
 
 uint32_t LabelCount(Fields* fields) {
   const Json* labels = fields->Find("id2label");  // num_labels says the same
-  if (labels == nullptr) return fields->Size("num_labels", 2);
-  if (!labels->is_object() || labels->empty()) fields->FailAt("id2label", ValueText(*labels) + " is not an object of labels");
-  return static_cast<uint32_t>(labels->size());
+  if (labels != nullptr && (!labels->is_object() || labels->empty())) {
+    fields->FailAt("id2label", ValueText(*labels) + " is not an object of labels");
+  }
+  const uint32_t count = labels == nullptr ? fields->Size("num_labels", 2) : static_cast<uint32_t>(labels->size());
+  const std::string problem = fields->Text("problem_type", std::string(kSingleLabel));
+  if (count > 1 && problem != kSingleLabel) {  // of one label nothing makes a probability
+    fields->FailAt("problem_type",
+                   ValueText(problem) + " is not supported, expected \"" + kSingleLabel +
+                       "\": a softmax of such logits is no probability; null converts the model for its logits alone");
+  }
+  return count;
 }
 
 }  // namespace tarn::convert

@@ -12,7 +12,7 @@ namespace tarn::convert {
 // The first name of "architectures". Errors: there is none.
 std::string HeadArchitecture(Fields* fields);
 
-// Of a classifier.
+// Of a classifier. Errors: several labels that may hold at once, or numbers in place of labels, by problem_type.
 uint32_t LabelCount(Fields* fields);
 
 }  // namespace tarn::convert
