@@ -70,6 +70,9 @@ TEST(TokenizerFiles, WhatIsNotSupportedIsRefusedByName) {
       {"/pre_tokenizer",
        R"({"type": "Sequence", "pretokenizers": [{"type": "Metaspace", "replacement": "_"}, {"type": "ByteLevel"}]})",
        "pretokenizers[1].add_prefix_space: a second step that puts a space before texts"},
+      {"/pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [
+        {"type": "Metaspace", "replacement": "_", "prepend_scheme": "never", "add_prefix_space": false}, {"type": "ByteLevel"}]})",
+       "pretokenizers[1]: add_prefix_space: true is not supported behind Metaspace, false is"},
       {"/pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}, {"type": "ByteLevel"}]})",
        "pretokenizers[1]: ByteLevel twice"},
       {"/pre_tokenizer",

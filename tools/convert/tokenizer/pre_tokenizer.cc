@@ -130,6 +130,8 @@ class PreTokenizerReader {
     fields->Bool("trim_offsets", true);  // the post-processor's
     if (view_.by_bytes) Fail(where, ": ByteLevel twice is not supported");
     if (prefix) AddPrefix(false, where + ".add_prefix_space");
+    // Behind Metaspace the model sees this space as one, and all others as the replacement.
+    if (prefix && !data_->space.empty()) fields->FailAt("add_prefix_space", "true is not supported behind Metaspace, false is");
     if (use_regex) Add(kGpt2Pattern, where, SplitBehavior::Isolated);
     view_.by_bytes = data_->byte_level = true;
   }
