@@ -222,7 +222,8 @@ TEST(SentencePieceFiles, TheClassSaysWhatTextsBeginWithWhereTheConfigDoesNot) {
         Case{R"({"tokenizer_class": "LlamaTokenizerFast"})", "{}", {1}, {}},
         Case{R"({"tokenizer_class": "LlamaTokenizer", "add_bos_token": false})", "{}", {}, {}},
         Case{R"({"tokenizer_class": "LlamaTokenizer"})", R"({"model_type": "t5"})", {1}, {}},
-        Case{"{}", R"({"model_type": "gemma2"})", {1}, {}}, Case{"{}", R"({"model_type": "gemma9"})", {}, {}},
+        Case{"{}", R"({"model_type": "gemma2", "time_step_limit": [0.0, Infinity]})", {1}, {}},
+        Case{"{}", R"({"model_type": "gemma9"})", {}, {}},
         Case{R"({"tokenizer_class": "OtherTokenizer"})", R"({"model_type": "llama"})", {}, {}}}) {
     const Folder folder;
     folder.Write("tokenizer.model", pieces);

@@ -10,6 +10,7 @@
 
 #include "tools/convert/json/error.h"
 #include "tools/convert/json/mapped_file.h"
+#include "tools/convert/json/python_json.h"
 
 namespace tarn::convert {
 
@@ -59,7 +60,10 @@ std::string StringOf(const Json& object, const char* key) {
 TokenizerConfig::TokenizerConfig(const std::string& folder) {
   const char* const names[] = {"/tokenizer_config.json", "/special_tokens_map.json"};
   for (size_t i = 0; i < std::size(names); ++i) files_[i] = {folder + names[i], ReadObjectIfThere(folder + names[i])};
-  model_type_ = StringOf(ReadObjectIfThere(folder + "/config.json"), "model_type");
+  const std::string path = folder + "/config.json";  // some have numbers that JSON lacks
+  if (IsFile(path)) {
+    model_type_ = StringOf(ParseJson(WithQuotedInfinities(ReadFile(path, kMaxTokenizerFileBytes)), path), "model_type");
+  }
 }
 
 std::optional<std::string> TokenizerConfig::Text(const char* key) const {
