@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/text/tokenizer_tables.h"
 #include "tools/convert/json/error.h"
 #include "tools/convert/tokenizer/tokenizer.h"
 
@@ -41,15 +42,19 @@ std::string Field(uint64_t number, uint64_t value) { return Varint(number << 3) 
 std::string Field(uint64_t number, const std::string& bytes) { return Varint(number << 3 | 2) + Varint(bytes.size()) + bytes; }
 std::string PieceOf(const std::string& text, uint64_t type) { return Field(1, Field(1, text) + Field(3, type)); }
 
-std::string RefusalOfModel(const std::string& bytes) {
-  const Folder folder;
-  folder.Write("spiece.model", bytes);
+std::string Refusal(const Folder& folder) {
   try {
     ReadTokenizer(folder.path(), 1000);
     return "";
   } catch (const ConvertError& error) {
     return error.what();
   }
+}
+
+std::string RefusalOfModel(const std::string& bytes) {
+  const Folder folder;
+  folder.Write("spiece.model", bytes);
+  return Refusal(folder);
 }
 
 TEST(SentencePieceFiles, WhatIsNotSupportedIsRefusedByName) {
@@ -208,6 +213,53 @@ TEST(SentencePieceFiles, TokenizerConfigSaysWhatTextsBeginWith) {
   EXPECT_EQ(both.prefix, std::vector<uint32_t>{2});
   EXPECT_EQ(both.suffix, std::vector<uint32_t>{2});
   EXPECT_THROW(ReadTokenizer(folder.path(), 3), ConvertError);
+}
+
+// As fine-tunes are published that have no tokenizer.json. The flags: tokenizer_tables.h.
+TEST(SentencePieceFiles, TokensBesideTheModelAreAdded) {
+  const Folder folder;
+  folder.Write("tokenizer.model", PieceOf("<unk>", 2) + PieceOf("<s>", 3) + PieceOf("</s>", 3) + PieceOf("a", 1));
+  folder.Write("special_tokens_map.json", R"({"eos_token": "<|end|>", "additional_special_tokens": ["<|tool|>"]})");
+  folder.Write("added_tokens.json", R"({"<|tool|>": 6, "<|end|>": 5, "more": 4})");
+  using Ids = std::vector<uint32_t>;
+  const TokenizerData old = ReadTokenizer(folder.path(), 7);
+  EXPECT_EQ(old.added_ids, (Ids{0, 1, 2, 4, 5, 6}));
+  EXPECT_EQ(old.added_flags, (std::vector<uint8_t>{kIsSpecial, kIsSpecial, kIsSpecial, 0, kIsSpecial, kIsSpecial}));
+  EXPECT_EQ(old.eos_token, 5);
+  EXPECT_TRUE(old.normalized.values.empty());
+  folder.Write("tokenizer_config.json", R"({"added_tokens_decoder": {
+      "4": {"content": "<|end|>", "special": true, "lstrip": true}, "1": {"content": "<s>", "special": true, "rstrip": true}}})");
+  const TokenizerData data = ReadTokenizer(folder.path(), 7);
+  EXPECT_EQ(data.added_ids, (Ids{0, 1, 2, 4}));
+  EXPECT_EQ(data.added_flags,
+            (std::vector<uint8_t>{kIsSpecial, kIsSpecial | kTakesSpacesAfter, kIsSpecial, kIsSpecial | kTakesSpacesBefore}));
+  EXPECT_EQ(data.eos_token, 4);
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"x": {"content": "b"}})", "added_tokens_decoder: \"x\" is not an id, a number below 16777216 expected"},
+      {R"({"99999999": {"content": "b"}})", "added_tokens_decoder: \"99999999\" is not an id"},
+      {R"({"4": {}})", "added_tokens_decoder.4: "},
+      {R"({"4": {"content": "a"}})", "added token \"a\": id 4, the vocabulary has it as 3"},
+      {R"([])", "added_tokens_decoder: [] is not an object"},
+  };
+  for (const auto& [decoder, message] : cases) {
+    folder.Write("tokenizer_config.json", R"({"added_tokens_decoder": )" + std::string(decoder) + "}");
+    EXPECT_NE(Refusal(folder).find(message), std::string::npos) << message << " expected: " << Refusal(folder);
+  }
+  folder.Write("tokenizer_config.json", "{}");
+  folder.Write("added_tokens.json", R"({"b": 4, "c": 4})");
+  EXPECT_NE(Refusal(folder).find("\"c\" and \"b\" have the same id 4"), std::string::npos) << Refusal(folder);
+  folder.Write("added_tokens.json", R"({"b": -1})");
+  EXPECT_NE(Refusal(folder).find("\"b\" has id -1, a number below 16777216 expected"), std::string::npos) << Refusal(folder);
+}
+
+// What they do: the fixtures sentencepiece_bpe and sentencepiece_unigram.
+TEST(SentencePieceFiles, SymbolsThatTheNormalizerChangesAreRefused) {
+  std::ifstream file("tests/data/tokenizers/sentencepiece_unigram/tokenizer.model", std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_EQ(RefusalOfModel(good + PieceOf("\xE2\x96\x81<more>", 4)), "");
+  const std::string refusal = RefusalOfModel(good + PieceOf("\xE2\x91\xA0", 4));
+  EXPECT_NE(refusal.find("is user-defined, and the normalizer makes \"1\" of it, which is not supported"), std::string::npos)
+      << refusal;
 }
 
 TEST(SentencePieceFiles, TheClassSaysWhatTextsBeginWithWhereTheConfigDoesNot) {

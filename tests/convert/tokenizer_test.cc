@@ -229,6 +229,12 @@ TEST(TokenizerFiles, VocabAndMergesAreReadWhereThereIsNoTokenizerJson) {
   EXPECT_EQ(data.special[static_cast<size_t>(data.eos_token)], 1);
   EXPECT_EQ(data.splits.size(), 1u);
   EXPECT_FALSE(data.trim_offsets);
+  EXPECT_EQ(data.added_ids.size(), 2u);
+  folder.Write("tokenizer_config.json",
+               R"({"eos_token": "<|end|>", "added_tokens_decoder": {"999": {"content": "<|end|>", "special": true}}})");
+  const TokenizerData more = ReadTokenizer(folder.path(), 1000);
+  EXPECT_EQ(more.eos_token, 999);
+  EXPECT_EQ(more.added_ids, std::vector<uint32_t>{999});
 }
 
 TEST(TokenizerFiles, AnEndTokenThatTheTokenizerLacks) {

@@ -64,10 +64,11 @@ class WriteCheckpointTest(unittest.TestCase):
         source = self.scratch / "source"
         self.convert("--random-weights", 1, self.write_config(), "--write-checkpoint", "-o", source)
         (source / "tokenizer_config.json").write_text("{}")
+        (source / "added_tokens.json").write_text("{}")
         (source / "README.md").write_text("no part of the model")
         self.convert(source, "--write-checkpoint", "-o", self.scratch / "copy")
         self.assertEqual(sorted(path.name for path in (self.scratch / "copy").iterdir()),
-                         ["config.json", "model.safetensors", "tokenizer_config.json"])
+                         ["added_tokens.json", "config.json", "model.safetensors", "tokenizer_config.json"])
 
     def test_a_checkpoint_with_any_tokenizer_can_be_converted(self):
         for kind in "rwkv", "characters", "sentencepiece_m2m100", "sentencepiece_unigram", "gpt2":

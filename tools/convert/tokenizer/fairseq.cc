@@ -1,14 +1,13 @@
 #include "tools/convert/tokenizer/fairseq.h"
 
-#include <cstdlib>
 #include <map>
 #include <sstream>
 #include <utility>
 #include <vector>
 
 #include "tools/convert/json/error.h"
+#include "tools/convert/tokenizer/added_beside.h"
 #include "tools/convert/tokenizer/folder.h"
-#include "tools/convert/tokenizer/sentencepiece.h"
 
 namespace tarn::convert {
 namespace {
@@ -57,24 +56,17 @@ constexpr const char* kFlags[] = {"lstrip", "rstrip", "single_word", "normalized
 
 // The special tokens of added_tokens_decoder from the id `first` on, each with all of kFlags.
 std::vector<Json> NamedTokens(const TokenizerConfig& config, size_t first) {
-  const auto named = config.config().find("added_tokens_decoder");
-  if (named == config.config().end() || named->is_null()) return {};
-  const std::string where = config.path() + ": added_tokens_decoder";
-  if (!named->is_object()) Fail(where, ": ", ValueText(*named), " is not an object");
-  std::map<size_t, Json> by_id;
-  for (const auto& [id, token] : named->items()) {
-    const bool is_number = !id.empty() && id.size() < 10 && id.find_first_not_of("0123456789") == std::string::npos;
-    if (!is_number) Fail(where, ": ", ValueText(id), " is not an id");
-    const size_t number = std::strtoull(id.c_str(), nullptr, 10);
-    if (number < first) continue;
-    Fields fields(token, where + "." + id);
-    Json& made = by_id[number] = {{"content", fields.Text("content")}};
-    for (const char* key : kFlags) made[key] = fields.Bool(key, false);
-  }
   std::vector<Json> tokens;
-  for (const auto& [id, token] : by_id) {
-    if (id != first + tokens.size()) Fail(where, ": ", id, ": ", first + tokens.size(), " expected behind the pieces");
-    tokens.push_back(token);
+  for (const AddedToken& token : AddedTokensDecoder(config)) {
+    if (token.id < first) continue;
+    if (token.id != first + tokens.size()) {
+      Fail(config.path(), ": added_tokens_decoder: ", token.id, ": ", first + tokens.size(), " expected behind the pieces");
+    }
+    tokens.push_back({{"content", token.content},
+                      {"lstrip", token.lstrip},
+                      {"rstrip", token.rstrip},
+                      {"single_word", token.single_word},
+                      {"normalized", token.normalized}});
   }
   return tokens;
 }
@@ -133,7 +125,7 @@ Json Template(const std::string& text, const std::string& language, const Json& 
 
 }  // namespace
 
-Json ReadFairseq(const std::string& folder, const TokenizerConfig& config, const std::string& path) {
+SentencePieceModel ReadFairseq(const std::string& folder, const TokenizerConfig& config, const std::string& path) {
   const Kind& kind = KindOf(folder, config);
   const bool is_m2m = std::string(kind.tokenizer_class) == "M2M100Tokenizer";
   FairseqPieces pieces;
@@ -145,7 +137,8 @@ Json ReadFairseq(const std::string& folder, const TokenizerConfig& config, const
     for (const Json& token : last) names.push_back(StringOf(token, "content"));
     return names;
   };
-  Json tokenizer = ReadSentencePiece(path, &pieces).tokenizer;
+  SentencePieceModel model = ReadSentencePiece(path, &pieces);
+  Json& tokenizer = model.tokenizer;
   std::map<std::string, const Json*> flags;
   for (const Json& token : last) flags[StringOf(token, "content")] = &token;
   for (Json& token : tokenizer["added_tokens"]) {
@@ -159,7 +152,7 @@ Json ReadFairseq(const std::string& folder, const TokenizerConfig& config, const
   const bool is_legacy = config.Bool("legacy_behaviour").value_or(false);
   const char* const text = is_legacy && std::string(kind.tokenizer_class) == "NllbTokenizer" ? kNllbText : kind.text;
   tokenizer["post_processor"] = Template(text, language, tokenizer["added_tokens"], folder);
-  return tokenizer;
+  return model;
 }
 
 }  // namespace tarn::convert

@@ -31,9 +31,10 @@ std::string MarianVocabulary(const std::string& folder) {
 
 std::vector<std::string> TextFiles(const std::string& folder) {
   std::vector<std::string> found;
-  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "tokenizer.model", "spiece.model",
-                           "sentencepiece.bpe.model", "vocab.json", "merges.txt", "vocab.txt", "rwkv_vocab.txt",
-                           "rwkv_vocab_v20230424.txt", "characters.json", "chat_template.jinja", "generation_config.json"}) {
+  for (const char* name :
+       {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "tokenizer.model",
+        "spiece.model", "sentencepiece.bpe.model", "vocab.json", "merges.txt", "vocab.txt", "rwkv_vocab.txt",
+        "rwkv_vocab_v20230424.txt", "characters.json", "chat_template.jinja", "generation_config.json"}) {
     if (IsFile(folder + "/" + name)) found.push_back(name);
   }
   const std::string marian = MarianVocabulary(folder);

@@ -260,4 +260,16 @@ std::vector<uint16_t> CompileNormalizer(const std::vector<NormalizerStep>& steps
   return words;
 }
 
+std::string Normalized(const std::vector<uint16_t>& words, const std::string& text) {
+  if (words.empty()) return text;
+  const Normalizer opened = Normalizer::Open({words.data(), words.size()}).value();
+  std::vector<uint32_t> working(opened.working_words());
+  NormalizedText reader(opened, {text.data(), text.size()}, {working.data(), working.size()});
+  char bytes[64];
+  TextRange origins[64];
+  std::string made;
+  while (const size_t size = reader.Read(bytes, origins)) made.append(bytes, size);
+  return made;
+}
+
 }  // namespace tarn::convert

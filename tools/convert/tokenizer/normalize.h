@@ -40,6 +40,9 @@ struct NormalizerStep {
 // `where`.
 std::vector<uint16_t> CompileNormalizer(const std::vector<NormalizerStep>& steps, const std::string& where);
 
+// What these words make of a text; none: the text.
+std::string Normalized(const std::vector<uint16_t>& words, const std::string& text);
+
 }  // namespace tarn::convert
 
 #endif  // TARN_TOOLS_CONVERT_TOKENIZER_NORMALIZE_H_

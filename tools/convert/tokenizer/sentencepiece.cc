@@ -16,6 +16,7 @@
 #include "tools/convert/tokenizer/charsmap.h"
 #include "tools/convert/tokenizer/component.h"
 #include "tools/convert/tokenizer/folder.h"
+#include "tools/convert/tokenizer/normalize.h"
 #include "tools/convert/tokenizer/protobuf.h"
 #include "tools/convert/tokenizer/utf8_codes.h"
 
@@ -173,10 +174,41 @@ Json AddedTokensOf(const std::vector<ScoredPiece>& pieces) {
   Json added = Json::array();
   for (size_t id = 0; id < pieces.size(); ++id) {
     const uint64_t type = pieces[id].type;
-    if (type != kUnknown && type != kControl && type != kUserDefined) continue;
-    added.push_back({{"id", id}, {"content", pieces[id].text}, {"normalized", false}, {"special", type != kUserDefined}});
+    if (type != kUnknown && type != kControl) continue;
+    added.push_back({{"id", id}, {"content", pieces[id].text}, {"normalized", false}, {"special", true}});
   }
   return added;
+}
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+// User-defined pieces are no borders of a text as added tokens are: SentencePiece finds them in the normalized text, which has one
+// prefix and no spaces at its ends. It does not normalize them: only those that stay as they are can be found so.
+std::vector<AddedToken> SymbolsOf(const Specification& model, const std::string& path) {
+  std::vector<uint16_t> normalizer;
+  if (!model.charsmap.empty()) {
+    const std::string where = path + ": normalizer_spec.precompiled_charsmap";
+    NormalizerStep step{NormalizerStep::Kind::kCharsMap};
+    step.charsmap = CompileCharsMap(model.charsmap, where);
+    normalizer = CompileNormalizer({step}, where);
+  }
+  std::vector<AddedToken> symbols;
+  for (size_t id = 0; id < model.pieces.size(); ++id) {
+    const std::string& text = model.pieces[id].text;
+    if (model.pieces[id].type != kUserDefined) continue;
+    const std::string normal = Replaced(Normalized(normalizer, Replaced(text, kSpace, " ")), " ", kSpace);
+    if (normal != text) {
+      Fail(path, ": piece ", id, ": \"", text, "\" is user-defined, and the normalizer makes \"", normal,
+           "\" of it, which is not supported: put a tokenizer.json beside the model");
+    }
+    AddedToken& symbol = symbols.emplace_back(AddedToken{text, static_cast<uint32_t>(id)});
+    symbol.is_normal = true;
+  }
+  return symbols;
 }
 
 // A piece has words on both sides of a space: words cannot be told apart before.
@@ -192,16 +224,19 @@ void SetSpaces(const Specification& model, Json* tokenizer) {
   if (!model.charsmap.empty()) {
     normalizers.push_back({{"type", "Precompiled"}, {"precompiled_charsmap", EncodeBase64(model.charsmap)}});
   }
-  const char* const scheme = model.adds_dummy_prefix ? "always" : "never";
   if (model.removes_extra_spaces) {
     normalizers.push_back({{"type", "Strip"}, {"strip_left", !model.adds_dummy_prefix}, {"strip_right", true}});
-    normalizers.push_back({{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", kSpace}});
-    (*tokenizer)["pre_tokenizer"] = {
-        {"type", "Metaspace"}, {"replacement", kSpace}, {"prepend_scheme", scheme}, {"split", !HasPhrases(model.pieces)}};
-  } else {
-    if (model.adds_dummy_prefix) normalizers.push_back({{"type", "Prepend"}, {"prepend", kSpace}});
-    normalizers.push_back({{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpace}});
   }
+  // Spaces at the beginning become one with the prefix.
+  if (model.adds_dummy_prefix) normalizers.push_back({{"type", "Prepend"}, {"prepend", model.removes_extra_spaces ? " " : kSpace}});
+  if (model.removes_extra_spaces) {
+    normalizers.push_back({{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", kSpace}});
+    if (!HasPhrases(model.pieces)) {
+      (*tokenizer)["pre_tokenizer"] = {
+          {"type", "Split"}, {"pattern", {{"String", kSpace}}}, {"behavior", "MergedWithNext"}, {"invert", false}};
+    }
+  }
+  normalizers.push_back({{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpace}});
   (*tokenizer)["normalizer"] = {{"type", "Sequence"}, {"normalizers", normalizers}};
   Json decoders = Json::array(
       {{{"type", "Replace"}, {"pattern", {{"String", kSpace}}}, {"content", " "}}, {{"type", "ByteFallback"}}, {{"type", "Fuse"}}});
@@ -209,7 +244,8 @@ void SetSpaces(const Specification& model, Json* tokenizer) {
   if (model.byte_fallback) {
     (*tokenizer)["decoder"] = {{"type", "Sequence"}, {"decoders", decoders}};
   } else {
-    (*tokenizer)["decoder"] = {{"type", "Metaspace"}, {"replacement", kSpace}, {"prepend_scheme", scheme}};
+    (*tokenizer)["decoder"] = {
+        {"type", "Metaspace"}, {"replacement", kSpace}, {"prepend_scheme", model.adds_dummy_prefix ? "always" : "never"}};
   }
 }
 
@@ -263,6 +299,7 @@ SentencePieceModel ReadSentencePiece(const std::string& path, const FairseqPiece
   SentencePieceModel made;
   made.tokenizer = {{"model", ModelOf(model, path)}, {"added_tokens", AddedTokensOf(model.pieces)}};
   SetSpaces(model, &made.tokenizer);
+  made.symbols = SymbolsOf(model, path);
   made.bos = ControlPiece(model, model.bos_id);
   made.eos = ControlPiece(model, model.eos_id);
   return made;

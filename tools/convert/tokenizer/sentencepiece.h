@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "tools/convert/json/json.h"
+#include "tools/convert/tokenizer/vocabulary.h"
 
 namespace tarn::convert {
 
 struct SentencePieceModel {
-  Json tokenizer;        // as tokenizer.json says it, without a post-processor
-  std::string bos, eos;  // empty: there is none
+  Json tokenizer;                   // as tokenizer.json says it, without a post-processor
+  std::vector<AddedToken> symbols;  // user-defined pieces: `tokenizer` has them as pieces alone
+  std::string bos, eos;             // empty: there is none
 };
 
 // The ids that fairseq's models have, in place of those of the file: "<s>", "<pad>", "</s>", "<unk>", the pieces behind the three
@@ -24,8 +26,8 @@ struct FairseqPieces {
 };
 
 // As the package `transformers` converts the models of T5 and Llama: the ids are those of the package `sentencepiece`, apart from
-// special tokens in a text, or those of `fairseq`. Errors: a file that is damaged, a kind of model or an option that is not
-// supported, by its name.
+// special tokens in a text (docs/tokenizers.md has the other exceptions), or those of `fairseq`. Errors: a file that is damaged, a
+// kind of model or an option that is not supported, by its name.
 SentencePieceModel ReadSentencePiece(const std::string& path, const FairseqPieces* fairseq = nullptr);
 
 }  // namespace tarn::convert

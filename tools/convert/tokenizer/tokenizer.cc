@@ -7,6 +7,7 @@
 #include "runtime/text/tokenizer_tables.h"
 #include "tools/convert/json/error.h"
 #include "tools/convert/json/mapped_file.h"
+#include "tools/convert/tokenizer/added_beside.h"
 #include "tools/convert/tokenizer/decoder.h"
 #include "tools/convert/tokenizer/fairseq.h"
 #include "tools/convert/tokenizer/folder.h"
@@ -46,6 +47,15 @@ TokenizerData ReadTokenizerJson(const Json& file, const std::string& path, Vocab
   return data;
 }
 
+// Tokens that `transformers` adds to those of a file. Errors: a token of the file with another id.
+void PutAddedTokens(const std::vector<AddedToken>& tokens, const std::string& where, Vocabulary* vocabulary) {
+  for (const AddedToken& token : tokens) {
+    const uint32_t id = vocabulary->Find(token.content).value_or(token.id);
+    if (id != token.id) Fail(where, ": added token \"", token.content, "\": id ", token.id, ", the vocabulary has it as ", id);
+    if (!token.content.empty()) vocabulary->added.Put(token);
+  }
+}
+
 // vocab.json and merges.txt, as GPT-2 has them.
 TokenizerData ReadVocabAndMerges(const std::string& folder, const TokenizerConfig& config, Vocabulary* vocabulary) {
   const std::string vocab_path = folder + "/vocab.json";
@@ -61,6 +71,7 @@ TokenizerData ReadVocabAndMerges(const std::string& folder, const TokenizerConfi
     if (line.empty() || line.rfind("#version", 0) == 0) continue;
     vocabulary->merges.push_back(SplitMerge(line, vocabulary->merges_path + ": line " + std::to_string(number)));
   }
+  PutAddedTokens(AddedTokensBeside(folder, config), folder, vocabulary);
   TokenizerData data;
   data.splits.push_back(Gpt2Split(folder));
   data.byte_level = true;
@@ -85,9 +96,16 @@ std::string SentencePieceFile(const std::string& folder) {
   return MarianVocabulary(folder);
 }
 
+// `tokenizer` of a model of SentencePiece, and its symbols.
+TokenizerData ReadModelFile(const SentencePieceModel& model, const std::string& path, Vocabulary* vocabulary) {
+  TokenizerData data = ReadTokenizerJson(model.tokenizer, path, vocabulary);
+  for (const AddedToken& symbol : model.symbols) AddToken(symbol, path, vocabulary);
+  return data;
+}
+
 TokenizerData ReadFairseqFile(const std::string& folder, const TokenizerConfig& config, const std::string& path,
                               Vocabulary* vocabulary) {
-  TokenizerData data = ReadTokenizerJson(ReadFairseq(folder, config, path), path, vocabulary);
+  TokenizerData data = ReadModelFile(ReadFairseq(folder, config, path), path, vocabulary);
   const auto id_of = [&](const char* name) { return static_cast<int32_t>(vocabulary->Find(name).value_or(-1)); };
   data.bos_token = id_of("<s>");
   data.eos_token = id_of("</s>");
@@ -97,7 +115,7 @@ TokenizerData ReadFairseqFile(const std::string& folder, const TokenizerConfig& 
 
 // Every text ends with the token 0, which "marian_nmt" of families/ says too.
 TokenizerData ReadMarianVocabulary(const SentencePieceModel& model, const std::string& path, Vocabulary* vocabulary) {
-  TokenizerData data = ReadTokenizerJson(model.tokenizer, path, vocabulary);
+  TokenizerData data = ReadModelFile(model, path, vocabulary);
   if (model.eos.empty() || vocabulary->Find(model.eos) != 0u)
     Fail(path, ": the token that ends a text is not 0, as it is in models of Marian");
   data.eos_token = 0;
@@ -130,7 +148,10 @@ TokenizerData ReadSentencePieceFile(const std::string& folder, const TokenizerCo
   if (path == folder + kFairseqFile) return ReadFairseqFile(folder, config, path, vocabulary);
   const SentencePieceModel model = ReadSentencePiece(path);
   if (path == MarianVocabulary(folder)) return ReadMarianVocabulary(model, path, vocabulary);
-  TokenizerData data = ReadTokenizerJson(model.tokenizer, path, vocabulary);
+  TokenizerData data = ReadModelFile(model, path, vocabulary);
+  std::vector<AddedToken> added = AddedTokensBeside(folder, config);
+  for (AddedToken& token : added) token.normalized = false;  // each part of a text between two of them has a prefix of its own
+  PutAddedTokens(added, folder, vocabulary);
   const auto id_of = [&](const char* key, const std::string& fallback) {
     const std::string name = config.SpecialToken(key).value_or("");
     const std::optional<uint32_t> id = vocabulary->Find(name.empty() ? fallback : name);

@@ -7,6 +7,7 @@
 #include "runtime/text/tokenizer_tables.h"
 #include "tools/convert/json/error.h"
 #include "tools/convert/tokenizer/byte_alphabet.h"
+#include "tools/convert/tokenizer/normalize.h"
 #include "tools/convert/tokenizer/pattern.h"
 #include "tools/convert/tokenizer/strings.h"
 #include "tools/convert/tokenizer/trie.h"
@@ -94,17 +95,9 @@ void CompileWords(const Vocabulary& vocabulary, TokenizerData* data) {
   });
 }
 
-// What the normalizer of a tokenizer makes of a text.
-std::string Normalized(const std::vector<uint16_t>& normalizer, const std::string& text) {
-  if (normalizer.empty()) return text;
-  const Normalizer opened = Normalizer::Open({normalizer.data(), normalizer.size()}).value();
-  std::vector<uint32_t> working(opened.working_words());
-  NormalizedText reader(opened, {text.data(), text.size()}, {working.data(), working.size()});
-  char bytes[64];
-  TextRange origins[64];
-  std::string made;
-  while (const size_t size = reader.Read(bytes, origins)) made.append(bytes, size);
-  return made;
+// What is looked for, and what the token decodes to.
+std::string Spelling(const AddedToken& token, const TokenizerData& data) {
+  return token.normalized && !token.is_normal ? Normalized(data.normalizer, token.content) : token.content;
 }
 
 void CompileAdded(const Vocabulary& vocabulary, const std::string& where, TokenizerData* data) {
@@ -112,7 +105,7 @@ void CompileAdded(const Vocabulary& vocabulary, const std::string& where, Tokeni
   for (const AddedToken& token : vocabulary.added) {
     const std::string what = where + ": added token \"" + token.content + "\"";
     if (token.content.size() > kMaxAddedTokenBytes) Fail(what, ": longer than ", kMaxAddedTokenBytes, " bytes");
-    const std::string sought = token.normalized ? Normalized(data->normalizer, token.content) : token.content;
+    const std::string sought = Spelling(token, *data);
     if (sought.empty()) Fail(what, ": the normalizer leaves nothing of it");
     (token.normalized ? normalized : raw)[sought] = static_cast<int32_t>(data->added_ids.size());
     data->added_ids.push_back(token.id);
@@ -153,7 +146,7 @@ void CompilePieces(const Vocabulary& vocabulary, const std::string& where, Token
     }
   }
   for (const AddedToken& token : vocabulary.added) {
-    tokens[token.id] = {token.normalized ? Normalized(data->normalizer, token.content) : token.content, token.special};
+    tokens[token.id] = {Spelling(token, *data), token.special};
   }
   std::map<uint32_t, Piece> pieces;
   for (const auto& [id, token] : tokens) {
@@ -183,6 +176,15 @@ bool AddedTokens::Add(AddedToken token) {
   if (!places_.emplace(token.content, tokens_.size()).second) return false;
   tokens_.push_back(std::move(token));
   return true;
+}
+
+void AddedTokens::Put(AddedToken token) {
+  const auto found = places_.find(token.content);
+  if (found == places_.end()) {
+    Add(std::move(token));
+  } else {
+    tokens_[found->second] = std::move(token);
+  }
 }
 
 const AddedToken* AddedTokens::Find(const std::string& content) const {
@@ -234,19 +236,23 @@ void AddToken(AddedToken token, const std::string& where, Vocabulary* vocabulary
   if (!vocabulary->added.Add(std::move(token))) Fail(where, ": \"", content, "\" is there twice");
 }
 
+AddedToken ReadAddedToken(Fields* fields, uint32_t id) {
+  AddedToken token{fields->Text("content"), id};
+  token.single_word = fields->Bool("single_word", false);
+  token.lstrip = fields->Bool("lstrip", false);
+  token.rstrip = fields->Bool("rstrip", false);
+  token.special = fields->Bool("special", false);
+  token.normalized = fields->Bool("normalized", !token.special);
+  return token;
+}
+
 void ReadAddedTokens(const Json& list, const std::string& where, Vocabulary* vocabulary) {
   if (!list.is_array()) Fail(where, ": a list expected");
   auto next = static_cast<uint32_t>(std::max(vocabulary->ids.size(), vocabulary->listed.size()));
   for (size_t i = 0; i < list.size(); ++i) {
     Fields fields(list[i], where + "[" + std::to_string(i) + "]");
-    AddedToken token;
-    token.content = fields.Text("content");
-    token.single_word = fields.Bool("single_word", false);
-    token.lstrip = fields.Bool("lstrip", false);
-    token.rstrip = fields.Bool("rstrip", false);
-    token.normalized = fields.Bool("normalized", true);
-    token.special = fields.Bool("special", false);
-    const uint64_t id = fields.Integer("id", 0, Fields::kMaxSize - 1);
+    const auto id = static_cast<uint32_t>(fields.Integer("id", 0, Fields::kMaxSize - 1));
+    AddedToken token = ReadAddedToken(&fields, id);
     fields.Finish();
     const auto found = vocabulary->ids.find(token.content);
     token.id = found != vocabulary->ids.end() ? found->second : next++;

@@ -22,6 +22,7 @@ struct AddedToken {
   std::string content;
   uint32_t id = 0;
   bool single_word = false, lstrip = false, rstrip = false, normalized = true, special = false;
+  bool is_normal = false;  // `normalized`, and `content` is what normalized text has
 };
 
 // In their order, found by their contents.
@@ -29,6 +30,8 @@ class AddedTokens {
  public:
   // False: there is one of this content.
   bool Add(AddedToken token);
+  // In the place of the one of this content, if there is one.
+  void Put(AddedToken token);
   // nullptr: none.
   const AddedToken* Find(const std::string& content) const;
   // Takes out those that `keeps` is false of, and gives them back, all in their order.
@@ -71,6 +74,8 @@ std::optional<std::string> BytesOf(const std::string& text);
 // Errors: it has none.
 uint32_t IdOf(const Vocabulary& vocabulary, const std::string& token, const std::string& where);
 
+// An entry of "added_tokens" without its id, or of "added_tokens_decoder".
+AddedToken ReadAddedToken(Fields* fields, uint32_t id);
 // The list "added_tokens". Ids are given as the package gives them. Errors: one that the file numbers otherwise.
 void ReadAddedTokens(const Json& list, const std::string& where, Vocabulary* vocabulary);
 void AddToken(AddedToken token, const std::string& where, Vocabulary* vocabulary);

@@ -3,8 +3,8 @@
 
     sentencepiece_fixtures.py TEXT [FOLDER]
 
-TEXT is what they are trained on. The answers are those of the `tokenizers` package after the conversion that the package
-`transformers` makes. The ids of the lines of TEXT must be those of `sentencepiece`; of models of fairseq, where `transformers` is
+TEXT is what they are trained on. The answers are those of the `tokenizers` package after a conversion like that of the package
+`transformers`, which has the prefix of a text and user-defined pieces where `sentencepiece` has them. The ids of the lines of TEXT must be those of `sentencepiece`; of models of fairseq, where `transformers` is
 installed, those of its own classes. Needs requirements.txt beside this script.
 """
 
@@ -12,6 +12,7 @@ import io
 import json
 import pathlib
 import random
+import re
 import sys
 import tempfile
 
@@ -76,7 +77,7 @@ def merges(pieces):
 
 
 def convert(data, config):
-    """As SpmConverter and LlamaConverter of `transformers`."""
+    """As SpmConverter and LlamaConverter of `transformers`. User-defined pieces are found in normalized text."""
     proto = sentencepiece_model_pb2.ModelProto.FromString(data)
     trainer, normalizer, pieces = proto.trainer_spec, proto.normalizer_spec, proto.pieces
     if trainer.model_type == trainer.UNIGRAM:
@@ -85,20 +86,23 @@ def convert(data, config):
         vocab = {piece.piece: id for id, piece in enumerate(pieces)}
         model = models.BPE(vocab, merges(pieces), unk_token=trainer.unk_piece, fuse_unk=True, byte_fallback=trainer.byte_fallback)
     tokenizer = Tokenizer(model)
-    tokenizer.add_tokens([AddedToken(piece.piece, normalized=False, special=piece.type != piece.USER_DEFINED) for piece in pieces
-                          if piece.type in (piece.UNKNOWN, piece.CONTROL, piece.USER_DEFINED)])
+    tokenizer.add_tokens([AddedToken(piece.piece, normalized=piece.type == piece.USER_DEFINED, special=piece.type != piece.USER_DEFINED)
+                          for piece in pieces if piece.type in (piece.UNKNOWN, piece.CONTROL, piece.USER_DEFINED)])
     prefix = normalizer.add_dummy_prefix
-    scheme = "always" if prefix else "never"
     steps = [normalizers.Precompiled(normalizer.precompiled_charsmap)] if normalizer.precompiled_charsmap else []
-    if normalizer.remove_extra_whitespaces:
-        steps += [normalizers.Strip(left=not prefix), normalizers.Replace(Regex(" {2,}"), SPACE)]
-        phrases = any(piece.type == piece.NORMAL and SPACE in piece.piece[1:] for piece in pieces)
-        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(SPACE, scheme, split=not phrases)
-    else:
-        steps += [normalizers.Prepend(SPACE)] * prefix + [normalizers.Replace(" ", SPACE)]
+    removes = normalizer.remove_extra_whitespaces
+    steps += [normalizers.Strip(left=not prefix)] * removes + [normalizers.Prepend(" " if removes else SPACE)] * prefix
+    if removes:
+        steps.append(normalizers.Replace(Regex(" {2,}"), SPACE))
+        if not any(piece.type == piece.NORMAL and SPACE in piece.piece[1:] for piece in pieces):
+            tokenizer.pre_tokenizer = pre_tokenizers.Split(SPACE, "merged_with_next")
+    steps.append(normalizers.Replace(" ", SPACE))
+    symbols = [piece.piece for piece in pieces if piece.type == piece.USER_DEFINED]
+    if symbols and prefix:  # the package looks for what it makes of a symbol alone, which must be the symbol
+        steps.append(normalizers.Replace(Regex(r"\A" + SPACE + r"(?=(?:" + "|".join(map(re.escape, symbols)) + r")\z)"), ""))
     tokenizer.normalizer = normalizers.Sequence(steps)
     bytes_steps = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()] + [decoders.Strip(" ", 1, 0)] * prefix
-    tokenizer.decoder = decoders.Sequence(bytes_steps) if trainer.byte_fallback else decoders.Metaspace(SPACE, scheme)
+    tokenizer.decoder = decoders.Sequence(bytes_steps) if trainer.byte_fallback else decoders.Metaspace(SPACE, "always" if prefix else "never")
     template = ["<s>"] * config.get("add_bos_token", False) + ["$A"] + ["</s>"] * config.get("add_eos_token", False)
     if len(template) > 1:
         ids = [(name, tokenizer.token_to_id(name)) for name in template if name != "$A"]
@@ -181,7 +185,10 @@ def main():
     for name, (options, config) in CASES.items():
         data = train([line for line in lines[:4000] if line] + [MORE_TEXT] * 20, options)
         tokenizer = convert(data, config)
-        failed |= compare(name, data, tokenizer, lines + ["  " + line.replace(" ", "   ") + "  " for line in lines[:2000]])
+        symbols = [line.replace(" ", mark, 2) for line in lines[:2000] for symbol in options.get("user_defined_symbols", [])
+                   for mark in (symbol, f"  {symbol} ")]
+        failed |= compare(name, data, tokenizer,
+                          lines + ["  " + line.replace(" ", "   ") + "  " for line in lines[:2000]] + symbols)
         write(folder, name, {"tokenizer.model": data, "tokenizer_config.json": config}, tokenizer)
     for name, (model_type, config, template, last) in FAIRSEQ.items():
         data = train([line for line in lines[:4000] if line] + [MORE_TEXT] * 20, {"model_type": model_type})
