@@ -54,7 +54,7 @@ TEST(ChatFit, FormsGiveTheTextsOfJinja2) {
     EXPECT_EQ(FormatChat(fit.chat, answer.messages), *answer.text) << answer.name;
     ++checked[answer.name];
   }
-  EXPECT_EQ(checked.size(), 15u);
+  EXPECT_EQ(checked.size(), 16u);
 }
 
 TEST(ChatFit, WhatTheFormCannotExpressIsSaid) {
@@ -68,6 +68,10 @@ TEST(ChatFit, WhatTheFormCannotExpressIsSaid) {
   EXPECT_NE(Refusal("{% for m in messages %}{{ m.content.strip('\\n') }}{% endfor %}").find("spaces around a content"),
             std::string::npos);
   EXPECT_NE(Refusal("{% for m in messages %}{{ m.content ~ m.content }}{% endfor %}").find("or is there twice"), std::string::npos);
+  // As Granite 3.1: today's date where there is no system text.
+  EXPECT_NE(Refusal("{% if messages[0].role != 'system' %}{{ strftime_now('%B %d, %Y') }}{% endif %}" + ChatSource("granite"))
+                .find("\"strftime_now\" is undefined"),
+            std::string::npos);
   EXPECT_NE(Fit("gemma").no_system.find("System role not supported"), std::string::npos);
   EXPECT_NE(Fit("mistral_v3").no_system.find("is not in its place"), std::string::npos);
   EXPECT_EQ(Fit("deepseek").special_contents, std::vector<std::string>{"</think>"});
