@@ -69,8 +69,30 @@ TEST(Jinja, SmallTemplatesGiveWhatJinja2Gives) {
        "\xC3\xA9"
        "A\\q"},
       {"{% generation %}{% set x = 1 %}a{% endgeneration %}{{ x is defined }}", "aFalse"},
+      {"{% for i in [1] if i > 5 %}x{% else %}{% set y = 1 %}{{ y }}{% endfor %}{{ y is defined }}", "1False"},
+      {"{% for i in [1, 2] %}{{ i }}{% continue %}{% else %}E{% endfor %}", "12E"},
+      {"{% for i in [1, 2] %}{% break %}{% else %}E{% endfor %}", "E"},
+      {"{% for i in [1, 2] %}{% if i == 2 %}{% continue %}{% endif %}{% else %}E{% endfor %}", ""},
+      {"{{ {'a': 1, 'b': 2, 'a': 3} | tojson }}", "{\"a\": 3, \"b\": 2}"},
+      {"{{ nothing is callable }} {{ 1 is callable }}", "True False"},
+      {"{% if (1 if 1) %}x{% endif %}{% for i in [1] if 1 if 1 %}y{% endfor %}", "xy"},
   };
   for (const auto& one : cases) EXPECT_EQ(Error(one.source), std::string("rendered: ") + one.text) << one.source;
+}
+
+// jinja2 asks the condition of a loop only when it needs the next item: the body may have changed what the condition reads.
+TEST(Jinja, ConditionsOfLoopsAreAskedWhenTheNextItemIs) {
+  const std::string loop = "{% set n = namespace(c=0) %}{% for i in [1, 2, 3, 4] if n.c < 2 %}", add = "{% set n.c = n.c + 1 %}";
+  const std::pair<std::string, const char*> cases[] = {
+      {loop + add + "{{ i }}{% endfor %}", "12"},
+      {loop + add + "{{ i }}{{ loop.last }}{% endfor %}", "1False2True"},
+      {loop + "{{ loop.length }}" + add + "{{ i }}{{ loop.last }}{% endfor %}", "41False42False43False44True"},
+      {loop + "{{ loop.first }}{{ loop.nextitem }}" + add + "{{ i }}|{% endfor %}", "True21|False32|False3|"},
+      {loop + "{{ loop.revindex }}" + add + "{{ i }}|{% endfor %}", "41|32|23|14|"},
+      {"{% set x = 1 %}{% for i in [1, 2] if x == 1 %}{% set x = 2 %}{{ loop.last }}{% endfor %}", "FalseTrue"},
+      {"{% for x in [1] %}{% for i in [1, 2] if loop.length == 1 %}{{ loop.length }}{% endfor %}{% endfor %}", "22"},
+  };
+  for (const auto& [source, text] : cases) EXPECT_EQ(Error(source), std::string("rendered: ") + text) << source;
 }
 
 TEST(Jinja, WhatIsNotSupportedIsNamed) {
@@ -100,6 +122,14 @@ TEST(Jinja, WhatIsNotSupportedIsNamed) {
       {"{% for x in 1 %}{% endfor %}", "an integer has no items"},
       {"{{ 9223372036854775807 }}", "is too large"},
       {"{% break %}", "outside of a loop"},
+      {"{% if 1 if 1 %}x{% endif %}", "\"if\" found, the end of the tag expected"},
+      {"{% macro m(a) %}{{ varargs }}{% endmacro %}{{ m(1) }}", "\"varargs\" of a macro is not supported"},
+      {"{% macro m(a) %}{% endmacro %}{{ m.name }}", "\"name\" of a function is not supported"},
+      {"{{ {'a': 1}['items'] is defined }}", "the method \"items\" is not called"},
+      {"{% macro m(l) %}{{ l.last }}{% endmacro %}{% for i in [1, 2] if i %}{{ m(loop) }}{% endfor %}",
+       "is not supported in a macro"},
+      {"{% set n = namespace() %}{% for i in [1, 2] if i %}{% set n.l = loop %}{% endfor %}{{ n.l.last }}",
+       "is not supported behind the loop"},
   };
   for (const auto& one : cases)
     EXPECT_NE(Error(one.source).find(one.words), std::string::npos) << one.source << ": " << Error(one.source);

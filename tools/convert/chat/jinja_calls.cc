@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <iterator>
+#include <utility>
 
 #include "tools/convert/chat/jinja_text.h"
 #include "tools/convert/json/error.h"
@@ -12,6 +13,8 @@ namespace {
 
 using Kind = JinjaValue::Kind;
 using Value = JinjaValue;
+
+constexpr int64_t kMaxRange = 1 << 16;
 
 bool IsOneOf(const std::string& name, std::initializer_list<const char*> names) {
   return std::any_of(names.begin(), names.end(), [&](const char* one) { return name == one; });
@@ -273,7 +276,7 @@ bool CallTest(const std::string& name, const Value& value, const JinjaArguments&
     if (value.Is(Kind::kUndefined)) FailUse("test", name);
     return value.Is(Kind::kText) || value.Is(Kind::kList) || value.Is(Kind::kDict);
   }
-  if (name == "callable") return value.Is(Kind::kMacro) || value.Is(Kind::kBuiltin);
+  if (name == "callable") return value.Is(Kind::kMacro) || value.Is(Kind::kBuiltin) || value.Is(Kind::kUndefined);
   if (name == "equalto" || name == "eq") return AreEqual(value, arguments.values[0], heap);
   if (name == "ne") return !AreEqual(value, arguments.values[0], heap);
   if (name == "in") return Contains(arguments.values[0], value, heap);
@@ -283,6 +286,19 @@ bool CallTest(const std::string& name, const Value& value, const JinjaArguments&
     return (value.number % by == 0) == (name != "odd");
   }
   Fail("the test \"", name, "\" is not supported");
+}
+
+Value RangeOf(const JinjaArguments& arguments, JinjaHeap* heap) {
+  const size_t count = arguments.values.size();
+  for (const Value& one : arguments.values) {
+    if (!one.Is(Kind::kInteger)) FailUse("function", "range");
+  }
+  if (!arguments.named.empty() || count < 1 || count > 2) FailUse("function", "range");
+  const int64_t begin = count == 1 ? 0 : arguments.values[0].number, end = arguments.values[count - 1].number;
+  if (begin < -kMaxRange || end > kMaxRange) Fail("a range from ", begin, " to ", end, " is not supported");
+  JinjaList items;
+  for (int64_t i = begin; i < end; ++i) items.push_back(Value::Integer(i));
+  return heap->List(std::move(items));
 }
 
 bool Contains(const Value& right, const Value& left, JinjaHeap* heap) {
@@ -333,17 +349,22 @@ int64_t LengthOf(const Value& value) {
 
 namespace {
 
-Value LoopMember(const JinjaLoop& loop, const std::string& name) {
-  const auto at = static_cast<int64_t>(loop.at), size = static_cast<int64_t>(loop.items->size());
+Value LoopMember(JinjaLoop* loop, const std::string& name) {
+  const auto at = static_cast<int64_t>(loop->at);
+  const auto size = [loop] {
+    while (loop->Has(loop->items.size())) {
+    }
+    return static_cast<int64_t>(loop->items.size());
+  };
   if (name == "index0") return Value::Integer(at);
   if (name == "index") return Value::Integer(at + 1);
-  if (name == "revindex0") return Value::Integer(size - at - 1);
-  if (name == "revindex") return Value::Integer(size - at);
+  if (name == "revindex0") return Value::Integer(size() - at - 1);
+  if (name == "revindex") return Value::Integer(size() - at);
   if (name == "first") return Value::Bool(at == 0);
-  if (name == "last") return Value::Bool(at == size - 1);
-  if (name == "length") return Value::Integer(size);
-  if (name == "previtem") return at == 0 ? Value::Undefined("loop.previtem") : (*loop.items)[loop.at - 1];
-  if (name == "nextitem") return at == size - 1 ? Value::Undefined("loop.nextitem") : (*loop.items)[loop.at + 1];
+  if (name == "last") return Value::Bool(!loop->Has(loop->at + 1));
+  if (name == "length") return Value::Integer(size());
+  if (name == "previtem") return at == 0 ? Value::Undefined("loop.previtem") : loop->items[loop->at - 1];
+  if (name == "nextitem") return loop->Has(loop->at + 1) ? loop->items[loop->at + 1] : Value::Undefined("loop.nextitem");
   Fail("\"loop.", name, "\" is not supported");
 }
 
@@ -351,20 +372,19 @@ Value LoopMember(const JinjaLoop& loop, const std::string& name) {
 
 Value MemberOf(const Value& value, const std::string& name, bool is_attribute) {
   if (value.Is(Kind::kUndefined)) Fail("\"", value.str(), "\" is undefined");
-  if (value.Is(Kind::kLoop)) return LoopMember(*value.loop, name);
+  if (value.Is(Kind::kLoop)) return LoopMember(value.loop, name);
   if (value.Is(Kind::kDict) || value.Is(Kind::kNamespace)) {
+    const auto found = std::find_if(value.dict->begin(), value.dict->end(), [&](const auto& one) { return one.first == name; });
     const bool is_method =
-        value.Is(Kind::kDict) && is_attribute &&
+        value.Is(Kind::kDict) && (is_attribute || found == value.dict->end()) &&
         IsOneOf(name, {"clear", "copy", "fromkeys", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"});
     if (is_method) Fail("the method \"", name, "\" is not called");
-    for (const auto& one : *value.dict) {
-      if (one.first == name) return one.second;
-    }
-    return Value::Undefined(name);
+    return found != value.dict->end() ? found->second : Value::Undefined(name);
   }
   if (value.Is(Kind::kNone) && name[0] != '_') return Value::Undefined(name);
-  // Those that Python has are methods; these are what a message of several parts would have.
-  if (IsOneOf(name, {"text", "type", "content", "role", "tool_calls", "name", "image", "value"})) return Value::Undefined(name);
+  // Those that Python has are methods; these are what a message of several parts would have. A macro has a name.
+  if (!value.Is(Kind::kMacro) && IsOneOf(name, {"text", "type", "content", "role", "tool_calls", "name", "image", "value"}))
+    return Value::Undefined(name);
   Fail("\"", name, "\" of ", JinjaKindName(value), " is not supported");
 }
 

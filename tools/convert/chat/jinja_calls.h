@@ -22,6 +22,9 @@ bool CallTest(const std::string& name, const JinjaValue& value, const JinjaArgum
 // value.name(arguments), of a text or a dict
 JinjaValue CallMethod(const JinjaValue& value, const std::string& name, const JinjaArguments& arguments, JinjaHeap* heap);
 
+// range(arguments)
+JinjaValue RangeOf(const JinjaArguments& arguments, JinjaHeap* heap);
+
 // `left` in `right`
 bool Contains(const JinjaValue& right, const JinjaValue& left, JinjaHeap* heap);
 // What a loop goes over. Errors: something that has no items.

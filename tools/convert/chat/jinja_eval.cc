@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -17,7 +18,6 @@ using Value = JinjaValue;
 
 constexpr size_t kMaxOutputBytes = 1u << 20;
 constexpr int kMaxDepth = 400;
-constexpr int64_t kMaxRange = 1 << 16;
 
 enum class Flow : uint8_t { kOn, kBreak, kContinue };
 
@@ -86,6 +86,14 @@ class Renderer {
     return Flow::kOn;
   }
 
+  // What the body sets is its own.
+  Flow ExecuteScope(const std::vector<Statement>& body) {
+    frames_.emplace_back();
+    const Flow flow = Execute(body);
+    frames_.pop_back();
+    return flow;
+  }
+
   Flow ExecuteOne(const Statement& one) {
     heap_.Spend(1);
     switch (one.kind) {
@@ -108,12 +116,8 @@ class Renderer {
         if (frames_.size() != 1) Fail("a macro in a loop or a macro is not supported");
         frames_.back()[one.names[0]] = Value::Macro(&one);
         return Flow::kOn;
-      case Statement::Kind::kScope: {
-        frames_.emplace_back();
-        const Flow flow = Execute(one.body);
-        frames_.pop_back();
-        return flow;
-      }
+      case Statement::Kind::kScope:
+        return ExecuteScope(one.body);
       case Statement::Kind::kBreak:
         return Flow::kBreak;
       case Statement::Kind::kContinue:
@@ -129,20 +133,12 @@ class Renderer {
     }
     const Value target = Find(one.names[0]);
     if (!target.Is(Kind::kNamespace)) Fail("\"", one.names[0], "\" is ", JinjaKindName(target), ", a namespace expected");
-    heap_.Spend(target.dict->size());
-    for (auto& [name, member] : *target.dict) {
-      if (name != one.names[1]) continue;
-      member = value;
-      return;
-    }
-    target.dict->emplace_back(one.names[1], value);
+    PutMember(one.names[1], value, target.dict, &heap_);
   }
 
   Flow ExecuteSetBlock(const Statement& one) {
     const std::string before = std::exchange(output_, "");
-    frames_.emplace_back();  // what it sets is its own
-    const Flow flow = Execute(one.body);
-    frames_.pop_back();
+    const Flow flow = ExecuteScope(one.body);
     frames_.back()[one.names[0]] = Value::Text(std::exchange(output_, before));
     return flow;
   }
@@ -158,26 +154,49 @@ class Renderer {
     for (size_t i = 0; i < one.names.size(); ++i) frames_.back()[one.names[i]] = (*item.list)[i];
   }
 
-  Flow ExecuteFor(const Statement& one) {
-    const JinjaList all = ItemsOf(Evaluate(*one.expression), &heap_);
-    JinjaList wanted;
-    for (const Value& item : all) {
+  // Finds the next item that the condition of a loop keeps. The condition sees what is there around the loop, wherever in its body
+  // the item is asked for.
+  bool FindMore(const Statement& one, const JinjaList& source, size_t outside, JinjaLoop* loop, size_t* next) {
+    std::vector<Frame> inside(std::make_move_iterator(frames_.begin() + static_cast<std::ptrdiff_t>(outside)),
+                              std::make_move_iterator(frames_.end()));
+    frames_.resize(outside);
+    bool keeps = false;
+    while (!keeps && *next < source.size()) {
+      const Value& item = source[(*next)++];
       frames_.emplace_back();
       SetTargets(one, item);
-      if (one.condition == nullptr || IsTrue(Evaluate(*one.condition))) wanted.push_back(item);
+      keeps = IsTrue(Evaluate(*one.condition));
       frames_.pop_back();
+      if (keeps) loop->items.push_back(item);
     }
-    const Value items = heap_.List(std::move(wanted));
-    JinjaLoop* loop = heap_.Loop(items.list);
-    for (loop->at = 0; loop->at < items.list->size(); ++loop->at) {
+    std::move(inside.begin(), inside.end(), std::back_inserter(frames_));
+    return keeps;
+  }
+
+  Flow ExecuteFor(const Statement& one) {
+    JinjaList source = ItemsOf(Evaluate(*one.expression), &heap_);
+    JinjaLoop* loop = heap_.Loop();
+    size_t next = 0;
+    if (one.condition == nullptr) {
+      loop->items = std::move(source);
+    } else {
+      loop->more = [&, outside = frames_.size(), calls = calls_] {
+        if (calls != calls_) Fail("\"loop\" of a loop with \"if\" is not supported in a macro");
+        return FindMore(one, source, outside, loop, &next);
+      };
+    }
+    bool is_complete = false;  // some iteration came to the end of the body
+    for (; loop->Has(loop->at); ++loop->at) {
       frames_.emplace_back();
       frames_.back()["loop"] = Value::Loop(loop);
-      SetTargets(one, (*items.list)[loop->at]);
+      SetTargets(one, loop->items[loop->at]);
       const Flow flow = Execute(one.body);
       frames_.pop_back();
+      is_complete = is_complete || flow == Flow::kOn;
       if (flow == Flow::kBreak) break;
     }
-    return items.list->empty() ? Execute(one.other) : Flow::kOn;
+    if (loop->more) loop->more = []() -> bool { Fail("\"loop\" of a loop with \"if\" is not supported behind the loop"); };
+    return is_complete ? Flow::kOn : ExecuteScope(one.other);
   }
 
   // ---- Expressions ----
@@ -190,6 +209,7 @@ class Renderer {
     for (const char* global : {"dict", "lipsum", "cycler", "joiner"}) {
       if (name == global) Fail("\"", name, "\" is not supported");
     }
+    if (calls_ > 0 && (name == "varargs" || name == "kwargs")) Fail("\"", name, "\" of a macro is not supported");
     return Value::Undefined(name);
   }
 
@@ -260,7 +280,7 @@ class Renderer {
     for (size_t i = 0; i < one.parts.size(); i += 2) {
       const Value key = Evaluate(*one.parts[i]);
       if (!key.Is(Kind::kText)) Fail(JinjaKindName(key), " as a key is not supported");
-      dict.emplace_back(key.str(), Evaluate(*one.parts[i + 1]));
+      PutMember(key.str(), Evaluate(*one.parts[i + 1]), &dict, &heap_);
     }
     return heap_.Dict(std::move(dict));
   }
@@ -301,22 +321,9 @@ class Renderer {
       if (!arguments.values.empty()) Fail("this use of \"namespace\" is not supported");
       return heap_.Dict(arguments.named, Kind::kNamespace);
     }
-    if (name == "range") return Range(arguments);
+    if (name == "range") return RangeOf(arguments, &heap_);
     if (arguments.values.size() != 1) Fail("raise_exception() expects a text");
     Fail("the template refuses the conversation: ", PrintedText(arguments.values[0]));
-  }
-
-  Value Range(const JinjaArguments& arguments) {
-    const size_t count = arguments.values.size();
-    for (const Value& one : arguments.values) {
-      if (!one.Is(Kind::kInteger)) Fail("this use of \"range\" is not supported");
-    }
-    if (!arguments.named.empty() || count < 1 || count > 2) Fail("this use of \"range\" is not supported");
-    const int64_t begin = count == 1 ? 0 : arguments.values[0].number, end = arguments.values[count - 1].number;
-    if (begin < -kMaxRange || end > kMaxRange) Fail("a range from ", begin, " to ", end, " is not supported");
-    JinjaList items;
-    for (int64_t i = begin; i < end; ++i) items.push_back(Value::Integer(i));
-    return heap_.List(std::move(items));
   }
 
   Value CallMacro(const Statement& macro, const JinjaArguments& arguments) {
@@ -325,6 +332,7 @@ class Renderer {
     std::vector<Frame> frames;
     frames.push_back(std::move(frames_[0]));
     std::swap(frames, frames_);  // it sees the names of the template, and its own
+    ++calls_;
     frames_.emplace_back();
     const std::string before = std::exchange(output_, "");
     for (size_t i = 0; i < count; ++i) {
@@ -340,6 +348,7 @@ class Renderer {
       if (frames_.back().count(name) == 0) Fail("\"", macro.names[0], "\" has no argument \"", name, "\"");
     }
     Execute(macro.body);
+    --calls_;
     frames[0] = std::move(frames_[0]);
     frames_ = std::move(frames);
     return Value::Text(std::exchange(output_, before));
@@ -353,19 +362,8 @@ class Renderer {
   Value Compare(const Expression& one) {
     Value left = Evaluate(*one.parts[0]);
     for (size_t i = 0; i < one.names.size(); ++i) {
-      const std::string& sign = one.names[i];
       const Value right = Evaluate(*one.parts[i + 1]);
-      bool holds = false;
-      if (sign == "==" || sign == "!=") {
-        holds = AreEqual(left, right, &heap_) == (sign == "==");
-      } else if (sign == "in" || sign == "not in") {
-        holds = Contains(right, left, &heap_) == (sign == "in");
-      } else if (sign == "<" || sign == ">=") {
-        holds = IsLess(left, right, &heap_) == (sign == "<");
-      } else {
-        holds = IsLess(right, left, &heap_) == (sign == ">");
-      }
-      if (!holds) return Value::Bool(false);
+      if (!Holds(left, one.names[i], right, &heap_)) return Value::Bool(false);
       left = right;
     }
     return Value::Bool(true);
@@ -375,6 +373,7 @@ class Renderer {
   std::vector<Frame> frames_;
   std::string output_;
   int depth_ = 0;
+  int calls_ = 0;  // of macros, one in the other
 };
 
 }  // namespace

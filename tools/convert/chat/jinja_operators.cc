@@ -97,4 +97,11 @@ Value Calculate(const std::string& sign, const Value& left, const Value& right, 
   return CalculateNumber(sign, left.number, right.number);
 }
 
+bool Holds(const Value& left, const std::string& sign, const Value& right, JinjaHeap* heap) {
+  if (sign == "==" || sign == "!=") return AreEqual(left, right, heap) == (sign == "==");
+  if (sign == "in" || sign == "not in") return Contains(right, left, heap) == (sign == "in");
+  if (sign == "<" || sign == ">=") return IsLess(left, right, heap) == (sign == "<");
+  return IsLess(right, left, heap) == (sign == ">");
+}
+
 }  // namespace tarn::convert

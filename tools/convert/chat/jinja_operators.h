@@ -16,6 +16,8 @@ JinjaValue ItemAt(const JinjaValue& value, const JinjaValue& index, JinjaHeap* h
 JinjaValue SliceOf(const JinjaValue& value, std::optional<int64_t> begin, std::optional<int64_t> end, int64_t step,
                    JinjaHeap* heap);
 JinjaValue Negative(const JinjaValue& value);
+// left sign right: "==", "<", "in", "not in", ...
+bool Holds(const JinjaValue& left, const std::string& sign, const JinjaValue& right, JinjaHeap* heap);
 bool IsLess(const JinjaValue& left, const JinjaValue& right, JinjaHeap* heap);
 // left sign right: "+", "-", "*", "//", "%", "~"
 JinjaValue Calculate(const std::string& sign, const JinjaValue& left, const JinjaValue& right, JinjaHeap* heap);

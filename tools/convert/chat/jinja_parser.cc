@@ -83,7 +83,7 @@ class StatementParser {
   void ParseIf(Statement* one) {
     const JinjaStream::Level level(&stream_);
     one->kind = Kind::kIf;
-    one->expression = ParseExpression();
+    one->expression = ParseExpression(/*with_choice=*/false);
     EndBlock();
     one->body = ParseBody({"elif", "else", "endif"});
     if (stream_.SkipName("elif")) {

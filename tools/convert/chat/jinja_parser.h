@@ -69,7 +69,7 @@ struct JinjaStatement {
 };
 
 class JinjaStream;
-// `with_choice` false: without "if" and "else", which a loop has for itself.
+// `with_choice` false: without "if" and "else", which a loop has for itself, and a condition does not take.
 JinjaExpression::Pointer ParseJinjaExpression(JinjaStream* stream, bool with_choice);
 
 // Errors: names the line, and what is not expected or not supported there; deeper than 64 levels.

@@ -40,7 +40,7 @@ JinjaValue JinjaHeap::Dict(JinjaDict items, Kind kind) {
   return made;
 }
 
-JinjaLoop* JinjaHeap::Loop(const JinjaList* items) { return &loops_.emplace_back(JinjaLoop{items, 0}); }
+JinjaLoop* JinjaHeap::Loop() { return &loops_.emplace_back(); }
 
 const char* JinjaKindName(const JinjaValue& value) {
   switch (value.kind) {
@@ -112,6 +112,16 @@ bool AreEqual(const JinjaValue& left, const JinjaValue& right, JinjaHeap* heap, 
              });
     default:
       Fail("a comparison of ", JinjaKindName(left), " is not supported");
+  }
+}
+
+void PutMember(const std::string& key, const JinjaValue& value, JinjaDict* dict, JinjaHeap* heap) {
+  heap->Spend(1 + dict->size());
+  const auto found = std::find_if(dict->begin(), dict->end(), [&](const auto& one) { return one.first == key; });
+  if (found == dict->end()) {
+    dict->emplace_back(key, value);
+  } else {
+    found->second = value;
   }
 }
 

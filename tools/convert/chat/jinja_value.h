@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,15 +14,10 @@
 
 namespace tarn::convert {
 
+struct JinjaLoop;
 struct JinjaValue;
 using JinjaList = std::vector<JinjaValue>;
 using JinjaDict = std::vector<std::pair<std::string, JinjaValue>>;  // in the order in which it was made
-
-// The `loop` of a for statement.
-struct JinjaLoop {
-  const JinjaList* items;
-  size_t at;
-};
 
 // Lists and the like belong to a JinjaHeap, so that a copy is the same list, as in Python.
 struct JinjaValue {
@@ -32,7 +28,7 @@ struct JinjaValue {
   std::shared_ptr<const std::string> text;  // also the name of a builtin, or of what is undefined
   JinjaList* list = nullptr;
   JinjaDict* dict = nullptr;  // also of a namespace
-  const JinjaLoop* loop = nullptr;
+  JinjaLoop* loop = nullptr;
   const JinjaStatement* macro = nullptr;
 
   static JinjaValue None() { return Of(Kind::kNone); }
@@ -54,7 +50,7 @@ struct JinjaValue {
     made.macro = statement;
     return made;
   }
-  static JinjaValue Loop(const JinjaLoop* loop) {
+  static JinjaValue Loop(JinjaLoop* loop) {
     JinjaValue made = Of(Kind::kLoop);
     made.loop = loop;
     return made;
@@ -77,12 +73,26 @@ struct JinjaValue {
   }
 };
 
+// The `loop` of a for statement. With a condition it is a generator: the condition is asked only when the next item is.
+struct JinjaLoop {
+  JinjaList items;             // those that are known
+  size_t at = 0;               // of the one that the body has
+  std::function<bool()> more;  // makes the next one known, false: there is none; empty: all are known
+
+  bool Has(size_t index) {
+    while (items.size() <= index) {
+      if (!more || !more()) return false;
+    }
+    return true;
+  }
+};
+
 // Owns what values point to, and counts what a rendering takes: templates are untrusted.
 class JinjaHeap {
  public:
   JinjaValue List(JinjaList items);
   JinjaValue Dict(JinjaDict items, JinjaValue::Kind kind = JinjaValue::Kind::kDict);
-  JinjaLoop* Loop(const JinjaList* items);
+  JinjaLoop* Loop();
 
   // Counts `steps`, of which one is about the time of a small operation. Errors: too many.
   void Spend(size_t steps);
@@ -99,6 +109,8 @@ const char* JinjaKindName(const JinjaValue& value);
 bool IsTrue(const JinjaValue& value);
 // ==, of lists and dicts too. Spends steps.
 bool AreEqual(const JinjaValue& left, const JinjaValue& right, JinjaHeap* heap, int depth = 0);
+// dict[key] = value. Spends steps.
+void PutMember(const std::string& key, const JinjaValue& value, JinjaDict* dict, JinjaHeap* heap);
 // What {{ value }} prints. Errors: a list, a dict: no template prints them.
 std::string PrintedText(const JinjaValue& value);
 
