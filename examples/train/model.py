@@ -73,7 +73,7 @@ class Embeddings(nn.Embedding):
 
     def forward(self, tokens):
         x = super().forward(tokens) * self.scale
-        return x + sinusoidal(tokens.shape[1], self.embedding_dim, self.weight.dtype) if self.positions else x
+        return x + sinusoidal(tokens.shape[1], self.embedding_dim, self.weight) if self.positions else x
 
 
 class Seq2Seq(nn.Module):

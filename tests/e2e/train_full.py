@@ -1,5 +1,6 @@
-"""examples/train: a few steps on a text, and the checkpoint converts and runs. Skipped where no Python has PyTorch."""
+"""examples/train: a few steps of each task, and the checkpoint converts and runs. Skipped where no Python has PyTorch."""
 
+import json
 import os
 import subprocess
 import sys
@@ -40,6 +41,20 @@ class Train(unittest.TestCase):
         self.run_tool(PYTHON, TRAIN, "language", "rfa_gate", "--text", TEXT, "-o", self.folder / "model", "--steps", 3)
         self.run_tool(BIN / "tarn-convert", self.folder / "model", "-o", self.folder / "model.tarn")
         self.run_tool(BIN / "tarn", "run", self.folder / "model.tarn", "-p", "A", "-n", 5, "-s", 1, "-q")
+
+    def test_other_tasks_train_and_are_evaluated(self):
+        for task, system in (("dates", "rfa"), ("listops", "abc")):
+            with self.subTest(task):
+                self.run_tool(PYTHON, TRAIN, task, system, "-o", self.folder / task, "--steps", 2)
+                report = json.loads((self.folder / task / "training.json").read_text())
+                self.assertEqual((report["task"], report["test_lines"]), (task, 5000))
+                self.run_tool(BIN / "tarn-convert", self.folder / task, "-o", self.folder / f"{task}.tarn")
+
+    def test_a_recorded_checkpoint_is_evaluated(self):
+        lines = self.folder / "dates.tsv"
+        self.run_tool(SOURCE / "examples/train/dates.py", "--split", "test", "--count", 50, "-o", lines)
+        done = self.run_tool(PYTHON, TRAIN.with_name("evaluate.py"), TRAIN.parent / "checkpoints/dates-softmax", lines)
+        self.assertEqual(done.stdout, "100.00\n")
 
     def test_errors_are_one_line(self):
         for arguments in (["language", "rfa_gate"], ["language", "rfa_gate", "--text", self.folder / "nowhere"],
