@@ -31,11 +31,14 @@ def fingerprint(texts):
 
 
 def split(texts, share):
-    """The beginnings of the texts, and what is held out: their ends, from the beginning of a line on."""
+    """The beginnings of the texts, and what is held out: their ends, from the beginning of a line on. Where lines are so long that
+    this would be more than twice the share: from the beginning of a word on; where words are, too: exactly the share."""
     train, held_out = [], []
     for text in texts:
-        cut = text.rfind("\n", 0, int(len(text) * (1 - share)) + 1) + 1 if share else len(text)
-        cut = cut or int(len(text) * (1 - share))  # a text of one line
+        mark = int(len(text) * (1 - share))
+        first = max(0, 2 * mark - len(text))
+        places = (text.rfind(end, first, mark + 1) + 1 for end in "\n ")
+        cut = next(filter(None, places), mark)
         train.append(text[:cut])
         held_out.append(text[cut:])
     return train, "".join(held_out)
@@ -77,10 +80,14 @@ def trained_tokenizer(texts, size):
 
 
 def read_tokenizer(path):
+    """As the runtime reads it, which neither cuts nor pads a text"""
     try:
-        return Tokenizer.from_file(str(path))
+        tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the package raises nothing more special
         raise ValueError(f"cannot read the tokenizer {path}: {' '.join(str(error).split())}") from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
 
 
 def packed(tokenizer, texts):

@@ -37,6 +37,28 @@ def test_held_out_text_is_the_end_of_each_text_from_a_line_on():
     assert [t for t in text.split(texts, 0)[0]] == texts
 
 
+@pytest.mark.parametrize("whole, share, begins, most", [
+    ("A title\n" + "word " * 2000, 0.05, "word ", 505),  # a line far back
+    ("A title\n" + "x" * 10_000, 0.05, "x", 501),  # and no words
+    ("short line\n" * 100 + "word " * 20, 0.05, "word ", 120),
+    ("short line\n" * 100, 0.05, "short line\n", 66),
+    ("ab", 0.5, "b", 1)])
+def test_a_long_line_holds_out_no_more_than_twice_what_was_asked_for(whole, share, begins, most):
+    (train,), held_out = text.split([whole], share)
+    assert train + held_out == whole and held_out.startswith(begins)
+    assert share * len(whole) - len("short line\n") < len(held_out) <= most
+
+
+def test_a_tokenizer_that_cuts_and_pads_texts_does_not_do_so_here(tmp_path):
+    """The runtime reads neither field."""
+    tokenizer = text.trained_tokenizer([WORDS], 300)
+    whole = tokenizer.encode(WORDS).ids
+    tokenizer.enable_truncation(4)
+    tokenizer.enable_padding(length=2 * len(whole))
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    assert text.Pieces(text.read_tokenizer(tmp_path / "tokenizer.json")).encode(WORDS) == whole
+
+
 def test_windows_of_an_epoch_are_all_different_and_a_step_alone_decides_them():
     tokens = torch.arange(1003)
     windows = text.Windows(tokens, context=50, batch=3, seed=1)
