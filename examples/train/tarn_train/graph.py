@@ -7,10 +7,10 @@ WARM_UP = 3  # calls before the recording: libraries allocate their workspaces, 
 
 
 class RecordedGradients:
-    """work(tokens) -> loss, with the gradients of the loss left in the parameters; recorded once, then replayed.
+    """work(tokens) -> tensors, with gradients left in the parameters; recorded once, then replayed.
 
     tokens: int64 on the GPU; their shape is that of all calls. A replay writes the gradients where the recorded call left them, and
-    the loss into one tensor. Errors: RuntimeError if the work has an operation that a recording forbids.
+    the results into the same tensors. Errors: RuntimeError if the work has an operation that a recording forbids.
     """
 
     def __init__(self, work, tokens):
@@ -22,10 +22,10 @@ class RecordedGradients:
                     work(self.tokens)
             torch.cuda.current_stream().wait_stream(side)
             with torch.cuda.graph(self.graph):
-                self.loss = work(self.tokens)
+                self.results = work(self.tokens)
 
     def __call__(self, tokens):
         with torch.cuda.device(tokens.device):
             self.tokens.copy_(tokens)
             self.graph.replay()
-        return self.loss
+        return self.results

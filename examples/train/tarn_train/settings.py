@@ -43,7 +43,7 @@ class Training:
     learning_rate: float = option("largest learning rate; it rises over the warm-up, then falls along a cosine to a tenth")
     warmup: int = option("steps of the warm-up")
     weight_decay: float = option("of matrices, AdamW", 0.1)
-    clip: float = option("largest norm of the gradients", 1.0)
+    clip: float = option("largest norm of the gradients; 0: they are not clipped", 1.0)
     dropout: float = option("probability that a number which a layer adds to the residual is 0 in a step", 0.0)
     held_out: float = option("share of each text, at its end, that is only evaluated; 0: none", 0.05)
     evaluate_every: int = option("steps between two evaluations on the held-out text")

@@ -32,10 +32,12 @@ def rate_factor(s, step):
 
 
 def make_optimizer(model, s):
-    """AdamW; weights of matrices decay, and neither norms nor biases do."""
-    trained = [weight for weight in model.parameters() if weight.requires_grad]
-    matrices, others = [weight for weight in trained if weight.dim() >= 2], [weight for weight in trained if weight.dim() < 2]
-    groups = [{"params": matrices, "weight_decay": s.weight_decay}, {"params": others, "weight_decay": 0.0}]
+    """AdamW; weights of matrices decay. Norms and biases do not, also those with a row for each head, as sigma of RFA has."""
+    decaying, others = [], []
+    for name, weight in model.named_parameters():
+        if weight.requires_grad:
+            (decaying if name.endswith("weight") and weight.dim() >= 2 else others).append(weight)
+    groups = [{"params": decaying, "weight_decay": s.weight_decay}, {"params": others, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=s.learning_rate, betas=BETAS)
 
 
@@ -99,12 +101,31 @@ class Trainer:
                 raise ValueError(f"{self.state_file} was trained with another text: give the same files, or choose another directory")
             raise ValueError(f"{self.state_file} was trained with {name} {state['identity'].get(name)!r}, not {value!r}: "
                              f"give {state['identity'].get(name)!r} again, or choose another directory")
+        self.check_moments(state["optimizer"])
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state["optimizer"]})
         self.done = state["done"]
         return True
 
+    def check_moments(self, saved):
+        """The order of the weights is part of the file: PyTorch does not compare it."""
+        weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
+        if any(moments["exp_avg"].shape != weights[place].shape for place, moments in saved.items()):
+            raise ValueError(f"{self.state_file} is from an older version, whose weight decay was another: remove it to begin anew")
+
+    def check_weights(self):
+        """Before anything is replaced by them"""
+        for name, weight in self.model.state_dict().items():
+            if not weight.isfinite().all():
+                raise ValueError(f"{name} has numbers that are not finite after step {self.done['step']}: choose a smaller learning_rate")
+
+    def keep(self, tokenizer):
+        """The model as the checkpoint of `folder`"""
+        self.check_weights()
+        checkpoint.save(self.model, self.folder, tokenizer)
+
     def save(self):
+        self.check_weights()
         rest = json.dumps({"identity": self.identity, "done": self.done})  # PyTorch 1.13 loads no numbers from an untrusted file
         state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()["state"], "rest": rest}
         data = io.BytesIO()
@@ -133,12 +154,12 @@ class Trainer:
             self.done.update(best=math.inf, worse=0)
 
     def gradients(self, tokens):
-        """The loss of windows on the device; its gradients, clipped, are in the parameters afterwards."""
+        """The loss of windows on the device, and the norm of its gradients, which are in the parameters afterwards, clipped."""
         self.optimizer.zero_grad(set_to_none=True)
         loss = self.loss(tokens)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.s.clip)
-        return loss.detach()
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.s.clip or math.inf)
+        return loss.detach(), norm
 
     def step(self):
         """The loss of one more step"""
@@ -150,8 +171,11 @@ class Trainer:
         if self.device.type == "cuda" and self.s.graph == "auto" and self.recorded is None:
             self.recorded = RecordedGradients(self.gradients, tokens)
         torch.manual_seed((self.s.seed * 1_000_003 + number) % 2**63)  # what dropout leaves out depends on the step alone
-        loss = (self.recorded or self.gradients)(tokens)
+        loss, norm = (self.recorded or self.gradients)(tokens)
         self.optimizer.step()
+        for name, value in ("loss", loss.item()), ("norm of the gradients", norm.item()):
+            if not math.isfinite(value):
+                raise ValueError(f"the {name} of step {number + 1} is {value}: choose a smaller learning_rate")
         return loss.item()
 
     @torch.no_grad()
@@ -173,7 +197,7 @@ class Trainer:
         self.done["evaluations"].append([self.done["step"], loss])
         if loss < self.done["best"]:
             self.done.update(best=loss, worse=0)
-            checkpoint.save(self.model, self.folder, tokenizer)
+            self.keep(tokenizer)
         else:
             self.done["worse"] += 1
         return loss
@@ -187,7 +211,7 @@ class Trainer:
         with Interrupt() as interrupt:
             self.train(tokenizer, interrupt)
         if self.held_out is None:
-            checkpoint.save(self.model, self.folder, tokenizer)
+            self.keep(tokenizer)
         self.write_curve()
         return self.write_report()
 
@@ -197,8 +221,6 @@ class Trainer:
         while not self.finished():
             begin = time.monotonic()
             loss = self.step()
-            if not math.isfinite(loss):
-                raise ValueError(f"the loss of step {self.done['step'] + 1} is {loss}: choose a smaller learning_rate")
             self.done["step"] += 1
             self.done["losses"].append(loss)
             if self.held_out is not None and (self.done["step"] % self.s.evaluate_every == 0 or self.done["step"] == self.s.steps):

@@ -17,8 +17,11 @@ import torch
 
 from tarn_train import compare, report
 from tarn_train.model import LanguageModel
+from tarn_train.settings import TransferSettings
 from tarn_train.tensors import read_safetensors
-from tarn_train.trainer import read_state
+from tarn_train.text import Windows
+from tarn_train.trainer import Trainer, make_optimizer, read_state
+from variants import CASES
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 TOKENIZERS = PACKAGE.parents[1] / "tests" / "data" / "tokenizers"
@@ -182,6 +185,82 @@ def test_a_held_out_loss_that_is_no_number_is_an_error_of_one_line(text, tmp_pat
     last = error.splitlines()[-1]
     assert re.match("tarn-train: error: the held-out loss after step 1 is (nan|inf): choose a smaller learning_rate ", last), error
     assert not (tmp_path / "model" / "training.json").exists()
+
+
+def trainer(folder, kind=Trainer, name="t2r", **settings):
+    """Of a few steps, all of which are saved"""
+    s = TransferSettings(**{"context": 16, "batch": 2, "steps": 3, "warmup": 0, "device": "cpu", "save_seconds": 0.0, **settings}).check()
+    tokens = torch.randint(0, 256, (400,), generator=torch.Generator().manual_seed(1))
+    torch.manual_seed(1)
+    return kind(s, CASES[name], Windows(tokens, s.context, s.batch, s.seed), None, folder, {})
+
+
+def all_finite(folder):
+    return all(weight.isfinite().all() for weight in read_state(folder / "training" / "state.pt")["model"].values())
+
+
+def test_weights_that_are_not_finite_are_never_written(text, tmp_path):
+    """The loss of the last step is that of the weights before it."""
+    rate = ["--learning-rate", "1e15", "--weight-decay", "1e20", "--warmup", "0", "--held-out", "0", "--save-seconds", "0"]
+    _, error = train(text, tmp_path / "model", "--no-convert", "--steps", "2", *rate, status=2)
+    assert error.count("tarn-train: error: ") == 1 and "choose a smaller learning_rate" in error.splitlines()[-1], error
+    assert not (tmp_path / "model" / "model.safetensors").exists()
+    assert steps_saved(tmp_path / "model") == 1 and all_finite(tmp_path / "model")
+
+
+def test_gradients_that_are_not_finite_end_a_training(tmp_path):
+    class Steep(Trainer):
+        def loss(self, tokens, reduction="mean"):
+            loss = super().loss(tokens, reduction)
+            return loss + (0 * loss).sqrt() if self.done["step"] == 2 else loss  # sqrt is infinitely steep at 0
+
+    steep = trainer(tmp_path, Steep)
+    with pytest.raises(ValueError, match="the norm of the gradients of step 3 is nan: choose a smaller learning_rate"):
+        steep.run(None)
+    assert steps_saved(tmp_path) == 2 and all_finite(tmp_path) and not (tmp_path / "model.safetensors").exists()
+
+
+def test_a_model_that_is_not_finite_replaces_no_checkpoint(tmp_path):
+    good = trainer(tmp_path)
+    good.run(None)
+    before = (tmp_path / "model.safetensors").read_bytes()
+    with torch.no_grad():
+        good.model.model.embeddings.weight[0, 0] = math.inf
+    for write in good.save, lambda: good.keep(None):
+        with pytest.raises(ValueError, match="model.embeddings.weight has numbers that are not finite after step 3"):
+            write()
+    assert (tmp_path / "model.safetensors").read_bytes() == before and all_finite(tmp_path)
+
+
+def test_clip_0_does_not_clip(tmp_path):
+    for clip in 0.0, 1e9, 1e-3:
+        trainer(tmp_path / str(clip), clip=clip, learning_rate=1e-3).run(None)
+    weights = [(tmp_path / str(clip) / "model.safetensors").read_bytes() for clip in (0.0, 1e9, 1e-3)]
+    assert weights[0] == weights[1] != weights[2]
+
+
+@pytest.mark.parametrize("name, still", [("t2r", ["feature_bias"]), ("rfa_gaussian_forget", ["sigma", "g_proj.bias"]), ("linformer", []),
+                                         ("rfa_arccos", ["sigma", "q_proj.bias", "up_proj.bias", "attn_norm.bias"])])
+def test_matrices_decay_and_nothing_else(name, still):
+    model = LanguageModel(CASES[name])
+    names = {weight: name for name, weight in model.named_parameters()}
+    decaying, others = ({names[weight] for weight in group["params"]} for group in make_optimizer(model, TransferSettings()).param_groups)
+    assert {"model.embeddings.weight", "model.layers.0.attn.q_proj.weight", "model.layers.1.mlp.down_proj.weight"} <= decaying
+    assert {name for name in names.values() if name.endswith(("feature_weight", "linformer_weight"))} <= decaying
+    assert "model.norm.weight" in others
+    for end in still:
+        assert any(name.endswith(end) for name in others) and not any(name.endswith(end) for name in decaying)
+
+
+def test_a_save_with_another_order_of_weights_is_an_error_of_one_line(tmp_path):
+    first = trainer(tmp_path)
+    first.run(None)
+    state = torch.load(tmp_path / "training" / "state.pt")
+    moments = list(state["optimizer"].values())
+    state["optimizer"] = dict(enumerate([moments[-1], *moments[:-1]]))
+    torch.save(state, tmp_path / "training" / "state.pt")
+    with pytest.raises(ValueError, match="state.pt is from an older version, .*: remove it to begin anew"):
+        trainer(tmp_path).resume()
 
 
 def test_early_stop_keeps_the_best_model(text, tmp_path):
