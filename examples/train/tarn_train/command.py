@@ -44,16 +44,33 @@ def find_converter(args):
     raise ValueError(f"{where}: name it with --converter, or say --no-convert")
 
 
-def read_teacher(folder, converter, kept):
+def call(tool, *arguments):
+    """Runs a tool of the runtime. What it says to an error is a ValueError of one line."""
+    done = subprocess.run(list(map(str, [tool, *arguments])), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise ValueError(" ".join(done.stderr.split()) or f"{tool} ended with status {done.returncode}")
+
+
+def check_output(folder, given):
+    """The command replaces files in its output directory `folder`: a checkpoint that it is given must not lie there."""
+    for form in os.path.realpath, os.path.abspath:  # neither the checkpoint nor a link that names it
+        out = form(folder)
+        if os.path.commonpath([out, form(given)]) == out:
+            raise ValueError(f"-o is {folder}, which is or contains the given {given}: choose another directory, files in it are replaced")
+
+
+def read_teacher(folder, converter, kept, context):
     """The model of any checkpoint that tarn-convert reads, through a copy in tarn's own layout, `kept`; its tokenizer; a hash"""
     from . import checkpoint, text
+    from .model import check_context
 
+    part = kept.with_suffix(".part")
+    shutil.rmtree(part, ignore_errors=True)
+    call(converter, folder, "--write-checkpoint", "-o", part)
     shutil.rmtree(kept, ignore_errors=True)
-    done = subprocess.run([converter, folder, "--write-checkpoint", "-o", kept], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                          text=True)
-    if done.returncode:
-        raise ValueError(f"{converter}: {done.stderr.strip()}")
+    part.rename(kept)
     model, file = checkpoint.load(kept), kept / "tokenizer.json"
+    check_context(model.c, context, folder)
     if model.c["tokenizer"] == "bytes":
         tokenizer, file = text.Bytes(), None
     elif model.c["tokenizer"] == "tokenizer.json" and file.exists():
@@ -70,9 +87,10 @@ def check_config(converter, config):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "config.json"
         path.write_text(json.dumps(config), encoding="utf-8")
-        done = subprocess.run([converter, "--list-tensors", path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    if done.returncode:
-        raise ValueError(done.stderr.strip().removeprefix("tarn-convert: error: ").replace(f"{path}: ", ""))
+        try:
+            call(converter, "--list-tensors", path)
+        except ValueError as error:
+            raise ValueError(str(error).removeprefix("tarn-convert: error: ").replace(f"{path}: ", "")) from None
 
 
 def training_tokens(s, texts, tokenizer):

@@ -44,9 +44,7 @@ def train(args, s, folder, converter):
     if s.threads:
         torch.set_num_threads(s.threads)
     whole = text.read_texts(args.text)
-    target, tokenizer, tokenizer_file, digest = command.read_teacher(args.target, converter, folder / "target")
-    if s.context > target.c.get("max_positions", s.context):
-        raise ValueError(f"context is {s.context}, expected at most {target.c['max_positions']}: the target has no more positions")
+    target, tokenizer, tokenizer_file, digest = command.read_teacher(args.target, converter, folder / "training" / "target", s.context)
     texts = text.split(whole, s.held_out)
     tokens, held_out, counts = command.training_tokens(s, texts, tokenizer)
     config = draft_config(s, target.c, tokenizer)
@@ -64,6 +62,7 @@ def main(arguments=None):
     def work():
         s = options.draft_settings(args, args.config)
         converter = command.find_converter(args)
+        command.check_output(folder, args.target)
         (folder / "training").mkdir(parents=True, exist_ok=True)
         result = train(args, s, folder, converter)
         rejected = result["held_out_share_rejected"]

@@ -58,6 +58,19 @@ def attention_objects(c):
     return c["attention"] if isinstance(c["attention"], list) else [c["attention"]] * c["num_layers"]
 
 
+def longest(c):
+    """The most tokens that a sequence can have"""
+    bounds = [a[name] for a in attention_objects(c) for name in ("max_context", "max_len") if name in a]
+    return min([*bounds, *([c["max_positions"]] if c.get("position_embedding") == "learned" else [])], default=math.inf)
+
+
+def check_context(c, context, name):
+    """`c`: the config of the model `name`"""
+    if context > longest(c):
+        raise ValueError(f"context is {context}, expected at most {longest(c)}: {name} takes no longer sequences "
+                         "(max_positions, max_context, max_len)")
+
+
 class Mlp(nn.Module):
     """down(f(up x)), or down(f(gate x) * up x)"""
 

@@ -16,7 +16,7 @@ from . import checkpoint, report, tensors
 from .dense import round_as
 from .graph import RecordedGradients
 from .interrupt import Interrupt
-from .model import LanguageModel
+from .model import LanguageModel, check_context
 from .text import blocks
 
 BETAS = (0.9, 0.95)
@@ -70,6 +70,7 @@ class Trainer:
         self.bf16 = self.choose_bf16()
         torch.manual_seed(settings.seed)
         self.model = self.make_model(config).to(self.device)
+        check_context(self.model.c, settings.context, "the model")
         self.model.drop(settings.dropout)
         self.optimizer = make_optimizer(self.model, settings)
         self.rounding, self.recorded = None, None

@@ -8,6 +8,7 @@ DIR.tarn. The same command again goes on where it was stopped. docs/training.md 
 """
 
 import json
+import math
 import pathlib
 import sys
 
@@ -22,6 +23,12 @@ def parse(arguments):
     return parser, parser.parse_args(arguments)
 
 
+def written(losses):
+    """As JSON, which has no number for a loss that is not finite: the exchange may leave a student that only the matching mends."""
+    finite = {stage: loss if loss is not None and math.isfinite(loss) else None for stage, loss in losses.items()}
+    return json.dumps({"held_out_nats_per_token": finite}, indent=2, allow_nan=False) + "\n"
+
+
 def transfer(args, s, folder, converter):
     """The losses of all stages. PyTorch takes seconds to load: errors of the command line come first."""
     import torch
@@ -32,7 +39,7 @@ def transfer(args, s, folder, converter):
     if s.threads:
         torch.set_num_threads(s.threads)
     whole = text.read_texts(args.text)
-    teacher, tokenizer, tokenizer_file, digest = command.read_teacher(args.teacher, converter, folder / "teacher")
+    teacher, tokenizer, tokenizer_file, digest = command.read_teacher(args.teacher, converter, folder / "training" / "teacher", s.context)
     texts = text.split(whole, s.held_out)
     windows, held_out, counts = command.training_data(s, texts, tokenizer)
     config = student_config(teacher.c, s.attention, s.context)
@@ -49,6 +56,8 @@ def transfer(args, s, folder, converter):
     judge = Distilling(teacher, first, s, config, windows, held_out, folder, identity)
     if held_out is not None:
         losses = {"teacher": judge.held_out_loss(teacher), "exchanged": judge.held_out_loss(first)}
+        if not math.isfinite(losses["teacher"]):
+            raise ValueError(f"the held-out loss of {args.teacher} is {losses['teacher']}, expected a finite number: choose another teacher")
     if s.match_steps:
         run(Matching, first, s.matching(), folder / "matched", "matching")
         first = checkpoint.load(folder / "matched")
@@ -56,7 +65,7 @@ def transfer(args, s, folder, converter):
             losses["matched"] = judge.held_out_loss(first)
     result = run(Distilling, first, s, folder, "fine-tuning")
     losses["fine_tuned"] = result["held_out_nats_per_token"]
-    tensors.write_atomically(folder / "transfer.json", (json.dumps({"held_out_nats_per_token": losses}, indent=2) + "\n").encode())
+    tensors.write_atomically(folder / "transfer.json", written(losses).encode())
     return losses
 
 
@@ -67,6 +76,7 @@ def main(arguments=None):
     def work():
         s = options.transfer_settings(args, args.config)
         converter = command.find_converter(args)
+        command.check_output(folder, args.teacher)
         (folder / "training").mkdir(parents=True, exist_ok=True)
         losses = transfer(args, s, folder, converter)
         stages = (f"{name.replace('_', ' ')} {'not measured' if loss is None else format(loss, '.4f')}" for name, loss in losses.items())

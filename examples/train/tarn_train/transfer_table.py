@@ -12,10 +12,14 @@ def read(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+def shown(loss):
+    return "not finite" if loss is None else f"{loss:.4f}"
+
+
 def row(folder, name):
     losses = read(folder / f"{name}-transferred" / "transfer.json")["held_out_nats_per_token"]
     nothing = read(folder / f"{name}-from-nothing" / "training.json")["held_out_nats_per_token"]
-    return [name, *(f"{losses[stage]:.4f}" for stage in ("exchanged", "matched", "fine_tuned")), f"{nothing:.4f}"]
+    return [name, *(shown(losses[stage]) for stage in ("exchanged", "matched", "fine_tuned")), f"{nothing:.4f}"]
 
 
 def main():

@@ -1,7 +1,9 @@
 """tarn-draft: what the target writes, what the draft model learns, and that stopping a training changes nothing."""
 
+import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -10,7 +12,7 @@ import torch
 
 from tarn_train import checkpoint
 from tarn_train.draft import Pools, drawn
-from tarn_train.draft_main import draft_config, parse
+from tarn_train.draft_main import draft_config, main, parse
 from tarn_train.settings import draft_settings
 from tarn_train.text import Bytes
 from tarn_train.trainer import read_state
@@ -130,6 +132,28 @@ def test_wrong_settings(arguments, message):
     with pytest.raises(ValueError) as error:
         settings(*arguments)
     assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("place", ["", "target", "training/target"])
+def test_a_target_in_the_output_directory_is_left_as_it_was(place, files, programs, tmp_path):
+    shutil.copytree(files[0], tmp_path / "project" / place)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    _, error = run(programs, tmp_path / "project" / place, files[1], "-o", tmp_path / "project", *FLAGS, "--steps", "1", status=2)
+    assert "which is or contains the given" in error and error.count("\n") == 1
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("whose", ["target", "draft"])
+def test_a_short_context_is_found_before_the_target_writes(whose, files, programs, tmp_path, monkeypatch, capsys):
+    short = {"system": "softmax", "max_context": 16}
+    checkpoint.save(random_model({**TARGET, "attention": short}, 3), tmp_path / "short")
+    (tmp_path / "settings.yaml").write_text(f"attention: {json.dumps(short if whose == 'draft' else {'system': 'gla'})}\n")
+    monkeypatch.setattr(Pools, "continued", lambda *_: pytest.fail("the target wrote"))
+    target = tmp_path / "short" if whose == "target" else files[0]
+    arguments = [target, files[1], "-o", tmp_path / "out", *FLAGS, "--config", tmp_path / "settings.yaml", "--converter", programs / "tarn-convert"]
+    with pytest.raises(SystemExit):
+        main(list(map(str, arguments)))
+    assert f"context is 32, expected at most 16: {target if whose == 'target' else 'the model'} takes" in capsys.readouterr().err
 
 
 def test_errors_of_the_command_are_one_line(files, programs, tmp_path):

@@ -15,13 +15,13 @@ import xml.etree.ElementTree
 import pytest
 import torch
 
-from tarn_train import compare, report
+from tarn_train import checkpoint, compare, report
 from tarn_train.model import LanguageModel
 from tarn_train.settings import TransferSettings
 from tarn_train.tensors import read_safetensors
 from tarn_train.text import Windows
 from tarn_train.trainer import Trainer, make_optimizer, read_state
-from variants import CASES
+from variants import CASES, TINY, random_model
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 TOKENIZERS = PACKAGE.parents[1] / "tests" / "data" / "tokenizers"
@@ -261,6 +261,33 @@ def test_a_save_with_another_order_of_weights_is_an_error_of_one_line(tmp_path):
     torch.save(state, tmp_path / "training" / "state.pt")
     with pytest.raises(ValueError, match="state.pt is from an older version, .*: remove it to begin anew"):
         trainer(tmp_path).resume()
+
+
+def test_a_window_longer_than_a_sequence_is_refused_before_it_is_trained(text, tmp_path):
+    yaml = tmp_path / "settings.yaml"
+    yaml.write_text("attention: {system: softmax, max_context: 16}\n")
+    _, error = train(text, tmp_path / "model", "--no-convert", "--config", yaml, status=2)
+    assert "context is 32, expected at most 16: the model takes no longer sequences" in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("shape", [{"attention": {"system": "softmax", "max_context": 24}},
+                                   {"attention": [{"system": "gla"}, {"system": "linformer", "num_slots": 8, "max_len": 24}]},
+                                   {"attention": {"system": "gla"}, "position_embedding": "learned", "max_positions": 24}])
+def test_logits_are_compared_over_the_longest_sequence_that_a_model_takes(shape, text, tmp_path, programs, capsys):
+    checkpoint.save(random_model({**TINY, **shape}, 3), tmp_path / "model")
+    assert compare.main([str(tmp_path / "model"), "--text", str(text), "--bin", str(programs)]) == 0
+    assert capsys.readouterr().out.startswith("24 tokens: ")
+
+
+def test_errors_of_the_comparison_are_one_line(text, tmp_path, programs, capsys):
+    checkpoint.save(random_model(CASES["gla"], 3), tmp_path / "model")
+    (tmp_path / "empty.txt").write_bytes(b"")
+    for folder, of, where, message in ((tmp_path / "nowhere", text, programs, "No such file"), (tmp_path / "model", text, tmp_path, "No such file"),
+                                       (tmp_path / "model", tmp_path / "empty.txt", programs, "has 0 tokens")):
+        with pytest.raises(SystemExit) as stopped:
+            compare.main([str(folder), "--text", str(of), "--bin", str(where)])
+        shown = capsys.readouterr().err
+        assert stopped.value.code == 2 and shown.count("\n") == 1 and shown.startswith("compare: error: ") and message in shown, shown
 
 
 def test_early_stop_keeps_the_best_model(text, tmp_path):

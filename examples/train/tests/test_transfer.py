@@ -1,8 +1,10 @@
 """tarn-transfer: what the student inherits, that its attention learns the teacher's, and that killing it changes nothing."""
 
 import json
+import math
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,12 +13,12 @@ import time
 import pytest
 import torch
 
-from tarn_train import checkpoint, compare
+from tarn_train import checkpoint, compare, transfer_main, transfer_table
 from tarn_train.attention import Attention
 from tarn_train.model import LanguageModel, checked
 from tarn_train.settings import TransferSettings
 from tarn_train.tensors import read_safetensors
-from tarn_train.transfer import Matching, attended, student, student_config
+from tarn_train.transfer import Distilling, Matching, attended, student, student_config
 from tarn_train.trainer import read_state
 from variants import TINY, random_model
 
@@ -161,6 +163,59 @@ def test_killed_in_either_stage_it_goes_on_to_the_same_bits(programs, text, teac
     assert "goes on after step 25" in error  # of the matching, which is done
     for name in "model.safetensors", "transfer.json", "matched/model.safetensors":
         assert (parts / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def files_of(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("given, out", [("project", "project"), ("project/teacher", "project"), ("project/matched", "project"),
+                                        ("link", "project"), ("project/training/teacher", "elsewhere/.."), ("project/link", "project")])
+def test_a_teacher_in_the_output_directory_is_left_as_it_was(given, out, programs, text, teacher_folder, tmp_path):
+    for place in "project", "project/teacher", "project/matched", "project/training/teacher", "elsewhere", "other":
+        shutil.copytree(teacher_folder, tmp_path / place)
+    (tmp_path / "link").symlink_to("project/teacher")
+    (tmp_path / "project" / "link").symlink_to("../other")
+    before = files_of(tmp_path)
+    _, error = transfer(programs, tmp_path / given, text, "-o", tmp_path / out, *FLAGS, "--match-steps", "1", "--steps", "1", status=2)
+    assert "which is or contains the given" in error and error.count("\n") == 1 and files_of(tmp_path) == before
+
+
+def test_no_directory_of_the_user_is_taken_for_the_copy_of_the_teacher(programs, text, teacher_folder, tmp_path):
+    """Not even where another model than the teacher has that name. A copy stays until the next one is whole."""
+    shutil.copytree(teacher_folder, tmp_path / "project" / "teacher")
+    before = files_of(tmp_path / "project" / "teacher")
+    steps = ["--match-steps", "0", "--steps", "1", "--no-convert"]
+    transfer(programs, teacher_folder, text, "-o", tmp_path / "project", *FLAGS, *steps)
+    assert files_of(tmp_path / "project" / "teacher") == before
+    copy = files_of(tmp_path / "project" / "training" / "teacher")
+    _, error = transfer(programs, tmp_path / "nowhere", text, "-o", tmp_path / "project", *FLAGS, *steps, status=2)
+    assert "nowhere" in error and files_of(tmp_path / "project" / "training" / "teacher") == copy
+
+
+@pytest.mark.parametrize("losses", [[math.nan, 3.0], [3.0, math.nan, 2.0], [3.0, math.inf, 2.0]])
+def test_a_loss_that_is_no_number_is_null_and_that_of_a_teacher_refused(losses, programs, text, teacher_folder, tmp_path, monkeypatch, capsys):
+    values = iter(losses)
+    monkeypatch.setattr(Distilling, "held_out_loss", lambda self, model: next(values))
+    arguments = [teacher_folder, text, "-o", tmp_path / "student", *FLAGS, "--match-steps", "1", "--steps", "1", "--no-convert",
+                 "--converter", programs / "tarn-convert"]
+    if len(losses) == 2:
+        with pytest.raises(SystemExit):
+            transfer_main.main(list(map(str, arguments)))
+        shown = capsys.readouterr().err
+        assert f"the held-out loss of {teacher_folder} is nan, expected a finite number" in shown and shown.count("\n") == 1
+        return
+    assert transfer_main.main(list(map(str, arguments))) == 0
+    written = json.loads((tmp_path / "student" / "transfer.json").read_text(), parse_constant=pytest.fail)["held_out_nats_per_token"]
+    assert written["teacher"] == 3.0 and written["exchanged"] is None and written["matched"] == 2.0
+    assert transfer_table.shown(written["exchanged"]) == "not finite"
+
+
+@pytest.mark.parametrize("shape", [{"position_embedding": "learned", "max_positions": 16}, {"attention": {"system": "softmax", "max_context": 16}}])
+def test_a_context_beyond_the_teachers_positions_is_an_error_of_one_line(shape, programs, text, tmp_path):
+    checkpoint.save(random_model({**TEACHER, **shape}, 3), tmp_path / "teacher")
+    _, error = transfer(programs, tmp_path / "teacher", text, "-o", tmp_path / "out", *FLAGS, status=2)
+    assert "context is 32, expected at most 16: " in error and error.count("\n") == 1
 
 
 def test_errors_are_one_line(programs, text, teacher_folder, tmp_path):
