@@ -27,12 +27,12 @@ class StateFolder {
   bool Keeps(const Request& request) const { return !path_.empty() && !request.key.empty(); }
   // The tokens that were drawn, and a snapshot of the sequence. What cannot be written is not saved.
   void Save(const Request& request, const std::vector<int32_t>& drawn, const char* snapshot, size_t bytes) const;
-  // False where there is nothing of the same request. `snapshot` has room for the bytes of one.
+  // False where there is nothing of the same request, or the file is damaged. `snapshot` has room for the bytes of one.
   bool Load(const Request& request, std::vector<int32_t>* drawn, std::vector<char>* snapshot, size_t* bytes) const;
   void Remove(const Request& request) const;
 
  private:
-  std::string PathOf(const Request& request) const { return path_ + "/" + request.key + ".request"; }
+  std::string PathOf(const Request& request) const;
 
   const std::string path_;
 };

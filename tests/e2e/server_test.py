@@ -8,6 +8,7 @@ import pathlib
 import random
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -49,6 +50,13 @@ def answer_of_tarn_run(body):
                "--presence-penalty", body["presence_penalty"]]
     text = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, check=True).stdout.decode()
     return text[:-1] if text.endswith("\n") else text
+
+
+def fnv_1a(content):
+    value = 0xcbf29ce484222325
+    for byte in content:
+        value = (value ^ byte) * 0x100000001b3 % 2**64
+    return value
 
 
 class Server:
@@ -106,6 +114,13 @@ class ServerTest(unittest.TestCase):
         server = Server(self.folder.name, *options)
         self.addCleanup(lambda: server.process.poll() is None and server.end(signal.SIGKILL))
         return server
+
+    def wait_until_only(self, states, names):
+        """The server forgets a request once its answer is written."""
+        deadline = time.monotonic() + 10
+        while len(list(states.iterdir())) > len(names) and time.monotonic() < deadline:
+            time.sleep(0.002)
+        self.assertEqual([path.name for path in states.iterdir()], names)
 
     def test_every_answer_is_that_of_a_single_session(self):
         seeds = range(24)
@@ -179,10 +194,7 @@ class ServerTest(unittest.TestCase):
         status, answer = server.post(body, "the-same")
         self.assertEqual((status, answer["choices"][0]["text"]), (200, wanted))
         self.assertEqual(answer["usage"]["completion_tokens"], 1000)
-        deadline = time.monotonic() + 10
-        while list(states.iterdir()) and time.monotonic() < deadline:  # the server forgets a request once its answer is written
-            time.sleep(0.002)
-        self.assertEqual(list(states.iterdir()), [])
+        self.wait_until_only(states, [])
 
     def test_a_server_ends_as_soon_as_it_is_ready(self):
         for _ in range(10):
@@ -202,6 +214,42 @@ class ServerTest(unittest.TestCase):
         health = json.loads(connection.getresponse().read())
         connection.close()
         self.assertEqual((health["status"], health["model"]), ("ok", "shakespeare-rfa-gate"))
+
+    def test_a_damaged_state_is_not_used(self):
+        body = {"prompt": "JULIET:", "max_tokens": 1000, "temperature": 1.0, "seed": 5, "top_k": 40, "presence_penalty": 0}
+        states = pathlib.Path(self.folder.name) / "states"
+        states.mkdir()
+        (states / "of others.part").write_bytes(b"kept")
+        server = self.start("--state", states, "--snapshot-every", 20)
+        saved = states / "k.request"
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            pending = pool.submit(server.post, body, "k")
+            while not saved.exists():
+                self.assertFalse(pending.done(), "the text was made before it could be stopped")
+                time.sleep(0.002)
+            server.end()
+            pending.exception()
+        whole = saved.read_bytes()
+        (states / "k.request.part").write_bytes(whole[:100])
+        start = 15 + 8 + struct.unpack_from("<Q", whole, 15)[0]  # of the piece with the tokens that were drawn
+        tokens = whole[start + 8:start + 8 + struct.unpack_from("<Q", whole, start)[0]]
+        changed = bytes([tokens[0] ^ 1]) + tokens[1:]
+
+        def file(drawn, keeps_hash=False):
+            content = whole[:start] + struct.pack("<Q", len(drawn)) + drawn + whole[start + 8 + len(tokens):-8]
+            return content + (whole[-8:] if keeps_hash else struct.pack("<Q", fnv_1a(content)))
+
+        truth = answer_of_tarn_run(body)
+        self.assertEqual(file(tokens), whole)
+        for content, is_used in ((file(changed), True), (file(changed, True), False), (file(changed + b"\0"), False),
+                                 (file(changed) + b"\0", False), (file(changed)[:-1], False),
+                                 (file(struct.pack("<i", -5) + tokens[4:]), False)):
+            saved.write_bytes(content)
+            server = self.start("--state", states)
+            status, answer = server.post(body, "k")
+            self.assertEqual((status, answer["choices"][0]["text"] == truth), (200, not is_used), len(content))
+            self.wait_until_only(states, ["of others.part"])
+            server.end()
 
     def test_options_that_cannot_be(self):
         file = pathlib.Path(self.folder.name) / "a file"
