@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "read_request.h"
+
 namespace tarn_server {
 namespace {
 
@@ -16,10 +18,15 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kMostBody = size_t{1} << 20;
 constexpr int kLookMilliseconds = 100;  // how often a silent request looks whether its client is there
 
+// Bytes of a client or of a model that are no UTF-8 become U+FFFD.
+std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Json ErrorOf(int status, const std::string& message) { return {{"error", {{"message", message}, {"code", status}}}}; }
+
 void SetError(int status, const std::string& message, httplib::Response* response) {
   response->status = status;
   if (status == 429) response->set_header("Retry-After", "1");
-  response->set_content(Json({{"error", {{"message", message}, {"code", status}}}}).dump(), "application/json");
+  response->set_content(Dump(ErrorOf(status, message)), "application/json");
 }
 
 bool IsKey(const std::string& key) {
@@ -27,33 +34,36 @@ bool IsKey(const std::string& key) {
          key.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == std::string::npos;
 }
 
-// Fields that would change the answer, and are not supported.
-constexpr const char* kNotSupported[] = {"echo", "logit_bias", "logprobs", "suffix"};
-
-Request ReadRequest(const Json& body, const std::string& key) {
-  if (!body.is_object() || !body.contains("prompt")) throw Refused{400, "prompt: a string expected"};
-  for (const char* field : kNotSupported) {
-    const auto found = body.find(field);
-    const bool asks = found != body.end() && !found->is_null() && *found != false && !found->empty();
-    if (asks) throw Refused{400, std::string(field) + ": not supported, expected no such field"};
+// cpp-httplib 0.11 limits only bodies of a known length, as they were sent: chunked and compressed ones grow without bound. So a
+// body must have a known length, and be sent as it is. Throws Refused before any of it is read.
+void CheckBody(const httplib::Request& request) {
+  const bool has_no_body = request.method == "GET" || request.method == "HEAD";
+  if (!has_no_body && request.method != "POST") throw Refused{405, request.method + ": not supported, expected GET or POST"};
+  for (const char* header : {"Transfer-Encoding", "Content-Encoding"}) {
+    if (!request.has_header(header)) continue;
+    const std::string found = std::string(header) + ": " + request.get_header_value(header);
+    throw Refused{*header == 'T' ? 411 : 415, found + ", expected no such header, and Content-Length"};
   }
-  if (body.value("n", 1) != 1 || body.value("best_of", 1) != 1) throw Refused{400, "n, best_of: 1 expected"};
-  if (!IsKey(key)) throw Refused{400, "Idempotency-Key: at most 64 letters, digits, - and _ expected"};
-  Request request;
-  request.key = key;
-  request.prompt = body["prompt"].get<std::string>();
-  request.max_tokens = body.value("max_tokens", 16u);
-  tarn_sampler_config& chain = request.chain;
-  chain.temperature = body.value("temperature", chain.temperature);
-  chain.top_k = body.value("top_k", chain.top_k);
-  chain.top_p = body.value("top_p", chain.top_p);
-  chain.min_p = body.value("min_p", chain.min_p);
-  chain.seed = body.value("seed", uint64_t{0});
-  chain.frequency_penalty = body.value("frequency_penalty", 0.0f);
-  chain.presence_penalty = body.value("presence_penalty", 0.0f);
-  if (body.contains("stop") && body["stop"].is_string()) request.stop.push_back(body["stop"].get<std::string>());
-  if (body.contains("stop") && body["stop"].is_array()) request.stop = body["stop"].get<std::vector<std::string>>();
-  return request;
+  if (request.is_multipart_form_data()) throw Refused{415, "Content-Type: multipart/form-data, expected application/json"};
+  const std::string length = request.get_header_value("Content-Length");
+  if (length.empty() && has_no_body) return;
+  if (length.empty() || length.find_first_not_of("0123456789") != std::string::npos) {
+    throw Refused{411, "Content-Length: '" + length + "', expected the bytes of the body"};
+  }
+  if (length.size() > std::to_string(kMostBody).size() || std::stoul(length) > kMostBody) {
+    throw Refused{413, "Content-Length: " + length + ", expected at most " + std::to_string(kMostBody)};
+  }
+}
+
+// False: the response says why the request is refused.
+bool Accepts(const httplib::Request& request, httplib::Response* response) {
+  try {
+    CheckBody(request);
+  } catch (const Refused& refused) {
+    SetError(refused.status, refused.message, response);
+    return false;
+  }
+  return true;
 }
 
 // A request that is being answered. Its place is free when it ends, however that comes.
@@ -76,13 +86,12 @@ class Completion {
     if (!sink->is_writable()) return false;
     text_ += progress.text;
     if (streams_ && !text_.empty()) {
-      Write("data: " + Answer(nullptr, progress).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n\n", sink);
+      Write("data: " + Dump(Answer(nullptr, progress)) + "\n\n", sink);
       text_.clear();
     }
     if (!ends) return true;
-    const std::string error = std::string(progress.finish) == "error" ? progress.error : "";
-    const Json last = error.empty() ? Answer(progress.finish, progress) : Json({{"error", {{"message", error}, {"code", 500}}}});
-    const std::string text = last.dump(-1, ' ', false, Json::error_handler_t::replace);
+    const bool failed = std::string(progress.finish) == "error";
+    const std::string text = Dump(failed ? ErrorOf(500, progress.error) : Answer(progress.finish, progress));
     Write(streams_ ? "data: " + text + "\n\ndata: [DONE]\n\n" : text, sink);
     sink->done();
     return true;
@@ -113,19 +122,25 @@ class Completion {
   std::string id_, text_;
 };
 
-void Complete(Scheduler* scheduler, const httplib::Request& request, httplib::Response* response) {
+void Complete(Scheduler* scheduler, const httplib::Request& request, const httplib::ContentReader& read,
+              httplib::Response* response) {
+  std::string text;  // of at most kMostBody: CheckBody has seen to that
+  const bool is_whole = read([&text](const char* piece, size_t bytes) {
+    text.append(piece, bytes);
+    return true;
+  });
   try {
-    const Json body = Json::parse(request.body);
-    const bool streams = body.is_object() && body.value("stream", false);
-    const auto completion =
-        std::make_shared<Completion>(scheduler, ReadRequest(body, request.get_header_value("Idempotency-Key")), streams);
+    const std::string length = request.get_header_value("Content-Length");
+    if (!is_whole) throw Refused{400, "body: " + std::to_string(text.size()) + " bytes came, expected Content-Length: " + length};
+    Body body = ReadBody(text);
+    body.request.key = request.get_header_value("Idempotency-Key");
+    if (!IsKey(body.request.key)) throw Refused{400, "Idempotency-Key: at most 64 letters, digits, - and _ expected"};
+    const auto completion = std::make_shared<Completion>(scheduler, std::move(body.request), body.streams);
     // Headers go out before the answer is there: so it is noticed that a client has gone that waits for all of it.
-    response->set_chunked_content_provider(streams ? "text/event-stream" : "application/json",
+    response->set_chunked_content_provider(body.streams ? "text/event-stream" : "application/json",
                                            [completion](size_t, httplib::DataSink& sink) { return completion->Go(&sink); });
   } catch (const Refused& refused) {
     SetError(refused.status, refused.message, response);
-  } catch (const Json::exception& error) {
-    SetError(400, error.what(), response);
   }
 }
 
@@ -135,14 +150,28 @@ void AddEndpoints(Scheduler* scheduler, size_t threads, httplib::Server* server)
   server->new_task_queue = [threads] { return new httplib::ThreadPool(threads); };
   server->set_payload_max_length(kMostBody);
   server->set_keep_alive_max_count(1);  // an idle connection would hold a thread
+  server->set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
+    return Accepts(request, &response) ? httplib::Server::HandlerResponse::Unhandled : httplib::Server::HandlerResponse::Handled;
+  });
+  server->set_expect_100_continue_handler([](const httplib::Request& request, httplib::Response& response) {
+    return Accepts(request, &response) ? 100 : response.status;
+  });
+  // What cpp-httplib refuses itself, and exceptions: a request that it cannot read, a path that is none.
+  server->set_error_handler([](const httplib::Request& request, httplib::Response& response) {
+    if (!response.body.empty()) return;
+    SetError(response.status,
+             "request: '" + request.method + " " + request.path.substr(0, 80) + "', expected POST /v1/completions or GET /health",
+             &response);
+  });
   server->Get("/health", [scheduler](const httplib::Request&, httplib::Response& response) {
     response.set_content(
-        Json({{"status", "ok"}, {"model", scheduler->info().name}, {"session_bytes", scheduler->memory().session_bytes}}).dump(),
+        Dump({{"status", "ok"}, {"model", scheduler->info().name}, {"session_bytes", scheduler->memory().session_bytes}}),
         "application/json");
   });
-  server->Post("/v1/completions", [scheduler](const httplib::Request& request, httplib::Response& response) {
-    Complete(scheduler, request, &response);
-  });
+  server->Post("/v1/completions",
+               [scheduler](const httplib::Request& request, httplib::Response& response, const httplib::ContentReader& read) {
+                 Complete(scheduler, request, read, &response);
+               });
 }
 
 }  // namespace tarn_server

@@ -58,6 +58,7 @@ Arguments Read(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
     if (name.compare(0, 2, "--") != 0) {
+      if (!options.model.empty()) throw std::runtime_error(name + ": a second model, one expected");
       options.model = name;
       continue;
     }

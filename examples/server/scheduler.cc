@@ -86,7 +86,8 @@ size_t Scheduler::Add(Request request) {
   if (count == 0) throw Refused{400, "prompt: empty, and the model has no begin token"};
   if (count > info_.max_context) throw Refused{400, "prompt: longer than the context of the model"};
   if (request.max_tokens < 1 || request.max_tokens > options_.max_output) {
-    throw Refused{400, "max_tokens: 1 to " + std::to_string(options_.max_output) + " expected"};
+    throw Refused{400,
+                  "max_tokens: " + std::to_string(request.max_tokens) + ", expected 1 to " + std::to_string(options_.max_output)};
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   for (size_t ticket = 0; ticket < jobs_.size(); ++ticket) {

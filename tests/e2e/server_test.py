@@ -74,6 +74,16 @@ class Server:
         connection.close()
         return response.status, json.loads(content)
 
+    def raw(self, head, body=b""):
+        """(status, answer) for the bytes of a request; its head is without the last line breaks."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(60)
+            connection.connect(self.path)
+            connection.sendall(head.replace("\n", "\r\n").encode() + b"\r\n\r\n" + body)
+            response = http.client.HTTPResponse(connection)
+            response.begin()
+            return response.status, json.loads(response.read())
+
     def stream(self, body, most=None):
         """The text of a stream, of which `most` pieces are read."""
         connection = Connection(self.path)
@@ -202,18 +212,76 @@ class ServerTest(unittest.TestCase):
 
     def test_what_cannot_be_answered_is_named(self):
         server = self.start("--max-prompt", 20)
-        for body, words in (({}, "prompt"), ({"prompt": 5}, "string"), ({"prompt": "x" * 21}, "21 tokens, at most 20 expected"),
-                            ({"prompt": "x", "max_tokens": 0}, "max_tokens"), ({"prompt": "x", "n": 2}, "n, best_of"),
-                            ({"prompt": "x", "top_p": 2}, "top_p"), ({"prompt": "x", "echo": True}, "echo: not supported"),
-                            ({"prompt": "x", "logit_bias": {"50": 1}}, "logit_bias: not supported")):
-            status, answer = server.post(body)
+        integer = "expected an integer of 0 to 4294967295"
+        for body, words in (({}, "prompt: none"), ({"prompt": 5}, "prompt: 5, expected a string"), ([], "body: array"),
+                            ({"prompt": "x" * 21}, "21 tokens, at most 20 expected"),
+                            ({"max_tokens": 0}, "max_tokens: 0, expected 1 to 1024"), ({"n": 2}, "n, best_of: 2, expected 1"),
+                            ({"max_tokens": 2**32 + 4}, f"max_tokens: 4294967300, {integer}"), ({"max_tokens": True}, integer),
+                            ({"max_tokens": 4.5}, f"max_tokens: 4.5, {integer}"), ({"top_k": -3}, f"top_k: -3, {integer}"),
+                            ({"seed": -1}, "expected an integer of 0 to 18446744073709551615"), ({"top_p": 2}, "top_p"),
+                            ({"temperature": "hot"}, 'temperature: "hot", expected a number'), ({"min_p": 1e39}, "min_p: 1e+39"),
+                            ({"stop": 5}, "stop: 5, expected a string or an array"), ({"stop": ["a", None]}, "stop[1]: none"),
+                            ({"stream": 1}, "stream: 1, expected true or false"), ({"echo": True}, "echo: not supported"),
+                            ({"repeat_penalty": 1.3}, "repeat_penalty: not supported"), ({"max_token": 5}, "max_token: not"),
+                            ({"logit_bias": {"50": 1}}, "logit_bias: not supported")):
+            status, answer = server.post({"prompt": "x", **body} if body and "prompt" not in body else body)
             self.assertEqual((status, answer["error"]["code"]), (400, 400), body)
             self.assertIn(words, answer["error"]["message"], body)
+        self.assertEqual(server.post({"prompt": "x"}, "no/key")[0], 400)
         connection = Connection(server.path)
         connection.request("GET", "/health")
         health = json.loads(connection.getresponse().read())
         connection.close()
         self.assertEqual((health["status"], health["model"]), ("ok", "shakespeare-rfa-gate"))
+
+    def test_fields_that_clients_send_and_that_change_nothing(self):
+        body = {"prompt": "ROMEO:", "max_tokens": 5, "temperature": 0}
+        server = self.start()
+        status, answer = server.post(body)
+        self.assertEqual(status, 200)
+        more = {"model": "tarn", "user": "u", "stream_options": {"include_usage": True}, "n": 1, "logit_bias": {}, "echo": False}
+        absent = dict.fromkeys(("top_k", "top_p", "seed", "stop", "stream", "best_of", "logprobs", "suffix", "grammar"))
+        status, same = server.post({**body, **more, **absent})
+        self.assertEqual((status, same.get("choices")), (200, answer["choices"]))
+
+    def test_bodies_that_are_no_requests(self):
+        server = self.start()
+        head = "POST /v1/completions HTTP/1.1\nHost: x\nContent-Length: "
+        fields = json.dumps({f"f{i}": 0 for i in range(90000)}, separators=(",", ":")).encode()
+        for body, words in ((b'{"prompt": "\xff"}', "body: expected a JSON object"), (b"", "JSON"), (b'{"top_k": 1e999}', "1e999"),
+                            (b'{"prompt": "\xc3\xa9' + b"\xc3" * 100000, "JSON"),
+                            (b'{"prompt": ' + b"[" * 400000 + b"]" * 400000 + b"}", "prompt: array, expected a string"),
+                            (fields, "prompt: none, expected a string")):
+            began = time.monotonic()
+            status, answer = server.raw(head + str(len(body)), body)
+            self.assertEqual((status, answer["error"]["code"]), (400, 400), body[:20])
+            self.assertIn(words, answer["error"]["message"])
+            self.assertLess(len(answer["error"]["message"]), 600)
+            self.assertLess(time.monotonic() - began, 10)  # that the fields take a time that grows as their number does
+
+    def test_the_length_of_a_body_is_known_and_has_a_limit(self):
+        server = self.start("--max-prompt", 20)
+        head = "POST /v1/completions HTTP/1.1\nHost: x\n"
+        body = json.dumps({"prompt": "x", "max_tokens": 1}).encode()
+        chunk = f"{len(body):x}\r\n".encode() + body + b"\r\n"
+        length = f"Content-Length: {len(body)}"
+        for headers, sent, expected in (
+                ("Transfer-Encoding: chunked", chunk + b"0\r\n\r\n", 411), ("Transfer-Encoding: chunked", chunk, 411),
+                (f"Content-Encoding: gzip\n{length}", body, 415), ("Content-Encoding: gzip\nTransfer-Encoding: chunked", chunk, 411),
+                (f"Content-Type: multipart/form-data; boundary=b\n{length}", body, 415), ("Accept: */*", b"", 411),
+                ("Content-Length: -1", body, 411), ("Content-Length: 1048577", b"", 413), ("Content-Length: " + "9" * 30, b"", 413),
+                ("Expect: 100-continue\nContent-Length: 1048577", b"", 413), (length, body, 200)):
+            status, answer = server.raw(head + headers, sent)
+            self.assertEqual(status, expected, headers)
+            self.assertEqual(answer.get("error", {}).get("code", 200), expected)
+        # curl -d calls every body a form; cpp-httplib reads at most 8 KiB of one.
+        form = json.dumps({"prompt": "x" * 10000}).encode()
+        status, answer = server.raw(f"{head}Content-Type: application/x-www-form-urlencoded\nContent-Length: {len(form)}", form)
+        self.assertEqual(status, 400)
+        self.assertIn("prompt: 10000 tokens, at most 20 expected", answer["error"]["message"])
+        for line, expected in (("PUT /v1/completions HTTP/1.1", 405), ("GET /v1/nothing HTTP/1.1", 404), ("no HTTP", 400)):
+            status, answer = server.raw(f"{line}\nHost: x\nTransfer-Encoding: chunked" if expected == 405 else line, b"")
+            self.assertEqual((status, answer["error"]["code"]), (expected, expected), line)
 
     def test_a_damaged_state_is_not_used(self):
         body = {"prompt": "JULIET:", "max_tokens": 1000, "temperature": 1.0, "seed": 5, "top_k": 40, "presence_penalty": 0}
@@ -255,6 +323,7 @@ class ServerTest(unittest.TestCase):
         file = pathlib.Path(self.folder.name) / "a file"
         file.write_bytes(b"kept")
         for arguments, words in ((("--places", "0"), "--places: '0', 1 to 4096 expected"), (("--chunk", "-1"), "--chunk: '-1'"),
+                                 ((MODEL,), "a second model"),
                                  (("--port", "65536"), "1 to 65535 expected"), (("--socket", file), "a file that is no socket")):
             done = subprocess.run([SERVER, MODEL, *arguments], capture_output=True, text=True, timeout=60, check=False)
             self.assertEqual(done.returncode, 1)
