@@ -82,7 +82,7 @@ std::vector<std::string> TakeStop(Json* rest) {
 void RefuseRest(Json* rest) {
   for (const char* field : kIgnored) Take(field, rest);
   for (const auto& [field, value] : rest->items()) {
-    if (value.empty() || value == false) continue;
+    if (value.empty() || value == "" || value == false) continue;
     throw Refused{400, field.substr(0, kMostQuoted) + ": not supported, expected no such field"};
   }
 }

@@ -227,6 +227,8 @@ TEST(SentencePieceFiles, TokensBesideTheModelAreAdded) {
   EXPECT_EQ(old.added_flags, (std::vector<uint8_t>{kIsSpecial, kIsSpecial, kIsSpecial, 0, kIsSpecial, kIsSpecial}));
   EXPECT_EQ(old.eos_token, 5);
   EXPECT_TRUE(old.normalized.values.empty());
+  folder.Write("tokenizer_config.json", R"({"added_tokens_decoder": null})");
+  EXPECT_EQ(ReadTokenizer(folder.path(), 7).added_ids, old.added_ids);
   folder.Write("tokenizer_config.json", R"({"added_tokens_decoder": {
       "4": {"content": "<|end|>", "special": true, "lstrip": true}, "1": {"content": "<s>", "special": true, "rstrip": true}}})");
   const TokenizerData data = ReadTokenizer(folder.path(), 7);

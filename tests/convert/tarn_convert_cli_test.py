@@ -460,7 +460,7 @@ class TarnConvert(unittest.TestCase):
                 self.assertTrue(line.endswith('"control_sharing" is "model", cross attention of seq2seq'), line)
         self.assertEqual(self.run_tool("--list-fields").stdout, self.run_tool("--list-fields", "config").stdout)
         for option in "--list-fields", "--systems", "--families", "--list-tensors":  # nothing would be written
-            done = self.run_tool(option, "-o", self.path("x.tarn"))
+            done = self.run_tool(option, "-o", self.root / "x.tarn")
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(f"{option} and --output are both there, expected one of them", done.stderr)
         everything = self.run_tool("--list-fields", "all").stdout

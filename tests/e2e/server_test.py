@@ -239,7 +239,8 @@ class ServerTest(unittest.TestCase):
         server = self.start()
         status, answer = server.post(body)
         self.assertEqual(status, 200)
-        more = {"model": "tarn", "user": "u", "stream_options": {"include_usage": True}, "n": 1, "logit_bias": {}, "echo": False}
+        more = {"model": "tarn", "user": "u", "stream_options": {"include_usage": True}, "n": 1, "logit_bias": {}, "echo": False,
+                "system_fingerprint": ""}
         absent = dict.fromkeys(("top_k", "top_p", "seed", "stop", "stream", "best_of", "logprobs", "suffix", "grammar"))
         status, same = server.post({**body, **more, **absent})
         self.assertEqual((status, same.get("choices")), (200, answer["choices"]))

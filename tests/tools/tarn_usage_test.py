@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -156,7 +157,7 @@ class InputTest(CliTest):
         rules = b'root ::= "a"'
         self.fails(2, "run: --grammar - and the prompt both read standard input", "run", MODEL, "--grammar", "-", stdin=rules)
         self.fails(2, "run: --json-schema - and the prompt both", "run", MODEL, "-f", "-", "--json-schema", "-", stdin=b"{}")
-        self.fails(2, "run: --grammar - and the prompt both|-i and --grammar", "run", MODEL, "-i", "--grammar", "-", stdin=rules)
+        self.fails(2, "run: -i and --grammar, --json-schema or --print-grammar do not go together", "run", MODEL, "-i", "--grammar", "-", stdin=rules)
         status, out, err = tarn("run", MODEL, "-p", "b", "--no-echo", "-n", 5, *GREEDY, "--grammar", "-", stdin=rules)
         self.assertEqual((status, out), (0, b"a\n"), err)
         self.fails(2, "eval: - is there more than once", "eval", MODEL, "-f", "-", "-f", "-", stdin=b"ab")
@@ -196,6 +197,22 @@ class InputTest(CliTest):
         process.stdout.close()
         process.stderr.close()
         self.assertEqual([name for name in os.listdir(self.folder.name) if name.startswith("unfinished")], [])
+
+    def test_two_signals_end_the_first_process_of_a_container(self):
+        contained = ["unshare", "--user", "--map-root-user", "--pid", "--fork"]
+        if shutil.which("unshare") is None or subprocess.run([*contained, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no namespaces")
+        read = self.path("its_output")
+        with open(read, "wb") as out:
+            process = subprocess.Popen([*contained, os.path.join(BIN, "tarn"), "run", MODEL, "-p", "A", "-n", "-1", "-q",
+                                        "--save-state", self.path("contained")], stdout=out, stderr=subprocess.DEVNULL)
+        wait_for(lambda: os.path.getsize(read) > 0)
+        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as children:
+            child = int(children.read())
+        for kind in signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT:
+            os.kill(child, kind)
+        self.assertIn(process.wait(timeout=60), (128 + signal.SIGINT, 128 + signal.SIGTERM))
+        self.assertEqual([name for name in os.listdir(self.folder.name) if name.startswith("contained")], [])
 
     def test_one_newline_at_the_end_is_left_out(self):
         expected, newline = self.run_text("-p", "ROMEO:"), self.run_text("-p", "ROMEO:\n")

@@ -21,7 +21,7 @@ std::atomic<const char*> unfinished[8] = {};     // files to remove at a sudden 
 std::atomic<bool> is_ending = false;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<tarn_session*>::is_always_lock_free, "for signal handlers");
 
-// The signal has its default effect as soon as this handler returns.
+// Does not return. Process 1 of a container gets no signal whose effect is the default one: it exits.
 void EndAtOnce(int signal) {
   is_ending = true;
   for (const std::atomic<const char*>& file : unfinished) {
@@ -29,7 +29,12 @@ void EndAtOnce(int signal) {
   }
   if (void (*const restore)() = at_sudden_end) restore();
   std::signal(signal, SIG_DFL);
+  sigset_t it;
+  sigemptyset(&it);
+  sigaddset(&it, signal);
+  pthread_sigmask(SIG_UNBLOCK, &it, nullptr);
   raise(signal);
+  _exit(128 + signal);
 }
 
 // Waits for nobody.

@@ -27,7 +27,8 @@ bool InterruptedForGood();
 // `restore` is called before a signal ends the process at once, SIGQUIT (Ctrl-\) too, and is safe in a handler. nullptr: none.
 void AtSuddenEnd(void (*restore)());
 
-// A file that is removed if a signal ends the process at once while this exists: one that is not complete.
+// A file that is not complete. A second signal, which ends the process at once, removes it while this exists; so of 8 files at
+// most.
 class RemovedAtSuddenEnd {
  public:
   explicit RemovedAtSuddenEnd(const std::string& path);

@@ -53,16 +53,16 @@ void CheckOutputs(const RunOptions& options) {
     throw UsageError("run: --json-stats and --save-state both write " + options.save_state + ", expected two files");
   }
   const SamplingOptions& sampling = options.sampling;
-  const bool rules_are_read = sampling.grammar == "-" || sampling.json_schema == "-";
-  if (rules_are_read && !sampling.print_grammar && (options.interactive || options.input.reads_stdin())) {
-    throw UsageError(std::string("run: ") + (sampling.grammar == "-" ? "--grammar" : "--json-schema") +
-                     " - and the prompt both read standard input, expected a file for one of them");
-  }
   if (sampling.print_grammar && (!options.save_state.empty() || !options.json_stats.empty())) {
     throw UsageError("run: --print-grammar writes the rules alone, expected no --save-state and no --json-stats with it");
   }
   if (options.interactive && (!sampling.grammar.empty() || !sampling.json_schema.empty() || sampling.print_grammar)) {
     throw UsageError("run: -i and --grammar, --json-schema or --print-grammar do not go together, expected one of them");
+  }
+  const bool rules_are_read = sampling.grammar == "-" || sampling.json_schema == "-";
+  if (rules_are_read && !sampling.print_grammar && options.input.reads_stdin()) {
+    throw UsageError(std::string("run: ") + (sampling.grammar == "-" ? "--grammar" : "--json-schema") +
+                     " - and the prompt both read standard input, expected a file for one of them");
   }
   if (options.jsonl && (stats || options.sampling.log_probabilities)) {
     throw UsageError(std::string("run: --jsonl and ") + (stats ? "--json-stats -" : "--logprobs") +

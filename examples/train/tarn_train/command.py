@@ -120,12 +120,12 @@ def training_data(s, texts, tokenizer):
 
 
 def identity(s, texts, **more):
-    """What has to be the same when a training goes on"""
+    """What has to be the same when a training goes on; texts as text.split gives them: another version may cut them elsewhere"""
     from . import text
 
     free = ("save_seconds", "graph") if s.round_steps else ("save_seconds", "graph", "quant")
     said = {name: value for name, value in dataclasses.asdict(s).items() if name not in free}
-    return {**said, "text": text.fingerprint(texts), **more}
+    return {**said, "text": text.fingerprint([*texts[0], texts[1]]), **more}
 
 
 def begin(trainer, about, texts):

@@ -99,7 +99,8 @@ class Trainer:
             if state["identity"].get(name, value) == value:  # a setting that is newer than the file had its default
                 continue
             if name == "text":
-                raise ValueError(f"{self.state_file} was trained with another text: give the same files, or choose another directory")
+                raise ValueError(f"{self.state_file} was trained with another text: give the same files, or, if another "
+                                 "version of this program cut them elsewhere, choose another directory")
             raise ValueError(f"{self.state_file} was trained with {name} {state['identity'].get(name)!r}, not {value!r}: "
                              f"give {state['identity'].get(name)!r} again, or choose another directory")
         self.check_moments(state["optimizer"])

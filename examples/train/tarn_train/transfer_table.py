@@ -13,7 +13,7 @@ def read(path):
 
 
 def shown(loss):
-    return "not finite" if loss is None else f"{loss:.4f}"
+    return "not finite, or not measured" if loss is None else f"{loss:.4f}"
 
 
 def row(folder, name):

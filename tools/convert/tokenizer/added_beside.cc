@@ -53,7 +53,8 @@ std::vector<AddedToken> AddedTokensDecoder(const TokenizerConfig& config) {
 }
 
 std::vector<AddedToken> AddedTokensBeside(const std::string& folder, const TokenizerConfig& config) {
-  if (config.config().contains("added_tokens_decoder")) return AddedTokensDecoder(config);
+  const auto named = config.config().find("added_tokens_decoder");
+  if (named != config.config().end() && !named->is_null()) return AddedTokensDecoder(config);
   const std::string path = folder + "/added_tokens.json";
   const std::set<std::string> specials = SpecialTexts(config);
   TokensById by_id;
