@@ -39,7 +39,6 @@ Status CreateSession(const tarn_model* model, const tarn_session_config* user, t
   tarn_session_config config = TARN_SESSION_CONFIG_INIT;
   if (user != nullptr) TARN_RETURN_IF_ERROR(ReadStruct(user, &config));
   const Span<uint8_t> block(static_cast<uint8_t*>(config.block), config.block_bytes);
-  TARN_RETURN_IF_ERROR(CheckBlock(block));
   TARN_ASSIGN_OR_RETURN(Session * created, Session::Create(model->loaded, limits, block));
   *session = reinterpret_cast<tarn_session*>(created);
   return Ok();

@@ -118,6 +118,11 @@ Result<Instance*> Instance::Create(const Environment& environment, const Limits&
   return instance;
 }
 
+Status Instance::BlockTooSmall(uint64_t found, uint64_t needed) {
+  return Error(TARN_BUFFER_TOO_SMALL, "session block has %llu bytes, %llu are needed", static_cast<unsigned long long>(found),
+               static_cast<unsigned long long>(needed));
+}
+
 Result<Instance*> Instance::CreateIn(const Environment& environment, const Limits& limits, Span<uint8_t> block, uint64_t ahead) {
   Bump count;
   Build(environment, limits, count);
@@ -131,8 +136,7 @@ Result<Instance*> Instance::CreateIn(const Environment& environment, const Limit
     TARN_ASSIGN_OR_RETURN(bytes, Measure(environment, limits));
   }
   if (block.size() < bytes.total) {
-    return Error(TARN_BUFFER_TOO_SMALL, "session block has %llu bytes, %llu are needed",
-                 static_cast<unsigned long long>(block.size() + ahead), static_cast<unsigned long long>(bytes.total + ahead));
+    return BlockTooSmall(block.size() + ahead, bytes.total + ahead);
   }
   const Status status = instance->Bind(bump);
   if (!status.ok()) {

@@ -72,6 +72,8 @@ class Instance {
   // that lie before `block`; they count in the message. Takes no other memory, unless it fails (and for a moment what XNNPACK
   // allocates to be measured). Errors: TARN_BUFFER_TOO_SMALL (names both sizes) and those of Measure.
   static Result<Instance*> Create(const Environment& environment, const Limits& limits, Span<uint8_t> block, uint64_t ahead = 0);
+  // The error of Create(), for what lies before an instance in the same block, too.
+  static Status BlockTooSmall(uint64_t found, uint64_t needed);
   // Destroys the dense layers; the block's memory is the caller's again, nothing of it poisoned.
   void Destroy();
 

@@ -71,19 +71,15 @@ Result<ProgramBytes> Session::Measure(const LoadedModel& model, const Limits& li
 
 Result<Session*> Session::Create(const LoadedModel& model, const Limits& limits, Span<uint8_t> block) {
   TARN_RETURN_IF_ERROR(CheckLimits(model, limits));
+  TARN_RETURN_IF_ERROR(CheckBlock(block));
+  const size_t header = static_cast<size_t>(HeaderBytes(limits));
   Block own_block;
-  if (block.data() == nullptr) {
+  if (block.size() < header) {  // there is none, or it is far too small
     TARN_ASSIGN_OR_RETURN(const ProgramBytes bytes, Measure(model, limits));
+    if (block.data() != nullptr) return Instance::BlockTooSmall(block.size(), bytes.total);
     TARN_ASSIGN_OR_RETURN(own_block, Block::Allocate(model.allocator(), bytes.total, "session"));
     block = own_block.bytes();
     AdviseHugePages(block);
-  }
-  TARN_RETURN_IF_ERROR(ExpectAligned("session block", block.data()));
-  const size_t header = static_cast<size_t>(HeaderBytes(limits));
-  if (block.size() < header) {
-    TARN_ASSIGN_OR_RETURN(const ProgramBytes bytes, Measure(model, limits));
-    return Error(TARN_BUFFER_TOO_SMALL, "session block has %zu bytes, %llu are needed", block.size(),
-                 static_cast<unsigned long long>(bytes.total));
   }
   TARN_ASSIGN_OR_RETURN(Instance * instance,
                         Instance::Create(model.environment(), limits, block.subspan(header, block.size() - header), header));

@@ -56,13 +56,11 @@ Status Sampler::Sample(const float* logits, int32_t* token) {
   TARN_ASSIGN_OR_RETURN(const float* const edited, edits_.Apply(logits, config_.mask));
   const Point before = point();
   int32_t picked = 0;
-  TARN_RETURN_IF_ERROR(Pick(edited, &picked));
-  if (config_.mask != nullptr) {
-    const Status accepted = config_.mask->Accept(picked);  // a grammar may have no room for what its mask allows
-    if (!accepted.ok()) {
-      SetPoint(before);
-      return accepted;
-    }
+  Status status = Pick(edited, &picked);
+  if (status.ok() && config_.mask != nullptr) status = config_.mask->Accept(picked);  // which may have no room for what it allows
+  if (!status.ok()) {
+    SetPoint(before);
+    return status;
   }
   edits_.Accept(picked);
   *token = picked;
