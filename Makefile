@@ -117,7 +117,7 @@ test-full: build asan tsan portable test-android test-bare test-train faults tes
 # QUICK=1, as in CI: sanitizers without most tests that are scripts, which start hundreds of processes; without the long tests that
 # build all once more; of the tests of ARM, these directories on these cores
 QUICK ?=
-QUICK_SCRIPTS = tools_tarn_cli_test|tools_tarn_run_test|convert_tarn_convert_cli_test|e2e_lm_test
+QUICK_SCRIPTS = tools_tarn_cli_test|tools_tarn_run_test|convert_tarn_convert_(cli|checkpoint|precision)_test|e2e_lm_test
 LONG = dist_embed_full|extend_extend_full
 QUICK_ARM_TESTS = core;kernels;model;planner;platform
 QUICK_ARM_CORES = cortex-a53 cortex-a76 sve2-256 cortex-a7
@@ -142,7 +142,7 @@ tsan: setup  ## build with ThreadSanitizer in build/tsan, run the tests of the p
 	GTEST_FILTER='$(TSAN_TESTS)' $(ctest) --test-dir build/tsan -R '^(session|platform)$$'
 
 # Of the fast tests, those that run models: what else there is does not know of XNNPACK.
-PORTABLE_TESTS = kernels|model|platform|session|generation|golden_files|e2e_(encoder|lm|trained)_test|systems_.*|convert_families_test|tools_tarn_(run|cli)_test
+PORTABLE_TESTS = kernels|model|platform|session|generation|golden_files|e2e_(encoder|lm|trained)_test|systems_.*|convert_families_(states_|versions_)?test|tools_tarn_(run|cli)_test
 PORTABLE_TARGETS = tarn_cli tarn_convert_cli bare_logits tarn_shared golden_test test_kernels test_model test_platform test_session test_generation
 portable: setup  ## build without XNNPACK and cpuinfo in build/portable what runs models, and run its fast tests there
 	$(call preset,portable,,--target $(PORTABLE_TARGETS))

@@ -17,6 +17,11 @@ Status Checkpoints::Check() const {
     return Error(TARN_INVALID_ARGUMENT, "the session has %zu sequences, 1 expected with a sampler, a grammar or a text stream",
                  batch());
   }
+  if (generation_.sampler != nullptr && generation_.sampler->mask() != nullptr &&
+      generation_.sampler->mask() != generation_.grammar) {
+    return Error(TARN_INVALID_ARGUMENT, "grammar is %s, that of the sampler expected",
+                 generation_.grammar == nullptr ? "NULL" : "another one");
+  }
   if (config_.log_tokens == 0) return Error(TARN_INVALID_ARGUMENT, "log_tokens is 0, at least 1 expected");
   if (config_.spacing == 0) return Error(TARN_INVALID_ARGUMENT, "spacing is 0, at least 1 expected");
   return Ok();

@@ -250,7 +250,7 @@ void Instance::OpenInputs() const {
 }
 
 Status Instance::Encode(size_t source, size_t tokens, Span<const uint32_t> output_tokens, const ThreadPool& threads) {
-  if (!source_tokens_.empty()) source_tokens_[source] = 0;
+  ForgetSource(source, tokens);
   RunContext context{};
   const RunSequence whole{0, 0, static_cast<uint32_t>(tokens)};
   context.sequences = {&whole, 1};
@@ -303,21 +303,34 @@ Status Instance::RunDecode(Status (Program::*run)(RunContext context), const Run
 }
 
 void Instance::Reset() {
-  ForgetTokens();
+  for (SequenceProgress& progress : progress_) progress = {};
+  for (uint32_t& tokens : source_tokens_) tokens = 0;
   for (uint32_t i = 0; i < states_.size(); ++i) std::memset(states_[i].data, 0, state_bytes(i).size());
 }
 
-void Instance::ForgetSources() {
-  ForgetTokens();
+void Instance::ResetSequences() {
+  for (SequenceProgress& progress : progress_) progress = {};
   for (uint32_t i = 0; i < states_.size(); ++i) {
     if (environment_.model->state(i).owner == format::Owner::Source) continue;
     std::memset(states_[i].data, 0, state_bytes(i).size());
   }
 }
 
-void Instance::ForgetTokens() {
-  for (SequenceProgress& progress : progress_) progress = {};
-  for (uint32_t& tokens : source_tokens_) tokens = 0;
+void Instance::ForgetSource(size_t source, size_t tokens) {
+  if (source_tokens_.empty()) return;
+  const size_t before = source_tokens_[source];
+  source_tokens_[source] = 0;
+  for (uint32_t i = 0; i < states_.size() && before > tokens; ++i) {
+    const StateView view = environment_.model->state(i);
+    if (view.source_axis < 0) continue;
+    size_t blocks = 1;
+    for (int axis = 0; axis < view.source_axis; ++axis) blocks *= view.shape.dims[axis];
+    const auto row_bytes = static_cast<size_t>(view.data_bytes / blocks);
+    uint8_t* const data = states_[i].data + source * states_[i].bytes_per_sequence;
+    for (size_t block = 0; block < blocks; ++block) {
+      std::memset(data + (block * limits_.max_source + tokens) * row_bytes, 0, (before - tokens) * row_bytes);
+    }
+  }
 }
 
 bool Instance::is_whole() const {

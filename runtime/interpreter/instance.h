@@ -78,8 +78,8 @@ class Instance {
   void Destroy();
 
   // Runs "encode" on source number `source`, of which the caller has put `tokens` rows, 1 to limits().max_source, into the inputs,
-  // with values of time Outputs for the tokens that `output_tokens` names. Errors: TARN_CANCELLED, TARN_INTERNAL (the source is
-  // then not encoded).
+  // with values of time Outputs for the tokens that `output_tokens` names. Nothing is left of the source that was there before.
+  // Errors: TARN_CANCELLED, TARN_INTERNAL (the source is then not encoded; Reset() clears what was written of it).
   Status Encode(size_t source, size_t tokens, Span<const uint32_t> output_tokens, const ThreadPool& threads);
   // Runs "decode" on the next `tokens` tokens of every sequence, with values of time Outputs for the last `output_rows` of them;
   // with 0, what only serves outputs is left out. output_rows <= tokens, both within the limits, and tokens seen + tokens <= the
@@ -109,17 +109,16 @@ class Instance {
     program(Stage::kDecode)->TakeStepLog(bump, max_steps, log, most_copies);
   }
   // No: a chunk was left in its middle, a run in steps is not ended, or steps wait: the states are those of no token, until Reset,
-  // ForgetSources, ResetSequence, SetTokens or, where steps wait, TakeSteps.
+  // ResetSequences, ResetSequence, SetTokens or, where steps wait, TakeSteps.
   bool is_whole(uint32_t sequence) const { return progress_[sequence].rest == SequenceProgress::kWhole; }
   bool is_whole() const;  // all are
   // Makes Encode and Decode fail while it is requested. Decode looks at it in chunks of at least kLongRun multiply-adds alone: a
   // shorter one is finished, so that stopping it breaks nothing off.
   Cancellation& cancellation() { return cancellation_; }
-  // Everything is forgotten. ForgetSources: the same, but the bytes of states that belong to sources stay, since Encode writes them
-  // anew; until it has, there is nothing to decode from.
+  // Everything is forgotten.
   void Reset();
-  void ForgetSources();
-  // One sequence starts anew; what it decodes from stays.
+  // All sequences start anew, or one; what they decode from stays.
+  void ResetSequences();
   void ResetSequence(uint32_t sequence);
   // Sequence i goes on as sequence parents[i] < limits().batch, of the same source. Copies states of constant size; allocates
   // nothing.
@@ -197,7 +196,8 @@ class Instance {
   Status RunDecode(Status (Program::*run)(RunContext context), const RunContext& context);
   void OpenInputs() const;
   static Status TakeStepsOf(Instance* instance, const ThreadPool& threads);
-  void ForgetTokens();
+  // Rows of states behind `tokens`, which a source of so many does not write, are zero again. It is not encoded.
+  void ForgetSource(size_t source, size_t tokens);
   uint64_t Owners(uint32_t state) const;
 
   const Environment environment_;

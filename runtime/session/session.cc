@@ -230,12 +230,12 @@ Status Session::Encode(const int32_t* tokens, size_t stride, const size_t* lengt
   TARN_RETURN_IF_ERROR(ExpectTask(format::Task::Seq2Seq));
   TARN_RETURN_IF_ERROR(CheckSources(tokens, stride, lengths));
   TARN_RETURN_IF_ERROR(TakeCancellation());
-  instance_->ForgetSources();
+  instance_->ResetSequences();
   Status status;
   for (size_t source = 0; status.ok() && source < instance_->limits().sources(); ++source) {
     status = EncodeSource(source, tokens + source * stride, lengths[source], {});
   }
-  if (!status.ok()) instance_->ForgetSources();
+  if (!status.ok()) instance_->Reset();
   return status;
 }
 

@@ -132,6 +132,7 @@ size_t DecodePiece(const TokenizerTables& tables, Utf8State* state, uint32_t id,
     char out[kMaxUtf8Bytes];
     writer.Put(out, Utf8Feed(state, byte, out));
   }
+  if ((state->flags & kHeldSpace) != 0) EndCharacter(state, &writer);  // comes before the space
   return writer.size();
 }
 

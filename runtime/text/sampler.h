@@ -89,6 +89,8 @@ class Sampler {
   void Save(uint8_t* state) const;
   void Restore(const uint8_t* state);
   uint32_t vocab_size() const { return vocab_size_; }
+  // nullptr: none.
+  const LogitMask* mask() const { return config_.mask; }
   // Its mask lets nothing follow.
   bool is_complete() const { return config_.mask != nullptr && config_.mask->is_complete(); }
   // The window of the penalties.

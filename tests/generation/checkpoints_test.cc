@@ -57,6 +57,30 @@ TEST(Checkpoints, SizesThatOverflowAreRefused) {
   }
 }
 
+class AnyToken final : public LogitMask {
+ public:
+  Status Apply(Span<float>) override { return Ok(); }
+  Status Accept(int32_t) override { return Ok(); }
+  bool is_complete() const override { return false; }
+  uint32_t vocab_size() const override { return kVocab; }
+};
+
+// It would stay where it is when the rest goes back.
+TEST(Checkpoints, TheGrammarOfTheSamplerIsExpected) {
+  const Loaded model(test::ConfigText(test::kRfa));
+  const SessionPointer session = model.New({1, 8, 1, 1});
+  AnyToken grammar;
+  SamplerConfig config{};
+  config.top_p = config.repeat_penalty = 1;
+  config.mask = &grammar;
+  const std::unique_ptr<Sampler, void (*)(Sampler*)> sampler(Sampler::Create(kVocab, config, DefaultAllocator()).value(),
+                                                             Sampler::Destroy);
+  const Generation generation = {session.get(), kVocab, sampler.get(), nullptr, nullptr};
+  const Status status = Checkpoints::Measure(generation, {uint64_t{1} << 30, 8, 64, 1}).status();
+  EXPECT_EQ(status.code(), TARN_INVALID_ARGUMENT);
+  EXPECT_STREQ(status.message(), "grammar is NULL, that of the sampler expected");
+}
+
 // A text in the calls that made it.
 class History {
  public:

@@ -328,6 +328,21 @@ TEST(Snapshot, NothingEncodedIsRestoredToo) {
   EXPECT_EQ(Save(*session), nothing);
 }
 
+TEST(Snapshot, NothingIsLeftOfASourceBefore) {
+  for (const char* cross : kCrosses) {
+    for (const format::DType state : {format::DType::F32, format::DType::I8}) {
+      SCOPED_TRACE(cross);
+      const Loaded model(Seq2Seq(cross, R"({"system": "sliding_window", "window": 5})"), state);
+      const SessionPointer session = model.New(kSources), fresh = model.New(kSources);
+      EncodeAndReorder(session.get());
+      const std::vector<int32_t> others(24, 'o');
+      const size_t lengths[] = {3, 7};
+      for (Session* encoded : {session.get(), fresh.get()}) ASSERT_TRUE(encoded->Encode(others.data(), 12, lengths).ok());
+      EXPECT_EQ(Save(*session), Save(*fresh));
+    }
+  }
+}
+
 // ---- Refusals ----
 
 // Cut anywhere, or with any bit flipped.

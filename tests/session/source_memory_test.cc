@@ -136,7 +136,7 @@ class Runner {
     const size_t width = kHeads.heads() * kHeads.head_dim(), out = kHeads.heads() * kHeads.value_dim();
     const std::vector<float> q = Rows(1, width);
     std::vector<float> o;
-    instance_->ForgetSources();
+    instance_->ResetSequences();
     for (size_t first = 0; first < kTokens; first += limits_.max_chunk) {
       const size_t count = std::min<size_t>(limits_.max_chunk, kTokens - first);
       float* rows = reinterpret_cast<float*>(instance_->input(Stage::kDecode, 0));

@@ -19,12 +19,13 @@ std::string Repeat(const std::string& text, size_t times) {
 
 std::string Replacements(size_t count) { return Repeat("\xEF\xBF\xBD", count); }
 
-// Tokens: 0 to 255 are bytes of a run, 256 is "a", 257 is " b", 258 is "c ".
+// Tokens: 0 to 255 are bytes of a run, 256 is "a", 257 is " b", 258 is "c ", 259 is "a", a byte that begins a
+// character, and a space.
 struct Tables {
   Tables() : pieces(256), ends(256), special(256, kBytePiece) {
     std::iota(pieces.begin(), pieces.end(), uint8_t{0});
     std::iota(ends.begin(), ends.end(), 1u);
-    for (const std::string piece : {"a", " b", "c "}) {
+    for (const std::string piece : {"a", " b", "c ", "a\xE2 "}) {
       pieces.insert(pieces.end(), piece.begin(), piece.end());
       ends.push_back(static_cast<uint32_t>(pieces.size()));
       special.push_back(0);
@@ -34,7 +35,7 @@ struct Tables {
     tables.pieces = {pieces.data(), pieces.size()};
     tables.piece_ends = {ends.data(), ends.size()};
     tables.special = {special.data(), special.size()};
-    tables.max_piece_bytes = 2;
+    tables.max_piece_bytes = 3;
   }
   // What comes out with each token; the last one is the end.
   std::vector<std::string> Decode(const std::vector<int32_t>& ids) const {
@@ -95,6 +96,7 @@ TEST(PieceDecoder, SpacesAtTheEndsOfATextAreDropped) {
   tables.tables.text_drops_space = false;
   tables.tables.last_token_drops_space = true;
   EXPECT_EQ(tables.Decode({258, 258}), (Parts{"c", " c", ""}));
+  EXPECT_EQ(tables.Decode({259, 256}), (Parts{"a" + Replacements(1), " a", ""}));
 }
 
 TEST(PieceDecoder, PiecesOfAFirstToken) {

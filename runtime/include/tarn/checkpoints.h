@@ -33,7 +33,7 @@ typedef struct tarn_generation {
   size_t struct_size;
   tarn_session* session; /* of `batch` 1, unless the other three are NULL */
   tarn_sampler* sampler; /* NULL: none */
-  /* The grammar of the sampler, or one that the program uses itself. NULL: none. */
+  /* The grammar of the sampler if it has one, or else one that the program uses itself. NULL: none. */
   tarn_grammar* grammar;
   tarn_text_stream* text_stream; /* NULL: none */
 } tarn_generation;

@@ -92,9 +92,9 @@ TARN_API tarn_status tarn_speculation_read(tarn_speculation* speculation, const 
  * `capacity`, to `*count`. If on_token or a complete grammar ends the text, the last of these tokens is the end. The session has
  * read all of them but the last, which is the `token` of the next call. Some may still have to be processed: the next call that
  * reads or continues the session's state does so.
- * Errors: those of tarn_session_step(): nothing has changed, except with TARN_INTERNAL, after which the session needs a reset or a
- * restore; a run that has begun is not cancelled any more. Those of tarn_sampler_sample() or of `pick`: `*count` tokens have been
- * returned before the error, and the session has read them all. */
+ * Errors: those of tarn_session_step(): `*count` is 0 and nothing has changed, except with TARN_INTERNAL, after which the session
+ * needs a reset or a restore; a run that has begun is not cancelled any more. Those of tarn_sampler_sample() or of `pick`: `*count`
+ * tokens have been returned before the error, and the session has read them all. */
 TARN_API tarn_status tarn_speculation_step(tarn_speculation* speculation, int32_t token, int32_t* tokens, size_t capacity,
                                            size_t* count, tarn_error* error);
 
@@ -106,7 +106,8 @@ typedef struct tarn_speculation_stats {
   size_t struct_size;
   uint64_t runs;     /* of the model, one for each step */
   uint64_t drafted;  /* drafts that were fed */
-  uint64_t accepted; /* of them, those that became text. The number of tokens returned is runs + accepted */
+  uint64_t accepted; /* of them, those that became text. Tokens returned: runs + accepted, less 1 for each step that failed in the
+                        sampler or `pick` */
 } tarn_speculation_stats;
 #define TARN_SPECULATION_STATS_INIT \
   { sizeof(tarn_speculation_stats), 0, 0, 0 }

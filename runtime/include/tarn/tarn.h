@@ -419,7 +419,7 @@ TARN_API tarn_status tarn_session_fill(tarn_session* session, const int32_t* tok
 /* Cancels a call that runs on the session: prefill, step, score, encode, classify or fill soon fails with TARN_CANCELLED. The
  * request is checked between ops and inside long ones. If no call runs, or the running call is about to end, the next call that
  * would run the model fails with TARN_CANCELLED before it changes anything. A reset or a restore of the session, or of its only
- * sequence, withdraws the request.
+ * sequence, withdraws the request; so do a copy into it and a rewind (checkpoints.h).
  *
  * After a cancelled encode, classify or fill, nothing of its sources has been encoded. A cancelled prefill, step or score keeps the
  * chunks (`max_chunk`) that were complete, which tarn_session_tokens() counts, and the session continues from there as if the call

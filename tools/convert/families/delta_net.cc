@@ -35,7 +35,9 @@ Translation TranslateDeltaNet(ForeignConfig* config, const FamilyOptions& option
   Fields& fields = config->fields();
   const FlaHeads heads = ReadFla(config, {16, 1, 1, 4}, &translation);
   fields.Find("use_output_norm");  // there always is one
-  config->Require("allow_neg_eigval", false);
+  const bool learned_beta = fields.Bool("use_beta", true), twice = fields.Bool("allow_neg_eigval", false);
+  if (twice && !learned_beta)
+    fields.FailAt("allow_neg_eigval", "true is not supported with use_beta false, where beta is always 2");
   std::string activation;
   Json attention = ReadQkNorm(config, 1 / std::sqrt(static_cast<double>(heads.key_dim)), &activation);
   // A convolution has the silu of all three, or none.
@@ -45,8 +47,8 @@ Translation TranslateDeltaNet(ForeignConfig* config, const FamilyOptions& option
     translation.config["v_activation"] = "silu";
   }
   SetHeadNorm("o_norm.weight", translation.config["norm_eps"], fields.Bool("use_gate", false), &translation);
-  if (!fields.Bool("use_beta", true)) {  // 2 sigmoid(0) = 1
-    attention["beta_scale"] = 2;
+  if (twice || !learned_beta) attention["beta_scale"] = 2;
+  if (!learned_beta) {  // 2 sigmoid(0) = 1
     TensorRule rule{"", "model.layers.*.attn.b_proj.weight"};
     rule.zeros = {heads.heads, translation.config["hidden_size"].get<uint32_t>()};
     rule.layers = translation.config["num_layers"];

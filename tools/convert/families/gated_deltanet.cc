@@ -8,10 +8,12 @@
 namespace tarn::convert {
 namespace {
 
-void CheckOutputGate(Fields* fields) {
+// By our name.
+std::string OutputGate(Fields* fields) {
   const std::string gate = fields->Text("output_gate_activation", std::string("swish"));
-  if (gate == "swish" || gate == "silu") return;
-  fields->FailAt("output_gate_activation", ValueText(gate) + " is not supported, expected \"swish\" or \"silu\"");
+  if (gate == "swish" || gate == "silu") return "silu";
+  if (gate == "sigmoid") return gate;
+  fields->FailAt("output_gate_activation", ValueText(gate) + " is not supported, expected \"swish\", \"silu\" or \"sigmoid\"");
 }
 
 }  // namespace
@@ -20,8 +22,10 @@ Translation TranslateGatedDeltaNet(ForeignConfig* config, const FamilyOptions& o
   Translation translation;
   Fields& fields = config->fields();
   ReadGatedDelta(config, {6, 256, 0}, 2, 21, &translation);
-  CheckOutputGate(&fields);
-  SetHeadNorm("o_norm.weight", translation.config["norm_eps"], fields.Bool("use_gate", true), &translation);
+  const std::string gate = OutputGate(&fields);
+  const bool is_gated = fields.Bool("use_gate", true);
+  SetHeadNorm("o_norm.weight", translation.config["norm_eps"], is_gated, &translation);
+  if (is_gated) translation.config["output_gate"] = gate;
   const double beta_scale = fields.Bool("allow_neg_eigval", false) ? 2 : 1;
   translation.config["attention"] = {{"system", "gated_deltanet"}, {"beta_scale", beta_scale}};
   AddAttnRule("a_proj.weight", "g_proj.weight", &translation);

@@ -4,7 +4,8 @@
     fla_fixtures.py [NAME...]
 
 As family_fixtures.py: three random configurations of each family, 200 tokens. Its kernels compute in float32 whatever the type of
-a model is, here on the CPU, interpreted. Needs the packages of requirements-fla.txt.
+a model is, here on the CPU, interpreted. Needs the packages of requirements-fla.txt; the last cases those of requirements-fla6.txt:
+name them.
 """
 
 import copy
@@ -117,6 +118,9 @@ CASES = {
                                           "num_kv_heads": 2, "attn_mode": "chunk"}, "float32"),
     "linear_attn_h": ("LinearAttention", {**SMALL, "feature_map": "hedgehog", "tie_feature_map_qk": True,
                                           "attn_mode": "fused_recurrent"}, "float32"),
+    # With requirements-fla6.txt.
+    "delta_net_e": ("DeltaNet", {**DELTA, "allow_neg_eigval": True, "qk_activation": "relu"}, "float32"),
+    "gated_deltanet_d": ("GatedDeltaNet", {**DELTA, "head_dim": 8, "output_gate_activation": "sigmoid"}, "float32"),
 }
 
 

@@ -56,6 +56,36 @@ def log2(x):
 
 
 @triton.jit
+def tanh(x):
+    return 2 * tl.sigmoid(2 * x) - 1
+
+
+@triton.jit
+def logaddexp(a, b):
+    return tl.maximum(a, b) + tl.log(1 + tl.exp(-tl.abs(a - b)))
+
+
+@triton.jit
+def safe_dot(a, b, allow_tf32: tl.constexpr = None):
+    return tl.dot(a, b)
+
+
+@triton.jit
+def barrier():
+    tl.debug_barrier()
+
+
+@triton.jit
+def unflatten_program_id(x: tl.constexpr, y: tl.constexpr = None):
+    """Of a flat grid, whose first index runs fastest."""
+    index = tl.program_id(0)
+    if y is None:
+        return index % x, index // x
+    else:
+        return index % x, index // x % y, index // (x * y)
+
+
+@triton.jit
 def gather(src, index, axis, _builder=None):
     return None
 
