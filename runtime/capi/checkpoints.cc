@@ -14,8 +14,6 @@ constexpr uint32_t kDefaultLogTokens = 2048, kDefaultSpacing = 64, kDefaultGramm
 Checkpoints* Of(tarn_checkpoints* checkpoints) { return reinterpret_cast<Checkpoints*>(checkpoints); }
 const Checkpoints* Of(const tarn_checkpoints* checkpoints) { return reinterpret_cast<const Checkpoints*>(checkpoints); }
 
-uint32_t OrDefault(uint32_t value, uint32_t of_zero) { return value == 0 ? of_zero : value; }
-
 Result<Generation> ReadGeneration(const tarn_generation* user) {
   if (user == nullptr) return NullArgument("generation");
   tarn_generation parts = TARN_GENERATION_INIT;

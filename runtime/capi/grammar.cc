@@ -13,8 +13,6 @@ constexpr uint32_t kDefaultDepth = 256, kDefaultStacks = 64, kDefaultStates = 1u
 Grammar* Of(tarn_grammar* grammar) { return reinterpret_cast<Grammar*>(grammar); }
 const Grammar* Of(const tarn_grammar* grammar) { return reinterpret_cast<const Grammar*>(grammar); }
 
-uint32_t OrDefault(uint32_t value, uint32_t of_zero) { return value == 0 ? of_zero : value; }
-
 Status CreateGrammar(const tarn_model* model, Span<const char> text, const tarn_grammar_config* user, tarn_grammar** grammar) {
   if (model == nullptr) return NullArgument("model");
   if (text.data() == nullptr && !text.empty()) return NullArgument("text");
@@ -24,7 +22,7 @@ Status CreateGrammar(const tarn_model* model, Span<const char> text, const tarn_
   TARN_RETURN_IF_ERROR(CheckAllocator(config.allocator));
   const GrammarConfig limits = {{OrDefault(config.max_depth, kDefaultDepth), OrDefault(config.max_stacks, kDefaultStacks)},
                                 OrDefault(config.max_states, kDefaultStates),
-                                config.max_work == 0 ? kMostWork : config.max_work};
+                                OrDefault(config.max_work, kMostWork)};
   const Model& loaded = ModelOf(model);
   TARN_ASSIGN_OR_RETURN(Grammar * created, Grammar::Create(loaded.tokenizer(), loaded.graph().eos_token(), text, limits,
                                                            AllocatorFrom(config.allocator)));

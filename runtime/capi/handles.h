@@ -69,6 +69,12 @@ Status WriteStruct(const T& value, T* user) {
   return Ok();
 }
 
+// Of a field of a config: zero is what callers have who do not know it.
+template <typename T>
+T OrDefault(T value, T of_zero) {
+  return value == 0 ? of_zero : value;
+}
+
 inline Status CheckAllocator(const tarn_allocator& allocator) {
   if ((allocator.allocate == nullptr) == (allocator.release == nullptr)) return Ok();
   return Error(TARN_INVALID_ARGUMENT, "allocator: allocate and release must both be set or both be NULL");

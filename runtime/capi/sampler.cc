@@ -22,12 +22,6 @@ static_assert(sizeof(LogProbability) == sizeof(tarn_log_probability) &&
                   offsetof(LogProbability, log_probability) == offsetof(tarn_log_probability, log_probability),
               "one layout");
 
-// Zero is what callers have who do not know the field.
-template <typename T>
-T OrDefault(T value, T of_zero) {
-  return value == 0 ? of_zero : value;
-}
-
 Status CheckLists(const tarn_sampler_config& config) {
   if (config.logit_bias == nullptr && config.logit_bias_count > 0) return NullArgument("logit_bias");
   if (config.banned_tokens == nullptr && config.banned_token_count > 0) return NullArgument("banned_tokens");

@@ -10,19 +10,18 @@ namespace tarn {
 Result<Limits> ReadLimits(const LoadedModel& model, const tarn_session_config* user) {
   tarn_session_config config = TARN_SESSION_CONFIG_INIT;
   if (user != nullptr) TARN_RETURN_IF_ERROR(ReadStruct(user, &config));
-  const auto or_default = [](uint32_t value, uint32_t zero_means) { return value == 0 ? zero_means : value; };
   constexpr uint32_t kDefaultChunk = 64;
   constexpr uint64_t kDefaultSource = 512;
   const bool has_sources = model.model().program(Stage::kEncode) != nullptr;
   const uint32_t longest = has_sources ? static_cast<uint32_t>(std::min(kDefaultSource, model.bound(Stage::kEncode).tokens)) : 0;
   Limits limits{};
-  limits.beams = or_default(config.beams, 1);
-  const uint64_t sequences = uint64_t{or_default(config.batch, 1)} * limits.beams;
+  limits.beams = OrDefault(config.beams, 1u);
+  const uint64_t sequences = uint64_t{OrDefault(config.batch, 1u)} * limits.beams;
   limits.batch = static_cast<uint32_t>(std::min<uint64_t>(sequences, UINT32_MAX));  // too many either way
-  limits.max_chunk = or_default(config.max_chunk, kDefaultChunk);
-  limits.max_output_rows = or_default(config.max_logits_rows, 1);
-  limits.max_source = or_default(config.max_source, longest);
-  limits.threads = or_default(config.threads, 1);
+  limits.max_chunk = OrDefault(config.max_chunk, kDefaultChunk);
+  limits.max_output_rows = OrDefault(config.max_logits_rows, 1u);
+  limits.max_source = OrDefault(config.max_source, longest);
+  limits.threads = OrDefault(config.threads, 1u);
   return limits;
 }
 

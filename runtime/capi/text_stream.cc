@@ -9,6 +9,7 @@
 #include "core/bump.h"
 #include "runtime/capi/handles.h"
 #include "runtime/capi/text_stream_state.h"
+#include "runtime/text/piece_decoder.h"
 #include "runtime/text/stop_strings.h"
 #include "tarn/tokenizer.h"
 
@@ -167,6 +168,8 @@ Status PromptToken(tarn_text_stream* stream, int32_t token, Output output) {
     TARN_ASSIGN_OR_RETURN(const Span<const char> piece, TextOf(stream, token));
     output.Add(stream->finder.Finish(output.end()));
     output.Add(piece);
+    // A character at the end of a prompt is not a part of the answer.
+    output.Add(TakeWholeRun(reinterpret_cast<Utf8State*>(&stream->decoder), output.end()));
   }
   ++stream->taken.prompt;
   output.GiveOut();

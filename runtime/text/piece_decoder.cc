@@ -136,6 +136,14 @@ size_t DecodePiece(const TokenizerTables& tables, Utf8State* state, uint32_t id,
   return writer.size();
 }
 
+size_t TakeWholeRun(Utf8State* state, char* text) {
+  bool is_broken = false;
+  if ((state->flags & kInRun) == 0 || WholeCharacters(*state, &is_broken) != state->pending_bytes) return 0;
+  Writer writer(state, {text, kMaxRunBytes});
+  PutPending(state, state->pending_bytes, &writer);
+  return writer.size();
+}
+
 size_t FinishPieces(Utf8State* state, char* text) {
   Writer writer(state, {text, size_t{3} * kMaxRunBytes});
   if (state->pending_bytes > MaxPending(*state)) state->pending_bytes = 0;  // no state of this decoder's making

@@ -24,6 +24,10 @@ uint32_t MaxPending(const Utf8State& state);
 // Writes the text that `id` completes, as far as it fits into `text`. Returns how many bytes it has.
 size_t DecodePiece(const TokenizerTables& tables, Utf8State* state, uint32_t id, Span<char> text);
 
+// Gives out a row of tokens for single bytes if it is whole characters by now, so that it has come before what follows. Returns the
+// number of bytes written, at most kMaxRunBytes.
+size_t TakeWholeRun(Utf8State* state, char* text);
+
 // Ends a text and zeroes the state. Returns the number of bytes written, at most 3 * kMaxRunBytes.
 size_t FinishPieces(Utf8State* state, char* text);
 

@@ -7,6 +7,8 @@ uint32_t MaxPending(const Utf8State&) { return kMaxUtf8Pending; }
 
 size_t DecodePiece(const TokenizerTables&, Utf8State*, uint32_t, Span<char>) { return 0; }
 
+size_t TakeWholeRun(Utf8State*, char*) { return 0; }
+
 size_t FinishPieces(Utf8State* state, char* text) {
   const size_t size = Utf8Finish(state, text);
   *state = {};

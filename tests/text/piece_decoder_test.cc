@@ -99,6 +99,22 @@ TEST(PieceDecoder, SpacesAtTheEndsOfATextAreDropped) {
   EXPECT_EQ(tables.Decode({259, 256}), (Parts{"a" + Replacements(1), " a", ""}));
 }
 
+TEST(PieceDecoder, AWholeRunCanBeTakenBeforeItEnds) {
+  const Tables tables;
+  Utf8State state = {};
+  char text[3 * kMaxRunBytes];
+  const auto decode = [&](uint32_t id) { return std::string(text, DecodePiece(tables.tables, &state, id, {text, sizeof(text)})); };
+  const auto take = [&] { return std::string(text, TakeWholeRun(&state, text)); };
+  EXPECT_EQ(decode('x'), "");
+  EXPECT_EQ(decode(0xC3), "");
+  EXPECT_EQ(take(), "");
+  EXPECT_EQ(decode(0xA9), "");
+  EXPECT_EQ(take(), "x\u00e9");
+  EXPECT_EQ(take(), "");
+  EXPECT_EQ(decode(0xC3), "");
+  EXPECT_EQ(decode(256), Replacements(1) + "a");
+}
+
 TEST(PieceDecoder, PiecesOfAFirstToken) {
   Tables tables;
   tables.tables.first_token_drops_space = true;

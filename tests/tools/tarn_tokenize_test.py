@@ -66,6 +66,11 @@ class TokenizeTest(CliTest):
             ids[count] = len(out.split())
         self.assertGreaterEqual(ids[30_000], 30_000)
 
+    def test_a_prompt_that_ends_in_tokens_for_bytes(self):
+        prompt = "a \U0001f600"
+        run = ("run", self.model("llama2"), "-p", prompt, "-n", 3, "-q", "--temp", 0)
+        self.assertEqual(tarn(*run)[1], prompt.encode() + tarn(*run, "--no-echo")[1])
+
     def test_special_tokens_in_a_prompt(self):
         text = "a<|sep|>b"
         counts = {}
