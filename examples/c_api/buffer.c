@@ -6,11 +6,17 @@
 int main(int argc, char** argv) {
   expect_arguments(argc, 1, "./buffer MODEL.tarn");
   FILE* file = fopen(argv[1], "rb");
-  if (file == NULL || fseek(file, 0, SEEK_END) != 0) return 1;
+  if (file == NULL || fseek(file, 0, SEEK_END) != 0) {
+    perror(argv[1]);
+    return 1;
+  }
   const size_t size_bytes = (size_t)ftell(file);
   rewind(file);
   void* bytes = need(malloc(size_bytes)); /* or an array in flash, or a decrypted file */
-  if (fread(bytes, 1, size_bytes, file) != size_bytes) return 1;
+  if (fread(bytes, 1, size_bytes, file) != size_bytes) {
+    fprintf(stderr, "%s: cannot be read as a whole\n", argv[1]);
+    return 1;
+  }
   fclose(file);
 
   tarn_source source = TARN_SOURCE_INIT;

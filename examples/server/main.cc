@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <thread>
@@ -44,11 +46,24 @@ uint32_t Number(const std::string& option, const char* text, uint32_t min, uint3
   return static_cast<uint32_t>(value);
 }
 
-// What an earlier server has left at the path; a file that is no socket stays.
+sockaddr_un AddressOf(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) throw std::runtime_error("--socket " + path + ": the path is too long");
+  path.copy(address.sun_path, path.size());
+  return address;
+}
+
+// What a server that is gone has left at the path; a file that is no socket stays.
 void RemoveSocket(const std::string& path) {
+  const sockaddr_un address = AddressOf(path);
   struct stat found;
   if (lstat(path.c_str(), &found) != 0) return;
   if (!S_ISSOCK(found.st_mode)) throw std::runtime_error("--socket " + path + ": a file that is no socket is there");
+  const int client = socket(AF_UNIX, SOCK_STREAM, 0);
+  const bool somebody_listens = connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  close(client);
+  if (somebody_listens) throw std::runtime_error("--socket " + path + ": another server listens there");
   unlink(path.c_str());
 }
 
@@ -112,7 +127,11 @@ int Serve(const Arguments& arguments) {
   } else {
     bound = server.bind_to_port("127.0.0.1", arguments.port);
   }
-  if (!bound) throw std::runtime_error("the address cannot be used");
+  if (!bound) {
+    const bool is_socket = !arguments.socket.empty();
+    throw std::runtime_error((is_socket ? "--socket " + arguments.socket : "--port " + std::to_string(arguments.port)) +
+                             ": no server can listen there: " + std::strerror(errno));
+  }
   std::atomic<bool> has_ended{false};
   std::thread stopper([&] {
     int number = 0;
@@ -129,6 +148,7 @@ int Serve(const Arguments& arguments) {
   if (!served) kill(getpid(), SIGTERM);  // for the stopper
   stopper.join();
   if (!arguments.socket.empty()) unlink(arguments.socket.c_str());
+  if (!served) throw std::runtime_error("connections cannot be accepted any more");
   return 0;
 }
 

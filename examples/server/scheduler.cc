@@ -135,10 +135,10 @@ void Scheduler::Leave(size_t ticket) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Job& job = *jobs_[ticket];
   if (!stopping_ && states_.Keeps(job.request)) states_.Remove(job.request);
-  if (job.state == State::kRunning) {
-    job.state = State::kLeaving;  // its tokens may be in a run just now
-  } else {
+  if (job.state != State::kRunning) {
     Free(&job);
+  } else if (!stopping_) {        // else Run() saves it
+    job.state = State::kLeaving;  // its tokens may be in a run just now
   }
   changed_.notify_all();
 }

@@ -206,6 +206,28 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(answer["usage"]["completion_tokens"], 1000)
         self.wait_until_only(states, [])
 
+    def test_a_stopped_server_saves_what_runs(self):
+        body = {"prompt": "JULIET:", "max_tokens": 1000, "temperature": 1.0, "seed": 5, "top_k": 40, "presence_penalty": 0}
+        states = pathlib.Path(self.folder.name) / "states"
+        server = self.start("--state", states, "--snapshot-every", 1_000_000)
+        connection = Connection(server.path)
+        connection.request("POST", "/v1/completions", json.dumps({**body, "stream": True}), {"Idempotency-Key": "the-same"})
+        connection.getresponse().readline()  # the first piece is there
+        server.end()
+        connection.close()
+        self.assertTrue((states / "the-same.request").exists())
+        answer = self.start("--state", states).post(body, "the-same")[1]
+        self.assertEqual(answer["choices"][0]["text"], answer_of_tarn_run(body))
+
+    def test_a_socket_belongs_to_the_server_that_listens(self):
+        first = self.start()
+        done = subprocess.run([SERVER, MODEL, "--socket", first.path], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"--socket {first.path}: another server listens there", done.stderr)
+        self.assertEqual(first.post({"prompt": "x", "max_tokens": 1})[0], 200)
+        first.end(signal.SIGKILL)
+        self.start()  # in the place of one that is gone
+
     def test_a_server_ends_as_soon_as_it_is_ready(self):
         for _ in range(10):
             self.start().end()
@@ -325,7 +347,9 @@ class ServerTest(unittest.TestCase):
         file.write_bytes(b"kept")
         for arguments, words in ((("--places", "0"), "--places: '0', 1 to 4096 expected"), (("--chunk", "-1"), "--chunk: '-1'"),
                                  ((MODEL,), "a second model"),
-                                 (("--port", "65536"), "1 to 65535 expected"), (("--socket", file), "a file that is no socket")):
+                                 (("--port", "65536"), "1 to 65535 expected"), (("--socket", file), "a file that is no socket"),
+                                 (("--socket", "/nowhere/s"), "--socket /nowhere/s: no server can listen there"),
+                                 (("--socket", "/" + 200 * "s"), "the path is too long")):
             done = subprocess.run([SERVER, MODEL, *arguments], capture_output=True, text=True, timeout=60, check=False)
             self.assertEqual(done.returncode, 1)
             self.assertIn(words, done.stderr)
