@@ -14,7 +14,7 @@ constexpr uint32_t kMaxRows =
     1u << 30;  // of a cache or a schedule, and tokens that one counts: sums of positions stay far from any limit
 constexpr uint32_t kMaxClusterIterations = 1000;
 constexpr uint32_t kMinConvTaps = 2, kMaxConvTaps = 8;  // of a causal convolution
-constexpr uint32_t kMaxInt8Inputs = 66051;  // of a dense layer: 255 * 127 * inputs < 2^31, so that no sum of products overflows
+constexpr uint32_t kMaxInt8Inputs = 65793;  // of a dense layer: 255 * 128 * inputs < 2^31, so that no sum of products overflows
 
 }  // namespace tarn
 

@@ -81,7 +81,7 @@ static inline PlaneArgs PlaneArgsOf(const PortableWork& work, const uint8_t* wei
 static inline void Multiply(const PortableWork& work, size_t o, size_t count) {
   const DenseSpec& spec = work.spec;
   const Kernels& kernels = *spec.kernels;
-  const size_t at = o * spec.inputs;
+  const size_t at = o * spec.inputs;  // of types that have at least a byte for each weight: others have more of these than bytes
   const float* bias = spec.bias == nullptr ? nullptr : spec.bias + o;
   float* y = work.y + o;
   switch (spec.type) {
@@ -96,13 +96,13 @@ static inline void Multiply(const PortableWork& work, size_t o, size_t count) {
                                      static_cast<const int8_t*>(spec.weight) + at, spec.scales + o, bias, y, spec.y_stride);
     case DenseWeights::kQB3W:
     case DenseWeights::kQB2W: {
-      const uint8_t* weight = static_cast<const uint8_t*>(spec.weight) + PlaneRowBytes(PlaneBits(spec.type), at);
+      const uint8_t* weight = static_cast<const uint8_t*>(spec.weight) + o * PlaneRowBytes(PlaneBits(spec.type), spec.inputs);
       return kernels.dense_qdu8_planes(PlaneArgsOf(work, weight, o, count));
     }
     case DenseWeights::kQB4W:
       return kernels.dense_qdu8_qb4w(work.rows, spec.inputs, count, work.quantized, work.parameters,
-                                     static_cast<const uint8_t*>(spec.weight) + at / 2, spec.block_scales + at / kScaleBlock, bias,
-                                     y, spec.y_stride);
+                                     static_cast<const uint8_t*>(spec.weight) + o * (spec.inputs / 2),
+                                     spec.block_scales + o * (spec.inputs / kScaleBlock), bias, y, spec.y_stride);
   }
 }
 

@@ -48,10 +48,11 @@ HWY_INLINE VF NormalTail(DF d, VF a) {
   return hn::Mul(hn::Div(p, hn::Add(a, hn::Set(d, 1.0f))), ExpOfHalfSquare(d, a));
 }
 
-// x Phi(x), with Phi(x) = 1 - Phi(-x) on the positive side.
+// x Phi(x), with Phi(x) = 1 - Phi(-x) on the positive side. Where that is x, so that infinity is no NaN: x.
 HWY_INLINE VF GeluOf(DF d, VF x) {
   const VF tail = hn::Mul(x, NormalTail(d, hn::Abs(x)));
-  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(x, tail));
+  const VF y = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(x, tail));
+  return hn::IfThenElse(hn::Gt(x, hn::Set(d, 15.0f)), x, y);
 }
 
 // (1 + tanh u)/2 = sigmoid(2u), which keeps its digits where tanh u is near -1.

@@ -5,9 +5,10 @@
 
 import json
 import math
+import subprocess
 import unittest
 
-from families_case import FIXTURES, TOLERANCE, FamiliesCase, distance
+from families_case import BIN, FIXTURES, TOLERANCE, FamiliesCase, distance
 from tarn_library import loads
 from tensor_files import Tensor
 
@@ -206,6 +207,13 @@ class Versions(FamiliesCase):
                 models.append(self.model.read_bytes())
             self.assertEqual(models[0], models[1])
             self.assertNotEqual(models[0], models[2])
+
+    def test_layers_without_rope_have_no_factor_of_rope(self):
+        yarn = {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 128}
+        folder = self.copy("smollm3_a", rope_scaling=yarn, max_position_embeddings=256, max_window_layers=28)
+        subprocess.run([BIN / "tarn-convert", folder, "--write-checkpoint", "-o", self.work / "ours"], check=True, capture_output=True)
+        config = json.loads((self.work / "ours" / "config.json").read_text(encoding="utf-8"))
+        self.assertEqual(["scale" in layer for layer in config["attention"]], [rope is not False for rope in config["layer_rope"]])
 
     def test_newer_rope_parameters(self):
         tokens, logits = self.expected("llama_a")

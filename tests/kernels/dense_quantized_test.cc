@@ -11,6 +11,7 @@
 #include "kernels/dense/panels.h"
 #include "kernels/reference/reference.h"
 #include "tests/kernels/kernel_testing.h"
+#include "variants/limits.h"
 
 namespace tarn::testing {
 namespace {
@@ -163,19 +164,21 @@ TEST(DenseQuantized, Int8) {
   });
 }
 
-// The widest sums of the contract: 66,051 products of 255 * 127 stay inside i32, of either sign.
+// The widest sums of the contract: so many products of 255 * 128 stay inside i32, of either sign.
 TEST(DenseQuantized, Int8AtTheLimitOfItsAccumulator) {
-  constexpr size_t kIn = 66051;
-  static_assert(int64_t{255} * 127 * kIn <= std::numeric_limits<int32_t>::max());
-  const std::vector<int8_t> w(kIn, 127);
+  constexpr size_t kIn = kMaxInt8Inputs;
+  static_assert(int64_t{255} * 128 * kIn <= std::numeric_limits<int32_t>::max());
   ForEachTable([&](const Kernels& kernels) {
-    for (const int32_t zero_point : {0, 255}) {
-      const std::vector<uint8_t> q(kIn, static_cast<uint8_t>(255 - zero_point));
-      const Qdu8 params = {1.0f, zero_point};
-      const float weight_scale = 1.0f;
-      float y = 0.0f;
-      kernels.dense_qdu8_qc8w(1, kIn, 1, q.data(), &params, w.data(), &weight_scale, nullptr, &y, 1);
-      EXPECT_EQ(y, static_cast<float>((zero_point == 0 ? 1 : -1) * 255 * 127 * static_cast<int32_t>(kIn)));
+    for (const int32_t weight : {127, -128}) {
+      const std::vector<int8_t> w(kIn, static_cast<int8_t>(weight));
+      for (const int32_t zero_point : {0, 255}) {
+        const std::vector<uint8_t> q(kIn, static_cast<uint8_t>(255 - zero_point));
+        const Qdu8 params = {1.0f, zero_point};
+        const float weight_scale = 1.0f;
+        float y = 0.0f;
+        kernels.dense_qdu8_qc8w(1, kIn, 1, q.data(), &params, w.data(), &weight_scale, nullptr, &y, 1);
+        EXPECT_EQ(y, static_cast<float>((zero_point == 0 ? 1 : -1) * 255 * weight * static_cast<int32_t>(kIn)));
+      }
     }
   });
 }

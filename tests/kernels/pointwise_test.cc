@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tests/kernels/kernel_testing.h"
 
@@ -79,6 +80,18 @@ TEST(Pointwise, Gelu) {
 
 // The argument z of the sigmoid carries three roundings, which the sigmoid magnifies by |z| sigmoid(-z); exp 2, sum, quotient,
 // product 3.
+TEST(Pointwise, GelusOfLargeNumbersAreThemselves) {
+  const Floats x = {16.0f, 1e30f, std::numeric_limits<float>::infinity()}, ones(x.size(), 1.0f);
+  const size_t n = x.size();
+  ForEachTable([&](const Kernels& k) {
+    Floats y(n), product(n), of_tanh(n);
+    k.gelu(1, n, x.data(), n, y.data(), n);
+    k.gelu_mul(1, n, x.data(), n, ones.data(), n, product.data(), n);
+    k.gelu_tanh(1, n, x.data(), n, of_tanh.data(), n);
+    for (const Floats& found : {y, product, of_tanh}) EXPECT_EQ(found, x);
+  });
+}
+
 TEST(Pointwise, GeluTanh) {
   CompareRows(
       10.0f,

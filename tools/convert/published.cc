@@ -28,6 +28,10 @@ std::string TokenizerOf(const std::string& folder, const Translation& translatio
     *note = "the directory has no vocab*.spm, or has several, so that the model reads and writes token ids";
     return "none";
   }
+  if (IsThere(folder + "/source.spm")) {  // of marian, of which transformers writes no tokenizer.json
+    *note = "source.spm and target.spm are not read, so that the model reads and writes token ids";
+    return "none";
+  }
   const bool has_merges = IsThere(folder + "/vocab.json") && IsThere(folder + "/merges.txt");
   if (has_merges && translation.gpt2_tokenizer) return "tokenizer.json";
   for (const char* file : {"/vocab.json", "/vocab.txt"}) {

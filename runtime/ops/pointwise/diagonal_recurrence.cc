@@ -1,6 +1,7 @@
 // DiagonalRecurrence: every column is a recurrence of its own, whose decay follows from a logit of the token.
 #include <iterator>
 
+#include "kernels/denormals.h"
 #include "runtime/ops/registry.h"
 #include "variants/recurrence.h"
 
@@ -29,6 +30,7 @@ class DiagonalRecurrenceOp final : public Op {
   }
 
   Status Run(const RunContext& context) override {
+    const FlushDenormals flush;
     const Operand &x = context.inputs[0], &gate = context.inputs[1], &y = context.outputs[0];
     for (size_t sequence = 0; sequence < context.batch; ++sequence) {
       const size_t row = sequence * context.tokens;

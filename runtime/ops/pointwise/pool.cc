@@ -45,7 +45,7 @@ class PoolOp final : public Op {
       kernels.add(1, width_, y, width_, row, width_, y, width_);
       return;
     }
-    for (uint32_t i = 0; i < width_; ++i) y[i] = row[i] > y[i] ? row[i] : y[i];
+    for (uint32_t i = 0; i < width_; ++i) y[i] = row[i] > y[i] || row[i] != row[i] ? row[i] : y[i];
   }
 
   format::PoolKind kind_;

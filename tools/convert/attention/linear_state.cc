@@ -174,6 +174,9 @@ void ParseDenominator(Fields* fields, DenMode mode, float eps, LinearAttributes*
   state->den_mode = fields->OneOf<DenMode>("den_mode", kDenModeNames, mode);
   const bool clamped = state->den_mode == DenMode::kClampMin || state->den_mode == DenMode::kAbsClampMin;
   state->den_eps = fields->Number("den_eps", eps, clamped ? NumberRange::kPositive : NumberRange::kNotNegative);
+  if (state->has_running_max() && !state->has_denominator()) {
+    fields->FailAt("den_mode", "\"none\" is not supported with a running maximum, which cancels in a quotient alone");
+  }
 }
 
 void ParseQkNorm(Fields* fields, bool normalize, VectorNorm kind, float eps, LinearAttributes* state) {

@@ -32,7 +32,7 @@ void AddFeatureWeights(const LinearAttributes& state, const format::Heads& heads
 // The rates of a softplus gate, the exponentials of A_log [Hkv] of the checkpoint.
 AttentionTensor DecayRates(const format::Heads& heads);
 
-// Common attributes. Errors, each with its field: a value out of range.
+// Common attributes. Errors, each with its field: a value out of range. ParseDenominator: behind what weighs the keys.
 void ParseDenominator(Fields* fields, DenMode mode, float eps, LinearAttributes* state);
 void ParseQkNorm(Fields* fields, bool normalize, VectorNorm kind, float eps, LinearAttributes* state);
 void ParseNu(Fields* fields, const format::Heads& heads, LinearAttributes* state);

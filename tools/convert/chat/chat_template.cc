@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/text/tokenizer_tables.h"
 #include "tools/convert/chat/chat_fit.h"
 #include "tools/convert/chat/jinja_text.h"
 #include "tools/convert/chat/known_templates.h"
@@ -64,7 +65,7 @@ int32_t LeadingSpecial(const TokenizerData& tokenizer, std::string_view text) {
   size_t longest = 0;
   for (size_t id = 0, begin = 0; id < tokenizer.piece_ends.size(); begin = tokenizer.piece_ends[id++]) {
     const size_t bytes = tokenizer.piece_ends[id] - begin;
-    if (tokenizer.special[id] == 0 || bytes <= longest || bytes > text.size()) continue;
+    if ((tokenizer.special[id] & kSpecialPiece) == 0 || bytes <= longest || bytes > text.size()) continue;
     if (!std::equal(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(bytes),
                     tokenizer.pieces.begin() + static_cast<std::ptrdiff_t>(begin),
                     [](char left, uint8_t right) { return static_cast<uint8_t>(left) == right; }))

@@ -67,6 +67,8 @@ Translation TranslateGemma(ForeignConfig* config, const FamilyOptions& options) 
   defaults.activation = "hidden_act";
   const LlamaSizes sizes = ReadLlama(config, defaults, &translation);
   Finish(config, sizes, &translation);
+  // The published models say "gelu" and mean its tanh form: so transformers 5.24 reads it, and those before 4.48.
+  if (translation.config["hidden_act"] == "geglu") translation.config["hidden_act"] = "geglu_tanh";
   translation.config["attention"] = FullAttention(sizes.positions, options, &translation);
   return translation;
 }

@@ -42,9 +42,14 @@ Translation TranslateSmolLm3(ForeignConfig* config, const FamilyOptions& options
   for (const bool rope : with_rope) c["layer_rope"].push_back(rope ? Json() : Json(false));
   const bool has_window = fields.Bool("use_sliding_window", false) && fields.Has("sliding_window");
   const uint32_t window = fields.Size("sliding_window", 1);
+  fields.Find("max_window_layers");  // what has a window follows from layer_types, or from rope
   const std::vector<bool> windowed =
       WindowedLayers(&fields, c["num_layers"], has_window, [&](uint32_t layer) { return has_window && !with_rope[layer]; });
   c["attention"] = AttentionOfLayers(windowed, window, sizes.positions, options, &translation);
+  // The scale is that of cosines and sines.
+  for (size_t i = 0; i < with_rope.size(); ++i) {
+    if (!with_rope[i]) c["attention"][i].erase("scale");
+  }
   return translation;
 }
 

@@ -5,8 +5,9 @@
 
 Three random configurations of each family; every parameter is random, biases and norms too, and is a number that its stored type
 holds. expected.safetensors has 200 tokens and their logits, computed in float64 from a reset (of a classifier: of the text). Needs the packages of
-requirements-models.txt; of mamba2, those of requirements-mixers.txt: older versions norm all groups of heads together, and mamba_ssm
-does not. Name these cases.
+requirements-models.txt; of mamba2 and gemma_b, those of requirements-mixers.txt: older versions norm all groups of heads together, and
+mamba_ssm does not; they take "gelu" of gemma for the exact function, in place of which 5.24 writes its own name: keep "gelu". Name these
+cases.
 """
 
 import contextlib
