@@ -27,8 +27,14 @@ def until(count, device):
     return torch.ones(count, count, dtype=torch.bool, device=device).tril()
 
 
+def expect(value, choices, name):
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}, expected one of {', '.join(map(str, choices))}")
+
+
 class Attention(nn.Module):
     needs, reads = (), ()  # fields of the attention object, besides system and scale: those that have to be there, those that may
+    values = {}  # name -> the values that a field of them can have, where these are few
 
     def __init__(self, c, a):
         super().__init__()
@@ -58,7 +64,11 @@ class Attention(nn.Module):
         return c.get("rope_theta", 10000.0) ** (-torch.arange(half, dtype=torch.float64) / half)
 
     def check_fields(self, a):
-        """A field that tarn-convert knows and no module reads would make another model of the checkpoint than was trained."""
+        """A field that tarn-convert knows and no module reads would make another model of the checkpoint than was trained. A value that
+        is misspelled would be taken for another one."""
+        for name, choices in self.values.items():
+            if name in a:
+                expect(a[name], choices, f"attention: {a['system']}: {name}")
         for name in self.needs:
             if name not in a:
                 raise ValueError(f"attention: {a['system']}: {name} is missing")

@@ -23,6 +23,7 @@ CHUNK = 64
 SIGMAS = (0.5, 2.0)  # to begin with: the variance of the estimate grows with exp(sigma^2)
 VECTOR_CHUNK = 16  # with a decay for each feature: [C, C, M] numbers
 QK_NORM = ("normalize_qk", "norm_eps", "norm_eps_mode")
+QK_VALUES = {"normalize_qk": (True, False), "norm_eps_mode": ("outside", "inside")}
 
 
 def divided(numerator, sum_of_features, a, mode, eps):
@@ -39,7 +40,7 @@ def divided(numerator, sum_of_features, a, mode, eps):
 class LinearState(Attention):
     """Sum rule without a gate. A variant has features, and may have logarithms of weights (`control`) [B, H, T, 1 or M]."""
 
-    reads = ("den_mode", "den_eps")
+    reads, values = ("den_mode", "den_eps"), {"den_mode": ("none", "add", "clamp_min", "abs_clamp_min")}
     den_mode, den_eps, chunk = "none", 0.0, CHUNK
 
     def default_scale(self):
@@ -113,6 +114,7 @@ class Rfa(LinearState):
     """
 
     needs, reads = ("feature_map", "num_features"), (*LinearState.reads, "gate", *QK_NORM)
+    values = {**LinearState.values, **QK_VALUES, "feature_map": ("gaussian", "arccos"), "gate": ("none", "forget")}
     den_mode = "clamp_min"
     normalize = True
 
@@ -158,6 +160,7 @@ class RfaNormfree(Rfa):
     """MATH 1.2.3: keys are not normalised and weigh exp(|sigma k|^2 / 2), relative to the largest so far."""
 
     needs, reads = ("num_features",), (*Rfa.reads, "feature_map")
+    values = {**Rfa.values, "feature_map": ("gaussian",), "gate": ("none",), "normalize_qk": (False,)}
     normalize = False
 
     def inherit(self, q, k, scale):
@@ -204,6 +207,7 @@ class T2r(LinearState):
     """MATH 1.7: phi = relu(W x + b) of k and of q_input_scale q, W and b are learned."""
 
     needs, reads = ("num_features",), (*LinearState.reads, "q_input_scale", *QK_NORM)
+    values = {**LinearState.values, **QK_VALUES}
     den_mode, den_eps = "clamp_min", 1e-2
 
     def __init__(self, c, a):
@@ -319,7 +323,7 @@ class Delta(Attention):
 class DeltaRule(Delta):
     """Features are DPFP or elu + 1, divided by their sum."""
 
-    reads = (*Delta.reads, "feature_map", "nu", "sum_norm_eps")
+    reads, values = (*Delta.reads, "feature_map", "nu", "sum_norm_eps"), {"feature_map": ("dpfp", "elu_plus_one")}
 
     def __init__(self, c, a):
         self.elu = a.get("feature_map", "dpfp") == "elu_plus_one"
@@ -337,7 +341,7 @@ class DeltaRule(Delta):
 class DeltaNet(Delta):
     """Features are q and k, each divided by its norm."""
 
-    reads = (*Delta.reads, *QK_NORM)
+    reads, values = (*Delta.reads, *QK_NORM), QK_VALUES
 
     def features(self, x):
         if not self.a.get("normalize_qk", True):
@@ -348,12 +352,10 @@ class DeltaNet(Delta):
 class GatedDeltaNet(DeltaNet):
     """A decay of each head before it is written, log g = -exp(A_log) softplus(g_proj x)."""
 
-    reads = (*DeltaNet.reads, "gate")
+    reads, values = (*DeltaNet.reads, "gate"), {**DeltaNet.values, "gate": ("softplus",)}
 
     def __init__(self, c, a):
         super().__init__(c, a)
-        if a.get("gate", "softplus") != "softplus":
-            raise ValueError(f"gated_deltanet: gate is {a['gate']!r}, expected \"softplus\": there is no module for others")
         self.g_proj = Linear(c["hidden_size"], self.kv_heads)
         self.A_log = nn.Parameter(torch.zeros(self.kv_heads))
         self.g_proj.bias.data = torch.linspace(-5, -1, self.kv_heads)  # decays from 0.99 to 0.7

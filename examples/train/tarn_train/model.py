@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from . import cache, linear, slots
+from .attention import expect
 from .dense import Embedding, Linear, product
 from .norms import norm
 from .positions import sinusoidal
@@ -23,11 +24,6 @@ OPTIONAL = ("task", "num_kv_heads", "head_dim", "value_head_dim", "attention_bia
             "norm_position", "parallel", "lm_head_bias", "final_norm", "first_position", "bos_token_id", "eos_token_id", "pad_token_id")
 FIXED = {"task": "causal_lm", "norm_position": "pre", "parallel": False, "lm_head_bias": False, "final_norm": True,
          "first_position": 0}
-
-
-def expect(value, choices, name):
-    if value not in choices:
-        raise ValueError(f"{name} is {value!r}, expected one of {', '.join(map(str, choices))}")
 
 
 def checked(c):

@@ -84,12 +84,12 @@ class AbcMlp(Slots):
     """
 
     reads = ("activation", "normalization", "mask_empty", "control_sharing", "logit_clamp")
+    values = {"activation": ("exp", "relu", "sigmoid"), "normalization": ("renorm", "frozen"), "mask_empty": (False,),
+              "control_sharing": ("layer", "model")}
 
     def __init__(self, c, a):
         super().__init__(c, a)
         self.frozen, self.activation = a.get("normalization") == "frozen", a.get("activation", "exp")
-        if a.get("mask_empty", False):
-            raise ValueError("abc_mlp: mask_empty is true, expected false: there is no module for it")
         self.of_model = a.get("control_sharing", "layer") == "model"
         self.control_proj = None if self.of_model else self.projection(c)
         self.control = [self.control_proj]  # in a list, so that a projection of all layers is no parameter of this one

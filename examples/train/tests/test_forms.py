@@ -60,6 +60,20 @@ def test_bf16_autocast_is_near_float32(name):
     (case("gla", gate_low_rank=True), "no module reads gate_low_rank, expected one of system, scale, den_mode, den_eps, gate_"),
     (case("rfa", feature_map="arccos"), "attention: rfa: num_features is missing"), (case("delta_rule"), "nu is missing"),
     ({**CASES["gsa"], "attention": [1, 2]}, "attention: 1 is no object"),
+    # What is misspelled would be taken for another value, without a word.
+    (case("rfa", feature_map="arcos", num_features=8), "rfa: feature_map is 'arcos', expected one of gaussian, arccos"),
+    (case("rfa", feature_map="arccos", num_features=8, gate="forgett"), "gate is 'forgett', expected one of none, forget"),
+    (case("rfa", feature_map="arccos", num_features=8, norm_eps_mode="in"), "norm_eps_mode is 'in', expected one of outside, inside"),
+    (case("rfa_normfree", num_features=8, gate="forget"), "rfa_normfree: gate is 'forget', expected one of none"),
+    (case("t2r", num_features=8, normalize_qk="no"), "t2r: normalize_qk is 'no', expected one of True, False"),
+    (case("t2r", num_features=8, den_mode="sub"), "den_mode is 'sub', expected one of none, add, clamp_min, abs_clamp_min"),
+    (case("delta_rule", feature_map="elu"), "delta_rule: feature_map is 'elu', expected one of dpfp, elu_plus_one"),
+    (case("deltanet", norm_eps_mode="in"), "deltanet: norm_eps_mode is 'in', expected one of outside, inside"),
+    (case("gated_deltanet", gate="vector"), "gated_deltanet: gate is 'vector', expected one of softplus"),
+    (case("abc_mlp", num_slots=8, activation="tanh"), "abc_mlp: activation is 'tanh', expected one of exp, relu, sigmoid"),
+    (case("abc_mlp", num_slots=8, normalization="froze"), "normalization is 'froze', expected one of renorm, frozen"),
+    (case("abc_mlp", num_slots=8, control_sharing="all"), "control_sharing is 'all', expected one of layer, model"),
+    (case("abc_mlp", num_slots=8, mask_empty=True), "abc_mlp: mask_empty is True, expected one of False"),
 ])
 def test_attention_that_has_no_module(config, message):
     with pytest.raises(ValueError) as error:
