@@ -77,7 +77,7 @@ def read_teacher(folder, converter, kept, context):
         tokenizer = text.Pieces(text.read_tokenizer(file), model.c.get("eos_token_id"))
     else:
         raise ValueError(f"{folder}: has no tokenizer.json, which training on text needs")
-    return model, tokenizer, file, hashlib.sha256((kept / "model.safetensors").read_bytes()).hexdigest()
+    return model, tokenizer, file, digest(kept / "model.safetensors")
 
 
 def check_config(converter, config):
@@ -119,13 +119,19 @@ def training_data(s, texts, tokenizer):
     return text.Windows(tokens, s.context, s.batch, s.seed), held_out, counts
 
 
-def identity(s, texts, **more):
-    """What has to be the same when a training goes on; texts as text.split gives them: another version may cut them elsewhere"""
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def identity(s, texts, tokenizer_file, **more):
+    """What has to be the same when a training goes on; texts as text.split gives them: another version may cut them elsewhere.
+    tokenizer_file: a path or None. Its content counts, since another file can have that path by then."""
     from . import text
 
     free = ("save_seconds", "graph") if s.round_steps else ("save_seconds", "graph", "quant")
     said = {name: value for name, value in dataclasses.asdict(s).items() if name not in free}
-    return {**said, "text": text.fingerprint([*texts[0], texts[1]]), **more}
+    pieces = None if tokenizer_file is None else digest(tokenizer_file)
+    return {**said, "text": text.fingerprint([*texts[0], texts[1]]), "tokenizer_file": pieces, **more}
 
 
 def begin(trainer, about, texts):

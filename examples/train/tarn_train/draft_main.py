@@ -49,7 +49,7 @@ def train(args, s, folder, converter):
     tokens, held_out, counts = command.training_tokens(s, texts, tokenizer)
     config = draft_config(s, target.c, tokenizer)
     command.check_config(converter, config)
-    identity = command.identity(s, texts, model=config, target=digest)
+    identity = command.identity(s, texts, tokenizer_file, model=config, target=digest, target_config=target.c)
     trainer = Drafting(target, s, config, tokens, held_out, folder, identity)
     command.begin(trainer, counts, texts)
     return trainer.run(tokenizer_file)

@@ -65,7 +65,7 @@ def train(args, s, folder, converter):
     windows, held_out, counts = command.training_data(s, texts, tokenizer)
     config = make_config(s, tokenizer)
     command.check_config(converter, config)
-    trainer = Trainer(s, config, windows, held_out, folder, command.identity(s, texts, model=config))
+    trainer = Trainer(s, config, windows, held_out, folder, command.identity(s, texts, tokenizer_file, model=config))
     command.begin(trainer, counts, texts)
     return trainer.run(tokenizer_file)
 

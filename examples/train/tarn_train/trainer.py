@@ -21,6 +21,11 @@ from .text import blocks
 
 BETAS = (0.9, 0.95)
 LEAST_RATE = 0.1  # of the largest, where the cosine ends
+OTHER_FILES = {  # what is saved as a hash, which tells a reader nothing
+    "text": "another text: give the same files, or, if another version of this program cut them elsewhere",
+    "tokenizer_file": "another tokenizer.json: give the same file",
+    "teacher": "another teacher: give the same checkpoint", "target": "another target: give the same checkpoint",
+}
 
 
 def rate_factor(s, step):
@@ -39,6 +44,15 @@ def make_optimizer(model, s):
             (decaying if name.endswith("weight") and weight.dim() >= 2 else others).append(weight)
     groups = [{"params": decaying, "weight_decay": s.weight_decay}, {"params": others, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=s.learning_rate, betas=BETAS)
+
+
+def first_difference(name, before, now):
+    """(name, value before, value now) of a setting; of two config.json: of the first field that differs"""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for field in {**before, **now}:
+            if before.get(field) != now.get(field):
+                return first_difference(f"{name}.{field}", before.get(field), now.get(field))
+    return name, before, now
 
 
 def read_state(path):
@@ -95,19 +109,26 @@ class Trainer:
         if not self.state_file.exists():
             return False
         state = read_state(self.state_file)
-        for name, value in self.identity.items():
-            if state["identity"].get(name, value) == value:  # a setting that is newer than the file had its default
-                continue
-            if name == "text":
-                raise ValueError(f"{self.state_file} was trained with another text: give the same files, or, if another "
-                                 "version of this program cut them elsewhere, choose another directory")
-            raise ValueError(f"{self.state_file} was trained with {name} {state['identity'].get(name)!r}, not {value!r}: "
-                             f"give {state['identity'].get(name)!r} again, or choose another directory")
+        self.check_identity(state["identity"])
         self.check_moments(state["optimizer"])
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": state["optimizer"]})
         self.done = state["done"]
         return True
+
+    def check_identity(self, saved):
+        """A setting that is newer than the file had its default; what else is newer was not saved. What the file has comes first: it
+        is why other settings count or do not."""
+        defaults = {field.name: field.default for field in dataclasses.fields(self.s)}
+        for name in sorted(self.identity, key=lambda name: name not in saved):
+            value = self.identity[name]
+            of, before, now = first_difference(name, saved.get(name, defaults.get(name, value)), value)
+            if before == now:
+                continue
+            if name in OTHER_FILES:
+                raise ValueError(f"{self.state_file} was trained with {OTHER_FILES[name]}, or choose another directory")
+            raise ValueError(f"{self.state_file} was trained with {of} {before!r}, not {now!r}: give {before!r} again, or choose "
+                             "another directory")
 
     def check_moments(self, saved):
         """The order of the weights is part of the file: PyTorch does not compare it."""

@@ -44,7 +44,7 @@ def transfer(args, s, folder, converter):
     windows, held_out, counts = command.training_data(s, texts, tokenizer)
     config = student_config(teacher.c, s.attention, s.context)
     command.check_config(converter, config)
-    identity = command.identity(s, texts, teacher=digest)
+    identity = command.identity(s, texts, tokenizer_file, model=config, teacher=digest, teacher_config=teacher.c)
     first = student(teacher, config, windows.batch(0)[:, :-1], s.seed)
 
     def run(kind, model, settings, where, name):

@@ -156,6 +156,17 @@ def test_a_short_context_is_found_before_the_target_writes(whose, files, program
     assert f"context is 32, expected at most 16: {target if whose == 'target' else 'the model'} takes" in capsys.readouterr().err
 
 
+def test_a_target_with_the_same_weights_and_another_config_is_refused(files, programs, tmp_path, capsys):
+    arguments = list(map(str, [tmp_path / "target", files[1], "-o", tmp_path / "out", *FLAGS, "--steps", "1", "--no-convert", "--converter",
+                               programs / "tarn-convert"]))
+    checkpoint.save(random_model(TARGET, 3), tmp_path / "target")
+    assert main(arguments) == 0 == main(arguments)
+    checkpoint.save(random_model({**TARGET, "norm_eps": 0.01}, 3), tmp_path / "target")
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert "was trained with target_config.norm_eps 1e-05, not 0.01: give " in capsys.readouterr().err
+
+
 def test_errors_of_the_command_are_one_line(files, programs, tmp_path):
     (tmp_path / "short.txt").write_text("short\n" * 60)
     config = {**TARGET, "position_embedding": "learned", "max_positions": 16}

@@ -15,11 +15,11 @@ import xml.etree.ElementTree
 import pytest
 import torch
 
-from tarn_train import checkpoint, compare, report
+from tarn_train import checkpoint, compare, main, report
 from tarn_train.model import LanguageModel
 from tarn_train.settings import TransferSettings
 from tarn_train.tensors import read_safetensors
-from tarn_train.text import Windows
+from tarn_train.text import Windows, trained_tokenizer
 from tarn_train.trainer import Trainer, make_optimizer, read_state
 from variants import CASES, TINY, random_model
 
@@ -261,6 +261,36 @@ def test_a_save_with_another_order_of_weights_is_an_error_of_one_line(tmp_path):
     torch.save(state, tmp_path / "training" / "state.pt")
     with pytest.raises(ValueError, match="state.pt is from an older version, .*: remove it to begin anew"):
         trainer(tmp_path).resume()
+
+
+@pytest.mark.parametrize("saved, now, message", [
+    ({"steps": 3}, {"steps": 3, "dropout": 0.0}, None), ({"steps": 3}, {"dropout": 0.1}, "with dropout 0.0, not 0.1: give 0.0 again"),
+    ({}, {"tokenizer_file": "hash"}, None), ({"tokenizer_file": "hash"}, {"tokenizer_file": None}, "another tokenizer.json: give the same"),
+    ({"round_steps": 0}, {"quant": "int4", "round_steps": 2}, "with round_steps 0, not 2"),  # before, quant did not count
+    ({"model": {"a": {"b": 1, "c": 2}}}, {"model": {"a": {"b": 1, "c": 3}}}, "with model.a.c 2, not 3"),
+])
+def test_what_a_save_is_compared_by(saved, now, message, tmp_path):
+    """A setting that is newer than the save had its default then; what else is newer is not known."""
+    first, again = trainer(tmp_path), trainer(tmp_path)
+    first.identity, again.identity = saved, now
+    first.run(None)
+    if message is None:
+        assert again.resume()
+        return
+    with pytest.raises(ValueError, match="state.pt was trained with .*, or choose another directory") as error:
+        again.resume()
+    assert message in str(error.value)
+
+
+def test_another_tokenizer_of_the_same_name_is_refused(text, tmp_path, capsys):
+    file, words = tmp_path / "tokenizer.json", text.read_text(encoding="utf-8")
+    arguments = list(map(str, [text, "-o", tmp_path / "model", *SMALL, "--no-convert", "--steps", "1", "--tokenizer", file]))
+    trained_tokenizer([words], 270).save(str(file))
+    assert main.main(arguments) == 0 == main.main(arguments)
+    trained_tokenizer([words[::-1]], 270).save(str(file))
+    with pytest.raises(SystemExit):
+        main.main(arguments)
+    assert "was trained with another tokenizer.json: give the same file" in capsys.readouterr().err
 
 
 def test_a_window_longer_than_a_sequence_is_refused_before_it_is_trained(text, tmp_path):

@@ -218,6 +218,20 @@ def test_a_context_beyond_the_teachers_positions_is_an_error_of_one_line(shape, 
     assert "context is 32, expected at most 16: " in error and error.count("\n") == 1
 
 
+@pytest.mark.parametrize("change, message", [
+    ({"norm_eps": 0.01}, "model.norm_eps 1e-05, not 0.01"),
+    ({"attention": {**TEACHER["attention"], "soft_cap": 2.0}}, "teacher_config.attention.soft_cap None, not 2.0")])
+def test_a_teacher_with_the_same_weights_and_another_config_is_refused(change, message, programs, text, tmp_path, capsys):
+    arguments = list(map(str, [tmp_path / "teacher", text, "-o", tmp_path / "out", *FLAGS, "--attention", "t2r", "--match-steps", "0",
+                               "--steps", "1", "--no-convert", "--converter", programs / "tarn-convert"]))
+    checkpoint.save(random_model(TEACHER, 3), tmp_path / "teacher")
+    assert transfer_main.main(arguments) == 0 == transfer_main.main(arguments)
+    checkpoint.save(random_model({**TEACHER, **change}, 3), tmp_path / "teacher")
+    with pytest.raises(SystemExit):
+        transfer_main.main(arguments)
+    assert f"was trained with {message}: give " in capsys.readouterr().err
+
+
 def test_errors_are_one_line(programs, text, teacher_folder, tmp_path):
     rfa = tmp_path / "rfa"
     checkpoint.save(LanguageModel({**TINY, "attention": {"system": "rfa", "feature_map": "gaussian", "num_features": 8}}), rfa)
