@@ -48,12 +48,12 @@ def rate_factor(plan, step):
     return 0.5 + 0.5 * math.cos(math.pi * (step - plan.warmup) / max(1, plan.steps - plan.warmup))
 
 
-def train(task, plan, model):
+def train(task, plan, model, progress):
     """Prints a line every REPORT_STEPS steps, and progress between them."""
     validation = list(task.lines("validation", 500, plan.seed))
     optimizer = torch.optim.Adam(model.parameters(), lr=plan.rate, betas=(0.9, 0.98))
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate_factor(plan, step))
-    begin, total, progress = time.monotonic(), 0.0, Progress(0, plan.steps, plan.batch_symbols)
+    begin, total = time.monotonic(), 0.0
     for step, batch in zip(range(1, plan.steps + 1), stream(task, plan)):
         loss = task.loss(model, batch)
         optimizer.zero_grad()
@@ -107,7 +107,8 @@ def main():
     model = models.build(task.config(args.system))
     print(f"{args.task} {args.system}: {sum(t.numel() for t in model.state_dict().values())} weights", flush=True)
     begin = time.monotonic()
-    train(task, plan, model)
+    with Progress(0, plan.steps, plan.batch_symbols) as progress:
+        train(task, plan, model, progress)
     seconds = round(time.monotonic() - begin)
     models.save(model, args.output)
 

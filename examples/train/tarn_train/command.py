@@ -156,7 +156,7 @@ def run(parser, work):
     except RuntimeError as error:
         if "KeyboardInterrupt" not in str(error):  # what the import of PyTorch makes of Ctrl-C
             raise
-    parser.exit(130, f"\n{parser.prog}: stopped{where}; the same command goes on\n")
+    parser.exit(130, f"{parser.prog}: stopped{where}; the same command goes on\n")
 
 
 def finish(args, converter, folder, quant, words):

@@ -1,5 +1,6 @@
 """What a training run shows: a line of progress, and the loss curve as SVG."""
 
+import os
 import sys
 import time
 
@@ -15,13 +16,30 @@ def clock(seconds):
 
 
 class Progress:
-    """One line that changes on a terminal, a line now and then elsewhere. Speeds are those of this process."""
+    """with Progress(...) as progress: one line that changes on a terminal, a line now and then elsewhere. What others write afterwards
+    begins a line. Speeds are those of this process."""
 
     def __init__(self, step, steps, tokens_per_step, out=sys.stderr):
         self.first, self.steps, self.tokens, self.out = step, steps, tokens_per_step, out
         self.begin = self.shown = time.monotonic()
         self.terminal = out.isatty()
-        self.loss, self.held_out = None, None
+        self.loss, self.held_out, self.line_open = None, None, False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.line_open:
+            self.write("\n")
+
+    def write(self, text, line_open=False):
+        self.out.write(text)
+        self.out.flush()
+        self.line_open = line_open
+
+    def cut(self, line):
+        """To less than the width of the terminal: a line that wraps could not be written over."""
+        return line[: (os.get_terminal_size(self.out.fileno()).columns or 80) - 1]
 
     def step(self, step, loss):
         self.loss = loss if self.loss is None else 0.95 * self.loss + 0.05 * loss
@@ -33,12 +51,10 @@ class Progress:
         speed, left = (step - self.first) / seconds, (self.steps - step) * seconds / (step - self.first)
         held_out = "" if self.held_out is None else f"  held-out {self.held_out:.4f}"
         line = f"step {step}/{self.steps}  loss {self.loss:.4f}{held_out}  {speed * self.tokens:,.0f} tokens/s  {clock(left)} left"
-        self.out.write(f"\r{line:<100}" if self.terminal else line + "\n")
-        self.out.flush()
+        self.write(f"\r{self.cut(line)}\x1b[K" if self.terminal else line + "\n", line_open=self.terminal)
 
     def say(self, text):
-        self.out.write(f"\r{text:<100}\n" if self.terminal else text + "\n")
-        self.out.flush()
+        self.write(f"\r{text}\x1b[K\n" if self.terminal else text + "\n")
 
 
 def means(losses):

@@ -231,15 +231,14 @@ class Trainer:
     def run(self, tokenizer):
         """tokenizer: path of the tokenizer.json, or None. Ctrl-C: saves after the step, then KeyboardInterrupt, which says so"""
         self.model.train()
-        with Interrupt() as interrupt:
-            self.train(tokenizer, interrupt)
+        with Interrupt() as interrupt, report.Progress(self.done["step"], self.s.steps, self.s.batch * self.s.context) as progress:
+            self.train(tokenizer, interrupt, progress)
         if self.held_out is None:
             self.keep(tokenizer)
         self.write_curve()
         return self.write_report()
 
-    def train(self, tokenizer, interrupt):
-        progress = report.Progress(self.done["step"], self.s.steps, self.s.batch * self.s.context)
+    def train(self, tokenizer, interrupt, progress):
         saved = time.monotonic()
         while not self.finished():
             begin = time.monotonic()

@@ -68,7 +68,7 @@ def test_an_interrupt_ends_with_one_line(error, shown, capsys):
 
     with pytest.raises(SystemExit) as stopped:
         command.run(command.Parser(prog="tarn-train"), work)
-    assert stopped.value.code == 130 and capsys.readouterr().err == f"\ntarn-train: {shown}\n"
+    assert stopped.value.code == 130 and capsys.readouterr().err == f"tarn-train: {shown}\n"
 
 
 def test_other_errors_are_not_taken_for_an_interrupt():

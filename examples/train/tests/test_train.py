@@ -1,5 +1,6 @@
 """tarn-train from end to end: what it learns, what it writes, and that killing it changes nothing."""
 
+import fcntl
 import json
 import math
 import os
@@ -7,8 +8,10 @@ import pathlib
 import random
 import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 import xml.etree.ElementTree
 
@@ -336,6 +339,30 @@ def test_dropout_is_for_training_alone():
     whole = language(tokens)
     language.drop(0.5)
     assert not torch.equal(language(tokens), whole) and torch.equal(language.eval()(tokens), whole)
+
+
+@pytest.mark.parametrize("columns, shown", [(20, 19), (0, 79), (200, 77)])
+def test_progress_stays_on_one_line_of_a_terminal_and_ends_it(columns, shown):
+    """At width 0 the terminal does not say how wide it is."""
+    reader, writer = os.openpty()
+    fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with os.fdopen(writer, "w") as out:
+        with pytest.raises(ValueError), report.Progress(0, 1_000_000, 2, out) as progress:
+            progress.held_out, progress.begin = 2.5, time.monotonic() - 1000
+            progress.step(1_000_000, 3.25)
+            raise ValueError
+        out.write("an error")
+        out.flush()
+        seen = os.read(reader, 1000).decode()
+    line = "step 1000000/1000000  loss 3.2500  held-out 2.5000  2,000 tokens/s  0:00 left"
+    assert len(line) == 77 and seen == f"\r{line[:shown]}\x1b[K\r\nan error"
+    os.close(reader)
+
+
+def test_nothing_ends_a_line_of_progress_that_is_not_there(capsys):
+    with report.Progress(0, 10, 2, sys.stderr) as progress:
+        progress.say("one")
+    assert capsys.readouterr().err == "one\n"
 
 
 def test_clock_and_curve():
