@@ -177,10 +177,12 @@ def types(kind):
 
 
 def typed(of, name, value, where):
-    """YAML's value as the field's type; YAML reads 1e-3 as a text."""
+    """YAML's value as the field's type; YAML 1.1 reads 1e-3 as a text, and the word off as false."""
     kind, choices = types(of)[name], of.__dataclass_fields__[name].metadata.get("choices")
     if name == "attention" and isinstance(value, (dict, list)):
         return value
+    if value is False and choices and "off" in choices:
+        return "off"
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise ValueError(f"{where}{name} is {value!r}, expected {kind.__name__}")
     try:

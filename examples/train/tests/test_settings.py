@@ -22,7 +22,13 @@ def test_flags_override_yaml_and_yaml_the_preset(tmp_path):
         assert settings(flags("--preset", name)).hidden_size == PRESETS[name]["hidden_size"]
 
 
+def test_off_is_a_word_in_yaml_too(tmp_path):
+    (tmp_path / "settings.yaml").write_text("graph: off\n")
+    assert settings(flags(), tmp_path / "settings.yaml").graph == "off"
+
+
 @pytest.mark.parametrize("line, message", [
+    ("graph: on", "graph is True, expected str"), ("precision: off", "precision is False, expected str"),
     ("{steps: 3, round_steps: 4}", "round_steps is 4, expected at most"), ("{round_steps: 4, quant: f16}", "expected int8, int4, int3, int2"),
     ("steps: 1.5", "steps is 1.5, expected int"),
     ("stepz: 3", "stepz is no setting"), ("steps: many", "steps is 'many', expected int"), ("steps: 0", "steps is 0"),
