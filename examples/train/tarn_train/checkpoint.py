@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import shutil
 
 import torch
 
@@ -18,7 +17,7 @@ def save(model, folder, tokenizer=None):
     tensors.write_safetensors(folder / "model.safetensors", state)
     tensors.write_atomically(folder / "config.json", (json.dumps(model.c, indent=2) + "\n").encode())
     if tokenizer and pathlib.Path(tokenizer).resolve() != (folder / "tokenizer.json").resolve():
-        shutil.copyfile(tokenizer, folder / "tokenizer.json")
+        tensors.write_atomically(folder / "tokenizer.json", pathlib.Path(tokenizer).read_bytes())
 
 
 def load(folder):

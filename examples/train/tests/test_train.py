@@ -235,6 +235,16 @@ def test_a_model_that_is_not_finite_replaces_no_checkpoint(tmp_path):
     assert (tmp_path / "model.safetensors").read_bytes() == before and all_finite(tmp_path)
 
 
+def test_a_save_that_dies_leaves_the_tokenizer_whole(tmp_path, monkeypatch):
+    """os.replace is the last thing that a whole save does."""
+    (tmp_path / "tokenizer.json").write_text("new")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "tokenizer.json").write_text("old")
+    monkeypatch.setattr(os, "replace", lambda part, path: None)
+    checkpoint.save(random_model(CASES["gla"], 3), tmp_path / "model", tmp_path / "tokenizer.json")
+    assert (tmp_path / "model" / "tokenizer.json").read_text() == "old"
+
+
 def test_clip_0_does_not_clip(tmp_path):
     for clip in 0.0, 1e9, 1e-3:
         trainer(tmp_path / str(clip), clip=clip, learning_rate=1e-3).run(None)
