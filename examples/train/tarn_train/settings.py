@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import math
 import pathlib
+import re
 
 import yaml
 
@@ -68,8 +69,8 @@ class Training:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected 1 or more")
         if self.context < 2:
             raise ValueError(f"context is {self.context}, expected 2 or more: the first token of a window is not predicted")
-        if self.device != "auto" and self.device.partition(":")[0] not in ("cpu", "cuda"):
-            raise ValueError(f"device is {self.device}, expected auto, cpu or cuda: others have no float64")
+        if not re.fullmatch("auto|cpu|cuda(:(0|[1-9][0-9]?))?", self.device):
+            raise ValueError(f"device is {self.device}, expected auto, cpu or cuda, or one of several GPUs as cuda:1: others have no float64")
         if self.dropout >= 1:
             raise ValueError(f"dropout is {self.dropout}, expected less than 1")
         if self.held_out > 0.5:

@@ -95,9 +95,13 @@ class Trainer:
         return LanguageModel(config)
 
     def choose_device(self):
-        if self.s.device != "auto":
-            return torch.device(self.s.device)
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        if self.s.device == "auto":
+            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        device, count = torch.device(self.s.device), torch.cuda.device_count()
+        if device.type == "cuda" and (device.index or 0) >= count:
+            raise ValueError(f"device is {device}, expected one that PyTorch {torch.__version__} sees: cpu"
+                             + "".join(f", cuda:{number}" for number in range(count)))
+        return device
 
     def choose_bf16(self):
         if self.s.precision == "auto":

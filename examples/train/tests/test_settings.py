@@ -28,6 +28,7 @@ def test_off_is_a_word_in_yaml_too(tmp_path):
 
 
 @pytest.mark.parametrize("line, message", [
+    ("device: cuda:x", "device is cuda:x, expected auto, cpu or cuda, or one"), ("device: cuda:300", "device is cuda:300"),
     ("graph: on", "graph is True, expected str"), ("precision: off", "precision is False, expected str"),
     ("{steps: 3, round_steps: 4}", "round_steps is 4, expected at most"), ("{round_steps: 4, quant: f16}", "expected int8, int4, int3, int2"),
     ("steps: 1.5", "steps is 1.5, expected int"),

@@ -245,6 +245,14 @@ def test_a_save_that_dies_leaves_the_tokenizer_whole(tmp_path, monkeypatch):
     assert (tmp_path / "model" / "tokenizer.json").read_text() == "old"
 
 
+@pytest.mark.parametrize("count, device, seen", [(0, "cuda", "cpu"), (2, "cuda:2", "cpu, cuda:0, cuda:1")])
+def test_a_gpu_that_is_not_there_is_an_error_of_one_line(count, device, seen, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    with pytest.raises(ValueError) as error:
+        trainer(tmp_path, device=device)
+    assert str(error.value) == f"device is {device}, expected one that PyTorch {torch.__version__} sees: {seen}"
+
+
 def test_clip_0_does_not_clip(tmp_path):
     for clip in 0.0, 1e9, 1e-3:
         trainer(tmp_path / str(clip), clip=clip, learning_rate=1e-3).run(None)
