@@ -28,6 +28,25 @@ def readable_file(text):
         raise argparse.ArgumentTypeError(f"cannot read {text}: {error.strerror}") from None
 
 
+def pair(where, line):
+    """(text, text) of a line of dates.py or listops.py, in bytes; `where` it is"""
+    try:
+        parts = tuple(line.decode("ascii").split("\t"))
+    except UnicodeDecodeError as error:
+        raise argparse.ArgumentTypeError(f"{where} has the byte {line[error.start]:#04x}, expected ASCII") from None
+    if len(parts) != 2 or not all(parts):
+        raise argparse.ArgumentTypeError(f"{where} is {line[:40].decode()!r}, expected two texts with a tab between them")
+    return parts
+
+
+def pairs(text):
+    """The lines of such a file"""
+    lines = readable_file(text).read_bytes().splitlines()
+    if not lines:
+        raise argparse.ArgumentTypeError(f"{text} is empty, expected lines of two texts with a tab between them")
+    return [pair(f"{text}: line {number}", line) for number, line in enumerate(lines, 1)]
+
+
 def checkpoint(text):
     path = pathlib.Path(text)
     for name in "config.json", "model.safetensors":

@@ -18,7 +18,7 @@ except ModuleNotFoundError:
     sys.exit("evaluate.py: error: PyTorch is missing: apt-get install python3-torch, or pip install torch")
 
 import model as models
-from command_line import Parser, checkpoint, positive, readable_file
+from command_line import Parser, checkpoint, pairs, positive
 from tasks import TASKS, accuracy
 from tarn_train import tensors
 
@@ -39,7 +39,7 @@ def write_golden(task, model, lines, path):
 def main():
     parser = Parser(__doc__)
     parser.add_argument("checkpoint", type=checkpoint, metavar="DIR", help="directory that train.py wrote, of dates or listops")
-    parser.add_argument("file", type=readable_file, metavar="FILE", help="lines of dates.py or listops.py")
+    parser.add_argument("lines", type=pairs, metavar="FILE", help="lines of dates.py or listops.py")
     parser.add_argument("--golden", type=pathlib.Path, metavar="OUT", help="write golden values instead")
     parser.add_argument("--threads", type=positive, default=1, metavar="N", help="threads of PyTorch (default: 1)")
     args = parser.parse_args()
@@ -48,11 +48,10 @@ def main():
     task = {"seq2seq": TASKS["dates"], "classification": TASKS["listops"]}.get(model.c["task"])
     if task is None:
         parser.error(f"{args.checkpoint} is a {model.c['task']} model: use tarn eval")
-    lines = [tuple(line.split("\t")) for line in args.file.read_text(encoding="ascii").splitlines()]
     if args.golden:
-        write_golden(task, model, lines, args.golden)
+        write_golden(task, model, args.lines, args.golden)
     else:
-        print(f"{accuracy(task, model, lines):.2f}")
+        print(f"{accuracy(task, model, args.lines):.2f}")
 
 
 if __name__ == "__main__":
