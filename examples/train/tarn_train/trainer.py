@@ -2,6 +2,7 @@
 one goes on from the last save, and ends with the bits of a run that nobody stopped (on the same machine, with as many threads).
 """
 
+import contextlib
 import dataclasses
 import io
 import json
@@ -104,8 +105,12 @@ class Trainer:
         return device
 
     def choose_bf16(self):
+        """auto: where a GPU computes bf16 itself. PyTorch since 2.4 says yes to a GPU that it emulates bf16 on; before, autocast
+        refuses such a GPU."""
         if self.s.precision == "auto":
-            return self.device.type == "cuda" and torch.cuda.is_bf16_supported()
+            return self.device.type == "cuda" and torch.cuda.get_device_capability(self.device)[0] >= 8
+        if self.s.precision == "bf16" and self.device.type == "cuda" and not torch.cuda.is_bf16_supported():
+            raise ValueError(f"precision is bf16, expected auto or f32: {self.device} has no bf16")
         return self.s.precision == "bf16"
 
     def resume(self):
@@ -161,8 +166,10 @@ class Trainer:
         tensors.write_atomically(self.state_file, data.getvalue())
 
     def autocast(self):
-        exact = self.rounding is not None  # rounded numbers have more digits than bf16
-        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16 and not exact)
+        """Rounded numbers have more digits than bf16. PyTorch 1.13 refuses bf16 on a GPU without it also where it is not enabled."""
+        if not self.bf16 or self.rounding is not None:
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, dtype=torch.bfloat16)
 
     def loss(self, tokens, reduction="mean"):
         """Of windows [B, context + 1]; "sum": over their tokens, what the held-out text is judged by"""

@@ -253,6 +253,23 @@ def test_a_gpu_that_is_not_there_is_an_error_of_one_line(count, device, seen, tm
     assert str(error.value) == f"device is {device}, expected one that PyTorch {torch.__version__} sees: {seen}"
 
 
+def test_a_gpu_without_bf16_trains_in_float32(tmp_path, monkeypatch):
+    """Autocast stands for PyTorch 1.13, is_bf16_supported for 2.4: it counts emulation."""
+    monkeypatch.setattr(torch, "autocast", lambda *_, **__: pytest.fail("no bf16"))
+    some = trainer(tmp_path)
+    with some.autocast():
+        some.device = torch.device("cuda")
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: True)
+    for capability, bf16 in ((7, 5), False), ((8, 0), True), ((12, 0), True):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+        assert some.choose_bf16() == bf16
+    some.s.precision = "bf16"
+    assert some.choose_bf16()
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: False)
+    with pytest.raises(ValueError, match="precision is bf16, expected auto or f32: cuda has no bf16"):
+        some.choose_bf16()
+
+
 def test_clip_0_does_not_clip(tmp_path):
     for clip in 0.0, 1e9, 1e-3:
         trainer(tmp_path / str(clip), clip=clip, learning_rate=1e-3).run(None)
