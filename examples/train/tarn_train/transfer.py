@@ -19,15 +19,16 @@ from .trainer import Trainer
 
 
 def student_attention(a, scale):
-    """The attention object with the scale of the teacher's logits, where a variant has one; None: there is no other than its own"""
+    """The attention object with the scale of the teacher's logits, where a variant has one: not all have the same default."""
     names = {"t2r": "q_input_scale", **dict.fromkeys([*slots.SYSTEMS, *cache.SYSTEMS], "scale")}
     name = names.get(a["system"])
-    return a if scale is None or name is None or name in a else {**a, name: scale}
+    return a if name is None or name in a else {**a, name: scale}
 
 
 def student_config(c, attention, context):
     """c: config.json of the teacher; attention: as in Settings"""
-    chosen = choose(attention, c.get("head_dim", c["hidden_size"] // c["num_heads"]), context)[0]
+    d = c.get("head_dim", c["hidden_size"] // c["num_heads"])
+    chosen = choose(attention, d, context)[0]
     objects = chosen if isinstance(chosen, list) else [chosen] * c["num_layers"]
     if len(objects) != c["num_layers"]:
         raise ValueError(f"attention has {len(objects)} objects, expected one for each of the teacher's {c['num_layers']} layers")
@@ -35,7 +36,7 @@ def student_config(c, attention, context):
     for a in given:
         if a["system"] not in cache.SYSTEMS:
             raise ValueError(f"the teacher has attention {a['system']!r}, expected softmax: {', '.join(cache.SYSTEMS)}")
-    return {**c, "attention": [student_attention(a, of.get("scale")) for a, of in zip(objects, given)]}
+    return {**c, "attention": [student_attention(a, of.get("scale", d**-0.5)) for a, of in zip(objects, given)]}
 
 
 def attended(model, tokens):

@@ -72,6 +72,17 @@ def test_with_softmax_again_the_student_is_the_teacher():
     assert torch.equal(same(some), teacher(some))
 
 
+@pytest.mark.parametrize("attention, field", [("abc_gate", "scale"), ("abc", "scale"), ("t2r", "q_input_scale"), ("window", "scale")])
+def test_logits_begin_with_the_scale_of_the_teachers(attention, field):
+    """Whether it is said there or not: that of abc_gate is 1 by default, that of softmax d^-0.5."""
+    for scale, found in ({}, 8**-0.5), ({"scale": 0.3}, 0.3):
+        teacher = {**TEACHER, "attention": {**TEACHER["attention"], **scale}}
+        assert [a[field] for a in student_config(teacher, attention, 32)["attention"]] == [found, found]
+    assert student_config(TEACHER, "gla", 32)["attention"] == [{"system": "gla"}] * 2
+    own = [{"system": "gsa", "num_slots": 8, "scale": 0.5}] * 2
+    assert student_config(TEACHER, own, 32)["attention"] == own
+
+
 def test_what_a_variant_has_of_its_own_begins_by_q_and_k():
     """sigma^2 is the scale times the lengths of q and k; controls of ABC lie in the space of the keys of their head."""
     teacher, some = random_model(TEACHER, 3), tokens(32)
