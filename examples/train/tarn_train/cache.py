@@ -34,12 +34,12 @@ class Softmax(Attention):
 
     def recur(self, q, k, v, control, state):
         k, v, now = k.unsqueeze(2), v.unsqueeze(2), 0 if state is None else state[3]
-        place = torch.tensor([now])
+        place = torch.tensor([now], device=q.device)
         if state is None:
             keys, values, places = k, v, place
         else:
             keys, values, places = torch.cat([state[0], k], 2), torch.cat([state[1], v], 2), torch.cat([state[2], place])
-        o = self.result(q.unsqueeze(2) @ keys.transpose(-1, -2), self.sees(now, places).to(q.device), values)
+        o = self.result(q.unsqueeze(2) @ keys.transpose(-1, -2), self.sees(now, places), values)
         stay = self.keeps(now, places).nonzero().squeeze(1)
         return o.squeeze(2), (keys[:, :, stay], values[:, :, stay], places[stay], now + 1)
 

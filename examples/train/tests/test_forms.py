@@ -30,6 +30,19 @@ def test_chunked_equals_recurrent(name, dtype):
     assert (model(tokens) - wanted).norm() < TOLERANCE[dtype] * wanted.norm()
 
 
+def test_a_token_is_compared_with_places_on_its_own_device(monkeypatch):
+    """Where global_positions are, too. The device meta has no numbers, which decide what stays."""
+    attn, row = LanguageModel(CASES["l2g_window"]).to("meta").model.layers[0].attn, torch.zeros(1, 4, 8, device="meta")
+
+    def sees(t, i):
+        assert i.device == attn.global_positions.device == row.device
+        raise StopIteration
+
+    monkeypatch.setattr(attn, "sees", sees)
+    with pytest.raises(StopIteration):
+        attn.recur(row, row, row, None, None)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_are_finite_and_reach_every_parameter(name):
     model = random_model(CASES[name], 3).train()
