@@ -35,13 +35,14 @@ def parser_of(name, description, kind, default):
     return parser
 
 
-def find_converter(args):
+def find_converter(args, otherwise=""):
+    """`otherwise`: what else helps a command that can do without one"""
     places = [args.converter] if args.converter else [shutil.which("tarn-convert"), "build/bin/tarn-convert"]
     for place in places:
         if place and os.access(place, os.X_OK):
             return place
     where = f"{args.converter} is no program" if args.converter else "tarn-convert is neither in PATH nor in build/bin below this directory"
-    raise ValueError(f"{where}: name it with --converter, or say --no-convert")
+    raise ValueError(f"{where}: name it with --converter{otherwise}")
 
 
 def call(tool, *arguments):

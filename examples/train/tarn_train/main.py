@@ -76,7 +76,7 @@ def main(arguments=None):
 
     def work():
         s = options.settings(args, args.config)
-        converter = None if args.no_convert else command.find_converter(args)
+        converter = None if args.no_convert else command.find_converter(args, ", or say --no-convert")
         (folder / "training").mkdir(parents=True, exist_ok=True)
         result = train(args, s, folder, converter)
         held_out = result["held_out_nats_per_token"]

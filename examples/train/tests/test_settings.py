@@ -59,7 +59,8 @@ def test_errors_of_the_command_are_one_line(tmp_path, capsys):
                                ([str(tmp_path / "short.txt"), *out, "--tokenizer", "nowhere"], "cannot read the tokenizer"),
                                ([str(tmp_path / "short.txt"), *out, "--steps", "x"], "invalid int value"),
                                ([str(tmp_path / "short.txt"), *out, "--step", "1"], "unrecognized arguments: --step"),
-                               ([str(tmp_path / "short.txt"), "-o", "x", "--converter", "nowhere"], "nowhere is no program")):
+                               ([str(tmp_path / "short.txt"), "-o", "x", "--converter", "nowhere"],
+                                "nowhere is no program: name it with --converter, or say --no-convert (")):
         with pytest.raises(SystemExit) as stopped:
             main(arguments)
         shown = capsys.readouterr().err

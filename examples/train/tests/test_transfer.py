@@ -13,7 +13,7 @@ import time
 import pytest
 import torch
 
-from tarn_train import checkpoint, compare, transfer_main, transfer_table
+from tarn_train import checkpoint, compare, draft_main, transfer_main, transfer_table
 from tarn_train.attention import Attention
 from tarn_train.model import LanguageModel, checked
 from tarn_train.settings import TransferSettings
@@ -241,6 +241,14 @@ def test_a_teacher_with_the_same_weights_and_another_config_is_refused(change, m
     with pytest.raises(SystemExit):
         transfer_main.main(arguments)
     assert f"was trained with {message}: give " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("start", [transfer_main.main, draft_main.main])
+def test_no_convert_is_no_way_to_do_without_a_converter(start, tmp_path, capsys):
+    """It reads the given checkpoint, too."""
+    with pytest.raises(SystemExit):
+        start(["given", "text", "-o", str(tmp_path / "out"), "--converter", "nowhere", "--no-convert"])
+    assert "error: nowhere is no program: name it with --converter (see" in capsys.readouterr().err
 
 
 def test_errors_are_one_line(programs, text, teacher_folder, tmp_path):
