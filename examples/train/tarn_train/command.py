@@ -166,7 +166,12 @@ def finish(args, converter, folder, quant, words):
     return 0 if args.no_convert else convert(converter, folder, quant)
 
 
+def model_file(folder):
+    """DIR.tarn, beside the directory: . and .. have no name of their own"""
+    return f"{folder.resolve() if folder.name in ('', '..') else folder}.tarn"
+
+
 def convert(converter, folder, quant):
     """DIR.tarn from the checkpoint DIR. Returns the status of the converter, which wants to show what narrow types cost."""
     evaluation = ["--eval", str(folder / "held-out.txt")] if quant in options.MEASURED else []
-    return subprocess.run([converter, str(folder), "-o", f"{folder}.tarn", "--quant", quant, *evaluation]).returncode
+    return subprocess.run([converter, str(folder), "-o", model_file(folder), "--quant", quant, *evaluation]).returncode

@@ -1,5 +1,7 @@
 """Presets, YAML and flags; errors are one line that names the setting."""
 
+import pathlib
+
 import pytest
 
 from tarn_train import command
@@ -66,6 +68,15 @@ def test_errors_of_the_command_are_one_line(tmp_path, capsys):
         shown = capsys.readouterr().err
         assert stopped.value.code == 2 and shown.count("\n") == 1
         assert shown.startswith("tarn-train: error: ") and message in shown
+
+
+@pytest.mark.parametrize("output, file", [("model", "model.tarn"), ("a/model/", "a/model.tarn"), ("link", "link.tarn"), (".", "{}/here/a.tarn"),
+                                          ("..", "{}/here.tarn"), ("model/..", "{}/here/a.tarn")])
+def test_the_name_of_the_model_file(output, file, tmp_path, monkeypatch):
+    (tmp_path / "here" / "a" / "model").mkdir(parents=True)
+    (tmp_path / "here" / "a" / "link").symlink_to(tmp_path)
+    monkeypatch.chdir(tmp_path / "here" / "a")
+    assert command.model_file(pathlib.Path(output)) == file.format(tmp_path.resolve())
 
 
 @pytest.mark.parametrize("error, shown", [(KeyboardInterrupt("after step 3"), "stopped after step 3; the same command goes on"),
