@@ -24,6 +24,7 @@ GRAPHS = ("auto", "off")
 ROUNDED = ("int8", "int4", "int3", "int2")
 MEASURED = ("int3", "int2")  # tarn-convert wants to show what they cost
 QUANTS = ("f32", "f16", *ROUNDED)
+LEAST_PIECES = 257  # of a trained tokenizer: the bytes, and the end of a text
 
 
 def option(help_text, default=None, **more):
@@ -70,7 +71,8 @@ class Training:
         if self.context < 2:
             raise ValueError(f"context is {self.context}, expected 2 or more: the first token of a window is not predicted")
         if not re.fullmatch("auto|cpu|cuda(:(0|[1-9][0-9]?))?", self.device):
-            raise ValueError(f"device is {self.device}, expected auto, cpu or cuda, or one of several GPUs as cuda:1: others have no float64")
+            raise ValueError(f"device is {self.device}, expected auto, cpu or cuda, or one of several GPUs as cuda:1: others have no "
+                             "float64")
         if self.dropout >= 1:
             raise ValueError(f"dropout is {self.dropout}, expected less than 1")
         if self.held_out > 0.5:
@@ -107,6 +109,9 @@ class Settings(Training):
         super().check()
         if self.hidden_size % (2 * self.num_heads):
             raise ValueError(f"hidden_size is {self.hidden_size}, expected a multiple of 2 * num_heads = {2 * self.num_heads}")
+        if self.tokenizer == "train" and self.vocab_size < LEAST_PIECES:
+            raise ValueError(f"vocab_size is {self.vocab_size}, expected {LEAST_PIECES} or more, or tokenizer bytes: a trained tokenizer "
+                             "has all bytes, and the end of a text")
         return self
 
 

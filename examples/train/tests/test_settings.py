@@ -29,7 +29,13 @@ def test_off_is_a_word_in_yaml_too(tmp_path):
     assert settings(flags(), tmp_path / "settings.yaml").graph == "off"
 
 
+def test_the_least_vocabulary_is_of_a_tokenizer_that_is_trained():
+    assert settings(flags("--vocab-size", "257")).vocab_size == 257
+    assert settings(flags("--vocab-size", "5", "--tokenizer", "bytes")).vocab_size == 5  # which nobody reads
+
+
 @pytest.mark.parametrize("line, message", [
+    ("vocab_size: 256", "vocab_size is 256, expected 257 or more, or tokenizer bytes: "),
     ("device: cuda:x", "device is cuda:x, expected auto, cpu or cuda, or one"), ("device: cuda:300", "device is cuda:300"),
     ("graph: on", "graph is True, expected str"), ("precision: off", "precision is False, expected str"),
     ("{steps: 3, round_steps: 4}", "round_steps is 4, expected at most"), ("{round_steps: 4, quant: f16}", "expected int8, int4, int3, int2"),
@@ -70,8 +76,8 @@ def test_errors_of_the_command_are_one_line(tmp_path, capsys):
         assert shown.startswith("tarn-train: error: ") and message in shown
 
 
-@pytest.mark.parametrize("output, file", [("model", "model.tarn"), ("a/model/", "a/model.tarn"), ("link", "link.tarn"), (".", "{}/here/a.tarn"),
-                                          ("..", "{}/here.tarn"), ("model/..", "{}/here/a.tarn")])
+@pytest.mark.parametrize("output, file", [("model", "model.tarn"), ("a/model/", "a/model.tarn"), ("link", "link.tarn"),
+                                          (".", "{}/here/a.tarn"), ("..", "{}/here.tarn"), ("model/..", "{}/here/a.tarn")])
 def test_the_name_of_the_model_file(output, file, tmp_path, monkeypatch):
     (tmp_path / "here" / "a" / "model").mkdir(parents=True)
     (tmp_path / "here" / "a" / "link").symlink_to(tmp_path)

@@ -5,13 +5,14 @@ import torch
 from tokenizers.processors import TemplateProcessing
 
 from tarn_train import text
+from tarn_train.settings import LEAST_PIECES
 
 WORDS = "The water of a tarn runs through it, and its size does not change.\n" * 30 + "Über 10,000 €, 日本語 🙂\n"
 
 
 def test_a_trained_tokenizer_writes_every_text():
     tokenizer = text.Pieces(text.trained_tokenizer([WORDS], 300))
-    assert tokenizer.size == 300
+    assert tokenizer.size == 300 and text.Pieces(text.trained_tokenizer([WORDS], LEAST_PIECES)).size == LEAST_PIECES
     for sample in WORDS, "\0\n \t unseen: ñ 漢 🎉", "":
         assert tokenizer.tokenizer.decode(tokenizer.encode(sample), skip_special_tokens=False) == sample
     assert len(tokenizer.encode(WORDS)) < len(WORDS) / 2
