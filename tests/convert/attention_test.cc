@@ -81,7 +81,7 @@ TEST(Attention, EverySystemWithWhatItRequires) {
       {R"({"system": "linear_attention", "feature_map": "mlp_relu", "num_features": 3, "den_mode": "add"})",
        "projection[2,4,3] feature_bias[2,3] -> S[2,3,3] z[2,3]"},
       {R"({"system": "linear_attention", "feature_map": "dpfp", "nu": 2, "rule": "delta"})", "b_proj[2] -> S[2,16,3]"},
-      {R"({"system": "linear_attention", "feature_map": "positive", "num_features": 3, "den_mode": "add"})",
+      {R"({"system": "linear_attention", "feature_map": "positive", "num_features": 3})",
        "projection[2,4,3] -> S[2,3,3] z[2,3] m[2]"},
       {R"({"system": "linear_attention", "feature_map": "relu", "gate": "forget"})", "g_proj[2]+bias -> S[2,4,3]"},
       {R"({"system": "linear_attention", "feature_map": "identity", "gate": "vector"})", "g_proj[8] alone -> S[2,4,3]"},

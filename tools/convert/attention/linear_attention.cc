@@ -104,7 +104,7 @@ AttentionOp ParseLinearAttention(Fields* fields, const AttentionContext& context
     ParseRemovalNorm(fields, &state);
     if (state.feature_map != FeatureMap::kIdentity) fields->FailAt("rule", "\"replace\" is for feature_map \"identity\"");
   }
-  ParseDenominator(fields, DenMode::kNone, 1e-6f, &state);
+  ParseDenominator(fields, state.has_running_max() ? DenMode::kAdd : DenMode::kNone, 1e-6f, &state);
   state.scale = fields->Number("scale", 1.0f);
 
   CheckCombination(fields, context, state);
