@@ -82,7 +82,7 @@ struct Kernels {
   // Likewise a row of int3 or int2 (core/planes.h), by its bits.
   void (*scale_planes)(unsigned bits, size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y);
   // sine[i] = sin(position * frequency[i]), cosine likewise. The angle is formed and reduced in f64, so that it is exact to f32
-  // rounding for every position below 2^40.
+  // rounding below 2^28: the product has a rounding of its own.
   void (*sinusoid)(size_t n, double position, const double* frequency, float* sine, float* cosine);
   // Rotary positions, halves layout, for `heads` heads of d: (x1, x2) -> (x1 cos - x2 sin, x1 sin + x2 cos). `angles` is [rows, d]:
   // the d/2 cosines of the row's position, then its d/2 sines. d is even. x and y may be the same.
@@ -163,7 +163,7 @@ struct Kernels {
   // The same less 128, as XNNPACK has it. The zero point in `params` stays that of u8.
   void (*quantize_qd8)(size_t n, const float* x, int8_t* q, Qdu8* params);
   // int8 weights with a scale per output. q is [rows, in], contiguous; params [rows]. Exact in i32 while every sum of
-  // (q - zero_point) w fits it, as for in <= 66,051 and |w| <= 127 (255 * 127 * in < 2^31).
+  // (q - zero_point) w fits it, as for in <= kMaxInt8Inputs (255 * 128 * in < 2^31).
   void (*dense_qdu8_qc8w)(size_t rows, size_t in, size_t out, const uint8_t* q, const Qdu8* params, const int8_t* weight,
                           const float* weight_scale, const float* bias, float* y, size_t y_stride);
   // int4 weights (element i in the low nibble of byte i/2 where i is even, else in the high one; value = nibble - 8) with a bf16
