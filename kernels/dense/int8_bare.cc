@@ -11,7 +11,7 @@
 namespace tarn {
 namespace {
 
-// Each version of Dot: sum (q - zero_point) w over `in` elements, q in [0, 255], w in [-127, 127]. The sum fits i32: the op takes
+// Each version of Dot: sum (q - zero_point) w over `in` elements, q in [0, 255], w in [-128, 127]. The sum fits i32: the op takes
 // at most kMaxInt8Inputs inputs (variants/limits.h).
 
 #if defined(__ARM_FEATURE_MVE)
