@@ -1,6 +1,7 @@
 // The .model files of SentencePiece: what is refused. What their tokenizers do: tests/text/encoder_test.cc.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -49,6 +50,12 @@ std::string Refusal(const Folder& folder) {
   } catch (const ConvertError& error) {
     return error.what();
   }
+}
+
+std::string PieceText(const TokenizerData& data, size_t id) {
+  const size_t begin = id == 0 ? 0 : data.piece_ends[id - 1];
+  return {data.pieces.begin() + static_cast<std::ptrdiff_t>(begin),
+          data.pieces.begin() + static_cast<std::ptrdiff_t>(data.piece_ends[id])};
 }
 
 std::string RefusalOfModel(const std::string& bytes) {
@@ -287,6 +294,36 @@ TEST(SentencePieceFiles, TheClassSaysWhatTextsBeginWithWhereTheConfigDoesNot) {
     EXPECT_EQ(data.prefix, c.prefix) << c.tokenizer_config << c.config;
     EXPECT_EQ(data.suffix, c.suffix) << c.tokenizer_config << c.config;
   }
+}
+
+// What they do in texts: tests/text/sentencepiece_classes_test.cc.
+TEST(SentencePieceFiles, SentinelsOfT5StandBehindThePieces) {
+  const Folder folder;
+  folder.Write("spiece.model", PieceOf("<unk>", 2) + PieceOf("</s>", 3) + PieceOf("a", 1));
+  folder.Write("config.json", R"({"model_type": "t5"})");
+  using Ids = std::vector<uint32_t>;
+  const TokenizerData all = ReadTokenizer(folder.path(), 1000);
+  EXPECT_EQ(all.piece_ends.size(), 103u);
+  EXPECT_EQ(PieceText(all, 3), "<extra_id_99>");
+  EXPECT_EQ(PieceText(all, 102), "<extra_id_0>");
+  EXPECT_EQ(all.added_flags, std::vector<uint8_t>(102, kIsSpecial));
+  const std::pair<const char*, Ids> cases[] = {
+      {R"({"extra_ids": 2})", {0, 1, 3, 4}},
+      {R"({"extra_ids": 0})", {0, 1}},
+      {R"({"tokenizer_class": "MT5Tokenizer"})", {0, 1}},
+      {R"({"extra_ids": 2, "additional_special_tokens": ["<extra_id_0>", "<extra_id_1>"]})", {0, 1, 3, 4}},
+      {R"({"extra_ids": 2, "added_tokens_decoder": {"7": {"content": "<extra_id_0>", "special": true}}})", {0, 1, 7}},
+  };
+  for (const auto& [config, ids] : cases) {
+    folder.Write("tokenizer_config.json", config);
+    EXPECT_EQ(ReadTokenizer(folder.path(), 1000).added_ids, ids) << config;
+  }
+  folder.Write("tokenizer_config.json", R"({"extra_ids": 2, "added_tokens_decoder": {"4": {"content": "x"}}})");
+  EXPECT_NE(Refusal(folder).find("extra_ids: 2: added token \"x\" has id 4, expected none of 3 to 4, which are <extra_id_0>"),
+            std::string::npos)
+      << Refusal(folder);
+  folder.Write("tokenizer_config.json", R"({"extra_ids": 1000000})");
+  EXPECT_NE(Refusal(folder).find("extra_ids: "), std::string::npos) << Refusal(folder);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 namespace tarn::convert {
 namespace {
 
+constexpr size_t kMaxSentinels = 10000;  // published models have at most 300; each one takes memory
+
 using TokensById = std::map<uint32_t, AddedToken>;
 
 std::vector<AddedToken> InOrder(TokensById by_id) {
@@ -69,6 +71,18 @@ std::vector<AddedToken> AddedTokensBeside(const std::string& folder, const Token
     if (!is_new) Fail(path, ": \"", content, "\" and \"", other->second.content, "\" have the same id ", *id);
   }
   return InOrder(std::move(by_id));
+}
+
+std::vector<AddedToken> SentinelTokens(const TokenizerConfig& config, size_t fallback, uint32_t first) {
+  const size_t count = Fields(config.config(), config.path()).Integer("extra_ids", 0, kMaxSentinels, fallback);
+  std::vector<AddedToken> tokens;
+  for (size_t i = 0; i < count; ++i) {
+    AddedToken token{"<extra_id_" + std::to_string(count - 1 - i) + ">", first + static_cast<uint32_t>(i)};
+    token.special = true;
+    token.normalized = false;
+    tokens.push_back(std::move(token));
+  }
+  return tokens;
 }
 
 }  // namespace tarn::convert

@@ -123,23 +123,38 @@ TokenizerData ReadMarianVocabulary(const SentencePieceModel& model, const std::s
   return data;
 }
 
-// What a class of `transformers` puts around every text where tokenizer_config.json does not say it.
+// What a class of `transformers` puts around every text, and how many sentinels it has, where tokenizer_config.json does not say
+// it.
 struct ClassDefaults {
   const char* tokenizer_class;
   bool bos, eos;
+  size_t sentinels;
 };
-constexpr ClassDefaults kClassDefaults[] = {{"CodeLlamaTokenizer", true, false},
-                                            {"GemmaTokenizer", true, false},
-                                            {"LlamaTokenizer", true, false},
-                                            {"MT5Tokenizer", false, true},
-                                            {"T5Tokenizer", false, true}};
+constexpr ClassDefaults kClassDefaults[] = {{"CodeLlamaTokenizer", true, false, 0},
+                                            {"GemmaTokenizer", true, false, 0},
+                                            {"LlamaTokenizer", true, false, 0},
+                                            {"MT5Tokenizer", false, true, 0},  // its pieces have them
+                                            {"T5Tokenizer", false, true, 100}};
 
 ClassDefaults DefaultsOf(const TokenizerConfig& config) {
   const std::string name = config.ClassName();
   for (const ClassDefaults& defaults : kClassDefaults) {
     if (name == defaults.tokenizer_class) return defaults;
   }
-  return {"", false, false};
+  return {"", false, false, 0};
+}
+
+// The sentinels of T5, which older folders list nowhere: its class puts them behind the pieces.
+void PutSentinels(const TokenizerConfig& config, size_t fallback, Vocabulary* vocabulary) {
+  if (vocabulary->Find("<extra_id_0>")) return;
+  const auto first = static_cast<uint32_t>(std::max(vocabulary->ids.size(), vocabulary->listed.size()));
+  const std::vector<AddedToken> sentinels = SentinelTokens(config, fallback, first);
+  for (const AddedToken& token : vocabulary->added) {
+    if (token.id < first || token.id - first >= sentinels.size()) continue;
+    Fail(config.path(), ": extra_ids: ", sentinels.size(), ": added token \"", token.content, "\" has id ", token.id,
+         ", expected none of ", first, " to ", first + sentinels.size() - 1, ", which are <extra_id_0> and so on");
+  }
+  PutAddedTokens(sentinels, config.path(), vocabulary);
 }
 
 // Whether every text begins or ends with a special token is no part of the model: tokenizer_config.json or its class says it.
@@ -152,6 +167,8 @@ TokenizerData ReadSentencePieceFile(const std::string& folder, const TokenizerCo
   std::vector<AddedToken> added = AddedTokensBeside(folder, config);
   for (AddedToken& token : added) token.normalized = false;  // each part of a text between two of them has a prefix of its own
   PutAddedTokens(added, folder, vocabulary);
+  const ClassDefaults defaults = DefaultsOf(config);
+  PutSentinels(config, defaults.sentinels, vocabulary);
   const auto id_of = [&](const char* key, const std::string& fallback) {
     const std::string name = config.SpecialToken(key).value_or("");
     const std::optional<uint32_t> id = vocabulary->Find(name.empty() ? fallback : name);
@@ -159,7 +176,6 @@ TokenizerData ReadSentencePieceFile(const std::string& folder, const TokenizerCo
   };
   data.bos_token = id_of("bos_token", model.bos);
   data.eos_token = id_of("eos_token", model.eos);
-  const ClassDefaults defaults = DefaultsOf(config);
   for (const auto& [key, fallback, id, ids] : {std::tuple{"add_bos_token", defaults.bos, data.bos_token, &data.prefix},
                                                std::tuple{"add_eos_token", defaults.eos, data.eos_token, &data.suffix}}) {
     const std::optional<bool> found = config.Bool(key);
