@@ -137,7 +137,7 @@ SentencePieceModel ReadFairseq(const std::string& folder, const TokenizerConfig&
     for (const Json& token : last) names.push_back(StringOf(token, "content"));
     return names;
   };
-  SentencePieceModel model = ReadSentencePiece(path, &pieces);
+  SentencePieceModel model = ReadSentencePiece(path, DummyPrefix::kAlways, &pieces);
   Json& tokenizer = model.tokenizer;
   std::map<std::string, const Json*> flags;
   for (const Json& token : last) flags[StringOf(token, "content")] = &token;

@@ -218,8 +218,11 @@ bool HasPhrases(const std::vector<ScoredPiece>& pieces) {
   });
 }
 
-// Sets what makes spaces of a text part of its pieces, and the way back.
-void SetSpaces(const Specification& model, Json* tokenizer) {
+// Sets what makes spaces of a text part of its pieces, and the way back. A normalizer gives each part of a text its prefix, without
+// regard to what stands before it: where only the first part gets one, Metaspace does it.
+void SetSpaces(const Specification& model, DummyPrefix prefix, Json* tokenizer) {
+  const bool is_first_only = model.adds_dummy_prefix && prefix == DummyPrefix::kFirst;
+  const bool splits = model.removes_extra_spaces && !HasPhrases(model.pieces);
   Json normalizers = Json::array();
   if (!model.charsmap.empty()) {
     normalizers.push_back({{"type", "Precompiled"}, {"precompiled_charsmap", EncodeBase64(model.charsmap)}});
@@ -228,13 +231,18 @@ void SetSpaces(const Specification& model, Json* tokenizer) {
     normalizers.push_back({{"type", "Strip"}, {"strip_left", !model.adds_dummy_prefix}, {"strip_right", true}});
   }
   // Spaces at the beginning become one with the prefix.
-  if (model.adds_dummy_prefix) normalizers.push_back({{"type", "Prepend"}, {"prepend", model.removes_extra_spaces ? " " : kSpace}});
+  if (model.adds_dummy_prefix && !is_first_only) {
+    normalizers.push_back({{"type", "Prepend"}, {"prepend", model.removes_extra_spaces ? " " : kSpace}});
+  }
   if (model.removes_extra_spaces) {
     normalizers.push_back({{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", kSpace}});
-    if (!HasPhrases(model.pieces)) {
-      (*tokenizer)["pre_tokenizer"] = {
-          {"type", "Split"}, {"pattern", {{"String", kSpace}}}, {"behavior", "MergedWithNext"}, {"invert", false}};
-    }
+  }
+  if (is_first_only) {
+    (*tokenizer)["pre_tokenizer"] = {
+        {"type", "Metaspace"}, {"replacement", kSpace}, {"prepend_scheme", "first"}, {"split", splits}};
+  } else if (splits) {
+    (*tokenizer)["pre_tokenizer"] = {
+        {"type", "Split"}, {"pattern", {{"String", kSpace}}}, {"behavior", "MergedWithNext"}, {"invert", false}};
   }
   normalizers.push_back({{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpace}});
   (*tokenizer)["normalizer"] = {{"type", "Sequence"}, {"normalizers", normalizers}};
@@ -292,13 +300,13 @@ std::string ControlPiece(const Specification& model, uint64_t id) {
 
 }  // namespace
 
-SentencePieceModel ReadSentencePiece(const std::string& path, const FairseqPieces* fairseq) {
+SentencePieceModel ReadSentencePiece(const std::string& path, DummyPrefix prefix, const FairseqPieces* fairseq) {
   const std::string bytes = ReadFile(path, kMaxTokenizerFileBytes);
   Specification model = ReadSpecification(bytes, path);
   if (fairseq != nullptr) Renumber(*fairseq, path, &model);
   SentencePieceModel made;
   made.tokenizer = {{"model", ModelOf(model, path)}, {"added_tokens", AddedTokensOf(model.pieces)}};
-  SetSpaces(model, &made.tokenizer);
+  SetSpaces(model, prefix, &made.tokenizer);
   made.symbols = SymbolsOf(model, path);
   made.bos = ControlPiece(model, model.bos_id);
   made.eos = ControlPiece(model, model.eos_id);

@@ -3,6 +3,7 @@
 #define TARN_TOOLS_CONVERT_TOKENIZER_SENTENCEPIECE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -25,10 +26,13 @@ struct FairseqPieces {
   std::function<std::vector<std::string>(size_t first)> last;  // of the id `first` and those behind it
 };
 
+// Which parts of a text between special tokens get the space of add_dummy_prefix. `legacy: false` of `transformers` is kFirst.
+enum class DummyPrefix : uint8_t { kAlways, kFirst };
+
 // As the package `transformers` converts the models of T5 and Llama: the ids are those of the package `sentencepiece`, apart from
 // special tokens in a text (docs/tokenizers.md has the other exceptions), or those of `fairseq`. Errors: a file that is damaged, a
 // kind of model or an option that is not supported, by its name.
-SentencePieceModel ReadSentencePiece(const std::string& path, const FairseqPieces* fairseq = nullptr);
+SentencePieceModel ReadSentencePiece(const std::string& path, DummyPrefix prefix, const FairseqPieces* fairseq = nullptr);
 
 }  // namespace tarn::convert
 

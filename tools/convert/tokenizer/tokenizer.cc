@@ -114,7 +114,8 @@ TokenizerData ReadFairseqFile(const std::string& folder, const TokenizerConfig& 
 }
 
 // Every text ends with the token 0, which "marian_nmt" of families/ says too.
-TokenizerData ReadMarianVocabulary(const SentencePieceModel& model, const std::string& path, Vocabulary* vocabulary) {
+TokenizerData ReadMarianVocabulary(const std::string& path, Vocabulary* vocabulary) {
+  const SentencePieceModel model = ReadSentencePiece(path, DummyPrefix::kAlways);
   TokenizerData data = ReadModelFile(model, path, vocabulary);
   if (model.eos.empty() || vocabulary->Find(model.eos) != 0u)
     Fail(path, ": the token that ends a text is not 0, as it is in models of Marian");
@@ -124,24 +125,25 @@ TokenizerData ReadMarianVocabulary(const SentencePieceModel& model, const std::s
 }
 
 // What a class of `transformers` puts around every text, and how many sentinels it has, where tokenizer_config.json does not say
-// it.
+// it; and whether `legacy` of that file is for it.
 struct ClassDefaults {
   const char* tokenizer_class;
   bool bos, eos;
   size_t sentinels;
+  bool has_legacy;
 };
-constexpr ClassDefaults kClassDefaults[] = {{"CodeLlamaTokenizer", true, false, 0},
-                                            {"GemmaTokenizer", true, false, 0},
-                                            {"LlamaTokenizer", true, false, 0},
-                                            {"MT5Tokenizer", false, true, 0},  // its pieces have them
-                                            {"T5Tokenizer", false, true, 100}};
+constexpr ClassDefaults kClassDefaults[] = {{"CodeLlamaTokenizer", true, false, 0, true},
+                                            {"GemmaTokenizer", true, false, 0, true},
+                                            {"LlamaTokenizer", true, false, 0, true},
+                                            {"MT5Tokenizer", false, true, 0, false},  // the sentinels are pieces
+                                            {"T5Tokenizer", false, true, 100, false}};
 
 ClassDefaults DefaultsOf(const TokenizerConfig& config) {
   const std::string name = config.ClassName();
   for (const ClassDefaults& defaults : kClassDefaults) {
     if (name == defaults.tokenizer_class) return defaults;
   }
-  return {"", false, false, 0};
+  return {"", false, false, 0, true};
 }
 
 // The sentinels of T5, which older folders list nowhere: its class puts them behind the pieces.
@@ -161,13 +163,14 @@ void PutSentinels(const TokenizerConfig& config, size_t fallback, Vocabulary* vo
 TokenizerData ReadSentencePieceFile(const std::string& folder, const TokenizerConfig& config, const std::string& path,
                                     Vocabulary* vocabulary) {
   if (path == folder + kFairseqFile) return ReadFairseqFile(folder, config, path, vocabulary);
-  const SentencePieceModel model = ReadSentencePiece(path);
-  if (path == MarianVocabulary(folder)) return ReadMarianVocabulary(model, path, vocabulary);
+  if (path == MarianVocabulary(folder)) return ReadMarianVocabulary(path, vocabulary);
+  const ClassDefaults defaults = DefaultsOf(config);
+  const bool is_legacy = !defaults.has_legacy || config.Bool("legacy").value_or(true);
+  const SentencePieceModel model = ReadSentencePiece(path, is_legacy ? DummyPrefix::kAlways : DummyPrefix::kFirst);
   TokenizerData data = ReadModelFile(model, path, vocabulary);
   std::vector<AddedToken> added = AddedTokensBeside(folder, config);
-  for (AddedToken& token : added) token.normalized = false;  // each part of a text between two of them has a prefix of its own
+  for (AddedToken& token : added) token.normalized = false;  // they are found before a text gets its prefix
   PutAddedTokens(added, folder, vocabulary);
-  const ClassDefaults defaults = DefaultsOf(config);
   PutSentinels(config, defaults.sentinels, vocabulary);
   const auto id_of = [&](const char* key, const std::string& fallback) {
     const std::string name = config.SpecialToken(key).value_or("");
