@@ -61,6 +61,21 @@ TEST(CompilePattern, RefusesWhatIsTooLarge) {
   EXPECT_TRUE(FailsWith([&] { CompilePattern(classes, "x"); }, {"x: ", "classes of characters"}));
 }
 
+std::string Times(size_t count, const std::string& text) {
+  std::string all;
+  for (size_t i = 0; i < count; ++i) all += text;
+  return all;
+}
+
+// The tree is read by recursion: a long pattern must not make a deep one.
+TEST(CompilePattern, RefusesRepeatsOfRepeatsWithoutEnd) {
+  CompilePattern("a" + Times(64, "{1}"), "x");
+  EXPECT_TRUE(
+      FailsWith([] { CompilePattern("a" + Times(65, "{1}"), "x"); }, {"x: ", "at most 64 in a row expected", "{1} >>> {1}"}));
+  EXPECT_TRUE(FailsWith([] { CompilePattern("a" + Times(50'000, "{1}"), "x"); }, {"x: ", "at most 64 in a row expected"}));
+  CompilePattern(Times(63, "(?:") + "a" + Times(63, ")" + Times(64, "{1}")), "x");  // the deepest one
+}
+
 TEST(CompilePattern, ErrorsAreShort) {
   try {
     CompilePattern(std::string(100'000, 'a') + "(?<=b)" + std::string(100'000, 'a'), "x");

@@ -15,6 +15,7 @@ using Kind = PatternNode::Kind;
 
 constexpr uint32_t kMaxGroups = 64;  // one inside the other
 constexpr uint32_t kMaxRepeat = 1000;
+constexpr uint32_t kMaxRepeats = 64;  // of one atom: each is a level of the tree, which is read by recursion
 
 struct Options {
   bool ignore_case = false;
@@ -207,7 +208,7 @@ class Parser {
   }
 
   PatternNode Repeats(PatternNode atom, size_t begin) {
-    for (;;) {
+    for (uint32_t count = 0;; ++count) {
       const size_t at = reader_.position();
       uint32_t min = 0, max = PatternNode::kUnbounded;
       bool is_interval = false;
@@ -219,6 +220,7 @@ class Parser {
         if (!Interval(&min, &max)) return atom;
         is_interval = true;
       }
+      if (count == kMaxRepeats) reader_.FailAt(at, "one repeat more behind 64 others, at most 64 in a row expected");
       letters_.clear();
       const bool lazy = reader_.TakeIf("?");
       if (lazy && is_interval && min == max) reader_.FailAt(at, "{n}? is not supported: write {n} or {0,n}");
