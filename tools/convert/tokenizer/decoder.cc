@@ -1,5 +1,7 @@
 #include "tools/convert/tokenizer/decoder.h"
 
+#include <algorithm>
+
 #include "runtime/text/code_point.h"
 #include "tools/convert/json/error.h"
 #include "tools/convert/tokenizer/component.h"
@@ -15,11 +17,12 @@ constexpr Choice<DecoderKind> kKinds[] = {
     {"WordPiece", DecoderKind::kWordPiece}, {"BPEDecoder", DecoderKind::kBpe},
 };
 
-std::string ReplaceAll(const std::string& text, const std::string& from, const std::string& to) {
+// Ends as soon as it has more than `max_bytes`.
+std::string ReplaceAll(const std::string& text, const std::string& from, const std::string& to, size_t max_bytes) {
   if (from.empty()) return text;
   std::string made;
   size_t begin = 0;
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, begin)) {
+  for (size_t at = text.find(from); at != std::string::npos && made.size() <= max_bytes; at = text.find(from, begin)) {
     made.append(text, begin, at - begin).append(to);
     begin = at + from.size();
   }
@@ -31,7 +34,7 @@ std::string CleanUp(std::string text) {
   constexpr const char* kReplacements[][2] = {{" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
                                               {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
                                               {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
-  for (const auto& [from, to] : kReplacements) text = ReplaceAll(text, from, to);
+  for (const auto& [from, to] : kReplacements) text = ReplaceAll(text, from, to, text.size());  // none makes it longer
   return text;
 }
 
@@ -45,23 +48,23 @@ std::string Strip(const DecoderStep& step, std::string text) {
   return text;
 }
 
-std::string Apply(const DecoderStep& step, const std::string& token, bool is_first) {
+std::string Apply(const DecoderStep& step, const std::string& token, bool is_first, size_t max_bytes) {
   switch (step.kind) {
     case DecoderKind::kByteLevel:
       return BytesOf(token).value_or(token);
     case DecoderKind::kStrip:
       return Strip(step, token);
     case DecoderKind::kReplace:
-      return ReplaceAll(token, step.text, step.content);
+      return ReplaceAll(token, step.text, step.content, max_bytes);
     case DecoderKind::kMetaspace:
-      return ReplaceAll(token, step.text, is_first && step.flag ? "" : " ");
+      return ReplaceAll(token, step.text, is_first && step.flag ? "" : " ", max_bytes);
     case DecoderKind::kWordPiece: {
       const bool goes_on = token.rfind(step.text, 0) == 0;
       const std::string joined = is_first ? token : goes_on ? token.substr(step.text.size()) : " " + token;
       return step.flag ? CleanUp(joined) : joined;
     }
     case DecoderKind::kBpe:
-      return ReplaceAll(token, step.text, " ");
+      return ReplaceAll(token, step.text, " ", max_bytes);
     default:
       return token;
   }
@@ -173,10 +176,11 @@ bool LastTokenDropsSpace(const Decoder& decoder) {
   return false;
 }
 
-Piece Decode(const Decoder& decoder, const std::string& token, const std::string& where) {
+Piece Decode(const Decoder& decoder, const std::string& token, const std::string& where, size_t max_bytes) {
   if (!decoder.has_steps) return {token, " " + token};
   Piece piece = {token, token};
   for (const DecoderStep& step : decoder.steps) {
+    if (std::max(piece.first.size(), piece.later.size()) > max_bytes) return piece;
     const bool ends_word = step.kind == DecoderKind::kBpe;
     const size_t suffix = ends_word ? piece.later.find(step.text) : std::string::npos;
     const bool has_other_space = !piece.later.empty() && piece.later.back() == ' ';
@@ -190,8 +194,8 @@ Piece Decode(const Decoder& decoder, const std::string& token, const std::string
       piece.is_byte = true;
       return piece;
     }
-    piece.first = Apply(step, piece.first, true);
-    piece.later = Apply(step, piece.later, false);
+    piece.first = Apply(step, piece.first, true, max_bytes);
+    piece.later = Apply(step, piece.later, false, max_bytes);
   }
   return piece;
 }

@@ -2,6 +2,7 @@
 #ifndef TARN_TOOLS_CONVERT_TOKENIZER_DECODER_H_
 #define TARN_TOOLS_CONVERT_TOKENIZER_DECODER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -36,8 +37,9 @@ struct Piece {
 // The object, or null. Errors: a decoder that is not supported, or not in its place.
 Decoder ReadDecoder(const Json& object, const std::string& where);
 
-// Errors: names `where` and the token.
-Piece Decode(const Decoder& decoder, const std::string& token, const std::string& where);
+// Steps may each make a token longer: none follows one that has made more than `max_bytes`, which is then the piece. Errors: names
+// `where` and the token.
+Piece Decode(const Decoder& decoder, const std::string& token, const std::string& where, size_t max_bytes);
 
 // The last token drops the space that it ends with.
 bool LastTokenDropsSpace(const Decoder& decoder);

@@ -17,6 +17,9 @@ namespace {
 
 constexpr char kWordCharacter[] = R"([\w\x{200C}\x{200D}])";
 
+// Before and within decoding, which makes one byte of a character of up to four: a space of one that stands for it.
+constexpr size_t kMaxSpelledBytes = size_t{4} * kMaxPieceBytes;
+
 std::string Utf8(uint32_t code_point) {
   if (code_point < 0x80) return std::string(1, static_cast<char>(code_point));
   return {static_cast<char>(0xC0 | code_point >> 6), static_cast<char>(0x80 | (code_point & 0x3F))};
@@ -150,7 +153,7 @@ void CompilePieces(const Vocabulary& vocabulary, const std::string& where, Token
   }
   std::map<uint32_t, Piece> pieces;
   for (const auto& [id, token] : tokens) {
-    Piece piece = Decode(vocabulary.decoder, token.first, where);
+    Piece piece = Decode(vocabulary.decoder, token.first, where, kMaxSpelledBytes);
     const size_t bytes = std::max(piece.first.size(), piece.later.size());
     if (bytes > kMaxPieceBytes) Fail(where, ": token ", id, " has ", bytes, " bytes, at most ", kMaxPieceBytes, " expected");
     data->first_token_drops_space |= piece.first != piece.later;
