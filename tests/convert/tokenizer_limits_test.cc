@@ -1,9 +1,12 @@
 // Small files of tokenizers that would take much memory or time.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstddef>
 #include <string>
 
 #include "tests/convert/convert_testing.h"
+#include "tools/convert/tokenizer/decoder.h"
 #include "tools/convert/tokenizer/tokenizer.h"
 
 namespace tarn::convert {
@@ -40,6 +43,31 @@ TEST(TokenizerLimits, TokensThatDecodersMakeShortMayBeLong) {
   file["model"]["vocab"] = {{spaces, 0}, {"b", 1}};
   file["decoder"] = ReplaceStep("\xE2\x96\x81", " ");
   ReadFile(file);
+}
+
+// Removing one character after the other from a text of n bytes takes n^2 steps: minutes here.
+TEST(TokenizerLimits, StripTakesTimeInProportionToATextAlone) {
+  const Decoder decoder = ReadDecoder({{"type", "Strip"}, {"content", " "}, {"start", 16'000'000u}, {"stop", 16'000'000u}}, "x");
+  const size_t bytes = 3'000'000;
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(Decode(decoder, std::string(bytes, ' ') + "a" + std::string(bytes, ' '), "x", 3 * bytes).later, "a");
+  EXPECT_EQ(Decode(decoder, std::string(bytes, ' '), "x", 3 * bytes).later, "");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST(TokenizerLimits, StripCountsCharacters) {
+  const auto strip = [](unsigned start, unsigned stop, const std::string& text) {
+    const Decoder decoder = ReadDecoder({{"type", "Strip"}, {"content", "\xC3\xA9"}, {"start", start}, {"stop", stop}}, "x");
+    return Decode(decoder, text, "x", 100).later;
+  };
+  const std::string two = "\xC3\xA9\xC3\xA9";
+  EXPECT_EQ(strip(1, 0, two + "a" + two),
+            "\xC3\xA9"
+            "a" +
+                two);
+  EXPECT_EQ(strip(3, 1, two + "a" + two), "a\xC3\xA9");
+  EXPECT_EQ(strip(1, 1, two), "");
+  EXPECT_EQ(strip(1, 5, "\xC3\xA9\xC3"), "\xC3");
 }
 
 }  // namespace

@@ -38,14 +38,12 @@ std::string CleanUp(std::string text) {
   return text;
 }
 
-std::string Strip(const DecoderStep& step, std::string text) {
-  for (uint64_t i = 0; i < step.start && text.rfind(step.text, 0) == 0; ++i) text.erase(0, step.text.size());
-  for (uint64_t i = 0; i < step.stop && text.size() >= step.text.size(); ++i) {
-    const size_t end = text.size() - step.text.size();
-    if (text.compare(end, std::string::npos, step.text) != 0) break;
-    text.erase(end);
-  }
-  return text;
+std::string Strip(const DecoderStep& step, const std::string& text) {
+  const size_t bytes = step.text.size();
+  size_t begin = 0, end = text.size();
+  for (uint64_t i = 0; i < step.start && text.compare(begin, bytes, step.text) == 0; ++i) begin += bytes;
+  for (uint64_t i = 0; i < step.stop && end - begin >= bytes && text.compare(end - bytes, bytes, step.text) == 0; ++i) end -= bytes;
+  return text.substr(begin, end - begin);
 }
 
 std::string Apply(const DecoderStep& step, const std::string& token, bool is_first, size_t max_bytes) {
