@@ -70,5 +70,20 @@ TEST(TokenizerLimits, StripCountsCharacters) {
   EXPECT_EQ(strip(1, 5, "\xC3\xA9\xC3"), "\xC3");
 }
 
+// A normalizer may make a text 4,096 times as long.
+TEST(TokenizerLimits, AddedTokensAreShortBeforeAndBehindTheNormalizer) {
+  Json file = WordLevel();
+  file["normalizer"] = ReplaceStep("c", std::string(30, 'd'));
+  const auto added = [&](size_t bytes) {
+    file["added_tokens"] = Json::array({{{"id", 2u}, {"content", std::string(bytes, 'c')}, {"normalized", true}}});
+  };
+  added(400'000);
+  EXPECT_TRUE(FailsWith([&] { ReadFile(file); }, {"added_tokens: added token \"ccc", "...: 400000 bytes, at most 1024 expected"}));
+  added(1000);
+  EXPECT_TRUE(FailsWith([&] { ReadFile(file); }, {"normalizer: added token \"ccc", "...: 30000 bytes, at most 1024 expected"}));
+  file.erase("normalizer");
+  ReadFile(file);
+}
+
 }  // namespace
 }  // namespace tarn::convert

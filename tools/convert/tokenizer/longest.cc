@@ -130,7 +130,7 @@ Vocabulary ReadRwkv(const std::string& path) {
     if (!vocabulary.ids.insert({line->string, line->id}).second) Fail(where, ": the string is there twice");
   }
   if (vocabulary.ids.empty()) Fail(path, ": it has no tokens");
-  vocabulary.added.Add(Special("<|endoftext|>", 0));
+  vocabulary.added.Add(Special("<|endoftext|>", 0), path);
   return vocabulary;
 }
 
@@ -143,7 +143,7 @@ Vocabulary ReadCharacters(const std::string& path) {
     const std::string where = path + "[" + std::to_string(id) + "]";
     const std::string character = entry.is_string() ? entry.get<std::string>() : "";
     if (character == kUnknown && vocabulary.added.empty()) {
-      vocabulary.added.Add(Special(kUnknown, id));
+      vocabulary.added.Add(Special(kUnknown, id), path);
       vocabulary.unk_token = kUnknown;
       continue;
     }

@@ -52,7 +52,7 @@ void PutAddedTokens(const std::vector<AddedToken>& tokens, const std::string& wh
   for (const AddedToken& token : tokens) {
     const uint32_t id = vocabulary->Find(token.content).value_or(token.id);
     if (id != token.id) Fail(where, ": added token \"", token.content, "\": id ", token.id, ", the vocabulary has it as ", id);
-    if (!token.content.empty()) vocabulary->added.Put(token);
+    if (!token.content.empty()) vocabulary->added.Put(token, where);
   }
 }
 

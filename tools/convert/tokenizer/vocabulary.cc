@@ -98,17 +98,24 @@ void CompileWords(const Vocabulary& vocabulary, TokenizerData* data) {
   });
 }
 
+void CheckAddedBytes(const std::string& content, size_t bytes, const std::string& where) {
+  if (bytes > kMaxAddedTokenBytes)
+    Fail(where, ": added token ", ValueText(content), ": ", bytes, " bytes, at most ", kMaxAddedTokenBytes, " expected");
+}
+
 // What is looked for, and what the token decodes to.
-std::string Spelling(const AddedToken& token, const TokenizerData& data) {
-  return token.normalized && !token.is_normal ? Normalized(data.normalizer, token.content) : token.content;
+std::string Spelling(const AddedToken& token, const TokenizerData& data, const std::string& where) {
+  if (!token.normalized || token.is_normal) return token.content;
+  std::string normal = Normalized(data.normalizer, token.content);
+  CheckAddedBytes(token.content, normal.size(), where + ": normalizer");
+  return normal;
 }
 
 void CompileAdded(const Vocabulary& vocabulary, const std::string& where, TokenizerData* data) {
   std::map<std::string, int32_t> raw, normalized;
   for (const AddedToken& token : vocabulary.added) {
     const std::string what = where + ": added token \"" + token.content + "\"";
-    if (token.content.size() > kMaxAddedTokenBytes) Fail(what, ": longer than ", kMaxAddedTokenBytes, " bytes");
-    const std::string sought = Spelling(token, *data);
+    const std::string sought = Spelling(token, *data, where);
     if (sought.empty()) Fail(what, ": the normalizer leaves nothing of it");
     (token.normalized ? normalized : raw)[sought] = static_cast<int32_t>(data->added_ids.size());
     data->added_ids.push_back(token.id);
@@ -149,7 +156,7 @@ void CompilePieces(const Vocabulary& vocabulary, const std::string& where, Token
     }
   }
   for (const AddedToken& token : vocabulary.added) {
-    tokens[token.id] = {Spelling(token, *data), token.special};
+    tokens[token.id] = {Spelling(token, *data, where), token.special};
   }
   std::map<uint32_t, Piece> pieces;
   for (const auto& [id, token] : tokens) {
@@ -175,16 +182,22 @@ void CompileEdgeSpaces(const Vocabulary& vocabulary, TokenizerData* data) {
 
 }  // namespace
 
-bool AddedTokens::Add(AddedToken token) {
+bool AddedTokens::Append(AddedToken token) {
   if (!places_.emplace(token.content, tokens_.size()).second) return false;
   tokens_.push_back(std::move(token));
   return true;
 }
 
-void AddedTokens::Put(AddedToken token) {
+bool AddedTokens::Add(AddedToken token, const std::string& where) {
+  CheckAddedBytes(token.content, token.content.size(), where);
+  return Append(std::move(token));
+}
+
+void AddedTokens::Put(AddedToken token, const std::string& where) {
+  CheckAddedBytes(token.content, token.content.size(), where);
   const auto found = places_.find(token.content);
   if (found == places_.end()) {
-    Add(std::move(token));
+    Append(std::move(token));
   } else {
     tokens_[found->second] = std::move(token);
   }
@@ -201,7 +214,7 @@ std::vector<AddedToken> AddedTokens::Filter(const std::function<bool(const Added
   places_.clear();
   for (AddedToken& token : all) {
     if (keeps(token)) {
-      Add(std::move(token));
+      Append(std::move(token));
     } else {
       taken.push_back(std::move(token));
     }
@@ -236,7 +249,7 @@ std::optional<std::string> BytesOf(const std::string& text) {
 void AddToken(AddedToken token, const std::string& where, Vocabulary* vocabulary) {
   if (token.content.empty()) return;
   const std::string content = token.content;
-  if (!vocabulary->added.Add(std::move(token))) Fail(where, ": \"", content, "\" is there twice");
+  if (!vocabulary->added.Add(std::move(token), where)) Fail(where, ": \"", content, "\" is there twice");
 }
 
 AddedToken ReadAddedToken(Fields* fields, uint32_t id) {

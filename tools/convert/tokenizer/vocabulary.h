@@ -25,13 +25,14 @@ struct AddedToken {
   bool is_normal = false;  // `normalized`, and `content` is what normalized text has
 };
 
-// In their order, found by their contents.
+// In their order, found by their contents. None is longer than kMaxAddedTokenBytes: what is done to them, as normalizing, takes
+// many times their length.
 class AddedTokens {
  public:
-  // False: there is one of this content.
-  bool Add(AddedToken token);
-  // In the place of the one of this content, if there is one.
-  void Put(AddedToken token);
+  // False: there is one of this content. Errors: its length, with `where`.
+  bool Add(AddedToken token, const std::string& where);
+  // In the place of the one of this content, if there is one. Errors: as above.
+  void Put(AddedToken token, const std::string& where);
   // nullptr: none.
   const AddedToken* Find(const std::string& content) const;
   // Takes out those that `keeps` is false of, and gives them back, all in their order.
@@ -43,6 +44,8 @@ class AddedTokens {
   std::vector<AddedToken>::const_iterator end() const { return tokens_.end(); }
 
  private:
+  bool Append(AddedToken token);
+
   std::vector<AddedToken> tokens_;
   std::unordered_map<std::string, size_t> places_;  // of contents
 };
