@@ -85,5 +85,22 @@ TEST(TokenizerLimits, AddedTokensAreShortBeforeAndBehindTheNormalizer) {
   ReadFile(file);
 }
 
+// Each takes time to compile: none behind the eighth is.
+TEST(TokenizerLimits, SplitsBeyondTheEighthAreNotCompiled) {
+  Json file = WordLevel();
+  const auto split = [](const char* regex) {
+    return Json{{"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Isolated"}};
+  };
+  Json steps = Json::array();
+  for (int i = 0; i < 8; ++i) steps.push_back(split("a"));
+  file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", steps}};
+  ReadFile(file);
+  for (const Json& ninth : {split("("), Json{{"type", "UnicodeScripts"}}, Json{{"type", "BertPreTokenizer"}}}) {
+    file["pre_tokenizer"]["pretokenizers"] = steps;
+    file["pre_tokenizer"]["pretokenizers"].push_back(ninth);
+    EXPECT_TRUE(FailsWith([&] { ReadFile(file); }, {"pre_tokenizer.pretokenizers[8]", ": split 9, at most 8 expected"})) << ninth;
+  }
+}
+
 }  // namespace
 }  // namespace tarn::convert

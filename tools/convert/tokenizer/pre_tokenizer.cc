@@ -69,8 +69,14 @@ class PreTokenizerReader {
   using ReadType = void (PreTokenizerReader::*)(Fields*, const std::string&);
   static const Choice<ReadType> kTypes[11];
 
+  // Before a pattern is compiled, which takes time.
+  void CheckRoom(const std::string& where) const {
+    if (data_->splits.size() == kMaxSplits) Fail(where, ": split ", kMaxSplits + 1, ", at most ", kMaxSplits, " expected");
+  }
+
   void Add(const std::string& pattern, const std::string& where, SplitBehavior behavior, bool invert = false,
            UnicodeVersion version = UnicodeVersion::k16) {
+    CheckRoom(where);
     view_.version = version;
     data_->splits.push_back({CompilePattern(pattern, where, view_), behavior, invert, view_.by_bytes});
   }
@@ -121,6 +127,7 @@ class PreTokenizerReader {
 
   // What is in no script before the first one that is gets lost, as in the package.
   void ReadUnicodeScripts(Fields*, const std::string& where) {
+    CheckRoom(where);
     data_->splits.push_back(
         {CompilePattern(ScriptRun(), "UnicodeScripts", where, view_), SplitBehavior::Removed, true, view_.by_bytes});
   }
@@ -179,7 +186,6 @@ void ReadPreTokenizer(const Json& object, const std::string& where, TokenizerDat
   if (object.is_null()) return;
   PreTokenizerReader reader(data);
   for (const auto& [part, place] : Parts(object, where, "pretokenizers")) reader.Read(*part, place);
-  if (data->splits.size() > kMaxSplits) Fail(where, ": ", data->splits.size(), " splits, at most ", kMaxSplits, " expected");
 }
 
 SplitStep Gpt2Split(const std::string& where) {
