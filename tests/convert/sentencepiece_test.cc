@@ -326,5 +326,25 @@ TEST(SentencePieceFiles, SentinelsOfT5StandBehindThePieces) {
   EXPECT_NE(Refusal(folder).find("extra_ids: "), std::string::npos) << Refusal(folder);
 }
 
+// Pieces a, aa, and so on can each be cut anywhere: their merges are many more than they are.
+TEST(SentencePieceFiles, MergesAreOneForEachCutOfAPiece) {
+  const auto model = [](size_t count) {
+    std::string pieces = PieceOf("<unk>", 2);
+    for (size_t length = 1; length <= count; ++length) pieces += PieceOf(std::string(length, 'a'), 1);
+    return pieces + Field(2, Field(3, uint64_t{2}));
+  };
+  const auto read = [](const std::string& bytes) {
+    const Folder folder;
+    folder.Write("spiece.model", bytes);
+    return ReadTokenizer(folder.path(), 1000);
+  };
+  const TokenizerData data = read(model(4));
+  std::vector<std::vector<uint32_t>> merges;
+  for (const format::Merge& merge : data.merges) merges.push_back({merge.left(), merge.right(), merge.id()});
+  EXPECT_EQ(merges, (std::vector<std::vector<uint32_t>>{{3, 1, 4}, {2, 2, 4}, {2, 1, 3}, {1, 3, 4}, {1, 2, 3}, {1, 1, 2}}));
+  const std::string refusal = RefusalOfModel(model(2010));
+  EXPECT_NE(refusal.find("spiece.model: piece 2001: merge 2000001, at most 2000000 expected"), std::string::npos) << refusal;
+}
+
 }  // namespace
 }  // namespace tarn::convert

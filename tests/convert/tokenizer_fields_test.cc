@@ -226,7 +226,7 @@ TEST(TokenizerFields, MessagesNameVocabOrMerges) {
   EXPECT_EQ(with_merges("#version: 0.2\n"), "");
   const std::string cut = with_merges("#version: 0.2\n\ni");
   ExpectMessage(cut, folder.path() + "/merges.txt: line 3: \"i\", two tokens with a space between them expected");
-  ExpectMessage(with_merges("a zzzzz\n"), folder.path() + "/merges.txt: merge 0: \"zzzzz\" is not in the vocabulary");
+  ExpectMessage(with_merges("a zzzzz\n"), folder.path() + "/merges.txt: line 1: \"zzzzz\" is not in the vocabulary");
   with_merges("");
   folder.Write("vocab.json", R"({"a": 0, "b": "1"})");
   ExpectMessage(Refusal(folder), folder.path() + "/vocab.json: \"b\" has id \"1\"");

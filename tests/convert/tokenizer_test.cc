@@ -59,7 +59,7 @@ TEST(TokenizerFiles, WhatIsNotSupportedIsRefusedByName) {
       {"/model/continuing_subword_prefix", R"("##")", "continuing_subword_prefix"},
       {"/model/unk_token", R"("<nobody>")", "\"<nobody>\" is not in the vocabulary"},
       {"/model/merges/0", R"("a b c")", "merges[0]: \"a b c\", two tokens"},
-      {"/model/merges/0", R"(["zzzz", "a"])", "merge 0: \"zzzz\" is not in the vocabulary"},
+      {"/model/merges/0", R"(["zzzz", "a"])", "model.merges[0]: \"zzzz\" is not in the vocabulary"},
       {"/model/vocab/a", "-1", "\"a\" has id -1"},
       {"/model/vocab/a", "1", "have the same id 1"},
       {"/model/more", "1", "more"},

@@ -28,8 +28,11 @@ void ReadMerges(Fields* fields, Vocabulary* vocabulary) {
     const std::string place = fields->where() + ".merges[" + std::to_string(vocabulary->merges.size()) + "]";
     const bool is_pair = merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string();
     if (!is_pair && !merge.is_string()) Fail(place, ": ", ValueText(merge), ", a pair of tokens expected");
-    vocabulary->merges.push_back(is_pair ? std::pair(merge[0].get<std::string>(), merge[1].get<std::string>())
-                                         : SplitMerge(merge.get<std::string>(), place));
+    if (is_pair) {
+      AddMerge(merge[0].get<std::string>(), merge[1].get<std::string>(), place, vocabulary);
+    } else {
+      AddMerge(merge.get<std::string>(), place, vocabulary);
+    }
   }
 }
 
@@ -109,12 +112,17 @@ void ReadIds(const Json& vocab, const std::string& where, Vocabulary* vocabulary
   }
 }
 
-std::pair<std::string, std::string> SplitMerge(const std::string& line, const std::string& where) {
+void AddMerge(const std::string& left, const std::string& right, const std::string& where, Vocabulary* vocabulary) {
+  const uint32_t left_id = IdOf(*vocabulary, left, where), right_id = IdOf(*vocabulary, right, where);
+  vocabulary->merges.emplace_back(left_id, right_id, IdOf(*vocabulary, left + right, where));
+}
+
+void AddMerge(const std::string& line, const std::string& where, Vocabulary* vocabulary) {
   const size_t space = line.find(' ');
   if (space == std::string::npos || line.find(' ', space + 1) != std::string::npos) {
     Fail(where, ": \"", line, "\", two tokens with a space between them expected");
   }
-  return {line.substr(0, space), line.substr(space + 1)};
+  AddMerge(line.substr(0, space), line.substr(space + 1), where, vocabulary);
 }
 
 }  // namespace tarn::convert

@@ -3,7 +3,6 @@
 #define TARN_TOOLS_CONVERT_TOKENIZER_MODEL_H_
 
 #include <string>
-#include <utility>
 
 #include "tools/convert/json/json.h"
 #include "tools/convert/tokenizer/vocabulary.h"
@@ -16,8 +15,10 @@ void ReadModel(const Json& model, const std::string& where, Vocabulary* vocabula
 // An object of tokens and their ids. Errors: something else.
 void ReadIds(const Json& vocab, const std::string& where, Vocabulary* vocabulary);
 
-// "a b" -> the two tokens. Errors: another number of spaces.
-std::pair<std::string, std::string> SplitMerge(const std::string& line, const std::string& where);
+// The next merge, of tokens that ReadIds() has read. Errors: one of them, or what they make, is no token.
+void AddMerge(const std::string& left, const std::string& right, const std::string& where, Vocabulary* vocabulary);
+// The same of "a b". Errors: another number of spaces, too.
+void AddMerge(const std::string& line, const std::string& where, Vocabulary* vocabulary);
 
 }  // namespace tarn::convert
 

@@ -14,9 +14,10 @@
 namespace tarn::convert {
 
 struct SentencePieceModel {
-  Json tokenizer;                   // as tokenizer.json says it, without a post-processor
-  std::vector<AddedToken> symbols;  // user-defined pieces: `tokenizer` has them as pieces alone
-  std::string bos, eos;             // empty: there is none
+  Json tokenizer;                     // as tokenizer.json says it, without merges and a post-processor
+  std::vector<format::Merge> merges;  // by their ranks
+  std::vector<AddedToken> symbols;    // user-defined pieces: `tokenizer` has them as pieces alone
+  std::string bos, eos;               // empty: there is none
 };
 
 // The ids that fairseq's models have, in place of those of the file: "<s>", "<pad>", "</s>", "<unk>", the pieces behind the three

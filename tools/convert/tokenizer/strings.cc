@@ -61,10 +61,12 @@ bool MayCutBpe(const Vocabulary& vocabulary, const TokenizerData& data) {
 void CompileLetters(const Vocabulary& vocabulary, TokenizerData* data) {
   std::map<std::string, int32_t> strings;
   Pairs pairs;
+  std::set<uint32_t> made;
+  for (const format::Merge& merge : vocabulary.merges) made.insert(merge.id());
   for (const auto& [token, id] : vocabulary.ids) {
+    if (made.count(id) != 0) AddPairs(token, &pairs);
     if (vocabulary.ignore_merges || CodesOf(token).size() == 1) strings[token] = static_cast<int32_t>(id);
   }
-  for (const auto& [left, right] : vocabulary.merges) AddPairs(left + right, &pairs);
   data->vocabulary.strings = MakeTrie(strings);
   data->vocabulary.whole_words = vocabulary.ignore_merges;
   if (MayCutBpe(vocabulary, *data)) data->joints = Filter(pairs);

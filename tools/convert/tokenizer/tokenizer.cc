@@ -60,8 +60,8 @@ void PutAddedTokens(const std::vector<AddedToken>& tokens, const std::string& wh
 TokenizerData ReadVocabAndMerges(const std::string& folder, const TokenizerConfig& config, Vocabulary* vocabulary) {
   const std::string vocab_path = folder + "/vocab.json";
   ReadIds(ReadJson(vocab_path), vocab_path, vocabulary);
-  vocabulary->merges_path = folder + "/merges.txt";
-  const std::string text = ReadFile(vocabulary->merges_path, kMaxTokenizerFileBytes);
+  const std::string merges_path = folder + "/merges.txt";
+  const std::string text = ReadFile(merges_path, kMaxTokenizerFileBytes);
   size_t number = 1;
   for (size_t begin = 0; begin < text.size(); ++number) {
     const size_t end = std::min(text.find('\n', begin), text.size());
@@ -69,7 +69,7 @@ TokenizerData ReadVocabAndMerges(const std::string& folder, const TokenizerConfi
     begin = end + 1;
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.empty() || line.rfind("#version", 0) == 0) continue;
-    vocabulary->merges.push_back(SplitMerge(line, vocabulary->merges_path + ": line " + std::to_string(number)));
+    AddMerge(line, merges_path + ": line " + std::to_string(number), vocabulary);
   }
   PutAddedTokens(AddedTokensBeside(folder, config), folder, vocabulary);
   TokenizerData data;
@@ -99,6 +99,7 @@ std::string SentencePieceFile(const std::string& folder) {
 // `tokenizer` of a model of SentencePiece, and its symbols.
 TokenizerData ReadModelFile(const SentencePieceModel& model, const std::string& path, Vocabulary* vocabulary) {
   TokenizerData data = ReadTokenizerJson(model.tokenizer, path, vocabulary);
+  vocabulary->merges = model.merges;
   for (const AddedToken& symbol : model.symbols) AddToken(symbol, path, vocabulary);
   return data;
 }

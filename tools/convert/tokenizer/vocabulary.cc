@@ -56,12 +56,10 @@ std::vector<uint32_t> MakeSlots(const std::vector<uint32_t>& entries, const Hash
 
 void CompileBpe(const Vocabulary& vocabulary, const std::string& where, TokenizerData* data) {
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> ranks;
-  const std::string& path = vocabulary.merges_path.empty() ? where : vocabulary.merges_path;
-  for (const auto& [left, right] : vocabulary.merges) {
-    const std::string merge = path + ": merge " + std::to_string(data->merges.size());
-    const uint32_t left_id = IdOf(vocabulary, left, merge), right_id = IdOf(vocabulary, right, merge);
-    ranks[{left_id, right_id}] = static_cast<uint32_t>(data->merges.size());  // of two the last one counts
-    data->merges.emplace_back(left_id, right_id, IdOf(vocabulary, left + right, merge));
+  data->merges = vocabulary.merges;
+  for (size_t rank = 0; rank < data->merges.size(); ++rank) {
+    const format::Merge& merge = data->merges[rank];
+    ranks[{merge.left(), merge.right()}] = static_cast<uint32_t>(rank);  // of two the last one counts
   }
   std::vector<uint32_t> entries;
   for (const auto& [pair, rank] : ranks) entries.push_back(rank);

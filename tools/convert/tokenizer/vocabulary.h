@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "tools/convert/json/json.h"
@@ -56,8 +55,7 @@ struct Vocabulary {
   std::unordered_map<std::string, uint32_t> ids;  // of the model
   std::vector<std::string> listed;                // Unigram: tokens in the order of their ids; of equal ones `ids` has the last
   std::vector<double> scores;                     // Unigram: of `listed`
-  std::vector<std::pair<std::string, std::string>> merges;  // in the order of their ranks
-  std::string merges_path;                                  // a file of their own; empty: there is none
+  std::vector<format::Merge> merges;              // in the order of their ranks
   AddedTokens added;
   std::optional<std::string> unk_token;
   bool fuse_unk = false;
