@@ -82,7 +82,7 @@ struct Kernels {
   // Likewise a row of int3 or int2 (core/planes.h), by its bits.
   void (*scale_planes)(unsigned bits, size_t n, const uint8_t* x, const uint16_t* block_scales, float scale, float* y);
   // sine[i] = sin(position * frequency[i]), cosine likewise. The angle is formed and reduced in f64, so that it is exact to f32
-  // rounding below 2^28: the product has a rounding of its own.
+  // rounding for angles below 2^28, and off by up to 2^-53 of a larger angle.
   void (*sinusoid)(size_t n, double position, const double* frequency, float* sine, float* cosine);
   // Rotary positions, halves layout, for `heads` heads of d: (x1, x2) -> (x1 cos - x2 sin, x1 sin + x2 cos). `angles` is [rows, d]:
   // the d/2 cosines of the row's position, then its d/2 sines. d is even. x and y may be the same.

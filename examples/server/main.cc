@@ -49,7 +49,9 @@ uint32_t Number(const std::string& option, const char* text, uint32_t min, uint3
 sockaddr_un AddressOf(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) throw std::runtime_error("--socket " + path + ": the path is too long");
+  if (path.size() >= sizeof(address.sun_path))
+    throw std::runtime_error("--socket " + path + ": " + std::to_string(path.size()) + " bytes, at most " +
+                             std::to_string(sizeof(address.sun_path) - 1) + " expected");
   path.copy(address.sun_path, path.size());
   return address;
 }
@@ -60,8 +62,9 @@ void RemoveSocket(const std::string& path) {
   struct stat found;
   if (lstat(path.c_str(), &found) != 0) return;
   if (!S_ISSOCK(found.st_mode)) throw std::runtime_error("--socket " + path + ": a file that is no socket is there");
-  const int client = socket(AF_UNIX, SOCK_STREAM, 0);
-  const bool somebody_listens = connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  const int client = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+  const bool somebody_listens =
+      connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 || errno == EAGAIN;  // many wait there
   close(client);
   if (somebody_listens) throw std::runtime_error("--socket " + path + ": another server listens there");
   unlink(path.c_str());

@@ -81,7 +81,7 @@ static inline PlaneArgs PlaneArgsOf(const PortableWork& work, const uint8_t* wei
 static inline void Multiply(const PortableWork& work, size_t o, size_t count) {
   const DenseSpec& spec = work.spec;
   const Kernels& kernels = *spec.kernels;
-  const size_t at = o * spec.inputs;  // of types that have at least a byte for each weight: others have more of these than bytes
+  const size_t at = o * spec.inputs;  // int4, int3 and int2 have more weights than a size_t may count
   const float* bias = spec.bias == nullptr ? nullptr : spec.bias + o;
   float* y = work.y + o;
   switch (spec.type) {

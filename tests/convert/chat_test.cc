@@ -74,6 +74,13 @@ TEST(ChatTemplate, EndTokensAreThoseThatFollowAnAnswer) {
   EXPECT_TRUE(ReadFrom(folder).chat->end_tokens.empty());  // bytes
 }
 
+TEST(ChatTemplate, ATokenForAByteEndsNoAnswer) {
+  const TokenizerData tokenizer = ReadTokenizer("tests/data/tokenizers/llama2", 1000);
+  const TestFolder folder;
+  folder.Write("tokenizer_config.json", Config("{% for m in messages %}{{ m.content ~ '\n### U: ' }}{% endfor %}"));
+  EXPECT_EQ(ReadFrom(folder, &tokenizer).chat->end_tokens, (std::vector<uint32_t>{1}));
+}
+
 TEST(ChatTemplate, NotesSayWhatTheModelFileDoes) {
   const TestFolder folder;
   folder.Write("chat_template.jinja",

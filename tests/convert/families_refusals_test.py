@@ -200,6 +200,8 @@ class Refusals(FamiliesCase):
         for name in "vocab.json", "merges.txt":
             (folder / name).write_text("{}", encoding="utf-8")
         self.assertIn("vocab.json does not say what stands around a text", self.convert(folder))
+        (folder / "source.spm").write_bytes(b"")
+        self.assertIn("source.spm and target.spm are not read", self.convert(folder))
 
     def test_hostile_sizes(self):
         self.refused(self.copy("gpt2_a", n_layer=16777216), "n_layer: 16777216 is outside 1 .. 512")

@@ -310,6 +310,8 @@ TEST(SentencePieceFiles, SentinelsOfT5StandBehindThePieces) {
   const std::pair<const char*, Ids> cases[] = {
       {R"({"extra_ids": 2})", {0, 1, 3, 4}},
       {R"({"extra_ids": 0})", {0, 1}},
+      {R"({"tokenizer_class": "MT5Tokenizer", "extra_ids": null})", {0, 1}},
+      {R"({"extra_ids": 2, "added_tokens_decoder": {"3": {"content": "<extra_id_1>", "special": true}}})", {0, 1, 3, 4}},
       {R"({"tokenizer_class": "MT5Tokenizer"})", {0, 1}},
       {R"({"extra_ids": 2, "additional_special_tokens": ["<extra_id_0>", "<extra_id_1>"]})", {0, 1, 3, 4}},
       {R"({"extra_ids": 2, "added_tokens_decoder": {"7": {"content": "<extra_id_0>", "special": true}}})", {0, 1, 7}},

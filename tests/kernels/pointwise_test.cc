@@ -78,8 +78,6 @@ TEST(Pointwise, Gelu) {
       [](float x, float y) { return 14.0 * kU * std::fabs(y) + std::fabs(x) * kTiny; });
 }
 
-// The argument z of the sigmoid carries three roundings, which the sigmoid magnifies by |z| sigmoid(-z); exp 2, sum, quotient,
-// product 3.
 TEST(Pointwise, GelusOfLargeNumbersAreThemselves) {
   const Floats x = {16.0f, 1e30f, std::numeric_limits<float>::infinity()}, ones(x.size(), 1.0f);
   const size_t n = x.size();
@@ -92,6 +90,8 @@ TEST(Pointwise, GelusOfLargeNumbersAreThemselves) {
   });
 }
 
+// The argument z of the sigmoid carries three roundings, which the sigmoid magnifies by |z| sigmoid(-z); exp 2, sum, quotient,
+// product 3.
 TEST(Pointwise, GeluTanh) {
   CompareRows(
       10.0f,

@@ -22,7 +22,8 @@ constexpr uint32_t kTokens = 3, kWidth = 2;
 std::vector<uint8_t> PoolModel(format::PoolKind kind) {
   convert::GraphBuilder builder(convert::Precision::kF32);
   builder.BeginProgram("encode");
-  const format::Slice x = builder.AddValue("x", kWidth), pooled = builder.AddValue("pooled", kWidth, format::Time::Fixed);
+  const format::Slice x = builder.AddValue("x", kWidth),
+                      pooled = builder.AddValue("pooled", kWidth, format::Time::Fixed, format::DType::F32, 1);
   builder.program().num_inputs = 1;
   const auto attributes = [kind](FlatBufferBuilder& fbb) { return format::CreatePool(fbb, kind).Union(); };
   builder.AddOp({"pool", format::OpAttributes::Pool, attributes, {x}, {pooled.value()}, {}, {}});
@@ -38,7 +39,9 @@ std::vector<uint8_t> PoolModel(format::PoolKind kind) {
 std::vector<float> Pooled(format::PoolKind kind, const float (&rows)[kTokens * kWidth]) {
   const std::vector<uint8_t> file = PoolModel(kind);
   const Allocator allocator = DefaultAllocator();
-  const Model model = std::move(Model::Open(FileMap(), {file.data(), file.size()}, allocator).value());
+  Result<Model> opened = Model::Open(FileMap(), {file.data(), file.size()}, allocator);
+  EXPECT_TRUE(opened.ok()) << opened.status().message();
+  const Model model = std::move(opened.value());
   Environment environment{&model, SelectKernels(nullptr), &PortableDense(), nullptr, allocator};
   const PackedWeights packed = std::move(PackedWeights::Create(environment).value());
   environment.packed = &packed;

@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <string>
 
 #include "tests/support/changed_model.h"
+#include "tests/support/loaded.h"
 
 namespace tarn {
 namespace {
@@ -40,6 +44,23 @@ TEST(DiagonalRecurrenceOp, RefusesTensorsAndStatesOfOtherShapes) {
   }
   ExpectRefused(kGated, "'layers.0.attn.h'",
                 [](Graph* graph) { graph->states[FindOp(graph, kOp).states[0]].dtype = format::DType::F16; });
+}
+
+// Every step on denormals would take a hundred times as long, for ever.
+TEST(DiagonalRecurrenceOp, AStateDoesNotEndInDenormals) {
+  const test::Loaded model(kGated);
+  const test::SessionPointer session = model.New({1, 1, 1, 1});
+  const int32_t token = 1;
+  ASSERT_TRUE(session->Prefill(&token, 1).ok());
+  const Span<uint8_t> state = session->instance().state_bytes(0);
+  const float smallest = std::numeric_limits<float>::denorm_min();
+  for (size_t at = 0; at < state.size(); at += sizeof(float)) std::memcpy(&state[at], &smallest, sizeof(smallest));
+  ASSERT_TRUE(session->Prefill(&token, 1).ok());
+  for (size_t at = 0; at < state.size(); at += sizeof(float)) {
+    float h;
+    std::memcpy(&h, &state[at], sizeof(h));
+    EXPECT_NE(std::fpclassify(h), FP_SUBNORMAL) << at;
+  }
 }
 
 TEST(DiagonalRecurrenceOp, RefusesKindsThatItDoesNotKnow) {

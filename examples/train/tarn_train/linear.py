@@ -160,7 +160,8 @@ class RfaNormfree(Rfa):
     """MATH 1.2.3: keys are not normalised and weigh exp(|sigma k|^2 / 2), relative to the largest so far."""
 
     needs, reads = ("num_features",), (*Rfa.reads, "feature_map")
-    values = {**Rfa.values, "feature_map": ("gaussian",), "gate": ("none",), "normalize_qk": (False,)}
+    values = {**Rfa.values, "feature_map": ("gaussian",), "gate": ("none",), "normalize_qk": (False,),
+              "den_mode": ("add", "clamp_min", "abs_clamp_min")}  # a running maximum cancels in a quotient alone
     normalize = False
 
     def inherit(self, q, k, scale):

@@ -109,8 +109,10 @@ class Trainer:
         refuses such a GPU."""
         if self.s.precision == "auto":
             return self.device.type == "cuda" and torch.cuda.get_device_capability(self.device)[0] >= 8
-        if self.s.precision == "bf16" and self.device.type == "cuda" and not torch.cuda.is_bf16_supported():
-            raise ValueError(f"precision is bf16, expected auto or f32: {self.device} has no bf16")
+        if self.s.precision == "bf16" and self.device.type == "cuda":
+            with torch.cuda.device(self.device):  # it is asked of the current one
+                if not torch.cuda.is_bf16_supported():
+                    raise ValueError(f"precision is bf16, expected auto or f32: {self.device} has no bf16")
         return self.s.precision == "bf16"
 
     def resume(self):

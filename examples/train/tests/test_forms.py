@@ -78,6 +78,7 @@ def test_bf16_autocast_is_near_float32(name):
     (case("rfa", feature_map="arccos", num_features=8, gate="forgett"), "gate is 'forgett', expected one of none, forget"),
     (case("rfa", feature_map="arccos", num_features=8, norm_eps_mode="in"), "norm_eps_mode is 'in', expected one of outside, inside"),
     (case("rfa_normfree", num_features=8, gate="forget"), "rfa_normfree: gate is 'forget', expected one of none"),
+    (case("rfa_normfree", num_features=8, den_mode="none"), "den_mode is 'none', expected one of add, clamp_min, abs_clamp_min"),
     (case("t2r", num_features=8, normalize_qk="no"), "t2r: normalize_qk is 'no', expected one of True, False"),
     (case("t2r", num_features=8, den_mode="sub"), "den_mode is 'sub', expected one of none, add, clamp_min, abs_clamp_min"),
     (case("delta_rule", feature_map="elu"), "delta_rule: feature_map is 'elu', expected one of dpfp, elu_plus_one"),

@@ -104,10 +104,11 @@ TARN_API void tarn_speculation_reset(tarn_speculation* speculation);
 /* Counts since the creation. */
 typedef struct tarn_speculation_stats {
   size_t struct_size;
-  uint64_t runs;     /* of the model, one for each step */
-  uint64_t drafted;  /* drafts that were fed */
-  uint64_t accepted; /* of them, those that became text. Tokens returned: runs + accepted, less 1 for each step that failed in the
-                        sampler or `pick` */
+  uint64_t runs;    /* of the model, one for each step */
+  uint64_t drafted; /* drafts that were fed */
+  /* Of them, those that became text. The number of tokens returned is runs + accepted, less 1 for each step that failed in the
+   * sampler or in `pick`. */
+  uint64_t accepted;
 } tarn_speculation_stats;
 #define TARN_SPECULATION_STATS_INIT \
   { sizeof(tarn_speculation_stats), 0, 0, 0 }

@@ -68,7 +68,7 @@ TARN_API size_t tarn_text_stream_max_bytes(const tarn_text_stream* stream);
 
 /* Takes a token that the model did not generate, such as a token of the prompt: its text is not searched for stop strings. Writes
  * the text that is complete to `text` and its length to `*text_bytes`, always whole characters. A character that consists of tokens
- * for single bytes comes with its last token. `capacity` is at least
+ * for single bytes comes with its last token, whatever follows. `capacity` is at least
  * tarn_text_stream_max_bytes(). With a `write` function `text` and `text_bytes` are not used and may be NULL. If the text has
  * already ended, the call does nothing.
  * Errors: TARN_BUFFER_TOO_SMALL (names both sizes), as tarn_text_decode(); the stream is unchanged. */

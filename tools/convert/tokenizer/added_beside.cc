@@ -74,7 +74,8 @@ std::vector<AddedToken> AddedTokensBeside(const std::string& folder, const Token
 }
 
 std::vector<AddedToken> SentinelTokens(const TokenizerConfig& config, size_t fallback, uint32_t first) {
-  const size_t count = Fields(config.config(), config.path()).Integer("extra_ids", 0, kMaxSentinels, fallback);
+  const bool is_given = !config.config().value("extra_ids", Json()).is_null();
+  const size_t count = is_given ? Fields(config.config(), config.path()).Integer("extra_ids", 0, kMaxSentinels) : fallback;
   std::vector<AddedToken> tokens;
   for (size_t i = 0; i < count; ++i) {
     AddedToken token{"<extra_id_" + std::to_string(count - 1 - i) + ">", first + static_cast<uint32_t>(i)};
