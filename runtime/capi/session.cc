@@ -15,13 +15,13 @@ Result<Limits> ReadLimits(const LoadedModel& model, const tarn_session_config* u
   const bool has_sources = model.model().program(Stage::kEncode) != nullptr;
   const uint32_t longest = has_sources ? static_cast<uint32_t>(std::min(kDefaultSource, model.bound(Stage::kEncode).tokens)) : 0;
   Limits limits{};
-  limits.beams = OrDefault(config.beams, 1u);
-  const uint64_t sequences = uint64_t{OrDefault(config.batch, 1u)} * limits.beams;
+  limits.beams = OrDefault(config.beams, uint32_t{1});
+  const uint64_t sequences = uint64_t{OrDefault(config.batch, uint32_t{1})} * limits.beams;
   limits.batch = static_cast<uint32_t>(std::min<uint64_t>(sequences, UINT32_MAX));  // too many either way
   limits.max_chunk = OrDefault(config.max_chunk, kDefaultChunk);
-  limits.max_output_rows = OrDefault(config.max_logits_rows, 1u);
+  limits.max_output_rows = OrDefault(config.max_logits_rows, uint32_t{1});
   limits.max_source = OrDefault(config.max_source, longest);
-  limits.threads = OrDefault(config.threads, 1u);
+  limits.threads = OrDefault(config.threads, uint32_t{1});
   return limits;
 }
 

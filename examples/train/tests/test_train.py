@@ -1,5 +1,6 @@
 """tarn-train from end to end: what it learns, what it writes, and that killing it changes nothing."""
 
+import contextlib
 import fcntl
 import json
 import math
@@ -259,6 +260,7 @@ def test_a_gpu_without_bf16_trains_in_float32(tmp_path, monkeypatch):
     some = trainer(tmp_path)
     with some.autocast():
         some.device = torch.device("cuda")
+    monkeypatch.setattr(torch.cuda, "device", contextlib.nullcontext)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: True)
     for capability, bf16 in ((7, 5), False), ((8, 0), True), ((12, 0), True):
         monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
@@ -388,7 +390,9 @@ def test_progress_stays_on_one_line_of_a_terminal_and_ends_it(columns, shown):
             raise ValueError
         out.write("an error")
         out.flush()
-        seen = os.read(reader, 1000).decode()
+        seen = ""
+        while "an error" not in seen:
+            seen += os.read(reader, 1000).decode()
     line = "step 1000000/1000000  loss 3.2500  held-out 2.5000  2,000 tokens/s  0:00 left"
     assert len(line) == 77 and seen == f"\r{line[:shown]}\x1b[K\r\nan error"
     os.close(reader)
