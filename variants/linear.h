@@ -177,13 +177,11 @@ struct LinearAttributes {
     }
     if (attention_normalized && has_gate()) return "attention_normalized has no gate";
     if (attention_normalized && !is_delta()) return "attention_normalized is for the delta rule";
-    if (has_running_max() && has_gate()) return "a running maximum and a gate";
-    // It cancels in a quotient alone.
-    if (has_running_max() && !has_denominator()) return "a running maximum without a den_mode";
-    if (map().log_weights && sum_norm) return "sum_norm removes the weights of keys that this feature_map has";
+    // A running maximum cancels in a quotient alone.
+    if (has_running_max() && (has_gate() || !has_denominator())) return "a running maximum wants a den_mode, no gate";
     if (own_q_map && !has_projection()) return "own_q_map is for a feature map with a projection";
     if (feature_map == FeatureMap::kProduct && num_features % 2 != 0) return "feature_map product wants an even num_features";
-    if (map().log_weights && key_norm_weight) return "key_norm_weight: the features have the key's weight already";
+    if (map().log_weights && (key_norm_weight || sum_norm)) return "key_norm_weight or sum_norm: the features have weights";
     if (key_norm_sigma && !key_norm_weight) return "key_norm_sigma without key_norm_weight";
     if (gate == Gate::kTied && (feature_map != FeatureMap::kIdentity || sum_norm || qk_norm != VectorNorm::kNone)) {
       return "gate tied makes the keys: feature_map identity, no sum_norm and no qk_norm expected";

@@ -65,7 +65,7 @@ TEST(AttentionRefusals, NameFieldAndValue) {
        {"den_mode", "running maximum, which cancels"}},
       {R"({"system": "rfa_normfree", "num_features": 3, "den_mode": "none"})", {"den_mode", "running maximum, which cancels"}},
       {R"({"system": "linear_attention", "feature_map": "positive", "num_features": 3, "den_mode": "add", "sum_norm": true})",
-       {"sum_norm removes the weights of keys"}},
+       {"key_norm_weight or sum_norm: the features have weights"}},
       {R"({"system": "linear_attention", "feature_map": "positive", "num_features": 3, "feature_eps": 0.5})",
        {"feature_eps", "0.5 is not 0"}},
       {R"({"system": "linear_attention", "feature_map": "relu", "feature_eps": -1})", {"feature_eps", "negative"}},
